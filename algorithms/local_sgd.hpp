@@ -1,0 +1,7 @@
+#pragma once
+
+#include "algorithms/registry.hpp"
+
+namespace simsgd {
+AlgorithmPlugin local_sgd_plugin();
+}

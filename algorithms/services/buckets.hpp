@@ -1,0 +1,65 @@
+// Fusion: gradients travel in buckets of several tensors, so that an all-reduce is worth its latency, and
+// each bucket leaves as soon as its last tensor is ready (wait-free backpropagation). Poseidon, Zhang et al.,
+// USENIX ATC 2017, arXiv:1706.03292 (wait-free backpropagation); PyTorch DDP, Li et al., VLDB 2020,
+// arXiv:2006.15704 (25 MiB buckets).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sim/parameters.hpp"
+#include "sim/worker.hpp"
+
+namespace simsgd {
+
+struct FusionSettings {
+  enum class Kind : std::uint8_t {
+    none,       ///< every tensor by itself
+    threshold,  ///< consecutive tensors until a bucket holds `threshold_bytes`
+    all,        ///< one message after the whole backward pass
+  } kind = Kind::threshold;
+  double threshold_bytes = 25.0 * 1024 * 1024;
+};
+
+/// The schema fragment of `fusion` and `fusion_threshold`, and their reader.
+Json fusion_schema();
+FusionSettings fusion_from(const Parameters& parameters);
+
+/// Consecutive tensors (in the order in which they become ready) that travel together.
+struct Bucket {
+  double parameters = 0;  ///< of the workload
+  int tensors = 0;
+  double begin_share =
+      0;  ///< the part [begin, end) of the flat parameter vector, in forward order, as shares of
+  double end_share = 0;  ///< the whole: the same part of the learner's vector travels with it
+};
+
+struct Buckets {
+  std::vector<Bucket> buckets;            ///< in the order in which they are sent: last layers first
+  std::vector<std::size_t> last_tensors;  ///< of each, its last tensor's place in Workload::tensors
+};
+
+Buckets make_buckets(const Workload& workload, const FusionSettings& settings);
+
+/// The all-reduce of one step's gradient, bucket by bucket, while the backward pass goes on.
+class BucketedAllreduce {
+ public:
+  BucketedAllreduce(Worker& worker, const Buckets& buckets) : worker_(worker), buckets_(buckets) {}
+
+  /// Computes the step's gradient and sends each bucket when it is full. Returns the worker's own gradient.
+  /// The callbacks of `also` are called too, gradient_ready at its `ready_at` and after a bucket that ends
+  /// there has been sent.
+  Values compute_gradient(const ComputeOptions& also = {});
+  /// Waits for all buckets; the mean gradient over all workers.
+  Values wait();
+
+ private:
+  void send_next(const Values& gradient);
+
+  Worker& worker_;
+  const Buckets& buckets_;
+  std::vector<Handle> started_;
+};
+
+}  // namespace simsgd

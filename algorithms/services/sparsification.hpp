@@ -1,0 +1,100 @@
+// Sparsified training: every worker adds what it has not sent yet (its residual, error feedback) to its
+// gradient, chooses k of the d entries of the whole model, and exchanges only these. What algorithms with
+// different exchanges share: settings, the local half of a step with its costs, and what is reported.
+//   k = max(1, floor(density d)), in the workload's messages and in the learner's vectors alike
+// Stich, Cordonnier, Jaggi, NeurIPS 2018, arXiv:1809.07599 (memory); Shi et al., ICDCS 2019, arXiv:1901.04359
+// (costs). The costs of a step: docs/model.md, "Sparse gradients".
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "algorithms/registry.hpp"
+#include "sim/parameters.hpp"
+#include "sim/worker.hpp"
+
+namespace simsgd {
+
+/// How many entries are sent from some step on.
+struct DensityPhase {
+  std::uint64_t first_step = 1;
+  double density = 1;
+};
+
+struct SparsificationSettings {
+  std::vector<DensityPhase> phases;  ///< by ascending first step: a warm-up, then the density for good
+  bool sampled = false;              ///< threshold from a sample instead of exact selection
+  double sample = 0.01;              ///< share of the entries that is drawn for it
+  double bytes_per_entry = 8;        ///< a value and its index, in messages
+  // Costs, seconds: of the workload's d parameters on the cluster.
+  double accumulate_s = 0;  ///< computing: gathering the gradient into one vector, adding the residual
+  double crossing_s = 0;    ///< host: the dense vector to the host and back, and copies on the way
+  double merge_s = 0;       ///< host: per received entry of a merge
+  double add_s = 0;         ///< host: per gathered entry that is added into a dense vector
+  double workload_entries = 0;
+  double selection_s_per_entry_bit = 0;  ///< exact selection on the device: this x d log2 d
+  double scan_s_per_entry = 0;           ///< one pass over a vector in the device's memory
+
+  std::size_t phase_at(std::uint64_t step) const;
+  /// Entries of the workload's vector in a message of that phase.
+  double message_entries(std::size_t phase) const;
+  double selection_s() const;
+};
+
+/// max(1, floor(density n)).
+std::size_t entries_of(double density, std::size_t n);
+
+/// Parameters that all sparsified algorithms have, and their reader. Throws ParameterError.
+Json sparsification_schema();
+SparsificationSettings sparsification_from(const Parameters& parameters, const AlgorithmContext& context);
+
+/// One worker's half of a step.
+class Sparsifier {
+ public:
+  /// What it chose: the dense sum of residual and gradient, and its k entries. Empty without a learner.
+  struct Choice {
+    Values accumulated;
+    Values selected;
+  };
+
+  Sparsifier(Worker& worker, const SparsificationSettings& settings) : worker_(worker), settings_(settings) {}
+
+  /// Takes the time of it on the device, and that of the dense vector on its way through the host.
+  Choice choose(const Values& gradient);
+  /// Entries of the learner's vectors that are sent in this step.
+  std::size_t entries() const;
+
+  const Values& residual() const { return residual_; }
+  void set_residual(Values residual) { residual_ = std::move(residual); }
+
+ private:
+  Values select(const Values& accumulated) const;
+
+  Worker& worker_;
+  const SparsificationSettings& settings_;
+  Values residual_;
+};
+
+/// `sparse` as a dense vector of `size` entries, times `scale`.
+Values to_dense(Executor& executor, const Values& sparse, std::size_t size, double scale);
+
+/// A small table of numbers averaged over steps, noted at the end of a run. Values are looked at some steps
+/// after they were submitted, so that numerics go on in the background.
+class StepAverages {
+ public:
+  /// The scalars of `numbers` belong to one step.
+  void add(Executor& executor, Values numbers);
+  /// Mean of each scalar over the steps in which it was there.
+  std::vector<double> means(Executor& executor);
+
+ private:
+  void look_at_oldest(Executor& executor);
+
+  std::vector<Values> waiting_;
+  std::vector<double> sums_;
+  std::vector<std::uint64_t> counts_;
+};
+
+}  // namespace simsgd

@@ -1,0 +1,180 @@
+#include "analysis/child_pool.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "sim/base/errors.hpp"
+#include "sim/engine/simulate.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kTick_ms = 100;
+
+// An answer is its kind, its text, and this byte, without which it is not whole.
+constexpr char kAnswered = '=', kThrew = '!', kEnd = '\0';
+
+void send(int file, char kind, const std::string& text) {
+  const std::string message = kind + text + kEnd;
+  for (std::size_t done = 0; done < message.size();) {
+    const ssize_t written = write(file, message.data() + done, message.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) _exit(1);
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+[[noreturn]] void be_child(int file, pid_t parent, const std::function<std::string()>& work) {
+  // Ctrl-C reaches the whole process group; it is the parent who ends children.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_DFL);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  try {
+    send(file, kAnswered, work());
+  } catch (const std::bad_alloc&) {
+    send(file, kThrew,
+         "Out of memory. Use fewer workers, a smaller model, fewer --jobs, or a larger machine.");
+  } catch (const std::exception& error) {
+    send(file, kThrew, error.what());
+  }
+  // No destructors: SimGrid's actors may still be on their stacks.
+  _exit(0);
+}
+
+std::string how_it_died(int status) {
+  if (WIFEXITED(status))
+    return fmt::format("ended with exit code {} and without an answer", WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  return fmt::format("was ended by signal {} ({}){}", signal, strsignal(signal),
+                     signal == SIGKILL ? ", which is what the system does when memory runs out" : "");
+}
+
+struct Child {
+  std::size_t task = 0;
+  pid_t process = -1;
+  int answers = -1;
+  Clock::time_point begin;
+  std::string received;
+  bool late = false;
+};
+
+class ChildPool {
+ public:
+  explicit ChildPool(const ChildPoolSettings& settings) : settings_(settings) {}
+  ~ChildPool() { end_all(); }
+  ChildPool(const ChildPool&) = delete;
+  ChildPool& operator=(const ChildPool&) = delete;
+
+  std::size_t running() const { return children_.size(); }
+
+  void start(std::size_t task, const std::function<std::string(std::size_t)>& work) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+      throw RunError(fmt::format("Cannot make a pipe: {}", std::strerror(errno)));
+    std::fflush(nullptr);
+    const pid_t parent = getpid();
+    const pid_t process = fork();
+    if (process == 0) be_child(ends[1], parent, [&] { return work(task); });
+    close(ends[1]);
+    if (process < 0) {
+      close(ends[0]);
+      throw RunError(fmt::format("Cannot start a child process: {}", std::strerror(errno)));
+    }
+    children_.push_back({task, process, ends[0], Clock::now(), {}, false});
+  }
+
+  /// Waits for a moment; returns those that ended.
+  std::vector<std::pair<std::size_t, ChildEnd>> wait() {
+    std::vector<pollfd> files;
+    for (const Child& child : children_) files.push_back({child.answers, POLLIN, 0});
+    poll(files.data(), files.size(), kTick_ms);
+    std::vector<std::pair<std::size_t, ChildEnd>> ended;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      Child& child = children_[i];
+      if (!child.late && settings_.timeout_s && seconds(child) > *settings_.timeout_s) {
+        child.late = true;
+        kill(child.process, SIGKILL);
+      }
+      if (files[i].revents != 0 && !read_more(child)) ended.emplace_back(child.task, reap(child));
+    }
+    std::erase_if(children_, [](const Child& child) { return child.process < 0; });
+    return ended;
+  }
+
+ private:
+  static double seconds(const Child& child) {
+    return std::chrono::duration<double>(Clock::now() - child.begin).count();
+  }
+
+  /// False at the end.
+  static bool read_more(Child& child) {
+    char buffer[65536];
+    const ssize_t got = read(child.answers, buffer, sizeof buffer);
+    if (got > 0) child.received.append(buffer, static_cast<std::size_t>(got));
+    return got > 0 || (got < 0 && errno == EINTR);
+  }
+
+  static int end(Child& child) {
+    int status = 0;
+    while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
+    }
+    close(child.answers);
+    child.process = -1;
+    return status;
+  }
+
+  ChildEnd reap(Child& child) const {
+    const double wall_s = seconds(child);
+    const int status = end(child);
+    const std::string& all = child.received;
+    if (all.size() >= 2 && all.back() == kEnd)
+      return {all[0] == kAnswered ? ChildEnd::Kind::answered : ChildEnd::Kind::threw,
+              all.substr(1, all.size() - 2), wall_s};
+    if (child.late)
+      return {ChildEnd::Kind::timed_out, fmt::format("took longer than {} s", *settings_.timeout_s), wall_s};
+    return {ChildEnd::Kind::died, how_it_died(status), wall_s};
+  }
+
+  void end_all() {
+    for (const Child& child : children_) kill(child.process, SIGKILL);
+    for (Child& child : children_) end(child);
+    children_.clear();
+  }
+
+  const ChildPoolSettings& settings_;
+  std::vector<Child> children_;
+};
+
+}  // namespace
+
+void run_in_children(std::size_t count, const ChildPoolSettings& settings,
+                     const std::function<std::string(std::size_t)>& work,
+                     const std::function<void(std::size_t, const ChildEnd&)>& ended) {
+  ChildPool pool(settings);
+  for (std::size_t next = 0; next < count || pool.running() > 0;) {
+    while (next < count && pool.running() < static_cast<std::size_t>(std::max(1, settings.jobs)))
+      pool.start(next++, work);
+    for (const auto& [task, end] : pool.wait()) ended(task, end);
+    if (settings.interrupted && settings.interrupted()) throw Interrupted();
+    if (settings.tick) settings.tick();
+  }
+}
+
+}  // namespace simsgd

@@ -1,0 +1,197 @@
+#include "analysis/collective_bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "sim/base/check.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/collectives/plan.hpp"
+#include "sim/collectives/schedules.hpp"
+#include "sim/engine/simulate_plans.hpp"
+#include "sim/parameters.hpp"
+
+namespace simsgd {
+
+namespace {
+
+std::unique_ptr<Plan> make_plan(const Cluster& cluster, const BenchSettings& settings, double bytes) {
+  const std::string name = settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule;
+  const SchedulePlugin* plugin = find_schedule(settings.op, name);
+  CHECK(plugin != nullptr, "the schedule was checked before");
+  std::vector<int> ranks(static_cast<std::size_t>(cluster.workers()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  try {
+    Schedule schedule = plugin->make({cluster.workers(), bytes, 0, ranks_per_node(cluster, ranks)});
+    return std::make_unique<Plan>(std::move(schedule), cluster, ranks, bytes);
+  } catch (const ParameterError& error) {
+    throw RunError("This schedule cannot be used here: " + error.problem + ". " + error.remedy + ".");
+  }
+}
+
+// Mean over iterations of the last end after a common arrival, without events.
+double time_by_recurrence(const Plan& plan, Fidelity fidelity, const JitterDraws* jitter, int iterations) {
+  if (fidelity == Fidelity::closed) return plan.dedicated_time_s();
+  const std::vector<double> arrivals(static_cast<std::size_t>(plan.ranks()), 0.0);
+  std::vector<double> ends;
+  double sum = 0;
+  const int count = jitter ? iterations : 1;
+  for (int i = 0; i < count; ++i) {
+    JitterDraws draws;
+    if (jitter) draws = *jitter;
+    draws.operation += static_cast<std::uint64_t>(i);
+    plan.ends_by_steps(arrivals, jitter ? &draws : nullptr, ends);
+    sum += *std::max_element(ends.begin(), ends.end());
+  }
+  return sum / count;
+}
+
+std::vector<double> times_by_simulation(const Cluster& cluster, const std::vector<std::unique_ptr<Plan>>& plans,
+                                        Fidelity fidelity, const JitterDraws* jitter, int iterations) {
+  const int count = jitter ? iterations : 1;
+  std::vector<const Plan*> sequence;
+  for (const std::unique_ptr<Plan>& plan : plans)
+    for (int i = 0; i < count; ++i) sequence.push_back(plan.get());
+  const std::vector<double> each = simulate_plans(cluster, sequence, fidelity, jitter);
+  std::vector<double> means(plans.size(), 0.0);
+  for (std::size_t i = 0; i < each.size(); ++i) means[i / static_cast<std::size_t>(count)] += each[i] / count;
+  return means;
+}
+
+double elements(const BenchSettings& settings, int ranks, double bytes) {
+  const bool split = settings.op == Collective::Op::all_gather || settings.op == Collective::Op::reduce_scatter;
+  return std::floor(bytes / 4 / (split ? ranks : 1));
+}
+
+}  // namespace
+
+double bus_factor(Collective::Op op, int ranks) {
+  const double n = ranks;
+  switch (op) {
+    case Collective::Op::all_reduce:
+      return 2 * (n - 1) / n;
+    case Collective::Op::reduce_scatter:
+    case Collective::Op::all_gather:
+      return (n - 1) / n;
+    default:
+      return 1;
+  }
+}
+
+BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settings) {
+  std::optional<JitterTable> table;
+  JitterDraws draws;
+  if (settings.jitter.kind != Distribution::Kind::constant) {
+    table.emplace(settings.jitter);
+    draws = {&*table, settings.seed, 1, 0};
+  }
+  const JitterDraws* jitter = table ? &draws : nullptr;
+  std::vector<std::unique_ptr<Plan>> plans;
+  std::vector<double> times;
+  BenchResult result;
+  for (const double bytes : settings.sizes_bytes) {
+    plans.push_back(make_plan(cluster, settings, bytes));
+    const FidelityChoice choice = plans.back()->choose(settings.fidelity, jitter != nullptr);
+    if (plans.size() == 1) {
+      result.fidelity = fidelity_name(choice.fidelity);
+      result.reason = choice.reason;
+      result.exact = choice.exact;
+    }
+    if (choice.fidelity != Fidelity::closed && choice.fidelity != Fidelity::steps) continue;
+    times.push_back(time_by_recurrence(*plans.back(), choice.fidelity, jitter, settings.iterations));
+    plans.back().reset();  // its arrays grow with the number of ranks
+  }
+  if (times.empty() && !plans.empty()) {
+    const Fidelity fidelity = plans.front()->choose(settings.fidelity, jitter != nullptr).fidelity;
+    times = times_by_simulation(cluster, plans, fidelity, jitter, settings.iterations);
+  }
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const double bytes = settings.sizes_bytes[i];
+    const double algorithm = times[i] > 0 ? bytes / times[i] : 0;
+    result.rows.push_back({bytes, elements(settings, cluster.workers(), bytes), times[i], algorithm,
+                           algorithm * bus_factor(settings.op, cluster.workers())});
+  }
+  return result;
+}
+
+namespace {
+
+// As nccl-tests prints microseconds: fewer decimals as they grow.
+std::string microseconds(double seconds) {
+  const double us = seconds * 1e6;
+  return us >= 10000 ? fmt::format("{:7.0f}", us) : us >= 100 ? fmt::format("{:7.1f}", us) : fmt::format("{:7.2f}", us);
+}
+
+bool reduces(Collective::Op op) {
+  return op == Collective::Op::all_reduce || op == Collective::Op::reduce || op == Collective::Op::reduce_scatter;
+}
+
+int root_of(Collective::Op op) { return op == Collective::Op::broadcast || op == Collective::Op::reduce ? 0 : -1; }
+
+double average_bus_GBps(const BenchResult& result) {
+  double sum = 0;
+  for (const BenchRow& row : result.rows) sum += row.bus_Bps / 1e9;
+  return result.rows.empty() ? 0 : sum / static_cast<double>(result.rows.size());
+}
+
+}  // namespace
+
+std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, const BenchResult& result) {
+  std::string text = fmt::format(
+      "# simsgd {} on {}: {} ranks, {} by {}; fidelity {} ({}){}\n#\n", op_name(settings.op), cluster.name,
+      cluster.workers(), op_name(settings.op),
+      settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule, result.fidelity, result.reason,
+      result.exact ? "" : "; APPROXIMATE");
+  text +=
+      "#                                                              out-of-place                       in-place          \n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       \n";
+  for (const BenchRow& row : result.rows) {
+    const std::string half = fmt::format("  {}  {:6.2f}  {:6.2f}  {:>5}", microseconds(row.time_s),
+                                         row.algorithm_Bps / 1e9, row.bus_Bps / 1e9, 0);
+    text += fmt::format("{:12.0f}  {:12.0f}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes, row.count, "float",
+                        reduces(settings.op) ? "sum" : "none", root_of(settings.op), half, half);
+  }
+  return text + fmt::format("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {:.6g}\n#\n",
+                            average_bus_GBps(result));
+}
+
+nlohmann::ordered_json nccl_json(const BenchSettings& settings, const Cluster& cluster, const BenchResult& result,
+                                 const std::string& arguments) {
+  nlohmann::ordered_json json;
+  json["version"] = "simsgd";
+  json["start_time"] = nullptr;
+  json["args"] = arguments;
+  json["env"] = nlohmann::ordered_json::object();
+  json["nccl_version"] = nullptr;
+  json["config"] = {{"operation", op_name(settings.op)},
+                    {"schedule", settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule},
+                    {"ranks", cluster.workers()},
+                    {"fidelity", result.fidelity},
+                    {"fidelity_reason", result.reason},
+                    {"exact", result.exact}};
+  json["devices"] = {{{"name", cluster.device.name}, {"count", cluster.workers()}}};
+  json["results"] = nlohmann::ordered_json::array();
+  for (const BenchRow& row : result.rows) {
+    const nlohmann::ordered_json half = {{"time", row.time_s * 1e6},
+                                         {"alg_bw", row.algorithm_Bps / 1e9},
+                                         {"bus_bw", row.bus_Bps / 1e9},
+                                         {"nwrong", 0}};
+    json["results"].push_back({{"size", static_cast<std::uint64_t>(row.bytes)},
+                               {"count", static_cast<std::uint64_t>(row.count)},
+                               {"type", "float"},
+                               {"redop", reduces(settings.op) ? "sum" : "none"},
+                               {"root", root_of(settings.op)},
+                               {"out_of_place", half},
+                               {"in_place", half}});
+  }
+  json["out_of_bounds"] = {{"count", 0}, {"okay", true}};
+  json["average_bus_bandwidth"] = {{"bandwidth", average_bus_GBps(result)}};
+  return json;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,122 @@
+#include "analysis/database.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// How long a writer waits for another one: transactions are short.
+constexpr int kBusy_ms = 60000;
+
+// A path as SQLite's URI has it.
+std::string uri(const std::filesystem::path& file) {
+  std::string escaped;
+  for (const char letter : std::filesystem::absolute(file).string()) {
+    const bool special = letter == '?' || letter == '#' || letter == '%';
+    escaped += special ? fmt::format("%{:02X}", static_cast<unsigned>(letter)) : std::string(1, letter);
+  }
+  return "file:" + escaped + "?immutable=1";
+}
+
+}  // namespace
+
+void Database::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Database::Database(const std::filesystem::path& file, Mode mode) : file_(file) {
+  const int flags = mode == Mode::create
+                        ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                        : SQLITE_OPEN_READONLY | (mode == Mode::frozen ? SQLITE_OPEN_URI : 0);
+  sqlite3* handle = nullptr;
+  const std::string name = mode == Mode::frozen ? uri(file) : file.string();
+  const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
+  handle_.reset(handle);
+  if (code != SQLITE_OK) fail();
+  sqlite3_busy_timeout(handle, kBusy_ms);
+}
+
+void Database::execute(const std::string& sql) const {
+  if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
+}
+
+void Database::fail() const {
+  throw RunError(
+      fmt::format("{}: {}", file_.string(), handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory"));
+}
+
+Statement::Statement(const Database& database, const std::string& sql) : database_(database) {
+  sqlite3_stmt* statement = nullptr;
+  check(sqlite3_prepare_v2(database.handle(), sql.c_str(), -1, &statement, nullptr));
+  statement_.reset(statement);
+}
+
+void Statement::check(int code) const {
+  if (code != SQLITE_OK) database_.fail();
+}
+
+Statement& Statement::bind(const std::string& value) {
+  check(sqlite3_bind_text64(statement_.get(), ++parameter_, value.data(), value.size(), SQLITE_TRANSIENT,
+                            SQLITE_UTF8));
+  return *this;
+}
+
+Statement& Statement::bind(std::int64_t value) {
+  check(sqlite3_bind_int64(statement_.get(), ++parameter_, value));
+  return *this;
+}
+
+Statement& Statement::bind(double value) {
+  check(sqlite3_bind_double(statement_.get(), ++parameter_, value));
+  return *this;
+}
+
+Statement& Statement::bind_null() {
+  check(sqlite3_bind_null(statement_.get(), ++parameter_));
+  return *this;
+}
+
+bool Statement::step() {
+  column_ = 0;
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) database_.fail();
+  parameter_ = 0;
+  check(sqlite3_reset(statement_.get()));
+  return false;
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+}
+
+std::string Statement::text() {
+  const int column = column_++;
+  const unsigned char* value = sqlite3_column_text(statement_.get(), column);
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  return value == nullptr ? ""
+                          : std::string(reinterpret_cast<const char*>(value), static_cast<std::size_t>(size));
+}
+
+std::int64_t Statement::integer() { return sqlite3_column_int64(statement_.get(), column_++); }
+double Statement::real() { return sqlite3_column_double(statement_.get(), column_++); }
+bool Statement::next_is_null() const { return sqlite3_column_type(statement_.get(), column_) == SQLITE_NULL; }
+
+Transaction::Transaction(const Database& database) : database_(database) {
+  database.execute("BEGIN IMMEDIATE");
+}
+
+Transaction::~Transaction() {
+  if (open_) sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void Transaction::commit() {
+  database_.execute("COMMIT");
+  open_ = false;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,81 @@
+// SQLite, with C++'s manners: handles that close themselves, and RunError for what goes wrong.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace simsgd {
+
+class Database;
+
+/// A prepared statement. Parameters and columns are counted in the order of their calls: bind() fills the
+/// next parameter, the readers read the next column of the row.
+class Statement {
+ public:
+  Statement(const Database& database, const std::string& sql);
+
+  Statement& bind(const std::string& value);
+  Statement& bind(std::int64_t value);
+  Statement& bind(double value);
+  Statement& bind_null();
+
+  /// The next row; false after the last one, when the statement can be bound again.
+  bool step();
+  /// Runs to the end.
+  void run();
+
+  std::string text();
+  std::int64_t integer();
+  double real();
+  bool next_is_null() const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  void check(int code) const;
+
+  const Database& database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int parameter_ = 0, column_ = 0;
+};
+
+class Database {
+ public:
+  /// `create`: for writing, made where it does not exist. `read`: beside a writer. `frozen`: a file that
+  /// nobody writes, without making any file beside it.
+  enum class Mode { create, read, frozen };
+  Database(const std::filesystem::path& file, Mode mode);
+
+  void execute(const std::string& sql) const;
+  [[noreturn]] void fail() const;
+  sqlite3* handle() const { return handle_.get(); }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const;
+  };
+  std::filesystem::path file_;
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+/// Undone unless committed.
+class Transaction {
+ public:
+  explicit Transaction(const Database& database);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  const Database& database_;
+  bool open_ = true;
+};
+
+}  // namespace simsgd

@@ -1,0 +1,139 @@
+#include "analysis/run_sink.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "analysis/spool.hpp"
+#include "analysis/store.hpp"
+#include "sim/base/check.hpp"
+
+namespace simsgd {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+
+namespace {
+
+class MemorySink final : public RunSink {
+ public:
+  std::optional<RunStatus> status(const std::string& key) const override {
+    const auto found = runs_.find(key);
+    return found == runs_.end() ? std::nullopt : std::optional(status_from_name(found->second.status));
+  }
+  std::optional<RunRow> run(const std::string& key) const override {
+    const auto found = runs_.find(key);
+    if (found == runs_.end()) return std::nullopt;
+    return run_from_json(OrderedJson::parse(found->second.text));
+  }
+  void put(const SweepRow&) override {}
+  void put(const RunRow& run) override { runs_[run.key] = {status_name(run.status), to_json(run).dump()}; }
+  void forget(const std::string& key) override { runs_.erase(key); }
+
+ private:
+  // As text: a tenth of the memory.
+  struct Kept {
+    std::string status, text;
+  };
+  std::map<std::string, Kept> runs_;
+};
+
+class StoreSink final : public RunSink {
+ public:
+  explicit StoreSink(const fs::path& database) : store_(database) { merge_spool(database, store_); }
+  std::optional<RunStatus> status(const std::string& key) const override { return store_.status(key); }
+  std::optional<RunRow> run(const std::string& key) const override { return store_.run(key); }
+  void put(const SweepRow& sweep) override { store_.put(sweep); }
+  void put(const RunRow& run) override { store_.put(run); }
+
+ private:
+  ResultStore store_;
+};
+
+// What is in F.db and in all spool files beside it, without changing any. F.db is opened anew for each look:
+// nobody keeps it open on a network file system.
+class Archive final : public RunSink {
+ public:
+  explicit Archive(const fs::path& database) : database_(database) {
+    if (const auto store = ResultStore::read_only(database)) stored_ = store->statuses();
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(spool_directory(database), none))
+      if (entry.path().extension() == ".jsonl")
+        read_spool(entry.path(),
+                   {[&](const RunRow& run, std::uint64_t offset) { spooled(run, entry.path(), offset); },
+                    [](const SweepRow&) {}});
+  }
+
+  std::optional<RunStatus> status(const std::string& key) const override {
+    if (const auto found = spooled_.find(key); found != spooled_.end()) return found->second.status;
+    const auto found = stored_.find(key);
+    return found == stored_.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::optional<RunRow> run(const std::string& key) const override {
+    const auto found = spooled_.find(key);
+    if (found == spooled_.end()) {
+      const auto store = ResultStore::read_only(database_);
+      return store ? store->run(key) : std::nullopt;
+    }
+    std::ifstream file(found->second.file, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(found->second.offset));
+    std::string line;
+    std::getline(file, line);
+    return run_from_json(OrderedJson::parse(line).at("run"));
+  }
+  void put(const SweepRow&) override { CHECK(false, "an archive is for looking"); }
+  void put(const RunRow&) override { CHECK(false, "an archive is for looking"); }
+
+  /// A result is better than a failure, and else the later one counts.
+  void spooled(const RunRow& run, const fs::path& file, std::uint64_t offset) {
+    const std::optional<RunStatus> known = status(run.key);
+    if (known == RunStatus::ok && run.status != RunStatus::ok) return;
+    spooled_[run.key] = {run.status, file, offset};
+  }
+
+ private:
+  struct Place {
+    RunStatus status;
+    fs::path file;
+    std::uint64_t offset;
+  };
+  fs::path database_;
+  std::map<std::string, RunStatus> stored_;
+  std::map<std::string, Place> spooled_;
+};
+
+class SpoolSink final : public RunSink {
+ public:
+  SpoolSink(const fs::path& database, const Shard& shard)
+      : file_(spool_directory(database) / fmt::format("shard-{}-of-{}.jsonl", shard.index, shard.count)),
+        writer_(file_),
+        archive_(database) {}
+  std::optional<RunStatus> status(const std::string& key) const override { return archive_.status(key); }
+  std::optional<RunRow> run(const std::string& key) const override { return archive_.run(key); }
+  void put(const SweepRow& sweep) override { writer_.append(sweep); }
+  void put(const RunRow& run) override { archive_.spooled(run, file_, writer_.append(run)); }
+
+ private:
+  fs::path file_;
+  SpoolWriter writer_;
+  Archive archive_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunSink> memory_sink() { return std::make_unique<MemorySink>(); }
+
+std::unique_ptr<RunSink> open_sink(const fs::path& database, const Shard& shard) {
+  if (database.empty()) return memory_sink();
+  if (shard.whole()) return std::make_unique<StoreSink>(database);
+  return std::make_unique<SpoolSink>(database, shard);
+}
+
+std::unique_ptr<const RunSink> open_sink_to_look(const fs::path& database) {
+  if (database.empty()) return memory_sink();
+  return std::make_unique<Archive>(database);
+}
+
+}  // namespace simsgd

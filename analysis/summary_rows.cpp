@@ -1,0 +1,90 @@
+// Many runs: a row for each.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/summary_view.hpp"
+#include "analysis/text_table.hpp"
+
+namespace simsgd {
+
+namespace {
+
+enum class Unit { given, step_time, run_time };
+
+struct Field {
+  const char *metric, *title;
+  Unit unit;  // times of a step share one, and times of a run
+  const char* name = "";
+  double size = 1;
+};
+
+constexpr Field kFields[] = {{"throughput_samples_per_s", "throughput", Unit::given, "samples/s"},
+                             {"scaling_efficiency", "efficiency", Unit::given, "%", 0.01},
+                             {"iteration_time_mean_s", "step", Unit::step_time},
+                             {"straggle_s", "stragglers", Unit::step_time},
+                             {"communication_exposed_s", "exposed comm.", Unit::step_time},
+                             {"wait_s", "waiting", Unit::step_time},
+                             {"simulated_time_s", "run", Unit::run_time},
+                             {"time_to_target_s", "to target", Unit::run_time},
+                             {"train_loss_final", "loss", Unit::given},
+                             {"test_accuracy_final", "accuracy", Unit::given, "%", 0.01},
+                             {"cost_usd", "cost", Unit::given, "USD"},
+                             {"energy_J", "energy", Unit::given, "kWh", kJoulePerKWh}};
+
+std::vector<double> known(const char* metric, const std::vector<RunView>& runs) {
+  std::vector<double> known;
+  for (const RunView& run : runs)
+    if (const auto value = run.metric(metric)) known.push_back(*value);
+  return known;
+}
+
+CommonUnit unit_of(const Field& field, const std::vector<RunView>& runs) {
+  if (field.unit == Unit::step_time) return common_time_unit(known("iteration_time_mean_s", runs));
+  if (field.unit == Unit::run_time) return common_time_unit(known("simulated_time_s", runs));
+  return common_unit(field.name, field.size, known(field.metric, runs));
+}
+
+// Title, unit, and a cell for each run; empty where no run has a value other than 0.
+std::vector<std::string> column(const Field& field, const std::vector<RunView>& runs) {
+  const std::vector<double> values = known(field.metric, runs);
+  if (std::all_of(values.begin(), values.end(), [](double value) { return value == 0; })) return {};
+  const CommonUnit unit = unit_of(field, runs);
+  std::vector<std::string> cells = {field.title, unit.name};
+  for (const RunView& run : runs) {
+    const auto value = run.metric(field.metric);
+    cells.push_back(value ? unit.show(*value) : "-");
+  }
+  return cells;
+}
+
+}  // namespace
+
+std::string summary_of_rows(const std::vector<SummaryColumn>& runs) {
+  const std::vector<RunView> views = run_views(runs);
+  TextTable table;
+  const auto& names = runs.front().coordinates;
+  table.left = std::max<std::size_t>(1, names.size());
+  table.rows.resize(runs.size() + 2);
+  for (const auto& [name, value] : names) table.rows[0].push_back(name);
+  if (names.empty()) table.rows[0].emplace_back("point");
+  table.rows[1].resize(table.left);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const auto& [name, value] : runs[i].coordinates) table.rows[i + 2].push_back(value);
+    table.rows[i + 2].resize(table.left, names.empty() ? runs[i].title : "");
+  }
+  for (const Field& field : kFields) {
+    const std::vector<std::string> cells = column(field, views);
+    for (std::size_t i = 0; i < cells.size(); ++i) table.rows[i].push_back(cells[i]);
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!views[i].failed()) continue;
+    table.rows[i + 2].resize(table.left);
+    table.rows[i + 2].emplace_back("failed");
+  }
+  table.rows.insert(table.rows.begin() + 2, {"-"});
+  const std::string heading = summary_heading(views);
+  return (heading.empty() ? "" : heading + "\n\n") + table.text();
+}
+
+}  // namespace simsgd

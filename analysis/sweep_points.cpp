@@ -1,0 +1,78 @@
+#include "analysis/sweep_points.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+#include <set>
+
+#include "analysis/run_key.hpp"
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+using OrderedJson = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::size_t kLongestSlug = 100;
+
+std::string slug_of(const std::string& label) {
+  std::string slug;
+  for (const char letter : label) {
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' || letter == '_';
+    if (plain)
+      slug += letter;
+    else if (!slug.empty() && slug.back() != '-')
+      slug += '-';
+  }
+  slug.resize(std::min(slug.size(), kLongestSlug));
+  while (!slug.empty() && (slug.back() == '-' || slug.back() == '.')) slug.pop_back();
+  return slug.empty() || slug[0] == '.' ? "point" + slug : slug;
+}
+
+}  // namespace
+
+Shard parse_shard(const std::string& text) {
+  Shard shard{0, 0};
+  const char* end = text.data() + text.size();
+  const auto [slash, bad_index] = std::from_chars(text.data(), end, shard.index);
+  const bool cut = bad_index == std::errc() && slash != end && *slash == '/';
+  const auto [rest, bad_count] = cut ? std::from_chars(slash + 1, end, shard.count)
+                                     : std::from_chars_result{slash, std::errc::invalid_argument};
+  if (bad_count != std::errc() || rest != end || shard.index < 1 || shard.index > shard.count)
+    throw ConfigError(
+        {"--shard", "", "is no part of a whole", text, "Write 1/4 for the first of four parts"});
+  return shard;
+}
+
+std::vector<SweepPoint> sweep_points(const Study& study) {
+  std::vector<SweepPoint> points;
+  std::set<std::string> taken;
+  for (const StudyPoint& point : study.points) {
+    const Json resolved = load_point(study, point).resolved;
+    const std::string plain = slug_of(point.label.empty() ? study.name : point.label);
+    std::string slug = plain;
+    for (int i = 2; !taken.insert(slug).second; ++i) slug = fmt::format("{}-{}", plain, i);
+    points.push_back({points.size(), point, run_key(resolved), slug,
+                      name_key("learner", resolved["learner"].dump() + resolved["target"].dump())});
+  }
+  return points;
+}
+
+SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points) {
+  SweepRow sweep{"", study.name, study.file, study.axes, {}};
+  std::string identity = study.name;
+  for (const SweepPoint& each : points) {
+    OrderedJson coordinates = OrderedJson::array();
+    for (const Assignment& set : each.point.coordinates)
+      coordinates.push_back({{"pointer", set.pointer}, {"value", OrderedJson::parse(set.value.dump())}});
+    identity += "\n" + each.key;
+    sweep.points.push_back({each.point.label, std::move(coordinates), each.key});
+  }
+  sweep.id = name_key("sweep", identity);
+  return sweep;
+}
+
+}  // namespace simsgd

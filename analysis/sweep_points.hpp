@@ -1,0 +1,50 @@
+// The points of a study as a sweep sees them: with the keys of their runs, the part that a shard has, and
+// what is wrong with any of them before the first one runs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/run_row.hpp"
+#include "scenarios/study.hpp"
+
+namespace simsgd {
+
+struct SweepPoint {
+  std::size_t position = 0;  ///< in the study, from 0
+  StudyPoint point;
+  std::string key;      ///< of its run
+  std::string slug;     ///< its label as a file name, different for each point of the study
+  std::string learner;  ///< key of what it learns, equal where the same data are read into the same model
+};
+
+/// Of `count` equal parts, the `index`-th (from 1): each `count`-th point.
+struct Shard {
+  int index = 1, count = 1;
+  bool whole() const { return count == 1; }
+  bool has(std::size_t position) const {
+    return position % static_cast<std::size_t>(count) == static_cast<std::size_t>(index - 1);
+  }
+};
+
+/// "2/4". Throws ConfigError.
+Shard parse_shard(const std::string& text);
+
+std::vector<SweepPoint> sweep_points(const Study& study);
+
+SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points);
+
+/// What running a point will need.
+struct PointEstimate {
+  std::size_t position = 0;
+  double memory_bytes = 0;  ///< of its process
+};
+
+/// Makes the jobs of the points, in children (`jobs` at a time), without running them. Data sets are read
+/// once for each learner that occurs. Throws ConfigError with everything that is wrong with any point, each
+/// error once; Interrupted.
+std::vector<PointEstimate> examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
+                                   const std::function<bool()>& interrupted = {});
+
+}  // namespace simsgd

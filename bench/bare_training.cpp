@@ -1,0 +1,110 @@
+#include "bench/bare_training.hpp"
+
+#include <Eigen/Core>
+#include <barrier>
+#include <cmath>
+#include <thread>
+
+namespace simsgd::bench {
+
+namespace {
+
+using Eigen::Map;
+using Eigen::MatrixXf;
+using Eigen::VectorXf;
+
+struct Shape {
+  Eigen::Index inputs, hidden, classes;
+  Eigen::Index second() const { return hidden * inputs + hidden; }  // where the second layer begins
+};
+
+struct Gradient {
+  VectorXf values;
+  double loss = 0;
+};
+
+// Weights of a layer are outputs x inputs, column by column, and then the biases.
+void compute(const Shape& shape, const VectorXf& parameters, const DataSet& data,
+             const std::vector<std::int32_t>& samples, Gradient& gradient) {
+  const auto batch = static_cast<Eigen::Index>(samples.size());
+  MatrixXf inputs(shape.inputs, batch);
+  for (Eigen::Index s = 0; s < batch; ++s)
+    inputs.col(s) = Map<const Eigen::Matrix<std::uint8_t, Eigen::Dynamic, 1>>(
+                        data.bytes.data() + samples[static_cast<std::size_t>(s)] * shape.inputs, shape.inputs)
+                            .cast<float>()
+                            .array() *
+                        data.scale +
+                    data.shift;
+  const Map<const MatrixXf> weights1(parameters.data(), shape.hidden, shape.inputs);
+  const Map<const VectorXf> biases1(parameters.data() + shape.hidden * shape.inputs, shape.hidden);
+  const Map<const MatrixXf> weights2(parameters.data() + shape.second(), shape.classes, shape.hidden);
+  const Map<const VectorXf> biases2(parameters.data() + shape.second() + shape.classes * shape.hidden,
+                                    shape.classes);
+
+  MatrixXf hidden = weights1 * inputs;
+  hidden = (hidden.colwise() + biases1).cwiseMax(0.0F);
+  MatrixXf outputs = weights2 * hidden;
+  outputs.colwise() += biases2;
+  gradient.loss = 0;
+  for (Eigen::Index s = 0; s < batch; ++s) {
+    const std::int32_t label = data.labels[static_cast<std::size_t>(samples[static_cast<std::size_t>(s)])];
+    auto column = outputs.col(s).array();
+    column -= column.maxCoeff();
+    gradient.loss -= column(label);
+    column = column.exp();
+    const float sum = column.sum();
+    gradient.loss += std::log(sum);
+    column /= sum * static_cast<float>(batch);
+    column(label) -= 1.0F / static_cast<float>(batch);
+  }
+  gradient.loss /= static_cast<double>(batch);
+  MatrixXf back = weights2.transpose() * outputs;
+  back = (hidden.array() > 0).select(back, 0.0F);
+
+  gradient.values.resize(parameters.size());
+  float* to = gradient.values.data();
+  Map<MatrixXf>(to, shape.hidden, shape.inputs).noalias() = back * inputs.transpose();
+  Map<VectorXf>(to + shape.hidden * shape.inputs, shape.hidden) = back.rowwise().sum();
+  Map<MatrixXf>(to + shape.second(), shape.classes, shape.hidden).noalias() = outputs * hidden.transpose();
+  Map<VectorXf>(to + shape.second() + shape.classes * shape.hidden, shape.classes) = outputs.rowwise().sum();
+}
+
+}  // namespace
+
+std::vector<double> train_bare(const BareTraining& settings, const Learner& learner, const DataSet& data) {
+  const Eigen::Index inputs = data.features, classes = data.classes;
+  const auto parameters_count = static_cast<Eigen::Index>(learner.parameters());
+  const Shape shape{inputs, (parameters_count - classes) / (inputs + 1 + classes), classes};
+  const std::vector<float> start = learner.initial_parameters();
+  VectorXf parameters = Map<const VectorXf>(start.data(), parameters_count);
+  VectorXf velocity = VectorXf::Zero(parameters_count);
+  std::vector<Gradient> gradients(static_cast<std::size_t>(settings.workers));
+  std::vector<double> losses;
+  const auto finish_step = [&]() noexcept {
+    VectorXf mean = gradients.front().values;
+    double loss = gradients.front().loss;
+    for (std::size_t w = 1; w < gradients.size(); ++w) {
+      mean += gradients[w].values;
+      loss += gradients[w].loss;
+    }
+    mean /= static_cast<float>(settings.workers);
+    velocity = settings.momentum * velocity + mean;
+    parameters -= settings.learning_rate * velocity;
+    losses.push_back(loss / settings.workers);
+  };
+  std::barrier all(settings.threads, finish_step);
+  const auto work = [&](int thread) {
+    for (int step = 1; step <= settings.steps; ++step) {
+      for (int w = thread; w < settings.workers; w += settings.threads)
+        compute(shape, parameters, data, learner.samples(w, static_cast<std::uint64_t>(step)),
+                gradients[static_cast<std::size_t>(w)]);
+      all.arrive_and_wait();
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (int thread = 1; thread < settings.threads; ++thread) threads.emplace_back(work, thread);
+  work(0);
+  return losses;
+}
+
+}  // namespace simsgd::bench

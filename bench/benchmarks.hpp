@@ -1,0 +1,14 @@
+// The groups of benchmarks, one file each. Each registers its own with Google Benchmark and leaves its
+// results in the summary, which outlives the run.
+#pragma once
+
+#include "bench/summary.hpp"
+
+namespace simsgd::bench {
+
+void register_recurrence(Summary& summary);
+void register_flows(Summary& summary);
+void register_timing_only(Summary& summary);
+void register_learning(Summary& summary);
+
+}  // namespace simsgd::bench

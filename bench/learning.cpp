@@ -1,0 +1,100 @@
+// Runs that learn: how much of the time is the gradients, and what many replicas need of memory.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <stdexcept>
+
+#include "analysis/runner.hpp"
+#include "bench/bare_training.hpp"
+#include "bench/benchmarks.hpp"
+#include "bench/child.hpp"
+#include "sim/learn/data/registry.hpp"
+
+namespace simsgd::bench {
+
+namespace {
+
+constexpr const char* kScenario = SIMSGD_SOURCE_DIR "/bench/learning.json";
+
+std::shared_ptr<const DataSet> fashion_mnist() {
+  for (const DataPlugin& plugin : data_plugins())
+    if (plugin.info.name == "fashion_mnist")
+      return plugin
+          .load(Parameters(Json::object()), 1,
+                [](const std::string& path) { return std::filesystem::path(path); })
+          .train;
+  throw std::runtime_error("no data set fashion_mnist");
+}
+
+// Wall and CPU seconds of the simulation, of the same training in a bare loop, and of the learner's own
+// gradients in it; and the last loss of the first two. Data sets are loaded before.
+std::vector<double> compare(int threads) {
+  const Job job = make_job(load_scenario(kScenario));
+  const std::shared_ptr<const DataSet> data = fashion_mnist();
+  const auto steps = static_cast<int>(job.stop.steps);
+  const Stopwatch bare_watch;
+  const std::vector<double> losses = train_bare({job.workers(), steps, threads}, *job.learner, *data);
+  const Elapsed bare = bare_watch.elapsed();
+  SimulationOptions options;
+  options.threads = threads;
+  const Stopwatch watch;
+  const SimulationResult result = simulate(job, options);
+  const Elapsed simulated = watch.elapsed();
+  const double loss = result.record.series.back().train_loss;
+  if (!(std::fabs(loss - losses.back()) < 1e-3 * loss))
+    throw std::runtime_error(
+        fmt::format("the bare loop ends at loss {}, the simulation at {}", losses.back(), loss));
+  return {simulated.wall_s, simulated.cpu_s, bare.wall_s, bare.cpu_s};
+}
+
+void against_bare_loop(benchmark::State& state, Summary& summary, int threads) {
+  for (auto _ : state) {
+    const ChildRun run = run_in_child([threads] { return compare(threads); });
+    const Elapsed simulated{run.numbers.at(0), run.numbers.at(1)}, bare{run.numbers.at(2), run.numbers.at(3)};
+    state.SetIterationTime(simulated.wall_s);
+    const std::string what = fmt::format("64 workers x 100 steps on Fashion-MNIST, {} thread(s)", threads);
+    summary.time(what, simulated, 0);
+    summary.ratio(what + " / bare Eigen loop", simulated, bare, 1.3);
+  }
+}
+
+void many_replicas(benchmark::State& state, Summary& summary) {
+  for (auto _ : state) {
+    const ChildRun run = run_in_child([] {
+      const Stopwatch watch;
+      const Overrides overrides = {{{"/cluster/workers", "1024"}, {"/stop/steps", "10"}}, {}};
+      SimulationOptions options;
+      options.threads = 2;
+      const RunOutcome outcome = run_scenario(load_scenario(kScenario, overrides), options);
+      benchmark::DoNotOptimize(outcome.document.size());
+      const Elapsed elapsed = watch.elapsed();
+      return std::vector<double>{elapsed.wall_s, elapsed.cpu_s};
+    });
+    state.SetIterationTime(run.numbers.at(0));
+    state.counters["MB"] = run.peak_bytes / 1e6;
+    summary.time("1,024 workers x 10 steps, model of 50,890 parameters",
+                 {run.numbers.at(0), run.numbers.at(1)}, 0);
+    summary.memory("memory of that", run.peak_bytes, 1.5e9);
+  }
+}
+
+}  // namespace
+
+void register_learning(Summary& summary) {
+  for (const int threads : {1, 2})
+    benchmark::RegisterBenchmark(
+        fmt::format("learning_64/threads_{}", threads).c_str(),
+        [&summary, threads](benchmark::State& state) { against_bare_loop(state, summary, threads); })
+        ->Unit(benchmark::kMillisecond)
+        ->UseManualTime()
+        ->Iterations(3);
+  benchmark::RegisterBenchmark("learning_1024",
+                               [&summary](benchmark::State& state) { many_replicas(state, summary); })
+      ->Unit(benchmark::kMillisecond)
+      ->UseManualTime()
+      ->Iterations(1);
+}
+
+}  // namespace simsgd::bench

@@ -1,0 +1,21 @@
+// Benchmarks of what has a promised speed; ends with a table of measurements against limits.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include "bench/benchmarks.hpp"
+#include "sim/learn/numerics.hpp"
+
+int main(int count, char** arguments) {
+  simsgd::fix_numerics();
+  benchmark::Initialize(&count, arguments);
+  if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 2;
+  simsgd::bench::Summary summary;
+  simsgd::bench::register_recurrence(summary);
+  simsgd::bench::register_flows(summary);
+  simsgd::bench::register_timing_only(summary);
+  simsgd::bench::register_learning(summary);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  fmt::print("\n{}", summary.table());
+  return 0;
+}

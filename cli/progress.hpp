@@ -1,0 +1,30 @@
+// Progress of long work on stderr: a line that is rewritten on a terminal, nothing elsewhere until it takes long.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace simsgd {
+
+class Progress {
+ public:
+  /// `total` steps; 0 where that is not known.
+  Progress(std::string what, std::uint64_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void at(std::uint64_t done);
+  /// Removes the line; the last thing before other output.
+  void finish();
+
+ private:
+  std::string what_;
+  std::uint64_t total_;
+  bool terminal_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point begin_, last_;
+};
+
+}  // namespace simsgd

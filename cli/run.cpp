@@ -1,0 +1,85 @@
+// simsgd run: one scenario, one result.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "analysis/expected.hpp"
+#include "analysis/runner.hpp"
+#include "analysis/summary.hpp"
+#include "cli/progress.hpp"
+#include "cli/verbs.hpp"
+
+namespace simsgd {
+
+namespace {
+
+struct RunVerb {
+  std::string scenario, directory;
+  OverrideOptions overrides;
+  bool json = false, check = false;
+  int threads = 0;
+};
+
+SimulationOptions simulation_options(const RunVerb& verb, const std::shared_ptr<Progress>& progress) {
+  SimulationOptions options;
+  options.threads = verb.threads > 0 ? verb.threads : available_threads();
+  options.progress = [progress](std::uint64_t step) { progress->at(step); };
+  options.interrupted = interrupted;
+  return options;
+}
+
+std::string job_title(const Scenario& scenario) {
+  const Json& name = scenario.resolved.at("name");
+  return name.is_string() ? name.get<std::string>() : scenario.file;
+}
+
+void print_files(const RunFiles& files) {
+  fmt::print("\nresult    {}\n", files.document.string());
+  if (!files.training_curve.empty()) fmt::print("loss      {}\n", files.training_curve.string());
+  if (!files.timeline.empty())
+    fmt::print("timeline  {}  (open in https://ui.perfetto.dev)\n", files.timeline.string());
+}
+
+int run(const RunVerb& verb) {
+  const Scenario scenario = load_scenario(verb.scenario, verb.overrides.overrides());
+  catch_interrupts();
+  const Json& stop = scenario.resolved.at("stop");
+  const auto progress = std::make_shared<Progress>(
+      "Simulating", stop.contains("steps") ? stop.at("steps").get<std::uint64_t>() : 0);
+  const RunOutcome outcome = run_scenario(scenario, simulation_options(verb, progress));
+  progress->finish();
+  if (interrupted()) throw Interrupted();
+  RunFiles files;
+  if (!verb.directory.empty()) files = write_run(outcome, verb.directory);
+  if (verb.json)
+    fmt::print("{}\n", outcome.document.dump());
+  else
+    fmt::print("{}", summary_table({{job_title(scenario), &outcome.document}}));
+  if (!verb.json && !verb.directory.empty()) print_files(files);
+  if (!verb.check) return 0;
+  const std::vector<ExpectedOutcome> outcomes = compare_expected(outcome.document);
+  fmt::print(verb.json ? stderr : stdout, "\n{}", expected_table(outcomes));
+  return all_hold(outcomes) ? 0 : 1;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* verb = app.add_subcommand("run", "Simulate one scenario");
+  auto settings = std::make_shared<RunVerb>();
+  verb->add_option("SCENARIO", settings->scenario, "A scenario file, or - for standard input")->required();
+  settings->overrides.add_to(*verb);
+  verb->add_option("-o,--output", settings->directory,
+                   "Write the document, the curves and the timeline into DIR")
+      ->type_name("DIR");
+  verb->add_flag("--json", settings->json, "Print the document instead of a summary");
+  verb->add_flag("--check", settings->check,
+                 "Compare with the scenario's expected values; exit 1 if one is missed");
+  verb->add_option("--threads", settings->threads,
+                   "Threads for the numerics (default: all cores); results do not depend on it")
+      ->check(CLI::PositiveNumber);
+  verb->footer("Example:\n  simsgd run scenarios/quickstart.json --set /cluster/workers=16 -o out");
+  verb->callback([settings, &exit_code] { exit_code.value = run(*settings); });
+}
+
+}  // namespace simsgd

@@ -1,0 +1,137 @@
+#include "cli/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "analysis/sweep.hpp"
+#include "analysis/text_table.hpp"
+#include "cli/sweep_output.hpp"
+#include "sim/base/units.hpp"
+
+namespace simsgd {
+
+namespace {
+
+SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
+  SweepSettings settings;
+  if (!command.shard.empty()) settings.shard = parse_shard(command.shard);
+  const int points = static_cast<int>(study.points.size());
+  settings.jobs = std::min(command.jobs > 0 ? command.jobs : available_threads(), std::max(1, points));
+  settings.threads = command.threads > 0 ? command.threads : std::max(1, available_threads() / settings.jobs);
+  settings.force = command.force;
+  if (command.timeout_s > 0) settings.timeout_s = command.timeout_s;
+  settings.database = command.database;
+  settings.artifacts = command.artifacts;
+  settings.interrupted = interrupted;
+  return settings;
+}
+
+std::string about(double bytes) { return "about " + human_bytes(bytes); }
+
+void add_common_options(CLI::App& verb, SweepCommand& command) {
+  verb.add_option("STUDY", command.study, "A study or scenario file, or - for standard input")->required();
+  verb.add_option("-o,--output", command.database,
+                  "Keep results in this SQLite file, and skip points that it has")
+      ->type_name("F.db");
+  verb.add_option("--jobs", command.jobs,
+                  "Points at a time (default: all cores); results do not depend on it")
+      ->check(CLI::PositiveNumber);
+  verb.add_option(
+          "--shard", command.shard,
+          "Only the I-th of N parts of the points; results go to F.db.spool, and the sweep without --shard "
+          "merges them")
+      ->type_name("I/N");
+  command.overrides.add_to(verb);
+}
+
+}  // namespace
+
+int run_sweep_command(const SweepCommand& command) {
+  const Study study = load_study(command.study, command.overrides.overrides());
+  const SweepSettings settings = sweep_settings(command, study);
+  catch_interrupts();
+  SweepOutput output(command, settings, study.name);
+  try {
+    run_sweep(study, settings, output.listener());
+  } catch (const Interrupted&) {
+    output.stopped();
+    throw;
+  }
+  return output.finish();
+}
+
+int plan_sweep_command(const SweepCommand& command) {
+  const Study study = load_study(command.study, command.overrides.overrides());
+  const SweepSettings settings = sweep_settings(command, study);
+  catch_interrupts();
+  const std::vector<SweepPoint> points = sweep_points(study);
+  const std::vector<SweepPoint> pending =
+      points_to_run(points, settings, *open_sink_to_look(settings.database));
+  const std::vector<PointEstimate> estimates = examine(study, pending, settings.jobs, interrupted);
+  TextTable table;
+  table.rows = {{"point", "", "state", "memory"}, {"-"}};
+  table.left = 3;
+  std::map<std::size_t, std::string> memory;
+  for (const SweepPoint& point : pending) memory[point.position] = "-";
+  for (const PointEstimate& each : estimates) memory[each.position] = about(each.memory_bytes);
+  std::size_t of_shard = 0;
+  for (const SweepPoint& point : points) {
+    if (!settings.shard.has(point.position)) continue;
+    ++of_shard;
+    const auto to_run = memory.find(point.position);
+    const bool done = to_run == memory.end();
+    table.rows.push_back({std::to_string(point.position + 1), point.point.label, done ? "done" : "to run",
+                          done ? "-" : to_run->second});
+  }
+  fmt::print("{}: {} points, {} done, {} to run\n\n{}", study.name, of_shard, of_shard - pending.size(),
+             pending.size(), table.text());
+  if (!estimates.empty())
+    fmt::print("\nAt most {} at a time need {}; this machine has {}.\n", settings.jobs,
+               about(memory_at_once_bytes(estimates, settings.jobs)), human_bytes(machine_memory_bytes()));
+  return 0;
+}
+
+void add_sweep(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* sweep = app.add_subcommand("sweep", "Run all points of a study, several at a time");
+  sweep->require_subcommand(1);
+  sweep->footer(
+      "Examples:\n  simsgd sweep plan scenarios/quickstart.json\n"
+      "  simsgd sweep run scenarios/quickstart.json -o results.db --artifacts out");
+
+  CLI::App* run = sweep->add_subcommand("run", "Run the points that are not done, and sum up all");
+  auto command = std::make_shared<SweepCommand>();
+  add_common_options(*run, *command);
+  run->add_option("--threads", command->threads,
+                  "Threads of each point's numerics (default: the cores that --jobs leave); results do not "
+                  "depend on it")
+      ->check(CLI::PositiveNumber);
+  run->add_option("--artifacts", command->artifacts,
+                  "Write document, curves and timeline of each point below DIR")
+      ->type_name("DIR");
+  run->add_option("--timeout", command->timeout_s, "End a point that takes longer, and count it as failed")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  run->add_flag("--force", command->force, "Run also the points that are done");
+  run->add_flag("--check", command->check, "Compare with the expected values; exit 1 if one is missed");
+  run->add_flag("--json", command->json,
+                "Print a document per line, in the order of the points, instead of a table; of a point that "
+                "failed, its "
+                "\"scenario\" and its \"error\"");
+  run->footer(
+      "Exit codes: 0 done; 1 an expected value is missed; 2 usage or input; 3 some points failed; 130 "
+      "interrupted.\n"
+      "Example:\n  simsgd sweep run scenarios/quickstart.json -o results.db --artifacts out");
+  run->callback([command, &exit_code] { exit_code.value = run_sweep_command(*command); });
+
+  CLI::App* plan = sweep->add_subcommand(
+      "plan", "List the points: what is done, what is to run, how much memory it needs");
+  auto planned = std::make_shared<SweepCommand>();
+  add_common_options(*plan, *planned);
+  plan->footer("Example:\n  simsgd sweep plan scenarios/quickstart.json -o results.db");
+  plan->callback([planned, &exit_code] { exit_code.value = plan_sweep_command(*planned); });
+}
+
+}  // namespace simsgd

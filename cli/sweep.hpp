@@ -1,0 +1,28 @@
+// simsgd sweep: the points of a study, several at a time, stored, resumed and summed up.
+#pragma once
+
+#include <string>
+
+#include "cli/verbs.hpp"
+
+namespace simsgd {
+
+struct SweepCommand {
+  std::string study;      ///< a file, or "-"
+  std::string database;   ///< -o; empty: results are only printed
+  std::string artifacts;  ///< a directory, or empty
+  std::string shard;      ///< "i/n", or empty
+  OverrideOptions overrides;
+  int jobs = 0;          ///< 0: all cores
+  int threads = 0;       ///< of each point; 0: the cores that `jobs` leave
+  double timeout_s = 0;  ///< 0: none
+  bool json = false, check = false, force = false;
+};
+
+/// `sweep run`; returns the exit code. Throws ConfigError, RunError, Interrupted.
+int run_sweep_command(const SweepCommand& command);
+
+/// `sweep plan`.
+int plan_sweep_command(const SweepCommand& command);
+
+}  // namespace simsgd

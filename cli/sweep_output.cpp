@@ -1,0 +1,149 @@
+#include "cli/sweep_output.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "scenarios/axes.hpp"
+#include "sim/base/units.hpp"
+
+namespace simsgd {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+
+namespace {
+
+/// Names and values of the coordinates, as the point's label has them.
+std::vector<std::pair<std::string, std::string>> named_coordinates(const StudyPoint& point) {
+  std::vector<std::pair<std::string, std::string>> named;
+  for (const Assignment& each : point.coordinates) {
+    const std::string label = coordinate_label(each.pointer, each.value);
+    const std::size_t split = label.find('=');
+    named.emplace_back(label.substr(0, split), label.substr(split + 1));
+  }
+  return named;
+}
+
+}  // namespace
+
+double machine_memory_bytes() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+SweepOutput::SweepOutput(const SweepCommand& command, const SweepSettings& settings, std::string study_name)
+    : command_(command),
+      settings_(settings),
+      study_name_(std::move(study_name)),
+      bar_(isatty(STDERR_FILENO) != 0) {}
+
+SweepListener SweepOutput::listener() {
+  return {.begin = [this](const SweepBegin& begin) { begun(begin); },
+          .result = [this](const PointResult& result) { got(result); },
+          .progress =
+              [this](const SweepProgress& progress) {
+                run_ = progress.ended;
+                bar_.show(progress);
+              }};
+}
+
+int SweepOutput::finish() {
+  bar_.clear();
+  if (!command_.json && !shown_.empty()) {
+    fmt::print("{}", summary_table(columns()));
+    print_files();
+  }
+  if (command_.check) fmt::print(command_.json ? stderr : stdout, "\n{}", expected_table(outcomes_));
+  std::fflush(stdout);
+  for (const std::string& failure : failures_) fmt::print(stderr, "{}\n", failure);
+  if (!failures_.empty()) return 3;
+  return command_.check && !all_hold(outcomes_) ? 1 : 0;
+}
+
+void SweepOutput::stopped() {
+  bar_.clear();
+  const std::size_t done = points_ - to_run_ + run_;
+  if (points_ == 0) return;
+  fmt::print(stderr, "{} of {} points are done{}.\n", done, points_,
+             command_.database.empty() ? "; without -o they are not kept"
+                                       : " and kept; the same command goes on from there");
+}
+
+void SweepOutput::begun(const SweepBegin& begin) {
+  points_ = begin.points;
+  to_run_ = begin.to_run;
+  if (points_ == 0) fmt::print(stderr, "This shard has none of the points.\n");
+  if (points_ > to_run_)
+    fmt::print(stderr, "{} of {} points are in {} already{}.\n", points_ - to_run_, points_,
+               command_.database, to_run_ == 0 ? " (--force runs them again)" : "");
+  if (begin.memory_at_once_bytes > machine_memory_bytes())
+    fmt::print(stderr,
+               "Warning: {} points at a time may need {} of memory, and this machine has {}; see --jobs.\n",
+               settings_.jobs, human_bytes(begin.memory_at_once_bytes), human_bytes(machine_memory_bytes()));
+}
+
+void SweepOutput::got(const PointResult& result) {
+  const bool ok = result.run.status == RunStatus::ok;
+  if (command_.json) print_line(result.run);
+  if (ok && command_.check)
+    for (ExpectedOutcome& each : compare_expected(result.run.document, result.point.point.label))
+      outcomes_.push_back(std::move(each));
+  if (!ok) {
+    const std::string& label = result.point.point.label;
+    failures_.push_back((label.empty() ? study_name_ : label) + ": " + result.run.error);
+  }
+  shown_.push_back(result.point);
+  const bool as_columns = points_ <= kMostSummaryColumns;
+  if (!command_.json)
+    documents_.push_back(!ok          ? OrderedJson()
+                         : as_columns ? result.run.document
+                                      : shortened_for_rows(result.run.document));
+}
+
+/// A document, or what there is of a run that failed.
+void SweepOutput::print_line(const RunRow& run) {
+  bar_.clear();
+  const OrderedJson line = run.status == RunStatus::ok ? run.document
+                                                       : OrderedJson{{"schema_version", kSchemaVersion},
+                                                                     {"context", run.context},
+                                                                     {"scenario", run.scenario},
+                                                                     {"status", status_name(run.status)},
+                                                                     {"error", run.error}};
+  fmt::print("{}\n", line.dump());
+  std::fflush(stdout);
+}
+
+std::vector<SummaryColumn> SweepOutput::columns() const {
+  std::vector<SummaryColumn> columns;
+  for (std::size_t i = 0; i < documents_.size(); ++i) {
+    const StudyPoint& point = shown_[i].point;
+    columns.push_back({point.label.empty() ? study_name_ : point.label,
+                       documents_[i].is_null() ? nullptr : &documents_[i], named_coordinates(point)});
+  }
+  return columns;
+}
+
+void SweepOutput::print_files() const {
+  std::vector<std::string> timelines;
+  for (const SweepPoint& point : shown_) {
+    const fs::path file = artifact_directory(settings_.artifacts, point) / "timeline.json";
+    if (!settings_.artifacts.empty() && fs::exists(file)) timelines.push_back(file.string());
+  }
+  if (!timelines.empty()) fmt::print("\nTimelines, to open in https://ui.perfetto.dev:\n");
+  for (std::size_t i = 0; i < std::min(timelines.size(), kMostSummaryColumns); ++i)
+    fmt::print("  {}\n", timelines[i]);
+  if (timelines.size() > kMostSummaryColumns)
+    fmt::print("  and {} more in {}\n", timelines.size() - kMostSummaryColumns, settings_.artifacts.string());
+  if (!settings_.artifacts.empty())
+    fmt::print("{}Documents and curves: {}\n", timelines.empty() ? "\n" : "",
+               (settings_.artifacts / "*/{result.json,loss.csv,accuracy.csv}").string());
+  if (command_.database.empty()) return;
+  const std::string spool = command_.database + ".spool";
+  fmt::print("{}Results: {}\n", settings_.artifacts.empty() ? "\n" : "",
+             settings_.shard.whole() ? command_.database
+                                     : fmt::format("{}, which the sweep without --shard merges into {}",
+                                                   spool, command_.database));
+}
+
+}  // namespace simsgd

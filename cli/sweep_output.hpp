@@ -1,0 +1,48 @@
+// What `sweep run` prints: documents as they come or a table at the end, where the files lie, and what
+// failed.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "analysis/expected.hpp"
+#include "analysis/summary.hpp"
+#include "analysis/sweep.hpp"
+#include "cli/sweep.hpp"
+#include "cli/sweep_progress.hpp"
+
+namespace simsgd {
+
+class SweepOutput {
+ public:
+  SweepOutput(const SweepCommand& command, const SweepSettings& settings, std::string study_name);
+
+  SweepListener listener();
+  /// After the last point; returns the exit code.
+  int finish();
+  /// After an interruption: what is done.
+  void stopped();
+
+ private:
+  void begun(const SweepBegin& begin);
+  void got(const PointResult& result);
+  void print_line(const RunRow& run);
+  std::vector<SummaryColumn> columns() const;
+  void print_files() const;
+
+  const SweepCommand& command_;
+  const SweepSettings& settings_;
+  std::string study_name_;
+  SweepBar bar_;
+  std::size_t points_ = 0, to_run_ = 0, run_ = 0;
+  std::vector<SweepPoint> shown_;
+  std::deque<nlohmann::ordered_json> documents_;  // of these; null where it failed
+  std::vector<ExpectedOutcome> outcomes_;
+  std::vector<std::string> failures_;
+};
+
+/// What a machine has.
+double machine_memory_bytes();
+
+}  // namespace simsgd

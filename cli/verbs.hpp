@@ -1,0 +1,43 @@
+// The verbs of the command line, one file each. A verb registers its options and a callback; it throws ConfigError,
+// RunError or Interrupted, and main turns these into exit codes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "scenarios/assignment.hpp"
+
+namespace simsgd {
+
+/// Exit codes of the contract: 0 done; 1 the run failed or a check did not hold; 2 usage or input; 3 some points of a
+/// sweep failed; 130 interrupted.
+struct ExitCode {
+  int value = 0;
+};
+
+/// `--set /pointer=value` (repeatable) and `--seed N`.
+struct OverrideOptions {
+  std::vector<std::string> set;
+  std::uint64_t seed = 0;
+  CLI::Option* seed_option = nullptr;
+
+  void add_to(CLI::App& verb);
+  Overrides overrides() const;  ///< throws ConfigError
+};
+
+void add_run(CLI::App& app, ExitCode& exit_code);
+void add_sweep(CLI::App& app, ExitCode& exit_code);
+void add_check(CLI::App& app, ExitCode& exit_code);
+void add_list(CLI::App& app, ExitCode& exit_code);
+void add_schema(CLI::App& app, ExitCode& exit_code);
+void add_bench(CLI::App& app, ExitCode& exit_code);
+
+/// Cores that numerics may use: what the process may run on.
+int available_threads();
+
+/// True once SIGINT or SIGTERM has come; installed by the verbs that run for long.
+void catch_interrupts();
+bool interrupted();
+
+}  // namespace simsgd

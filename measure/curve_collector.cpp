@@ -1,0 +1,94 @@
+#include "measure/curve_collector.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "measure/gathering.hpp"
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+CurveCollector::CurveCollector(const Job& job, MPI_Comm world) : job_(job) {
+  MPI_Comm_dup(world, &world_);
+  MPI_Comm_rank(world_, &rank_);
+  if (rank_ == 0) curve_ = std::make_unique<LearningCurve>(job_, curve_executor_);
+}
+
+void CurveCollector::loss(std::uint64_t step, double loss) {
+  if (!std::isfinite(loss))
+    throw RunError(fmt::format(
+        "The training loss of rank {} is {} at step {}: training diverged. Lower the learning rate, or "
+        "check the data.",
+        rank_, loss, step));
+  current_.loss_sum += loss;
+  ++current_.losses;
+}
+
+void CurveCollector::completed(std::uint64_t step, double time_s) {
+  current_.step = step;
+  current_.time_s = time_s;
+  entries_.push_back(current_);
+  current_ = {};
+}
+
+bool CurveCollector::meets_after(std::uint64_t step) const {
+  const bool decides = std::isfinite(job_.stop.time_s) || job_.target.stop;
+  const std::uint64_t every = job_.record.evaluate_every;
+  return decides || (step > 0 && every > 0 && step % every == 0 && job_.learner);
+}
+
+std::vector<std::vector<CurveCollector::Entry>> CurveCollector::gather_entries() {
+  return gather_at_root(world_, std::exchange(entries_, {}));
+}
+
+// Equal models share a handle, as they do in the simulation: their distance is 0.
+std::vector<Values> CurveCollector::gather_models(Executor& executor, const Values& model) {
+  std::vector<Values> models(static_cast<std::size_t>(job_.workers()));
+  if (!job_.learner) return models;
+  std::vector<std::vector<float>> all = gather_at_root(world_, executor.get(model).values);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const bool equal = rank > 0 && all[rank] == all[0];
+    models[rank] =
+        equal ? models[0] : curve_executor_.constant({rank > 0 ? std::move(all[rank]) : all[0], {}, {}});
+  }
+  return models;
+}
+
+void CurveCollector::gather(Executor& executor, const Values& model) {
+  const std::vector<std::vector<Entry>> entries = gather_entries();
+  const std::vector<Values> models = gather_models(executor, model);
+  if (rank_ == 0) replay(entries, models);
+}
+
+// Step by step, so that the curve keeps no step open for long. Only the last step can be one that is
+// evaluated, so the models are right where they are looked at.
+void CurveCollector::replay(const std::vector<std::vector<Entry>>& entries,
+                            const std::vector<Values>& models) {
+  std::size_t most = 0;
+  for (const std::vector<Entry>& of_rank : entries) most = std::max(most, of_rank.size());
+  for (std::size_t i = 0; i < most; ++i) {
+    for (std::size_t rank = 0; rank < entries.size(); ++rank) {
+      if (i >= entries[rank].size()) continue;
+      const Entry& entry = entries[rank][i];
+      for (std::uint64_t n = 0; n < entry.losses; ++n) {
+        const double mean = entry.loss_sum / static_cast<double>(entry.losses);
+        curve_->loss(static_cast<int>(rank), entry.step, curve_executor_.constant({{}, {}, {mean}}));
+      }
+      curve_->completed(static_cast<int>(rank), entry.step, entry.time_s, models[rank]);
+    }
+  }
+}
+
+bool CurveCollector::run_is_over(double now_s) {
+  double first_s = 0;
+  MPI_Allreduce(&now_s, &first_s, 1, MPI_DOUBLE, MPI_MIN, world_);
+  int target_met = curve_ && job_.target.stop && curve_->target_met() ? 1 : 0;
+  MPI_Bcast(&target_met, 1, MPI_INT, 0, world_);
+  return first_s >= job_.stop.time_s || target_met != 0;
+}
+
+void CurveCollector::finish(RunRecord& record) { curve_->finish(record); }
+
+}  // namespace simsgd

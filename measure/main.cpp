@@ -1,0 +1,209 @@
+// simsgd-measure: runs a scenario for real, one MPI process per worker. Rank 0 speaks for all; an error of
+// one rank ends all.
+#include <fmt/format.h>
+#include <mpi.h>
+#include <sys/prctl.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "measure/gathering.hpp"
+#include "measure/mpi_worker.hpp"
+#include "measure/real_document.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/learn/numerics.hpp"
+
+namespace {
+
+using namespace simsgd;
+
+struct Settings {
+  std::string scenario, directory;
+  std::vector<std::string> set;
+  std::optional<std::uint64_t> seed;
+  bool json = false;
+  double patience_s = kPatience_s;
+};
+
+struct Ranks {
+  int rank = 0, size = 1;
+  bool first() const { return rank == 0; }
+};
+
+constexpr const char* kFooter =
+    "Example:\n"
+    "  mpirun -n 4 simsgd-measure run scenarios/quickstart.json --set /workload=\\\"self\\\" --set "
+    "/stop/steps=200\n"
+    "There is one worker per MPI rank, whatever the scenario says.\n"
+    "Exit codes: 0 done; 1 the run failed; 2 usage or input. Results go to stdout, everything else to "
+    "stderr.";
+
+/// The scenario for as many workers as there are ranks.
+struct Loaded {
+  Scenario scenario;
+  Job job;
+};
+
+// Standard input goes to rank 0 alone: it passes the text on.
+class SharedInput {
+ public:
+  explicit SharedInput(Ranks ranks) {
+    std::string text;
+    if (ranks.first()) text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    std::uint64_t size = text.size();
+    MPI_Bcast(&size, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    text.resize(size);
+    MPI_Bcast(text.data(), mpi_count(size), MPI_CHAR, 0, MPI_COMM_WORLD);
+    stream_.str(text);
+    std::cin.rdbuf(stream_.rdbuf());
+  }
+  void rewind() {
+    stream_.clear();
+    stream_.seekg(0);
+    std::cin.clear();
+  }
+
+ private:
+  std::istringstream stream_;
+};
+
+/// The number of workers that the scenario asks for; nothing where it cannot be read without knowing it.
+std::optional<int> workers_asked_for(const Settings& settings, const Overrides& overrides) {
+  try {
+    return load_scenario(settings.scenario, overrides).resolved.at("cluster").at("workers").get<int>();
+  } catch (const ConfigError&) {
+    return std::nullopt;  // what is wrong is said when it is loaded for this run
+  }
+}
+
+Loaded load(const Settings& settings, Ranks ranks) {
+  Overrides overrides;
+  for (const std::string& argument : settings.set) overrides.set.push_back(parse_set(argument));
+  overrides.seed = settings.seed;
+  std::optional<SharedInput> input;
+  if (settings.scenario == "-") input.emplace(ranks);
+  const std::optional<int> asked = workers_asked_for(settings, overrides);
+  if (input) input->rewind();
+  if (asked && *asked != ranks.size && ranks.first())
+    fmt::print(stderr, "The scenario has {} workers; this run has {}, one for each MPI rank.\n", *asked,
+               ranks.size);
+  overrides.set.emplace_back("/cluster/workers", std::to_string(ranks.size));
+  Scenario scenario = load_scenario(settings.scenario, overrides);
+  Job job = make_job(scenario);
+  return {std::move(scenario), std::move(job)};
+}
+
+/// Calls `attempt` on all ranks; what fails is said once, by the lowest rank where it did. The exit code.
+int on_all_ranks(Ranks ranks, const std::function<void()>& attempt) {
+  std::string sentence;
+  int code = 0;
+  try {
+    attempt();
+  } catch (const ConfigError& error) {
+    sentence = error.what();
+    if (error.errors().size() > 1)
+      sentence += fmt::format("\n{} errors; nothing was run or written.", error.errors().size());
+    code = 2;
+  } catch (const std::exception& error) {
+    sentence = error.what();
+    code = 1;
+  }
+  const int speaks = code == 0 ? ranks.size : ranks.rank;
+  int speaker = 0, worst = 0;
+  MPI_Allreduce(&speaks, &speaker, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (speaker == ranks.rank && code != 0) fmt::print(stderr, "{}\n", sentence);
+  return worst;
+}
+
+/// Once ranks wait for each other, the failure of one ends all.
+[[noreturn]] void end_all(Ranks ranks, const std::string& sentence) {
+  constexpr double kFirst_s = 0.3;
+  if (!ranks.first())
+    nap(kFirst_s);  // what fails everywhere is said by rank 0, which ends the others meanwhile
+  fmt::print(stderr, "{}\n", sentence);
+  std::fflush(nullptr);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+RunRecord run_job(const Job& job, double patience_s) {
+  MpiWorker worker(job, MPI_COMM_WORLD, patience_s);
+  job.algorithm->run(worker);
+  return worker.finish();
+}
+
+int run(const Settings& settings, Ranks ranks) {
+  std::optional<Loaded> loaded;
+  if (const int code = on_all_ranks(ranks, [&] { loaded.emplace(load(settings, ranks)); }); code != 0)
+    return code;
+  try {
+    RunClock clock;
+    const RunRecord record = run_job(loaded->job, settings.patience_s);
+    if (!ranks.first()) return 0;
+    const auto document = real_document(loaded->scenario, loaded->job, record, clock.wall_s());
+    if (!settings.directory.empty()) write_real_run(document, settings.directory);
+    fmt::print("{}", settings.json ? document.dump() + "\n" : real_summary(document));
+    if (std::fflush(stdout) != 0) throw RunError("Cannot write to standard output.");
+    return 0;
+  } catch (const RunError& error) {
+    end_all(ranks, error.what());
+  } catch (const std::bad_alloc&) {
+    end_all(ranks, "Out of memory. Use fewer ranks, a smaller model, or a machine with more memory.");
+  } catch (const std::exception& error) {
+    end_all(ranks, fmt::format("SimSGD failed, which is a defect of SimSGD: {}", error.what()));
+  }
+}
+
+void add_run(CLI::App& app, Settings& settings) {
+  CLI::App* verb = app.add_subcommand("run", "Run one scenario, this process being one of its workers");
+  verb->add_option("SCENARIO", settings.scenario, "A scenario file, or - for standard input")->required();
+  verb->add_option("--set", settings.set,
+                   "Set a value of the scenario: /pointer=value; the value is JSON where it parses")
+      ->type_name("/POINTER=VALUE")
+      ->allow_extra_args(false);
+  verb->add_option("--seed", settings.seed, "Seed of all random numbers, instead of the scenario's");
+  verb->add_option("-o,--output", settings.directory, "Write the document and the curves into DIR")
+      ->type_name("DIR");
+  verb->add_flag("--json", settings.json, "Print the document instead of a summary");
+  verb->add_option("--patience", settings.patience_s,
+                   "Give up where a rank waits so long for others, seconds")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  verb->footer(kFooter);
+}
+
+int measure(int argc, char** argv, Ranks ranks) {
+  Settings settings;
+  CLI::App app{"simsgd-measure runs a scenario of SimSGD for real over MPI, and writes the same document."};
+  app.footer(kFooter);
+  app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+  add_run(app, settings);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream silent;
+    const int code = ranks.first() ? app.exit(error) : app.exit(error, silent, silent);
+    return code == 0 ? 0 : 2;
+  }
+  return run(settings, ranks);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fix_numerics();
+  prctl(PR_SET_TIMERSLACK, 1);  // naps end when they should
+  MPI_Init(&argc, &argv);
+  Ranks ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks.size);
+  const int code = measure(argc, argv, ranks);
+  std::fflush(stderr);
+  MPI_Finalize();
+  return code;
+}

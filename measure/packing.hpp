@@ -1,0 +1,23 @@
+// Messages as bytes: a header with the lengths, then what the message holds. All ranks of a run are the same
+// binary on machines of one kind, so numbers travel as they are.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "sim/worker.hpp"
+
+namespace simsgd {
+
+using Bytes = std::vector<std::byte>;
+
+/// A message without values is filled up with zeros to its size in the workload, so that it takes its time.
+Bytes pack(Executor& executor, const Message& message);
+/// `from` stays unknown.
+Message unpack(Executor& executor, std::span<const std::byte> bytes);
+
+/// MPI counts in int. Throws RunError beyond that.
+int mpi_count(std::size_t count);
+
+}  // namespace simsgd

@@ -1,0 +1,18 @@
+// The schedules that the scenario names for its collectives. A real run lets MPI choose its own; the
+// scenario's are used for predictions, and for what a custom operation brings to whom.
+#pragma once
+
+#include <vector>
+
+#include "sim/job.hpp"
+
+namespace simsgd {
+
+/// Seconds that the scenario's cluster would take for the collective among `ranks`.
+double predicted_s(const Job& job, const Collective& collective, const std::vector<int>& ranks);
+
+/// Empties the contributions that the custom operation's schedule does not bring to the member `place`.
+void keep_what_arrives(const Job& job, const Collective& collective, const std::vector<int>& ranks,
+                       std::int32_t place, std::vector<Values>& contributions);
+
+}  // namespace simsgd

@@ -1,0 +1,153 @@
+// Learner, optimizer, stragglers, network settings, stop rule and target.
+#include <fmt/format.h>
+
+#include "scenarios/build.hpp"
+#include "sim/base/distribution_json.hpp"
+#include "sim/cluster/stragglers/registry.hpp"
+#include "sim/learn/data/registry.hpp"
+#include "sim/learn/models/registry.hpp"
+
+namespace simsgd {
+
+namespace {
+
+/// The plug-in that an object names; the schema has seen to it that there is one.
+template <class Plugin>
+const Plugin& plugin_of(const std::vector<Plugin>& plugins, const Parameters& object) {
+  for (const Plugin& plugin : plugins)
+    if (plugin.info.name == object.text("name")) return plugin;
+  Parameters::reject("name", "is not known", "Choose one of `simsgd list`");
+}
+
+PartitionSpec read_partition(const Parameters& partition) {
+  if (partition.text("name") == "iid") return {};
+  return {PartitionSpec::Kind::dirichlet, partition.number("alpha")};
+}
+
+LearningRate read_learning_rate(const Parameters& optimizer) {
+  const Parameters schedule = optimizer.object("schedule");
+  LearningRate rate;
+  rate.base = optimizer.number("learning_rate");
+  rate.warmup_steps = static_cast<std::uint64_t>(schedule.integer("warmup_steps"));
+  rate.warmup_from = schedule.number("warmup_from");
+  if (schedule.text("name") == "step") {
+    rate.kind = LearningRate::Kind::step;
+    rate.milestones = schedule.json()["milestones"].get<std::vector<std::uint64_t>>();
+    rate.gamma = schedule.number("gamma");
+  } else if (schedule.text("name") == "cosine") {
+    rate.kind = LearningRate::Kind::cosine;
+    rate.total_steps = static_cast<std::uint64_t>(schedule.integer("total_steps", 0));
+    rate.floor = schedule.number("floor");
+  }
+  return rate;
+}
+
+template <class Value>
+Value named(const std::string& name, const std::vector<std::pair<const char*, Value>>& table) {
+  for (const auto& [each, value] : table)
+    if (name == each) return value;
+  Parameters::reject("", "is not known", "");
+}
+
+}  // namespace
+
+std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers) {
+  using Built = std::unique_ptr<const Learner>;
+  if (!reader.usable("/learner") || !reader.usable("/seed")) return std::nullopt;
+  if (reader.value("/learner").is_null()) return Built{};
+  const Parameters section = reader.parameters("/learner");
+  const auto data = reader.attempt("/learner/data", [&] {
+    const auto resolve = [&reader](const std::string& name) { return reader.resolve("/learner/data", name); };
+    const Parameters source = section.object("data");
+    return plugin_of(data_plugins(), source).load(source, reader.seed(), resolve);
+  });
+  if (!data) return std::nullopt;
+  auto model = reader.attempt("/learner/model", [&]() -> std::shared_ptr<const Model<float>> {
+    const Parameters parameters = section.object("model");
+    return plugin_of(model_plugins(), parameters).make(parameters, *data->train);
+  });
+  if (!model) return std::nullopt;
+  return reader.attempt("/learner", [&]() -> Built {
+    return std::make_unique<const Learner>(
+        LearnerSpec{.model = std::move(*model),
+                    .train = data->train,
+                    .test = data->test,
+                    .partition = read_partition(section.object("partition")),
+                    .workers = workers,
+                    .batch = static_cast<int>(section.integer("batch")),
+                    .seed = reader.seed()});
+  });
+}
+
+OptimizerSpec build_optimizer(const Reader& reader) {
+  const Parameters section = reader.parameters("/optimizer");
+  OptimizerSpec spec;
+  spec.learning_rate = read_learning_rate(section);
+  spec.momentum = section.number("momentum");
+  spec.nesterov = section.flag("nesterov", false);
+  spec.weight_decay = section.number("weight_decay");
+  if (spec.learning_rate.kind == LearningRate::Kind::cosine && spec.learning_rate.total_steps == 0)
+    reader.error("/optimizer/schedule",
+                 "needs \"total_steps\", because /stop/steps does not say how long the run is",
+                 "Add \"total_steps\"");
+  return spec;
+}
+
+std::optional<Stragglers> build_stragglers(const Reader& reader, int workers) {
+  if (!reader.usable("/stragglers")) return std::nullopt;
+  Stragglers stragglers;
+  bool right = true;
+  for (std::size_t i = 0; i < reader.value("/stragglers").size(); ++i) {
+    const std::string pointer = child("/stragglers", i);
+    const StragglerSetup setup{
+        workers, [&reader, pointer](const std::string& name) { return reader.resolve(pointer, name); }};
+    auto made = reader.attempt(pointer, [&] { return make_straggler(reader.parameters(pointer), setup); });
+    right = right && made.has_value();
+    if (made) stragglers.add(std::move(*made));
+  }
+  if (!right) return std::nullopt;
+  return stragglers;
+}
+
+std::optional<NetworkSettings> build_network(const Reader& reader) {
+  if (!reader.usable("/network")) return std::nullopt;
+  const Parameters section = reader.parameters("/network");
+  NetworkSettings settings;
+  settings.fidelity = named<Fidelity>(section.text("fidelity"), {{"auto", Fidelity::automatic},
+                                                                 {"closed", Fidelity::closed},
+                                                                 {"steps", Fidelity::steps},
+                                                                 {"flows", Fidelity::flows},
+                                                                 {"messages", Fidelity::messages}});
+  settings.precision =
+      named<Precision>(section.text("precision"),
+                       {{"fp32", Precision::fp32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}});
+  for (const Collective::Op op :
+       {Collective::Op::all_reduce, Collective::Op::reduce_scatter, Collective::Op::all_gather,
+        Collective::Op::broadcast, Collective::Op::reduce, Collective::Op::barrier})
+    settings.schedule[op] = section.text(op_name(op));
+  const auto jitter =
+      reader.attempt("/network", [&] { return nested_distribution(section, "jitter", DrawUnit::seconds); });
+  if (!jitter) return std::nullopt;
+  settings.jitter = *jitter;
+  return settings;
+}
+
+StopRule build_stop(const Reader& reader) {
+  const Parameters section = reader.parameters("/stop");
+  StopRule stop;
+  if (section.has("steps")) stop.steps = static_cast<std::uint64_t>(section.integer("steps"));
+  stop.time_s = section.quantity("time", Dimension::time_s, stop.time_s);
+  return stop;
+}
+
+Target build_target(const Reader& reader) {
+  if (reader.value("/target").is_null()) return {};
+  const Parameters section = reader.parameters("/target");
+  const auto metric =
+      named<Target::Metric>(section.text("metric"), {{"train_loss", Target::Metric::train_loss},
+                                                     {"test_loss", Target::Metric::test_loss},
+                                                     {"test_accuracy", Target::Metric::test_accuracy}});
+  return {metric, section.number("value"), section.flag("stop", false)};
+}
+
+}  // namespace simsgd

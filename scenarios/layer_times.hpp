@@ -1,0 +1,56 @@
+// Seconds of each layer on the cluster's device, from what is known of it: its own measured time, a measured
+// time of the whole step, or FLOPs and memory traffic (docs/model.md, "Compute time").
+//
+// Modelled forward pass of a micro-batch of b samples: max(b f / (e F), 4 (2 b a + p) / M) + l, with f FLOPs
+// and a output entries per sample, p parameters, F the device's peak, e its efficiency, M its memory
+// bandwidth, l the launch; reading as many entries as it writes is assumed. The backward pass takes twice the
+// forward pass (gradients with respect to weights and to inputs). The roofline: Williams, Waterman,
+// Patterson, CACM 52(4), 2009. Tests: tests/scenarios/layer_times.cpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.hpp"
+#include "sim/workload.hpp"
+
+namespace simsgd {
+
+/// A layer's own measured time, per sample.
+struct OwnTime {
+  double forward_s = 0;
+  double backward_s = 0;
+};
+
+struct LayerTable {
+  std::vector<Layer> layers;
+  std::vector<std::optional<OwnTime>> own;  ///< as many as layers
+};
+
+/// A measured step of `batch` samples on one device.
+struct OneDeviceTime {
+  std::string device;
+  int batch = 1;
+  double step_s = 0;
+  std::string source;
+};
+
+/// The entry of that device whose batch is nearest to `batch` (by ratio), or null.
+const OneDeviceTime* nearest_time(const std::vector<OneDeviceTime>& times, const std::string& device,
+                                  double batch);
+
+/// Forward pass of a micro-batch of `samples` as modelled, without the launch; 0 where nothing is known.
+double modelled_forward_s(const Layer& layer, const Device& device, double samples);
+
+/// Fills in forward_s and backward_s for a micro-batch that takes `total_s` in all. Own times are kept; the
+/// others share the rest in proportion to their modelled times (else FLOPs, else parameters), a third of it
+/// forward, two thirds backward. Where all have own times these are scaled. False if own times alone take
+/// longer.
+bool share_measured_time(LayerTable& table, const Device& device, double samples, double total_s);
+
+/// Fills in forward_s and backward_s from own times or the model above. False where neither is known of any
+/// layer.
+bool model_times(LayerTable& table, const Device& device, double samples);
+
+}  // namespace simsgd

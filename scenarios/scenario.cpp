@@ -1,0 +1,110 @@
+#include "scenarios/scenario.hpp"
+
+#include <filesystem>
+
+#include "scenarios/build.hpp"
+#include "scenarios/concrete.hpp"
+#include "scenarios/loading.hpp"
+#include "scenarios/schema.hpp"
+#include "scenarios/use.hpp"
+#include "scenarios/validate.hpp"
+
+namespace simsgd {
+
+namespace {
+
+std::string name_of_file(const std::string& file) {
+  return file == shown_name("-") ? "scenario" : std::filesystem::path(file).stem().string();
+}
+
+void reject_study_keys(const Sourced& sourced, ErrorList& errors) {
+  for (const char* key : {"axes", "seeds"})
+    if (sourced.value.contains(key))
+      errors.add(sourced.value, sourced.origins, std::string("/") + key, "makes this a study of several runs",
+                 "Run it with simsgd sweep run");
+}
+
+bool holds(const Sourced& sourced, const Json& resolved, const std::string& pointer, const Json& wanted) {
+  const auto used = last_key(pointer) == "use" ? sourced.uses.find(parent(pointer)) : sourced.uses.end();
+  if (used != sourced.uses.end()) return wanted == used->second;
+  const Json* found = value_at(resolved, pointer);
+  return found != nullptr && *found == wanted;
+}
+
+/// Keeps the expectations that are about this scenario.
+void select_expected(const Sourced& sourced, Json& resolved) {
+  Json kept = Json::array();
+  for (Json each : resolved["expected"]) {
+    const Json when = each.value("when", Json::object());
+    bool applies = true;
+    for (const auto& condition : when.items())
+      applies = applies && holds(sourced, resolved, condition.key(), condition.value());
+    each.erase("when");
+    if (applies) kept.push_back(std::move(each));
+  }
+  resolved["expected"] = std::move(kept);
+}
+
+/// Defaults that depend on other values, in the sections that are right so far.
+void complete(Json& resolved, const ErrorList& errors) {
+  const auto right = [&](const char* section) {
+    return resolved.contains(section) && !errors.touches(std::string("/") + section);
+  };
+  if (right("cluster") && !resolved["cluster"].contains("nodes")) {
+    Json& cluster = resolved["cluster"];
+    const std::int64_t per_node = cluster["gpus_per_node"].get<std::int64_t>();
+    cluster["nodes"] = (cluster["workers"].get<std::int64_t>() + per_node - 1) / per_node;
+  }
+  if (right("optimizer") && right("stop") && resolved["stop"].contains("steps")) {
+    Json& schedule = resolved["optimizer"]["schedule"];
+    if (schedule["name"] == "cosine" && !schedule.contains("total_steps"))
+      schedule["total_steps"] = resolved["stop"]["steps"];
+  }
+  if (right("workload") && resolved["workload"].is_object()) {
+    Json& workload = resolved["workload"];
+    if (!workload.contains("compute_factor") && !workload.contains("compute_time"))
+      workload["compute_factor"] = 1;
+  }
+}
+
+}  // namespace
+
+Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,
+             bool as_point) {
+  const Json& schema = resolved_schema();
+  Loading loading;
+  Sourced sourced = resolve_uses(files, path, assignments, named_choices(), loading.errors);
+  if (as_point) {
+    sourced.value.erase("axes");
+    sourced.value.erase("seeds");
+  } else {
+    reject_study_keys(sourced, loading.errors);
+  }
+  if (!sourced.value.contains("name")) sourced.value["name"] = name_of_file(shown_name(path));
+  Json resolved = with_defaults(schema, sourced.value);
+  validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors);
+  complete(resolved, loading.errors);
+  if (!loading.errors.touches("/expected")) select_expected(sourced, resolved);
+  loading.scenario = {shown_name(path), std::move(resolved), std::move(sourced.origins)};
+  return loading;
+}
+
+Scenario finished(Loading loading) {
+  if (!loading.errors.empty()) build_job(loading);
+  loading.errors.throw_if_any();
+  return std::move(loading.scenario);
+}
+
+Scenario load_scenario(const std::string& path, const Overrides& overrides) {
+  JsonFiles files;
+  return finished(load(files, scenario_path(path), assignments(overrides), false));
+}
+
+std::string scenario_path(const std::string& path) {
+  if (path == "-") return path;
+  const FoundFile found = find_file(path, "");
+  if (found.path.empty()) throw ConfigError({path, "", "does not exist", "", found.remedy});
+  return found.path;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,93 @@
+#include "scenarios/study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/axes.hpp"
+#include "scenarios/concrete.hpp"
+#include "scenarios/loading.hpp"
+#include "scenarios/schema.hpp"
+#include "scenarios/use.hpp"
+#include "scenarios/validate.hpp"
+
+namespace simsgd {
+
+namespace {
+
+/// The schema of the keys that only a study has.
+Json study_schema() {
+  const Json& properties = resolved_schema()["properties"];
+  return {{"type", "object"}, {"properties", {{"axes", properties["axes"]}, {"seeds", properties["seeds"]}}}};
+}
+
+/// A seed or a value from the command line has no effect where an axis sets it in every point.
+void check_overrides(const Study& study, ErrorList& errors) {
+  for (const Assignment& override : study.overrides) {
+    for (const std::string& axis : study.axes)
+      if (within(axis, override.pointer) || within(override.pointer, axis))
+        errors.add(
+            override.pointer,
+            {override.origin.file, override.origin.pointer,
+             fmt::format("is set by the study's axis {} in every point", axis), shown_value(override.value),
+             "Set the axis instead, such as --set /axes/0/values=[...] or --set /seeds=[...]"});
+  }
+}
+
+std::vector<std::string> pointers_of(const std::vector<StudyPoint>& points) {
+  std::vector<std::string> pointers;
+  if (!points.empty())
+    for (const Assignment& each : points.front().coordinates) pointers.push_back(each.pointer);
+  return pointers;
+}
+
+Loading load_at(const Study& study, const StudyPoint& point) {
+  std::vector<Assignment> all = study.overrides;
+  all.insert(all.end(), point.coordinates.begin(), point.coordinates.end());
+  return load(*study.files, study.file == shown_name("-") ? "-" : study.file, all, true);
+}
+
+/// Everything that is wrong with any point.
+void check_points(const Study& study) {
+  std::vector<InputError> all;
+  for (const StudyPoint& point : study.points) {
+    try {
+      finished(load_at(study, point));
+    } catch (const ConfigError& error) {
+      for (const InputError& each : error.errors()) {
+        const bool known = std::any_of(
+            all.begin(), all.end(), [&each](const InputError& other) { return other.text() == each.text(); });
+        if (!known) all.push_back(each);
+      }
+    }
+  }
+  if (!all.empty()) throw ConfigError(all);
+}
+
+}  // namespace
+
+Study load_study(const std::string& path, const Overrides& overrides) {
+  Study study;
+  study.file = scenario_path(path);
+  study.files = std::make_shared<JsonFiles>();
+  study.overrides = assignments(overrides);
+  ErrorList errors;
+  const Sourced sourced = resolve_uses(*study.files, study.file, study.overrides, {}, errors);
+  study.file = shown_name(study.file);
+  const Json schema = study_schema();
+  const Json value = with_defaults(schema, sourced.value);
+  ErrorList study_errors;  // errors in other sections are found again in the points
+  validate(schema, value, sourced.origins, {}, study_errors);
+  study_errors.throw_if_any();
+  study.points = expand_axes(value, sourced.origins, study_errors);
+  study.axes = pointers_of(study.points);
+  check_overrides(study, study_errors);
+  study_errors.throw_if_any();
+  check_points(study);
+  study.name = load_at(study, study.points.front()).scenario.resolved["name"].get<std::string>();
+  return study;
+}
+
+Scenario load_point(const Study& study, const StudyPoint& point) { return finished(load_at(study, point)); }
+
+}  // namespace simsgd

@@ -1,0 +1,34 @@
+// A study: a scenario with `axes` (what varies: a grid over the list of axes, each a list, a range, or
+// several axes zipped together) and `seeds`. A plain scenario is a study of one point.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "scenarios/scenario.hpp"
+
+namespace simsgd {
+
+struct StudyPoint {
+  std::string label;                    ///< what distinguishes it, for people: "cluster=ethernet-1g, seed=2"
+  std::vector<Assignment> coordinates;  ///< the values of the axes, in their order, and the seed
+};
+
+struct Study {
+  std::string name;
+  std::string file;                   ///< as errors show it
+  std::vector<std::string> axes;      ///< pointers that vary, in order; "/seed" last where seeds vary
+  std::vector<Assignment> overrides;  ///< from the command line, for every point
+  std::vector<StudyPoint> points;     ///< the last axis varies fastest, seeds fastest of all
+  std::shared_ptr<JsonFiles> files;   ///< what has been read, shared by the copies of a study
+};
+
+/// Reads a study ("-" is standard input) and expands it. Throws ConfigError with what is wrong with any of
+/// its points, each error once.
+Study load_study(const std::string& path, const Overrides& overrides = {});
+
+/// One point as a scenario of its own.
+Scenario load_point(const Study& study, const StudyPoint& point);
+
+}  // namespace simsgd

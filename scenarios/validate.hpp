@@ -1,0 +1,25 @@
+// Validation of a resolved scenario against its schema, and its errors in sentences.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "scenarios/errors.hpp"
+#include "scenarios/provenance.hpp"
+
+namespace simsgd {
+
+/// Whether `value` meets a draft 7 schema (valijson), and where not: JSON pointers, each once, with the
+/// library's own sentence.
+struct Violation {
+  std::vector<std::string> path;  ///< tokens
+  std::string sentence;
+};
+std::vector<Violation> violations(const Json& schema, const Json& value);
+
+/// Adds everything that is wrong with `value`. Keys that are missing in the objects of `incomplete` are not
+/// errors of their own.
+void validate(const Json& schema, const Json& value, const Provenance& origins,
+              const std::set<std::string>& incomplete, ErrorList& errors);
+
+}  // namespace simsgd

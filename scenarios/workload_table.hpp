@@ -1,0 +1,25 @@
+// The workload as it is written, before a device gives it times.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "scenarios/layer_times.hpp"
+#include "scenarios/reader.hpp"
+
+namespace simsgd {
+
+struct WorkloadTable {
+  Workload workload;  ///< all but the layers and what depends on the device
+  LayerTable layers;
+  std::vector<OneDeviceTime> one_device;
+};
+
+/// The section "workload"; own times of layers per sample, for the measured time that `device` uses. Nothing
+/// where it is "self" or something is wrong, which is reported.
+std::optional<WorkloadTable> read_workload(const Reader& reader, const std::string& device);
+
+/// "workload": "self": the layers of the learner's model.
+WorkloadTable workload_of(const Learner& learner);
+
+}  // namespace simsgd

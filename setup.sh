@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SimSGD on a fresh Debian 12: installs what is missing, builds, and then
+#   ./setup.sh run     runs the quick-start study
+#   ./setup.sh test    runs the tests
+#   ./setup.sh build   stops after the build
+# Takes no question. Needs root (or sudo) only where a package is missing.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+readonly packages=(
+  g++ cmake ninja-build ccache pkgconf git ca-certificates
+  libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
+  libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
+  openmpi-bin libopenmpi-dev
+  doctest-dev librapidcheck-dev libbenchmark-dev
+  dataset-fashion-mnist
+)
+
+say() { printf '\n== %s\n' "$*" >&2; }
+
+install_packages() {
+  local missing=() package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    say "All packages are installed"
+    return
+  fi
+  say "Installing ${missing[*]}"
+  local as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+}
+
+build() {
+  say "Building (release, in build/release)"
+  cmake --preset release >/dev/null
+  cmake --build --preset release -- "$@"
+}
+
+run() {
+  say "Running the quick-start: scenarios/quickstart.json"
+  ./build/release/simsgd sweep run scenarios/quickstart.json -o results/quickstart.db --force \
+    --artifacts results/quickstart
+}
+
+run_tests() {
+  say "Testing"
+  ctest --preset release -j "$(nproc)"
+}
+
+case "${1:-}" in
+  run)
+    install_packages
+    build simsgd
+    mkdir -p results
+    run
+    ;;
+  test)
+    install_packages
+    build
+    run_tests
+    ;;
+  build)
+    install_packages
+    build
+    ;;
+  *)
+    echo "usage: ./setup.sh run | test | build" >&2
+    exit 2
+    ;;
+esac

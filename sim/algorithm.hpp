@@ -1,0 +1,16 @@
+// Algorithm: a training method as a plug-in. One file under algorithms/, listed in algorithms/registry.cpp.
+#pragma once
+
+#include "sim/worker.hpp"
+
+namespace simsgd {
+
+/// Settings are fixed at construction; all state of a run lives on the stack of `run` and in the worker. One
+/// object is run by every rank, so `run` is const.
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+  virtual void run(Worker& worker) const = 0;
+};
+
+}  // namespace simsgd

@@ -1,0 +1,67 @@
+#include "sim/base/errors.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace simsgd {
+
+namespace {
+
+std::string joined(const std::vector<InputError>& errors) {
+  std::string all;
+  for (const InputError& error : errors) all += (all.empty() ? "" : "\n") + error.text();
+  return all;
+}
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string InputError::text() const {
+  std::string line = file + (pointer.empty() ? "" : ":" + pointer) + ": " + problem + ".";
+  if (!found.empty()) line += " Found: " + found + ".";
+  if (!remedy.empty()) line += " " + remedy + ".";
+  return line;
+}
+
+ConfigError::ConfigError(std::vector<InputError> all)
+    : std::runtime_error(joined(all)), errors_(std::move(all)) {}
+
+std::string nearest(const std::string& name, const std::vector<std::string>& valid) {
+  std::string best;
+  // What is further away is another word. A swap of two letters is two edits.
+  const std::size_t most = name.size() < 4 ? 1 : std::clamp<std::size_t>(name.size() / 3, 2, 4);
+  std::size_t best_distance = most + 1;
+  for (const std::string& candidate : valid) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string one_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,84 @@
+// A physical network as a plain description: links, and a rule that names the links from one endpoint to
+// another. topologies/ makes it, collectives/ costs schedules on it, engine/ turns it into a SimGrid
+// platform.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace simsgd {
+
+/// One direction of a cable, bus or switch port. A full-duplex cable is two links.
+struct Link {
+  std::string name;
+  double bandwidth_Bps = 0;  ///< shared max-min fairly by the flows that cross it
+  double latency_s = 0;      ///< one way
+  int from_vertex = -1;      ///< vertices of Network::vertices that it joins; -1 where not known
+  int to_vertex = -1;
+  double jitter_factor = 1;  ///< of the network's jitter, for messages that cross it
+};
+
+using LinkId = std::int32_t;
+
+/// Time of a lone message of m bytes: alpha_s + m * beta_s_per_byte.
+struct PathCost {
+  double alpha_s = 0;
+  double beta_s_per_byte = 0;
+  double jitter_factor = 1;  ///< of the drawn latency that jitter adds
+};
+
+/// Endpoints are GPUs, numbered node by node: endpoint = node * gpus_per_node + local GPU.
+struct Network {
+  std::string topology;  ///< name of the plug-in that made it
+  int endpoints = 0;
+  std::vector<Link> links;
+  /// The graph that the links are the edges of: vertices 0 to endpoints - 1 are the GPUs, the next ones the
+  /// interiors of the nodes, then the switches. A route inside a node goes from GPU to GPU; one between nodes
+  /// goes from interior to interior, because the step between GPU and NIC is free. 0 where not known.
+  int vertices = 0;
+
+  /// Appends the links from endpoint `from` to endpoint `to` (from != to), in order. Must be a pure function;
+  /// called for up to endpoints^2 pairs, so it should not search.
+  std::function<void(int from, int to, std::vector<LinkId>& path)> route;
+
+  /// Cost of a lone message: the sum of latencies, the bandwidth of the narrowest link, and the greatest
+  /// factor of jitter.
+  PathCost path_cost(int from, int to) const {
+    thread_local std::vector<LinkId> path;
+    path.clear();
+    route(from, to, path);
+    PathCost cost;
+    cost.jitter_factor = 0;
+    double narrowest = std::numeric_limits<double>::infinity();
+    for (const LinkId id : path) {
+      const Link& link = links[static_cast<std::size_t>(id)];
+      cost.alpha_s += link.latency_s;
+      narrowest = std::min(narrowest, link.bandwidth_Bps);
+      cost.jitter_factor = std::max(cost.jitter_factor, link.jitter_factor);
+    }
+    cost.beta_s_per_byte = 1.0 / narrowest;
+    return cost;
+  }
+
+  LinkId add_link(Link link) {
+    links.push_back(std::move(link));
+    return static_cast<LinkId>(links.size() - 1);
+  }
+  /// Both directions of a full-duplex cable. Returns the direction described; the other one is the next link,
+  /// named `reverse_name`.
+  LinkId add_cable(Link link, std::string reverse_name) {
+    Link reverse = link;
+    reverse.name = std::move(reverse_name);
+    std::swap(reverse.from_vertex, reverse.to_vertex);
+    const LinkId id = add_link(std::move(link));
+    add_link(std::move(reverse));
+    return id;
+  }
+};
+
+}  // namespace simsgd

@@ -1,0 +1,132 @@
+// ar1: computing takes F_w A_{w,k} times as long: a factor of worker w that stays, and noise of step k that
+// remembers the step before.
+//   F_w = exp(s g - s^2/2), g normal, s^2 = ln(1 + persistent_cv^2): mean 1
+//   A_k = exp(t z_k - t^2/2), t^2 = ln(1 + cv^2): mean 1;  z_k = rho z_{k-1} + sqrt(1 - rho^2) e_k,
+//   stationary rho = ln(1 + r cv^2) / t^2, so that the lag-1 correlation of A is r
+// Measured compute times are like this (healthy devices: CV 1-5 %, lag 1 0.3-1.0). assumed: log-normal, which
+// keeps times positive. z_k without the steps before it: points a and a + 2h of a stationary Gaussian Markov
+// chain fix the one between them up to its own draw,
+//   z_{a+h} = w (z_a + z_{a+2h}) + v e,  w = rho^h / (1 + rho^{2h}),  v^2 = (1 - rho^{2h}) / (1 + rho^{2h}),
+// so that it is reached by halving from two points so far apart that they are independent (rho^H < 1e-18):
+// log2 H + 2 draws, one for each step touched. Checked by tests/cluster/ar1.cpp.
+#include <cmath>
+#include <vector>
+
+#include "sim/cluster/stragglers/kinds.hpp"
+#include "sim/cluster/stragglers/options.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr double kIndependent = 1e-18;  // a correlation that double precision does not see
+constexpr std::size_t kMostLevels = 37;
+
+double log_variance(double cv) { return std::log1p(cv * cv); }
+
+class Ar1Straggler final : public StragglerModel {
+ public:
+  struct Settings {
+    double cv = 0, correlation = 0, persistent_cv = 0;
+  };
+
+  explicit Ar1Straggler(const Settings& settings)
+      : noise_variance_(log_variance(settings.cv)),
+        persistent_variance_(log_variance(settings.persistent_cv)) {
+    const double rho =
+        settings.cv > 0 ? std::log1p(settings.correlation * settings.cv * settings.cv) / noise_variance_ : 0;
+    for (double power = rho; power >= kIndependent && halves_.size() < kMostLevels; power *= power) {
+      const double square = power * power;  // rho^{2h}
+      halves_.push_back({power / (1 + square), std::sqrt((1 - square) / (1 + square))});
+    }
+  }
+
+  void apply(const StragglerContext& context, Straggle& straggle) const override {
+    double exponent = 0;
+    if (persistent_variance_ > 0)
+      exponent += std::sqrt(persistent_variance_) * normal_at(context, 0, StragglerDraw::choice) -
+                  persistent_variance_ / 2;
+    if (noise_variance_ > 0) exponent += std::sqrt(noise_variance_) * noise(context) - noise_variance_ / 2;
+    straggle.factor *= std::exp(exponent);
+  }
+
+ private:
+  // Of the point between two that are 2^(level + 1) steps apart.
+  struct Half {
+    double weight, deviation;
+  };
+
+  // z at the context's step.
+  double noise(const StragglerContext& context) const {
+    const std::uint64_t cell = std::uint64_t{1} << halves_.size();
+    std::uint64_t left = context.step / cell * cell;
+    double at_left = normal_at(context, left, StragglerDraw::value);
+    if (left == context.step) return at_left;
+    double at_right = normal_at(context, left + cell, StragglerDraw::value);
+    for (std::size_t level = halves_.size(); level-- > 0;) {
+      const std::uint64_t middle = left + (std::uint64_t{1} << level);
+      const double at_middle = halves_[level].weight * (at_left + at_right) +
+                               halves_[level].deviation * normal_at(context, middle, StragglerDraw::value);
+      if (middle == context.step) return at_middle;
+      if (middle < context.step) {
+        left = middle;
+        at_left = at_middle;
+      } else {
+        at_right = at_middle;
+      }
+    }
+    return at_left;
+  }
+
+  static double normal_at(StragglerContext context, std::uint64_t step, StragglerDraw draw) {
+    context.step = step;
+    context.mini_batch = 0;
+    return straggler_stream(context, draw).normal();
+  }
+
+  double noise_variance_, persistent_variance_;  // of the logarithms
+  std::vector<Half> halves_;
+};
+
+double read_from_0(const Parameters& parameters, const std::string& key, double below) {
+  const double value = parameters.number(key, 0);
+  if (!(value >= 0 && value < below))
+    Parameters::reject(key, "is out of range",
+                       "Give a number from 0" + std::string(below <= 1 ? " to below 1" : ""));
+  return value;
+}
+
+std::unique_ptr<const StragglerModel> make(const Parameters& parameters, const StragglerSetup&) {
+  if (is_relative(parameters))
+    Parameters::reject("relative", "has no delay to apply to", "Leave it out: factors are relative anyway");
+  Ar1Straggler::Settings settings;
+  settings.cv = read_from_0(parameters, "cv", 1e6);
+  settings.correlation = read_from_0(parameters, "correlation", 1);
+  settings.persistent_cv = read_from_0(parameters, "persistent_cv", 1e6);
+  return std::make_unique<Ar1Straggler>(settings);
+}
+
+}  // namespace
+
+StragglerPlugin ar1_straggler() {
+  const auto cv = [](const std::string& description) {
+    return Json{{"type", "number"}, {"minimum", 0}, {"default", 0}, {"description", description}};
+  };
+  const Json correlation = {
+      {"type", "number"},
+      {"minimum", 0},
+      {"exclusiveMaximum", 1},
+      {"default", 0},
+      {"description", "Correlation of the noise of a worker's step with that of the step before"}};
+  PluginInfo info{
+      .name = "ar1",
+      .summary = "Compute times with a factor of each worker that stays, and noise that remembers",
+      .citation = "",
+      .properties = {{"cv", cv("Standard deviation of the noise over its mean, which is 1")},
+                     {"correlation", correlation},
+                     {"persistent_cv", cv("The same of the workers' own factors, drawn once")}},
+      .required = {"cv"}};
+  return {std::move(info), make};
+}
+
+}  // namespace simsgd

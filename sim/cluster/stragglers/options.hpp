@@ -1,0 +1,51 @@
+// What all kinds of straggler share: random streams that no other model touches, and the options "workers",
+// "relative", "probability", "per", "from_step", "to_step".
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/base/distribution_json.hpp"
+#include "sim/cluster/stragglers/registry.hpp"
+
+namespace simsgd {
+
+/// Ranks are below this, and a scenario lists at most kMaximumStragglers: both share the 32 bits of a
+/// stream's entity.
+constexpr int kMaximumRank = (1 << 20) - 1;
+constexpr int kMaximumStragglers = 1 << 12;
+/// A step has at most this many mini-batches with draws of their own.
+constexpr int kMaximumMiniBatches = 1 << 10;
+
+/// Independent streams of one model, worker and step. Values are part of every result: only append, up to 3.
+enum class StragglerDraw : std::uint64_t {
+  value = 0,   ///< how late
+  chance = 1,  ///< the common option "probability"; for nobody else
+  choice = 2,  ///< whether at all, by the kind's own rule
+};
+
+/// The stream of this worker: entity = index x 2^20 + rank; the upper two of the 40 bits of the step hold the
+/// draw, the next ten the mini-batch where there is one (steps are below 2^28 then).
+Stream straggler_stream(const StragglerContext& context, StragglerDraw draw);
+/// The stream that all workers share in this step, so that they can agree on something.
+Stream common_straggler_stream(const StragglerContext& context, StragglerDraw draw);
+
+/// Schema properties of the common options.
+Json common_straggler_properties();
+/// The model, applied only where the common options allow.
+std::unique_ptr<const StragglerModel> with_common_options(std::unique_ptr<const StragglerModel> model,
+                                                          const Parameters& parameters,
+                                                          const StragglerSetup& setup);
+
+/// The ranks that "workers" selects, ascending; all without it.
+std::vector<int> selected_ranks(const Parameters& parameters, const StragglerSetup& setup);
+/// Whether delays are multiples of the step's nominal compute time.
+bool is_relative(const Parameters& parameters);
+/// The unit in which the delays of this object are read.
+DrawUnit delay_unit(const Parameters& parameters);
+/// Seconds of a delay that was read in delay_unit.
+inline double delay_s(double delay, bool relative, const StragglerContext& context) {
+  return relative ? delay * context.nominal_compute_s : delay;
+}
+
+}  // namespace simsgd

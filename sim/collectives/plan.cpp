@@ -1,0 +1,224 @@
+#include "sim/collectives/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.hpp"
+#include "sim/collectives/concurrent.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// What is known of one link while the messages of a schedule are gone through.
+struct LinkUse {
+  std::int32_t sender = -1, receiver = -1;  // of all messages so far
+  bool one_sender = true, one_receiver = true;
+  int flows_now = 0;  // in the stage being gone through
+  int most_flows = 0;
+  double bytes = 0;
+};
+
+}  // namespace
+
+int ranks_per_node(const Cluster& cluster, const std::vector<int>& ranks) {
+  int first_run = 0, run = 0;
+  for (std::size_t i = 0; i <= ranks.size(); ++i) {
+    const bool continues =
+        i > 0 && i < ranks.size() && cluster.node_of_rank(ranks[i]) == cluster.node_of_rank(ranks[i - 1]);
+    if (i == 0 || continues) {
+      ++run;
+      continue;
+    }
+    if (first_run == 0) first_run = run;
+    if (run != first_run) return 0;
+    run = 1;
+  }
+  return first_run;
+}
+
+Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ranks, double payload_bytes,
+           int tensors)
+    : schedule_(std::move(schedule)) {
+  CHECK(schedule_.ranks == static_cast<int>(ranks.size()), "a schedule was made for another number of ranks");
+  const bool moves = ranks.size() > 1 && schedule_.messages() > 0;
+  host_before_s_ = moves ? cluster.host.before_s(payload_bytes, tensors) : 0;
+  host_after_s_ = moves ? cluster.host.after_s(payload_bytes, tensors) : 0;
+  cost_stages(cluster, ranks);
+  if (schedule_.concurrent)
+    analyse_concurrent_links(cluster, ranks);
+  else
+    analyse_links(cluster, ranks);
+  dedicated_ends_s_.assign(ranks.size(), 0.0);
+  ends_by_steps(std::vector<double>(ranks.size(), 0.0), nullptr, dedicated_ends_s_);
+  dedicated_time_s_ =
+      ranks.empty() ? 0 : *std::max_element(dedicated_ends_s_.begin(), dedicated_ends_s_.end());
+}
+
+void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
+  bytes_sent_.assign(ranks.size(), 0.0);
+  for (const Stage& stage : schedule_.stages) {
+    std::vector<double> alpha(ranks.size(), 0.0), transfer(ranks.size(), 0.0), jitter(ranks.size(), 1.0);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (stage.to[i] < 0) continue;
+      const auto receiver = static_cast<std::size_t>(ranks[static_cast<std::size_t>(stage.to[i])]);
+      const PathCost path = cluster.network.path_cost(
+          cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[i])], cluster.endpoint_of_rank[receiver]);
+      alpha[i] = path.alpha_s;
+      transfer[i] = stage.bytes * path.beta_s_per_byte;
+      jitter[i] = path.jitter_factor;
+      bytes_sent_[i] += stage.bytes * stage.repeat;
+    }
+    stages_.push_back(make_stage_costs(stage, std::move(alpha), std::move(transfer),
+                                       stage.reduce_bytes * cluster.host.reduce_s_per_byte + stage.receive_s));
+    if (std::any_of(jitter.begin(), jitter.end(), [](double factor) { return factor != 1; }))
+      stages_.back().jitter_factors = std::move(jitter);
+    sharing_.equal_links = sharing_.equal_links && stages_.back().uniform;
+  }
+}
+
+void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) {
+  std::vector<LinkUse> uses(cluster.network.links.size());
+  std::vector<std::vector<LinkId>> paths(ranks.size());
+  double contended = 0;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const Stage& stage = schedule_.stages[s];
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      paths[i].clear();
+      if (stage.to[i] < 0) continue;
+      const int receiver = ranks[static_cast<std::size_t>(stage.to[i])];
+      cluster.network.route(cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[i])],
+                            cluster.endpoint_of_rank[static_cast<std::size_t>(receiver)], paths[i]);
+      for (const LinkId id : paths[i]) {
+        LinkUse& use = uses[static_cast<std::size_t>(id)];
+        use.one_sender = use.one_sender && (use.sender < 0 || use.sender == static_cast<std::int32_t>(i));
+        use.one_receiver = use.one_receiver && (use.receiver < 0 || use.receiver == stage.to[i]);
+        use.sender = static_cast<std::int32_t>(i);
+        use.receiver = stage.to[i];
+        use.most_flows = std::max(use.most_flows, ++use.flows_now);
+        use.bytes += stage.bytes * stage.repeat;
+      }
+    }
+    // Even shares: what each message gets if the messages on a link divide it.
+    double least = std::numeric_limits<double>::infinity(), most = 0, slowest = 0;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (paths[i].empty()) continue;
+      double share = std::numeric_limits<double>::infinity();
+      for (const LinkId id : paths[i])
+        share = std::min(share, cluster.network.links[static_cast<std::size_t>(id)].bandwidth_Bps /
+                                    uses[static_cast<std::size_t>(id)].flows_now);
+      least = std::min(least, share);
+      most = std::max(most, share);
+      slowest = std::max(slowest, stages_[s].alpha_s[i] + stage.bytes / share);
+    }
+    if (most > least * (1 + 1e-12)) sharing_.equal_shares = false;
+    contended += stage.repeat * (slowest + stages_[s].reduce_s);
+    for (const std::vector<LinkId>& path : paths)
+      for (const LinkId id : path) uses[static_cast<std::size_t>(id)].flows_now = 0;
+  }
+  contended_time_s_ = host_before_s_ + contended + host_after_s_;
+  for (std::size_t id = 0; id < uses.size(); ++id) {
+    const LinkUse& use = uses[id];
+    if (use.sender < 0) continue;
+    sharing_.most_flows = std::max(sharing_.most_flows, use.most_flows);
+    // One sender, or one receiver, does its messages one after another; anything else can meet.
+    if (use.most_flows > 1 || (!use.one_sender && !use.one_receiver)) sharing_.dedicated = false;
+    link_bytes_.emplace_back(static_cast<LinkId>(id), use.bytes);
+  }
+}
+
+FidelityChoice Plan::choose(Fidelity asked, bool jitter) const {
+  if (asked == Fidelity::automatic) return choose_automatically(jitter);
+  FidelityChoice choice{asked, true, "asked for"};
+  const auto inexact = [&choice](const std::string& why) {
+    choice.exact = false;
+    choice.reason = "asked for, but approximate: " + why;
+  };
+  const std::string sharing = fmt::format("up to {} messages share a link", sharing_.most_flows);
+  switch (asked) {
+    case Fidelity::closed:
+      if (!sharing_.dedicated)
+        inexact(sharing);
+      else if (jitter)
+        inexact("latencies jitter");
+      else if (schedule_.together) {
+        if (const std::string doubt = doubt_about_ports(); !doubt.empty()) inexact(doubt);
+      } else if (!sharing_.equal_links)
+        inexact("links are unequal");
+      else if (!schedule_.ends_together)
+        choice.reason = "asked for; exact when all arrive together";
+      break;
+    case Fidelity::steps:
+      if (!sharing_.dedicated)
+        inexact(sharing);
+      else if (const std::string doubt = doubt_about_ports(); !doubt.empty())
+        inexact(doubt);
+      break;
+    case Fidelity::flows:
+      if (jitter)
+        inexact("latencies jitter");
+      else if (!sharing_.equal_shares)
+        choice.reason =
+            "asked for; links or shares are unequal, so exact only without arrival skew and with one "
+            "bottleneck";
+      else if (!sharing_.dedicated)
+        choice.reason = "asked for; exact when all arrive together";
+      break;
+    default:
+      break;
+  }
+  return choice;
+}
+
+FidelityChoice Plan::choose_automatically(bool jitter) const {
+  if (schedule_.ranks == 1) return {Fidelity::closed, true, "one rank"};
+  if (schedule_.concurrent) return choose_for_concurrent(jitter);
+  if (sharing_.dedicated && schedule_.together && !jitter)
+    return {Fidelity::closed, true, "no link carries two messages at once; all begin together"};
+  if (sharing_.dedicated && sharing_.equal_links && schedule_.ends_together && !jitter)
+    return {Fidelity::closed, true, "dedicated, equal links: the closed form holds for any arrival"};
+  if (sharing_.dedicated)
+    return {Fidelity::steps, true,
+            jitter                  ? "no link carries two messages at once; latencies jitter"
+            : !sharing_.equal_links ? "no link carries two messages at once; links are unequal"
+                                    : "no link carries two messages at once; ends depend on arrivals"};
+  constexpr std::int64_t kFewMessages = 256;
+  const std::string shared = fmt::format("up to {} messages share a link", sharing_.most_flows);
+  if (schedule_.messages() <= kFewMessages) return {Fidelity::messages, true, shared};
+  bool aggregates = false;
+  for (const Stage& stage : schedule_.stages) aggregates = aggregates || stage.repeat > 1;
+  if (!aggregates && !jitter) return {Fidelity::flows, true, shared + "; every stage happens once"};
+  return {Fidelity::flows, false,
+          shared + fmt::format(
+                       "; {} messages are too many one by one, so each ring's are aggregated: exact when all "
+                       "arrive together{}",
+                       schedule_.messages(), sharing_.equal_shares ? "" : " and one link is the bottleneck")};
+}
+
+void Plan::ends_by_steps(const std::vector<double>& arrivals, const JitterDraws* jitter,
+                         std::vector<double>& ends) const {
+  ends = arrivals;
+  if (schedule_.together && !ends.empty())
+    std::fill(ends.begin(), ends.end(), *std::max_element(arrivals.begin(), arrivals.end()));
+  for (double& time : ends) time += host_before_s_;
+  if (schedule_.concurrent) {
+    const std::vector<double> ready = ends;
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      ends[i] = concurrent_end(stages_, jitter, static_cast<std::int32_t>(i),
+                               [&ready](std::int32_t rank) { return ready[static_cast<std::size_t>(rank)]; });
+  } else {
+    std::uint32_t step = 0;
+    for (const StageCosts& costs : stages_) advance_stage(costs, jitter, step, ends);
+  }
+  for (double& time : ends) time += host_after_s_;
+}
+
+void Plan::ends_by_closed_form(const std::vector<double>& arrivals, std::vector<double>& ends) const {
+  const double last = *std::max_element(arrivals.begin(), arrivals.end());
+  ends.resize(arrivals.size());
+  for (std::size_t i = 0; i < ends.size(); ++i) ends[i] = last + dedicated_ends_s_[i];
+}
+
+}  // namespace simsgd

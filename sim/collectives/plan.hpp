@@ -1,0 +1,94 @@
+// A plan: a schedule placed on a cluster. It knows the cost of each message, which links carry what, and
+// therefore how exactly each fidelity can cost it. Made once per (group, schedule, bytes, root) and used for
+// every such operation.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.hpp"
+#include "sim/collectives/recurrence.hpp"
+#include "sim/collectives/schedule.hpp"
+#include "sim/job.hpp"
+
+namespace simsgd {
+
+/// How many consecutive members of a group share a node; 0 if that differs between nodes.
+int ranks_per_node(const Cluster& cluster, const std::vector<int>& ranks);
+
+/// Whether flows of one operation meet on a link, which decides what is exact.
+struct SharingAnalysis {
+  /// No link can ever carry two messages of this operation at once; of a concurrent schedule: no link carries
+  /// messages of two senders to two receivers, so that ranks share no link but their own.
+  bool dedicated = true;
+  bool equal_links = true;  ///< in each stage all messages cost the same
+  bool equal_shares =
+      true;            ///< in each stage all messages get the same max-min share of their narrowest link
+  int most_flows = 1;  ///< on the busiest link, in one stage
+};
+
+struct FidelityChoice {
+  Fidelity fidelity = Fidelity::closed;
+  bool exact = true;
+  std::string reason;
+};
+
+class Plan {
+ public:
+  /// `ranks` are the members of the group, in order; the schedule is for as many.
+  /// The payload is gathered from `tensors` (host costs).
+  Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ranks, double payload_bytes,
+       int tensors = 1);
+
+  const Schedule& schedule() const { return schedule_; }
+  int ranks() const { return schedule_.ranks; }
+  const StageCosts& stage(std::size_t s) const { return stages_[s]; }
+  std::size_t stages() const { return stages_.size(); }
+  const std::vector<StageCosts>& stage_costs() const { return stages_; }
+  const SharingAnalysis& sharing() const { return sharing_; }
+
+  /// Host time of each rank before its first and after its last stage.
+  double host_before_s() const { return host_before_s_; }
+  double host_after_s() const { return host_after_s_; }
+
+  /// Time from a common arrival to the last end without contention, host time included: the closed form.
+  double dedicated_time_s() const { return dedicated_time_s_; }
+  /// Time from a common arrival to each rank's end, likewise.
+  const std::vector<double>& dedicated_ends_s() const { return dedicated_ends_s_; }
+  /// An estimate that shares each link evenly among the messages of a stage: for predictions, not for
+  /// results.
+  double contended_time_s() const { return contended_time_s_; }
+
+  /// Bytes that each link carries in one operation, as (link, bytes); and what each rank sends.
+  const std::vector<std::pair<LinkId, double>>& link_bytes() const { return link_bytes_; }
+  const std::vector<double>& bytes_sent() const { return bytes_sent_; }
+
+  /// The fastest fidelity that is exact here, or what can be said of the one asked for.
+  FidelityChoice choose(Fidelity asked, bool jitter) const;
+
+  /// End of every rank from its arrival, host time included. `jitter` may be null. `steps` fidelity.
+  void ends_by_steps(const std::vector<double>& arrivals, const JitterDraws* jitter,
+                     std::vector<double>& ends) const;
+  /// The same by the closed form; for schedules in which all wait for all.
+  void ends_by_closed_form(const std::vector<double>& arrivals, std::vector<double>& ends) const;
+
+ private:
+  void cost_stages(const Cluster& cluster, const std::vector<int>& ranks);
+  void analyse_links(const Cluster& cluster, const std::vector<int>& ranks);
+  void analyse_concurrent_links(const Cluster& cluster, const std::vector<int>& ranks);
+  FidelityChoice choose_automatically(bool jitter) const;
+  FidelityChoice choose_for_concurrent(bool jitter) const;
+  std::string doubt_about_ports() const;
+
+  Schedule schedule_;
+  std::vector<StageCosts> stages_;
+  SharingAnalysis sharing_;
+  double host_before_s_ = 0, host_after_s_ = 0;
+  double dedicated_time_s_ = 0, contended_time_s_ = 0;
+  std::vector<double> dedicated_ends_s_;
+  std::vector<std::pair<LinkId, double>> link_bytes_;
+  std::vector<double> bytes_sent_;
+};
+
+}  // namespace simsgd

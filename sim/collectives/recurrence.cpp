@@ -1,0 +1,236 @@
+#include "sim/collectives/recurrence.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.hpp"
+#include "sim/base/random.hpp"
+#include "sim/collectives/wide_draws.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// Lists the cycles of the permutation `to`, one after another.
+void find_cycles(const std::vector<std::int32_t>& to, StageCosts& costs) {
+  std::vector<char> seen(to.size(), 0);
+  for (std::size_t start = 0; start < to.size(); ++start) {
+    if (seen[start]) continue;
+    costs.cycle_begin.push_back(static_cast<std::int32_t>(costs.order.size()));
+    for (std::size_t at = start; !seen[at]; at = static_cast<std::size_t>(to[at])) {
+      seen[at] = 1;
+      costs.order.push_back(static_cast<std::int32_t>(at));
+    }
+  }
+  costs.cycle_begin.push_back(static_cast<std::int32_t>(costs.order.size()));
+}
+
+double later(double a, double b) { return a < b ? b : a; }
+
+// One repetition on one cycle of n > 1 ranks, in place: place k sends to place k + 1 at cost(k). A message
+// ends at both of its ranks at u[k] = max(t[k], t[k+1]) + cost(k), so that rank k is done at max(u[k-1],
+// u[k]).
+template <class Cost>
+void step_cycle(double* t, std::size_t n, double reduce_s, const Cost& cost) {
+  constexpr std::size_t kChunk = 128;  // of places, so that u stays in registers and the nearest cache
+  double u[kChunk + 1];
+  const double last = later(t[n - 1], t[0]) + cost(n - 1);
+  double before = last;  // end of the message to place `begin`
+  for (std::size_t begin = 0; begin + 1 < n; begin += kChunk) {
+    const std::size_t count = std::min(kChunk, n - 1 - begin);
+    u[0] = before;
+    for (std::size_t k = 0; k < count; ++k)
+      u[k + 1] = later(t[begin + k], t[begin + k + 1]) + cost(begin + k);
+    for (std::size_t k = 0; k < count; ++k) t[begin + k] = later(u[k], u[k + 1]) + reduce_s;
+    before = u[count];
+  }
+  t[n - 1] = later(before, last) + reduce_s;
+}
+
+// True if one more repetition would only add the same amount everywhere: the recurrence is linear in max-plus
+// algebra, so it then adds that amount for ever.
+bool steady(const double* before, const double* after, std::size_t n, double& increment) {
+  increment = after[0] - before[0];
+  const double tolerance = 4e-16 * std::fabs(after[0]);
+  for (std::size_t k = 1; k < n; ++k)
+    if (std::fabs(after[k] - before[k] - increment) > tolerance) return false;
+  return true;
+}
+
+// All repetitions on one cycle without jitter.
+void run_cycle(std::vector<double>& t, const std::vector<double>& c, double reduce_s, int repeat,
+               bool uniform) {
+  const std::size_t n = t.size();
+  if (uniform && repeat >= static_cast<int>(n / 2)) {  // a delay has reached everybody
+    const double end = *std::max_element(t.begin(), t.end()) + repeat * (c[0] + reduce_s);
+    std::fill(t.begin(), t.end(), end);
+    return;
+  }
+  std::vector<double> before(n);
+  constexpr int kCheckEvery = 32;
+  for (int done = 0; done < repeat; ++done) {
+    const bool check = done % kCheckEvery == kCheckEvery - 1;
+    if (check) before = t;
+    step_cycle(t.data(), n, reduce_s, [&c](std::size_t k) { return c[k]; });
+    double increment = 0;
+    if (check && steady(before.data(), t.data(), n, increment)) {
+      const double rest = (repeat - 1 - done) * increment;
+      for (double& time : t) time += rest;
+      return;
+    }
+  }
+}
+
+void advance_cycles(const StageCosts& costs, std::vector<double>& t) {
+  std::vector<double> times, cost;
+  for (std::size_t cycle = 0; cycle + 1 < costs.cycle_begin.size(); ++cycle) {
+    const auto begin = static_cast<std::size_t>(costs.cycle_begin[cycle]);
+    const auto end = static_cast<std::size_t>(costs.cycle_begin[cycle + 1]);
+    times.resize(end - begin);
+    cost.resize(end - begin);
+    for (std::size_t k = begin; k < end; ++k) {
+      const auto rank = static_cast<std::size_t>(costs.order[k]);
+      times[k - begin] = t[rank];
+      cost[k - begin] = costs.message_s(rank);
+    }
+    run_cycle(times, cost, costs.reduce_s, costs.stage->repeat, costs.uniform);
+    for (std::size_t k = begin; k < end; ++k) t[static_cast<std::size_t>(costs.order[k])] = times[k - begin];
+  }
+}
+
+// The same with fresh jitter in each repetition.
+void advance_cycles_with_jitter(const StageCosts& costs, const JitterDraws& jitter, std::uint32_t& step,
+                                std::vector<double>& t) {
+  const std::size_t ranks = t.size();
+  std::vector<double> draws(ranks), times(ranks), base(ranks), extra(ranks);
+  for (std::size_t k = 0; k < ranks; ++k) {
+    const auto rank = static_cast<std::size_t>(costs.order[k]);
+    times[k] = t[rank];
+    base[k] = costs.message_s(rank);
+  }
+  const bool in_order = std::is_sorted(costs.order.begin(), costs.order.end());
+  for (int done = 0; done < costs.stage->repeat; ++done, ++step) {
+    jitter.row(step, in_order ? extra : draws);
+    if (!in_order)
+      for (std::size_t k = 0; k < ranks; ++k) extra[k] = draws[static_cast<std::size_t>(costs.order[k])];
+    if (!costs.jitter_factors.empty())
+      for (std::size_t k = 0; k < ranks; ++k)
+        extra[k] *= costs.jitter_factors[static_cast<std::size_t>(costs.order[k])];
+    for (std::size_t cycle = 0; cycle + 1 < costs.cycle_begin.size(); ++cycle) {
+      const auto begin = static_cast<std::size_t>(costs.cycle_begin[cycle]);
+      const std::size_t length = static_cast<std::size_t>(costs.cycle_begin[cycle + 1]) - begin;
+      const double *first = base.data() + begin, *second = extra.data() + begin;
+      step_cycle(times.data() + begin, length, costs.reduce_s,
+                 [first, second](std::size_t k) { return first[k] + second[k]; });
+    }
+  }
+  for (std::size_t k = 0; k < ranks; ++k) t[static_cast<std::size_t>(costs.order[k])] = times[k];
+}
+
+// Some ranks neither send nor receive: message by message.
+void advance_partial(const StageCosts& costs, const JitterDraws* jitter, std::uint32_t& step,
+                     std::vector<double>& t) {
+  const std::vector<std::int32_t>& to = costs.stage->to;
+  std::vector<double> next(t.size()), draws(t.size(), 0.0);
+  for (int done = 0; done < costs.stage->repeat; ++done, ++step) {
+    if (jitter) jitter->row(step, draws);
+    next = t;
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      if (to[i] < 0) continue;
+      const auto j = static_cast<std::size_t>(to[i]);
+      const double arrived = std::max(t[i], t[j]) + costs.message_s(i) + draws[i] * costs.jitter_factor(i);
+      next[i] = std::max(next[i], arrived);
+      next[j] = std::max(next[j], arrived);
+    }
+    if (costs.reduce_s > 0)
+      for (std::size_t i = 0; i < to.size(); ++i)
+        if (costs.stage->from[i] >= 0) next[i] += costs.reduce_s;
+    t.swap(next);
+  }
+}
+
+}  // namespace
+
+StageCosts make_stage_costs(const Stage& stage, std::vector<double> alpha_s, std::vector<double> transfer_s,
+                            double reduce_s) {
+  StageCosts costs;
+  costs.stage = &stage;
+  costs.alpha_s = std::move(alpha_s);
+  costs.transfer_s = std::move(transfer_s);
+  costs.reduce_s = reduce_s;
+  double first = -1;
+  for (std::size_t i = 0; i < stage.to.size(); ++i) {
+    costs.permutation = costs.permutation && stage.to[i] >= 0 && stage.from[i] >= 0;
+    if (stage.to[i] < 0) continue;
+    if (first < 0) first = costs.message_s(i);
+    // Sums of the same latencies in another order differ by rounding alone.
+    costs.uniform = costs.uniform && std::fabs(costs.message_s(i) - first) <= 1e-12 * first;
+  }
+  if (costs.permutation) find_cycles(stage.to, costs);
+  return costs;
+}
+
+JitterTable::JitterTable(const Distribution& distribution) : distribution_(distribution) {
+  table_.resize(kIntervals + 1);
+  for (std::size_t i = 1; i < kIntervals; ++i)
+    table_[i] = distribution_.quantile(static_cast<double>(i) / static_cast<double>(kIntervals));
+}
+
+double JitterTable::draw(std::uint32_t bits) const {
+  if (is_outermost(bits)) return distribution_.quantile((static_cast<double>(bits) + 0.5) * 0x1p-32);
+  return interpolate(table_.data(), bits);
+}
+
+namespace {
+
+// Four senders share a Philox block: this with its number XORed into the first word.
+r123::Philox4x32::ctr_type jitter_counter(const JitterDraws& draws, std::uint32_t step) {
+  const auto high = static_cast<std::uint32_t>(draws.operation >> 32) ^ (draws.channel << 16);
+  return {{step << 14, static_cast<std::uint32_t>(draws.operation), high,
+           static_cast<std::uint32_t>(Purpose::link_jitter) << 8}};
+}
+
+r123::Philox4x32::key_type jitter_key(const JitterDraws& draws) {
+  return {{static_cast<std::uint32_t>(draws.seed), static_cast<std::uint32_t>(draws.seed >> 32)}};
+}
+
+}  // namespace
+
+double JitterDraws::at(std::uint32_t step, std::uint32_t sender) const {
+  r123::Philox4x32::ctr_type counter = jitter_counter(*this, step);
+  counter[0] ^= sender / 4;
+  return table->draw(r123::Philox4x32{}(counter, jitter_key(*this))[sender % 4]);
+}
+
+void JitterDraws::row(std::uint32_t step, std::vector<double>& jitter) const {
+  const r123::Philox4x32::ctr_type counter = jitter_counter(*this, step);
+  const r123::Philox4x32::key_type key = jitter_key(*this);
+  std::size_t done = 0;
+  for (WideBits bits; done + kWideDraws <= jitter.size(); done += kWideDraws) {
+    wide_philox(counter, key, static_cast<std::uint32_t>(done / 4), bits);
+    if (!wide_interpolate(table->intervals(), bits, jitter.data() + done)) continue;
+    for (std::size_t k = 0; k < kWideDraws; ++k)
+      if (is_outermost(bits[k])) jitter[done + k] = table->draw(bits[k]);
+  }
+  for (; done < jitter.size(); done += 4) {
+    r123::Philox4x32::ctr_type at = counter;
+    at[0] ^= static_cast<std::uint32_t>(done / 4);
+    const r123::Philox4x32::ctr_type bits = r123::Philox4x32{}(at, key);
+    const std::size_t lanes = std::min<std::size_t>(4, jitter.size() - done);
+    for (std::size_t lane = 0; lane < lanes; ++lane) jitter[done + lane] = table->draw(bits[lane]);
+  }
+}
+
+void advance_stage(const StageCosts& costs, const JitterDraws* jitter, std::uint32_t& step,
+                   std::vector<double>& t) {
+  if (!costs.permutation) {
+    advance_partial(costs, jitter, step, t);
+  } else if (jitter) {
+    advance_cycles_with_jitter(costs, *jitter, step, t);
+  } else {
+    advance_cycles(costs, t);
+    step += static_cast<std::uint32_t>(costs.stage->repeat);
+  }
+}
+
+}  // namespace simsgd

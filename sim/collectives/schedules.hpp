@@ -1,0 +1,37 @@
+// Schedules of collectives by name: which messages, in which steps. One file each under schedules/; this is
+// their table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/collectives/schedule.hpp"
+#include "sim/plugin.hpp"
+#include "sim/worker.hpp"
+
+namespace simsgd {
+
+/// What a schedule is made for. m = bytes, P = ranks.
+struct ScheduleRequest {
+  int ranks = 1;
+  double bytes = 0;  ///< as Collective::bytes
+  int root = 0;      ///< broadcast, reduce
+  int ranks_per_node =
+      1;  ///< consecutive ranks that share a node, 0 if that differs between nodes (hierarchical)
+};
+
+struct SchedulePlugin {
+  PluginInfo info;
+  Collective::Op op;
+  std::string formula;  ///< closed form of its time on equal, dedicated links, for people
+  /// Throws ParameterError where the schedule cannot be made for the request.
+  Schedule (*make)(const ScheduleRequest&);
+};
+
+const std::vector<SchedulePlugin>& schedule_plugins();
+/// The schedule that an operation uses when the scenario names none.
+std::string default_schedule(Collective::Op op);
+/// Null if there is none of that name for the operation.
+const SchedulePlugin* find_schedule(Collective::Op op, const std::string& name);
+
+}  // namespace simsgd

@@ -1,0 +1,97 @@
+// Recursive doubling: in step k rank r exchanges with r XOR 2^k.
+//   all-reduce  log2 P (alpha + m beta), P a power of two. Other P: the ranks beyond the largest power of two p first
+//   send their vector to rank - p, and receive the result at the end: 2 (alpha + m beta) more.
+// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19(1), 2005.
+#include "sim/collectives/schedules/tables.hpp"
+#include "sim/parameters.hpp"
+
+namespace simsgd {
+
+namespace {
+
+std::vector<std::int32_t> exchange(int ranks, int active, int distance) {
+  std::vector<std::int32_t> to(static_cast<std::size_t>(ranks), -1);
+  for (int i = 0; i < active; ++i) to[static_cast<std::size_t>(i)] = i ^ distance;
+  return to;
+}
+
+// The ranks >= active send to rank - active, or receive from it.
+std::vector<std::int32_t> fold(int ranks, int active, bool inwards) {
+  std::vector<std::int32_t> to(static_cast<std::size_t>(ranks), -1);
+  for (int i = active; i < ranks; ++i) {
+    const int from = inwards ? i : i - active;
+    to[static_cast<std::size_t>(from)] = inwards ? i - active : i;
+  }
+  return to;
+}
+
+template <class Body>
+Schedule folded(const std::string& name, const ScheduleRequest& request, Body body) {
+  Schedule schedule{name, request.ranks, {}, true, false};
+  const int active = power_of_two_below(request.ranks);
+  schedule.ends_together = active == request.ranks;
+  const bool extra = active < request.ranks;
+  if (extra) schedule.stages.push_back(make_stage(fold(request.ranks, active, true), request.bytes, request.bytes));
+  body(schedule, active);
+  if (extra) schedule.stages.push_back(make_stage(fold(request.ranks, active, false), request.bytes, 0));
+  return schedule;
+}
+
+Schedule make_doubling(const ScheduleRequest& request) {
+  return folded("recursive_doubling", request, [&](Schedule& schedule, int active) {
+    for (int distance = 1; distance < active; distance *= 2)
+      schedule.stages.push_back(
+          make_stage(exchange(request.ranks, active, distance), request.bytes, request.bytes));
+  });
+}
+
+// Recursive halving: step k exchanges m / 2^(k+1), far partners first.
+void add_halving(Schedule& schedule, int active, double bytes) {
+  double part = bytes / 2;
+  for (int distance = active / 2; distance >= 1; distance /= 2, part /= 2)
+    schedule.stages.push_back(make_stage(exchange(schedule.ranks, active, distance), part, part));
+}
+
+void add_doubling_gather(Schedule& schedule, int active, double bytes) {
+  double part = bytes / active;
+  for (int distance = 1; distance < active; distance *= 2, part *= 2)
+    schedule.stages.push_back(make_stage(exchange(schedule.ranks, active, distance), part, 0));
+}
+
+Schedule make_rabenseifner(const ScheduleRequest& request) {
+  return folded("rabenseifner", request, [&](Schedule& schedule, int active) {
+    add_halving(schedule, active, request.bytes);
+    add_doubling_gather(schedule, active, request.bytes);
+  });
+}
+
+Schedule make_halving(const ScheduleRequest& request) {
+  if (power_of_two_below(request.ranks) != request.ranks)
+    Parameters::reject("reduce_scatter", "recursive halving needs a power of two of ranks",
+                       "Use the schedule \"ring\", or 2^n ranks");
+  Schedule schedule{"recursive_halving", request.ranks, {}, true, true};
+  add_halving(schedule, request.ranks, request.bytes);
+  return schedule;
+}
+
+}  // namespace
+
+SchedulePlugin recursive_doubling_all_reduce() {
+  return {{"recursive_doubling", "exchange of whole vectors at doubling distance; fewest steps, most bytes",
+           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521", {}, {}},
+          Collective::Op::all_reduce, "log2 P (alpha + m beta), P = 2^n", make_doubling};
+}
+
+SchedulePlugin rabenseifner_all_reduce() {
+  return {{"rabenseifner", "recursive halving, then recursive doubling; few steps and least bytes",
+           "Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
+          Collective::Op::all_reduce, "2 log2 P alpha + 2 (P-1)/P m beta, P = 2^n", make_rabenseifner};
+}
+
+SchedulePlugin recursive_halving_reduce_scatter() {
+  return {{"recursive_halving", "exchange of halves, far partners first; P a power of two",
+           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
+          Collective::Op::reduce_scatter, "log2 P alpha + (P-1)/P m beta, P = 2^n", make_halving};
+}
+
+}  // namespace simsgd

@@ -1,0 +1,50 @@
+// Ring schedules: every rank sends to its right neighbour in each of P - 1 steps (twice that for an all-reduce).
+// Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009.
+//   all-reduce       2 (P-1) (alpha + m/P beta)
+//   reduce-scatter     (P-1) (alpha + m/P beta)
+//   all-gather         (P-1) (alpha + m/P beta)
+// for P equal, dedicated links and m bytes in all; test: tests/collectives/closed_forms.
+#include "sim/collectives/schedules/tables.hpp"
+
+namespace simsgd {
+
+namespace {
+
+std::vector<std::int32_t> right_neighbours(int ranks) {
+  std::vector<std::int32_t> to(static_cast<std::size_t>(ranks));
+  for (int i = 0; i < ranks; ++i) to[static_cast<std::size_t>(i)] = (i + 1) % ranks;
+  return to;
+}
+
+Schedule make_ring(const ScheduleRequest& request, bool reduce, bool gather) {
+  Schedule schedule{"ring", request.ranks, {}, true, true};
+  if (request.ranks == 1) return schedule;
+  const double block = request.bytes / request.ranks;
+  const int steps = request.ranks - 1;
+  if (reduce) schedule.stages.push_back(make_stage(right_neighbours(request.ranks), block, block, steps));
+  if (gather) schedule.stages.push_back(make_stage(right_neighbours(request.ranks), block, 0, steps));
+  return schedule;
+}
+
+}  // namespace
+
+SchedulePlugin ring_all_reduce() {
+  return {{"ring", "reduce-scatter and all-gather around a ring; least bytes, most steps",
+           "Patarasuk and Yuan, JPDC 69(2), 2009, doi:10.1016/j.jpdc.2008.09.002", {}, {}},
+          Collective::Op::all_reduce, "2 (P-1) (alpha + m/P beta)",
+          [](const ScheduleRequest& request) { return make_ring(request, true, true); }};
+}
+
+SchedulePlugin ring_reduce_scatter() {
+  return {{"ring", "partial sums travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009", {}, {}},
+          Collective::Op::reduce_scatter, "(P-1) (alpha + m/P beta)",
+          [](const ScheduleRequest& request) { return make_ring(request, true, false); }};
+}
+
+SchedulePlugin ring_all_gather() {
+  return {{"ring", "blocks travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009", {}, {}},
+          Collective::Op::all_gather, "(P-1) (alpha + m/P beta)",
+          [](const ScheduleRequest& request) { return make_ring(request, false, true); }};
+}
+
+}  // namespace simsgd

@@ -1,0 +1,51 @@
+// Broadcast of long vectors: the root scatters the P parts of the vector down a binomial tree, then all gather them
+// around a ring.
+//   (ceil(log2 P) + P - 1) alpha + 2 (P-1)/P m beta   for P a power of two and equal, dedicated links
+// Barnett et al., "Interprocessor collective communication library", SHPCC 1994; Thakur, Rabenseifner, Gropp,
+// IJHPCA 19(1), 2005 (MPI's broadcast of long messages). Test: tests/collectives/closed_forms.
+#include <algorithm>
+
+#include "sim/collectives/schedules/tables.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// One level of the tree: relative ranks that are multiples of 2 * distance send `blocks` parts to the child at
+// `distance`, where that is as many as the child's subtree has.
+Stage make_level(const ScheduleRequest& request, int distance, int blocks) {
+  std::vector<std::int32_t> to(static_cast<std::size_t>(request.ranks), -1);
+  const auto rank_of = [&request](int relative) { return (relative + request.root) % request.ranks; };
+  for (int parent = 0; parent + distance < request.ranks; parent += 2 * distance)
+    if (std::min(distance, request.ranks - parent - distance) == blocks)
+      to[static_cast<std::size_t>(rank_of(parent))] = rank_of(parent + distance);
+  return make_stage(std::move(to), request.bytes * blocks / request.ranks, 0);
+}
+
+Schedule make_scatter_all_gather(const ScheduleRequest& request) {
+  Schedule schedule{"scatter_all_gather", request.ranks, {}, true, false};
+  if (request.ranks == 1) return schedule;
+  for (int level = ceil_log2(request.ranks) - 1; level >= 0; --level) {
+    const int distance = 1 << level;
+    const int last_parent = (request.ranks - distance - 1) / (2 * distance) * (2 * distance);
+    const int last = std::min(distance, request.ranks - last_parent - distance);  // the last child's subtree
+    if (last == distance || last_parent > 0) schedule.stages.push_back(make_level(request, distance, distance));
+    if (last < distance) schedule.stages.push_back(make_level(request, distance, last));
+  }
+  std::vector<std::int32_t> right(static_cast<std::size_t>(request.ranks));
+  for (int rank = 0; rank < request.ranks; ++rank)
+    right[static_cast<std::size_t>(rank)] = (rank + 1) % request.ranks;
+  schedule.stages.push_back(
+      make_stage(std::move(right), request.bytes / request.ranks, 0, request.ranks - 1));
+  return schedule;
+}
+
+}  // namespace
+
+SchedulePlugin scatter_all_gather_broadcast() {
+  return {{"scatter_all_gather", "parts down a binomial tree, then around a ring; for long vectors",
+           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
+          Collective::Op::broadcast, "(ceil(log2 P) + P-1) alpha + 2 (P-1)/P m beta", make_scatter_all_gather};
+}
+
+}  // namespace simsgd

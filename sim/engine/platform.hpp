@@ -1,0 +1,29 @@
+// SimGrid's platform, made from a plain Network. One zone of our own routes by the network's rule, so that a
+// new topology needs nothing here. Links carry bandwidth only: every message pays its latency on a timer
+// before its flow starts (see transport.hpp), which makes a lone message take exactly alpha + m beta and lets
+// flows share links fairly whatever their latencies.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/network.hpp"
+
+namespace simgrid::s4u {
+class Engine;
+class Host;
+}  // namespace simgrid::s4u
+
+namespace simsgd {
+
+/// Bytes are simulated in units of 2^-20: SimGrid counts whole bytes, and a P-th of a message is not one.
+inline constexpr double kUnitsPerByte = 1048576.0;
+
+/// Creates SimGrid's engine with the settings that make it exact. One per process, ever.
+std::unique_ptr<simgrid::s4u::Engine> make_engine();
+
+/// One host per endpoint; seals the platform.
+std::vector<simgrid::s4u::Host*> build_platform(const Network& network);
+
+}  // namespace simsgd

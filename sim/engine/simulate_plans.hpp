@@ -1,0 +1,16 @@
+// Schedules run through SimGrid by themselves, without workers: `simsgd bench` at `flows` and `messages`. One
+// call per process, as for simulate().
+#pragma once
+
+#include <vector>
+
+#include "sim/collectives/plan.hpp"
+
+namespace simsgd {
+
+/// Time of each plan from a common arrival to its last end, one after another on an idle network. `fidelity`
+/// is flows or messages; `jitter` may be null, and its operation counts the plans.
+std::vector<double> simulate_plans(const Cluster& cluster, const std::vector<const Plan*>& plans,
+                                   Fidelity fidelity, const JitterDraws* jitter);
+
+}  // namespace simsgd

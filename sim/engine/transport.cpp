@@ -1,0 +1,99 @@
+#include "sim/engine/transport.hpp"
+
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.hpp"
+#include "sim/engine/platform.hpp"
+
+namespace simsgd {
+
+namespace s4u = simgrid::s4u;
+
+struct Transport::Flow {
+  s4u::CommPtr comm;
+  std::function<void()> done;
+};
+
+struct Transport::Impl {
+  std::vector<std::unique_ptr<Flow>> idle;  // for reuse
+  std::vector<std::unique_ptr<Flow>>
+      finished;  // released outside SimGrid's callbacks: simgrid.org 3.32 frees too early
+};
+
+Transport::Transport(const Cluster& cluster)
+    : cluster_(cluster), link_bytes_(cluster.network.links.size(), 0.0), impl_(std::make_unique<Impl>()) {
+  const std::vector<s4u::Host*> endpoints = build_platform(cluster.network);
+  for (const int endpoint : cluster.endpoint_of_rank)
+    hosts_.push_back(endpoints[static_cast<std::size_t>(endpoint)]);
+  s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) {
+    const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
+    if (!comm) return;
+    std::unique_ptr<Flow> flow(comm->get_data<Flow>());
+    ++events_;
+    const std::function<void()> done = std::move(flow->done);
+    impl_->finished.push_back(std::move(flow));
+    done();
+  });
+  s4u::Engine::on_time_advance_cb([this](double) {
+    for (std::unique_ptr<Flow>& flow : impl_->finished) {
+      flow->comm = nullptr;
+      impl_->idle.push_back(std::move(flow));
+    }
+    impl_->finished.clear();
+  });
+}
+
+Transport::~Transport() = default;
+
+double Transport::now() const { return s4u::Engine::get_clock(); }
+
+void Transport::at(double time_s, std::function<void()> action) {
+  ++events_;
+  simgrid::kernel::timer::Timer::set(std::max(time_s, now()), std::move(action));
+}
+
+PathCost Transport::path(int from_rank, int to_rank) const {
+  return cluster_.network.path_cost(cluster_.endpoint_of_rank[static_cast<std::size_t>(from_rank)],
+                                    cluster_.endpoint_of_rank[static_cast<std::size_t>(to_rank)]);
+}
+
+void Transport::count_bytes(int from_rank, int to_rank, double bytes) {
+  path_.clear();
+  cluster_.network.route(cluster_.endpoint_of_rank[static_cast<std::size_t>(from_rank)],
+                         cluster_.endpoint_of_rank[static_cast<std::size_t>(to_rank)], path_);
+  for (const LinkId id : path_) link_bytes_[static_cast<std::size_t>(id)] += bytes;
+}
+
+void Transport::flow(int from_rank, int to_rank, double bytes, std::function<void()> done) {
+  CHECK(bytes > 0, "an empty flow");
+  std::unique_ptr<Flow> flow;
+  if (impl_->idle.empty()) {
+    flow = std::make_unique<Flow>();
+  } else {
+    flow = std::move(impl_->idle.back());
+    impl_->idle.pop_back();
+  }
+  flow->done = std::move(done);
+  flow->comm = s4u::Comm::sendto_init(host(from_rank), host(to_rank))
+                   ->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kUnitsPerByte)));
+  s4u::Comm* comm = flow->comm.get();
+  comm->set_data(flow.release());  // taken back in on_completion
+  comm->start();
+}
+
+void Transport::message(int from_rank, int to_rank, double bytes, double delay_s,
+                        std::function<void()> done) {
+  count_bytes(from_rank, to_rank, bytes);
+  if (bytes <= 0)
+    at(now() + delay_s, std::move(done));
+  else
+    at(now() + delay_s, [this, from_rank, to_rank, bytes, done = std::move(done)]() mutable {
+      flow(from_rank, to_rank, bytes, std::move(done));
+    });
+}
+
+}  // namespace simsgd

@@ -1,0 +1,80 @@
+// A job: everything that a run needs, as plain data. scenarios/ makes it from a file; engine and measure run
+// it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "sim/algorithm.hpp"
+#include "sim/cluster/cluster.hpp"
+#include "sim/cluster/failures.hpp"
+#include "sim/cluster/stragglers.hpp"
+#include "sim/learn/learner.hpp"
+#include "sim/learn/optimizer.hpp"
+#include "sim/logical_graph.hpp"
+#include "sim/workload.hpp"
+
+namespace simsgd {
+
+/// How collectives are costed; docs/model.md, "Fidelity".
+enum class Fidelity : std::uint8_t { automatic, closed, steps, flows, messages };
+std::string fidelity_name(Fidelity fidelity);
+
+/// Format of numbers in messages. Contributions are rounded to it when they are sent; sums are fp32.
+enum class Precision : std::uint8_t { fp32, fp16, bf16 };
+
+struct NetworkSettings {
+  Fidelity fidelity = Fidelity::automatic;
+  Precision precision = Precision::fp32;
+  /// Name of the schedule for each operation; docs/model.md, "Schedules".
+  std::map<Collective::Op, std::string> schedule;
+  /// Extra latency of each message, seconds; keyed by sender, so independent of fidelity and order.
+  Distribution jitter{Distribution::Kind::constant, 0, 0, 1, {}, {}};
+  bool has_jitter() const {
+    return jitter.kind != Distribution::Kind::constant || jitter.scale + jitter.shift != 0;
+  }
+};
+
+/// When the run ends: at the first of these.
+struct StopRule {
+  std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
+  /// The first worker that would begin a step at or after this instant ends the run: everybody completes the
+  /// steps that anybody has begun.
+  double time_s = std::numeric_limits<double>::infinity();
+};
+
+/// A level that a run is asked to reach; gives `time_to_target_s`.
+struct Target {
+  enum class Metric : std::uint8_t { none, train_loss, test_loss, test_accuracy } metric = Metric::none;
+  double value = 0;
+  bool stop = false;  ///< end the run when it is reached
+};
+
+struct RecordSettings {
+  std::uint64_t evaluate_every = 0;   ///< steps between evaluations on the test set; 0: only at the end
+  std::uint64_t timeline_events = 0;  ///< at most this many events in the timeline; 0: no timeline
+};
+
+struct Job {
+  std::string name;
+  std::uint64_t seed = 1;
+  Cluster cluster;
+  Workload workload;
+  std::unique_ptr<const Learner> learner;  ///< null: time only
+  OptimizerSpec optimizer;
+  std::unique_ptr<const Algorithm> algorithm;
+  Stragglers stragglers;
+  FailureModel failures;
+  LogicalGraph graph;  ///< of algorithms that ask for one; else empty
+  NetworkSettings network;
+  StopRule stop;
+  Target target;
+  RecordSettings record;
+
+  int workers() const { return cluster.workers(); }
+};
+
+}  // namespace simsgd

@@ -1,0 +1,197 @@
+// A table of numbers with a column that says the class (`label`) or the value to predict (`target`) of each
+// row; all other columns are features. Class labels are any text; classes are numbered in the order of their
+// labels, as numbers if all are, else alphabetically. The test set is another file, or a share of the rows
+// drawn by the seed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "sim/base/errors.hpp"
+#include "sim/base/random.hpp"
+#include "sim/learn/data/csv_table.hpp"
+#include "sim/learn/data/registry.hpp"
+#include "sim/learn/partition.hpp"
+
+namespace simsgd::data_sources {
+
+namespace {
+
+FileSource source_of(const Parameters& parameters, const PathResolver& resolve, const std::string& key) {
+  return {resolve(parameters.text(key)), key, "Correct the file, or name a text table of numbers"};
+}
+
+CsvFormat format_of(const Parameters& parameters) {
+  return {.delimiter = parameters.text("delimiter", ",").front(), .header = parameters.flag("header", true)};
+}
+
+std::string columns_of(const CsvTable& table) {
+  constexpr std::size_t kReadable = 20;
+  const std::vector<std::string>& names = table.columns;
+  if (names.size() <= kReadable) return "The columns are " + one_of(names);
+  return fmt::format("The {} columns are {}, {}, ..., {}", names.size(), names[0], names[1], names.back());
+}
+
+std::size_t chosen_column(const Parameters& parameters, const CsvTable& table) {
+  if (parameters.has("label") == parameters.has("target"))
+    Parameters::reject("label", "is one of two ways to say what to learn, and exactly one is needed",
+                       "Give either label (classes) or target (numbers)");
+  const std::string key = parameters.has("label") ? "label" : "target";
+  const std::string name = parameters.text(key);
+  const auto found = std::find(table.columns.begin(), table.columns.end(), name);
+  if (found == table.columns.end()) {
+    const std::string guess = nearest(name, table.columns);
+    Parameters::reject(key, "names the column \"" + name + "\", and there is none",
+                       guess.empty() ? columns_of(table) : "Did you mean \"" + guess + "\"?");
+  }
+  if (table.columns.size() < 2)
+    Parameters::reject("path", "leads to a table of one column, without features", "Add features");
+  return static_cast<std::size_t>(found - table.columns.begin());
+}
+
+// Distinct labels in the order of their classes.
+std::vector<std::string> classes_of(const FileSource& source, const CsvTable& table, std::size_t column) {
+  std::set<std::string> distinct;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string& label = table.field(row, column);
+    if (label.empty()) reject_file(source, fmt::format("has no label in line {}", table.lines[row]));
+    distinct.insert(label);
+  }
+  std::vector<std::pair<double, std::string>> numbered;
+  for (const std::string& text : distinct) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) numbered.emplace_back(value, text);
+  }
+  if (numbered.size() < distinct.size()) return {distinct.begin(), distinct.end()};
+  std::sort(numbered.begin(), numbered.end());
+  std::vector<std::string> labels;
+  for (const auto& entry : numbered) labels.push_back(entry.second);
+  return labels;
+}
+
+struct Task {
+  std::size_t column = 0;            // what to learn
+  std::vector<std::string> classes;  // empty for a regression
+};
+
+// The rows named by `rows`, in that order.
+DataSet select(const FileSource& source, const CsvTable& table, const Task& task,
+               const std::vector<std::int32_t>& rows) {
+  DataSet data;
+  data.name = "csv";
+  data.count = static_cast<std::int64_t>(rows.size());
+  data.features = static_cast<std::int64_t>(table.columns.size()) - 1;
+  data.classes = static_cast<int>(task.classes.size());
+  data.target_size = task.classes.empty() ? 1 : 0;
+  for (const std::int32_t index : rows) {
+    const auto row = static_cast<std::size_t>(index);
+    for (std::size_t c = 0; c < table.columns.size(); ++c)
+      if (c != task.column) data.floats.push_back(csv_number(source, table, row, c));
+    if (task.classes.empty()) {
+      data.targets.push_back(csv_number(source, table, row, task.column));
+      continue;
+    }
+    const std::string& label = table.field(row, task.column);
+    const auto found = std::find(task.classes.begin(), task.classes.end(), label);
+    if (found == task.classes.end())
+      reject_file(source, fmt::format("has the label \"{}\" in line {}, which no training row has", label,
+                                      table.lines[row]));
+    data.labels.push_back(static_cast<std::int32_t>(found - task.classes.begin()));
+  }
+  return data;
+}
+
+// Gives every feature mean 0 and standard deviation 1 on the training set; a constant feature becomes 0.
+void standardise(DataSet& train, DataSet* test) {
+  const auto view = [](DataSet& data) {
+    return Eigen::Map<Matrix<float>>(data.floats.data(), data.features, data.count);
+  };
+  for (Eigen::Index i = 0; i < train.features; ++i) {
+    const Eigen::ArrayXd row = view(train).row(i).cast<double>().transpose().array();
+    const double mean = row.mean();
+    const double deviation = std::sqrt((row - mean).square().mean());
+    const double scale = deviation > 0 ? 1 / deviation : 0;
+    for (DataSet* data : {&train, test})
+      if (data != nullptr)
+        for (float& x : view(*data).row(i)) x = static_cast<float>((static_cast<double>(x) - mean) * scale);
+  }
+}
+
+struct Split {
+  std::vector<std::int32_t> train, test;
+};
+
+Split split(std::size_t rows, double test_fraction, std::uint64_t seed) {
+  Split parts;
+  parts.train = permutation(rows, Stream({seed, Purpose::data_set, 0, 0}));
+  const auto tests = static_cast<std::ptrdiff_t>(std::llround(test_fraction * static_cast<double>(rows)));
+  parts.test.assign(parts.train.end() - tests, parts.train.end());
+  parts.train.resize(rows - static_cast<std::size_t>(tests));
+  return parts;
+}
+
+DataSets load(const Parameters& parameters, std::uint64_t seed, const PathResolver& resolve) {
+  const FileSource source = source_of(parameters, resolve, "path");
+  const CsvTable table = read_csv(source, format_of(parameters));
+  Task task{chosen_column(parameters, table), {}};
+  if (parameters.has("label")) task.classes = classes_of(source, table, task.column);
+
+  const bool other_file = parameters.has("test_path");
+  if (other_file && parameters.has("test_fraction"))
+    Parameters::reject("test_fraction", "has no meaning beside test_path", "Leave one of the two out");
+  const Split rows = split(table.rows(), other_file ? 0.0 : parameters.number("test_fraction", 0.2), seed);
+  if (rows.train.empty())
+    Parameters::reject("test_fraction", fmt::format("leaves none of {} rows for training", table.rows()),
+                       "Use a smaller fraction");
+  auto train = std::make_shared<DataSet>(select(source, table, task, rows.train));
+  std::shared_ptr<DataSet> test;
+  if (other_file) {
+    const FileSource test_source = source_of(parameters, resolve, "test_path");
+    const CsvTable tests = read_csv(test_source, format_of(parameters));
+    if (tests.columns != table.columns) reject_file(test_source, "has other columns than the training file");
+    test = std::make_shared<DataSet>(select(test_source, tests, task, split(tests.rows(), 0, seed).train));
+  } else if (!rows.test.empty()) {
+    test = std::make_shared<DataSet>(select(source, table, task, rows.test));
+  }
+  if (parameters.flag("standardise", true)) standardise(*train, test.get());
+  return {std::move(train), std::move(test)};
+}
+
+}  // namespace
+
+DataPlugin csv() {
+  PluginInfo info;
+  info.name = "csv";
+  info.summary = "A text table of numbers with a label or target column";
+  const auto text = [&info](const std::string& key, const std::string& description) {
+    info.properties[key] = {{"type", "string"}, {"minLength", 1}, {"description", description}};
+  };
+  text("path", "The table, plain or .gz");
+  text("label", "Column with the class of each row; without a header, columns are called \"1\", \"2\", ...");
+  text("target", "Column with the number to predict, in place of label");
+  text("test_path", "Another table with the same columns as test set");
+  info.properties["test_fraction"] = {
+      {"type", "number"},
+      {"minimum", 0},
+      {"maximum", 1},
+      {"default", 0.2},
+      {"description", "Share of the rows, drawn at random, that is the test set; not beside test_path"}};
+  info.properties["standardise"] = {
+      {"type", "boolean"},
+      {"default", true},
+      {"description", "Give every feature mean 0 and standard deviation 1 on the training rows"}};
+  info.properties["header"] = {
+      {"type", "boolean"}, {"default", true}, {"description", "Whether the first line names the columns"}};
+  info.properties["delimiter"] = {{"type", "string"},
+                                  {"minLength", 1},
+                                  {"maxLength", 1},
+                                  {"default", ","},
+                                  {"description", "Character between fields"}};
+  info.required = {"path"};
+  return {info, load};
+}
+
+}  // namespace simsgd::data_sources

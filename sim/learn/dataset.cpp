@@ -1,0 +1,66 @@
+#include "sim/learn/dataset.hpp"
+
+#include <algorithm>
+
+#include "sim/base/check.hpp"
+
+namespace simsgd {
+
+namespace {
+
+template <class T>
+void read_inputs(const DataSet& data, std::size_t sample, T* to) {
+  const auto features = static_cast<std::size_t>(data.features);
+  if (data.bytes.empty()) {
+    const float* from = data.floats.data() + sample * features;
+    for (std::size_t i = 0; i < features; ++i) to[i] = static_cast<T>(from[i]);
+  } else {
+    const std::uint8_t* from = data.bytes.data() + sample * features;
+    const auto scale = static_cast<T>(data.scale);
+    const auto shift = static_cast<T>(data.shift);
+    for (std::size_t i = 0; i < features; ++i) to[i] = static_cast<T>(from[i]) * scale + shift;
+  }
+}
+
+}  // namespace
+
+template <class T>
+Batch<T> DataSet::batch(std::span<const std::int32_t> samples) const {
+  Batch<T> batch;
+  batch.inputs.resize(features, static_cast<Eigen::Index>(samples.size()));
+  if (!labels.empty()) batch.labels.reserve(samples.size());
+  if (!targets.empty()) batch.targets.resize(target_size, static_cast<Eigen::Index>(samples.size()));
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    CHECK(samples[s] >= 0 && samples[s] < count, "a sample outside of its data set");
+    const auto sample = static_cast<std::size_t>(samples[s]);
+    read_inputs(*this, sample, batch.inputs.data() + s * static_cast<std::size_t>(features));
+    if (!labels.empty()) batch.labels.push_back(labels[sample]);
+    const auto size = static_cast<std::size_t>(target_size);
+    for (std::size_t i = 0; !targets.empty() && i < size; ++i)
+      batch.targets.data()[s * size + i] = static_cast<T>(targets[sample * size + i]);
+  }
+  return batch;
+}
+
+std::string problem_of(const DataSet& data) {
+  const auto count = static_cast<std::size_t>(data.count);
+  const std::size_t numbers = count * static_cast<std::size_t>(data.features);
+  if (data.count <= 0 || data.features <= 0) return "it has no samples or no features";
+  if (data.count > std::numeric_limits<std::int32_t>::max()) return "it has more samples than fit 32 bits";
+  if (data.bytes.size() != (data.floats.empty() ? numbers : 0) ||
+      data.floats.size() != (data.bytes.empty() ? numbers : 0))
+    return "its inputs are not features x count bytes, or as many floats";
+  if (data.classes > 0 ? data.labels.size() != count : !data.labels.empty())
+    return "it has not one label for each sample";
+  if (std::any_of(data.labels.begin(), data.labels.end(),
+                  [&data](std::int32_t label) { return label < 0 || label >= data.classes; }))
+    return "a label is no class";
+  if (data.targets.size() != count * static_cast<std::size_t>(data.target_size))
+    return "it has not target_size targets for each sample";
+  return "";
+}
+
+template Batch<float> DataSet::batch(std::span<const std::int32_t>) const;
+template Batch<double> DataSet::batch(std::span<const std::int32_t>) const;
+
+}  // namespace simsgd

@@ -1,0 +1,49 @@
+// Data sets in memory: images as bytes where they came as bytes (a quarter of the memory), everything else as
+// floats. Immutable once loaded. Loaders are under data/.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/learn/model.hpp"
+
+namespace simsgd {
+
+/// `count` samples of `features` inputs. Exactly one of `bytes` (scaled as byte * scale + shift when read)
+/// and `floats` is filled, sample after sample. `labels` for a classification, `targets` (sample after
+/// sample) for a regression, neither for the quadratic.
+struct DataSet {
+  std::string name;
+  std::int64_t count = 0;
+  std::int64_t features = 0;
+  int height = 0, width = 0, channels = 0;  ///< shape of an image sample, 0 where it is none; channel-major
+  int classes = 0;                          ///< 0 for a regression
+  std::int64_t target_size = 0;
+  std::vector<std::uint8_t> bytes;
+  float scale = 1, shift = 0;
+  std::vector<float> floats;
+  std::vector<std::int32_t> labels;  ///< in [0, classes)
+  std::vector<float> targets;
+  std::vector<double> curvature;  ///< quadratic: the diagonal of A, one entry per feature; else empty
+  /// Least expected loss where it is known (quadratic, teacher-student), else NaN.
+  double optimum = std::numeric_limits<double>::quiet_NaN();
+
+  /// Copies the samples named by `samples` into a batch of either precision.
+  template <class T>
+  Batch<T> batch(std::span<const std::int32_t> samples) const;
+};
+
+/// What a data source gives. Shared by the learners that read them.
+struct DataSets {
+  std::shared_ptr<const DataSet> train;
+  std::shared_ptr<const DataSet> test;  ///< may be null
+};
+
+/// Empty if the members of `data` agree with each other, else what is wrong with them, as a clause.
+std::string problem_of(const DataSet& data);
+
+}  // namespace simsgd

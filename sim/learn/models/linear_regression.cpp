@@ -1,0 +1,40 @@
+// Linear regression: f(x) = W x + b, loss 1/2 |f(x) - y|^2. The student of a linear teacher (data set
+// teacher_student): its least expected loss is known, and that is what convergence can be measured against.
+// Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", 2009, section 3.2. Checked by hand in
+// tests/learn/models.cpp.
+#include "sim/learn/layers/linear.hpp"
+#include "sim/learn/models/network.hpp"
+#include "sim/learn/models/registry.hpp"
+
+namespace simsgd::models {
+
+namespace {
+
+template <class T>
+std::unique_ptr<Model<T>> make(const Parameters& parameters, const DataSet& data) {
+  if (data.target_size == 0)
+    Parameters::reject("name",
+                       "linear_regression needs targets, and the data set \"" + data.name + "\" has none",
+                       "Use softmax_regression or mlp, or a data set with targets such as teacher_student");
+  typename Network<T>::Layers layers;
+  layers.push_back(std::make_unique<Linear<T>>(LinearShape{.name = "linear",
+                                                           .inputs = data.features,
+                                                           .outputs = data.target_size,
+                                                           .bias = parameters.flag("bias", true)}));
+  return std::make_unique<Network<T>>(std::move(layers), LossKind::squared);
+}
+
+}  // namespace
+
+ModelPlugin linear_regression() {
+  PluginInfo info;
+  info.name = "linear_regression";
+  info.summary = "Linear map with squared loss, the student of a linear teacher; convex";
+  info.citation =
+      "Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, Springer 2009, section 3.2";
+  info.properties["bias"] = {
+      {"type", "boolean"}, {"default", true}, {"description", "Whether to learn an intercept"}};
+  return {info, make<float>, make<double>};
+}
+
+}  // namespace simsgd::models

@@ -1,0 +1,34 @@
+// Softmax (multinomial logistic) regression: class probabilities softmax(W x + b), cross-entropy loss.
+// Convex. Bishop, "Pattern Recognition and Machine Learning", 2006, section 4.3.4. Checked by hand in
+// tests/learn/models.cpp.
+#include "sim/learn/layers/linear.hpp"
+#include "sim/learn/models/network.hpp"
+#include "sim/learn/models/registry.hpp"
+
+namespace simsgd::models {
+
+namespace {
+
+template <class T>
+std::unique_ptr<Model<T>> make(const Parameters& /*parameters*/, const DataSet& data) {
+  if (data.classes == 0)
+    Parameters::reject(
+        "name", "softmax_regression is a classifier, and the data set \"" + data.name + "\" has no classes",
+        "Use linear_regression or mlp, or a data set with classes");
+  typename Network<T>::Layers layers;
+  layers.push_back(std::make_unique<Linear<T>>(
+      LinearShape{.name = "linear", .inputs = data.features, .outputs = data.classes}));
+  return std::make_unique<Network<T>>(std::move(layers), LossKind::cross_entropy);
+}
+
+}  // namespace
+
+ModelPlugin softmax_regression() {
+  PluginInfo info;
+  info.name = "softmax_regression";
+  info.summary = "Linear classifier with cross-entropy loss; convex";
+  info.citation = "Bishop, Pattern Recognition and Machine Learning, Springer 2006, section 4.3.4";
+  return {info, make<float>, make<double>};
+}
+
+}  // namespace simsgd::models

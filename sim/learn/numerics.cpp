@@ -1,0 +1,12 @@
+#include "sim/learn/numerics.hpp"
+
+#include <Eigen/Core>
+
+namespace simsgd {
+
+void fix_numerics() {
+  constexpr std::ptrdiff_t kKiB = 1024;
+  Eigen::setCpuCacheSizes(32 * kKiB, 512 * kKiB, 16 * 1024 * kKiB);
+}
+
+}  // namespace simsgd

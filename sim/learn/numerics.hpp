@@ -1,0 +1,11 @@
+// The same rounding on every machine. Eigen cuts matrix products into blocks that fit the caches it finds,
+// and the cut decides the order in which numbers are added up.
+#pragma once
+
+namespace simsgd {
+
+/// Makes Eigen block for caches of 32 KiB, 512 KiB and 16 MiB whatever the machine has. To be called once,
+/// when the program starts, before any other thread.
+void fix_numerics();
+
+}  // namespace simsgd

@@ -1,0 +1,17 @@
+// Rounding to the 16-bit formats of messages, on the numeric plane: to nearest, ties to even, and back to
+// float32.
+//   fp16 (IEEE 754 binary16): 11 significant bits; magnitudes of 65,520 and more become infinite;
+//   below 6.1e-5 precision is lost step by step, and magnitudes of 2^-25 and less become zero. bf16 (the
+//   upper half of a float32): 8 significant bits, the range of float32. Kalamkar et al., 2019,
+//   arXiv:1905.12322.
+#pragma once
+
+#include "sim/learn/values.hpp"
+
+namespace simsgd {
+
+/// Dense or sparse; indices and scalars stay as they are. Empty for an empty handle.
+Values rounded_to_fp16(Executor& executor, const Values& values);
+Values rounded_to_bf16(Executor& executor, const Values& values);
+
+}  // namespace simsgd

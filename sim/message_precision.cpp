@@ -1,0 +1,12 @@
+#include "sim/message_precision.hpp"
+
+#include "sim/learn/precision.hpp"
+
+namespace simsgd {
+
+Values rounded_to(Executor& executor, const Values& values, Precision precision) {
+  if (!values || precision == Precision::fp32) return values;
+  return precision == Precision::fp16 ? rounded_to_fp16(executor, values) : rounded_to_bf16(executor, values);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,118 @@
+// What a run leaves behind: where every worker's time went, what it sent, and how well it learned. Filled by
+// whoever runs the job (the simulation or a real run over MPI), turned into metrics and documents by
+// scenarios/document.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace simsgd {
+
+/// What a worker's main thread does. At any instant it does exactly one of these, so they sum to its time.
+enum class Activity : std::uint8_t {
+  compute,        ///< forward and backward passes and the optimizer, at nominal speed
+  straggle,       ///< what stragglers add to it
+  selection,      ///< choosing the entries of a sparse gradient
+  factor,         ///< K-FAC: factors and preconditioning
+  inverse,        ///< K-FAC: inversions
+  host,           ///< launching, packing, staging copies and merging, where the worker waits for them
+  communication,  ///< waiting for bytes that are on their way, or computing slower because they are (exposed)
+  wait,           ///< waiting for others that have not arrived yet
+};
+inline constexpr std::size_t kActivities = 8;
+
+/// What a message is for.
+enum class Traffic : std::uint8_t { gradient, model, factor, inverse, control };
+inline constexpr std::size_t kTraffics = 5;
+
+std::string activity_name(Activity activity);  ///< as in metrics, without "_s": "communication_exposed"
+std::string traffic_name(Traffic traffic);
+
+/// How often a duration of some length occurred: ten bins per decade, of equal ratio.
+struct Histogram {
+  std::uint64_t zero = 0;                      ///< below 1 ns
+  std::map<std::int32_t, std::uint64_t> bins;  ///< bin k: from 10^(k/10) to below 10^((k+1)/10) seconds
+
+  void add(double seconds);
+};
+
+/// Totals of one worker over the whole run, seconds.
+struct WorkerTotals {
+  std::uint64_t steps = 0;
+  double end_s = 0;  ///< when its last step ended
+  std::array<double, kActivities> activity_s{};
+  std::array<double, kTraffics> exposed_s{};  ///< splits activity_s[communication]
+  std::array<double, kTraffics>
+      not_hidden_s{};  ///< splits activity_s[communication] and [host], by collectives
+  std::array<double, kTraffics> communication_s{};  ///< in progress, exposed or hidden
+  std::array<double, kTraffics> bytes_sent{};
+  double samples = 0;  ///< samples of the workload whose gradient was used
+  double staleness_sum = 0, staleness_max = 0;
+  std::uint64_t staleness_count = 0;
+};
+
+/// What one worker did over the whole run.
+struct WorkerRecord : WorkerTotals {
+  Histogram step_wait, step_straggle;          ///< of activity_s[wait] and [straggle] in each step
+  std::map<std::int32_t, std::uint64_t> ages;  ///< of staleness, in whole steps
+};
+
+/// One point of the learning curves.
+struct SeriesPoint {
+  std::uint64_t step = 0;  ///< completed steps
+  double time_s = 0;       ///< when the last worker completed it
+  double train_loss =
+      0;  ///< mean over workers of their mini-batch losses in this step; NaN without a learner
+};
+
+struct EvaluationPoint {
+  std::uint64_t step = 0;
+  double time_s = 0;
+  double test_loss = 0;
+  double test_accuracy = 0;       ///< of the mean of the models; NaN for a regression
+  double consensus_distance = 0;  ///< sqrt(mean_i |x_i - mean|^2)
+};
+
+struct LinkRecord {
+  std::string name;
+  double bandwidth_Bps = 0;
+  double bytes = 0;
+};
+
+/// How one kind of collective was costed, and why.
+struct FidelityRecord {
+  std::string operation;  ///< "all_reduce by ring among 8"
+  std::string fidelity;
+  std::string reason;
+  bool exact = true;
+  std::uint64_t count = 0;
+  bool operator==(const FidelityRecord&) const = default;
+};
+
+/// What an algorithm decided (fusion groups, a placement), as a table for people and for reports.
+struct RecordTable {
+  using Cell = std::variant<double, std::string>;
+  std::string name;                  ///< "factor_groups"
+  std::vector<std::string> columns;  ///< with units, where they have one
+  std::vector<std::vector<Cell>> rows;
+};
+
+struct RunRecord {
+  std::vector<WorkerRecord> workers;
+  std::vector<double> step_times_s;  ///< of every worker and step, or an even sample of them (at most 2^20)
+  std::vector<SeriesPoint> series;
+  std::vector<EvaluationPoint> evaluations;
+  std::vector<LinkRecord> links;  ///< those that carried bytes
+  std::vector<FidelityRecord> fidelities;
+  double end_s = 0;  ///< when the last worker ended
+  std::uint64_t events = 0;
+  std::string clock = "simulated";      ///< or "wall"
+  std::map<std::string, double> extra;  ///< further metrics by name, from plug-ins
+  std::vector<RecordTable> tables;      ///< of rank 0, in the order in which they were noted
+};
+
+}  // namespace simsgd

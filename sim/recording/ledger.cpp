@@ -1,0 +1,91 @@
+#include "sim/recording/ledger.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace simsgd {
+
+void Ledger::operation(std::int32_t channel, const OperationSpan& span) {
+  channels_[channel].push_back(span);
+  const double transfer =
+      span.end_s - span.host_after_s - std::max(span.go_s, span.start_s + span.host_before_s);
+  record_.communication_s[static_cast<std::size_t>(span.traffic)] += std::max(0.0, transfer);
+}
+
+void Ledger::expose(Traffic traffic, double seconds) {
+  book(Activity::communication, seconds);
+  record_.exposed_s[static_cast<std::size_t>(traffic)] += seconds;
+  record_.not_hidden_s[static_cast<std::size_t>(traffic)] += seconds;
+}
+
+void Ledger::handle(Traffic traffic, double seconds) {
+  book(Activity::host, seconds);
+  record_.not_hidden_s[static_cast<std::size_t>(traffic)] += seconds;
+}
+
+void Ledger::wait(std::int32_t channel, double from_s, double to_s) {
+  double at = from_s;
+  // Books [at, until] and moves on; nothing if that lies in the past.
+  const auto advance = [&at, to_s](double until) {
+    const double end = std::min(until, to_s);
+    const double seconds = std::max(0.0, end - at);
+    at = std::max(at, end);
+    return seconds;
+  };
+  if (const auto found = channels_.find(channel); found != channels_.end()) {
+    std::deque<OperationSpan>& spans = found->second;
+    for (const OperationSpan& span : spans) {
+      if (span.start_s >= to_s) break;
+      book(Activity::wait, advance(span.start_s));
+      handle(span.traffic, advance(span.start_s + span.host_before_s));
+      book(Activity::wait, advance(span.go_s));
+      expose(span.traffic, advance(span.end_s - span.host_after_s));
+      handle(span.traffic, advance(span.end_s));
+    }
+    while (!spans.empty() && spans.front().end_s <= to_s) spans.pop_front();
+  }
+  book(Activity::wait, advance(to_s));
+}
+
+void Ledger::staleness(double steps) {
+  record_.staleness_sum += steps;
+  record_.staleness_max = std::max(record_.staleness_max, steps);
+  ++record_.staleness_count;
+  ++record_.ages[static_cast<std::int32_t>(std::floor(steps))];
+}
+
+void Ledger::begin_step(double now_s) {
+  step_begin_s_ = now_s;
+  step_begin_ = record_.activity_s;
+}
+
+double Ledger::end_step(double now_s) {
+  const auto in_step = [this](Activity activity) {
+    const auto index = static_cast<std::size_t>(activity);
+    return record_.activity_s[index] - step_begin_[index];
+  };
+  record_.step_wait.add(in_step(Activity::wait));
+  record_.step_straggle.add(in_step(Activity::straggle));
+  ++record_.steps;
+  record_.end_s = now_s;
+  return now_s - step_begin_s_;
+}
+
+void Histogram::add(double seconds) {
+  if (seconds < 1e-9)
+    ++zero;
+  else
+    ++bins[static_cast<std::int32_t>(std::floor(10 * std::log10(seconds)))];
+}
+
+void StepTimes::add(double seconds) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  if (seen_++ % stride_ != 0) return;
+  values_.push_back(seconds);
+  if (values_.size() < kMost) return;
+  for (std::size_t i = 0; 2 * i < values_.size(); ++i) values_[i] = values_[2 * i];
+  values_.resize(kMost / 2);
+  stride_ *= 2;
+}
+
+}  // namespace simsgd

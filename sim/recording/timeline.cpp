@@ -1,0 +1,227 @@
+#include "sim/recording/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr int kMostRanks = 16;
+constexpr int kMainLane = 0, kComputeLane = 7, kFirstChannelLane = 20, kSentLane = 1000, kReceivedLane = 2000;
+
+std::string kernel_name(const std::string& collective) {
+  static const std::vector<std::pair<std::string, std::string>> kNames = {
+      {"all_reduce", "AllReduce_Sum_f32_RING_LL"}, {"reduce_scatter", "ReduceScatter_Sum_f32_RING_LL"},
+      {"all_gather", "AllGather_RING_LL"},         {"broadcast", "Broadcast_RING_LL"},
+      {"reduce", "Reduce_Sum_f32_RING_LL"},        {"barrier", "Barrier"}};
+  for (const auto& [name, kernel] : kNames)
+    if (name == collective) return "ncclDevKernel_" + kernel;
+  return "ncclDevKernel_" + collective;
+}
+
+std::string microseconds(double seconds) { return fmt::format("{:.4f}", seconds * 1e6); }
+
+std::string text(const std::string& value) { return nlohmann::json(value).dump(); }
+
+// A file that reports a full disk instead of ignoring it.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::filesystem::path& path)
+      : path_(path), file_(std::fopen(path.c_str(), "wb")) {
+    if (!file_) fail();
+  }
+  ~OutputFile() {
+    if (file_) std::fclose(file_);
+  }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  void write(const std::string& data) {
+    if (std::fwrite(data.data(), 1, data.size(), file_) != data.size()) fail();
+  }
+  void close() {
+    if (std::fclose(std::exchange(file_, nullptr)) != 0) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw RunError(fmt::format("Cannot write {}: {}", path_.string(), std::strerror(errno)));
+  }
+  std::filesystem::path path_;
+  std::FILE* file_;
+};
+
+std::string thread_name(int lane) {
+  if (lane == kMainLane) return "main thread";
+  if (lane == kComputeLane) return "stream 7: compute";
+  if (lane >= kReceivedLane) return "messages received";
+  if (lane >= kSentLane) return "messages sent";
+  return fmt::format("stream {}: channel {}", lane, lane - kFirstChannelLane);
+}
+
+std::string metadata(int rank, int lane, const char* kind, const std::string& value) {
+  return fmt::format(
+      "{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":0,\"args\":{{\"name\":{}}}}}", kind, rank,
+      lane, text(value));
+}
+
+// One end of an arrow between ranks: 's' where it starts, 'f' inside the event that it points at.
+std::string arrow_end(char end, std::uint64_t id, int rank, int lane, double time_s) {
+  return fmt::format(
+      "{{\"ph\":\"{}\",\"id\":{},\"cat\":\"wait\",\"name\":\"waits for\",\"pid\":{},\"tid\":{},"
+      "\"ts\":{}{}}}",
+      end, id, rank, lane, microseconds(time_s), end == 'f' ? ",\"bp\":\"e\"" : "");
+}
+
+}  // namespace
+
+Timeline::Timeline(TimelineSetup setup)
+    : setup_(std::move(setup)),
+      ranks_(setup_.most_events == 0 ? 0 : std::min(setup_.workers, kMostRanks)),
+      events_per_rank_(ranks_ == 0 ? 0 : setup_.most_events / static_cast<std::uint64_t>(ranks_)),
+      counts_(static_cast<std::size_t>(ranks_), 0),
+      full_(static_cast<std::size_t>(ranks_), false) {}
+
+void Timeline::add(Event event) {
+  ++counts_[static_cast<std::size_t>(event.rank)];
+  events_.push_back(std::move(event));
+}
+
+void Timeline::compute(int rank, const char* name, double start_s, double end_s) {
+  if (!records(rank) || end_s <= start_s) return;
+  add({rank, kComputeLane, start_s, end_s, name, "kernel",
+       fmt::format("\"device\":{},\"stream\":{}", rank % setup_.gpus_per_node, kComputeLane)});
+}
+
+void Timeline::wait(int rank, double start_s, double end_s) {
+  if (!records(rank) || end_s <= start_s) return;
+  add({rank, kMainLane, start_s, end_s, "wait", "user_annotation", ""});
+}
+
+void Timeline::collective(int rank, const CollectiveEvent& event) {
+  if (!records(rank) || event.end_s <= event.start_s) return;
+  const auto elements = static_cast<std::uint64_t>(event.bytes / setup_.bytes_per_element);
+  const int lane = kFirstChannelLane + event.channel;
+  add({rank, lane, event.start_s, event.end_s, kernel_name(event.name), "kernel",
+       fmt::format(
+           "\"device\":{},\"stream\":{},\"Collective name\":{},\"In msg nelems\":{},\"Out msg nelems\":{},"
+           "\"Group size\":{},\"dtype\":{},\"Process Group Name\":\"{}\",\"Seq\":{},\"traffic\":\"{}\"",
+           rank % setup_.gpus_per_node, lane, text(event.name), elements, elements, event.group_size,
+           setup_.bytes_per_element < 4 ? "\"Half\"" : "\"Float\"", event.group, event.sequence,
+           traffic_name(event.traffic)) +
+           (event.waited_for < 0 ? "" : fmt::format(",\"waited for rank\":{}", event.waited_for))});
+  if (event.waited_for >= 0 && records(event.waited_for))
+    arrows_.push_back({event.waited_for, rank, lane, event.go_s});
+}
+
+void Timeline::message(int from, int to, double start_s, double end_s, double bytes) {
+  const bool here = records(from), there = records(to);
+  if (!here && !there) return;
+  const std::uint64_t flow = here && there ? 2 * ++flows_ : 0;
+  const std::string arguments = fmt::format("\"from\":{},\"to\":{},\"bytes\":{}", from, to, bytes);
+  if (here) {
+    const int lane = free_lane(from, kSentLane, start_s, end_s);
+    add({from, lane, start_s, end_s, "send", "user_annotation", arguments, flow});
+  }
+  if (there) {
+    const int lane = free_lane(to, kReceivedLane, start_s, end_s);
+    add({to, lane, start_s, end_s, "receive", "user_annotation", arguments, flow ? flow + 1 : 0});
+  }
+}
+
+// The first lane from `first` on that has been free since `start_s`. Messages come in the order of their
+// ends.
+int Timeline::free_lane(int rank, int first, double start_s, double end_s) {
+  std::vector<double>& ends = lane_ends_s_[{rank, first}];
+  const auto free = std::find_if(ends.begin(), ends.end(), [start_s](double end) { return end <= start_s; });
+  const int lane = first + static_cast<int>(free - ends.begin());
+  if (free == ends.end())
+    ends.push_back(end_s);
+  else
+    *free = end_s;
+  return lane;
+}
+
+void Timeline::step(int rank, std::uint64_t step, double start_s, double end_s) {
+  if (!records(rank)) return;
+  add({rank, kMainLane, start_s, end_s, fmt::format("ProfilerStep#{}", step), "user_annotation", ""});
+  steps_recorded_ = std::max(steps_recorded_, step);
+  // Another step like the mean of those so far must still fit.
+  const std::uint64_t count = counts_[static_cast<std::size_t>(rank)];
+  if (count + count / step > events_per_rank_) full_[static_cast<std::size_t>(rank)] = true;
+}
+
+void Timeline::write(const std::filesystem::path& directory) const {
+  std::error_code failure;
+  std::filesystem::create_directories(directory / "kineto", failure);
+  if (failure)
+    throw RunError(fmt::format("Cannot make {}: {}", (directory / "kineto").string(), failure.message()));
+  write_file(directory / "timeline.json", -1);
+  for (int rank = 0; rank < ranks_; ++rank)
+    write_file(directory / "kineto" / fmt::format("rank{}.json", rank), rank);
+}
+
+void Timeline::write_file(const std::filesystem::path& path, int only_rank) const {
+  OutputFile file(path);
+  const int rank = std::max(only_rank, 0);
+  file.write(fmt::format(
+      "{{\"schemaVersion\":1,\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{:.0f}}}],"
+      "\"distributedInfo\":{{\"backend\":\"simsgd\",\"rank\":{},\"world_size\":{},\"pg_config\":[{{\"pg_"
+      "name\":\"0\","
+      "\"pg_desc\":\"default_pg\",\"pg_size\":{}}}]}},\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":0,"
+      "\"traceName\":{},\n\"traceEvents\":[",
+      text(setup_.device_name), setup_.device_memory_bytes, rank, setup_.workers, setup_.workers,
+      text(setup_.title)));
+  std::vector<std::pair<int, int>> lanes;
+  std::string separator = "\n";
+  const auto write_line = [&](const std::string& line) {
+    file.write(separator + line);
+    separator = ",\n";
+  };
+  for (const Event& event : events_) {
+    if (only_rank >= 0 && event.rank != only_rank) continue;
+    lanes.emplace_back(event.rank, event.lane);
+    write_line(
+        fmt::format("{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{}"
+                    ",\"args\":{{{}}}}}",
+                    event.category, event.name, event.rank, event.lane, microseconds(event.start_s),
+                    microseconds(event.end_s - event.start_s), event.arguments));
+    if (event.flow > 0 && only_rank < 0) {
+      const bool ends = event.flow % 2 == 1;
+      write_line(fmt::format(
+          "{{\"ph\":\"{}\",\"id\":{},\"cat\":\"message\",\"name\":\"message\",\"pid\":{},\"tid\":{},"
+          "\"ts\":{}{}}}",
+          ends ? 'f' : 's', event.flow / 2, event.rank, event.lane,
+          microseconds(ends ? event.end_s : event.start_s), ends ? ",\"bp\":\"e\"" : ""));
+    }
+  }
+  if (only_rank < 0) {
+    std::uint64_t id = flows_;
+    for (const Arrow& arrow : arrows_) {
+      ++id;
+      write_line(arrow_end('s', id, arrow.from, arrow.lane, arrow.time_s));
+      write_line(arrow_end('f', id, arrow.to, arrow.lane, arrow.time_s));
+    }
+  }
+  std::sort(lanes.begin(), lanes.end());
+  lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
+  int last_rank = -1;
+  for (const auto& [pid, lane] : lanes) {
+    if (pid != last_rank)
+      write_line(metadata(pid, 0, "process_name",
+                          fmt::format("rank {} (node {})", pid, pid / setup_.gpus_per_node)));
+    last_rank = pid;
+    write_line(metadata(pid, lane, "thread_name", thread_name(lane)));
+  }
+  file.write("\n]}\n");
+  file.close();
+}
+
+}  // namespace simsgd

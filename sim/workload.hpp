@@ -1,0 +1,63 @@
+// The workload: the network whose training is timed, layer by layer. Only sizes and seconds; values come from
+// the learner.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "sim/base/distribution.hpp"
+
+namespace simsgd {
+
+/// One layer as it is timed. Seconds are for one *micro-batch* on a device of speed 1 in the job's cluster,
+/// resolved when the scenario is loaded from measured one-device times or from FLOPs (docs/model.md, "Compute
+/// time").
+struct Layer {
+  std::string name;
+  enum class Kind { conv, fc, bn, embedding, other } kind = Kind::other;
+  std::vector<double> tensors;  ///< parameters of each of its tensors (weight, bias), possibly none
+  double forward_s = 0;
+  double backward_s = 0;
+  double forward_flop = 0;      ///< per sample; a multiply-add counts 2
+  double activations = 0;       ///< output entries per sample
+  int a_dim = 0;                ///< K-FAC: dimension of factor A, 0 where the layer has none
+  int g_dim = 0;                ///< K-FAC: dimension of factor G
+  double factor_positions = 1;  ///< K-FAC: output height x width
+
+  double parameters() const { return std::accumulate(tensors.begin(), tensors.end(), 0.0); }
+};
+
+/// A parameter tensor in the order in which its gradient becomes ready: last layer first.
+struct TensorInfo {
+  int layer = 0;  ///< index into Workload::layers
+  double parameters = 0;
+  double offset = 0;  ///< parameters of the tensors before it in *forward* order
+};
+
+struct Workload {
+  std::string name;
+  std::vector<Layer> layers;  ///< forward order
+  int batch = 1;              ///< samples per worker and step
+  int micro_batches =
+      1;  ///< gradients of batch / micro_batches samples are accumulated; the last one communicates
+  double bytes_per_parameter = 4;  ///< in messages: 4 for fp32, 2 for fp16 and bf16
+  double one_device_step_s =
+      0;  ///< a whole step of `batch` samples on one device of speed 1, the scaling baseline
+  std::string one_device_source;  ///< where one_device_step_s comes from
+  double memory_bytes =
+      0;  ///< needed on one GPU: parameters, gradients, optimizer, activations of a micro-batch
+  /// Factor on the compute time of a step (mean 1 unless the workload says otherwise); constant 1 by default.
+  Distribution compute_factor{Distribution::Kind::constant, 0, 1, 1, {}, {}};
+
+  double parameters() const;  ///< of all layers
+  double forward_s() const;   ///< one micro-batch
+  double backward_s() const;  ///< one micro-batch
+  double step_compute_s() const { return micro_batches * (forward_s() + backward_s()); }
+  double model_bytes() const { return parameters() * bytes_per_parameter; }
+  /// Tensors in the order in which their gradients become ready.
+  std::vector<TensorInfo> tensors() const;
+};
+
+}  // namespace simsgd

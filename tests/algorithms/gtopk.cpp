@@ -1,0 +1,228 @@
+// gTop-k and Top-k S-SGD: what they compute, on a cluster without time and in the simulation.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "algorithms/services/sparse.hpp"
+#include "algorithms/services/sparse_exchange.hpp"
+#include "algorithms/services/sparsification.hpp"
+#include "tests/support/fake_world.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/jobs.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+// The learner has 36 parameters; the workload 36,000, of which the same share is sent.
+Job learning_job(int workers, const std::string& algorithm, const Json& parameters, std::uint64_t steps) {
+  Job job = scripted_job(star(workers, 1e-6, 1e9), nullptr, 36000);
+  job.workload.layers.front().forward_s = 1e-3;
+  add_learner(job, 64 / std::min(workers, 64));
+  use_algorithm(job, algorithm, parameters);
+  job.stop.steps = steps;
+  return job;
+}
+
+std::vector<double> simulated_losses(const std::function<Job()>& make, int threads = 1) {
+  return in_child([&] {
+    const Job job = make();
+    std::vector<double> losses;
+    for (const SeriesPoint& point : simulate_job(job, threads).series) losses.push_back(point.train_loss);
+    return losses;
+  });
+}
+
+double worst_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]) / b[i]);
+  return worst;
+}
+
+std::vector<float> normal_values(std::size_t n, std::uint64_t seed) {
+  Stream stream({.seed = seed, .purpose = Purpose::algorithm, .entity = 0, .step = 1});
+  std::vector<float> values(n);
+  for (float& value : values) value = static_cast<float>(stream.normal());
+  return values;
+}
+
+// Many exchanges of random gradients with error feedback; the sums of all gradients, of what was applied
+// (times P), and of the residuals at the end, entry by entry.
+struct Balance {
+  std::vector<double> gradients, applied, residuals;
+  double lost() const {  // the largest difference of an entry
+    double worst = 0;
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      worst = std::max(worst, std::fabs(gradients[i] - applied[i] - residuals[i]));
+    return worst;
+  }
+};
+
+void add(std::vector<double>& sum, const std::vector<float>& values) {
+  sum.resize(values.size(), 0.0);
+  for (std::size_t i = 0; i < values.size(); ++i) sum[i] += values[i];
+}
+
+Balance exchange_often(int workers, MergeVariant variant, PutBack put_back) {
+  constexpr std::size_t kSize = 200, kChosen = 10;
+  const MergeScheduleRequest request{
+      .workers = workers, .variant = variant, .put_back = put_back, .entries = kChosen, .merge_s = 0};
+  Executor executor(1);
+  Balance balance;
+  std::vector<Values> residuals(static_cast<std::size_t>(workers));
+  for (std::uint64_t step = 1; step <= 50; ++step) {
+    std::vector<Values> accumulated, selected;
+    for (std::size_t rank = 0; rank < residuals.size(); ++rank) {
+      const std::vector<float> gradient = normal_values(kSize, 1000 * step + rank);
+      add(balance.gradients, gradient);
+      const Values fresh = executor.constant({gradient, {}, {}});
+      accumulated.push_back(
+          residuals[rank] ? linear_combination(executor, {1.0, 1.0}, {residuals[rank], fresh}) : fresh);
+      selected.push_back(executor.submit({accumulated.back()}, [](Tensor& out, auto in) {
+        select_top_k(in[0]->values, kChosen, out);
+      }));
+    }
+    const Values merged = merge_all(executor, selected, kChosen);
+    add(balance.applied, executor.get(to_dense(executor, merged, kSize, 1.0)).values);
+    for (std::size_t rank = 0; rank < residuals.size(); ++rank)
+      residuals[rank] = residual_after_merge(executor, accumulated[rank], selected[rank], merged, request,
+                                             static_cast<int>(rank));
+  }
+  for (const Values& residual : residuals) add(balance.residuals, executor.get(residual).values);
+  return balance;
+}
+
+}  // namespace
+
+TEST_CASE("at density 1 both give the loss curve of dense S-SGD, to rounding") {
+  const auto dense = simulated_losses([] { return learning_job(4, "allreduce_sgd", {}, 100); });
+  REQUIRE(dense.back() < 0.5 * dense.front());  // it learns
+  for (const int workers : {4, 6}) {
+    CAPTURE(workers);
+    const auto reference =
+        simulated_losses([&] { return learning_job(workers, "allreduce_sgd", Json::object(), 100); });
+    for (const char* variant : {"tree", "recursive_doubling"}) {
+      CAPTURE(variant);
+      CHECK(worst_relative_difference(simulated_losses([&] {
+              return learning_job(workers, "gtopk", {{"density", 1}, {"variant", variant}}, 100);
+            }),
+                                      reference) < 1e-5);
+    }
+    CHECK(worst_relative_difference(
+              simulated_losses([&] { return learning_job(workers, "topk_sgd", {{"density", 1}}, 100); }),
+              reference) < 1e-5);
+  }
+}
+
+TEST_CASE("all workers have the same model, whatever their number and the variant; both variants learn the same") {
+  for (const int workers : {1, 2, 3, 4, 6, 8, 12}) {
+    CAPTURE(workers);
+    const Json tree = {{"density", 0.1}, {"put_back", "exact"}};
+    const Json doubling = {{"density", 0.1}, {"put_back", "exact"}, {"variant", "recursive_doubling"}};
+    const FakeResult a = run_fake(learning_job(workers, "gtopk", tree, 30));
+    const FakeResult b = run_fake(learning_job(workers, "gtopk", doubling, 30));
+    for (const std::vector<float>& model : a.models) CHECK(model == a.models[0]);
+    for (const std::vector<float>& model : b.models) CHECK(model == a.models[0]);
+    const FakeResult c = run_fake(learning_job(workers, "topk_sgd", {{"density", 0.1}}, 30));
+    for (const std::vector<float>& model : c.models) CHECK(model == c.models[0]);
+  }
+}
+
+TEST_CASE("the merged vector is that of the rounds: pairs, then pairs of pairs; other P are folded first") {
+  // k = 1, entry i = worker i's: 0: 5 at index 0, 1: 4 at 1, 2: 3 at 2, 3: 3 at 2; the pairs give {0: 5} and
+  // {2: 6}, and these {2: 6}. With a fifth worker of 9 at index 1, that is folded into worker 0: {1: 9}.
+  Executor executor(1);
+  const auto one = [&](std::int32_t index, float value) { return executor.constant({{value}, {index}, {}}); };
+  const std::vector<Values> four = {one(0, 5), one(1, 4), one(2, 3), one(2, 3)};
+  const Tensor& of_four = executor.get(merge_all(executor, four, 1));
+  CHECK(of_four.indices == std::vector<std::int32_t>{2});
+  CHECK(of_four.values == std::vector<float>{6});
+  std::vector<Values> five = four;
+  five.push_back(one(1, 9));
+  const Values merged = merge_all(executor, five, 1);
+  CHECK(executor.get(merged).indices == std::vector<std::int32_t>{1});
+  CHECK(executor.get(merged).values == std::vector<float>{9});
+  // Distinct indices before the cuts: {0, 1} in the fold; {1, 1} and {2, 2}, 1 each, so 1; {1, 2}.
+  CHECK(executor.get(distinct_by_round(executor, merged, 5)).scalars == std::vector<double>{2, 1, 2});
+}
+
+TEST_CASE("with exact put-back nothing is lost: residuals and applied updates sum to the gradients") {
+  for (const int workers : {1, 2, 3, 4, 6, 8, 13}) {
+    for (const MergeVariant variant : {MergeVariant::tree, MergeVariant::recursive_doubling}) {
+      CAPTURE(workers);
+      CAPTURE(static_cast<int>(variant));
+      CHECK(exchange_often(workers, variant, PutBack::exact).lost() < 1e-3);  // sums of 650 floats
+    }
+  }
+}
+
+TEST_CASE("as published, a tree loses values that were dropped on the way to an index that is in the result") {
+  CHECK(exchange_often(2, MergeVariant::tree, PutBack::paper).lost() < 1e-3);  // one merge: nothing to lose
+  CHECK(exchange_often(8, MergeVariant::tree, PutBack::paper).lost() > 1);
+  // Recursive doubling sees all its merges; only workers that are folded in do not.
+  CHECK(exchange_often(8, MergeVariant::recursive_doubling, PutBack::paper).lost() < 1e-3);
+  CHECK(exchange_often(6, MergeVariant::recursive_doubling, PutBack::paper).lost() > 1);
+}
+
+TEST_CASE("a value that a merge dropped goes back to its worker's residual, by the rule asked for") {
+  // k = 1, 4 workers, merges (0, 1), (2, 3), (0, 2). 0: {0: 5}, 1: {1: 4}, 2: {1: 6}, 3: {2: 1}.
+  // (0, 1) drops index 1 of worker 1; the result is {1: 6} of worker 2 alone.
+  Executor executor(1);
+  const std::vector<std::pair<std::int32_t, float>> entries = {{0, 5}, {1, 4}, {1, 6}, {2, 1}};
+  std::vector<Values> selected, accumulated;
+  for (const auto& [index, value] : entries) {
+    std::vector<float> dense(3, 0.0f);
+    dense[static_cast<std::size_t>(index)] = value;
+    selected.push_back(executor.constant({{value}, {index}, {}}));
+    accumulated.push_back(executor.constant({dense, {}, {}}));
+  }
+  const Values merged = merge_all(executor, selected, 1);
+  REQUIRE(executor.get(merged).indices == std::vector<std::int32_t>{1});
+  const auto kept_by_worker_1 = [&](MergeVariant variant, PutBack put_back) {
+    const MergeScheduleRequest request{.workers = 4, .variant = variant, .put_back = put_back};
+    return executor.get(residual_after_merge(executor, accumulated[1], selected[1], merged, request, 1)).values;
+  };
+  const std::vector<float> lost(3, 0.0f), kept = {0, 4, 0};
+  CHECK(kept_by_worker_1(MergeVariant::tree, PutBack::paper) == lost);
+  CHECK(kept_by_worker_1(MergeVariant::tree, PutBack::exact) == kept);
+  CHECK(kept_by_worker_1(MergeVariant::recursive_doubling, PutBack::paper) == kept);
+}
+
+TEST_CASE("the simulation and a cluster without time compute the same losses, on any number of threads") {
+  for (const auto& [algorithm, parameters] :
+       {std::pair<std::string, Json>{"gtopk", {{"density", 0.1}}},
+        {"gtopk", {{"density", 0.1}, {"variant", "recursive_doubling"}, {"warmup_steps", 5}}},
+        {"topk_sgd", {{"density", 0.1}, {"selection", "sampled"}, {"sample", 0.5}}}}) {
+    CAPTURE(algorithm);
+    const auto make = [&, &algorithm = algorithm, &parameters = parameters] {
+      return learning_job(6, algorithm, parameters, 40);
+    };
+    const auto simulated = simulated_losses(make);
+    CHECK(simulated_losses(make, 3) == simulated);
+    const FakeResult fake = run_fake(make());
+    std::vector<double> mean(40, 0.0);
+    for (const std::vector<double>& losses : fake.losses)
+      for (std::size_t step = 0; step < 40; ++step) mean[step] += losses[step] / 6;
+    CHECK(worst_relative_difference(simulated, mean) < 1e-12);
+  }
+}
+
+TEST_CASE("a sparse step learns, and the number of distinct indices after each merge is reported") {
+  const std::vector<double> numbers = in_child([] {
+    const RunRecord record = simulate_job(learning_job(6, "gtopk", {{"density", 0.1}}, 200));
+    std::vector<double> out = {record.series.front().train_loss, record.series.back().train_loss};
+    const RecordTable& merges = record.tables.at(0);
+    for (const auto& row : merges.rows) out.push_back(std::get<double>(row[1]));
+    return out;
+  });
+  REQUIRE(numbers.size() == 5);  // two losses, a fold and two rounds
+  CHECK(numbers[1] < 0.5 * numbers[0]);
+  for (std::size_t round = 2; round < 5; ++round) {
+    CHECK(numbers[round] >= 3);  // k = 3: between the same three and six different ones
+    CHECK(numbers[round] <= 6);
+  }
+}

@@ -1,0 +1,189 @@
+// How fast all ranks learn that a version has begun; and the activation micro-benchmark.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "algorithms/services/wait_avoiding.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/jobs.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+constexpr double kAlpha_s = 2e-6;
+
+/// When each rank heard of version 0, which `first` announces at 1 s and nobody else reaches.
+std::vector<double> hearings(int ranks, int first, Fidelity fidelity) {
+  return in_child([=] {
+    std::vector<double> heard_s(static_cast<std::size_t>(ranks), -1);
+    Job job = scripted_job(star(ranks, kAlpha_s, 1e9), [&](Worker& worker) {
+      double& mine = heard_s[static_cast<std::size_t>(worker.rank())];
+      Activation activation(worker, 1, [&](std::uint64_t) { mine = worker.now(); });
+      while (worker.next_step()) {
+        worker.spend(Activity::compute, worker.rank() == first ? 1.0 : 2.0);
+        if (worker.rank() == first) activation.announce(0);
+        worker.spend(Activity::compute, 1.0);
+      }
+    });
+    job.network.fidelity = fidelity;
+    simulate_job(job);
+    return heard_s;
+  });
+}
+
+/// Calls of a wait-avoiding all-reduce after random computing: when each of each rank ended, and whether it
+/// was fresh.
+std::vector<double> random_calls(int ranks, std::uint64_t seed, Initiator initiator, Fidelity fidelity) {
+  return in_child([=] {
+    constexpr std::uint64_t kSteps = 30;
+    std::vector<double> seen(static_cast<std::size_t>(ranks) * kSteps * 2);
+    std::vector<double> alpha_s, Bps;  // every port its own
+    for (int port = 0; port < ranks; ++port) {
+      Stream draws({seed, Purpose::algorithm, static_cast<std::uint32_t>(1000 + port), 0});
+      alpha_s.push_back(1e-6 + 2e-4 * draws.uniform());
+      Bps.push_back(1e9 * (1 + draws.uniform()));
+    }
+    Job job = scripted_job(unequal_star(alpha_s, Bps), [&](Worker& worker) {
+      WaitAvoiding calls(worker, {initiator, 1}, [&](std::uint64_t, bool) {
+        return timed(Collective::Op::all_reduce, 1e5, "recursive_doubling");
+      });
+      while (worker.next_step()) {
+        Stream draws = worker.stream(Purpose::algorithm);
+        worker.spend(Activity::compute, 1e-3 * draws.uniform());
+        const WaitAvoiding::Outcome outcome = calls.call();
+        const std::size_t at = 2 * (static_cast<std::size_t>(worker.rank()) * kSteps +
+                                    static_cast<std::size_t>(worker.step() - 1));
+        seen[at] = worker.now();
+        seen[at + 1] = outcome.fresh ? 1 : 0;
+      }
+    });
+    job.seed = seed;
+    job.stop.steps = kSteps;
+    job.network.fidelity = fidelity;
+    simulate_job(job);
+    return seen;
+  });
+}
+
+struct Latencies {
+  double mean_s = 0;  // over ranks and rounds, from a rank's arrival to its end of the call
+  double active = 0;  // ranks that had arrived when the operation started
+};
+
+/// 32 ranks arrive 1 ms after one another, in every round anew, and all-reduce 64 bytes.
+Latencies micro_benchmark(int rounds, Initiator initiator) {
+  const std::vector<double> sums = in_child([=] {
+    std::vector<double> total(2, 0.0);
+    Job job = scripted_job(star(32, kAlpha_s, 1e10), [&](Worker& worker) {
+      WaitAvoiding calls(worker, {initiator, 1}, [&](std::uint64_t, bool) {
+        Collective sum = timed(Collective::Op::all_reduce, 64, "recursive_doubling");
+        sum.channel = 1;
+        return sum;
+      });
+      while (worker.next_step()) {
+        worker.barrier();
+        worker.spend(Activity::compute, 1e-3 * worker.rank());
+        const double arrived_s = worker.now();
+        total[1] += calls.call().fresh ? 1 : 0;
+        total[0] += worker.now() - arrived_s;
+      }
+    });
+    job.stop.steps = static_cast<std::uint64_t>(rounds);
+    simulate_job(job);
+    return total;
+  });
+  return {sums[0] / (32.0 * rounds), sums[1] / rounds};
+}
+
+}  // namespace
+
+TEST_CASE("one activator: each rank hears after as many messages as its distance has bits") {
+  // 8 ranks, rank 3 activates at 1 s. Distance 1, 2, 4: one message of 2 us; 3, 5, 6: two; 7: three.
+  for (const Fidelity fidelity : {Fidelity::automatic, Fidelity::messages}) {
+    CAPTURE(fidelity_name(fidelity));
+    const std::vector<double> heard = hearings(8, 3, fidelity);
+    const int messages[] = {0, 1, 1, 2, 1, 2, 2, 3};
+    for (int distance = 0; distance < 8; ++distance) {
+      CAPTURE(distance);
+      CHECK(heard[static_cast<std::size_t>((3 + distance) % 8)] ==
+            doctest::Approx(1.0 + messages[distance] * kAlpha_s).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("everybody hears within ceil(log2 P) messages, also where P is no power of two") {
+  for (const int ranks : {2, 3, 5, 6, 7, 12, 16, 33}) {
+    for (const Fidelity fidelity : {Fidelity::automatic, Fidelity::messages}) {
+      CAPTURE(ranks);
+      const std::vector<double> heard = hearings(ranks, ranks - 1, fidelity);
+      CHECK(*std::max_element(heard.begin(), heard.end()) <= 1.0 + ceil_log2(ranks) * kAlpha_s * (1 + 1e-6));
+      CHECK(*std::min_element(heard.begin(), heard.end()) == doctest::Approx(1.0).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("activation by recurrence and by messages give the same times, whoever activates when") {
+  for (const int ranks : {2, 3, 4, 7, 8, 16, 21}) {
+    for (const Initiator initiator : {Initiator::solo, Initiator::majority}) {
+      for (const std::uint64_t seed : {1U, 2U, 3U}) {
+        CAPTURE(ranks);
+        CAPTURE(seed);
+        const std::vector<double> messages = random_calls(ranks, seed, initiator, Fidelity::messages);
+        const std::vector<double> recurrence = random_calls(ranks, seed, initiator, Fidelity::automatic);
+        REQUIRE(messages.size() == recurrence.size());
+        double worst = 0;
+        for (std::size_t i = 0; i < messages.size(); ++i)
+          worst = std::max(worst, std::fabs(messages[i] - recurrence[i]));
+        CHECK(worst < 1e-11);  // seconds, of some 20 ms
+      }
+    }
+  }
+}
+
+TEST_CASE("micro-benchmark, solo: one rank is active, and nobody waits for the skew") {
+  // The first rank tells the farthest after 5 messages of 2 us; 5 phases of (2 us + 6.4 ns) follow. The
+  // others come later and find it done: 20.03 us / 32 on average. Measured: 0.25 ms.
+  const Latencies solo = micro_benchmark(4, Initiator::solo);
+  CHECK(solo.active == 1.0);
+  CHECK(solo.mean_s == doctest::Approx((5 * kAlpha_s + 5 * (kAlpha_s + 64 / 1e10)) / 32).epsilon(1e-6));
+}
+
+TEST_CASE("micro-benchmark, majority: half of the ranks are active and wait a third of the mean skew") {
+  // Initiator k: the k ranks before it wait k, k - 1, ... 1 ms: k (k + 1) / 2 / 32 ms on average, and k + 1
+  // are active. Uniform k: (E k^2 + E k) / 64 = (325.5 + 15.5) / 64 = 5.33 ms, and 16.5. Measured: 5.3
+  // ms, 16.
+  constexpr int kRounds = 1500;
+  double mean_ms = 0, active = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const double k = drawn_initiator(1, static_cast<std::uint64_t>(round), 32);
+    mean_ms += k * (k + 1) / 64 / kRounds;
+    active += (k + 1) / kRounds;
+  }
+  const Latencies majority = micro_benchmark(kRounds, Initiator::majority);
+  CHECK(majority.mean_s == doctest::Approx(1e-3 * mean_ms).epsilon(5e-3));  // and 20 us of messages
+  CHECK(majority.active == doctest::Approx(active).epsilon(1e-12));
+  CHECK(majority.mean_s == doctest::Approx(5.33e-3).epsilon(0.05));  // sampling: 4.8 ms / sqrt(1500) = 2.3 %
+  CHECK(majority.active == doctest::Approx(16.5).epsilon(0.05));
+}
+
+TEST_CASE("micro-benchmark, blocking: everybody waits for the last, half the skew on average") {
+  // (31 + 30 + ... + 0) / 32 = 15.5 ms, and 5 phases. Measured: 15.55 ms.
+  const std::vector<double> total = in_child([] {
+    std::vector<double> sum(1, 0.0);
+    Job job = scripted_job(star(32, kAlpha_s, 1e10), [&](Worker& worker) {
+      while (worker.next_step()) {
+        worker.spend(Activity::compute, 1e-3 * worker.rank());
+        const double arrived_s = worker.now();
+        worker.wait(worker.start(timed(Collective::Op::all_reduce, 64, "recursive_doubling")));
+        sum[0] += worker.now() - arrived_s;
+      }
+    });
+    simulate_job(job);
+    return sum;
+  });
+  CHECK(total[0] / 32 == doctest::Approx(15.5e-3 + 5 * (kAlpha_s + 64 / 1e10)).epsilon(1e-9));
+}

@@ -1,0 +1,191 @@
+// What must hold under any delay, in hundreds of random scenarios: every rank runs each version exactly once
+// and in order, a result holds one contribution of each member of its group, nothing is lost or used twice,
+// and every run ends.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/services/butterfly.hpp"
+#include "algorithms/services/wait_avoiding.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/jobs.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+/// A scenario drawn from `seed`: workers, groups, period, pace, network, fidelity.
+struct Drawn {
+  explicit Drawn(std::uint64_t seed_in) : seed(seed_in), draws({seed_in, Purpose::resampling, 0, 0}) {
+    workers = 1 << draws.below(6);
+    size = 1 << draws.below(static_cast<std::uint32_t>(ceil_log2(workers)) + 1);
+    period = 1 + draws.below(12);
+    steps = 5 + draws.below(25);
+    dynamic = draws.below(2) == 0;
+    initiator = draws.below(3) == 0 ? Initiator::majority : Initiator::solo;
+  }
+
+  /// Computing and messages of comparable length, now and then exactly equal ones.
+  Job job(std::function<void(Worker&)> body) {
+    const double alpha_s = draws.below(4) == 0 ? 0 : 0.2 * draws.uniform();
+    Job made = scripted_job(star(workers, alpha_s, 1e9), std::move(body), 1e8 * draws.uniform());
+    made.workload.layers.front().forward_s = 0.1;
+    made.workload.layers.front().backward_s = 0.4;
+    made.seed = seed;
+    made.stop.steps = steps;
+    constexpr Distribution::Kind kPaces[] = {Distribution::Kind::constant, Distribution::Kind::exponential,
+                                             Distribution::Kind::lognormal, Distribution::Kind::pareto};
+    const Distribution::Kind pace = kPaces[draws.below(4)];
+    made.workload.compute_factor = {pace, 0.3, 0.7, pace == Distribution::Kind::pareto ? 1.5 : 1.0, {}, {}};
+    if (draws.below(3) == 0) made.cluster.host.overlap_s = 0.4 * draws.uniform();
+    if (draws.below(5) == 0) made.network.fidelity = Fidelity::messages;
+    if (draws.below(5) == 0) made.network.jitter = {Distribution::Kind::exponential, 0, 0.05, 1, {}, {}};
+    return made;
+  }
+
+  std::uint64_t seed;
+  Stream draws;
+  int workers, size;
+  std::uint64_t period, steps;
+  bool dynamic;
+  Initiator initiator;
+};
+
+Values one_entry(Worker& worker, double value) {
+  Tensor tensor;
+  tensor.values.assign(static_cast<std::size_t>(worker.size()), 0.0F);
+  tensor.values[static_cast<std::size_t>(worker.rank())] = static_cast<float>(value);
+  return worker.executor().constant(std::move(tensor));
+}
+
+/// The number of broken promises of a model-averaging run: rank r gives its step number plus one in entry r.
+double broken_by_averaging(Drawn& drawn) {
+  double broken = 0;
+  const auto expect = [&broken](bool holds) { broken += holds ? 0 : 1; };
+  const Job job = drawn.job([&](Worker& worker) {
+    double given = 1;
+    std::uint64_t next = 0;
+    const auto group_in = [&](std::uint64_t version) {
+      return butterfly_group(worker.rank(), drawn.workers, drawn.size, drawn.dynamic ? version : 0);
+    };
+    WaitAvoiding calls(worker, {drawn.initiator, 1}, [&](std::uint64_t version, bool arrived) {
+      expect(version == next++);
+      expect(arrived == (version < worker.step() && given > static_cast<double>(version) + 1));
+      Collective sum = timed(Collective::Op::all_reduce, worker.workload().model_bytes(), "");
+      sum.schedule = "recursive_doubling";
+      sum.channel = 1;
+      sum.group = worker.group(group_in(version));
+      sum.contribution = one_entry(worker, given);
+      return sum;
+    });
+    while (worker.next_step()) {
+      worker.compute_gradient();
+      given = static_cast<double>(worker.step()) + 1;
+      const WaitAvoiding::Outcome outcome = calls.call();
+      expect(outcome.version == worker.step() - 1);
+      expect(outcome.seen >= outcome.version);
+      expect(!outcome.fresh || outcome.seen == outcome.version);
+      const std::vector<float>& result = worker.executor().get(outcome.result).values;
+      const std::vector<int> group = group_in(outcome.version);
+      double newest = 0;
+      for (int rank = 0; rank < drawn.workers; ++rank) {
+        const auto entry = static_cast<double>(result[static_cast<std::size_t>(rank)]);
+        expect((entry > 0) == std::binary_search(group.begin(), group.end(), rank));
+        if (rank == worker.rank()) expect(outcome.fresh == (entry == given));
+        newest = std::max(newest, entry);
+      }
+      expect(newest <= static_cast<double>(outcome.version) + 2);  // nobody is ahead of its version
+      if (drawn.initiator == Initiator::solo && drawn.size == drawn.workers)
+        expect(newest == static_cast<double>(outcome.version) + 2);  // its activator had come
+      if (worker.step() % drawn.period == 0) worker.barrier();
+    }
+    expect(next == drawn.steps);
+  });
+  simulate_job(job);
+  return broken;
+}
+
+/// The same of a gradient-averaging run: gradients are ones, so that results count them.
+double broken_by_gradients(Drawn& drawn) {
+  const auto ranks = static_cast<std::size_t>(drawn.workers);
+  std::vector<double> used(ranks, 0), left(ranks, 0);
+  double broken = 0;
+  const Job job = drawn.job([&](Worker& worker) {
+    const auto me = static_cast<std::size_t>(worker.rank());
+    double buffer = 0;
+    std::vector<float> sum(ranks, 0.0F);
+    WaitAvoiding calls(worker, {drawn.initiator, 1}, [&](std::uint64_t, bool arrived) {
+      if (arrived && buffer == 0) ++broken;  // who has come gives something
+      Collective all =
+          timed(Collective::Op::all_reduce, worker.workload().model_bytes(), "recursive_doubling");
+      all.contribution = one_entry(worker, std::exchange(buffer, 0));
+      return all;
+    });
+    while (worker.next_step()) {
+      worker.compute_gradient();
+      ++buffer;
+      const std::vector<float> result = worker.executor().get(calls.call().result).values;
+      for (std::size_t rank = 0; rank < ranks; ++rank) sum[rank] += result[rank];
+    }
+    left[me] = buffer;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      if (me == 0) used[rank] = static_cast<double>(sum[rank]);
+      if (used[rank] != 0 && used[rank] != static_cast<double>(sum[rank])) ++broken;  // all see the same
+    }
+  });
+  simulate_job(job);
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    if (used[rank] + left[rank] != static_cast<double>(drawn.steps)) ++broken;
+  return broken;
+}
+
+}  // namespace
+
+TEST_CASE("averaging: each version once and in order, one contribution of each member, in 500 random runs") {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    CAPTURE(seed);
+    const double broken = in_child([seed] {
+                            Drawn drawn(seed);
+                            return std::vector<double>{broken_by_averaging(drawn)};
+                          }).front();
+    CHECK(broken == 0);
+  }
+}
+
+TEST_CASE("gradients: every one is used once or still in its buffer at the end, in 300 random runs") {
+  for (std::uint64_t seed = 1001; seed <= 1300; ++seed) {
+    CAPTURE(seed);
+    const double broken = in_child([seed] {
+                            Drawn drawn(seed);
+                            return std::vector<double>{broken_by_gradients(drawn)};
+                          }).front();
+    CHECK(broken == 0);
+  }
+}
+
+TEST_CASE("wagma and eager_sgd: 300 random runs end, with all steps done by everybody") {
+  for (std::uint64_t seed = 2001; seed <= 2300; ++seed) {
+    CAPTURE(seed);
+    const std::vector<double> steps = in_child([seed] {
+      Drawn drawn(seed);
+      Job job = drawn.job(nullptr);
+      const bool solo = drawn.initiator == Initiator::solo;
+      const Json activation = solo ? "solo" : "majority";
+      if (drawn.draws.below(4) == 0)
+        use_algorithm(job, "eager_sgd", {{"activation", activation}});
+      else
+        use_algorithm(job, "wagma",
+                      {{"group_size", drawn.size},
+                       {"period", drawn.period},
+                       {"groups", drawn.dynamic ? "dynamic" : "fixed"},
+                       {"activation", activation}});
+      std::vector<double> missing;
+      for (const WorkerRecord& worker : simulate_job(job).workers)
+        missing.push_back(static_cast<double>(drawn.steps) - static_cast<double>(worker.steps));
+      return missing;
+    });
+    CHECK(std::count(steps.begin(), steps.end(), 0.0) == static_cast<std::ptrdiff_t>(steps.size()));
+  }
+}

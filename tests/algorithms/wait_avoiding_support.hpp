@@ -1,0 +1,60 @@
+// What the tests of wagma and eager_sgd share: a learner whose numbers can be followed by hand, and the
+// models at the end of a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/learn/data/registry.hpp"
+#include "sim/learn/models/registry.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/jobs.hpp"
+
+namespace simsgd::test {
+
+/// f(x) = 1/2 (x - 1)^2 for one number x that starts at 0, without noise: the gradient is x - 1.
+inline void add_parabola(Job& job, double learning_rate) {
+  LearnerSpec spec;
+  for (const DataPlugin& plugin : data_plugins())
+    if (plugin.info.name == "quadratic")
+      spec.train = plugin
+                       .load(Parameters(Json{{"dimension", 1}, {"samples", 64}, {"noise", 0.0}}), 1,
+                             [](const std::string& path) { return path; })
+                       .train;
+  for (const ModelPlugin& plugin : model_plugins())
+    if (plugin.info.name == "quadratic") spec.model = plugin.make(Parameters(Json::object()), *spec.train);
+  spec.workers = job.workers();
+  spec.batch = 1;
+  spec.seed = job.seed;
+  job.learner = std::make_unique<Learner>(std::move(spec));
+  job.optimizer.learning_rate.base = learning_rate;
+}
+
+/// Every worker computes for `step_s` of its own per step, on a fast network.
+inline Job paced_job(const std::vector<double>& step_s, std::uint64_t steps) {
+  Job job = scripted_job(star(static_cast<int>(step_s.size()), 1e-6, 1e9), nullptr, 1);
+  job.workload.layers.front().forward_s = 0.25;
+  job.workload.layers.front().backward_s = 0.75;
+  for (const double seconds : step_s) job.cluster.node_speed.push_back(1 / seconds);
+  job.stop.steps = steps;
+  return job;
+}
+
+/// Runs the job's algorithm in a child; the models of all workers at the end, one after another.
+inline std::vector<double> final_models(const std::function<Job()>& make) {
+  return in_child([&] {
+    Job job = make();
+    std::vector<std::vector<float>> models(static_cast<std::size_t>(job.workers()));
+    const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
+    job.algorithm = std::make_unique<ScriptedAlgorithm>([&models, inner](Worker& worker) {
+      inner->run(worker);
+      models[static_cast<std::size_t>(worker.rank())] = worker.executor().get(worker.model()).values;
+    });
+    simulate_job(job);
+    std::vector<double> all;
+    for (const std::vector<float>& model : models) all.insert(all.end(), model.begin(), model.end());
+    return all;
+  });
+}
+
+}  // namespace simsgd::test

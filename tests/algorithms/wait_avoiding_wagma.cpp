@@ -1,0 +1,218 @@
+// WAGMA-SGD: its arithmetic by hand, its degenerate cases, what it keeps, and what it refuses.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/parameters.hpp"
+#include "tests/algorithms/wait_avoiding_support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+Job learning_job(int workers, const std::string& algorithm, const Json& parameters, std::uint64_t steps,
+                 double momentum) {
+  Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), steps);
+  add_learner(job, 8);
+  job.optimizer.momentum = momentum;
+  use_algorithm(job, algorithm, parameters);
+  return job;
+}
+
+void be_late(Job& job) {
+  job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
+}
+
+/// From step 2 on the learning rate is 0: only averaging is left.
+void stop_learning(Job& job) {
+  job.optimizer.learning_rate.kind = LearningRate::Kind::step;
+  job.optimizer.learning_rate.milestones = {2};
+  job.optimizer.learning_rate.gamma = 0;
+}
+
+std::string refusal(int workers, const Json& parameters) {
+  Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), 1);
+  try {
+    use_algorithm(job, "wagma", parameters);
+  } catch (const ParameterError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+double worst_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]));
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("fresh sums are divided by S, stale ones by S + 1, by hand") {
+  // Gradient x - 1, learning rate 1/2: W' = (W + 1) / 2. Rank 0 needs 1 s a step, rank 1 3.5 s; both start at
+  // 0 and rank 1 gives 0 until it comes.
+  //   rank 0, 1 s: W' = 0.5,       sum 0.5 + 0,       W = 0.25
+  //           2 s: W' = 0.625,     sum 0.625 + 0,     W = 0.3125
+  //           3 s: W' = 0.65625,   sum 0.65625 + 0,   W = 0.328125
+  //   rank 1, 3.5 s: W' = 0.5, stale: (0.65625 + 0.5) / 3 = 0.3854166...
+  //   rank 0, 4 s: W' = 0.6640625, sum 0.6640625 + 0.5 = 1.1640625, W = 0.58203125
+  //   rank 1, 7 s: W' = 0.6927..., stale: (1.1640625 + W') / 3, and so at 10.5 s and 14 s
+  const std::vector<double> models = final_models([] {
+    Job job = paced_job({1.0, 3.5}, 4);
+    add_parabola(job, 0.5);
+    use_algorithm(job, "wagma", {{"group_size", 2}, {"period", 100}});
+    return job;
+  });
+  double late = (0.65625 + 0.5) / 3;
+  for (int step = 2; step <= 4; ++step) late = (1.1640625 + (late + 1) / 2) / 3;
+  CHECK(models[0] == doctest::Approx(0.58203125).epsilon(1e-6));
+  CHECK(models[1] == doctest::Approx(late).epsilon(1e-6));
+}
+
+TEST_CASE("the global synchronisation waits for all, and leaves all models equal") {
+  // As above with period 2: at 7 s rank 1 is through its second step and both average W'.
+  //   rank 0, 1 s: W = 0.25; 2 s: W' = 0.625.   rank 1, 3.5 s: W' = 0.5, stale: (0.5 + 0.5) / 3; 7 s: W' =
+  //   2/3.
+  const std::vector<double> models = final_models([] {
+    Job job = paced_job({1.0, 3.5}, 2);
+    add_parabola(job, 0.5);
+    use_algorithm(job, "wagma", {{"group_size", 2}, {"period", 2}});
+    return job;
+  });
+  CHECK(models[0] == doctest::Approx((0.625 + 2.0 / 3) / 2).epsilon(1e-6));
+  CHECK(models[0] == models[1]);
+}
+
+TEST_CASE("after a synchronisation a late worker gives the model it brought there") {
+  // Period 2, 3 steps, plain pace 1 s and 3.5 s. After the synchronisation both have 0.6458333... At 8 s rank
+  // 0 has W' = 0.8229166...; rank 1 gives its W' of the synchronisation, 2/3.
+  const std::vector<double> models = final_models([] {
+    Job job = paced_job({1.0, 3.5}, 3);
+    add_parabola(job, 0.5);
+    use_algorithm(job, "wagma", {{"group_size", 2}, {"period", 2}});
+    return job;
+  });
+  const double both = (0.625 + 2.0 / 3) / 2, own = (both + 1) / 2, sum = own + 2.0 / 3;
+  CHECK(models[0] == doctest::Approx(sum / 2).epsilon(1e-6));
+  CHECK(models[1] == doctest::Approx((sum + own) / 3).epsilon(1e-6));
+}
+
+TEST_CASE("without group operations it is local SGD, whoever is late") {
+  for (const bool late : {false, true}) {
+    CAPTURE(late);
+    const auto make = [late](const std::string& name, const Json& parameters) {
+      return [=] {
+        Job job = learning_job(4, name, parameters, 23, 0.9);
+        if (late) be_late(job);
+        return job;
+      };
+    };
+    CHECK(worst_difference(final_models(make("wagma", {{"group_size", 1}, {"period", 5}})),
+                           final_models(make("local_sgd", {{"period", 5}}))) < 1e-6);
+  }
+}
+
+TEST_CASE("with one group of all and nobody late, plain SGD gives the models of Allreduce-SGD") {
+  const auto wagma = final_models([] {
+    return learning_job(8, "wagma", {{"group_size", 8}, {"period", 10}}, 60, 0.0);
+  });
+  const auto synchronous =
+      final_models([] { return learning_job(8, "allreduce_sgd", Json::object(), 60, 0.0); });
+  CHECK(worst_difference(wagma, synchronous) < 1e-5);
+}
+
+TEST_CASE("fresh groups preserve the mean of the models to rounding") {
+  // From step 2 on there is averaging alone: the mean stays that of the models after one local step.
+  for (const char* groups : {"dynamic", "fixed"}) {
+    const auto mean_after = [&](std::uint64_t steps) {
+      const std::vector<double> models = final_models([&] {
+        Job job =
+            learning_job(8, "wagma", {{"group_size", 2}, {"period", 100}, {"groups", groups}}, steps, 0);
+        stop_learning(job);
+        return job;
+      });
+      const std::size_t size = models.size() / 8;
+      std::vector<double> mean(size, 0.0);
+      for (std::size_t i = 0; i < models.size(); ++i) mean[i % size] += models[i] / 8;
+      return mean;
+    };
+    const std::vector<double> one = mean_after(1), ten = mean_after(10);
+    CHECK(worst_difference(one, ten) < 1e-6);
+    CHECK(*std::max_element(one.begin(), one.end()) > 1e-3);  // the models have moved
+  }
+}
+
+TEST_CASE(
+    "dynamic groups make all models equal in ceil(log_S P) steps of averaging alone, fixed ones never") {
+  // P = 8, S = 2: after step 1 the models differ; steps 1 to 3 average. Fixed pairs stay apart.
+  const auto spread_after = [](const char* groups, std::uint64_t steps) {
+    const std::vector<double> models = final_models([&] {
+      Job job = learning_job(8, "wagma", {{"group_size", 2}, {"period", 100}, {"groups", groups}}, steps, 0);
+      stop_learning(job);
+      return job;
+    });
+    const std::size_t size = models.size() / 8;
+    double worst = 0;
+    for (std::size_t i = 0; i < models.size(); ++i)
+      worst = std::max(worst, std::fabs(models[i] - models[i % size]));
+    return worst;
+  };
+  CHECK(spread_after("dynamic", 1) > 1e-3);
+  CHECK(spread_after("dynamic", 2) > 1e-3);
+  CHECK(spread_after("dynamic", 3) < 1e-6);
+  CHECK(spread_after("fixed", 3) > 1e-3);
+  CHECK(spread_after("fixed", 9) > 1e-3);
+}
+
+TEST_CASE("staleness comes from simulated time: none without delays, some with them") {
+  const auto staleness = [](bool late) {
+    return in_child([late] {
+      Job job = learning_job(8, "wagma", Json::object(), 50, 0.9);
+      if (late) be_late(job);
+      double sum = 0, most = 0, count = 0;
+      for (const WorkerRecord& worker : simulate_job(job).workers) {
+        sum += worker.staleness_sum;
+        most = std::max(most, worker.staleness_max);
+        count += static_cast<double>(worker.staleness_count);
+      }
+      return std::vector<double>{sum, most, count};
+    });
+  };
+  CHECK(staleness(false) == std::vector<double>{0, 0, 8 * 45});  // 45 of 50 steps have groups
+  const std::vector<double> late = staleness(true);
+  CHECK(late[0] > 0);
+  CHECK(late[1] <= 9);  // period 10: at most 9 iterations apart
+}
+
+TEST_CASE("the number of threads changes no bit of the models") {
+  const auto make = [] {
+    Job job = learning_job(8, "wagma", Json::object(), 30, 0.9);
+    be_late(job);
+    return job;
+  };
+  const auto losses = [&](int threads) {
+    return in_child([&] {
+      const Job job = make();
+      std::vector<double> all;
+      for (const SeriesPoint& point : simulate_job(job, threads).series) all.push_back(point.train_loss);
+      return all;
+    });
+  };
+  const std::vector<double> one = losses(1);
+  CHECK(losses(2) == one);
+  CHECK(losses(4) == one);
+}
+
+TEST_CASE("impossible groups are refused with the remedy") {
+  CHECK(refusal(12, Json::object()) ==
+        "/name: needs a power of two of workers, and there are 12. Use 8 or 16 workers");
+  CHECK(refusal(8, {{"group_size", 16}}) ==
+        "/group_size: is more than the 8 workers. Use a power of two up to 8, or leave it out");
+  CHECK(refusal(8, {{"group_size", 3}}) == "/group_size: is no power of two. Use 2 or 4");
+  CHECK(refusal(8, {{"group_size", 6}}) == "/group_size: is no power of two. Use 4 or 8");
+  CHECK(refusal(1, Json::object()).empty());
+}

@@ -1,0 +1,74 @@
+#include "analysis/child_pool.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "sim/engine/simulate.hpp"
+
+using namespace simsgd;
+
+namespace {
+
+ChildEnd end_of(const std::function<std::string()>& work, std::optional<double> timeout_s = {}) {
+  ChildEnd only;
+  run_in_children(
+      1, {.jobs = 1, .timeout_s = timeout_s, .interrupted = {}, .tick = {}},
+      [&](std::size_t) { return work(); }, [&](std::size_t, const ChildEnd& end) { only = end; });
+  return only;
+}
+
+}  // namespace
+
+TEST_CASE("answers of any length come back whole") {
+  const std::string long_answer(3000000, 'x');
+  std::vector<std::string> answers(4);
+  run_in_children(
+      4, {.jobs = 2, .timeout_s = {}, .interrupted = {}, .tick = {}},
+      [&](std::size_t i) { return std::to_string(i) + long_answer; },
+      [&](std::size_t i, const ChildEnd& end) { answers[i] = end.text; });
+  for (std::size_t i = 0; i < answers.size(); ++i) CHECK(answers[i] == std::to_string(i) + long_answer);
+}
+
+TEST_CASE("a child's exception comes back as its sentence") {
+  const ChildEnd end = end_of([]() -> std::string { throw std::runtime_error("Deadlock."); });
+  CHECK(end.kind == ChildEnd::Kind::threw);
+  CHECK(end.text == "Deadlock.");
+  const ChildEnd memory = end_of([]() -> std::string { throw std::bad_alloc(); });
+  CHECK(memory.text ==
+        "Out of memory. Use fewer workers, a smaller model, fewer --jobs, or a larger machine.");
+}
+
+TEST_CASE("a child that dies is told by how it died") {
+  const ChildEnd killed = end_of([]() -> std::string {
+    std::raise(SIGKILL);
+    return "";
+  });
+  CHECK(killed.kind == ChildEnd::Kind::died);
+  CHECK(killed.text == "was ended by signal 9 (Killed), which is what the system does when memory runs out");
+  CHECK(end_of([]() -> std::string { _exit(7); }).text == "ended with exit code 7 and without an answer");
+}
+
+TEST_CASE("a child that takes longer than the timeout is ended") {
+  const ChildEnd end = end_of(
+      []() -> std::string {
+        for (;;) pause();
+      },
+      0.05);
+  CHECK(end.kind == ChildEnd::Kind::timed_out);
+  CHECK(end.text == "took longer than 0.05 s");
+}
+
+TEST_CASE("an interruption ends children that would run for ever") {
+  CHECK_THROWS_AS(run_in_children(
+                      3, {.jobs = 2, .timeout_s = {}, .interrupted = [] { return true; }, .tick = {}},
+                      [](std::size_t) -> std::string {
+                        for (;;) pause();
+                      },
+                      [](std::size_t, const ChildEnd&) {}),
+                  Interrupted);
+}

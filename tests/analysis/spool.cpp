@@ -1,0 +1,68 @@
+#include "analysis/spool.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/analysis/support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+std::vector<std::string> keys(const std::string& file) {
+  std::vector<std::string> keys;
+  read_spool(
+      file, {[&keys](const RunRow& run, std::uint64_t) { keys.push_back(run.key); }, [](const SweepRow&) {}});
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("a line that was not finished is ignored, and dropped by the next writer") {
+  const Folder folder;
+  const std::string file = folder.path("r.db.spool/shard-1-of-2.jsonl");
+  SpoolWriter(file).append(made_run("k1"));
+  std::ofstream(file, std::ios::app) << R"({"run": {"key": "k2", "sta)";
+  CHECK(keys(file) == std::vector<std::string>{"k1"});
+  SpoolWriter(file).append(made_run("k3"));
+  CHECK(keys(file) == std::vector<std::string>{"k1", "k3"});
+}
+
+TEST_CASE("merging keeps results, prefers them to failures, and removes the files") {
+  const Folder folder;
+  const std::filesystem::path database = folder.path("r.db");
+  SpoolWriter(spool_directory(database) / "shard-1-of-2.jsonl").append(made_run("k1"));
+  SpoolWriter(spool_directory(database) / "shard-2-of-2.jsonl").append(failed_run("k1", "No."));
+  SpoolWriter(spool_directory(database) / "shard-2-of-2.jsonl").append(failed_run("k2", "No."));
+  ResultStore store(database);
+  merge_spool(database, store);
+  CHECK(store.run("k1")->document == made_run("k1").document);
+  CHECK(store.status("k2") == RunStatus::failed);
+  CHECK(!std::filesystem::exists(spool_directory(database)));
+}
+
+TEST_CASE("a spool file that somebody writes is merged, and stays") {
+  const Folder folder;
+  const std::filesystem::path database = folder.path("r.db"),
+                              file = spool_directory(database) / "shard-1-of-2.jsonl";
+  SpoolWriter writer(file);
+  writer.append(made_run("k1"));
+  ResultStore store(database);
+  merge_spool(database, store);
+  CHECK(store.status("k1") == RunStatus::ok);
+  CHECK(std::filesystem::exists(file));
+  CHECK_THROWS_WITH_AS(
+      SpoolWriter{file},
+      (file.string() + " is being written by another process: the same shard runs twice, or is being "
+                       "merged")
+          .c_str(),
+      RunError);
+}
+
+TEST_CASE("lines of another layout are refused, not lost") {
+  const Folder folder;
+  const std::string file = folder.write("r.db.spool/shard-1-of-2.jsonl", "{\"run\": {\"key\": \"k\"}}\n");
+  ResultStore store(folder.path("r.db"));
+  CHECK_THROWS_AS(merge_spool(folder.path("r.db"), store), RunError);
+  CHECK(std::filesystem::exists(file));
+}

@@ -1,0 +1,83 @@
+// Texts of errors, suggestions, and the two kinds of failure.
+#include "sim/base/errors.hpp"
+
+#include "sim/base/check.hpp"
+#include "sim/parameters.hpp"
+
+namespace {
+
+constexpr int kLine = __LINE__ + 1;
+void require_positive(int x) { CHECK(x > 0, "x must be positive"); }
+
+}  // namespace
+
+#undef CHECK  // from here on doctest's
+#include <doctest/doctest.h>
+
+using namespace simsgd;
+
+TEST_CASE("an input error reads file:pointer: problem. Found: x. remedy.") {
+  const InputError error{.file = "a.json",
+                         .pointer = "/optimizer/momentum",
+                         .problem = "is above 1",
+                         .found = "1.5",
+                         .remedy = "Use a number from 0 to 1"};
+  CHECK(error.text() == "a.json:/optimizer/momentum: is above 1. Found: 1.5. Use a number from 0 to 1.");
+}
+
+TEST_CASE("parts that an input error does not have are left out") {
+  CHECK(InputError{.file = "a.json", .pointer = "/x", .problem = "is missing", .found = "", .remedy = ""}
+            .text() == "a.json:/x: is missing.");
+}
+
+TEST_CASE("a ConfigError lists all its errors, one on each line") {
+  const InputError one{"a.json", "/x", "is missing", "", "Give it"};
+  const InputError two{"a.json", "/y", "is no number", "\"z\"", ""};
+  const ConfigError error({one, two});
+  CHECK(std::string(error.what()) ==
+        "a.json:/x: is missing. Give it.\na.json:/y: is no number. Found: \"z\".");
+  CHECK(error.errors().size() == 2);
+  CHECK(ConfigError(one).errors().size() == 1);
+}
+
+TEST_CASE("the nearest name is the one with the fewest letters changed, if it could be a misspelling") {
+  const std::vector<std::string> valid = {"learning_rate", "momentum", "nesterov"};
+  CHECK(nearest("momentun", valid) == "momentum");  // one letter replaced
+  CHECK(nearest("momntum", valid) == "momentum");   // one left out
+  CHECK(nearest("learning_rates", valid) == "learning_rate");
+  CHECK(nearest("learnig_rtae", valid) == "learning_rate");  // three of twelve
+  CHECK(nearest("batch", valid) == "");
+  CHECK(nearest("x", {}) == "");
+}
+
+TEST_CASE("of names equally near, the first is suggested") { CHECK(nearest("mat", {"cat", "bat"}) == "cat"); }
+
+TEST_CASE("one_of joins names with commas and a final or") {
+  CHECK(one_of({}) == "");
+  CHECK(one_of({"a"}) == "a");
+  CHECK(one_of({"a", "b"}) == "a or b");
+  CHECK(one_of({"a", "b", "c"}) == "a, b or c");
+}
+
+TEST_CASE("CHECK names the place, the sentence and the condition, in every build type") {
+  CHECK_NOTHROW(require_positive(1));
+  std::string text;
+  try {
+    require_positive(0);
+  } catch (const InternalError& error) {
+    text = error.what();
+  }
+  CHECK(text == std::string(__FILE__) + ":" + std::to_string(kLine) + ": x must be positive (x > 0)");
+}
+
+TEST_CASE("a parameter error names key, problem and remedy") {
+  const Parameters parameters(Json{{"time", "5 parsecs"}, {"size", 3}});
+  CHECK_THROWS_WITH_AS(
+      parameters.quantity("time", Dimension::time_s),
+      "/time: has the unit \"parsecs\", which is no unit of time. Write \"20 ms\" or 0.02 (seconds)",
+      ParameterError);
+  CHECK_THROWS_WITH_AS(parameters.integer("count"), "/count: is missing. Give a value for it",
+                       ParameterError);
+  CHECK(parameters.integer("size") == 3);
+  CHECK(parameters.integer("count", 9) == 9);
+}

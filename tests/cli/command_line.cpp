@@ -1,0 +1,231 @@
+// The program as its users meet it: verbs, exit codes, what goes to which stream, and the same bytes every
+// time.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+struct Outcome {
+  int code = 0;
+  std::string out, err;
+};
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream all;
+  all << file.rdbuf();
+  return all.str();
+}
+
+// A directory of its own for each test, removed afterwards.
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = (fs::temp_directory_path() / "simsgd-cli-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Scratch() { fs::remove_all(path_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const fs::path& path() const { return path_; }
+  fs::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return path_ / name;
+  }
+
+  // Runs `simsgd arguments` in this directory.
+  Outcome simsgd(const std::string& arguments) const {
+    const std::string command = "cd " + path_.string() + " && " SIMSGD_BINARY_DIR "/simsgd " + arguments +
+                                " > stdout.txt 2> stderr.txt";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(path_ / "stdout.txt"),
+            contents(path_ / "stderr.txt")};
+  }
+
+ private:
+  fs::path path_;
+};
+
+constexpr const char* kScenario = R"({
+  "name": "small",
+  "cluster": {"use": "clusters/ethernet-1g.json", "workers": 4},
+  "workload": {"use": "workloads/resnet20.json", "batch": 128},
+  "learner": {"model": {"name": "softmax_regression"}, "data": {"name": "gaussian_mixture"}, "batch": 16},
+  "optimizer": {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9},
+  "algorithm": {"name": "local_sgd", "period": 3},
+  "stragglers": [{"name": "lognormal", "mean": "20 ms", "sigma": 0.5}],
+  "stop": {"steps": 40},
+  "record": {"evaluate_every": 10}
+})";
+
+Json without_context(const std::string& text) {
+  Json document = Json::parse(text);
+  document.erase("context");
+  return document;
+}
+
+}  // namespace
+
+TEST_CASE("run --json prints one document on stdout and nothing else") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const Outcome outcome = scratch.simsgd("run s.json --json");
+  CHECK(outcome.code == 0);
+  CHECK(outcome.err == "");
+  const Json document = Json::parse(outcome.out);
+  for (const char* key : {"schema_version", "context", "scenario", "metrics", "workers", "links", "series"})
+    CHECK(document.contains(key));
+  CHECK(document["workers"].size() == 4);
+  CHECK(document["metrics"]["test_accuracy_final"].get<double>() > 0.5);
+}
+
+TEST_CASE("two runs, and runs with 1 and 2 threads, give the same bytes without context") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const std::string first = without_context(scratch.simsgd("run s.json --json --threads 1").out).dump();
+  CHECK(without_context(scratch.simsgd("run s.json --json --threads 1").out).dump() == first);
+  CHECK(without_context(scratch.simsgd("run s.json --json --threads 2").out).dump() == first);
+  CHECK(without_context(scratch.simsgd("run - --json --threads 2 < s.json").out).dump() == first);
+  CHECK(without_context(scratch.simsgd("run s.json --json --seed 2").out).dump() != first);
+}
+
+TEST_CASE("the breakdown of each worker and of the mean step sums to its time") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const Json document = Json::parse(scratch.simsgd("run s.json --json").out);
+  double sum = 0;
+  for (const char* part : {"compute_s", "straggle_s", "selection_s", "factor_s", "inverse_s", "host_s",
+                           "communication_exposed_s", "wait_s"})
+    sum += document["metrics"][part].get<double>();
+  CHECK(sum == doctest::Approx(document["metrics"]["iteration_time_mean_s"].get<double>()).epsilon(1e-12));
+}
+
+TEST_CASE("-o writes the document, the curves and a timeline that is JSON, within its bound") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const Outcome outcome = scratch.simsgd("run s.json -o out --set /record/timeline_events=200");
+  CHECK(outcome.code == 0);
+  CHECK(contents(scratch.path() / "out/loss.csv").starts_with("step,time_s,train_loss\r\n1,"));
+  CHECK(contents(scratch.path() / "out/accuracy.csv").starts_with("step,time_s,test_loss,"));
+  CHECK(Json::parse(contents(scratch.path() / "out/result.json")).contains("metrics"));
+  const Json timeline = Json::parse(contents(scratch.path() / "out/timeline.json"));
+  int spans = 0;
+  for (const Json& event : timeline["traceEvents"]) spans += event["ph"] == "X" ? 1 : 0;
+  CHECK(spans > 20);
+  CHECK(spans <= 200);
+  const Json rank1 = Json::parse(contents(scratch.path() / "out/kineto/rank1.json"));
+  CHECK(rank1["distributedInfo"]["rank"] == 1);
+  CHECK(rank1["distributedInfo"]["world_size"] == 4);
+  for (const Json& event : rank1["traceEvents"]) CHECK(event["pid"] == 1);
+}
+
+TEST_CASE("bad input ends with exit code 2, every error on stderr, and no file") {
+  const Scratch scratch;
+  scratch.write("s.json", R"({
+  "cluster": {"use": "clusters/ethernet-1g.json", "workers": 0},
+  "workload": {"use": "workloads/resnet20.json"}, "learner": null,
+  "algorithm": {"name": "allreduce_sgb"}, "stop": {"stepz": 4}
+})");
+  const Outcome outcome = scratch.simsgd("run s.json -o out");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err.find("s.json:/cluster/workers: ") != std::string::npos);
+  CHECK(outcome.err.find("Did you mean \"allreduce_sgd\"?") != std::string::npos);
+  CHECK(outcome.err.find("Did you mean \"steps\"?") != std::string::npos);
+  CHECK(!fs::exists(scratch.path() / "out"));
+}
+
+TEST_CASE("usage errors exit with 2, help and version with 0") {
+  const Scratch scratch;
+  CHECK(scratch.simsgd("").code == 2);
+  CHECK(scratch.simsgd("frobnicate").code == 2);
+  CHECK(scratch.simsgd("run").code == 2);
+  CHECK(scratch.simsgd("run s.json --threads 0").code == 2);
+  CHECK(scratch.simsgd("--version").code == 0);
+  for (const char* verb : {"run", "sweep", "check", "list", "schema", "bench"}) {
+    CAPTURE(verb);
+    const Outcome help = scratch.simsgd(std::string(verb) + " --help");
+    CHECK(help.code == 0);
+    CHECK(help.out.find("Example") != std::string::npos);
+  }
+}
+
+TEST_CASE("training that diverges ends with exit code 1 and a sentence") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const Outcome outcome = scratch.simsgd("run s.json --set /optimizer/learning_rate=1e38 -o out");
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err.find("training diverged") != std::string::npos);
+  CHECK(!fs::exists(scratch.path() / "out"));
+}
+
+TEST_CASE("more than 30,000 workers are refused with the reason; bench costs them") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const Outcome refused = scratch.simsgd("run s.json --set /cluster/workers=30001 --set /learner=null");
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("vm.max_map_count") != std::string::npos);
+  const Outcome bench = scratch.simsgd(
+      "bench all_reduce -b 1M -e 1M --workers 65536 --schedule recursive_doubling --cluster "
+      "clusters/ethernet-1g.json");
+  CHECK(bench.code == 0);
+}
+
+TEST_CASE("bench prints nccl-tests' table: rows that a parser of its columns understands") {
+  const Scratch scratch;
+  const Outcome outcome =
+      scratch.simsgd("bench all_reduce -b 8 -e 1G -f 2 --cluster clusters/infiniband-100g.json --workers 16");
+  REQUIRE(outcome.code == 0);
+  std::istringstream lines(outcome.out);
+  std::string line;
+  int rows = 0;
+  while (std::getline(lines, line)) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream row(line);
+    double size = 0, count = 0, time = 0, algbw = 0, busbw = 0;
+    std::string type, redop, root;
+    row >> size >> count >> type >> redop >> root >> time >> algbw >> busbw;
+    CHECK(count == size / 4);
+    CHECK(type == "float");
+    CHECK(redop == "sum");
+    CHECK(root == "-1");
+    CHECK(std::fabs(algbw - size / time / 1e3) < 0.01 + 1e-3 * algbw);
+    CHECK(std::fabs(busbw - algbw * 2 * 15 / 16) < 0.02);  // both are rounded to 0.01
+    ++rows;
+  }
+  CHECK(rows == 28);  // 8 B ... 1 GiB
+  CHECK(outcome.out.find("# Avg bus bandwidth") != std::string::npos);
+}
+
+TEST_CASE("list names the kinds, and an unknown one is answered with the nearest") {
+  const Scratch scratch;
+  CHECK(scratch.simsgd("list").out.find("algorithms") != std::string::npos);
+  CHECK(scratch.simsgd("list algorithms").out.find("local_sgd") != std::string::npos);
+  CHECK(scratch.simsgd("list algorithms local_sgd").out.find("arXiv:1805.09767") != std::string::npos);
+  const Outcome wrong = scratch.simsgd("list algorithmz");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.find("Did you mean algorithms?") != std::string::npos);
+}
+
+TEST_CASE("check tells what is right and what is wrong of several files at once") {
+  const Scratch scratch;
+  scratch.write("good.json", kScenario);
+  scratch.write("bad.json", R"({"stop": {"steps": "ten"}})");
+  CHECK(scratch.simsgd("check good.json").out == "good.json: a scenario, correct\n");
+  const Outcome both = scratch.simsgd("check good.json bad.json none.json");
+  CHECK(both.code == 2);
+  CHECK(both.err.find("bad.json:/stop/steps") != std::string::npos);
+  CHECK(both.err.find("none.json: does not exist") != std::string::npos);
+}

@@ -1,0 +1,75 @@
+// The options that every straggler has: workers, probability, from_step, to_step (relative: stragglers.cpp).
+#include <doctest/doctest.h>
+
+#include "tests/cluster/support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+double delay(const Stragglers& all, int rank, std::uint64_t step) {
+  return all.at(1, rank, 8, step, 1.0).delay_s;
+}
+
+}  // namespace
+
+TEST_CASE("\"workers\" limits a straggler to the ranks listed, without changing their draws") {
+  const Stragglers all = stragglers(R"({"name": "exponential", "mean": 1})", 8);
+  const Stragglers some = stragglers(R"({"name": "exponential", "mean": 1, "workers": [5, 2]})", 8);
+  for (int rank = 0; rank < 8; ++rank) {
+    CAPTURE(rank);
+    CHECK(delay(some, rank, 1) == (rank == 2 || rank == 5 ? delay(all, rank, 1) : 0));
+  }
+}
+
+TEST_CASE("\"from_step\" and \"to_step\" are the first and the last step affected") {
+  const Stragglers all = stragglers(R"({"name": "constant", "delay": 1, "from_step": 3, "to_step": 5})", 8);
+  const double expected[] = {0, 0, 1, 1, 1, 0, 0};
+  for (std::uint64_t step = 1; step <= 7; ++step) {
+    CAPTURE(step);
+    CHECK(delay(all, 0, step) == expected[step - 1]);
+  }
+  CHECK(delay(stragglers(R"({"name": "constant", "delay": 1, "from_step": 3})", 8), 0, 1000000) == 1);
+  CHECK(delay(stragglers(R"({"name": "constant", "delay": 1, "to_step": 3})", 8), 0, 1) == 1);
+}
+
+TEST_CASE("\"probability\" is the share of steps in which the straggler applies") {
+  // 0.2 of 20,000 draws: standard error sqrt(0.2 x 0.8 / 20,000) = 0.0028.
+  const Stragglers all = stragglers(R"({"name": "constant", "delay": 1, "probability": 0.2})", 8);
+  Sample applied;
+  for (int rank = 0; rank < 8; ++rank)
+    for (std::uint64_t step = 1; step <= 2500; ++step) applied.add(delay(all, rank, step));
+  CHECK(applied.agrees_with(0.2));
+}
+
+TEST_CASE("\"probability\" 0 never applies, 1 always") {
+  const Stragglers never = stragglers(R"({"name": "constant", "delay": 1, "probability": 0})", 8);
+  const Stragglers always = stragglers(R"({"name": "constant", "delay": 1, "probability": 1})", 8);
+  for (std::uint64_t step = 1; step <= 100; ++step) {
+    CHECK(delay(never, 0, step) == 0);
+    CHECK(delay(always, 0, step) == 1);
+  }
+}
+
+TEST_CASE("whether a straggler applies says nothing about how long its delay is") {
+  const Stragglers always = stragglers(R"({"name": "exponential", "mean": 1})", 8);
+  const Stragglers seldom = stragglers(R"({"name": "exponential", "mean": 1, "probability": 0.25})", 8);
+  Sample applied;
+  for (int rank = 0; rank < 8; ++rank)
+    for (std::uint64_t step = 1; step <= 2500; ++step) {
+      if (delay(seldom, rank, step) == 0) continue;
+      CHECK(delay(seldom, rank, step) == delay(always, rank, step));
+      applied.add(delay(seldom, rank, step));
+    }
+  CHECK(applied.agrees_with(1));
+}
+
+TEST_CASE("defaults that a loader writes out change nothing") {
+  const Stragglers bare = stragglers(R"({"name": "exponential", "mean": 1})", 8);
+  const Stragglers full = stragglers(
+      R"({"name": "exponential", "mean": 1, "workers": [0, 1, 2, 3, 4, 5, 6, 7], "relative": false, "probability": 1,
+          "from_step": 1})",
+      8);
+  for (std::uint64_t step = 1; step <= 20; ++step) CHECK(delay(bare, 4, step) == delay(full, 4, step));
+}

@@ -1,0 +1,176 @@
+#include <doctest/doctest.h>
+
+#include "tests/cluster/support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+/// Two workers, steps 10 to 12; worker 1 has no line for step 11.
+const char* const kDelays =
+    "worker,step,delay_s\n"
+    "0,10,0.1\n"
+    "1,10,0.2\n"
+    "0,11,0.3\n"
+    "0,12,0.5\n"
+    "1,12,0.6\n";
+
+Stragglers replay(const std::string& content, const std::string& more = "", int workers = 2) {
+  const std::string path = file_with("replayed.csv", content);
+  return stragglers(R"({"name": "trace", "file": ")" + path + "\"" + more + "}", workers);
+}
+
+double delay(const Stragglers& all, int rank, std::uint64_t step) {
+  return all.at(1, rank, 8, step, 0.5).delay_s;
+}
+
+}  // namespace
+
+TEST_CASE("a trace is replayed from its first step on; a missing line is no delay") {
+  const Stragglers all = replay(kDelays);
+  CHECK(delay(all, 0, 1) == 0.1);
+  CHECK(delay(all, 1, 1) == 0.2);
+  CHECK(delay(all, 0, 2) == 0.3);
+  CHECK(delay(all, 1, 2) == 0);
+  CHECK(delay(all, 0, 3) == 0.5);
+  CHECK(delay(all, 1, 3) == 0.6);
+}
+
+TEST_CASE("after its last step a trace begins again, unless it is to end") {
+  const Stragglers loop = replay(kDelays);
+  const Stragglers end = replay(kDelays, R"(, "repeat": "end")");
+  for (int rank = 0; rank < 2; ++rank)
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+      CAPTURE(rank);
+      CAPTURE(step);
+      CHECK(delay(end, rank, step) == delay(loop, rank, step));
+      CHECK(delay(loop, rank, step + 3) == delay(loop, rank, step));
+      CHECK(delay(loop, rank, step + 300) == delay(loop, rank, step));
+      CHECK(delay(end, rank, step + 3) == 0);
+    }
+}
+
+TEST_CASE("the order of lines and columns, comments, blanks and quotes do not matter") {
+  const Stragglers plain = replay(kDelays);
+  const Stragglers odd = replay(
+      "\xEF\xBB\xBF# measured on a Tuesday\r\n\"step\", \"worker\", "
+      "\"delay_s\"\r\n12,1,0.6\r\n\r\n12,0,0.5\r\n"
+      "11,0,3e-1\r\n10,1,0.2\r\n10,0, 0.1\r\n");
+  for (int rank = 0; rank < 2; ++rank)
+    for (std::uint64_t step = 1; step <= 3; ++step) CHECK(delay(odd, rank, step) == delay(plain, rank, step));
+}
+
+TEST_CASE("factors multiply the compute time, compute times replace it") {
+  const Straggle by_factor = replay("worker,step,factor,delay_s\n0,1,3,0.25\n1,1,1,0\n").at(1, 0, 2, 1, 0.5);
+  CHECK(by_factor.factor == 3);
+  CHECK(by_factor.delay_s == 0.25);
+  const Stragglers measured = replay("worker,step,compute_s\n0,1,0.75\n1,1,0.5\n");
+  CHECK(measured.at(1, 0, 2, 1, 0.5).factor == 1.5);
+  CHECK(measured.at(1, 1, 2, 1, 0.5).factor == 1);
+  // With nothing to stretch, the time is idle.
+  CHECK(measured.at(1, 0, 2, 1, 0.0).delay_s == 0.75);
+}
+
+TEST_CASE("ranks beyond the trace replay the workers modulo their number where asked to") {
+  const Stragglers all = replay(kDelays, R"(, "rank_mapping": "modulo")", 5);
+  for (int rank = 0; rank < 5; ++rank) {
+    CAPTURE(rank);
+    CHECK(delay(all, rank, 1) == (rank % 2 == 0 ? 0.1 : 0.2));
+  }
+}
+
+TEST_CASE("a trace of fewer workers may replay the ranks listed") {
+  const Stragglers all = replay(kDelays, R"(, "workers": [1])", 5);
+  CHECK(delay(all, 0, 1) == 0);
+  CHECK(delay(all, 1, 1) == 0.2);
+  CHECK(delay(all, 4, 1) == 0);
+}
+
+TEST_CASE("the path goes through the resolver of the scenario's folder") {
+  const std::string path = file_with("resolved.csv", kDelays);
+  const StragglerSetup setup{.workers = 2, .resolve = [&](const std::string& name) {
+                               return std::filesystem::path(path).parent_path() / name;
+                             }};
+  Stragglers all;
+  all.add(make_straggler(Parameters(Json{{"name", "trace"}, {"file", "resolved.csv"}}), setup));
+  CHECK(delay(all, 1, 1) == 0.2);
+}
+
+TEST_CASE("every unusable trace is refused with its line and what would be right") {
+  struct Case {
+    const char* content;
+    const char* text;
+  };
+  const Case cases[] = {
+      {"", "/file: names a trace that is empty. Begin it with the names of its columns"},
+      {"worker,step,delay_s\n",
+       "/file: names a trace that has no line below its columns. Give one line per worker and step"},
+      {"worker,step,delay\n0,1,1\n",
+       "/file: names a trace that has the unknown column \"delay\". Did you mean \"delay_s\"? Valid are "
+       "worker, step, "
+       "delay_s, factor or compute_s"},
+      {"worker,step,power_W\n0,1,1\n",
+       "/file: names a trace that has the unknown column \"power_W\". Valid are worker, step, delay_s, "
+       "factor or "
+       "compute_s"},
+      {"worker,delay_s\n0,1\n",
+       "/file: names a trace that has no column \"step\". Name the columns in the first line"},
+      {"step,delay_s\n0,1\n",
+       "/file: names a trace that has no column \"worker\". Name the columns in the first line"},
+      {"worker,step\n0,1\n",
+       "/file: names a trace that says nothing about lateness. Add a column delay_s, factor or compute_s"},
+      {"worker,step,factor,factor\n0,1,1,1\n",
+       "/file: names a trace that has the column \"factor\" twice. Leave one of them out"},
+      {"worker,step,factor,compute_s\n0,1,1,1\n",
+       "/file: names a trace that has both \"factor\" and \"compute_s\". Leave one of the two columns out"},
+      {"worker,step,delay_s\n0,1,1\n0,2\n",
+       "/file: names a trace that has 2 fields in line 3. Give 3 fields, as many as columns"},
+      {"worker,step,delay_s\n-1,1,1\n",
+       "/file: names a trace that has \"-1\" as worker in line 2. Ranks are whole numbers from 0"},
+      {"worker,step,delay_s\n0,1.5,1\n",
+       "/file: names a trace that has \"1.5\" as step in line 2. Steps are whole numbers from 0"},
+      {"worker,step,delay_s\n0,1,5 ms\n",
+       "/file: names a trace that has \"5 ms\" as delay_s in line 2. Delays are seconds of at least 0"},
+      {"worker,step,delay_s\n0,1,-1\n",
+       "/file: names a trace that has \"-1\" as delay_s in line 2. Delays are seconds of at least 0"},
+      {"worker,step,delay_s\n0,1,inf\n",
+       "/file: names a trace that has \"inf\" as delay_s in line 2. Delays are seconds of at least 0"},
+      {"worker,step,factor\n0,1,0\n",
+       "/file: names a trace that has \"0\" as factor in line 2. Factors are numbers above 0"},
+      {"worker,step,compute_s\n0,1,\n",
+       "/file: names a trace that has \"\" as compute_s in line 2. Compute times are seconds above 0"},
+      {"worker,step,delay_s\n0,7,1\n1,7,1\n0,7,2\n",
+       "/file: names a trace that has worker 0 in step 7 twice. Give one line per worker and step"},
+  };
+  for (const Case& each : cases) {
+    CAPTURE(each.content);
+    CHECK(rejection([&] { replay(each.content); }) == each.text);
+  }
+  CHECK(rejection([] { stragglers(R"({"name": "trace", "file": "/nowhere/at/all.csv"})", 2); }) ==
+        "/file: names a trace that cannot be read (No such file or directory). Give a CSV file with the "
+        "columns "
+        "worker, step and delay_s, factor or compute_s");
+}
+
+TEST_CASE("a trace of fewer workers than the job is refused unless the mapping is said") {
+  CHECK(rejection([] { replay(kDelays, "", 5); }) ==
+        "/file: names a trace of 2 workers, which has none for rank 4. Set \"rank_mapping\": \"modulo\", or "
+        "list the "
+        "ranks of the trace in \"workers\"");
+  CHECK(rejection([] { replay(kDelays, R"(, "workers": [0, 3])", 5); }) ==
+        "/file: names a trace of 2 workers, which has none for rank 3. Set \"rank_mapping\": \"modulo\", or "
+        "list the "
+        "ranks of the trace in \"workers\"");
+}
+
+TEST_CASE("options that a trace does not know are refused") {
+  CHECK(
+      rejection([] { replay(kDelays, R"(, "relative": true)"); }) ==
+      "/relative: does not go with a trace, whose columns have units of their own. Leave it out; the column "
+      "\"factor\" is relative to the compute time");
+  CHECK(rejection([] { replay(kDelays, R"(, "repeat": "forever")"); }) ==
+        "/repeat: is no valid choice. Give \"loop\" or \"end\"");
+  CHECK(rejection([] { replay(kDelays, R"(, "rank_mapping": "any")"); }) ==
+        "/rank_mapping: is no valid choice. Give \"exact\" or \"modulo\"");
+}

@@ -1,0 +1,66 @@
+// Flows that share a link share it fairly, whatever their latencies and whoever sends them.
+#include <doctest/doctest.h>
+
+#include "tests/support/in_child.hpp"
+#include "tests/support/jobs.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+TEST_CASE(
+    "two messages of 1 GB on one link of 25 GB/s end together after 80 ms, though one has ten times the "
+    "latency") {
+  const std::vector<double> ends = in_child([] {
+    std::vector<double> all(4);
+    Network network = trunk(4, 2e-6, 1e12, 25e9);
+    network.links[2].latency_s = 19e-6;  // the port of rank 1
+    Job job = scripted_job(network, [&](Worker& worker) {
+      while (worker.next_step()) {
+        Message message;
+        message.bytes = 1e9;
+        const int partner = (worker.rank() + 2) % 4;
+        if (worker.rank() < 2)
+          worker.send(partner, 0, message);
+        else
+          worker.receive(partner, 0);
+        all[static_cast<std::size_t>(worker.rank())] = worker.now();
+      }
+    });
+    simulate_job(job);
+    return all;
+  });
+  // The first flows from 2 us on, alone until the second joins at 2 + 18 us: 18 us of 25 GB/s are 450 kB.
+  // Then both get 12.5 GB/s: the first ends at 20 us + (1 GB - 450 kB) / 12.5 GB/s = 79.984 ms, the second at
+  // 2 GB / 25 GB/s + 2 us.
+  CHECK(ends[0] == doctest::Approx(20e-6 + (1e9 - 450e3) / 12.5e9).epsilon(1e-9));
+  CHECK(ends[1] == doctest::Approx(2e9 / 25e9 + 2e-6).epsilon(1e-9));
+}
+
+TEST_CASE("two jobs whose rings cross one trunk each get half of it") {
+  // Ranks 0 and 2 form one ring, 1 and 3 another; each of the four messages of 1 GB in all crosses the trunk
+  // of 10 GB/s in its direction, two at a time: 2 steps of 0.5 GB at 5 GB/s.
+  for (const Fidelity fidelity : {Fidelity::flows, Fidelity::messages, Fidelity::automatic}) {
+    CAPTURE(fidelity_name(fidelity));
+    const std::vector<double> ends = in_child([&] {
+      std::vector<double> all(4);
+      Job job = scripted_job(trunk(4, 0, 1e12, 10e9), [&](Worker& worker) {
+        const int pair = worker.rank() % 2;
+        Collective collective = timed(Collective::Op::all_reduce, 1e9, "ring");
+        collective.group = worker.group({pair, pair + 2});
+        while (worker.next_step()) {
+          worker.wait(worker.start(collective));
+          all[static_cast<std::size_t>(worker.rank())] = worker.now();
+        }
+      });
+      job.network.fidelity = fidelity;
+      simulate_job(job);
+      return all;
+    });
+    if (fidelity == Fidelity::automatic) {
+      // Each ring by itself is dedicated, which is all that `auto` looks at: see docs/model.md, "Fidelity".
+      for (const double end : ends) CHECK(end == doctest::Approx(0.1).epsilon(1e-9));
+    } else {
+      for (const double end : ends) CHECK(end == doctest::Approx(0.2).epsilon(1e-9));
+    }
+  }
+}

@@ -1,0 +1,136 @@
+// SGD and learning-rate schedules, by hand.
+#include "sim/learn/optimizer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace simsgd;
+
+namespace {
+
+Values vector_of(Executor& executor, std::vector<float> values) {
+  Tensor tensor;
+  tensor.values = std::move(values);
+  return executor.constant(std::move(tensor));
+}
+
+// The parameter after each of two steps from w = 1 with the constant gradient 1 at eta = 0.1.
+std::vector<double> two_steps(const OptimizerSpec& spec) {
+  Executor executor(1);
+  const Values gradient = vector_of(executor, {1});
+  ReplicaState state{vector_of(executor, {1}), {}};
+  std::vector<double> after;
+  for (int step = 0; step < 2; ++step) {
+    state = sgd_step(executor, spec, 0.1, state, gradient);
+    after.push_back(static_cast<double>(executor.get(state.parameters).values[0]));
+  }
+  return after;
+}
+
+}  // namespace
+
+TEST_CASE("plain SGD with weight decay: w <- w - eta (g + decay w)") {
+  // 1 - 0.1 (1 + 0.1 * 1) = 0.89; 0.89 - 0.1 (1 + 0.089) = 0.7811.
+  const std::vector<double> w =
+      two_steps({.learning_rate = {}, .momentum = 0, .nesterov = false, .weight_decay = 0.1});
+  CHECK(w[0] == doctest::Approx(0.89).epsilon(1e-6));
+  CHECK(w[1] == doctest::Approx(0.7811).epsilon(1e-6));
+}
+
+TEST_CASE("momentum: u <- m u + g, w <- w - eta u") {
+  // Decay 0.1, m = 0.5. Step 1: u = 1.1, w = 1 - 0.11 = 0.89.
+  // Step 2: g = 1 + 0.089 = 1.089, u = 0.55 + 1.089 = 1.639, w = 0.89 - 0.1639 = 0.7261.
+  const std::vector<double> w =
+      two_steps({.learning_rate = {}, .momentum = 0.5, .nesterov = false, .weight_decay = 0.1});
+  CHECK(w[0] == doctest::Approx(0.89).epsilon(1e-6));
+  CHECK(w[1] == doctest::Approx(0.7261).epsilon(1e-6));
+}
+
+TEST_CASE("Nesterov's momentum: w <- w - eta (g + m u)") {
+  // Step 1: u = g = 1.1, w = 1 - 0.1 (1.1 + 0.55) = 0.835.
+  // Step 2: g = 1 + 0.0835 = 1.0835, u = 0.55 + 1.0835 = 1.6335, w = 0.835 - 0.1 (1.0835 + 0.81675) =
+  // 0.644975.
+  const std::vector<double> w =
+      two_steps({.learning_rate = {}, .momentum = 0.5, .nesterov = true, .weight_decay = 0.1});
+  CHECK(w[0] == doctest::Approx(0.835).epsilon(1e-6));
+  CHECK(w[1] == doctest::Approx(0.644975).epsilon(1e-6));
+}
+
+TEST_CASE("equal replicas share the result of a step; the states given stay as they are") {
+  Executor executor(1);
+  const Values gradient = vector_of(executor, {1, 2});
+  const ReplicaState start{vector_of(executor, {0, 0}), {}};
+  for (const bool nesterov : {false, true})
+    for (const double momentum : {0.0, 0.9}) {
+      CAPTURE(nesterov);
+      CAPTURE(momentum);
+      const OptimizerSpec spec{
+          .learning_rate = {}, .momentum = momentum, .nesterov = nesterov, .weight_decay = 0};
+      const ReplicaState one = sgd_step(executor, spec, 0.5, start, gradient);
+      const ReplicaState other = sgd_step(executor, spec, 0.5, start, gradient);
+      const ReplicaState faster = sgd_step(executor, spec, 1.0, start, gradient);
+      CHECK(one.parameters.id() == other.parameters.id());
+      CHECK(one.velocity.id() == other.velocity.id());
+      CHECK(one.velocity.id() == faster.velocity.id());  // the velocity does not depend on eta
+      CHECK(one.parameters.id() != faster.parameters.id());
+      CHECK(static_cast<bool>(one.velocity) == (momentum > 0));
+      CHECK(executor.get(start.parameters).values == std::vector<float>{0, 0});
+      const float expected = momentum > 0 && nesterov ? -0.95f : -0.5f;  // 0.5 (1 + 0.9) and 0.5 * 1
+      CHECK(executor.get(one.parameters).values[0] == doctest::Approx(expected));
+    }
+}
+
+TEST_CASE("a step without a learner is empty") {
+  Executor executor(1);
+  const ReplicaState next = sgd_step(executor, {}, 0.1, {}, {});
+  CHECK(!next.parameters);
+  CHECK(!next.velocity);
+}
+
+TEST_CASE("warm-up rises linearly from its fraction at step 1 to the whole rate after its last step") {
+  LearningRate rate;
+  rate.base = 0.4;
+  rate.warmup_steps = 4;
+  rate.warmup_from = 0.25;
+  CHECK(rate.at(1) == doctest::Approx(0.1));    // 0.4 * 0.25
+  CHECK(rate.at(2) == doctest::Approx(0.175));  // 0.4 * (0.25 + 0.75 / 4)
+  CHECK(rate.at(3) == doctest::Approx(0.25));
+  CHECK(rate.at(4) == doctest::Approx(0.325));
+  CHECK(rate.at(5) == 0.4);
+  CHECK(rate.at(1000) == 0.4);
+}
+
+TEST_CASE("the step schedule multiplies by gamma from each milestone on") {
+  LearningRate rate;
+  rate.base = 1;
+  rate.kind = LearningRate::Kind::step;
+  rate.milestones = {10, 20};
+  rate.gamma = 0.1;
+  CHECK(rate.at(9) == 1);
+  CHECK(rate.at(10) == doctest::Approx(0.1));
+  CHECK(rate.at(19) == doctest::Approx(0.1));
+  CHECK(rate.at(20) == doctest::Approx(0.01));
+}
+
+TEST_CASE("the cosine schedule falls from 1 after the warm-up to its floor at the last step, and stays") {
+  LearningRate rate;
+  rate.base = 1;
+  rate.kind = LearningRate::Kind::cosine;
+  rate.total_steps = 9;
+  CHECK(rate.at(1) == 1);
+  CHECK(rate.at(3) == doctest::Approx(0.8535533906));  // (1 + cos(pi / 4)) / 2
+  CHECK(rate.at(5) == doctest::Approx(0.5));
+  CHECK(rate.at(9) == 0);
+  CHECK(rate.at(10) == 0);
+
+  rate.floor = 0.2;
+  CHECK(rate.at(5) == doctest::Approx(0.6));  // 0.2 + 0.8 / 2
+  CHECK(rate.at(99) == 0.2);
+
+  rate.warmup_steps = 4;  // the cosine runs from step 5 to step 9: half way at step 7
+  CHECK(rate.at(3) == doctest::Approx(0.5));
+  CHECK(rate.at(5) == 1);
+  CHECK(rate.at(7) == doctest::Approx(0.6));
+  CHECK(rate.at(9) == doctest::Approx(0.2));
+}

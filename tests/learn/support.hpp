@@ -1,0 +1,84 @@
+// What the learner's tests share: plug-ins by name, tiny data sets, a model bound to its data.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sim/learn/data/registry.hpp"
+#include "sim/learn/learner.hpp"
+#include "sim/learn/models/registry.hpp"
+
+namespace simsgd::testing {
+
+inline const ModelPlugin& model_plugin(const std::string& name) {
+  for (const ModelPlugin& plugin : model_plugins())
+    if (plugin.info.name == name) return plugin;
+  throw std::runtime_error("no model " + name);
+}
+
+inline const DataPlugin& data_plugin(const std::string& name) {
+  for (const DataPlugin& plugin : data_plugins())
+    if (plugin.info.name == name) return plugin;
+  throw std::runtime_error("no data source " + name);
+}
+
+inline std::filesystem::path as_written(const std::string& path) { return path; }
+
+inline DataSets load(const std::string& name, const Json& parameters, std::uint64_t seed = 1) {
+  return data_plugin(name).load(Parameters(parameters), seed, as_written);
+}
+
+/// One sample of one channel.
+inline DataSet image_set(int height, int width, const std::vector<float>& pixels, std::int32_t label,
+                         int classes) {
+  DataSet data;
+  data.name = "image";
+  data.count = 1;
+  data.features = height * width;
+  data.height = height, data.width = width, data.channels = 1;
+  data.classes = classes;
+  data.floats = pixels;
+  data.labels = {label};
+  return data;
+}
+
+/// `count` samples of normal features, with labels of `classes` classes drawn at random.
+inline DataSet random_classes(std::int64_t count, std::int64_t features, int classes, std::uint64_t seed) {
+  Stream stream({seed, Purpose::data_set, 77, 0});
+  DataSet data;
+  data.name = "random";
+  data.count = count;
+  data.features = features;
+  data.classes = classes;
+  for (std::int64_t i = 0; i < count * features; ++i)
+    data.floats.push_back(static_cast<float>(stream.normal()));
+  for (std::int64_t i = 0; i < count; ++i)
+    data.labels.push_back(static_cast<std::int32_t>(stream.below(static_cast<std::uint32_t>(classes))));
+  return data;
+}
+
+inline std::vector<std::int32_t> all_samples(const DataSet& data) {
+  std::vector<std::int32_t> all;
+  for (std::int32_t i = 0; i < data.count; ++i) all.push_back(i);
+  return all;
+}
+
+/// Loss and gradient of a model in double precision on all samples of a data set.
+struct Differentiated {
+  double loss = 0;
+  std::vector<double> gradient;
+  LayerTap<double> tap;
+};
+
+inline Differentiated differentiate(const Model<double>& model, const std::vector<double>& parameters,
+                                    const DataSet& data) {
+  Differentiated result;
+  result.gradient.resize(parameters.size());
+  result.loss = model.loss_and_gradient(parameters, data.batch<double>(all_samples(data)), result.gradient,
+                                        &result.tap);
+  return result;
+}
+
+}  // namespace simsgd::testing

@@ -1,0 +1,95 @@
+// The same algorithm source learns the same in both worlds: on 1, 2 and 4 ranks, 200 steps on Fashion-MNIST.
+// MPI adds up in an order of its own, so equality is to 1e-4 relative.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/measure/run_command.hpp"
+
+using namespace simsgd::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kScenario = R"({
+  "name": "curves",
+  "cluster": {"use": "clusters/infiniband-100g.json", "workers": 1, "gpus_per_node": 1,
+              "device": {"use": "devices/cpu_core.json"}},
+  "workload": "self",
+  "learner": {"model": {"name": "mlp", "hidden": [64]}, "batch": 32,
+              "data": {"name": "fashion_mnist", "train_samples": 20000, "test_samples": 1000}},
+  "optimizer": {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9},
+  "algorithm": {"name": "allreduce_sgd"},
+  "stop": {"steps": 200},
+  "record": {"evaluate_every": 80}
+})";
+
+bool data_is_missing() {
+  if (std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) return false;
+  MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
+  return true;
+}
+
+json document(const Ran& ran) {
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  return json::parse(ran.output);
+}
+
+// The largest relative difference of `key` between two series of the same steps.
+double difference(const json& simulated, const json& real, const char* key) {
+  REQUIRE(simulated.size() == real.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < real.size(); ++i) {
+    REQUIRE(simulated[i]["step"] == real[i]["step"]);
+    const double expected = simulated[i][key].get<double>();
+    largest = std::max(largest, std::abs(real[i][key].get<double>() - expected) / std::abs(expected));
+  }
+  return largest;
+}
+
+void check_same_learning(const std::string& algorithm) {
+  if (data_is_missing()) return;
+  for (const int ranks : {1, 2, 4}) {
+    CAPTURE(algorithm);
+    CAPTURE(ranks);
+    const std::string arguments = " run - --json --set '/algorithm=" + algorithm + "'";
+    const json simulated = document(run_command(
+        SIMSGD_PROGRAM + arguments + " --set /cluster/workers=" + std::to_string(ranks), kScenario));
+    const json real = document(run_ranks(ranks, SIMSGD_MEASURE_PROGRAM + arguments, kScenario));
+    const json &curve = simulated["series"], &real_curve = real["series"];
+    REQUIRE(curve["train"].size() == 200);
+    REQUIRE(curve["test"].size() == 3);  // after 80, 160 and 200 steps
+    const double loss = difference(curve["train"], real_curve["train"], "train_loss");
+    const double test_loss = difference(curve["test"], real_curve["test"], "test_loss");
+    MESSAGE(algorithm << " on " << ranks << " ranks: losses differ by " << loss << ", test losses by "
+                      << test_loss);
+    CHECK(loss < 1e-4);
+    CHECK(test_loss < 1e-4);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double expected = curve["test"][i]["consensus_distance"];
+      CHECK(real_curve["test"][i]["consensus_distance"].get<double>() ==
+            doctest::Approx(expected).epsilon(1e-3));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Allreduce-SGD learns over MPI what it learns in the simulation") {
+  check_same_learning(R"({"name": "allreduce_sgd"})");
+}
+
+TEST_CASE("Allreduce-SGD with every tensor in a bucket of its own does so too") {
+  check_same_learning(R"({"name": "allreduce_sgd", "fusion": "none"})");
+}
+
+TEST_CASE("local SGD that averages after every step does so too") {
+  check_same_learning(R"({"name": "local_sgd", "period": 1})");
+}
+
+TEST_CASE("local SGD that averages after every fourth step does so too") {
+  check_same_learning(R"({"name": "local_sgd", "period": 4})");
+}

@@ -1,0 +1,161 @@
+// What simsgd-measure prints, and what it says when something is wrong.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "tests/measure/run_command.hpp"
+
+using namespace simsgd::test;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Time only: a network of 1,000 parameters that computes for 2 ms, and a straggler that is 1 ms late.
+constexpr const char* kTimeOnly = R"({
+  "name": "time only",
+  "cluster": {"use": "clusters/infiniband-100g.json", "workers": 2, "gpus_per_node": 1},
+  "workload": {"name": "tiny", "batch": 8,
+               "layers": [{"type": "fc", "tensors": [600], "forward": "0.5 ms", "backward": "0.5 ms"},
+                          {"type": "fc", "tensors": [400], "forward": "0.5 ms", "backward": "0.5 ms"}]},
+  "learner": null,
+  "algorithm": {"name": "allreduce_sgd", "fusion": "none"},
+  "stragglers": [{"name": "constant", "delay": "1 ms"}],
+  "stop": {"steps": 5}
+})";
+
+constexpr const char* kLearner = R"({"model": {"name": "softmax_regression"}, "batch": 8,
+  "data": {"name": "gaussian_mixture", "features": 8, "classes": 4, "samples": 512, "test_samples": 64}})";
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+json document(const Ran& ran) {
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  return json::parse(ran.output);
+}
+
+std::set<std::string> keys(const json& object) {
+  std::set<std::string> all;
+  for (const auto& entry : object.items()) all.insert(entry.key());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a real run writes the simulation's document, with the clock \"wall\" and notes") {
+  const json real = document(run_ranks(2, SIMSGD_MEASURE_PROGRAM " run - --json", kTimeOnly));
+  const json simulated = document(run_command(SIMSGD_PROGRAM " run - --json", kTimeOnly));
+  std::set<std::string> expected = keys(simulated);
+  expected.insert("notes");
+  CHECK(keys(real) == expected);
+  CHECK(keys(real["metrics"]) == keys(simulated["metrics"]));
+  CHECK(keys(real["workers"][0]) == keys(simulated["workers"][0]));
+  CHECK(real["scenario"] == simulated["scenario"]);
+  CHECK(real["context"]["program"] == "simsgd-measure");
+  CHECK(real["context"]["simgrid_version"] == "");
+  CHECK(real["clock"] == "wall");
+  CHECK(simulated["clock"] == "simulated");
+}
+
+TEST_CASE("every second of a rank is booked: the activities add up to the time of its last step") {
+  const json real = document(run_ranks(2, SIMSGD_MEASURE_PROGRAM " run - --json", kTimeOnly));
+  for (const json& worker : real["workers"]) {
+    CHECK(worker["steps"] == 5);
+    CHECK(worker["time_s"].get<double>() == doctest::Approx(worker["end_s"].get<double>()).epsilon(1e-9));
+    // Slept through, so not less: 5 steps of 2 ms of computing, with 1 ms of delay before each.
+    CHECK(worker["time_by_activity"]["compute_s"].get<double>() > 0.00999);
+    CHECK(worker["time_by_activity"]["straggle_s"].get<double>() > 0.00499);
+    // 2 (P-1)/P m of 4,000 bytes.
+    CHECK(worker["bytes_sent"]["gradient"].get<double>() == doctest::Approx(5 * 4000));
+  }
+}
+
+TEST_CASE("the number of ranks is the number of workers, and standard error says so") {
+  const Ran ran = run_ranks(3, SIMSGD_MEASURE_PROGRAM " run - --json", kTimeOnly);
+  const json real = document(ran);
+  CHECK(real["workers"].size() == 3);
+  CHECK(real["scenario"]["cluster"]["workers"] == 3);
+  CHECK(ran.errors.find("The scenario has 2 workers; this run has 3, one for each MPI rank.") !=
+        std::string::npos);
+}
+
+TEST_CASE("without mpirun there is one rank") {
+  const json real = document(run_command(SIMSGD_MEASURE_PROGRAM " run - --json", kTimeOnly));
+  CHECK(real["workers"].size() == 1);
+}
+
+TEST_CASE("a run that stops by the clock stops all ranks after the same step") {
+  const json real = document(
+      run_ranks(3, SIMSGD_MEASURE_PROGRAM " run - --json --set '/stop={\"time\": \"0.05 s\"}'", kTimeOnly));
+  const json steps = real["workers"][0]["steps"];
+  CHECK(steps >= 1);
+  CHECK(steps <= 17);  // of at least 3 ms each
+  for (const json& worker : real["workers"]) CHECK(worker["steps"] == steps);
+}
+
+TEST_CASE("in DIR lie the document and the curves, with units in the header") {
+  const fs::path folder = fs::path(SIMSGD_BINARY_DIR) / "test_measure_files";
+  fs::remove_all(folder);
+  const Ran ran = run_ranks(
+      2,
+      SIMSGD_MEASURE_PROGRAM " run - --json -o '" + folder.string() + "' --set '/learner=" + kLearner + "'",
+      kTimeOnly);
+  const json printed = document(ran);
+  CHECK(json::parse(text_of(folder / "result.json")) == printed);
+  CHECK(text_of(folder / "loss.csv").starts_with("step,time_s,train_loss\r\n1,"));
+  CHECK(text_of(folder / "accuracy.csv")
+            .starts_with("step,time_s,test_loss,test_accuracy,consensus_distance\r\n5,"));
+  fs::remove_all(folder);
+}
+
+TEST_CASE("the notes say that another workload's sizes do not apply, and a summary shows them") {
+  const Ran ran = run_ranks(
+      2, std::string(SIMSGD_MEASURE_PROGRAM) + " run - --set '/learner=" + kLearner + "'", kTimeOnly);
+  CHECK(ran.code == 0);
+  CHECK(ran.output.starts_with("time only: 2 ranks, measured\n"));
+  // 8 features and a bias for each of 4 classes.
+  CHECK(ran.output.find(
+            "- Times and message sizes are the learner's (36 parameters in fp32), not those of tiny.\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("training that diverges ends all ranks with the reason, said once, and exit code 1") {
+  const Ran ran =
+      run_ranks(2,
+                std::string(SIMSGD_MEASURE_PROGRAM) + " run - --json --set '/learner=" + kLearner +
+                    "' --set /optimizer/learning_rate=1e38 --set /stop/steps=50",
+                kTimeOnly);
+  CHECK(ran.code == 1);
+  CHECK(ran.output.empty());
+  CHECK(count(ran.errors, "training diverged. Lower the learning rate, or check the data.") == 1);
+}
+
+TEST_CASE("an error in the scenario is said once, and the exit code is 2") {
+  const Ran ran = run_ranks(2, SIMSGD_MEASURE_PROGRAM " run - --set /algorithm/name=alreduce_sgd", kTimeOnly);
+  CHECK(ran.code == 2);
+  CHECK(ran.output.empty());
+  CHECK(count(ran.errors, "--set:/algorithm/name") == 1);
+  CHECK(count(ran.errors, "Did you mean allreduce_sgd?") == 1);
+}
+
+TEST_CASE("--help shows an example, once") {
+  const Ran ran = run_ranks(2, SIMSGD_MEASURE_PROGRAM " --help");
+  CHECK(ran.code == 0);
+  CHECK(count(ran.output, "mpirun -n 4 simsgd-measure run") == 1);
+}

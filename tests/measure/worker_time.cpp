@@ -1,0 +1,97 @@
+// Steps, time and the record of the real Worker on three ranks. Times are only bounded from below: a real
+// machine may always be slower.
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "tests/measure/world.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+double activity(const WorkerRecord& record, Activity kind) {
+  return record.activity_s[static_cast<std::size_t>(kind)];
+}
+
+// Rank r spends (r + 1) ms in each step, and the ranks exchange nothing.
+RunRecord run_alone(const Job& job) {
+  MpiWorker worker(job, MPI_COMM_WORLD);
+  while (worker.next_step()) worker.spend(Activity::selection, 1e-3 * (worker.rank() + 1));
+  return worker.finish();
+}
+
+}  // namespace
+
+TEST_CASE("the record of every rank comes to rank 0, and its activities add up to its time") {
+  const RunRecord record = run_alone(small_job(4));
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  CHECK(record.workers.size() == (rank == 0 ? 3 : 0));
+  for (std::size_t i = 0; i < record.workers.size(); ++i) {
+    const WorkerRecord& worker = record.workers[i];
+    CHECK(worker.steps == 4);
+    CHECK(activity(worker, Activity::selection) >= 4e-3 * static_cast<double>(i + 1));
+    CHECK(std::accumulate(worker.activity_s.begin(), worker.activity_s.end(), 0.0) ==
+          doctest::Approx(worker.end_s).epsilon(1e-12));
+    CHECK(record.end_s >= worker.end_s);
+  }
+  if (rank != 0) return;
+  CHECK(record.clock == "wall");
+  CHECK(record.step_times_s.size() == 12);
+}
+
+TEST_CASE("a run that ends by the clock: everybody completes the steps that anybody has begun") {
+  Job job = small_job(1000);
+  job.stop.time_s = 10e-3;
+  const RunRecord record = run_alone(job);
+  for (const WorkerRecord& worker : record.workers) {
+    CHECK(worker.steps == record.workers[0].steps);
+    // The fastest rank begins its last step before 10 ms, and is through after them. The slowest goes along:
+    // the ranks' clocks stand still where they meet, so they are as far apart as they would be alone.
+    CHECK(worker.end_s >= 10e-3);
+  }
+  if (record.workers.empty()) return;
+  CHECK(record.workers[2].end_s >= 3e-3 * static_cast<double>(record.workers[2].steps));
+}
+
+TEST_CASE("without a learner the workload's times are slept through, layer by layer, stragglers apart") {
+  class TwiceAsSlow final : public StragglerModel {
+    void apply(const StragglerContext&, Straggle& straggle) const override {
+      straggle.delay_s += 3e-3;
+      straggle.factor *= 2;
+    }
+  };
+  Job job = small_job(1);
+  Layer layer;
+  layer.tensors = {300, 200};
+  layer.forward_s = 1e-3;
+  layer.backward_s = 2e-3;
+  job.workload.layers = {layer, layer};
+  job.workload.batch = 8;
+  job.stragglers.add(std::make_unique<TwiceAsSlow>());
+  MpiWorker worker(job, MPI_COMM_WORLD);
+  std::vector<int> calls;
+  worker.next_step();
+  ComputeOptions options;
+  options.before_forward = [&](int forward) { calls.push_back(forward); };
+  options.gradient_ready = [&](const TensorInfo& tensor, const Values& gradient) {
+    CHECK_FALSE(gradient);
+    calls.push_back(100 * tensor.layer + static_cast<int>(tensor.parameters));
+  };
+  const std::vector<std::size_t> asked = {1, 2, 3};
+  options.ready_at = asked;
+  worker.compute_gradient(options);
+  worker.next_step();
+  // Layers forward, then the tensors from the last but for the very last one.
+  CHECK(calls == std::vector<int>{0, 1, 100 + 300, 200, 300});
+  const RunRecord record = worker.finish();
+  for (const WorkerRecord& each : record.workers) {
+    // 2 x (1 + 2) ms at half the speed, after 3 ms.
+    CHECK(each.end_s >= 15e-3);
+    CHECK(activity(each, Activity::compute) >= 5.9e-3);
+    CHECK(activity(each, Activity::straggle) >= 8.9e-3);
+    CHECK(each.samples == 8);
+  }
+}

@@ -1,0 +1,59 @@
+// Ranges, and how coordinates are called.
+#include "scenarios/axes.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace simsgd;
+
+namespace {
+
+Json logarithmic(const Json& from, const Json& to, int points) {
+  return log_range({{"from", from}, {"to", to}, {"points", points}});
+}
+Json linear(const Json& from, const Json& to, const Json& step) {
+  return linear_range({{"from", from}, {"to", to}, {"step", step}});
+}
+
+}  // namespace
+
+TEST_CASE("a log range has equal ratios and hits both bounds") {
+  CHECK(logarithmic(0.001, 1.0, 4) == Json{0.001, 0.01, 0.1, 1.0});
+  CHECK(logarithmic(1e9, 1e11, 3) == Json{1e9, 1e10, 1e11});
+  CHECK(logarithmic(8.0, 1.0, 4) == Json{8.0, 4.0, 2.0, 1.0});
+}
+
+TEST_CASE("whole bounds give whole numbers, each once") {
+  CHECK(logarithmic(8, 512, 7) == Json{8, 16, 32, 64, 128, 256, 512});
+  CHECK(logarithmic(4, 64, 4) == Json{4, 10, 25, 64});
+  CHECK(logarithmic(1, 4, 9) == Json{1, 2, 3, 4});
+  CHECK(logarithmic(8, 512, 7)[0].is_number_integer());
+}
+
+TEST_CASE("bounds may have a unit") {
+  CHECK(logarithmic("1 Gbps", "100 Gbps", 3) == Json{"1 Gbps", "10 Gbps", "100 Gbps"});
+  CHECK(linear("1ms", "2 ms", "0.5 ms") == Json{"1 ms", "1.5 ms", "2 ms"});
+}
+
+TEST_CASE("a range has equal steps, up or down") {
+  CHECK(linear(1, 7, 2) == Json{1, 3, 5, 7});
+  CHECK(linear(1, 8, 2) == Json{1, 3, 5, 7});
+  CHECK(linear(0.1, 0.3, 0.1) == Json{0.1, 0.2, 0.3});
+  CHECK(linear(3, 1, -1) == Json{3, 2, 1});
+}
+
+TEST_CASE("bounds that cannot be used give nothing") {
+  CHECK(logarithmic(0, 1, 3).empty());
+  CHECK(logarithmic("1 ms", "1 s", 3).empty());
+  CHECK(logarithmic("fast", "slow", 3).empty());
+  CHECK(linear(1, 2, -1).empty());
+  CHECK(linear(1, 2, 0).empty());
+}
+
+TEST_CASE("coordinates are called by what they choose") {
+  CHECK(coordinate_label("/cluster/use", "clusters/ethernet-1g.json") == "cluster=ethernet-1g");
+  CHECK(coordinate_label("/algorithm/name", "local_sgd") == "algorithm=local_sgd");
+  CHECK(coordinate_label("/algorithm", {{"name", "local_sgd"}, {"period", 4}}) == "algorithm=local_sgd");
+  CHECK(coordinate_label("/cluster/nic/bandwidth", "10 Gbps") == "cluster/nic/bandwidth=10 Gbps");
+  CHECK(coordinate_label("/cluster/workers", 8) == "cluster/workers=8");
+  CHECK(coordinate_label("/learner", nullptr) == "learner=null");
+}

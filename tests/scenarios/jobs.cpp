@@ -1,0 +1,182 @@
+// From sections to the structs of a job.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "tests/scenarios/support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+using doctest::Approx;
+
+namespace {
+
+Json cluster_of(int nodes, int gpus_per_node, int workers) {
+  Json scenario = small_scenario();
+  scenario["cluster"]["nodes"] = nodes;
+  scenario["cluster"]["gpus_per_node"] = gpus_per_node;
+  scenario["cluster"]["workers"] = workers;
+  scenario["cluster"]["gpu_link"] = {{"bandwidth", "10 GB/s"}, {"latency", "1 us"}};
+  return scenario;
+}
+
+std::vector<int> placed(Json scenario, const Json& placement) {
+  scenario["cluster"]["placement"] = placement;
+  return job_of(scenario).cluster.endpoint_of_rank;
+}
+
+}  // namespace
+
+TEST_CASE("workers are placed node by node, in turn, or as listed") {
+  const Json scenario = cluster_of(3, 2, 4);
+  CHECK(placed(scenario, "block") == std::vector<int>{0, 1, 2, 3});
+  CHECK(placed(scenario, "round_robin") == std::vector<int>{0, 2, 4, 1});
+  CHECK(placed(scenario, {5, 0, 3, 1, 2, 4}) == std::vector<int>{5, 0, 3, 1});
+}
+
+TEST_CASE("a random placement is distinct, depends on the seed, and not on the number of workers") {
+  Json scenario = cluster_of(16, 4, 64);
+  const std::vector<int> all = placed(scenario, {{"name", "random"}});
+  CHECK(std::set<int>(all.begin(), all.end()).size() == 64);
+  CHECK(all != placed(cluster_of(16, 4, 64), "block"));
+  scenario["cluster"]["workers"] = 8;
+  CHECK(placed(scenario, {{"name", "random"}}) == std::vector<int>(all.begin(), all.begin() + 8));
+  scenario["seed"] = 2;
+  CHECK(placed(scenario, {{"name", "random"}}) != std::vector<int>(all.begin(), all.begin() + 8));
+}
+
+TEST_CASE("the network costs what the cluster file says") {
+  const Cluster cluster = job_of(cluster_of(2, 2, 4)).cluster;
+  // Inside a node 1 us + m / 10 GB/s, between nodes 10 us + m / 1 GB/s.
+  CHECK(cluster.network.path_cost(0, 1).alpha_s == Approx(1e-6).epsilon(1e-12));
+  CHECK(cluster.network.path_cost(0, 1).beta_s_per_byte == Approx(1e-10).epsilon(1e-12));
+  CHECK(cluster.network.path_cost(0, 2).alpha_s == Approx(10e-6).epsilon(1e-12));
+  CHECK(cluster.network.path_cost(0, 2).beta_s_per_byte == Approx(1e-9).epsilon(1e-12));
+}
+
+TEST_CASE("devices, hosts and node speeds are read with their units") {
+  Json scenario = small_scenario();
+  scenario["cluster"]["device"] = {{"name", "D"},
+                                   {"peak_flops", "10 TFLOPS"},
+                                   {"efficiency", 0.25},
+                                   {"memory", "16 GB"},
+                                   {"memory_bandwidth", "1 TB/s"},
+                                   {"launch", "5 us"},
+                                   {"price_usd_per_h", 2.5},
+                                   {"busy_power", "300 W"},
+                                   {"idle_power", "30 W"}};
+  scenario["cluster"]["host"] = {
+      {"launch", "10 us"}, {"pack", 1e-10}, {"staging_bandwidth", "5 GB/s"}, {"reduce", 2e-10}};
+  scenario["cluster"]["node_speed"] = {1, 1, 0.5, 1};
+  const Cluster cluster = job_of(scenario).cluster;
+  CHECK(cluster.device.peak_flops == 10e12);
+  CHECK(cluster.device.efficiency == 0.25);
+  CHECK(cluster.device.memory_bytes == 16e9);
+  CHECK(cluster.device.memory_Bps == 1e12);
+  CHECK(cluster.device.launch_s == Approx(5e-6).epsilon(1e-12));
+  CHECK(cluster.device.price_usd_per_h == 2.5);
+  CHECK(cluster.device.busy_W == 300);
+  CHECK(cluster.device.idle_W == 30);
+  CHECK(cluster.host.launch_s == Approx(10e-6).epsilon(1e-12));
+  CHECK(cluster.host.pack_s_per_byte == 1e-10);
+  CHECK(cluster.host.staging_Bps == 5e9);
+  CHECK(cluster.host.reduce_s_per_byte == 2e-10);
+  CHECK(cluster.speed_of_rank(2) == 0.5);
+}
+
+TEST_CASE("memory: parameters, gradients, velocity, and the activations of a micro-batch") {
+  Json scenario = small_scenario();
+  scenario["workload"]["layers"][0]["activations"] = 500;
+  scenario["workload"]["micro_batches"] = 2;
+  // 1,010 parameters x 4 B x 2 + 500 activations x 4 B x 4 samples = 8,080 + 8,000 B.
+  CHECK(job_of(scenario).workload.memory_bytes == 16080);
+  scenario["optimizer"] = {{"name", "sgd"}, {"momentum", 0.9}};
+  CHECK(job_of(scenario).workload.memory_bytes == 16080 + 4040);
+}
+
+TEST_CASE("precision sets the bytes of a parameter in messages") {
+  Json scenario = small_scenario();
+  CHECK(job_of(scenario).workload.model_bytes() == 4040);
+  for (const char* precision : {"fp16", "bf16"}) {
+    CAPTURE(precision);
+    scenario["network"]["precision"] = precision;
+    CHECK(job_of(scenario).workload.model_bytes() == 2020);
+  }
+}
+
+TEST_CASE("the learner can be the workload") {
+  Json scenario = small_scenario();
+  scenario["learner"] = small_learner();
+  scenario["learner"]["model"] = {{"name", "mlp"}, {"hidden", {32}}};
+  scenario["workload"] = "self";
+  const Job job = job_of(scenario);
+  CHECK(job.workload.name == "self");
+  CHECK(job.workload.batch == 16);
+  REQUIRE(job.workload.layers.size() == 2);
+  CHECK(job.workload.parameters() == static_cast<double>(job.learner->parameters()));
+  const Layer& first = job.workload.layers[0];
+  CHECK(first.kind == Layer::Kind::fc);
+  CHECK(first.tensors.size() == 2);
+  CHECK(first.g_dim == 32);
+  CHECK(first.a_dim * 32 == first.parameters());
+  CHECK(first.forward_s > 0);
+  CHECK(job.workload.one_device_source == "modelled from FLOPs and memory traffic on D");
+}
+
+TEST_CASE("compute_time is a factor of mean 1 with the same shape") {
+  Json scenario = small_scenario();
+  scenario["workload"]["compute_time"] = {
+      {"name", "uniform"}, {"minimum", "1 s"}, {"maximum", "3 s"}, {"source", "a test"}};
+  const Distribution factor = job_of(scenario).workload.compute_factor;
+  CHECK(factor.mean() == Approx(1).epsilon(1e-12));
+  CHECK(factor.quantile(0.25) == Approx(0.75).epsilon(1e-12));  // 1.5 s over 2 s
+}
+
+TEST_CASE("learner, optimizer, stragglers, network, stop, target and record") {
+  Json scenario = small_scenario();
+  scenario["learner"] = small_learner();
+  scenario["optimizer"] = {
+      {"name", "sgd"},
+      {"learning_rate", 0.5},
+      {"momentum", 0.9},
+      {"nesterov", true},
+      {"weight_decay", 1e-4},
+      {"schedule", {{"name", "step"}, {"milestones", {5, 8}}, {"gamma", 0.2}, {"warmup_steps", 2}}}};
+  scenario["stragglers"] = {{{"name", "constant"}, {"delay", "10 ms"}, {"workers", {1}}}};
+  scenario["network"] = {{"fidelity", "messages"}, {"jitter", "2 us"}, {"all_reduce", "recursive_doubling"}};
+  scenario["stop"]["time"] = "1 h";
+  scenario["target"] = {{"metric", "train_loss"}, {"value", 0.1}, {"stop", true}};
+  scenario["record"] = {{"evaluate_every", 5}, {"timeline_events", 0}};
+  const Job job = job_of(scenario);
+  CHECK(job.learner->batch() == 16);
+  CHECK(job.learner->workers() == 4);
+  CHECK(job.optimizer.momentum == 0.9);
+  CHECK(job.optimizer.nesterov);
+  CHECK(job.optimizer.learning_rate.at(5) == Approx(0.1).epsilon(1e-12));
+  CHECK(job.stragglers.at(1, 1, 4, 1, 1.0).delay_s == Approx(0.01).epsilon(1e-12));
+  CHECK(job.network.fidelity == Fidelity::messages);
+  CHECK(job.network.schedule.at(Collective::Op::all_reduce) == "recursive_doubling");
+  CHECK(job.network.jitter.mean() == Approx(2e-6).epsilon(1e-12));
+  CHECK(job.stop.steps == 10);
+  CHECK(job.stop.time_s == 3600);
+  CHECK(job.target.metric == Target::Metric::train_loss);
+  CHECK(job.target.stop);
+  CHECK(job.record.evaluate_every == 5);
+  CHECK(job.record.timeline_events == 0);
+  CHECK(job.algorithm != nullptr);
+}
+
+TEST_CASE("a cluster by itself has no limit on workers") {
+  const Folder folder;
+  Json cluster = small_scenario()["cluster"];
+  cluster.erase("workers");
+  const std::string file = folder.write_json("c.json", cluster);
+  CHECK(load_cluster(file, 65536).workers() == 65536);
+  CHECK(load_cluster(file, 2, {{{"/cluster/nodes", "7"}}, {}}).nodes == 7);
+  CHECK_THROWS_WITH(
+      load_cluster(file, 8, {{{"/cluster/nodes", "7"}}, {}}),
+      "--workers: is more than the 7 GPUs of the cluster (7 nodes x 1). Found: 8. Use at most 7 workers, "
+      "or 8 nodes.");
+  CHECK_THROWS_WITH(load_cluster(file, 0),
+                    "--workers: is out of range. Found: 0. Write a whole number of at least 1.");
+}

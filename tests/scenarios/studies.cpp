@@ -1,0 +1,120 @@
+// Studies: points, labels, and what each point is.
+#include <doctest/doctest.h>
+
+#include "tests/scenarios/support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+Study study_of(const Folder& folder, const std::vector<Json>& axes, const Json& seeds = nullptr,
+               const Overrides& overrides = {}) {
+  Json scenario = small_scenario();
+  if (!axes.empty()) scenario["axes"] = axes;
+  if (!seeds.is_null()) scenario["seeds"] = seeds;
+  return load_study(folder.write_json("s.json", scenario), overrides);
+}
+
+std::vector<std::string> labels(const Study& study) {
+  std::vector<std::string> all;
+  for (const StudyPoint& point : study.points) all.push_back(point.label);
+  return all;
+}
+
+Json axis(const std::string& pointer, const Json& values) {
+  return {{"pointer", pointer}, {"values", values}};
+}
+
+}  // namespace
+
+TEST_CASE("a plain scenario is a study of one point") {
+  const Folder folder;
+  const Study study = study_of(folder, {});
+  REQUIRE(study.points.size() == 1);
+  CHECK(study.points[0].label == "");
+  CHECK(study.name == "s");
+  CHECK(load_point(study, study.points[0]).resolved == load_scenario(folder.path("s.json")).resolved);
+}
+
+TEST_CASE("axes make a grid, the last one fastest, seeds fastest of all") {
+  const Folder folder;
+  const Study study =
+      study_of(folder, {axis("/cluster/workers", {2, 3}), axis("/stop/steps", {5, 6})}, {7, 9});
+  CHECK(labels(study) ==
+        std::vector<std::string>{
+            "cluster/workers=2, stop/steps=5, seed=7", "cluster/workers=2, stop/steps=5, seed=9",
+            "cluster/workers=2, stop/steps=6, seed=7", "cluster/workers=2, stop/steps=6, seed=9",
+            "cluster/workers=3, stop/steps=5, seed=7", "cluster/workers=3, stop/steps=5, seed=9",
+            "cluster/workers=3, stop/steps=6, seed=7", "cluster/workers=3, stop/steps=6, seed=9"});
+  CHECK(study.axes == std::vector<std::string>{"/cluster/workers", "/stop/steps", "/seed"});
+  const Json last = load_point(study, study.points.back()).resolved;
+  CHECK(last["cluster"]["workers"] == 3);
+  CHECK(last["cluster"]["nodes"] == 3);
+  CHECK(last["stop"]["steps"] == 6);
+  CHECK(last["seed"] == 9);
+  CHECK(!last.contains("axes"));
+  CHECK(!last.contains("seeds"));
+}
+
+TEST_CASE("a number of seeds counts from 1") {
+  const Folder folder;
+  CHECK(labels(study_of(folder, {}, 3)) == std::vector<std::string>{"seed=1", "seed=2", "seed=3"});
+}
+
+TEST_CASE("zipped axes vary together") {
+  const Folder folder;
+  const Study study =
+      study_of(folder, {{{"zip", {axis("/cluster/workers", {2, 4}), axis("/workload/batch", {16, 8})}}},
+                        axis("/seed", {1, 2})});
+  CHECK(labels(study) == std::vector<std::string>{"cluster/workers=2, workload/batch=16, seed=1",
+                                                  "cluster/workers=2, workload/batch=16, seed=2",
+                                                  "cluster/workers=4, workload/batch=8, seed=1",
+                                                  "cluster/workers=4, workload/batch=8, seed=2"});
+}
+
+TEST_CASE("an axis may choose files, whole objects and plug-ins") {
+  const Folder folder;
+  folder.write("devices/a.json", R"({"name": "A", "peak_flops": 1e12})");
+  folder.write("devices/b.json", R"({"name": "B", "peak_flops": 2e12})");
+  const Study study = study_of(
+      folder, {axis("/cluster/device/use", {"devices/a.json", "devices/b.json"}),
+               axis("/algorithm", {{{"name", "allreduce_sgd"}}, {{"name", "local_sgd"}, {"period", 4}}})});
+  CHECK(labels(study) == std::vector<std::string>{"cluster/device=a, algorithm=allreduce_sgd",
+                                                  "cluster/device=a, algorithm=local_sgd",
+                                                  "cluster/device=b, algorithm=allreduce_sgd",
+                                                  "cluster/device=b, algorithm=local_sgd"});
+  const Json last = load_point(study, study.points[3]).resolved;
+  CHECK(last["cluster"]["device"]["name"] == "B");
+  CHECK(last["algorithm"]["period"] == 4);
+  const Folder other;
+  other.write("devices/a.json", R"({"name": "A", "peak_flops": 1e12})");
+  const Study whole = study_of(
+      other, {axis("/cluster/device", Json::array({{{"use", "devices/a.json"}, {"memory", "2 GB"}}}))});
+  CHECK(labels(whole) == std::vector<std::string>{"cluster/device=a"});
+  CHECK(load_point(whole, whole.points[0]).resolved["cluster"]["device"]["memory"] == "2 GB");
+}
+
+TEST_CASE("objects of one name are written out, so that labels differ") {
+  const Folder folder;
+  const Json every = {{"name", "local_sgd"}, {"period", 1}}, fourth = {{"name", "local_sgd"}, {"period", 4}};
+  CHECK(labels(study_of(folder, {axis("/algorithm", {every, fourth})})) ==
+        std::vector<std::string>{R"(algorithm={"name":"local_sgd","period":1})",
+                                 R"(algorithm={"name":"local_sgd","period":4})"});
+}
+
+TEST_CASE("the command line changes every point, and may change the axes") {
+  const Folder folder;
+  const Study study = study_of(folder, {axis("/cluster/workers", {2, 3})}, nullptr,
+                               {{{"/stop/steps", "99"}, {"/axes/0/values", "[5]"}}, {}});
+  CHECK(labels(study) == std::vector<std::string>{"cluster/workers=5"});
+  CHECK(load_point(study, study.points[0]).resolved["stop"]["steps"] == 99);
+}
+
+TEST_CASE("the same study gives the same points") {
+  const Folder folder;
+  const std::vector<Json> axes = {axis("/cluster/workers", {2, 3})};
+  const Study a = study_of(folder, axes), b = study_of(folder, axes);
+  for (std::size_t i = 0; i < a.points.size(); ++i)
+    CHECK(load_point(a, a.points[i]).resolved.dump() == load_point(b, b.points[i]).resolved.dump());
+}

@@ -1,0 +1,85 @@
+#include "oracle.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+namespace simsgd::test {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder for smpirun and its temporary files, removed at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "simsgd-smpi-XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
+    path_ = pattern;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string text(const std::string& name) const {
+    std::ifstream in(file(name));
+    std::stringstream all;
+    all << in.rdbuf();
+    return all.str();
+  }
+
+ private:
+  fs::path path_;
+};
+
+// Two links of 2.5 us on every route, one up and one down.
+void write_platform(const Folder& folder, int hosts) {
+  std::ofstream(folder.file("platform.xml")) << fmt::format(
+      R"(<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="cluster" prefix="node" suffix="" radical="0-{}" speed="1Gf" bw="25GBps" lat="2.5us"
+           sharing_policy="SPLITDUPLEX"/>
+</platform>
+)",
+      hosts - 1);
+  std::ofstream names(folder.file("hosts"));
+  for (int i = 0; i < hosts; ++i) names << "node" << i << "\n";
+}
+
+std::string command(const Folder& folder, const SmpiRun& run) {
+  return fmt::format(
+      "cd {0} && {1} -np {2} -platform platform.xml -hostfile hosts --cfg=network/model:CM02 "
+      "--cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:0 --cfg=smpi/simulate-computation:no "
+      "--cfg=smpi/wtime:0 --cfg=smpi/allreduce:{3} {4} {5} {6} 2>errors",
+      folder.file(""), SIMSGD_SMPIRUN, run.ranks, run.algorithm, SIMSGD_SMPI_PROGRAM, run.count, run.skew_us);
+}
+
+}  // namespace
+
+SmpiTimes smpi_all_reduce(const SmpiRun& run) {
+  const Folder folder;
+  write_platform(folder, run.ranks);
+  const std::string line = command(folder, run);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(line.c_str(), "r"), pclose);
+  if (!pipe) throw std::runtime_error("smpirun cannot be started");
+  SmpiTimes times;
+  times.begins.assign(static_cast<std::size_t>(run.ranks), -1);
+  times.ends = times.begins;
+  int rank = 0, told = 0;
+  double begin = 0, end = 0;
+  for (; std::fscanf(pipe.get(), "%d %lf %lf", &rank, &begin, &end) == 3; ++told) {
+    times.begins.at(static_cast<std::size_t>(rank)) = begin;
+    times.ends.at(static_cast<std::size_t>(rank)) = end;
+  }
+  if (told != run.ranks) throw std::runtime_error("smpirun failed: " + line + "\n" + folder.text("errors"));
+  return times;
+}
+
+}  // namespace simsgd::test

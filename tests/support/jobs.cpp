@@ -1,0 +1,125 @@
+#include "tests/support/jobs.hpp"
+
+#include <numeric>
+
+#include "algorithms/registry.hpp"
+#include "sim/engine/simulate.hpp"
+#include "sim/learn/data/registry.hpp"
+#include "sim/learn/models/registry.hpp"
+
+namespace simsgd::test {
+
+namespace {
+
+Network ports(const std::vector<double>& alpha_s, const std::vector<double>& bandwidth_Bps) {
+  Network network;
+  network.topology = "test";
+  network.endpoints = static_cast<int>(alpha_s.size());
+  for (std::size_t i = 0; i < alpha_s.size(); ++i) {
+    for (const char* direction : {"up", "down"}) {
+      Link link;
+      link.name = std::string(direction) + std::to_string(i);
+      link.bandwidth_Bps = bandwidth_Bps[i];
+      link.latency_s = alpha_s[i];
+      network.links.push_back(link);
+    }
+  }
+  network.route = [](int from, int to, std::vector<LinkId>& path) {
+    path.push_back(2 * from);
+    path.push_back(2 * to + 1);
+  };
+  return network;
+}
+
+}  // namespace
+
+Network star(int count, double alpha_s, double bandwidth_Bps) {
+  const auto n = static_cast<std::size_t>(count);
+  return ports(std::vector<double>(n, alpha_s / 2), std::vector<double>(n, bandwidth_Bps));
+}
+
+Network unequal_star(const std::vector<double>& port_alpha_s, const std::vector<double>& port_Bps) {
+  return ports(port_alpha_s, port_Bps);
+}
+
+Network trunk(int count, double alpha_s, double bandwidth_Bps, double trunk_Bps) {
+  Network network = star(count, alpha_s, bandwidth_Bps);
+  const auto first_trunk = static_cast<LinkId>(network.links.size());
+  for (const char* name : {"trunk there", "trunk back"}) {
+    Link link;
+    link.name = name;
+    link.bandwidth_Bps = trunk_Bps;
+    network.links.push_back(link);
+  }
+  network.route = [count, first_trunk](int from, int to, std::vector<LinkId>& path) {
+    const bool far = from >= count / 2, far_to = to >= count / 2;
+    path.push_back(2 * from);
+    if (far != far_to) path.push_back(first_trunk + (far ? 1 : 0));
+    path.push_back(2 * to + 1);
+  };
+  return network;
+}
+
+Job scripted_job(Network network, std::function<void(Worker&)> body, double parameters) {
+  Job job;
+  job.name = "scripted";
+  job.cluster.nodes = network.endpoints;
+  job.cluster.endpoint_of_rank.resize(static_cast<std::size_t>(network.endpoints));
+  std::iota(job.cluster.endpoint_of_rank.begin(), job.cluster.endpoint_of_rank.end(), 0);
+  job.cluster.network = std::move(network);
+  Layer layer;
+  layer.tensors = {parameters};
+  job.workload.layers = {layer};
+  job.algorithm = std::make_unique<ScriptedAlgorithm>(std::move(body));
+  job.stop.steps = 1;
+  return job;
+}
+
+Collective timed(Collective::Op op, double bytes, const std::string& schedule, int root) {
+  Collective collective;
+  collective.op = op;
+  collective.bytes = bytes;
+  collective.schedule = schedule;
+  collective.root = root;
+  return collective;
+}
+
+void add_learner(Job& job, int batch, int samples, double learning_rate) {
+  LearnerSpec spec;
+  for (const DataPlugin& plugin : data_plugins()) {
+    if (plugin.info.name != "gaussian_mixture") continue;
+    const Parameters parameters(
+        Json{{"features", 8}, {"classes", 4}, {"samples", samples}, {"test_samples", 256}});
+    const DataSets sets = plugin.load(parameters, 3, [](const std::string& path) { return path; });
+    spec.train = sets.train;
+    spec.test = sets.test;
+  }
+  for (const ModelPlugin& plugin : model_plugins())
+    if (plugin.info.name == "softmax_regression")
+      spec.model = plugin.make(Parameters(Json::object()), *spec.train);
+  spec.workers = job.workers();
+  spec.batch = batch;
+  spec.seed = job.seed;
+  job.learner = std::make_unique<Learner>(std::move(spec));
+  job.optimizer.learning_rate.base = learning_rate;
+  job.optimizer.momentum = 0.9;
+}
+
+void use_algorithm(Job& job, const std::string& name, const Json& parameters) {
+  for (const AlgorithmPlugin& plugin : algorithm_plugins())
+    if (plugin.info.name == name)
+      job.algorithm = plugin.make(Parameters(parameters), {.workers = job.workers(),
+                                                           .workload = &job.workload,
+                                                           .seed = job.seed,
+                                                           .cluster = &job.cluster,
+                                                           .graph = &job.graph,
+                                                           .learner = job.learner.get()});
+}
+
+RunRecord simulate_job(const Job& job, int threads) {
+  SimulationOptions options;
+  options.threads = threads;
+  return simulate(job, options).record;
+}
+
+}  // namespace simsgd::test

@@ -1,0 +1,47 @@
+// Small jobs made by hand, so that a test shows every number it needs.
+#pragma once
+
+#include <functional>
+
+#include "sim/job.hpp"
+#include "sim/plugin.hpp"
+
+namespace simsgd::test {
+
+/// A non-blocking switch: each of `ports` GPUs has a link up and a link down of `bandwidth_Bps`, half of
+/// `alpha_s` each.
+Network star(int ports, double alpha_s, double bandwidth_Bps);
+/// A star whose port i has its own bandwidth and latency: a message i -> j takes up_alpha[i] + down_alpha[j]
+/// and the narrower of the two links.
+Network unequal_star(const std::vector<double>& port_alpha_s, const std::vector<double>& port_Bps);
+/// As `star`, but all messages from the first half of the ports to the second half share one trunk, and back
+/// another.
+Network trunk(int ports, double alpha_s, double bandwidth_Bps, double trunk_Bps);
+
+/// An algorithm made of one function that every rank runs.
+class ScriptedAlgorithm final : public Algorithm {
+ public:
+  explicit ScriptedAlgorithm(std::function<void(Worker&)> body) : body_(std::move(body)) {}
+  void run(Worker& worker) const override { body_(worker); }
+
+ private:
+  std::function<void(Worker&)> body_;
+};
+
+/// A job of time only: one layer of `parameters`, no computing, on `network`, running `body` on every rank.
+Job scripted_job(Network network, std::function<void(Worker&)> body, double parameters = 1e6);
+
+/// A collective of `bytes` without values.
+Collective timed(Collective::Op op, double bytes, const std::string& schedule, int root = 0);
+
+/// Gives a job a learner: softmax regression (dimension 8, 4 classes) on a Gaussian mixture of `samples`
+/// samples, and SGD with momentum 0.9.
+void add_learner(Job& job, int batch, int samples = 4096, double learning_rate = 0.05);
+
+/// Gives a job the algorithm of that name with `parameters`.
+void use_algorithm(Job& job, const std::string& name, const Json& parameters = Json::object());
+
+/// Simulates; only in a child process.
+RunRecord simulate_job(const Job& job, int threads = 1);
+
+}  // namespace simsgd::test

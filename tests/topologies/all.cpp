@@ -1,0 +1,81 @@
+// Facts about every topology.
+#include "graph.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+Json smallest(const TopologyPlugin& topology) {
+  return topology.info.name == "switch_tree" ? Json{{"ports", 32}} : Json::object();
+}
+
+}  // namespace
+
+TEST_CASE("every topology says what it is and describes each of its parameters") {
+  std::set<std::string> seen;
+  for (const TopologyPlugin& topology : topology_plugins()) {
+    CAPTURE(topology.info.name);
+    CHECK(seen.insert(topology.info.name).second);
+    CHECK(!topology.info.summary.empty());
+    for (const auto& [key, schema] : topology.info.properties.items()) {
+      CAPTURE(key);
+      CHECK(schema.contains("description"));
+    }
+    for (const std::string& key : topology.info.required) CHECK(topology.info.properties.contains(key));
+  }
+}
+
+TEST_CASE("65,536 GPUs, alone or eight to a node, have routes everywhere") {
+  for (const TopologyPlugin& topology : topology_plugins()) {
+    for (const int gpus_per_node : {1, 8}) {
+      CAPTURE(topology.info.name);
+      CAPTURE(gpus_per_node);
+      NodeShape shape = railed_nodes(65536 / gpus_per_node);
+      shape.gpus_per_node = gpus_per_node;
+      shape.nics = 1;
+      const Network network = topology.make(shape, Parameters(smallest(topology)));
+      CHECK(network.endpoints == 65536);
+      for (int i = 0; i < 2000; ++i) {
+        const int from = i * 7919 % 65536, to = (i * 104729 + 1) % 65536;
+        if (from == to) continue;
+        const bool inside = from / gpus_per_node == to / gpus_per_node;
+        const int start = inside ? from : network.endpoints + from / gpus_per_node;
+        const int goal = inside ? to : network.endpoints + to / gpus_per_node;
+        walk(network, route(network, from, to), start, goal, one_hop);
+      }
+    }
+  }
+}
+
+TEST_CASE("link names are unique") {
+  for (const TopologyPlugin& topology : topology_plugins()) {
+    CAPTURE(topology.info.name);
+    const Network network = topology.make(railed_nodes(800), Parameters(smallest(topology)));
+    std::set<std::string> seen;
+    for (const Link& each : network.links) {
+      CAPTURE(each.name);
+      CHECK(seen.insert(each.name).second);
+    }
+  }
+}
+
+TEST_CASE(
+    "a cable is two links of equal speed, one each way, and a message back uses no link of the one out") {
+  for (const TopologyPlugin& topology : topology_plugins()) {
+    CAPTURE(topology.info.name);
+    const Network network = topology.make(railed_nodes(100), Parameters(smallest(topology)));
+    for (std::size_t i = 0; i < network.links.size(); i += 2) {
+      const Link &there = network.links[i], &back = network.links[i + 1];
+      CHECK(there.from_vertex == back.to_vertex);
+      CHECK(there.to_vertex == back.from_vertex);
+      CHECK(there.bandwidth_Bps == back.bandwidth_Bps);
+      CHECK(there.latency_s == back.latency_s);
+    }
+    for (const auto& [from, to] : {std::pair{0, 3}, {0, 399}, {17, 250}}) {
+      std::vector<LinkId> both = route(network, from, to);
+      network.route(to, from, both);
+      CHECK(std::set<LinkId>(both.begin(), both.end()).size() == both.size());
+    }
+  }
+}

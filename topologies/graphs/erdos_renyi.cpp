@@ -1,0 +1,44 @@
+// Erdos-Renyi graph: every two workers are joined with the same probability, independently.
+//   Connected with probability tending to 1 where that is more than ln P / P, the default is twice that.
+//   Erdos, Renyi, "On the evolution of random graphs", Publ. Math. Inst. Hung. Acad. Sci. 5, 1960.
+// Drawn from the scenario's seed: a function of (seed, a, b) in the order of the pairs.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/random.hpp"
+#include "topologies/graphs/graph.hpp"
+
+namespace simsgd {
+
+namespace {
+
+GraphShape make_erdos_renyi(const GraphRequest& request) {
+  const int n = request.workers;
+  const double threshold = n > 1 ? std::log(static_cast<double>(n)) / n : 0;
+  const double probability = request.parameters.number("probability", std::min(1.0, 2 * threshold));
+  Stream draws({.seed = request.seed, .purpose = Purpose::graph, .entity = 0, .step = 0});
+  GraphShape shape;
+  for (int a = 0; a < n; ++a)
+    for (int b = a + 1; b < n; ++b)
+      if (draws.uniform() < probability) shape.edges.emplace_back(a, b);
+  return shape;
+}
+
+}  // namespace
+
+GraphPlugin erdos_renyi_graph() {
+  PluginInfo info;
+  info.name = "erdos_renyi";
+  info.summary = "every two workers with the same probability, drawn from the scenario's seed";
+  info.citation = "Erdos, Renyi, 1960";
+  info.properties = {{"probability",
+                      {{"type", "number"},
+                       {"minimum", 0},
+                       {"maximum", 1},
+                       {"description",
+                        "that two workers are joined; by default 2 ln P / P, twice where the graph becomes "
+                        "connected"}}}};
+  return {info, make_erdos_renyi};
+}
+
+}  // namespace simsgd

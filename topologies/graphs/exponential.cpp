@@ -1,0 +1,20 @@
+// Exponential graph: workers at distances 1, 2, 4, 8, ... around a ring.
+//   About 2 log2 P neighbours, and a spectral gap that falls only as 1 / log P. Ying et al., "Exponential
+//   Graph is Provably Efficient for Decentralized Deep Training", NeurIPS 2021, arXiv:2110.13363.
+#include "topologies/graphs/graph.hpp"
+
+namespace simsgd {
+
+GraphPlugin exponential_graph() {
+  PluginInfo info;
+  info.name = "exponential";
+  info.summary = "workers at distances 1, 2, 4, 8, ... around a ring";
+  info.citation = "Ying et al., NeurIPS 2021, arXiv:2110.13363";
+  return {info, [](const GraphRequest& request) {
+            std::vector<int> offsets;
+            for (int offset = 1; offset < request.workers; offset *= 2) offsets.push_back(offset);
+            return circulant(request.workers, offsets);
+          }};
+}
+
+}  // namespace simsgd

@@ -1,0 +1,44 @@
+// A logical graph as a plug-in: who averages with whom, one file under topologies/graphs/, listed in
+// topologies/graph_registry.cpp. A plug-in names the edges; matchings and eigenvalues follow, unless it knows
+// better ones. docs/graphs.md shows them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/logical_graph.hpp"
+#include "sim/parameters.hpp"
+#include "sim/plugin.hpp"
+
+namespace simsgd {
+
+struct GraphRequest {
+  int workers = 1;
+  std::uint64_t seed = 1;                                    ///< of graphs that are drawn
+  Parameters parameters = Parameters(Json::object());        ///< the object of the scenario
+  std::function<std::string(const std::string&)> find_file;  ///< the path of a file that it names; may be empty
+};
+
+struct GraphShape {
+  std::vector<LogicalGraph::Edge> edges;                   ///< in any order and direction, also twice
+  std::vector<std::vector<LogicalGraph::Edge>> matchings;  ///< empty: to be found by edge colouring
+  std::vector<double> laplacian_eigenvalues;  ///< in any order; empty: to be computed where that is feasible
+};
+
+struct GraphPlugin {
+  PluginInfo info;
+  /// Throws ParameterError where there is no such graph.
+  GraphShape (*make)(const GraphRequest&) = nullptr;
+};
+
+/// Laplacian eigenvalues of a cycle of n workers; of two, which have one edge, 0 and 2.
+/// 2 - 2 cos(2 pi k / n), k = 0 ... n - 1. Chung, "Spectral Graph Theory", AMS 1997, example 1.5.
+std::vector<double> cycle_eigenvalues(int n);
+
+/// Workers i and i + offset mod n joined for each of `offsets`: the edges, and their Laplacian's eigenvalues,
+///   sum over the different offsets s and n - s of 1 - cos(2 pi k s / n), k = 0 ... n - 1.
+GraphShape circulant(int n, const std::vector<int>& offsets);
+
+}  // namespace simsgd

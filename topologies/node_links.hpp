@@ -1,0 +1,61 @@
+// The part that all topologies share: GPUs, node interiors and NICs with their rails.
+// Inside a node a message crosses {up of the sending GPU, down of the receiving GPU}; between nodes it
+// crosses {up of the sender's NIC, links between switches, down of the receiver's NIC}. The way between GPU
+// and NIC costs nothing and carries no contention: PCIe is faster than the NIC where this model holds, and a
+// cluster that copies through host memory says so with its host costs.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "sim/base/check.hpp"
+#include "topologies/topology.hpp"
+
+namespace simsgd {
+
+/// Copied into the routing rule, so plain numbers only.
+class NodeLinks {
+ public:
+  /// Vertices of the node's part of the graph; a topology's switches follow them.
+  static int first_switch(const NodeShape& shape) { return shape.nodes * shape.gpus_per_node + shape.nodes; }
+
+  /// Adds GPUs, interiors, `switches` switch vertices and the links of the nodes to an empty network.
+  /// `switch_of_node` is the index of the switch that a node's NICs are plugged into.
+  NodeLinks(Network& network, const NodeShape& shape, int switches,
+            const std::function<int(int node)>& switch_of_node);
+
+  int node_of(int endpoint) const { return endpoint / gpus_per_node_; }
+  /// Index of the endpoint's NIC among all: node * nics + rail.
+  int nic_of(int endpoint) const {
+    const int node = node_of(endpoint);
+    return node * nics_ + (endpoint - node * gpus_per_node_) * nics_ / gpus_per_node_;
+  }
+
+  /// Completes the network with the rule `between(from, to, path)`, which appends the links between switches
+  /// for two endpoints of different nodes.
+  template <class Between>
+  void route(Network& network, Between between) const {
+    network.route = [nodes = *this, between = std::move(between)](int from, int to,
+                                                                  std::vector<LinkId>& path) {
+      CHECK(from != to && nodes.has(from) && nodes.has(to), "a route joins two endpoints of the network");
+      if (nodes.node_of(from) == nodes.node_of(to)) {
+        path.push_back(2 * from);
+        path.push_back(2 * to + 1);
+        return;
+      }
+      path.push_back(nodes.first_nic_link_ + 2 * nodes.nic_of(from));
+      between(from, to, path);
+      path.push_back(nodes.first_nic_link_ + 2 * nodes.nic_of(to) + 1);
+    };
+  }
+
+ private:
+  bool has(int endpoint) const { return endpoint >= 0 && endpoint < endpoints_; }
+
+  int endpoints_;
+  int gpus_per_node_;
+  int nics_;
+  LinkId first_nic_link_ = 0;
+};
+
+}  // namespace simsgd

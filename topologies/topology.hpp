@@ -1,0 +1,33 @@
+// A topology: a physical network as a plug-in, one file under topologies/, listed in topologies/registry.cpp.
+// From the shape of the nodes and its own parameters it makes a plain description (links and a routing rule).
+//
+// Latency is the same rule in all of them: a message between nodes pays `nic_latency_s`, which includes the
+// first switch, and `switch_latency` (a parameter, default 0) for every further switch on its path.
+// A lone message of m bytes takes the sum of the latencies + m / (narrowest bandwidth), exactly.
+#pragma once
+
+#include "sim/cluster/network.hpp"
+#include "sim/parameters.hpp"
+#include "sim/plugin.hpp"
+
+namespace simsgd {
+
+/// What is inside a node and how it is attached. Checked by whoever reads it from a file: counts at least 1,
+/// bandwidths above 0, latencies not negative.
+struct NodeShape {
+  int nodes = 1;
+  int gpus_per_node = 1;
+  double gpu_link_Bps = 0;        ///< NVLink or PCIe inside a node, per GPU and direction
+  double gpu_link_latency_s = 0;  ///< one way, from GPU to GPU of one node
+  double nic_Bps = 0;             ///< per NIC and direction
+  double nic_latency_s = 0;       ///< one way, from NIC to NIC through one switch
+  int nics = 1;                   ///< NICs (rails) per node: GPU g uses NIC g * nics / gpus_per_node
+};
+
+struct TopologyPlugin {
+  PluginInfo info;
+  /// Throws ParameterError where the parameters cannot be built.
+  Network (*make)(const NodeShape& shape, const Parameters& parameters) = nullptr;
+};
+
+}  // namespace simsgd
