@@ -21,9 +21,8 @@ struct ChannelSite {
   MPI_Comm arrivals = MPI_COMM_NULL;  ///< tells when everybody has come to an operation
   std::vector<int> ranks;
   std::int32_t place = 0;
-  std::int32_t ledger = 0;  ///< channel of the ledger
-  /// Of operations without values, one at a time: zeros that are sent, and where they arrive.
-  std::vector<float> zeros, ignored;
+  std::int32_t ledger = 0;   ///< channel of the ledger
+  std::vector<float> zeros;  ///< what operations without values send
 
   int members() const { return static_cast<int>(ranks.size()); }
 };

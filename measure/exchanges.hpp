@@ -25,9 +25,11 @@ struct ExchangeContext {
   ChannelSite& site;
 };
 
-/// all_reduce, reduce and reduce_scatter: MPI_Iallreduce, MPI_Ireduce, MPI_Ireduce_scatter on floats, then
-/// `scale`. MPI chooses the schedule and with it the order of the sum. An MPI_Ibarrier beside it tells when
-/// everybody had come, which splits waiting for others from waiting for bytes.
+/// all_reduce, reduce and reduce_scatter, each number sent as often as by the schedules that send least:
+/// every rank receives its part of the vector from all others (MPI_Ialltoallv), adds it up in rank order and
+/// scales it; then the parts are gathered (MPI_Iallgatherv, MPI_Igatherv, or not at all). MPI_Iallreduce adds
+/// up in an order of its own; this is the simulation's, and so is every bit of the sum. An MPI_Ibarrier
+/// beside it tells when everybody had come, which splits waiting for others from waiting for bytes.
 class Reduction {
  public:
   Reduction(ExchangeContext& context, const Collective& collective);
@@ -38,11 +40,20 @@ class Reduction {
   MPI_Request left_behind() const { return arrivals_; }
 
  private:
+  void add_up();
+  void gather_parts(const ChannelSite& site);
+
   Collective::Op op_;
-  bool receives_ = true;
-  std::size_t count_ = 0;        // of the contribution
-  std::vector<float> received_;  // empty where nothing is learned
-  std::vector<int> parts_;       // of reduce_scatter
+  int root_;
+  float scale_;
+  bool receives_ = true;      // the whole vector, or its part of it
+  bool gathering_ = false;    // the parts
+  std::size_t count_ = 0;     // of the contribution
+  std::size_t own_ = 0;       // of this rank's part
+  std::vector<float> terms_;  // this rank's part of every contribution, then of the sum
+  std::vector<float> sum_;
+  std::vector<int> parts_, places_;           // of the vector
+  std::vector<int> own_counts_, own_places_;  // of the terms
   MPI_Request data_ = MPI_REQUEST_NULL, arrivals_ = MPI_REQUEST_NULL;
 };
 

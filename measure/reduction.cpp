@@ -5,16 +5,8 @@
 
 namespace simsgd {
 
-namespace {
-
-// Entries [begin, end) of part i: as in the simulation.
-std::size_t part_begin(std::size_t count, std::size_t part, std::size_t parts) {
-  return count * part / parts;
-}
-
-}  // namespace
-
-Reduction::Reduction(ExchangeContext& context, const Collective& collective) : op_(collective.op) {
+Reduction::Reduction(ExchangeContext& context, const Collective& collective)
+    : op_(collective.op), root_(collective.root), scale_(static_cast<float>(collective.scale)) {
   ChannelSite& site = context.site;
   const auto members = static_cast<std::size_t>(site.members());
   const auto place = static_cast<std::size_t>(site.place);
@@ -29,48 +21,69 @@ Reduction::Reduction(ExchangeContext& context, const Collective& collective) : o
     if (site.zeros.size() < count_) site.zeros.resize(count_);
     sent = site.zeros.data();
   }
-  const int count = mpi_count(count_);
-  std::size_t kept = count_;
-  if (op_ == Collective::Op::reduce_scatter) {
-    for (std::size_t part = 0; part < members; ++part)
-      parts_.push_back(
-          static_cast<int>(part_begin(count_, part + 1, members) - part_begin(count_, part, members)));
-    kept = static_cast<std::size_t>(parts_[place]);
+  mpi_count(count_ * members);
+  for (std::size_t part = 0; part < members; ++part) {  // as in the simulation
+    const std::size_t begin = count_ * part / members, end = count_ * (part + 1) / members;
+    places_.push_back(static_cast<int>(begin));
+    parts_.push_back(static_cast<int>(end - begin));
   }
-  receives_ = op_ != Collective::Op::reduce || site.place == collective.root;
-  std::vector<float>& received = collective.contribution ? received_ : site.ignored;
-  if (receives_ && received.size() < kept) received.resize(kept);
-  float* into = received.data();
-  if (op_ == Collective::Op::all_reduce)
-    MPI_Iallreduce(sent, into, count, MPI_FLOAT, MPI_SUM, site.data, &data_);
-  else if (op_ == Collective::Op::reduce)
-    MPI_Ireduce(sent, into, count, MPI_FLOAT, MPI_SUM, collective.root, site.data, &data_);
-  else
-    MPI_Ireduce_scatter(sent, into, parts_.data(), MPI_FLOAT, MPI_SUM, site.data, &data_);
+  own_ = static_cast<std::size_t>(parts_[place]);
+  own_counts_.assign(members, parts_[place]);
+  for (std::size_t from = 0; from < members; ++from) own_places_.push_back(static_cast<int>(from * own_));
+  receives_ = op_ != Collective::Op::reduce || site.place == root_;
+  terms_.resize(own_ * members);
+  MPI_Ialltoallv(sent, parts_.data(), places_.data(), MPI_FLOAT, terms_.data(), own_counts_.data(),
+                 own_places_.data(), MPI_FLOAT, site.data, &data_);
   MPI_Ibarrier(site.arrivals, &arrivals_);
+}
+
+// Leaves the sum of this rank's part, scaled, at the front of the terms.
+void Reduction::add_up() {
+  for (std::size_t from = 1; from < own_counts_.size(); ++from) {
+    const float* term = terms_.data() + from * own_;
+    for (std::size_t i = 0; i < own_; ++i) terms_[i] += term[i];
+  }
+  if (scale_ != 1.0F)
+    for (std::size_t i = 0; i < own_; ++i) terms_[i] *= scale_;
+}
+
+void Reduction::gather_parts(const ChannelSite& site) {
+  const auto own = static_cast<int>(own_);
+  if (receives_) sum_.resize(count_);
+  if (op_ == Collective::Op::all_reduce)
+    MPI_Iallgatherv(terms_.data(), own, MPI_FLOAT, sum_.data(), parts_.data(), places_.data(), MPI_FLOAT,
+                    site.data, &data_);
+  else
+    MPI_Igatherv(terms_.data(), own, MPI_FLOAT, sum_.data(), parts_.data(), places_.data(), MPI_FLOAT, root_,
+                 site.data, &data_);
 }
 
 bool Reduction::advance(ExchangeContext& context, MpiPending& pending) {
   if (!pending.under_way && is_complete(arrivals_)) pending.others_came(context.clock.now());
   if (!is_complete(data_)) return false;
-  // Through before everybody came: it depended on nobody.
-  if (!pending.under_way && !receives_) pending.others_came(pending.span.start_s);
-  return true;
+  if (gathering_) return true;
+  gathering_ = true;
+  add_up();
+  if (op_ == Collective::Op::reduce_scatter) {
+    terms_.resize(own_);
+    sum_ = std::move(terms_);
+    return true;
+  }
+  gather_parts(context.site);
+  return is_complete(data_);
 }
 
 void Reduction::deliver(ExchangeContext& context, const Collective& collective, MpiPending& pending) {
-  if (!receives_ || !collective.contribution) return;
-  if (collective.scale != 1.0)
-    for (float& value : received_) value *= static_cast<float>(collective.scale);
-  pending.result = context.executor.constant({std::move(received_), {}, {}});
+  if (receives_ && collective.contribution)
+    pending.result = context.executor.constant({std::move(sum_), {}, {}});
 }
 
-// MPI does not tell; what the schedule that sends least would send: 2 (P-1)/P, (P-1)/P, and once.
 double Reduction::bytes_sent(const ChannelSite& site) const {
-  const double bytes = sizeof(float) * static_cast<double>(count_);
-  const double share = 1.0 - 1.0 / site.members();
-  if (op_ == Collective::Op::reduce) return receives_ ? 0 : bytes;
-  return (op_ == Collective::Op::all_reduce ? 2 : 1) * share * bytes;
+  const double others = sizeof(float) * static_cast<double>(count_ - own_);
+  const double own = sizeof(float) * static_cast<double>(own_);
+  if (op_ == Collective::Op::all_reduce) return others + own * (site.members() - 1);
+  if (op_ == Collective::Op::reduce && !receives_) return others + own;
+  return others;
 }
 
 }  // namespace simsgd

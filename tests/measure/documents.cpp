@@ -139,7 +139,7 @@ TEST_CASE("training that diverges ends all ranks with the reason, said once, and
   const Ran ran =
       run_ranks(2,
                 std::string(SIMSGD_MEASURE_PROGRAM) + " run - --json --set '/learner=" + kLearner +
-                    "' --set /optimizer/learning_rate=1e38 --set /stop/steps=50",
+                    "' --set '/optimizer={\"name\": \"sgd\", \"learning_rate\": 1e38}' --set /stop/steps=50",
                 kTimeOnly);
   CHECK(ran.code == 1);
   CHECK(ran.output.empty());
@@ -151,7 +151,7 @@ TEST_CASE("an error in the scenario is said once, and the exit code is 2") {
   CHECK(ran.code == 2);
   CHECK(ran.output.empty());
   CHECK(count(ran.errors, "--set:/algorithm/name") == 1);
-  CHECK(count(ran.errors, "Did you mean allreduce_sgd?") == 1);
+  CHECK(count(ran.errors, "Did you mean \"allreduce_sgd\"?") == 1);
 }
 
 TEST_CASE("--help shows an example, once") {
