@@ -13,6 +13,7 @@
 
 #include <array>
 
+#include "algorithms/services/gossip.hpp"
 #include "algorithms/services/round_trigger.hpp"
 #include "algorithms/services/round_update.hpp"
 
@@ -21,6 +22,8 @@ namespace simsgd {
 namespace {
 
 struct Settings {
+  std::shared_ptr<const GossipRounds>
+      gossip;  ///< over: d_psgd or matcha; shared with copies. Null: all-reduce
   RoundSettings round;
   TriggerSettings trigger;
   bool drop = false;  ///< the mini-batch that is in progress when the round ends
@@ -34,7 +37,10 @@ class NonblockingSgd final : public Algorithm {
   void run(Worker& worker) const override {
     const auto most = static_cast<std::uint64_t>(settings_.round.mini_batches);
     RoundTrigger trigger(worker, settings_.trigger);
-    const std::unique_ptr<RoundUpdate> update = update_over_allreduce(worker, settings_.round);
+    const std::unique_ptr<RoundUpdate> update =
+        settings_.gossip ? update_over_gossip(worker, settings_.round, *settings_.gossip)
+                         : update_over_allreduce(worker, settings_.round);
+    worker.recover_by(settings_.gossip ? Recovery::rejoin : Recovery::recompute);
     std::uint64_t next = 0;  // of the worker's mini-batches, M of each batch
     while (worker.next_step()) {
       if (!settings_.carry) next = (worker.step() - 1) * most;
@@ -73,6 +79,32 @@ class NonblockingSgd final : public Algorithm {
   Settings settings_;
 };
 
+// What every worker averages with whom, if it is not an all-reduce. What belongs to one synchroniser alone is
+// refused with another.
+std::shared_ptr<const GossipRounds> gossip_from(const Parameters& parameters,
+                                                const AlgorithmContext& context) {
+  const std::string over = parameters.text("over", "allreduce");
+  const auto belongs = [&](const char* key, const char* to) {
+    if (parameters.has(key) && over != to)
+      Parameters::reject(key, fmt::format("is for \"over\": \"{}\" alone", to),
+                         fmt::format("Leave it out, or set \"over\": \"{}\"", to));
+  };
+  belongs("weights", "d_psgd");
+  belongs("budget", "matcha");
+  belongs("probabilities", "matcha");
+  if (over == "d_psgd")
+    return std::make_shared<NeighbourRounds>(
+        neighbour_rounds_from(parameters, *context.graph, *context.workload));
+  if (over == "matcha")
+    return std::make_shared<MatchingRounds>(
+        matching_rounds_from(parameters, *context.graph, *context.workload, context.seed));
+  for (const char* key : {"alpha", "coupling"})
+    if (parameters.has(key))
+      Parameters::reject(key, "has no meaning over an all-reduce",
+                         "Leave it out, or set \"over\" to \"d_psgd\" or \"matcha\"");
+  return nullptr;
+}
+
 std::unique_ptr<const Algorithm> make(const Parameters& parameters, const AlgorithmContext& context) {
   Settings settings;
   settings.round.mini_batches = static_cast<int>(parameters.integer("mini_batches", 8));
@@ -86,11 +118,21 @@ std::unique_ptr<const Algorithm> make(const Parameters& parameters, const Algori
   settings.trigger = trigger_from(parameters, context.workers);
   settings.drop = parameters.text("preempt", "finish") == "drop";
   settings.carry = parameters.flag("carry", true);
+  settings.gossip = gossip_from(parameters, context);
   return std::make_unique<NonblockingSgd>(settings);
 }
 
 Json properties() {
   Json all = trigger_schema();
+  all["over"] = {{"enum", {"allreduce", "d_psgd", "matcha"}},
+                 {"default", "allreduce"},
+                 {"description", "how a round is exchanged: by all, or with neighbours in a graph"}};
+  all["graph"] = graph_schema("ring");
+  const Json neighbours = neighbour_rounds_schema(), matchings = matching_rounds_schema();
+  for (const char* key : {"weights", "alpha", "coupling"}) all[key] = neighbours[key];
+  for (const char* key : {"budget", "probabilities"}) all[key] = matchings[key];
+  // Those of the synchroniser that is chosen: what a default cannot tell.
+  for (const char* key : {"weights", "coupling", "budget", "probabilities"}) all[key].erase("default");
   all["mini_batches"] = {{"type", "integer"},
                          {"minimum", 1},
                          {"maximum", 1024},

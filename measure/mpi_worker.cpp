@@ -137,7 +137,8 @@ Handle MpiWorker::start_receive(int from, int tag) {
 }
 
 Handle MpiWorker::start(Collective collective) {
-  collective.contribution = rounded_to(executor_, collective.contribution, job_.network.precision);
+  collective.contribution = contribution_of(executor_, collective, job_.network.precision);
+  collective.entries.reset();
   return collectives_.start(std::move(collective));
 }
 

@@ -49,8 +49,11 @@ std::string traffic_key(std::size_t index) { return traffic_name(static_cast<Tra
 
 Document histogram_part(const Histogram& histogram) {
   Document bins = Document::array();
-  for (const auto& [bin, count] : histogram.bins)
-    bins.push_back({std::pow(10, bin / 10.0), std::pow(10, (bin + 1) / 10.0), count});
+  for (std::size_t i = 0; i < Histogram::kBins; ++i) {
+    const int bin = Histogram::kFirst + static_cast<int>(i);
+    if (const std::uint64_t count = histogram.counts[i]; count > 0)
+      bins.push_back({std::pow(10, bin / 10.0), std::pow(10, (bin + 1) / 10.0), count});
+  }
   return {{"zero", histogram.zero}, {"bins", std::move(bins)}};
 }
 

@@ -32,10 +32,12 @@ inline constexpr std::size_t kTraffics = 5;
 std::string activity_name(Activity activity);  ///< as in metrics, without "_s": "communication_exposed"
 std::string traffic_name(Traffic traffic);
 
-/// How often a duration of some length occurred: ten bins per decade, of equal ratio.
+/// How often a duration of some length occurred: ten bins per decade, of equal ratio, from 1 ns to 10^7 s.
 struct Histogram {
-  std::uint64_t zero = 0;                      ///< below 1 ns
-  std::map<std::int32_t, std::uint64_t> bins;  ///< bin k: from 10^(k/10) to below 10^((k+1)/10) seconds
+  static constexpr std::int32_t kFirst = -90;  ///< bin k: from 10^(k/10) to below 10^((k+1)/10) seconds
+  static constexpr std::size_t kBins = 160;
+  std::uint64_t zero = 0;                     ///< below 1 ns
+  std::array<std::uint64_t, kBins> counts{};  ///< of bin kFirst + i; the last also counts what is longer
 
   void add(double seconds);
 };

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,6 +61,7 @@ struct Collective {
   double bytes = 0;  ///< of the whole vector: what is reduced or broadcast, or all that is gathered
   Traffic traffic = Traffic::gradient;
   Values contribution;
+  std::optional<EntryRange> entries;  ///< of the contribution: only these take part; not for `custom`
   double scale = 1;
   /// How many tensors are gathered into one buffer before and scattered from it after (host costs); 0: the
   /// payload is sent from where it lies.
@@ -104,7 +106,8 @@ struct ComputeOptions {
 
 /// What a worker does after a crash, once it has restarted.
 enum class Recovery : std::uint8_t {
-  recompute,  ///< computes again what it had computed since its last checkpoint; its replica is then as it was
+  recompute,  ///< computes again what it had computed since its last checkpoint; its replica is then as it
+              ///< was
   rejoin,     ///< goes on at once with the replica of its checkpoint: what it had learned since is lost
 };
 
@@ -188,9 +191,9 @@ class Worker {
   virtual Handle start_timer(double seconds);
 
   // For the record.
-  virtual void note_staleness(double steps);  ///< a value that was used is so many steps old
+  virtual void note_staleness(double steps);   ///< a value that was used is so many steps old
   virtual void note_table(RecordTable table);  ///< what was decided; the record keeps rank 0's
-  virtual const LogicalGraph& graph() const;  ///< the scenario's graph of workers
+  virtual const LogicalGraph& graph() const;   ///< the scenario's graph of workers
 
   // Conveniences on top of the above.
   Stream stream(Purpose purpose) const {

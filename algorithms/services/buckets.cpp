@@ -83,9 +83,9 @@ void BucketedAllreduce::send_next(const Values& gradient) {
   collective.bytes = bucket.parameters * worker_.workload().bytes_per_parameter;
   collective.tensors = bucket.tensors;
   collective.traffic = Traffic::gradient;
-  collective.contribution = slice(worker_.executor(), gradient,
-                                  static_cast<std::size_t>(std::llround(bucket.begin_share * entries)),
-                                  static_cast<std::size_t>(std::llround(bucket.end_share * entries)));
+  collective.contribution = gradient;
+  collective.entries = {static_cast<std::size_t>(std::llround(bucket.begin_share * entries)),
+                        static_cast<std::size_t>(std::llround(bucket.end_share * entries))};
   collective.scale = 1.0 / worker_.size();
   started_.push_back(worker_.start(std::move(collective)));
 }

@@ -64,17 +64,35 @@ class UpdateOverAllreduce final : public RoundUpdate {
   RoundSettings settings_;
 };
 
+class UpdateOverGossip final : public RoundUpdate {
+ public:
+  UpdateOverGossip(Worker& worker, const RoundSettings& settings, const GossipRounds& gossip)
+      : worker_(worker), settings_(settings), gossip_(gossip) {}
+
+  void apply(const std::vector<Values>& gradients) override {
+    const double weight = settings_.weighting == Weighting::sample ? 1.0 / settings_.mini_batches
+                                                                   : own_weight(settings_, gradients.size());
+    const Values gradient = weighted_sum(worker_, gradients, weight);
+    if (gossip_.steps_before_mixing()) worker_.apply(gradient);
+    worker_.set_model(gossip_.mix(worker_, worker_.step(), worker_.model()));
+    if (!gossip_.steps_before_mixing()) worker_.apply(gradient);
+  }
+
+ private:
+  Worker& worker_;
+  RoundSettings settings_;
+  const GossipRounds& gossip_;
+};
+
 }  // namespace
 
 std::unique_ptr<RoundUpdate> update_over_allreduce(Worker& worker, const RoundSettings& settings) {
   return std::make_unique<UpdateOverAllreduce>(worker, settings);
 }
 
-Values gradient_of_round(Worker& worker, const RoundSettings& settings,
-                         const std::vector<Values>& gradients) {
-  const double weight = settings.weighting == Weighting::sample ? 1.0 / settings.mini_batches
-                                                                : own_weight(settings, gradients.size());
-  return weighted_sum(worker, gradients, weight);
+std::unique_ptr<RoundUpdate> update_over_gossip(Worker& worker, const RoundSettings& settings,
+                                                const GossipRounds& gossip) {
+  return std::make_unique<UpdateOverGossip>(worker, settings, gossip);
 }
 
 }  // namespace simsgd

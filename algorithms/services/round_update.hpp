@@ -3,11 +3,14 @@
 //   sample   x <- x - eta U(sum_i G_i / (n M)): the mean over samples, eta scaled by the share of
 //            mini-batches that were finished
 //   worker   x <- x - eta U(mean of G_i / c_i over the workers with c_i > 0); nobody: a gradient of 0
+// Over gossip, g_i = G_i / M (sample) or G_i / c_i (worker; 0 if c_i is 0) takes the place of the gradient in
+// the rule: D-PSGD x_i <- sum_j w_ij x_j - eta U(g_i), MATCHA X <- W(k) (X - eta U(g)).
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "algorithms/services/gossip.hpp"
 #include "sim/worker.hpp"
 
 namespace simsgd {
@@ -31,7 +34,8 @@ class RoundUpdate {
 /// of them by a ring.
 std::unique_ptr<RoundUpdate> update_over_allreduce(Worker& worker, const RoundSettings& settings);
 
-/// G / M, or G / c with c = gradients.size() (0 if c is 0); empty without a learner.
-Values gradient_of_round(Worker& worker, const RoundSettings& settings, const std::vector<Values>& gradients);
+/// A round of gossip, which must outlive this. Bytes per worker and round: the gossip's.
+std::unique_ptr<RoundUpdate> update_over_gossip(Worker& worker, const RoundSettings& settings,
+                                                const GossipRounds& gossip);
 
 }  // namespace simsgd

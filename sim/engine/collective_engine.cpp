@@ -306,7 +306,7 @@ void CollectiveEngine::compute_effect(Operation& operation) {
     case Collective::Op::reduce_scatter:
       if (given.front())
         operation.results = {linear_combination(executor_, std::vector<double>(given.size(), 1.0), given,
-                                                operation.what.scale)};
+                                                operation.what.scale, operation.what.entries)};
       break;
     case Collective::Op::broadcast:
       operation.results = {given[static_cast<std::size_t>(operation.what.root)]};

@@ -314,8 +314,11 @@ Handle SimWorker::start_receive(int from, int tag) {
 }
 
 Handle SimWorker::start(Collective collective) {
-  collective.contribution =
-      rounded_to(world_.executor, collective.contribution, world_.job.network.precision);
+  const Precision precision = world_.job.network.precision;
+  if (collective.op != Collective::Op::all_reduce || precision != Precision::fp32) {
+    collective.contribution = contribution_of(world_.executor, collective, precision);
+    collective.entries.reset();
+  }
   if (slowdown_.active())
     slowdown_.started({.channel = world_.collectives.ledger_channel(collective.group, collective.channel),
                        .at_s = now(),

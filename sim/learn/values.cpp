@@ -206,23 +206,30 @@ void Executor::work() {
 }
 
 Values linear_combination(Executor& executor, const std::vector<double>& weights,
-                          const std::vector<Values>& terms, double scale) {
+                          const std::vector<Values>& terms, double scale, std::optional<EntryRange> entries) {
   CHECK(weights.size() == terms.size() && !terms.empty(), "one weight for each term");
   if (!terms.front()) return {};
   std::vector<double> parameters = weights;
   parameters.push_back(scale);
+  if (entries) {
+    parameters.push_back(static_cast<double>(entries->begin));
+    parameters.push_back(static_cast<double>(entries->end));
+  }
   return executor.submit_shared(
-      "linear_combination", std::move(parameters), terms, [weights, scale](Tensor& out, auto in) {
-        const std::size_t size = in[0]->values.size();
+      "linear_combination", std::move(parameters), terms, [weights, scale, entries](Tensor& out, auto in) {
+        const std::size_t skip = entries ? entries->begin : 0;
+        const std::size_t size = entries ? entries->end - skip : in[0]->values.size();
+        CHECK(skip + size <= in[0]->values.size(), "a range beyond the end of its tensors");
         out.values.resize(size);
         constexpr std::size_t kBlock = 2048;  // stays in the L1 cache while the terms are added up
         for (std::size_t begin = 0; begin < size; begin += kBlock) {
           const std::size_t end = std::min(size, begin + kBlock);
           const auto first = static_cast<float>(weights[0]);
-          for (std::size_t i = begin; i < end; ++i) out.values[i] = first * in[0]->values[i];
+          const float* start = in[0]->values.data() + skip;
+          for (std::size_t i = begin; i < end; ++i) out.values[i] = first * start[i];
           for (std::size_t t = 1; t < in.size(); ++t) {
             const auto weight = static_cast<float>(weights[t]);
-            const float* term = in[t]->values.data();
+            const float* term = in[t]->values.data() + skip;
             for (std::size_t i = begin; i < end; ++i) out.values[i] += weight * term[i];
           }
           if (scale != 1.0)

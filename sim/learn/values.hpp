@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -108,10 +109,16 @@ class Executor {
   std::vector<std::thread> threads_;
 };
 
+/// Entries [begin, end) of a tensor.
+struct EntryRange {
+  std::size_t begin = 0, end = 0;
+};
+
 /// scale * sum_i weights[i] * terms[i], added up in the order given, in float32. Terms are dense and of equal
-/// length.
+/// length; with a range only those entries of them take part.
 Values linear_combination(Executor& executor, const std::vector<double>& weights,
-                          const std::vector<Values>& terms, double scale = 1.0);
+                          const std::vector<Values>& terms, double scale = 1.0,
+                          std::optional<EntryRange> entries = {});
 
 /// Entries [begin, end) of a dense tensor.
 Values slice(Executor& executor, const Values& whole, std::size_t begin, std::size_t end);

@@ -72,10 +72,12 @@ double Ledger::end_step(double now_s) {
 }
 
 void Histogram::add(double seconds) {
-  if (seconds < 1e-9)
+  if (seconds < 1e-9) {
     ++zero;
-  else
-    ++bins[static_cast<std::int32_t>(std::floor(10 * std::log10(seconds)))];
+    return;
+  }
+  const double bin = std::clamp(std::floor(10 * std::log10(seconds)) - kFirst, 0.0, double{kBins - 1});
+  ++counts[static_cast<std::size_t>(bin)];
 }
 
 void StepTimes::add(double seconds) {

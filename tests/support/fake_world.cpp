@@ -10,6 +10,7 @@
 
 #include "sim/learn/factors.hpp"
 #include "sim/learn/optimizer.hpp"
+#include "sim/message_precision.hpp"
 
 namespace simsgd::test {
 
@@ -151,7 +152,7 @@ class FakeWorker final : public Worker {
     operation.pendings.resize(members.size());
     const auto place =
         static_cast<std::size_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
-    operation.contributions[place] = collective.contribution;
+    operation.contributions[place] = contribution_of(executor(), collective, Precision::fp32);
     auto pending = std::make_shared<FakePending>();
     operation.pendings[place] = pending;
     if (++operation.posted == static_cast<int>(members.size())) {

@@ -1,0 +1,87 @@
+// Non-blocking SGD over gossip: with one mini-batch it is D-PSGD and MATCHA, and nobody waits for the slowest
+// batch.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/algorithms/nonblocking_support.hpp"
+#include "topologies/graph_registry.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+Job gossip_job(const std::vector<double>& speeds, const std::string& algorithm, const Json& parameters,
+               std::uint64_t rounds) {
+  Job job = round_job(speeds, Json::object(), rounds);
+  job.graph = make_graph({.workers = job.workers(), .parameters = Parameters(Json{{"name", "ring"}})});
+  add_learner(job, 16);
+  use_algorithm(job, algorithm, parameters);
+  return job;
+}
+
+std::vector<double> losses(const std::vector<double>& speeds, const std::string& algorithm,
+                           const Json& parameters) {
+  return in_child([&] {
+    std::vector<double> all;
+    for (const SeriesPoint& point : simulate_job(gossip_job(speeds, algorithm, parameters, 50)).series)
+      all.push_back(point.train_loss);
+    return all;
+  });
+}
+
+double seconds(const std::vector<double>& speeds, const Json& parameters) {
+  return in_child([&] {
+    return std::vector<double>{simulate_job(gossip_job(speeds, "nonblocking", parameters, 10)).end_s / 10};
+  })[0];
+}
+
+std::string refusal(const Json& parameters) {
+  try {
+    gossip_job({1, 1, 1, 1}, "nonblocking", parameters, 1);
+  } catch (const ParameterError& error) {
+    return error.key + ": " + error.problem + ". " + error.remedy;
+  }
+  return "";
+}
+
+const std::vector<double> kEqual(6, 1.0);
+
+}  // namespace
+
+TEST_CASE("over D-PSGD with one mini-batch the losses are D-PSGD's, and over MATCHA MATCHA's") {
+  for (const std::string over : {"d_psgd", "matcha"}) {
+    CAPTURE(over);
+    const std::vector<double> blocking = losses(kEqual, over, Json::object());
+    const std::vector<double> one = losses(kEqual, "nonblocking", {{"over", over}, {"mini_batches", 1}});
+    REQUIRE(blocking.size() == 50);
+    CHECK(blocking.back() < 0.7 * blocking.front());
+    for (std::size_t i = 0; i < blocking.size(); ++i)
+      CHECK(std::fabs(one[i] - blocking[i]) < 1e-5 * blocking[i]);
+  }
+}
+
+TEST_CASE("over gossip, too, a round ends with the first worker that is through") {
+  // The slowest takes 2 s for its batch, and has then finished 4 of 8 mini-batches of 0.25 s.
+  const std::vector<double> speeds = {1, 1, 0.5, 1, 1, 1};
+  for (const std::string over : {"d_psgd", "matcha"}) {
+    CAPTURE(over);
+    const Json parameters = {{"over", over}, {"coupling", "global"}, {"preempt", "drop"}};
+    CHECK(seconds(speeds, parameters) == doctest::Approx(1.0).epsilon(1e-9));
+    CHECK(seconds(speeds, with(parameters, {{"trigger", "none"}})) == doctest::Approx(2.0).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("what belongs to another synchroniser is refused with the remedy") {
+  CHECK(refusal({{"weights", "laplacian"}}) ==
+        "/weights: is for \"over\": \"d_psgd\" alone. Leave it out, or set \"over\": \"d_psgd\"");
+  CHECK(refusal({{"over", "d_psgd"}, {"budget", 0.5}}) ==
+        "/budget: is for \"over\": \"matcha\" alone. Leave it out, or set \"over\": \"matcha\"");
+  CHECK(refusal({{"coupling", "global"}}) ==
+        "/coupling: has no meaning over an all-reduce. Leave it out, or set \"over\" to \"d_psgd\" or "
+        "\"matcha\"");
+  CHECK(refusal({{"mini_batches", 32}}) ==
+        "/mini_batches: is more than the 16 samples of the learner's batch. Give at most 16, or raise "
+        "/learner/batch");
+}
