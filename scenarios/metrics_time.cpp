@@ -120,7 +120,8 @@ std::vector<Metric> step_metrics() {
       {"factor_s", "s", "Per step: K-FAC factors and preconditioning.", activity_s<Activity::factor>},
       {"inverse_s", "s", "Per step: K-FAC inversions.", activity_s<Activity::inverse>},
       {"host_s", "s",
-       "Per step: launching, packing, staging copies and merging, where the worker waits for them.",
+       "Per step: launching, packing, staging and other copies on the host, where the worker waits for them. "
+       "What a receiver does at the end of a message (adding up, merging) is part of communication.",
        activity_s<Activity::host>},
       {"communication_exposed_s", "s", "Per step: waiting for bytes that are on their way, and computing slower because they are.",
        activity_s<Activity::communication>},

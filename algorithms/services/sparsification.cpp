@@ -33,8 +33,12 @@ double density_from(const Parameters& parameters, double entries) {
 std::vector<DensityPhase> phases_from(const Parameters& parameters, double density) {
   const auto steps = static_cast<std::uint64_t>(parameters.integer("warmup_steps", 0));
   std::vector<double> densities = {0.25, 0.0725, 0.015, 0.004};
-  if (parameters.has("warmup_densities"))
+  if (parameters.has("warmup_densities")) {
     densities = parameters.json()["warmup_densities"].get<std::vector<double>>();
+    if (steps == 0)
+      Parameters::reject("warmup_densities", "has no effect without \"warmup_steps\"",
+                         "Give \"warmup_steps\", the steps with each of them, or leave both out");
+  }
   if (steps == 0) densities.clear();
   densities.push_back(density);
   std::vector<DensityPhase> phases;
@@ -107,6 +111,7 @@ Json sparsification_schema() {
       {"warmup_densities",
        {{"type", "array"},
         {"items", density_schema("a density")},
+        {"minItems", 1},
         {"description", "densities of the warm-up, one after another; default 0.25, 0.0725, 0.015, 0.004"}}}};
 }
 

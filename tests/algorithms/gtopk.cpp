@@ -82,9 +82,8 @@ Balance exchange_often(int workers, MergeVariant variant, PutBack put_back) {
       const Values fresh = executor.constant({gradient, {}, {}});
       accumulated.push_back(
           residuals[rank] ? linear_combination(executor, {1.0, 1.0}, {residuals[rank], fresh}) : fresh);
-      selected.push_back(executor.submit({accumulated.back()}, [](Tensor& out, auto in) {
-        select_top_k(in[0]->values, kChosen, out);
-      }));
+      selected.push_back(executor.submit(
+          {accumulated.back()}, [](Tensor& out, auto in) { select_top_k(in[0]->values, kChosen, out); }));
     }
     const Values merged = merge_all(executor, selected, kChosen);
     add(balance.applied, executor.get(to_dense(executor, merged, kSize, 1.0)).values);
@@ -107,18 +106,21 @@ TEST_CASE("at density 1 both give the loss curve of dense S-SGD, to rounding") {
         simulated_losses([&] { return learning_job(workers, "allreduce_sgd", Json::object(), 100); });
     for (const char* variant : {"tree", "recursive_doubling"}) {
       CAPTURE(variant);
-      CHECK(worst_relative_difference(simulated_losses([&] {
-              return learning_job(workers, "gtopk", {{"density", 1}, {"variant", variant}}, 100);
-            }),
-                                      reference) < 1e-5);
+      CHECK(worst_relative_difference(
+                simulated_losses([&] {
+                  return learning_job(workers, "gtopk", {{"density", 1}, {"variant", variant}}, 100);
+                }),
+                reference) < 1e-5);
     }
-    CHECK(worst_relative_difference(
-              simulated_losses([&] { return learning_job(workers, "topk_sgd", {{"density", 1}}, 100); }),
-              reference) < 1e-5);
+    CHECK(worst_relative_difference(simulated_losses([&] {
+                                      return learning_job(workers, "topk_sgd", {{"density", 1}}, 100);
+                                    }),
+                                    reference) < 1e-5);
   }
 }
 
-TEST_CASE("all workers have the same model, whatever their number and the variant; both variants learn the same") {
+TEST_CASE(
+    "all workers have the same model, whatever their number and the variant; both variants learn the same") {
   for (const int workers : {1, 2, 3, 4, 6, 8, 12}) {
     CAPTURE(workers);
     const Json tree = {{"density", 0.1}, {"put_back", "exact"}};
@@ -134,19 +136,20 @@ TEST_CASE("all workers have the same model, whatever their number and the varian
 
 TEST_CASE("the merged vector is that of the rounds: pairs, then pairs of pairs; other P are folded first") {
   // k = 1, entry i = worker i's: 0: 5 at index 0, 1: 4 at 1, 2: 3 at 2, 3: 3 at 2; the pairs give {0: 5} and
-  // {2: 6}, and these {2: 6}. With a fifth worker of 9 at index 1, that is folded into worker 0: {1: 9}.
+  // {2: 6}, and these {2: 6}. A fifth worker's 9 at index 1 is folded into worker 0: {1: 9}; worker 1 adds 4.
   Executor executor(1);
   const auto one = [&](std::int32_t index, float value) { return executor.constant({{value}, {index}, {}}); };
   const std::vector<Values> four = {one(0, 5), one(1, 4), one(2, 3), one(2, 3)};
-  const Tensor& of_four = executor.get(merge_all(executor, four, 1));
+  const Values merged_four = merge_all(executor, four, 1);
+  const Tensor& of_four = executor.get(merged_four);
   CHECK(of_four.indices == std::vector<std::int32_t>{2});
   CHECK(of_four.values == std::vector<float>{6});
   std::vector<Values> five = four;
   five.push_back(one(1, 9));
   const Values merged = merge_all(executor, five, 1);
   CHECK(executor.get(merged).indices == std::vector<std::int32_t>{1});
-  CHECK(executor.get(merged).values == std::vector<float>{9});
-  // Distinct indices before the cuts: {0, 1} in the fold; {1, 1} and {2, 2}, 1 each, so 1; {1, 2}.
+  CHECK(executor.get(merged).values == std::vector<float>{13});
+  // Distinct indices before the cuts: {0, 1} in the fold; {1} and {2}, 1 each, so 1; {1, 2}.
   CHECK(executor.get(distinct_by_round(executor, merged, 5)).scalars == std::vector<double>{2, 1, 2});
 }
 
@@ -160,7 +163,8 @@ TEST_CASE("with exact put-back nothing is lost: residuals and applied updates su
   }
 }
 
-TEST_CASE("as published, a tree loses values that were dropped on the way to an index that is in the result") {
+TEST_CASE(
+    "as published, a tree loses values that were dropped on the way to an index that is in the result") {
   CHECK(exchange_often(2, MergeVariant::tree, PutBack::paper).lost() < 1e-3);  // one merge: nothing to lose
   CHECK(exchange_often(8, MergeVariant::tree, PutBack::paper).lost() > 1);
   // Recursive doubling sees all its merges; only workers that are folded in do not.
@@ -184,7 +188,8 @@ TEST_CASE("a value that a merge dropped goes back to its worker's residual, by t
   REQUIRE(executor.get(merged).indices == std::vector<std::int32_t>{1});
   const auto kept_by_worker_1 = [&](MergeVariant variant, PutBack put_back) {
     const MergeScheduleRequest request{.workers = 4, .variant = variant, .put_back = put_back};
-    return executor.get(residual_after_merge(executor, accumulated[1], selected[1], merged, request, 1)).values;
+    return executor.get(residual_after_merge(executor, accumulated[1], selected[1], merged, request, 1))
+        .values;
   };
   const std::vector<float> lost(3, 0.0f), kept = {0, 4, 0};
   CHECK(kept_by_worker_1(MergeVariant::tree, PutBack::paper) == lost);

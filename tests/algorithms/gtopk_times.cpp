@@ -84,10 +84,12 @@ double ring_time(int workers, Fidelity fidelity) {
 
 }  // namespace
 
-TEST_CASE("on a network of its own each exchange takes the time of its formula, message by message and otherwise") {
+TEST_CASE(
+    "on a network of its own each exchange takes the time of its formula, message by message and otherwise") {
   for (const int workers : {4, 8, 16, 32, 64, 128}) {
     const Predicted formula = by_formula(workers);
-    for (const Fidelity fidelity : {Fidelity::messages, Fidelity::steps, Fidelity::flows, Fidelity::automatic}) {
+    for (const Fidelity fidelity :
+         {Fidelity::messages, Fidelity::steps, Fidelity::flows, Fidelity::automatic}) {
       CAPTURE(workers);
       CAPTURE(fidelity_name(fidelity));
       CHECK(time_of(workers, all_gather(workers), fidelity) == doctest::Approx(formula.topk).epsilon(1e-6));
@@ -144,9 +146,9 @@ TEST_CASE("other numbers of workers than 2^n take two messages and a merge more 
 
 TEST_CASE("a step of each algorithm is computing, selection, the way through the host, and the exchange") {
   // d = 2^20, k = 1048 (truncated), 4 workers, 8 bytes per entry, 1 ms + 1 GB/s:
-  //   accumulating 2 ns d = 2.097 ms, selection 1e-10 d 20 = 2.097 ms; to the host and back at 1 GB/s and copies
-  //   of 3 ns: (8 + 3) ns d = 11.53 ms; tree: 4 messages and 2 merges of 1 us each; Top-k: 2 messages of k and
-  //   2 k entries, and 4 k additions of 2 us.
+  //   accumulating 2 ns d = 2.097 ms, selection 1e-10 d 20 = 2.097 ms; to the host and back at 1 GB/s and
+  //   copies of 3 ns: (8 + 3) ns d = 11.53 ms; tree: 4 messages and 2 merges of 1 us each; Top-k: 2 messages
+  //   of k and 2 k entries, and 4 k additions of 2 us.
   constexpr double kD = 1048576, kK = 1048;
   const auto parts_of = [&](const std::string& algorithm) {
     return in_child([&] {
@@ -176,10 +178,8 @@ TEST_CASE("a step of each algorithm is computing, selection, the way through the
   CHECK(gtopk[2] == doctest::Approx(host_s + staged_s).epsilon(1e-9));
   CHECK(topk[2] == doctest::Approx(host_s + staged_s + 4 * kK * 2e-6).epsilon(1e-9));
   const double common_s = compute_s + selection_s + host_s + staged_s;
-  CHECK(gtopk[3] ==
-        doctest::Approx(common_s + 4 * (1e-3 + kK * 8 / 1e9) + 2 * kK * 1e-6).epsilon(1e-9));
-  CHECK(topk[3] ==
-        doctest::Approx(common_s + 2e-3 + 3 * kK * 8 / 1e9 + 4 * kK * 2e-6).epsilon(1e-9));
+  CHECK(gtopk[3] == doctest::Approx(common_s + 4 * (1e-3 + kK * 8 / 1e9) + 2 * kK * 1e-6).epsilon(1e-9));
+  CHECK(topk[3] == doctest::Approx(common_s + 2e-3 + 3 * kK * 8 / 1e9 + 4 * kK * 2e-6).epsilon(1e-9));
 }
 
 TEST_CASE("messages hold the k of the workload, during the warm-up that of its density") {

@@ -149,6 +149,5 @@ TEST_CASE("k truncates, is at least 1 and at most d; k given as k / d comes out 
   CHECK(entries_of(0.001, 25557032) == 25557);
   CHECK(entries_of(0.001, 999) == 1);
   CHECK(entries_of(1, 36) == 36);
-  for (std::size_t k = 1; k <= 1000; ++k)
-    CHECK(entries_of(static_cast<double>(k) / 25557032, 25557032) == k);
+  for (std::size_t k = 1; k <= 1000; ++k) CHECK(entries_of(static_cast<double>(k) / 25557032, 25557032) == k);
 }

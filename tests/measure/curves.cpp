@@ -93,3 +93,7 @@ TEST_CASE("local SGD that averages after every step does so too") {
 TEST_CASE("local SGD that averages after every fourth step does so too") {
   check_same_learning(R"({"name": "local_sgd", "period": 4})");
 }
+
+TEST_CASE("gTop-k does so too: its merges have an order of their own") {
+  check_same_learning(R"({"name": "gtopk", "density": 0.01})");
+}

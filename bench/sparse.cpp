@@ -1,0 +1,96 @@
+// Sparsified SGD: steps of gTop-k without a learner, from the scenario file to the document, and the
+// selection of the largest entries against std::nth_element on the same data.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/services/sparse.hpp"
+#include "analysis/runner.hpp"
+#include "bench/benchmarks.hpp"
+#include "bench/child.hpp"
+#include "sim/base/random.hpp"
+
+namespace simsgd::bench {
+
+namespace {
+
+constexpr const char* kScenario = SIMSGD_SOURCE_DIR "/bench/gtopk.json";
+constexpr std::size_t kEntries = 25'000'000, kChosen = kEntries / 1000;
+
+void gtopk_steps(benchmark::State& state, Summary& summary, const std::string& what, double limit_s,
+                 const Overrides& overrides) {
+  for (auto _ : state) {
+    const ChildRun run = run_in_child([&] {
+      const Stopwatch watch;
+      const RunOutcome outcome = run_scenario(load_scenario(kScenario, overrides), SimulationOptions{});
+      benchmark::DoNotOptimize(outcome.document.dump().size());
+      const Elapsed elapsed = watch.elapsed();
+      return std::vector<double>{elapsed.wall_s, elapsed.cpu_s};
+    });
+    state.SetIterationTime(run.numbers.at(0));
+    state.counters["MB"] = run.peak_bytes / 1e6;
+    summary.time("1,000 gTop-k steps, " + what, {run.numbers.at(0), run.numbers.at(1)}, limit_s);
+  }
+}
+
+std::vector<float> normal_values() {
+  Stream stream({.seed = 1, .purpose = Purpose::algorithm, .entity = 0, .step = 1});
+  std::vector<float> values(kEntries);
+  for (float& value : values) value = static_cast<float>(stream.normal());
+  return values;
+}
+
+Elapsed nth_element(std::vector<float> values) {
+  const Stopwatch watch;
+  std::nth_element(values.begin(), values.begin() + (kChosen - 1), values.end(),
+                   [](float a, float b) { return std::fabs(a) > std::fabs(b); });
+  benchmark::DoNotOptimize(values[kChosen - 1]);
+  return watch.elapsed();
+}
+
+void selection(benchmark::State& state, Summary& summary) {
+  const std::vector<float> values = normal_values();
+  for (auto _ : state) {
+    const Elapsed reference = nth_element(values);
+    Tensor chosen;
+    const Stopwatch watch;
+    select_top_k(values, kChosen, chosen);
+    const Elapsed elapsed = watch.elapsed();
+    benchmark::DoNotOptimize(chosen.values.data());
+    state.SetIterationTime(elapsed.wall_s);
+    summary.time("the 25,000 largest of 25 million entries", elapsed, 0);
+    summary.ratio("the same against std::nth_element", elapsed, reference, 2);
+  }
+}
+
+}  // namespace
+
+void register_sparse(Summary& summary) {
+  const Overrides large = {
+      {{"/cluster/workers", "1024"}, {"/cluster/nodes", "1024"}, {"/cluster/placement", "block"}}, {}};
+  Overrides star = large;
+  star.set.emplace_back("/cluster/topology", R"({"name": "star"})");
+  const struct {
+    const char *name, *what;
+    double limit_s;
+    Overrides overrides;
+  } cases[] = {{"gtopk_32", "32 workers, switches in a row", 2, {}},
+               {"gtopk_1024_star", "1,024 workers, one switch", 60, star},
+               {"gtopk_1024_chain", "1,024 workers, switches in a row", 60, large}};
+  for (const auto& each : cases)
+    benchmark::RegisterBenchmark((std::string("sparse/") + each.name).c_str(),
+                                 [&summary, each](benchmark::State& state) {
+                                   gtopk_steps(state, summary, each.what, each.limit_s, each.overrides);
+                                 })
+        ->Unit(benchmark::kMillisecond)
+        ->UseManualTime()
+        ->Iterations(1);
+  benchmark::RegisterBenchmark("sparse/selection",
+                               [&summary](benchmark::State& state) { selection(state, summary); })
+      ->Unit(benchmark::kMillisecond)
+      ->UseManualTime()
+      ->Iterations(5);
+}
+
+}  // namespace simsgd::bench
