@@ -21,7 +21,8 @@ class MpdKfac final : public Algorithm {
     const FactorPlan plan = bulk_plan(factor_order(worker.workload(), setup_), setup_.fusion_elements);
     const InversePlacement placement = place_round_robin(setup_.layers.factors.size(), worker.size());
     worker.note_table(groups_table(plan, setup_.layers));
-    worker.note_table(placement_table(placement, worker.workload(), setup_.layers));
+    worker.note_table(
+        placement_table(placement, inverse_tasks(worker, setup_), worker.workload(), setup_.layers));
     while (worker.next_step()) {
       const Values gradient = state.gradient_and_factors(plan);
       state.invert(placement, false);

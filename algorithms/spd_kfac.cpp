@@ -41,9 +41,10 @@ class SpdKfac final : public Algorithm {
   void run(Worker& worker) const override {
     KfacState state(worker, setup_);
     const FactorPlan plan = make_plan(worker);
-    const InversePlacement placement = place(worker);
+    const std::vector<InverseTask> tasks = inverse_tasks(worker, setup_);
+    const InversePlacement placement = place(tasks, worker.size());
     worker.note_table(groups_table(plan, setup_.layers));
-    worker.note_table(placement_table(placement, worker.workload(), setup_.layers));
+    worker.note_table(placement_table(placement, tasks, worker.workload(), setup_.layers));
     while (worker.next_step()) {
       const Values gradient = state.gradient_and_factors(plan);
       state.invert(placement, smart_.overlap);
@@ -64,13 +65,11 @@ class SpdKfac final : public Algorithm {
     return pipelined_plan(order, dynamic_groups(order.a_ready, cost), dynamic_groups(order.g_ready, cost));
   }
 
-  InversePlacement place(Worker& worker) const {
-    const std::size_t factors = setup_.layers.factors.size();
-    if (smart_.placement == "everywhere") return place_everywhere(factors);
-    if (smart_.placement == "round_robin") return place_round_robin(factors, worker.size());
-    const std::vector<InverseTask> tasks = inverse_tasks(worker, setup_);
-    return smart_.rule == "cost" ? place_balanced(tasks, worker.size())
-                                 : place_balanced_from(tasks, worker.size(), smart_.least_dim);
+  InversePlacement place(const std::vector<InverseTask>& tasks, int workers) const {
+    if (smart_.placement == "everywhere") return place_everywhere(tasks.size());
+    if (smart_.placement == "round_robin") return place_round_robin(tasks.size(), workers);
+    return smart_.rule == "cost" ? place_balanced(tasks, workers)
+                                 : place_balanced_from(tasks, workers, smart_.least_dim);
   }
 
   KfacSetup setup_;

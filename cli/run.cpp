@@ -6,6 +6,7 @@
 #include "analysis/expected.hpp"
 #include "analysis/runner.hpp"
 #include "analysis/summary.hpp"
+#include "analysis/summary_tables.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 
@@ -54,7 +55,8 @@ int run(const RunVerb& verb) {
   if (verb.json)
     fmt::print("{}\n", outcome.document.dump());
   else
-    fmt::print("{}", summary_table({{job_title(scenario), &outcome.document}}));
+    fmt::print("{}{}", summary_table({{job_title(scenario), &outcome.document}}),
+               decided_tables(outcome.document));
   if (!verb.json && !verb.directory.empty()) print_files(files);
   if (!verb.check) return 0;
   const std::vector<ExpectedOutcome> outcomes = compare_expected(outcome.document);

@@ -5,7 +5,7 @@
 //   and either before it could start or within one latency of its start; then the start is that of the larger
 //   group. Shi, Zhang, Li, "Accelerating distributed K-FAC with smart parallelism of computing and
 //   communication tasks", ICDCS 2021, arXiv:2107.06533, section V.
-// Test: tests/algorithms/factor_fusion.
+// Test: tests/algorithms/kfac_fusion.cpp.
 #pragma once
 
 #include <string>

@@ -30,16 +30,22 @@ std::vector<InverseTask> inverse_tasks(Worker& worker, const KfacSetup& setup) {
   return tasks;
 }
 
-RecordTable placement_table(const InversePlacement& placement, const Workload& workload,
-                            const KfacLayers& layers) {
-  RecordTable table{"inverse_placement", {"layer", "factor", "dimension", "inverted by"}, {}};
-  for (std::size_t f = 0; f < layers.factors.size(); ++f) {
+RecordTable placement_table(const InversePlacement& placement, const std::vector<InverseTask>& tasks,
+                            const Workload& workload, const KfacLayers& layers) {
+  RecordTable table{"inverse_placement",
+                    {"layer", "factor", "dimension", "inverted by", "inversion, s", "broadcast, s"},
+                    {}};
+  const auto add = [&](std::size_t f) {
     const WorkloadFactor& factor = layers.factors[f];
     const int owner = placement.owner[f];
     table.rows.push_back({workload.layers[static_cast<std::size_t>(factor.layer)].name, factor.is_a ? "A" : "G",
                           static_cast<double>(factor.dim),
-                          owner == kEverybody ? "everybody" : "rank " + std::to_string(owner)});
-  }
+                          owner == kEverybody ? "everybody" : "rank " + std::to_string(owner), tasks[f].invert_s,
+                          tasks[f].broadcast_s});
+  };
+  for (const std::size_t f : placement.order) add(f);
+  for (std::size_t f = 0; f < layers.factors.size(); ++f)
+    if (placement.owner[f] == kEverybody) add(f);
   return table;
 }
 

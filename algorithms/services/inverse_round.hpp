@@ -13,9 +13,10 @@ namespace simsgd {
 /// What inverting and broadcasting each factor of the workload takes, as predicted.
 std::vector<InverseTask> inverse_tasks(Worker& worker, const KfacSetup& setup);
 
-/// For the record: each factor's layer, kind, dimension, and who inverts it.
-RecordTable placement_table(const InversePlacement& placement, const Workload& workload,
-                            const KfacLayers& layers);
+/// For the record: each factor's layer, kind, dimension, who inverts it, and the predicted times. Those that
+/// are sent come first, in the order in which they are.
+RecordTable placement_table(const InversePlacement& placement, const std::vector<InverseTask>& tasks,
+                            const Workload& workload, const KfacLayers& layers);
 
 class InverseRound {
  public:

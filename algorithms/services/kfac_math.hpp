@@ -8,7 +8,7 @@
 //   clip              all V times nu = min(1, sqrt(kappa / |sum over layers and entries of V W eta^2|))
 // Martens and Grosse, ICML 2015, arXiv:1503.05671 (sections 3, 6.3, 6.5); the clip and the weight 0.05 of the
 // old factor as in the released code of SPD-KFAC, arXiv:2107.06533. Damping never enters the stored factors.
-// Empty handles in, empty handles out. Test: tests/algorithms/kfac_math.
+// Empty handles in, empty handles out. Test: tests/algorithms/kfac_math.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,77 @@
+// What K-FAC takes on a device, by hand.
+#include "algorithms/services/kfac_costs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/algorithms/kfac_support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+Device one_teraflops() {
+  Device device;
+  device.peak_flops = 1e12;
+  device.efficiency = 0.5;
+  return device;
+}
+
+}  // namespace
+
+TEST_CASE("a factor takes 2 B HW n^2 flop at the efficiency of products, and its overhead") {
+  Device device = one_teraflops();
+  const WorkloadFactor factor{0, true, 100, 49};
+  // 2 x 32 x 49 x 10^4 = 31.36 Mflop at 0.5 Tflop/s
+  CHECK(factor_time_s(device, 32, factor) == doctest::Approx(62.72e-6).epsilon(1e-12));
+  device.kfac.gemm_efficiency = 0.25;
+  device.kfac.factor_overhead_s = 1e-3;
+  CHECK(factor_time_s(device, 32, factor) == doctest::Approx(125.44e-6 + 1e-3).epsilon(1e-12));
+  CHECK(factor.elements() == 5050);  // 100 x 101 / 2
+}
+
+TEST_CASE("an inverse takes n^3 flop, or what was measured, interpolated on logarithmic scales") {
+  Device device = one_teraflops();
+  CHECK(inverse_time_s(device, 1000) == doctest::Approx(2e-3).epsilon(1e-12));  // 10^9 flop at 0.5 Tflop/s
+  device.kfac.inverse = {{100, 1e-3}, {1000, 1e-2}, {10000, 10}};
+  CHECK(inverse_time_s(device, 100) == doctest::Approx(1e-3).epsilon(1e-12));
+  CHECK(inverse_time_s(device, 400) == doctest::Approx(4e-3).epsilon(1e-12));    // linear here
+  CHECK(inverse_time_s(device, 2000) == doctest::Approx(8e-2).epsilon(1e-12));   // cubic here
+  CHECK(inverse_time_s(device, 10) == doctest::Approx(1e-4).epsilon(1e-12));     // beyond: as the nearest two
+  CHECK(inverse_time_s(device, 20000) == doctest::Approx(80).epsilon(1e-12));
+  device.kfac.inverse_overhead_s = 0.5;
+  CHECK(inverse_time_s(device, 400) == doctest::Approx(0.504).epsilon(1e-12));
+}
+
+TEST_CASE("preconditioning takes the flop of two products for each layer, and slow nodes take longer") {
+  Job job = kfac_workload(2);
+  job.cluster.device = one_teraflops();
+  job.cluster.nodes = 2;
+  job.cluster.node_speed = {1, 0.5};
+  const KfacCosts costs = kfac_costs(&job.cluster, job.workload, kfac_layers(job.workload));
+  // 2 a g (a + g): (27, 64), (576, 96), (97, 10)
+  const double flop = 2.0 * 27 * 64 * 91 + 2.0 * 576 * 96 * 672 + 2.0 * 97 * 10 * 107;
+  CHECK(costs.precondition_s == doctest::Approx(flop / 0.5e12).epsilon(1e-12));
+  CHECK(costs.slower(0) == 1);
+  CHECK(costs.slower(1) == 2);
+}
+
+TEST_CASE("the workload's factors are in forward order, and become ready with their layer's gradient") {
+  const KfacLayers layers = kfac_layers(kfac_workload(1).workload);
+  REQUIRE(layers.count() == 3);
+  CHECK(layers.a(0).dim == 27);
+  CHECK(layers.g(1).dim == 96);
+  CHECK(layers.a(2).layer == 3);  // the norm has none
+  // Tensors become ready last layer first: fc, conv2, norm, conv1.
+  CHECK(layers.ready_at == std::vector<std::size_t>{3, 1, 0});
+}
+
+TEST_CASE("a learner's layers travel with the workload's of the same place, as shares of all") {
+  Job job = kfac_workload(1);
+  add_perceptron(job, 16);
+  using Which = std::vector<std::vector<std::size_t>>;
+  CHECK(learned_layers(job.learner.get(), 3).of == Which{{0}, {1}, {2}});
+  CHECK(learned_layers(job.learner.get(), 1).of == Which{{0, 1, 2}});
+  CHECK(learned_layers(job.learner.get(), 6).of == Which{{}, {0}, {}, {1}, {}, {2}});
+  CHECK(learned_layers(nullptr, 2).of == Which{{}, {}});
+}
