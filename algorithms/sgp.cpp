@@ -2,7 +2,8 @@
 //   x_i <- x_i - eta U(g_i(z_i)),  then a push-sum round of (x, w),  z_i = x_i / w_i
 // Neighbours change from round to round: services/push_sum. Momentum stays local.
 // Assran, Loizou, Ballas, Rabbat, "Stochastic Gradient Push for Distributed Deep Learning", ICML 2019,
-// arXiv:1811.10792, Algorithm 1. Bytes per worker and step: the model to n others.
+// arXiv:1811.10792, Algorithm 1. Bytes per worker and step: the model to n others. Beside the messages the
+// host scales the model twice a step, by 1 / (n + 1) and by 1 / w: HostCosts::scale_s_per_byte each.
 #include "algorithms/sgp.hpp"
 
 #include "algorithms/services/push_sum.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 class Sgp final : public Algorithm {
  public:
-  explicit Sgp(PushSumRounds rounds) : rounds_(std::move(rounds)) {}
+  Sgp(PushSumRounds rounds, double scaling_s) : rounds_(std::move(rounds)), scaling_s_(scaling_s) {}
 
   void run(Worker& worker) const override {
     PushSumRounds::State state = PushSumRounds::initial(worker);
@@ -28,12 +29,14 @@ class Sgp final : public Algorithm {
         return updated;
       };
       state = rounds_.step(worker, worker.step(), state, update);
+      if (scaling_s_ > 0) worker.spend(Activity::host, scaling_s_);
       worker.set_model(PushSumRounds::estimate(worker, state));
     }
   }
 
  private:
   PushSumRounds rounds_;
+  double scaling_s_;  // of a step
 };
 
 Json sgp_schema() {
@@ -54,12 +57,16 @@ std::unique_ptr<const Algorithm> make_sgp(const Parameters& parameters, const Al
                        "is more than the " + std::to_string(most) + " distances that " +
                            std::to_string(context.workers) + " workers have",
                        "Use at most " + std::to_string(most) + ", or more workers");
+  double scaling_s = 0;
+  if (context.workers > 1 && context.cluster != nullptr)
+    scaling_s = 2 * context.workload->model_bytes() * context.cluster->host.scale_s_per_byte;
   return std::make_unique<Sgp>(
       PushSumRounds({.workers = context.workers,
                      .neighbours = neighbours,
                      .coupling = coupling_from(parameters),
                      .buckets = make_buckets(*context.workload, model_fusion_from(parameters)),
-                     .bytes_per_parameter = context.workload->bytes_per_parameter}));
+                     .bytes_per_parameter = context.workload->bytes_per_parameter}),
+      scaling_s);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "algorithms/registry.hpp"
+#include "cli/graphs.hpp"
 #include "cli/verbs.hpp"
 #include "scenarios/json_source.hpp"
 #include "scenarios/metrics.hpp"
@@ -17,6 +18,7 @@
 #include "sim/collectives/schedules.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
+#include "topologies/graph_registry.hpp"
 #include "topologies/registry.hpp"
 
 namespace simsgd {
@@ -28,6 +30,7 @@ struct Item {
   std::string name, summary, citation;
   std::vector<std::string> details;
   Json properties = Json::object();
+  Json facts{};  // what --json adds; null: nothing
 };
 
 Item item_of(const PluginInfo& info, std::vector<std::string> details = {}) {
@@ -74,6 +77,23 @@ std::vector<Item> distributions() {
   return items;
 }
 
+// With the properties that they have with so many workers. The one that `name` asks for must exist if
+// anything is asked of it; the others are described where they can be made.
+std::vector<Item> graphs(const std::string& name, const GraphOptions& options) {
+  std::vector<Item> items;
+  for (const GraphPlugin& plugin : graph_plugins()) {
+    Item& item = items.emplace_back(item_of(plugin.info));
+    if (!name.empty() && plugin.info.name != name) continue;
+    const bool must_exist = !name.empty() && (options.workers > 0 || !options.set.empty());
+    const std::optional<LogicalGraph> graph =
+        must_exist ? graph_of(plugin.info, options) : example_of(plugin.info, options);
+    if (!graph) continue;
+    item.facts = graph_facts(*graph);
+    item.details = graph_lines(item.facts);
+  }
+  return items;
+}
+
 std::string text_of(const Json& json, const std::string& key) {
   return json.contains(key) && json.at(key).is_string() ? json.at(key).get<std::string>() : "";
 }
@@ -101,28 +121,43 @@ std::vector<Item> files(const std::string& folder) {
   return items;
 }
 
+struct ListVerb {
+  std::string kind, name;
+  bool json = false, dot = false;
+  GraphOptions graph;
+};
+
 struct Kind {
   std::string name, summary;
-  std::function<std::vector<Item>()> items;
+  std::function<std::vector<Item>(const ListVerb&)> items;
 };
+
+// Of kinds that need no options.
+template <class Items>
+auto plain(Items items) {
+  return [items](const ListVerb&) { return items(); };
+}
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table = {
-      {"algorithms", "training methods (\"algorithm\")", algorithms},
-      {"clusters", "cluster files (\"cluster\": {\"use\": ...})", [] { return files("clusters"); }},
-      {"data", "data sets (\"learner\": {\"data\": ...})", [] { return items_of(data_plugins()); }},
+      {"algorithms", "training methods (\"algorithm\")", plain(algorithms)},
+      {"clusters", "cluster files (\"cluster\": {\"use\": ...})", plain([] { return files("clusters"); })},
+      {"data", "data sets (\"learner\": {\"data\": ...})", plain([] { return items_of(data_plugins()); })},
       {"devices", "device files (\"cluster\": {\"device\": {\"use\": ...}})",
-       [] { return files("devices"); }},
-      {"distributions", "distributions of delays, compute factors and jitter", distributions},
-      {"metrics", "what a result holds", metric_items},
+       plain([] { return files("devices"); })},
+      {"distributions", "distributions of delays, compute factors and jitter", plain(distributions)},
+      {"graphs", "logical graphs: who averages with whom (\"algorithm\": {\"graph\": ...})",
+       [](const ListVerb& verb) { return graphs(verb.name, verb.graph); }},
+      {"metrics", "what a result holds", plain(metric_items)},
       {"models", "models that train (\"learner\": {\"model\": ...})",
-       [] { return items_of(model_plugins()); }},
-      {"schedules", "schedules of collectives (\"network\")", schedules},
+       plain([] { return items_of(model_plugins()); })},
+      {"schedules", "schedules of collectives (\"network\")", plain(schedules)},
       {"stragglers", "what makes workers late (\"stragglers\")",
-       [] { return items_of(straggler_plugins()); }},
+       plain([] { return items_of(straggler_plugins()); })},
       {"topologies", "physical networks (\"cluster\": {\"topology\": ...})",
-       [] { return items_of(topology_plugins()); }},
-      {"workloads", "workload files (\"workload\": {\"use\": ...})", [] { return files("workloads"); }},
+       plain([] { return items_of(topology_plugins()); })},
+      {"workloads", "workload files (\"workload\": {\"use\": ...})",
+       plain([] { return files("workloads"); })},
   };
   return table;
 }
@@ -152,11 +187,6 @@ void print_item(const Item& item) {
   }
 }
 
-struct ListVerb {
-  std::string kind, name;
-  bool json = false;
-};
-
 [[noreturn]] void unknown(const std::string& what, const std::string& found,
                           const std::vector<std::string>& names) {
   const std::string near = nearest(found, names);
@@ -166,42 +196,67 @@ struct ListVerb {
 }
 
 Json item_json(const Item& item) {
-  return {{"name", item.name},
-          {"summary", item.summary},
-          {"source", item.citation},
-          {"parameters", item.properties}};
+  Json json = {{"name", item.name},
+               {"summary", item.summary},
+               {"source", item.citation},
+               {"parameters", item.properties}};
+  if (!item.facts.is_null()) json["graph"] = item.facts;
+  return json;
+}
+
+const GraphPlugin* graph_plugin(const std::string& name) {
+  for (const GraphPlugin& plugin : graph_plugins())
+    if (plugin.info.name == name) return &plugin;
+  return nullptr;
+}
+
+// What the options of graphs ask for; false where there is something left to list.
+bool draw(const ListVerb& verb) {
+  const bool one = verb.kind == "graphs" && !verb.name.empty();
+  if (!one && (verb.dot || !verb.graph.set.empty()))
+    throw ConfigError(
+        InputError{verb.dot ? "--dot" : "--set", "", "is about one logical graph", verb.kind,
+                   "Write list graphs NAME " + std::string(verb.dot ? "--dot" : "--set /key=value")});
+  const GraphPlugin* plugin = one ? graph_plugin(verb.name) : nullptr;
+  if (!verb.dot || plugin == nullptr) return false;
+  fmt::print("{}", to_dot(graph_of(plugin->info, verb.graph)));
+  return true;
+}
+
+void print_items(const std::vector<Item>& items, const ListVerb& verb) {
+  std::vector<std::string> names;
+  std::size_t width = 0;
+  Json all = Json::array();
+  for (const Item& item : items) width = std::max(width, item.name.size() + 2);
+  bool found = false;
+  for (const Item& item : items) {
+    names.push_back(item.name);
+    if (!verb.name.empty() && item.name != verb.name) continue;
+    found = true;
+    if (verb.json)
+      all.push_back(item_json(item));
+    else if (verb.name.empty())
+      fmt::print("{:{}}{}\n", item.name, width, item.summary);
+    else
+      print_item(item);
+  }
+  if (verb.json) fmt::print("{}\n", all.dump(2));
+  if (!found && !verb.name.empty()) unknown("NAME", verb.name, names);
 }
 
 int list(const ListVerb& verb) {
-  if (verb.kind.empty()) {
-    for (const Kind& kind : kinds()) fmt::print("{:14}{}\n", kind.name, kind.summary);
-    return 0;
-  }
+  if (draw(verb)) return 0;
   std::vector<std::string> names;
   for (const Kind& kind : kinds()) {
     names.push_back(kind.name);
-    if (kind.name != verb.kind) continue;
-    std::vector<std::string> items;
-    Json all = Json::array();
-    bool found = false;
-    std::size_t width = 0;
-    for (const Item& item : kind.items()) width = std::max(width, item.name.size() + 2);
-    for (const Item& item : kind.items()) {
-      items.push_back(item.name);
-      if (!verb.name.empty() && item.name != verb.name) continue;
-      found = true;
-      if (verb.json)
-        all.push_back(item_json(item));
-      else if (verb.name.empty())
-        fmt::print("{:{}}{}\n", item.name, width, item.summary);
-      else
-        print_item(item);
+    if (verb.kind.empty()) fmt::print("{:14}{}\n", kind.name, kind.summary);
+    if (kind.name == verb.kind) {
+      print_items(kind.items(verb), verb);
+      return 0;
     }
-    if (verb.json) fmt::print("{}\n", all.dump(2));
-    if (!found && !verb.name.empty()) unknown("NAME", verb.name, items);
-    return 0;
   }
-  unknown("KIND", verb.kind, names);
+  if (!verb.kind.empty()) unknown("KIND", verb.kind, names);
+  return 0;
 }
 
 }  // namespace
@@ -212,7 +267,16 @@ void add_list(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("KIND", settings->kind, "What to list; without it, the kinds");
   verb->add_option("NAME", settings->name, "One of them, with its parameters and source");
   verb->add_flag("--json", settings->json, "As JSON");
-  verb->footer("Example:\n  simsgd list algorithms allreduce_sgd");
+  verb->add_option("--workers", settings->graph.workers, "Of a logical graph; by default 16")
+      ->check(CLI::Range(1, 1 << 16));
+  verb->add_option("--seed", settings->graph.seed, "Of a logical graph that is drawn at random")
+      ->default_val(1);
+  verb->add_option("--set", settings->graph.set, "A parameter of a logical graph, /key=value; repeatable")
+      ->allow_extra_args(false);
+  verb->add_flag("--dot", settings->dot, "Draw a logical graph: DOT, for Graphviz");
+  verb->footer(
+      "Examples:\n  simsgd list algorithms allreduce_sgd\n"
+      "  simsgd list graphs torus --workers 24 --set /rows=4 --dot | dot -Tsvg > torus.svg");
   verb->callback([settings, &exit_code] { exit_code.value = list(*settings); });
 }
 

@@ -15,6 +15,9 @@ std::optional<Cluster> build_cluster(const Reader& reader);
 /// Null without a learner.
 std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers);
 
+/// The graph that the algorithm asks for; an empty one if it asks for none.
+std::optional<LogicalGraph> build_graph(const Reader& reader, int workers);
+
 OptimizerSpec build_optimizer(const Reader& reader);
 std::optional<Stragglers> build_stragglers(const Reader& reader, int workers);
 std::optional<FailureModel> build_failures(const Reader& reader, int workers);

@@ -52,7 +52,8 @@ HostCosts read_host(const Parameters& host) {
           .staging_Bps = host.quantity("staging_bandwidth", Dimension::rate_Bps),
           .reduce_s_per_byte = host.number("reduce"),
           .overlap_s = host.quantity("overlap", Dimension::time_s),
-          .tensor_s = host.quantity("tensor", Dimension::time_s)};
+          .tensor_s = host.quantity("tensor", Dimension::time_s),
+          .scale_s_per_byte = host.number("scale")};
 }
 
 SparsificationCosts read_sparsification(const Parameters& costs) {

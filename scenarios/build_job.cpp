@@ -75,6 +75,9 @@ void build_training(const Reader& reader, int workers, Job& job) {
 /// Once everything that it may look at is there.
 void build_algorithm(const Reader& reader, Job& job) {
   if (!reader.usable("/cluster") || !reader.usable("/algorithm") || job.workload.layers.empty()) return;
+  auto graph = build_graph(reader, job.workers());
+  if (!graph) return;
+  job.graph = std::move(*graph);
   auto algorithm = reader.attempt("/algorithm", [&] {
     return make_algorithm(reader.parameters("/algorithm"), {.workers = job.workers(),
                                                             .workload = &job.workload,

@@ -1,4 +1,4 @@
-// Learner, optimizer, stragglers, network settings, stop rule and target.
+// Learner, graph, optimizer, stragglers, network settings, stop rule and target.
 #include <fmt/format.h>
 
 #include "scenarios/build.hpp"
@@ -6,6 +6,7 @@
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
+#include "topologies/graph_registry.hpp"
 
 namespace simsgd {
 
@@ -76,6 +77,19 @@ std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader
                     .workers = workers,
                     .batch = static_cast<int>(section.integer("batch")),
                     .seed = reader.seed()});
+  });
+}
+
+std::optional<LogicalGraph> build_graph(const Reader& reader, int workers) {
+  const std::string pointer = "/algorithm/graph";
+  if (!reader.has(pointer)) return LogicalGraph{};
+  if (!reader.usable(pointer) || !reader.usable("/seed")) return std::nullopt;
+  return reader.attempt(pointer, [&] {
+    return make_graph(
+        {.workers = workers,
+         .seed = reader.seed(),
+         .parameters = reader.parameters(pointer),
+         .find_file = [&](const std::string& name) { return reader.resolve(pointer, name).string(); }});
   });
 }
 

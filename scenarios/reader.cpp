@@ -4,9 +4,11 @@
 
 namespace simsgd {
 
-bool Reader::usable(const std::string& pointer) const {
-  return value_at(scenario_.resolved, pointer) != nullptr && !errors_.touches(pointer);
+bool Reader::has(const std::string& pointer) const {
+  return value_at(scenario_.resolved, pointer) != nullptr;
 }
+
+bool Reader::usable(const std::string& pointer) const { return has(pointer) && !errors_.touches(pointer); }
 
 const Json& Reader::value(const std::string& pointer) const {
   const Json* found = value_at(scenario_.resolved, pointer);

@@ -17,6 +17,7 @@ class Reader {
 
   /// Whether there is a value at `pointer`, and nothing wrong with it so far.
   bool usable(const std::string& pointer) const;
+  bool has(const std::string& pointer) const;
   const Json& value(const std::string& pointer) const;
   /// The object at `pointer`.
   Parameters parameters(const std::string& pointer) const { return Parameters(value(pointer)); }

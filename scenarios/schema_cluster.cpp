@@ -98,6 +98,8 @@ Json host() {
        {"reduce",
         with_default(at_least(number("Seconds per byte: adding what arrived to the local sum"), 0), 0)},
        {"tensor", with_default(time_of("For each tensor that is gathered into a message"), 0)},
+       {"scale",
+        with_default(at_least(number("Seconds per byte: multiplying a vector by a number (sgp)"), 0), 0)},
        {"overlap",
         with_default(time_of("Before the end of a backward pass at which what follows it begins: tensors "
                              "that are ready travel meanwhile"),

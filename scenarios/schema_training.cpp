@@ -4,6 +4,7 @@
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
+#include "topologies/graph_registry.hpp"
 
 namespace simsgd::schema {
 
@@ -84,7 +85,16 @@ Json optimizer() {
   return with_default(std::move(sgd), {{"name", "sgd"}});
 }
 
-Json algorithm() { return plugin("The training method", infos(algorithm_plugins())); }
+// Algorithms ask for a graph without knowing which there are: "x-plugin" becomes the forms of all of them.
+Json algorithm() {
+  std::vector<PluginInfo> algorithms = infos(algorithm_plugins());
+  for (PluginInfo& each : algorithms)
+    for (Json& property : each.properties)
+      if (property.value("x-plugin", "") == "graph")
+        property =
+            with_default(plugin(property.at("description"), infos(graph_plugins())), property.at("default"));
+  return plugin("The training method", algorithms);
+}
 
 Json stragglers() {
   return with_default(list("What makes workers late; delays add up, factors multiply",

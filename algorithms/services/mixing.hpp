@@ -27,4 +27,8 @@ MixingWeights laplacian_weights(const LogicalGraph& graph, double alpha);
 /// Control Lett. 53, 2004, doi 10.1016/j.sysconle.2004.02.022. The graph's eigenvalues must be known.
 double best_laplacian_alpha(const LogicalGraph& graph);
 
+/// 1 - rho of W, by Eigen (dense: about a second for 1,024 workers). Tests:
+/// tests/topologies/graphs_spectra.cpp.
+double spectral_gap(const LogicalGraph& graph, const MixingWeights& weights);
+
 }  // namespace simsgd

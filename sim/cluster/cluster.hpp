@@ -49,6 +49,7 @@ struct HostCosts {
   double overlap_s = 0;  ///< before the end of a backward pass at which what follows it begins
 
   double tensor_s = 0;   ///< for each tensor that is gathered into a message
+  double scale_s_per_byte = 0;  ///< multiplying a vector by a number (sgp)
 
   /// Time before the first byte of a `bytes` payload, gathered from so many `tensors`, moves; and after the
   /// last one has arrived. Without tensors it is not packed: it is sent from where it lies.

@@ -4,6 +4,7 @@
 #include <boost/graph/graphml.hpp>
 #include <boost/graph/graphviz.hpp>
 #include <fstream>
+#include <numeric>
 
 #include "topologies/graphs/graph.hpp"
 
@@ -50,10 +51,10 @@ FileGraph read(const std::string& path) {
 std::vector<int> workers_of(const FileGraph& graph) {
   const std::size_t n = boost::num_vertices(graph);
   std::vector<int> by_name(n, -1), in_order(n);
+  std::iota(in_order.begin(), in_order.end(), 0);
   std::vector<char> taken(n, 0);
   bool numbered = true;
   for (std::size_t node = 0; node < n; ++node) {
-    in_order[node] = static_cast<int>(node);
     const std::string& name = boost::get(boost::vertex_name, graph, node);
     const bool digits =
         !name.empty() && name.size() < 9 && name.find_first_not_of("0123456789") == std::string::npos;

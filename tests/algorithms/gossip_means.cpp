@@ -1,0 +1,193 @@
+// What averaging between neighbours does to the models: by hand, what it keeps, and what is refused.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "algorithms/services/mixing.hpp"
+#include "tests/algorithms/gossip_support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+/// The models after one step of learning and `more` steps of averaging alone.
+std::vector<double> averaged(int workers, const Method& method, std::uint64_t more, bool late = false) {
+  return final_models([&] {
+    Job job = gossip_job(workers, method, 1 + more);
+    stop_learning(job);
+    if (late) be_late(job);
+    return job;
+  });
+}
+
+/// x_i <- w_ii x_i + sum_j w_ij x_j
+std::vector<double> mixed(const std::vector<double>& models, const LogicalGraph& graph,
+                          const MixingWeights& weights) {
+  const std::size_t size = models.size() / static_cast<std::size_t>(graph.workers);
+  std::vector<double> result(models.size(), 0.0);
+  for (std::size_t i = 0; i < graph.neighbours.size(); ++i)
+    for (std::size_t entry = 0; entry < size; ++entry) {
+      double& value = result[i * size + entry];
+      value = weights.own[i] * models[i * size + entry];
+      for (std::size_t k = 0; k < graph.neighbours[i].size(); ++k)
+        value +=
+            weights.neighbour[i][k] * models[static_cast<std::size_t>(graph.neighbours[i][k]) * size + entry];
+    }
+  return result;
+}
+
+std::string refusal(int workers, const Method& method) {
+  Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), 1);
+  try {
+    use_method(job, method);
+  } catch (const ParameterError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("D-PSGD: a round is the product of the mixing matrix and the models") {
+  for (const char* name : {"ring", "matcha8", "hypercube"}) {
+    const LogicalGraph graph = graph_of(name, 8);
+    CAPTURE(name);
+    const std::vector<double> before = averaged(8, {"d_psgd", Json::object(), name}, 0);
+    CHECK(spread_of(before, 8) > 1e-3);
+    CHECK(greatest_difference(averaged(8, {"d_psgd", Json::object(), name}, 1),
+                              mixed(before, graph, metropolis_weights(graph))) < 1e-6);
+    CHECK(greatest_difference(averaged(8, {"d_psgd", {{"weights", "laplacian"}}, name}, 1),
+                              mixed(before, graph, laplacian_weights(graph, best_laplacian_alpha(graph)))) <
+          1e-6);
+    CHECK(greatest_difference(averaged(8, {"d_psgd", {{"weights", "laplacian"}, {"alpha", 0.1}}, name}, 1),
+                              mixed(before, graph, laplacian_weights(graph, 0.1))) < 1e-6);
+  }
+}
+
+TEST_CASE(
+    "D-PSGD: the gradient of a step is that of the model before its mixing, and is subtracted after it") {
+  // f(x) = (x - 1)^2 / 2 from 0, learning rate 1/2: all models are equal, mixing changes nothing, and each
+  // step halves the distance: 1/2, 3/4, 7/8.
+  for (const double steps : {1.0, 2.0, 3.0}) {
+    const std::vector<double> models = final_models([&] {
+      Job job = paced_job({1, 1, 1}, static_cast<std::uint64_t>(steps));
+      add_parabola(job, 0.5);
+      use_method(job, {"d_psgd"});
+      return job;
+    });
+    for (const double model : models) CHECK(model == doctest::Approx(1 - std::pow(0.5, steps)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("the mean of the models stays as it is, to rounding, whoever is late") {
+  const std::vector<Method> methods = {
+      {"local_sgd", {{"period", 3}}},
+      {"d_psgd"},
+      {"d_psgd", {{"coupling", "global"}}, "torus"},
+      {"d_psgd", {{"weights", "laplacian"}}, "matcha8"},
+      {"d_psgd", {{"fusion", "none"}}, "exponential"},
+      {"matcha", Json::object(), "matcha8"},
+      {"matcha", {{"coupling", "neighbour"}, {"budget", 0.3}}},
+      {"ad_psgd"},
+      {"ad_psgd", {{"averagings_per_step", 3}}, "hypercube"},
+      {"sgp", {{"neighbours", 2}}},
+  };
+  for (const Method& method : methods) {
+    for (const bool late : {false, true}) {
+      CAPTURE(method.name);
+      CAPTURE(method.parameters.dump());
+      CAPTURE(late);
+      const std::vector<double> one = mean_of(averaged(8, method, 0, late), 8);
+      const std::vector<double> many = averaged(8, method, 12, late);
+      CHECK(greatest_difference(one, mean_of(many, 8)) < 1e-6);
+      // The models have moved, and come nearer to each other.
+      CHECK(*std::max_element(one.begin(), one.end()) > 1e-3);
+      CHECK(spread_of(many, 8) < 0.3 * spread_of(averaged(8, {"d_psgd"}, 0), 8));
+    }
+  }
+}
+
+TEST_CASE("on a complete graph with equal weights D-PSGD reaches the mean in one round") {
+  CHECK(spread_of(averaged(7, {"d_psgd", Json::object(), "complete"}, 1), 7) < 1e-6);
+}
+
+TEST_CASE("SGP over a period of log2 P rounds with one neighbour each reaches the mean") {
+  // Halving with the worker at distance 1, 2, 4: after three rounds every model has 1/8 of each.
+  CHECK(spread_of(averaged(8, {"sgp"}, 2), 8) > 1e-4);
+  CHECK(spread_of(averaged(8, {"sgp"}, 3), 8) < 1e-6);
+}
+
+TEST_CASE(
+    "AD-PSGD: a passive worker that computes averages at once, and the active one does not wait for it") {
+  // Two workers, 1 s and 3.5 s per step: the active one takes 4 s for 4 steps.
+  const std::vector<double> ends = in_child([] {
+    Job job = paced_job({1, 3.5}, 4);
+    use_method(job, {"ad_psgd"});
+    std::vector<double> all;
+    for (const WorkerRecord& worker : simulate_job(job).workers) all.push_back(worker.end_s);
+    return all;
+  });
+  CHECK(ends[0] == doctest::Approx(4).epsilon(1e-6));
+  CHECK(ends[1] == doctest::Approx(14).epsilon(1e-6));
+}
+
+TEST_CASE("neighbour coupling waits for neighbours only, global coupling for everybody") {
+  // Worker 0 of a ring of 8 takes 3.5 s a step. After two steps its delay has come as far as worker 2.
+  const auto ends = [](const std::string& name, const char* coupling) {
+    return in_child([=] {
+      Job job = paced_job({3.5, 1, 1, 1, 1, 1, 1, 1}, 2);
+      job.cluster.network = star(8, 0, 1e30);
+      use_method(job, {name, {{"coupling", coupling}}});
+      std::vector<double> all;
+      for (const WorkerRecord& worker : simulate_job(job).workers) all.push_back(worker.end_s);
+      return all;
+    });
+  };
+  const double expected[] = {7, 7, 4.5, 2, 2, 2, 4.5, 7};
+  const std::vector<double> neighbour = ends("d_psgd", "neighbour");
+  for (std::size_t i = 0; i < 8; ++i) {
+    CAPTURE(i);
+    CHECK(neighbour[i] == doctest::Approx(expected[i]).epsilon(1e-9));
+  }
+  for (const char* name : {"d_psgd", "sgp"})
+    for (const double end : ends(name, "global")) CHECK(end == doctest::Approx(7).epsilon(1e-9));
+}
+
+TEST_CASE("the number of threads changes no bit of the models") {
+  for (const Method& method : {Method{"d_psgd"}, Method{"ad_psgd"}, Method{"sgp"}, Method{"matcha"}}) {
+    CAPTURE(method.name);
+    const auto losses = [&](int threads) {
+      return in_child([&] {
+        Job job = gossip_job(8, method, 20);
+        be_late(job);
+        std::vector<double> all;
+        for (const SeriesPoint& point : simulate_job(job, threads).series) all.push_back(point.train_loss);
+        return all;
+      });
+    };
+    const std::vector<double> one = losses(1);
+    CHECK(!one.empty());
+    CHECK(losses(3) == one);
+  }
+}
+
+TEST_CASE("graphs and weights that an algorithm cannot use are refused with the remedy") {
+  CHECK(refusal(7, {"ad_psgd"}) ==
+        "/graph/name: is a ring of 7 workers, an odd number: neighbours cannot be active and passive in "
+        "turn, and "
+        "averagings could deadlock. Use an even number of workers");
+  CHECK(refusal(8, {"ad_psgd", Json::object(), "complete"}) ==
+        "/graph/name: has a cycle of odd length: its workers cannot be divided into active and passive ones, "
+        "and "
+        "averagings could deadlock. Use a ring of an even number of workers, or a hypercube");
+  CHECK(refusal(8, {"ad_psgd"}).empty());
+  CHECK(refusal(8, {"sgp", {{"neighbours", 4}}}) ==
+        "/neighbours: is more than the 3 distances that 8 workers have. Use at most 3, or more workers");
+  CHECK(refusal(8, {"d_psgd", {{"alpha", 0.2}}}) ==
+        "/alpha: has no effect with Metropolis weights. Remove it, or set weights to laplacian");
+  CHECK(refusal(130, {"matcha"}) ==
+        "/probabilities: can be optimised for at most 128 workers, and there are 130. Set probabilities to "
+        "uniform");
+  CHECK(refusal(130, {"matcha", {{"probabilities", "uniform"}}}).empty());
+}

@@ -1,0 +1,127 @@
+// What must hold whatever is drawn: every run ends with all steps done, and averaging between neighbours
+// loses no message and applies none twice, because then the mean of the models would move.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/algorithms/gossip_support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+constexpr const char* kAlgorithms[] = {"allreduce_sgd", "local_sgd", "d_psgd",    "ad_psgd", "sgp",
+                                       "matcha",        "wagma",     "eager_sgd", "gtopk",   "nonblocking"};
+
+/// A scenario drawn from `seed`: algorithm, workers, group sizes, graph, pace, network, crashes.
+class Drawn {
+ public:
+  explicit Drawn(std::uint64_t seed) : seed_(seed), draws_({seed, Purpose::resampling, 1, 0}) {}
+
+  Method method(const std::string& name) {
+    Method method{name};
+    Json& parameters = method.parameters;
+    if (name == "d_psgd" || name == "sgp" || name == "matcha")
+      parameters["coupling"] = either("neighbour", "global");
+    if (name == "wagma" || name == "eager_sgd") parameters["activation"] = either("solo", "majority");
+    if (name == "local_sgd" || name == "wagma") parameters["period"] = 1 + draws_.below(6);
+    if (name == "wagma") {
+      workers_ = 1 << draws_.below(5);
+      parameters["group_size"] = 1 << draws_.below(static_cast<std::uint32_t>(ceil_log2(workers_)) + 1);
+      parameters["groups"] = either("dynamic", "fixed");
+    } else if (name == "ad_psgd") {
+      workers_ = 2 * (1 + static_cast<int>(draws_.below(8)));
+      parameters["averagings_per_step"] = 1 + draws_.below(3);
+    } else {
+      workers_ = 2 + static_cast<int>(draws_.below(15));
+    }
+    if (name == "sgp")
+      parameters["neighbours"] = 1 + draws_.below(static_cast<std::uint32_t>(ceil_log2(workers_)));
+    if (name == "gtopk") parameters["density"] = 0.25;
+    if (name == "d_psgd" || name == "matcha") method.graph = either("ring", "complete");
+    return method;
+  }
+
+  /// Computing and messages of comparable length, now and then exactly equal ones.
+  Job job(const Method& method, std::uint64_t steps) {
+    const double alpha_s = draws_.below(4) == 0 ? 0 : 0.2 * draws_.uniform();
+    Job made = scripted_job(star(workers_, alpha_s, 1e9), nullptr, 1e8 * draws_.uniform());
+    made.workload.layers.front().forward_s = 0.1;
+    made.workload.layers.front().backward_s = 0.4;
+    made.seed = seed_;
+    made.stop.steps = steps;
+    constexpr Distribution::Kind kPaces[] = {Distribution::Kind::constant, Distribution::Kind::exponential,
+                                             Distribution::Kind::lognormal, Distribution::Kind::pareto};
+    const Distribution::Kind pace = kPaces[draws_.below(4)];
+    made.workload.compute_factor = {pace, 0.3, 0.7, pace == Distribution::Kind::pareto ? 1.5 : 1.0, {}, {}};
+    if (draws_.below(3) == 0) made.cluster.host.overlap_s = 0.4 * draws_.uniform();
+    if (draws_.below(4) == 0) made.network.fidelity = Fidelity::messages;
+    if (draws_.below(5) == 0) made.network.jitter = {Distribution::Kind::exponential, 0, 0.05, 1, {}, {}};
+    if (draws_.below(4) == 0) {
+      made.failures.mean_time_between_s = 4;
+      made.failures.restart_s = draws_.uniform();
+      made.failures.checkpoint_every = 1 + draws_.below(4);
+    }
+    use_method(made, method);
+    return made;
+  }
+
+  int workers() const { return workers_; }
+
+ private:
+  std::string either(const char* one, const char* other) { return draws_.below(2) == 0 ? one : other; }
+
+  std::uint64_t seed_;
+  Stream draws_;
+  int workers_ = 8;
+};
+
+}  // namespace
+
+TEST_CASE("no deadlock: 1,000 random scenarios end with all steps done by everybody") {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    const std::string name = kAlgorithms[seed % std::size(kAlgorithms)];
+    CAPTURE(seed);
+    CAPTURE(name);
+    const ChildResult run = run_in_child([&] {
+      Drawn drawn(seed);
+      const Method method = drawn.method(name);
+      const std::uint64_t steps = 4 + seed % 9;
+      std::vector<double> missing;
+      for (const WorkerRecord& worker : simulate_job(drawn.job(method, steps)).workers)
+        missing.push_back(static_cast<double>(steps) - static_cast<double>(worker.steps));
+      return missing;
+    });
+    CHECK(run.error == "");
+    CHECK(!run.numbers.empty());
+    CHECK(std::all_of(run.numbers.begin(), run.numbers.end(), [](double each) { return each == 0; }));
+  }
+}
+
+TEST_CASE("no message is lost or applied twice: the mean of the models stays, in 200 random runs") {
+  for (std::uint64_t seed = 5001; seed <= 5200; ++seed) {
+    constexpr const char* kSymmetric[] = {"local_sgd", "d_psgd", "ad_psgd", "sgp", "matcha"};
+    const std::string name = kSymmetric[seed % std::size(kSymmetric)];
+    CAPTURE(seed);
+    CAPTURE(name);
+    const auto mean_after = [&](std::uint64_t steps, int& workers) {
+      Drawn counted(seed);
+      counted.method(name);
+      workers = counted.workers();
+      return mean_of(final_models([&] {
+                       Drawn drawn(seed);
+                       Job job = drawn.job(drawn.method(name), steps);
+                       job.failures = {};  // after a crash a replica may go back to its checkpoint
+                       add_learner(job, 8, 512);
+                       job.optimizer.momentum = 0;
+                       stop_learning(job);
+                       return job;
+                     }),
+                     workers);
+    };
+    int workers = 0;
+    const std::vector<double> one = mean_after(1, workers), many = mean_after(9, workers);
+    CHECK(greatest_difference(one, many) < 2e-6);
+  }
+}

@@ -1,0 +1,78 @@
+// What the tests of gossip algorithms share: a job on a logical graph, models that only average, their mean.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/parameters.hpp"
+#include "tests/algorithms/wait_avoiding_support.hpp"
+#include "topologies/graph_registry.hpp"
+
+namespace simsgd::test {
+
+inline LogicalGraph graph_of(const std::string& name, int workers, Json parameters = Json::object(),
+                             std::uint64_t seed = 1) {
+  parameters["name"] = name;
+  return make_graph(
+      {.workers = workers, .seed = seed, .parameters = Parameters(std::move(parameters)), .find_file = {}});
+}
+
+/// An algorithm with its parameters and, if it has one, its graph.
+struct Method {
+  std::string name;
+  Json parameters = Json::object();
+  std::string graph = "ring";
+};
+
+inline void use_method(Job& job, const Method& method) {
+  job.graph = graph_of(method.graph, job.workers());
+  use_algorithm(job, method.name, method.parameters);
+}
+
+/// Steps of 1 s in which softmax regression learns, without momentum.
+inline Job gossip_job(int workers, const Method& method, std::uint64_t steps) {
+  Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), steps);
+  add_learner(job, 8);
+  job.optimizer.momentum = 0;
+  use_method(job, method);
+  return job;
+}
+
+/// Steps take 0.5 s and an exponential time of 0.5 s on average.
+inline void be_late(Job& job) {
+  job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
+}
+
+/// From step 2 on the learning rate is 0: only averaging is left.
+inline void stop_learning(Job& job) {
+  job.optimizer.learning_rate.kind = LearningRate::Kind::step;
+  job.optimizer.learning_rate.milestones = {2};
+  job.optimizer.learning_rate.gamma = 0;
+}
+
+/// The entries of the models of all workers, as final_models gives them, worker by worker.
+inline std::vector<double> mean_of(const std::vector<double>& models, int workers) {
+  std::vector<double> mean(models.size() / static_cast<std::size_t>(workers), 0.0);
+  for (std::size_t i = 0; i < models.size(); ++i) mean[i % mean.size()] += models[i] / workers;
+  return mean;
+}
+
+inline double greatest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]));
+  return worst;
+}
+
+/// The greatest distance of an entry of any model from the mean of the models.
+inline double spread_of(const std::vector<double>& models, int workers) {
+  const std::vector<double> mean = mean_of(models, workers);
+  double worst = 0;
+  for (std::size_t i = 0; i < models.size(); ++i)
+    worst = std::max(worst, std::fabs(models[i] - mean[i % mean.size()]));
+  return worst;
+}
+
+}  // namespace simsgd::test
