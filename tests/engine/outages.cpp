@@ -1,0 +1,150 @@
+// Crashes: what a worker loses, by hand. Every step computes 1 s; nothing else takes time.
+#include <doctest/doctest.h>
+
+#include "tests/support/in_child.hpp"
+#include "tests/support/jobs.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+Job job_of_steps(std::uint64_t steps, std::function<void(Worker&)> body) {
+  Job job = scripted_job(star(2, 0, 1e30), std::move(body));
+  job.workload.layers.front().forward_s = 0.25;
+  job.workload.layers.front().backward_s = 0.75;
+  job.stop.steps = steps;
+  job.failures.restart_s = 10;
+  return job;
+}
+
+void train_together(Worker& worker) {
+  while (worker.next_step()) {
+    worker.compute_gradient();
+    worker.barrier();
+  }
+}
+
+struct Seen {
+  double end_s, waited_s, straggled_s, crashes, lost_steps, lost_work_s, downtime_s;
+};
+
+Seen run(std::function<Job()> make) {
+  const std::vector<double> numbers = in_child([&] {
+    const RunRecord record = simulate_job(make());
+    const auto of = [&](int rank, Activity activity) {
+      return record.workers[static_cast<std::size_t>(rank)].activity_s[static_cast<std::size_t>(activity)];
+    };
+    return std::vector<double>{record.end_s,
+                               of(1, Activity::wait),
+                               of(0, Activity::straggle),
+                               record.extra.at("crashes"),
+                               record.extra.at("lost_steps"),
+                               record.extra.at("lost_work_s"),
+                               record.extra.at("downtime_s")};
+  });
+  return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6]};
+}
+
+}  // namespace
+
+TEST_CASE("a crash loses the gradient in progress; the others wait for the restart") {
+  // Rank 0 crashes at 2.5 s, half way through step 3, is back at 12.5 s, ends the step at 13.5 s.
+  const Seen seen = run([] {
+    Job job = job_of_steps(4, train_together);
+    job.failures.crashes = {{0, 2.5}};
+    return job;
+  });
+  CHECK(seen.end_s == doctest::Approx(14.5).epsilon(1e-12));
+  CHECK(seen.waited_s == doctest::Approx(10.5).epsilon(1e-12));
+  CHECK(seen.straggled_s == doctest::Approx(10.5).epsilon(1e-12));
+  CHECK(seen.crashes == 1);
+  CHECK(seen.lost_steps == 0);
+  CHECK(seen.lost_work_s == doctest::Approx(0.5).epsilon(1e-12));
+  CHECK(seen.downtime_s == doctest::Approx(10).epsilon(1e-12));
+}
+
+TEST_CASE("with rare checkpoints the steps since the last one are computed again") {
+  // Checkpoints after every 5 steps: the two steps before the crash at 2.5 s are lost, 12.5 + 2 + 1 = 15.5 s.
+  const Seen seen = run([] {
+    Job job = job_of_steps(4, train_together);
+    job.failures.crashes = {{0, 2.5}};
+    job.failures.checkpoint_every = 5;
+    return job;
+  });
+  CHECK(seen.end_s == doctest::Approx(16.5).epsilon(1e-12));
+  CHECK(seen.lost_steps == 2);
+  CHECK(seen.lost_work_s == doctest::Approx(2.5).epsilon(1e-12));
+}
+
+TEST_CASE("a worker that crashes again while it recomputes begins once more") {
+  // Back at 12.5 s, it would be through with its two steps at 14.5 s; the crash at 13.5 s: 23.5 + 2 + 1 s.
+  const Seen seen = run([] {
+    Job job = job_of_steps(4, train_together);
+    job.failures.crashes = {{0, 2.5}, {0, 13.5}};
+    job.failures.checkpoint_every = 5;
+    return job;
+  });
+  CHECK(seen.end_s == doctest::Approx(27.5).epsilon(1e-12));
+  CHECK(seen.crashes == 2);
+  CHECK(seen.lost_steps == 2);
+  CHECK(seen.lost_work_s == doctest::Approx(2.5 + 1).epsilon(1e-12));
+}
+
+TEST_CASE("a checkpoint stops the worker that writes it") {
+  // After steps 2 and 4, 3 s each.
+  const Seen seen = run([] {
+    Job job = job_of_steps(4, train_together);
+    job.failures.checkpoint_every = 2;
+    job.failures.checkpoint_s = 3;
+    return job;
+  });
+  CHECK(seen.end_s == doctest::Approx(10).epsilon(1e-12));
+  CHECK(seen.crashes == 0);
+}
+
+TEST_CASE("who rejoins goes on at once with the replica of its checkpoint, who recomputes with its own") {
+  for (const bool rejoins : {false, true}) {
+    CAPTURE(rejoins);
+    const std::vector<double> numbers = in_child([rejoins] {
+      double model = -1, restarts = 0;
+      Job job = job_of_steps(4, [&](Worker& worker) {
+        worker.recover_by(rejoins ? Recovery::rejoin : Recovery::recompute, [&] { ++restarts; });
+        while (worker.next_step()) {
+          worker.compute_gradient();
+          const float last = worker.executor().get(worker.model()).values[0];
+          worker.set_model(worker.executor().constant(
+              {std::vector<float>(worker.model_size(), worker.step() == 1 ? 1.0F : last + 1), {}, {}}));
+        }
+        if (worker.rank() == 0) model = static_cast<double>(worker.executor().get(worker.model()).values[0]);
+      });
+      add_learner(job, 4, 64);
+      job.failures.crashes = {{0, 2.5}};
+      job.failures.checkpoint_every = 1000;
+      const RunRecord record = simulate_job(job);
+      return std::vector<double>{model, restarts, record.workers[0].end_s};
+    });
+    // Rejoining: steps 3 and 4 count on from the initial model, and nothing is computed again.
+    CHECK(numbers[1] == 1);
+    CHECK(numbers[2] == doctest::Approx(rejoins ? 14.5 : 16.5).epsilon(1e-12));
+    if (rejoins)
+      CHECK(numbers[0] < 3);
+    else
+      CHECK(numbers[0] == 4);
+  }
+}
+
+TEST_CASE("random crashes come as often as their mean time between failures says") {
+  // 2 workers, 20,000 s up in all each, one crash in 50 s: 800, standard deviation 28.
+  const Seen seen = run([] {
+    Job job = job_of_steps(10000, [](Worker& worker) {
+      while (worker.next_step()) worker.compute_gradient();
+    });
+    job.failures.mean_time_between_s = 50;
+    job.failures.restart_s = 0;
+    job.stop.steps = 20000;
+    return job;
+  });
+  CHECK(seen.crashes > 800 - 4 * 28);
+  CHECK(seen.crashes < 800 + 4 * 28 + 40);  // gradients that were lost are computed again: a little longer up
+}

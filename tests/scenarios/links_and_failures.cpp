@@ -1,0 +1,73 @@
+// Slow and jittery links, and crashes, as scenarios write them.
+#include <doctest/doctest.h>
+
+#include "tests/scenarios/support.hpp"
+
+using namespace simsgd;
+using namespace simsgd::test;
+
+namespace {
+
+Job with(const std::string& section, const Json& value) {
+  Json scenario = small_scenario();
+  scenario[section] = value;
+  return job_of(scenario);
+}
+
+double beta(const Job& job, int from, int to) {
+  const auto& endpoints = job.cluster.endpoint_of_rank;
+  return job.cluster.network
+      .path_cost(endpoints[static_cast<std::size_t>(from)], endpoints[static_cast<std::size_t>(to)])
+      .beta_s_per_byte;
+}
+
+}  // namespace
+
+TEST_CASE("a slow node has cables with a share of the bandwidth, both ways") {
+  const Job plain = job_of(small_scenario());
+  const Job slow = with("network", {{"slow_links", {{{"nodes", {1}}, {"bandwidth_factor", 0.25}}}}});
+  REQUIRE(plain.workers() >= 3);
+  CHECK(beta(slow, 0, 1) == doctest::Approx(4 * beta(plain, 0, 1)).epsilon(1e-12));
+  CHECK(beta(slow, 1, 0) == doctest::Approx(4 * beta(plain, 1, 0)).epsilon(1e-12));
+  CHECK(beta(slow, 0, 2) == doctest::Approx(beta(plain, 0, 2)).epsilon(1e-12));
+}
+
+TEST_CASE("without nodes and links all links change") {
+  const Job plain = job_of(small_scenario());
+  const Job slow = with("network", {{"slow_links", {{{"extra_latency", "1 ms"}, {"jitter_factor", 2}}}}});
+  for (std::size_t id = 0; id < plain.cluster.network.links.size(); ++id) {
+    CHECK(slow.cluster.network.links[id].latency_s ==
+          doctest::Approx(plain.cluster.network.links[id].latency_s + 1e-3).epsilon(1e-12));
+    CHECK(slow.cluster.network.links[id].jitter_factor == 2);
+  }
+}
+
+TEST_CASE("nodes and links that are not there") {
+  CHECK(errors_with("/network", {{"slow_links", {{{"nodes", {99}}}}}})
+            .find("/network/slow_links/0/nodes/0: is no node of the cluster, which has") !=
+        std::string::npos);
+  CHECK(errors_with("/network", {{"slow_links", {{{"links", {"no such link"}}}}}})
+            .find("/network/slow_links/0/links/0: is no link of the network") != std::string::npos);
+}
+
+TEST_CASE("crashes: when, how long, and how often a checkpoint is written") {
+  const Job job = with("failures", {{"mean_time_between", "2 h"},
+                                    {"restart", "5 min"},
+                                    {"checkpoint_every", 100},
+                                    {"checkpoint", "3 s"},
+                                    {"crashes", {{{"worker", 1}, {"time", "10 s"}}}}});
+  CHECK(job.failures.any());
+  CHECK(job.failures.mean_time_between_s == 7200);
+  CHECK(job.failures.restart_s == 300);
+  CHECK(job.failures.checkpoint_every == 100);
+  CHECK(job.failures.checkpoint_s == 3);
+  REQUIRE(job.failures.crashes.size() == 1);
+  CHECK(job.failures.crashes[0].rank == 1);
+  CHECK(job.failures.crashes[0].time_s == 10);
+  CHECK(!job_of(small_scenario()).failures.any());
+}
+
+TEST_CASE("a crash of a worker that is not there") {
+  CHECK(errors_with("/failures", {{"crashes", {{{"worker", 99}, {"time", 1}}}}})
+            .find("/failures/crashes/0/worker: is no rank of this job, which has") != std::string::npos);
+}
