@@ -36,7 +36,7 @@ GraphRequest request_of(const PluginInfo& plugin, const GraphOptions& options, i
   for (const std::string& key : plugin.required)
     if (!parameters.contains(key))
       throw ConfigError(InputError{"--set", "", "is missing for the graph \"" + plugin.name + "\"", "",
-                                   "Add --set /" + key + "=..."});
+                                   "Write --set /" + key + "=VALUE"});
   return {.workers = workers,
           .seed = options.seed,
           .parameters = Parameters(parameters),

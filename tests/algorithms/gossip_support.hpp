@@ -52,6 +52,36 @@ inline void stop_learning(Job& job) {
   job.optimizer.learning_rate.gamma = 0;
 }
 
+/// Worker `rank`'s model to begin with, so that models differ without any learning.
+inline std::vector<float> drawn_model(int rank, std::size_t size) {
+  std::vector<float> model;
+  Stream draws({7, Purpose::resampling, static_cast<std::uint32_t>(rank), 0});
+  for (std::size_t i = 0; i < size; ++i) model.push_back(static_cast<float>(draws.normal()));
+  return model;
+}
+
+/// The job's algorithm begins with drawn models.
+inline void start_from_drawn_models(Job& job) {
+  const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
+  job.algorithm = std::make_unique<ScriptedAlgorithm>([inner](Worker& worker) {
+    worker.set_model(worker.executor().constant({drawn_model(worker.rank(), worker.model_size()), {}, {}}));
+    inner->run(worker);
+  });
+}
+
+/// As final_models, once nobody averages any more: a passive worker of ad_psgd goes on after its last step.
+inline std::vector<double> settled_models(const std::function<Job()>& make) {
+  return final_models([&] {
+    Job job = make();
+    const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
+    job.algorithm = std::make_unique<ScriptedAlgorithm>([inner](Worker& worker) {
+      inner->run(worker);
+      worker.barrier();
+    });
+    return job;
+  });
+}
+
 /// The entries of the models of all workers, as final_models gives them, worker by worker.
 inline std::vector<double> mean_of(const std::vector<double>& models, int workers) {
   std::vector<double> mean(models.size() / static_cast<std::size_t>(workers), 0.0);

@@ -70,14 +70,16 @@ std::vector<double> random_calls(int ranks, std::uint64_t seed, Initiator initia
 }
 
 struct Latencies {
-  double mean_s = 0;  // over ranks and rounds, from a rank's arrival to its end of the call
-  double active = 0;  // ranks that had arrived when the operation started
+  double mean_s = 0;       // over ranks and rounds, from a rank's arrival to its end of the call
+  double active = 0;       // ranks that had arrived when the operation started
+  double of_active_s = 0;  // mean over those alone
 };
 
-/// 32 ranks arrive 1 ms after one another, in every round anew, and all-reduce 64 bytes.
-Latencies micro_benchmark(int rounds, Initiator initiator) {
+/// 32 ranks arrive 1 ms after one another, in every round anew, and all-reduce 64 bytes. Every message of an
+/// activation and every operation costs `launch_s` of software.
+Latencies micro_benchmark(int rounds, Initiator initiator, double launch_s = 0) {
   const std::vector<double> sums = in_child([=] {
-    std::vector<double> total(2, 0.0);
+    std::vector<double> total(3, 0.0);
     Job job = scripted_job(star(32, kAlpha_s, 1e10), [&](Worker& worker) {
       WaitAvoiding calls(worker, {initiator, 1}, [&](std::uint64_t, bool) {
         Collective sum = timed(Collective::Op::all_reduce, 64, "recursive_doubling");
@@ -88,15 +90,18 @@ Latencies micro_benchmark(int rounds, Initiator initiator) {
         worker.barrier();
         worker.spend(Activity::compute, 1e-3 * worker.rank());
         const double arrived_s = worker.now();
-        total[1] += calls.call().fresh ? 1 : 0;
+        const bool fresh = calls.call().fresh;
         total[0] += worker.now() - arrived_s;
+        total[1] += fresh ? 1 : 0;
+        total[2] += fresh ? worker.now() - arrived_s : 0;
       }
     });
+    job.cluster.host.launch_s = launch_s;
     job.stop.steps = static_cast<std::uint64_t>(rounds);
     simulate_job(job);
     return total;
   });
-  return {sums[0] / (32.0 * rounds), sums[1] / rounds};
+  return {sums[0] / (32.0 * rounds), sums[1] / rounds, sums[2] / sums[1]};
 }
 
 }  // namespace
@@ -186,4 +191,21 @@ TEST_CASE("micro-benchmark, blocking: everybody waits for the last, half the ske
     return sum;
   });
   CHECK(total[0] / 32 == doctest::Approx(15.5e-3 + 5 * (kAlpha_s + 64 / 1e10)).epsilon(1e-9));
+}
+
+TEST_CASE(
+    "micro-benchmark with 40 us of software per message: what was measured, for those that are active") {
+  // Blocking, measured: 15.55 ms, of which 15.5 ms are skew and 10 us are five messages: 40 us of launching.
+  // Solo with as much: 5 messages of an activation, 42 us each, and the operation, 50 us: 0.26 ms for the one
+  // rank that is active. Measured: 0.25 ms, one active. The others come later, find it done and wait for
+  // nothing, so the mean over all ranks is 0.26 ms / 32.
+  const Latencies solo = micro_benchmark(4, Initiator::solo, 40e-6);
+  CHECK(solo.active == 1.0);
+  CHECK(solo.of_active_s == doctest::Approx(5 * 42e-6 + 50e-6).epsilon(1e-3));
+  CHECK(solo.of_active_s == doctest::Approx(0.25e-3).epsilon(0.05));
+  CHECK(solo.mean_s == doctest::Approx(solo.of_active_s / 32).epsilon(1e-9));
+  // Majority, measured: 5.3 ms over all ranks, about 16 active.
+  const Latencies majority = micro_benchmark(1500, Initiator::majority, 40e-6);
+  CHECK(majority.mean_s == doctest::Approx(5.3e-3).epsilon(0.05));
+  CHECK(majority.active == doctest::Approx(16).epsilon(0.05));
 }

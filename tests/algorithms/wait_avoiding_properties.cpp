@@ -27,7 +27,7 @@ struct Drawn {
     initiator = draws.below(3) == 0 ? Initiator::majority : Initiator::solo;
   }
 
-  /// Computing and messages of comparable length, now and then exactly equal ones.
+  /// Computing and messages of comparable length, now and then exactly equal ones, and crashes.
   Job job(std::function<void(Worker&)> body) {
     const double alpha_s = draws.below(4) == 0 ? 0 : 0.2 * draws.uniform();
     Job made = scripted_job(star(workers, alpha_s, 1e9), std::move(body), 1e8 * draws.uniform());
@@ -42,6 +42,11 @@ struct Drawn {
     if (draws.below(3) == 0) made.cluster.host.overlap_s = 0.4 * draws.uniform();
     if (draws.below(5) == 0) made.network.fidelity = Fidelity::messages;
     if (draws.below(5) == 0) made.network.jitter = {Distribution::Kind::exponential, 0, 0.05, 1, {}, {}};
+    if (draws.below(5) == 0) {
+      made.failures.mean_time_between_s = 20;
+      made.failures.restart_s = draws.uniform();
+      made.failures.checkpoint_every = 1 + draws.below(4);
+    }
     return made;
   }
 

@@ -219,6 +219,51 @@ TEST_CASE("list names the kinds, and an unknown one is answered with the nearest
   CHECK(wrong.err.find("Did you mean algorithms?") != std::string::npos);
 }
 
+TEST_CASE("list graphs tells a graph's edges, matchings and spectral gap, and draws it") {
+  const Scratch scratch;
+  CHECK(scratch.simsgd("list graphs").out.find("hypercube") != std::string::npos);
+  // 8 workers, a third each: rho = (1 + 2 cos(pi / 4)) / 3 = 0.80474.
+  CHECK(scratch.simsgd("list graphs ring --workers 8").out ==
+        "ring\n  every worker with the one before and the one after it\n"
+        "  With 8 workers: 8 edges, degree 2, 2 matchings\n"
+        "    Spectral gap with Metropolis weights: 0.195262\n"
+        "    Laplacian eigenvalues: second 0.585786, last 4\n"
+        "    Spectral gap of I - alpha L with the best alpha, 0.43613: 0.255479\n");
+  const Json torus = Json::parse(scratch.simsgd("list graphs torus --workers 12 --set /rows=2 --json").out);
+  CHECK(torus[0]["graph"]["edges"] == 18);
+  CHECK(torus[0]["graph"]["degree_max"] == 3);
+  CHECK(scratch.simsgd("list graphs hypercube --workers 2 --dot").out ==
+        "graph \"hypercube\" {\n  layout=circo;\n  node [shape=circle];\n  0;\n  1;\n"
+        "  0 -- 1 [color=\"0.000 0.8 0.7\", matching=0];\n}\n");
+  scratch.write("path.dot", "graph { 0 -- 1; 1 -- 2 }");
+  CHECK(scratch.simsgd("list graphs file --workers 3 --set /path=path.dot").out.find("2 edges") !=
+        std::string::npos);
+}
+
+TEST_CASE("list graphs: what cannot be is answered with exit code 2 and the remedy") {
+  const Scratch scratch;
+  const auto refused = [&](const std::string& arguments) {
+    const Outcome outcome = scratch.simsgd("list " + arguments);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  };
+  CHECK(refused("graphs hypercube --workers 12") ==
+        "graph of 12 workers:/name: needs a number of workers that is a power of two, not 12. Found: "
+        "hypercube. Use 8 "
+        "or 16 workers, or the graph exponential.\n");
+  CHECK(refused("graphs --dot") ==
+        "--dot: is about one logical graph. Found: graphs. Write list graphs NAME --dot.\n");
+  CHECK(refused("graphs torus --set /row=4") ==
+        "--set: sets no parameter of the graph \"torus\". Found: /row=4. Write /key=value, where the key is "
+        "rows.\n");
+  CHECK(refused("graphs file --workers 4") ==
+        "--set: is missing for the graph \"file\". Write --set /path=VALUE.\n");
+  CHECK(refused("graphs torus --set /rows=a") ==
+        "--set: does not fit the graph's parameters. Found: /rows=a. See `simsgd list graphs torus`.\n");
+  CHECK(refused("graphs rng").find("Did you mean ring?") != std::string::npos);
+}
+
 TEST_CASE("check tells what is right and what is wrong of several files at once") {
   const Scratch scratch;
   scratch.write("good.json", kScenario);

@@ -1,0 +1,48 @@
+// Algorithms in which nobody waits for the slowest, time only, as `simsgd run` does it: the scenarios of
+// scenarios/papers/wagma_resnet50_*.json with 1,024 workers.
+#include <benchmark/benchmark.h>
+
+#include "analysis/runner.hpp"
+#include "bench/benchmarks.hpp"
+#include "bench/child.hpp"
+
+namespace simsgd::bench {
+
+namespace {
+
+void gossip(benchmark::State& state, Summary& summary, const std::string& algorithm, double limit_s) {
+  const std::string file = SIMSGD_SOURCE_DIR "/scenarios/papers/wagma_resnet50_" + algorithm + ".json";
+  const Overrides overrides{{{"/cluster/workers", "1024"}, {"/stop/steps", "1000"}}, {}};
+  for (auto _ : state) {
+    const ChildRun run = run_in_child([&] {
+      const Stopwatch watch;
+      const RunOutcome outcome = run_scenario(load_scenario(file, overrides), SimulationOptions{});
+      benchmark::DoNotOptimize(outcome.document.dump().size());
+      const Elapsed elapsed = watch.elapsed();
+      return std::vector<double>{elapsed.wall_s, elapsed.cpu_s};
+    });
+    state.SetIterationTime(run.numbers.at(0));
+    state.counters["MB"] = run.peak_bytes / 1e6;
+    summary.time(algorithm + ", 1,024 workers x 1,000 steps", {run.numbers.at(0), run.numbers.at(1)},
+                 limit_s);
+    summary.memory("memory of that, " + algorithm, run.peak_bytes, 1e9);
+  }
+}
+
+}  // namespace
+
+void register_gossip(Summary& summary) {
+  const struct {
+    const char* algorithm;
+    double limit_s;
+  } cases[] = {{"wagma", 20}, {"ad_psgd", 30}, {"sgp", 30}, {"d_psgd", 20}};
+  for (const auto& each : cases)
+    benchmark::RegisterBenchmark((std::string("gossip/") + each.algorithm).c_str(),
+                                 [&summary, algorithm = std::string(each.algorithm), limit_s = each.limit_s](
+                                     benchmark::State& state) { gossip(state, summary, algorithm, limit_s); })
+        ->Unit(benchmark::kMillisecond)
+        ->UseManualTime()
+        ->Iterations(2);
+}
+
+}  // namespace simsgd::bench
