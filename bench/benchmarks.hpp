@@ -10,5 +10,6 @@ void register_recurrence(Summary& summary);
 void register_flows(Summary& summary);
 void register_timing_only(Summary& summary);
 void register_learning(Summary& summary);
+void register_kfac(Summary& summary);
 
 }  // namespace simsgd::bench

@@ -14,6 +14,7 @@ int main(int count, char** arguments) {
   simsgd::bench::register_flows(summary);
   simsgd::bench::register_timing_only(summary);
   simsgd::bench::register_learning(summary);
+  simsgd::bench::register_kfac(summary);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   fmt::print("\n{}", summary.table());
