@@ -1,9 +1,9 @@
 // MPD-KFAC: distributed K-FAC in which the inversions are dealt out to the workers.
 //   as d_kfac, but each factor is inverted by one worker, in the order of the layers; when all are inverted,
 //   each inverse is broadcast by its owner
-// Pauloski, Zhang, Huang, Xu, Foster, "Convolutional neural network training with distributed K-FAC", SC 2020,
-// arXiv:2007.00784; Osawa et al., CVPR 2019, arXiv:1811.12019. Bytes per worker and step: those of d_kfac and a
-// broadcast of the upper triangle of every inverse.
+// Pauloski, Zhang, Huang, Xu, Foster, "Convolutional neural network training with distributed K-FAC", SC
+// 2020, arXiv:2007.00784; Osawa et al., CVPR 2019, arXiv:1811.12019. Bytes per worker and step: those of
+// d_kfac and a broadcast of the upper triangle of every inverse.
 #include "algorithms/mpd_kfac.hpp"
 
 #include "algorithms/services/kfac_state.hpp"

@@ -88,16 +88,19 @@ Json smart_schema() {
         {"default", "dynamic"},
         {"description",
          "how factors travel: after the gradient (none), or while computing goes on, each by itself "
-         "(layer_wise), together up to factor_threshold (threshold), or merged where that is predicted to pay "
+         "(layer_wise), together up to factor_threshold (threshold), or merged where that is predicted to "
+         "pay "
          "(dynamic)"}}},
-      {"fusion_latency", time_of("what dynamic fusion takes an all-reduce to cost, however short; by default as "
-                                 "predicted on this cluster")},
+      {"fusion_latency",
+       time_of("what dynamic fusion takes an all-reduce to cost, however short; by default as "
+               "predicted on this cluster")},
       {"fusion_per_element", time_of("and for each number in it; by default as predicted on this cluster")},
       {"placement",
        {{"enum", {"everywhere", "round_robin", "balanced"}},
         {"default", "balanced"},
         {"description",
-         "who inverts a factor: everybody, one worker in turn, or whoever has least to do, where that is worth a "
+         "who inverts a factor: everybody, one worker in turn, or whoever has least to do, where that is "
+         "worth a "
          "broadcast"}}},
       {"placement_rule",
        {{"enum", {"cost", "threshold"}},
@@ -135,13 +138,14 @@ AlgorithmPlugin spd_kfac_plugin() {
   Json properties = kfac_schema();
   properties.update(factor_threshold_schema());
   properties.update(smart_schema());
-  return {{"spd_kfac",
-           "distributed K-FAC that pipelines factors, fuses their messages and balances the inversions",
-           "Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533",
-           std::move(properties),
-           {}},
-          "all-reduces of the gradient and of the factors' upper triangles, broadcasts of the larger inverses'",
-          make};
+  return {
+      {"spd_kfac",
+       "distributed K-FAC that pipelines factors, fuses their messages and balances the inversions",
+       "Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533",
+       std::move(properties),
+       {}},
+      "all-reduces of the gradient and of the factors' upper triangles, broadcasts of the larger inverses'",
+      make};
 }
 
 }  // namespace simsgd

@@ -12,5 +12,6 @@ void register_gossip(Summary& summary);
 void register_timing_only(Summary& summary);
 void register_learning(Summary& summary);
 void register_sparse(Summary& summary);
+void register_kfac(Summary& summary);
 
 }  // namespace simsgd::bench

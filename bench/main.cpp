@@ -16,6 +16,7 @@ int main(int count, char** arguments) {
   simsgd::bench::register_timing_only(summary);
   simsgd::bench::register_learning(summary);
   simsgd::bench::register_sparse(summary);
+  simsgd::bench::register_kfac(summary);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   fmt::print("\n{}", summary.table());

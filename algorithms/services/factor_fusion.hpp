@@ -1,6 +1,7 @@
 // Which factors travel together. Messages become ready one after another while computing goes on; merging
 // neighbours saves latency, waiting for a neighbour costs overlap.
-//   dynamic: with ready times r_l and t(n) = latency + n per_element, start_0 = r_0 and start_l = max(start_{l-1}
+//   dynamic: with ready times r_l and t(n) = latency + n per_element, start_0 = r_0 and start_l =
+//   max(start_{l-1}
 //   + t_{l-1}, r_l), factor l + 1 joins the group of l if it is ready before that group's message would end,
 //   and either before it could start or within one latency of its start; then the start is that of the larger
 //   group. Shi, Zhang, Li, "Accelerating distributed K-FAC with smart parallelism of computing and

@@ -27,7 +27,8 @@ FactorOrder factor_order(const Workload& workload, const KfacSetup& setup) {
   double now_s = 0;
   std::size_t done = 0;  // layers of the workload whose forward pass is over
   for (std::size_t k = 0; k < layers.count(); ++k) {
-    for (; done < static_cast<std::size_t>(layers.a(k).layer); ++done) now_s += workload.layers[done].forward_s;
+    for (; done < static_cast<std::size_t>(layers.a(k).layer); ++done)
+      now_s += workload.layers[done].forward_s;
     now_s += setup.costs.factor_s[2 * k];
     order.a.push_back(2 * k);
     order.a_ready.push_back({now_s, layers.a(k).elements()});

@@ -18,7 +18,8 @@ Values FactorRound::mean_gradient(bool due) {
   };
   if (plan_.pipelined) add_pipeline(options);
   mean.compute_gradient(options);
-  if (!tapped) throw RunError("This machine does not offer Kronecker factors to algorithms; the simulation does.");
+  if (!tapped)
+    throw RunError("This machine does not offer Kronecker factors to algorithms; the simulation does.");
   const Values gradient = mean.wait();
   if (!plan_.pipelined) compute_in_bulk();
   return gradient;
@@ -51,7 +52,8 @@ void FactorRound::compute_in_bulk() {
 }
 
 void FactorRound::spend_on(std::size_t factor) {
-  worker_.spend_on(Activity::factor, setup_.costs.factor_s[factor] * setup_.costs.slower(worker_.rank()), own_);
+  worker_.spend_on(Activity::factor, setup_.costs.factor_s[factor] * setup_.costs.slower(worker_.rank()),
+                   own_);
 }
 
 // Factors become ready in the order of the groups.

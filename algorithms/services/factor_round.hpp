@@ -33,7 +33,7 @@ class FactorRound {
   Worker& worker_;
   const KfacSetup& setup_;
   const FactorPlan& plan_;
-  Values own_;                    // this worker's factors
+  Values own_;                     // this worker's factors
   std::vector<std::size_t> g_at_;  // places in Workload::tensors after which there are G to compute
   std::size_t next_call_ = 0, next_layer_ = 0;
   std::vector<Handle> started_;  // a message for each group

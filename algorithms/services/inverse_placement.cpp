@@ -31,9 +31,7 @@ InversePlacement balanced(const std::vector<InverseTask>& tasks, int workers, Is
 
 }  // namespace
 
-InversePlacement place_everywhere(std::size_t factors) {
-  return {std::vector<int>(factors, kEverybody), {}};
-}
+InversePlacement place_everywhere(std::size_t factors) { return {std::vector<int>(factors, kEverybody), {}}; }
 
 InversePlacement place_round_robin(std::size_t factors, int workers) {
   InversePlacement placement{std::vector<int>(factors), std::vector<std::size_t>(factors)};

@@ -38,10 +38,10 @@ RecordTable placement_table(const InversePlacement& placement, const std::vector
   const auto add = [&](std::size_t f) {
     const WorkloadFactor& factor = layers.factors[f];
     const int owner = placement.owner[f];
-    table.rows.push_back({workload.layers[static_cast<std::size_t>(factor.layer)].name, factor.is_a ? "A" : "G",
-                          static_cast<double>(factor.dim),
-                          owner == kEverybody ? "everybody" : "rank " + std::to_string(owner), tasks[f].invert_s,
-                          tasks[f].broadcast_s});
+    table.rows.push_back({workload.layers[static_cast<std::size_t>(factor.layer)].name,
+                          factor.is_a ? "A" : "G", static_cast<double>(factor.dim),
+                          owner == kEverybody ? "everybody" : "rank " + std::to_string(owner),
+                          tasks[f].invert_s, tasks[f].broadcast_s});
   };
   for (const std::size_t f : placement.order) add(f);
   for (std::size_t f = 0; f < layers.factors.size(); ++f)
@@ -83,13 +83,13 @@ void InverseRound::invert_one(std::size_t factor) {
                    : inverse_g(worker_.executor(), layer, pair, setup_.math, worker_.step());
     last = inverse;
   }
-  worker_.spend_on(Activity::inverse, setup_.costs.inverse_s[factor] * setup_.costs.slower(worker_.rank()), last);
+  worker_.spend_on(Activity::inverse, setup_.costs.inverse_s[factor] * setup_.costs.slower(worker_.rank()),
+                   last);
 }
 
 void InverseRound::broadcast(std::size_t factor) {
   const bool is_a = factor % 2 == 0;
-  Collective collective =
-      broadcast_of(setup_.layers.factors[factor], worker_.workload().bytes_per_parameter);
+  Collective collective = broadcast_of(setup_.layers.factors[factor], worker_.workload().bytes_per_parameter);
   collective.root = placement_.owner[factor];
   if (worker_.rank() == collective.root) {
     std::vector<Values> parts;

@@ -21,7 +21,10 @@ RecordTable placement_table(const InversePlacement& placement, const std::vector
 class InverseRound {
  public:
   InverseRound(Worker& worker, const KfacSetup& setup, const InversePlacement& placement)
-      : worker_(worker), setup_(setup), placement_(placement), inverses_(setup.learned.layout.layers.size()) {}
+      : worker_(worker),
+        setup_(setup),
+        placement_(placement),
+        inverses_(setup.learned.layout.layers.size()) {}
 
   /// The inverses of the damped `factors`, both by layer of the learner.
   std::vector<FactorPair> invert(const std::vector<FactorPair>& factors, bool overlap);

@@ -54,8 +54,7 @@ KfacCosts kfac_costs(const Cluster* cluster, const Workload& workload, const Kfa
   if (cluster == nullptr) return costs;
   const Device& device = cluster->device;
   if (!(device.peak_flops > 0))
-    Parameters::reject("name",
-                       "cannot be timed: the device \"" + device.name + "\" has no peak_flops",
+    Parameters::reject("name", "cannot be timed: the device \"" + device.name + "\" has no peak_flops",
                        "Give /cluster/device/peak_flops, from which factors and inverses are timed");
   for (std::size_t f = 0; f < layers.factors.size(); ++f) {
     costs.factor_s[f] = factor_time_s(device, workload.batch, layers.factors[f]);

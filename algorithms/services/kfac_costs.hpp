@@ -1,7 +1,8 @@
 // What K-FAC computes, as time on a device (sim/cluster: KfacDevice), at nominal speed:
 //   factor of dimension n   2 B HW n^2 flop / (peak x gemm efficiency) + overhead, B samples, HW positions
 //   inverse of dimension n  measured kernel times, interpolated on log-log scales, + overhead per matrix;
-//                           without measurements n^3 flop (Cholesky n^3/3, inversion 2 n^3/3) / (peak x efficiency)
+//                           without measurements n^3 flop (Cholesky n^3/3, inversion 2 n^3/3) / (peak x
+//                           efficiency)
 //   preconditioning         2 a g (a + g) flop of each layer's two products, at the efficiency of factors
 // Sources of the numbers: the cluster file. Test: tests/algorithms/kfac_costs.cpp.
 #pragma once

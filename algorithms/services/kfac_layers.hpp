@@ -36,7 +36,7 @@ KfacLayers kfac_layers(const Workload& workload);
 
 /// The learner's layers with factors, and with which of the workload's each of them travels.
 struct LearnedLayers {
-  FactorLayout layout;                     ///< empty without a learner
+  FactorLayout layout;                       ///< empty without a learner
   std::vector<std::vector<std::size_t>> of;  ///< by layer of the workload: layers of `layout`
 };
 /// `count` layers of the workload; `learner` may be null.

@@ -22,16 +22,18 @@ std::vector<float> packed_identity(std::int64_t dim) {
 
 Values average(Executor& executor, std::int64_t dim, const Values& old, const Values& fresh, double weight) {
   if (!fresh) return {};
-  const Values before = old ? old
-                            : executor.submit_shared("kfac_identity", {static_cast<double>(dim)}, {},
-                                                     [dim](Tensor& out, auto) { out.values = packed_identity(dim); });
+  const Values before =
+      old ? old
+          : executor.submit_shared("kfac_identity", {static_cast<double>(dim)}, {},
+                                   [dim](Tensor& out, auto) { out.values = packed_identity(dim); });
   return linear_combination(executor, {weight, 1 - weight}, {before, fresh});
 }
 
 /// tr M / dim M.
 double mean_diagonal(const std::vector<float>& packed, std::int64_t dim) {
   double sum = 0;
-  for (std::size_t j = 0; j < static_cast<std::size_t>(dim); ++j) sum += static_cast<double>(packed[triangle(j) + j]);
+  for (std::size_t j = 0; j < static_cast<std::size_t>(dim); ++j)
+    sum += static_cast<double>(packed[triangle(j) + j]);
   return sum / static_cast<double>(dim);
 }
 
@@ -44,17 +46,19 @@ double mean_diagonal(const std::vector<float>& packed, std::int64_t dim) {
 std::vector<float> damped_inverse(const std::vector<float>& packed, std::int64_t dim, double damping,
                                   const std::string& factor, std::uint64_t step) {
   if (!std::all_of(packed.begin(), packed.end(), [](float value) { return std::isfinite(value); }))
-    cannot_invert(factor, step, "it has entries that are not finite",
-                  "The training diverged; use a smaller learning rate, a larger damping or a smaller kl_clip");
+    cannot_invert(
+        factor, step, "it has entries that are not finite",
+        "The training diverged; use a smaller learning rate, a larger damping or a smaller kl_clip");
   FloatMatrix full = unpack_symmetric<float>(packed, dim);
   full.diagonal().array() += static_cast<float>(damping);
   const Eigen::LLT<FloatMatrix> cholesky(full);
   FloatMatrix inverse = FloatMatrix::Identity(dim, dim);
   if (cholesky.info() == Eigen::Success) cholesky.solveInPlace(inverse);
   if (cholesky.info() != Eigen::Success || !inverse.allFinite())
-    cannot_invert(factor, step,
-                  fmt::format("with a damping of {:.3g} on its diagonal it is not positive definite", damping),
-                  "Use a larger damping");
+    cannot_invert(
+        factor, step,
+        fmt::format("with a damping of {:.3g} on its diagonal it is not positive definite", damping),
+        "Use a larger damping");
   std::vector<float> result(packed.size());
   pack_upper<float>(inverse, result);
   return result;
@@ -64,14 +68,15 @@ Values invert(Executor& executor, const LayerFactors& layer, const FactorPair& f
               std::uint64_t step, bool is_a) {
   if (!factors.a || !factors.g) return {};
   const std::int64_t dim = is_a ? layer.a_dim : layer.g_dim;
-  const std::string name =
-      fmt::format("the factor {} of the layer \"{}\" ({} x {})", is_a ? "A" : "G", layer.layer.name, dim, dim);
+  const std::string name = fmt::format("the factor {} of the layer \"{}\" ({} x {})", is_a ? "A" : "G",
+                                       layer.layer.name, dim, dim);
   return executor.submit_shared(
       is_a ? "kfac_inverse_a" : "kfac_inverse_g", {math.damping, math.split_by_pi ? 1.0 : 0.0},
       {factors.a, factors.g}, [=, a_dim = layer.a_dim, g_dim = layer.g_dim](Tensor& out, auto in) {
         double damping = math.damping;
         if (math.split_by_pi) {
-          const double pi = std::sqrt(mean_diagonal(in[0]->values, a_dim) / mean_diagonal(in[1]->values, g_dim));
+          const double pi =
+              std::sqrt(mean_diagonal(in[0]->values, a_dim) / mean_diagonal(in[1]->values, g_dim));
           damping = std::sqrt(math.damping) * (is_a ? pi : 1 / pi);
         }
         out.values = damped_inverse(in[is_a ? 0 : 1]->values, dim, damping, name, step);
@@ -113,8 +118,7 @@ Values precondition(Executor& executor, const FactorLayout& layout, const Values
           const LayerFactors& layer = layout.layers[l];
           Eigen::Map<FloatMatrix> direction(out.values.data() + layer.layer.offset, layer.g_dim, layer.a_dim);
           const FloatMatrix own = direction;
-          const FloatMatrix halfway =
-              unpack_symmetric<float>(in[2 * l + 2]->values, layer.g_dim) * own;
+          const FloatMatrix halfway = unpack_symmetric<float>(in[2 * l + 2]->values, layer.g_dim) * own;
           direction.noalias() = halfway * unpack_symmetric<float>(in[2 * l + 1]->values, layer.a_dim);
           alignment += (direction.cast<double>().array() * own.cast<double>().array()).sum();
         }

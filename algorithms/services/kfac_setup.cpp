@@ -26,12 +26,13 @@ void read_intervals(const Parameters& parameters, KfacSetup& setup) {
   setup.inverse_interval = static_cast<std::uint64_t>(parameters.integer("inverse_interval", 1));
   const std::uint64_t rest = setup.inverse_interval % setup.factor_interval;
   if (rest == 0) return;
-  Parameters::reject("inverse_interval",
-                     fmt::format("is no multiple of the factor interval of {}: some inversions would repeat the last "
-                                 "ones, or use factors that are about to change",
-                                 setup.factor_interval),
-                     fmt::format("Use {} or another multiple of {}",
-                                 setup.inverse_interval - rest + setup.factor_interval, setup.factor_interval));
+  Parameters::reject(
+      "inverse_interval",
+      fmt::format("is no multiple of the factor interval of {}: some inversions would repeat the last "
+                  "ones, or use factors that are about to change",
+                  setup.factor_interval),
+      fmt::format("Use {} or another multiple of {}", setup.inverse_interval - rest + setup.factor_interval,
+                  setup.factor_interval));
 }
 
 void check_layers(const KfacSetup& setup, const AlgorithmContext& context) {
@@ -59,7 +60,8 @@ Json kfac_schema() {
        {{"enum", {"plain", "pi"}},
         {"default", "plain"},
         {"description",
-         "plain: gamma on both factors; pi: its square root, split between A and G by their mean diagonals"}}},
+         "plain: gamma on both factors; pi: its square root, split between A and G by their mean "
+         "diagonals"}}},
       {"ema",
        {{"type", {"number", "string"}},
         {"default", "released"},
@@ -72,8 +74,7 @@ Json kfac_schema() {
         {"default", 0.001},
         {"description", "largest squared size of a step in the metric of the factors; 0: no clip"}}},
       {"factor_interval", interval("steps between two updates of the factors")},
-      {"inverse_interval",
-       interval("steps between two inversions; a multiple of factor_interval")}};
+      {"inverse_interval", interval("steps between two inversions; a multiple of factor_interval")}};
   schema.update(fusion_schema());
   return schema;
 }

@@ -18,7 +18,8 @@ Values KfacState::gradient_and_factors(const FactorPlan& plan) {
 }
 
 void KfacState::invert(const InversePlacement& placement, bool overlap) {
-  if (due(setup_.inverse_interval)) inverses_ = InverseRound(worker_, setup_, placement).invert(factors_, overlap);
+  if (due(setup_.inverse_interval))
+    inverses_ = InverseRound(worker_, setup_, placement).invert(factors_, overlap);
 }
 
 Values KfacState::preconditioned(const Values& gradient) {
@@ -26,7 +27,8 @@ Values KfacState::preconditioned(const Values& gradient) {
   if (gradient)
     direction = precondition(worker_.executor(), setup_.learned.layout, gradient, inverses_,
                              worker_.learning_rate(), setup_.math.kl_clip);
-  worker_.spend_on(Activity::factor, setup_.costs.precondition_s * setup_.costs.slower(worker_.rank()), direction);
+  worker_.spend_on(Activity::factor, setup_.costs.precondition_s * setup_.costs.slower(worker_.rank()),
+                   direction);
   return direction;
 }
 

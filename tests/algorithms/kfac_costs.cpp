@@ -35,9 +35,9 @@ TEST_CASE("an inverse takes n^3 flop, or what was measured, interpolated on loga
   CHECK(inverse_time_s(device, 1000) == doctest::Approx(2e-3).epsilon(1e-12));  // 10^9 flop at 0.5 Tflop/s
   device.kfac.inverse = {{100, 1e-3}, {1000, 1e-2}, {10000, 10}};
   CHECK(inverse_time_s(device, 100) == doctest::Approx(1e-3).epsilon(1e-12));
-  CHECK(inverse_time_s(device, 400) == doctest::Approx(4e-3).epsilon(1e-12));    // linear here
-  CHECK(inverse_time_s(device, 2000) == doctest::Approx(8e-2).epsilon(1e-12));   // cubic here
-  CHECK(inverse_time_s(device, 10) == doctest::Approx(1e-4).epsilon(1e-12));     // beyond: as the nearest two
+  CHECK(inverse_time_s(device, 400) == doctest::Approx(4e-3).epsilon(1e-12));   // linear here
+  CHECK(inverse_time_s(device, 2000) == doctest::Approx(8e-2).epsilon(1e-12));  // cubic here
+  CHECK(inverse_time_s(device, 10) == doctest::Approx(1e-4).epsilon(1e-12));    // beyond: as the nearest two
   CHECK(inverse_time_s(device, 20000) == doctest::Approx(80).epsilon(1e-12));
   device.kfac.inverse_overhead_s = 0.5;
   CHECK(inverse_time_s(device, 400) == doctest::Approx(0.504).epsilon(1e-12));

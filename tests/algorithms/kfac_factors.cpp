@@ -91,18 +91,20 @@ Factors factors_of(const Model<double>& model, const std::vector<double>& at, co
 // One convolution of two filters 2 x 2, tanh, and a linear layer.
 std::unique_ptr<const Model<double>> small_cnn(const DataSet& data) {
   return testing::model_plugin("cnn").make_double(
-      Parameters(Json{{"channels", {2}}, {"kernel", 2}, {"padding", 0}, {"pool", 1}, {"activation", "tanh"}}), data);
+      Parameters(Json{{"channels", {2}}, {"kernel", 2}, {"padding", 0}, {"pool", 1}, {"activation", "tanh"}}),
+      data);
 }
 
-// The patches and gradients of that convolution for 1 x 3 x 3 images (4 positions), by hand: column 4 n + s is
-// sample n, position s; gradients are those of the sample's own loss.
+// The patches and gradients of that convolution for 1 x 3 x 3 images (4 positions), by hand: column 4 n + s
+// is sample n, position s; gradients are those of the sample's own loss.
 struct ByHand {
   Dense patches, gradients;
 };
 ByHand convolution_by_hand(const std::vector<double>& at, const DataSet& data, int classes) {
   const auto count = static_cast<Eigen::Index>(data.count);
   ByHand result{Dense(5, 4 * count), Dense(2, 4 * count)};
-  const double *filters = at.data(), *weights = at.data() + 10;  // 2 x 4 filters, 2 biases; classes x 8, biases
+  const double *filters = at.data(),
+               *weights = at.data() + 10;  // 2 x 4 filters, 2 biases; classes x 8, biases
   for (Eigen::Index n = 0; n < count; ++n) {
     Dense hidden(2, 4);
     for (Eigen::Index s = 0; s < 4; ++s) {
@@ -127,7 +129,8 @@ ByHand convolution_by_hand(const std::vector<double>& at, const DataSet& data, i
     error[static_cast<std::size_t>(data.labels[static_cast<std::size_t>(n)])] -= 1;
     for (Eigen::Index i = 0; i < 8; ++i) {
       double back = 0;
-      for (Eigen::Index c = 0; c < classes; ++c) back += weights[i * classes + c] * error[static_cast<std::size_t>(c)];
+      for (Eigen::Index c = 0; c < classes; ++c)
+        back += weights[i * classes + c] * error[static_cast<std::size_t>(c)];
       result.gradients(i / 4, 4 * n + i % 4) = back * (1 - hidden(i / 4, i % 4) * hidden(i / 4, i % 4));
     }
   }
@@ -159,8 +162,8 @@ TEST_CASE("the triangle of an n x n matrix has n(n+1)/2 numbers, and unpacks to 
 
 TEST_CASE("with one sample, A (x) G is the dense Fisher matrix of every linear layer") {
   const DataSet data = equal_inputs(1, 4);
-  const auto model =
-      testing::model_plugin("mlp").make_double(Parameters(Json{{"hidden", {3, 2}}, {"activation", "tanh"}}), data);
+  const auto model = testing::model_plugin("mlp").make_double(
+      Parameters(Json{{"hidden", {3, 2}}, {"activation", "tanh"}}), data);
   const std::vector<double> at = some_parameters(model->parameters());
   const Factors factors = factors_of(*model, at, data);
   REQUIRE(factors.layout.layers.size() == 3);
@@ -171,10 +174,12 @@ TEST_CASE("with one sample, A (x) G is the dense Fisher matrix of every linear l
   }
 }
 
-TEST_CASE("with equal inputs and different labels too: A is the mean of a a', G that of g g' of each sample's loss") {
+TEST_CASE(
+    "with equal inputs and different labels too: A is the mean of a a', G that of g g' of each sample's "
+    "loss") {
   const DataSet data = equal_inputs(5, 4);
-  const auto model =
-      testing::model_plugin("mlp").make_double(Parameters(Json{{"hidden", {3}}, {"activation", "tanh"}}), data);
+  const auto model = testing::model_plugin("mlp").make_double(
+      Parameters(Json{{"hidden", {3}}, {"activation", "tanh"}}), data);
   const std::vector<double> at = some_parameters(model->parameters());
   const Factors factors = factors_of(*model, at, data);
   for (std::size_t l = 0; l < 2; ++l) {
@@ -212,7 +217,9 @@ TEST_CASE("a convolution's factors are 1/(B S^2) sum p p' and, of each sample's 
   CHECK(distance(hand.gradients * hand.patches.transpose(), sum) < 1e-8);
 }
 
-TEST_CASE("where all patches are equal, A (x) G is a convolution's Fisher matrix without the products of different positions") {
+TEST_CASE(
+    "where all patches are equal, A (x) G is a convolution's Fisher matrix without the products of different "
+    "positions") {
   const DataSet data = images(4, true);
   const auto model = small_cnn(data);
   const std::vector<double> at = some_parameters(model->parameters());

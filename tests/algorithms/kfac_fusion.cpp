@@ -11,7 +11,8 @@ using namespace simsgd;
 
 namespace {
 
-// When the last message has ended: each group leaves when its last factor is ready and the one before is through.
+// When the last message has ended: each group leaves when its last factor is ready and the one before is
+// through.
 double end_of(const std::vector<ReadyFactor>& factors, const FactorGroups& groups, const FusionCost& cost) {
   double free_s = 0;
   std::size_t next = 0;
@@ -35,9 +36,11 @@ TEST_CASE("by threshold, a group is complete as soon as it holds so many numbers
   CHECK(groups_by_threshold({}, 10).empty());
 }
 
-TEST_CASE("dynamic: a factor joins if it is ready before the group could start, or within a latency of its start") {
+TEST_CASE(
+    "dynamic: a factor joins if it is ready before the group could start, or within a latency of its start") {
   const FusionCost cost{.latency_s = 2, .per_element_s = 1};
-  // The first could start at 0 and would end at 2 + 4 = 6: one that is ready at 1 joins (within 2 s), at 3 not.
+  // The first could start at 0 and would end at 2 + 4 = 6: one that is ready at 1 joins (within 2 s), at 3
+  // not.
   CHECK(dynamic_groups({{0, 4}, {1, 4}}, cost) == FactorGroups{2});
   CHECK(dynamic_groups({{0, 4}, {3, 4}}, cost) == FactorGroups{1, 1});
   // The second starts when the first is through, at 6: the third is ready before that and joins it.

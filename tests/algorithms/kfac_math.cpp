@@ -16,7 +16,9 @@ namespace {
 
 using Dense = Matrix<double>;
 
-Values vector_of(Executor& executor, const std::vector<float>& values) { return executor.constant({values, {}, {}}); }
+Values vector_of(Executor& executor, const std::vector<float>& values) {
+  return executor.constant({values, {}, {}});
+}
 
 // A symmetric positive definite matrix, packed.
 std::vector<float> random_factor(std::int64_t dim, std::uint64_t seed) {
@@ -49,10 +51,11 @@ float clipped(double weight, double learning_rate, double kl_clip) {
   const LayerFactors layer = linear_layer(1, 1, false);
   const KfacMath math{.damping = 1};
   const FactorPair factors{vector_of(executor, {3}), vector_of(executor, {1})};
-  const FactorPair inverses{inverse_a(executor, layer, factors, math, 1), inverse_g(executor, layer, factors, math, 1)};
+  const FactorPair inverses{inverse_a(executor, layer, factors, math, 1),
+                            inverse_g(executor, layer, factors, math, 1)};
   FactorLayout layout{{layer}, 2};
-  const Values direction = precondition(executor, layout, vector_of(executor, {static_cast<float>(weight)}), {inverses},
-                                        learning_rate, kl_clip);
+  const Values direction = precondition(executor, layout, vector_of(executor, {static_cast<float>(weight)}),
+                                        {inverses}, learning_rate, kl_clip);
   return executor.get(direction).values[0];
 }
 
@@ -80,8 +83,7 @@ TEST_CASE("preconditioning solves with the dense Kronecker product of the damped
     const Values direction = precondition(executor, layout, vector_of(executor, gradient), {inverses}, 1, 0);
     const Dense fisher = kronecker(dense(a, 5) + each.damping_a * Dense::Identity(5, 5),
                                    dense(g, 3) + each.damping_g * Dense::Identity(3, 3));
-    const Eigen::VectorXd right =
-        Eigen::Map<const Eigen::VectorXf>(gradient.data(), 15).cast<double>();
+    const Eigen::VectorXd right = Eigen::Map<const Eigen::VectorXf>(gradient.data(), 15).cast<double>();
     const Eigen::VectorXd expected = fisher.partialPivLu().solve(right);
     const std::vector<float>& found = executor.get(direction).values;
     for (Eigen::Index i = 0; i < 15; ++i)
@@ -146,7 +148,8 @@ TEST_CASE("a factor that is not positive definite ends the run with a sentence")
   const FactorPair factors{vector_of(executor, {1, 0, -1}), vector_of(executor, {0})};
   const KfacMath math{.damping = 0.002};
   CHECK(error_of(executor, inverse_a(executor, layer, factors, math, 7)) ==
-        "K-FAC cannot invert the factor A of the layer \"linear1\" (2 x 2) in step 7: with a damping of 0.002 on its "
+        "K-FAC cannot invert the factor A of the layer \"linear1\" (2 x 2) in step 7: with a damping of "
+        "0.002 on its "
         "diagonal it is not positive definite. Use a larger damping.");
   // 0 is singular, and the damping mends it: (0 + 0.002)^-1 = 500
   CHECK(executor.get(inverse_g(executor, layer, factors, math, 7)).values[0] == doctest::Approx(500));
@@ -157,6 +160,7 @@ TEST_CASE("so does one that is not finite") {
   const LayerFactors layer = linear_layer(1, 2, false);
   const FactorPair factors{vector_of(executor, {1, 0, 1}), vector_of(executor, {std::nanf("")})};
   CHECK(error_of(executor, inverse_g(executor, layer, factors, {}, 3)) ==
-        "K-FAC cannot invert the factor G of the layer \"linear1\" (1 x 1) in step 3: it has entries that are not "
+        "K-FAC cannot invert the factor G of the layer \"linear1\" (1 x 1) in step 3: it has entries that "
+        "are not "
         "finite. The training diverged; use a smaller learning rate, a larger damping or a smaller kl_clip.");
 }

@@ -25,7 +25,8 @@ TEST_CASE("everywhere: nobody owns a factor, and nothing is sent") {
   CHECK(placement.order.empty());
 }
 
-TEST_CASE("round-robin with more workers than layers: layer i's A to rank 2i, its G to rank 2i + 1, modulo P") {
+TEST_CASE(
+    "round-robin with more workers than layers: layer i's A to rank 2i, its G to rank 2i + 1, modulo P") {
   const InversePlacement placement = place_round_robin(6, 4);  // 3 layers
   CHECK(placement.owner == Owners{0, 1, 2, 3, 0, 1});
   CHECK(placement.order == Order{0, 1, 2, 3, 4, 5});
@@ -37,7 +38,8 @@ TEST_CASE("round-robin with no more workers than layers: both of layer i to rank
   CHECK(place_round_robin(6, 1).owner == Owners{0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("balanced: what is cheaper to broadcast than to invert goes, largest first, to whoever has least to do") {
+TEST_CASE(
+    "balanced: what is cheaper to broadcast than to invert goes, largest first, to whoever has least to do") {
   // A broadcast takes 3 s: 2 is inverted by everybody. 9 -> rank 0, 8 -> rank 1, 5 -> rank 1 (8 < 9),
   // 4 -> rank 0 (9 < 13), 3 -> rank 0 and 1 have 13 each: the first.
   const InversePlacement placement = place_balanced(tasks({4, 9, 2, 8, 3, 5}, 3), 2);

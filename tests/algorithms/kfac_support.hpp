@@ -35,14 +35,15 @@ inline Job kfac_workload(int workers) {
   return job;
 }
 
-/// Gives it a perceptron (8 inputs, hidden layers of 6 and 5, 4 classes: 127 parameters) and SGD with momentum.
+/// Gives it a perceptron (8 inputs, hidden layers of 6 and 5, 4 classes: 127 parameters) and SGD with
+/// momentum.
 inline void add_perceptron(Job& job, int batch, double learning_rate = 0.05) {
   LearnerSpec spec;
   const DataSets sets = testing::load(
       "gaussian_mixture", {{"features", 8}, {"classes", 4}, {"samples", 2048}, {"test_samples", 64}}, 3);
   spec.train = sets.train;
-  spec.model = testing::model_plugin("mlp").make(
-      Parameters(Json{{"hidden", {6, 5}}, {"activation", "tanh"}}), *spec.train);
+  spec.model = testing::model_plugin("mlp").make(Parameters(Json{{"hidden", {6, 5}}, {"activation", "tanh"}}),
+                                                 *spec.train);
   spec.workers = job.workers();
   spec.batch = batch;
   spec.seed = job.seed;

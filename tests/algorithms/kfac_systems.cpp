@@ -19,10 +19,12 @@ struct System {
 
 // The three systems, and SPD-KFAC with its parts switched one by one.
 std::vector<System> systems() {
-  std::vector<System> all = {{"d_kfac", Json::object()}, {"mpd_kfac", Json::object()}, {"spd_kfac", Json::object()}};
+  std::vector<System> all = {
+      {"d_kfac", Json::object()}, {"mpd_kfac", Json::object()}, {"spd_kfac", Json::object()}};
   for (const char* pipelining : {"none", "layer_wise", "threshold"})
     all.push_back({"spd_kfac", {{"pipelining", pipelining}, {"factor_threshold", "10 kB"}}});
-  for (const char* placement : {"everywhere", "round_robin"}) all.push_back({"spd_kfac", {{"placement", placement}}});
+  for (const char* placement : {"everywhere", "round_robin"})
+    all.push_back({"spd_kfac", {{"placement", placement}}});
   all.push_back({"spd_kfac", {{"placement_rule", "threshold"}, {"placement_threshold", 90}}});
   all.push_back({"spd_kfac", {{"placement", "round_robin"}, {"overlap", false}}});
   all.push_back({"spd_kfac", {{"fusion", "none"}, {"placement", "round_robin"}}});
@@ -75,7 +77,8 @@ Totals simulated(const std::function<Job()>& make) {
       all[kActivities + 1] += worker.bytes_sent[at(Traffic::factor)] * share;
       all[kActivities + 2] += worker.bytes_sent[at(Traffic::inverse)] * share;
       all[kActivities + 3] += worker.bytes_sent[at(Traffic::gradient)] * share;
-      all[kActivities + 4] += (worker.communication_s[at(Traffic::factor)] - worker.exposed_s[at(Traffic::factor)]) * share;
+      all[kActivities + 4] +=
+          (worker.communication_s[at(Traffic::factor)] - worker.exposed_s[at(Traffic::factor)]) * share;
     }
     return all;
   });
@@ -98,26 +101,33 @@ Job timed_job(int workers, const std::string& algorithm, const Json& parameters,
   return job;
 }
 
-double of(const Totals& totals, Activity activity) { return totals.activity_s[static_cast<std::size_t>(activity)]; }
+double of(const Totals& totals, Activity activity) {
+  return totals.activity_s[static_cast<std::size_t>(activity)];
+}
 
 // Of the small job's factors: n (n + 1) / 2 for each dimension.
 constexpr double kElements = 378 + 2080 + 166176 + 4656 + 4753 + 55;
 
 }  // namespace
 
-TEST_CASE("d_kfac, mpd_kfac and spd_kfac, however it is switched, give the parameters of one worker's K-FAC after 20 steps") {
+TEST_CASE(
+    "d_kfac, mpd_kfac and spd_kfac, however it is switched, give the parameters of one worker's K-FAC after "
+    "20 steps") {
   check_equal_models(Json::object(), 20);
 }
 
-TEST_CASE("so they do with factors and inverses that are not updated in every step, and damping split by pi") {
-  check_equal_models({{"factor_interval", 2}, {"inverse_interval", 4}, {"damping_rule", "pi"}, {"ema", 0.5}}, 20);
+TEST_CASE(
+    "so they do with factors and inverses that are not updated in every step, and damping split by pi") {
+  check_equal_models({{"factor_interval", 2}, {"inverse_interval", 4}, {"damping_rule", "pi"}, {"ema", 0.5}},
+                     20);
 }
 
 TEST_CASE("the simulation computes the same losses as a cluster without time, with any number of threads") {
   const auto losses = [](int threads) {
     return in_child([threads] {
       std::vector<double> all;
-      for (const SeriesPoint& point : simulate_job(kfac_job(4, "spd_kfac", Json::object(), 20), threads).series)
+      for (const SeriesPoint& point :
+           simulate_job(kfac_job(4, "spd_kfac", Json::object(), 20), threads).series)
         all.push_back(point.train_loss);
       return all;
     });
@@ -132,7 +142,8 @@ TEST_CASE("the simulation computes the same losses as a cluster without time, wi
   }
 }
 
-TEST_CASE("one worker's step is forward and backward passes, factors, inverses and preconditioning, by hand") {
+TEST_CASE(
+    "one worker's step is forward and backward passes, factors, inverses and preconditioning, by hand") {
   const Totals totals = simulated([] { return timed_job(1, "kfac", Json::object()); });
   const double rate = 0.5e12;  // 1 Tflop/s at the default efficiency
   double factors = 0, inverses = 0, products = 0;
@@ -193,7 +204,8 @@ TEST_CASE("every inverse that has an owner is broadcast as its triangle: 3 of 4 
   CHECK(bytes("spd_kfac", from_97) == doctest::Approx(3.0 / 4 * 4 * (166176 + 4753)).epsilon(1e-12));
 }
 
-TEST_CASE("with pipelining, factors travel while the network is computed; without it, none of that is hidden") {
+TEST_CASE(
+    "with pipelining, factors travel while the network is computed; without it, none of that is hidden") {
   const auto hidden = [](const char* pipelining) {
     return simulated([&] { return timed_job(4, "spd_kfac", {{"pipelining", pipelining}}); }).factor_hidden_s;
   };
@@ -217,7 +229,8 @@ TEST_CASE("a factor that stays singular ends the run with a sentence") {
     return std::vector<double>{};
   });
   CHECK(ended.error ==
-        "K-FAC cannot invert the factor A of the layer \"linear1\" (6 x 6) in step 1: with a damping of 1e-40 on its "
+        "K-FAC cannot invert the factor A of the layer \"linear1\" (6 x 6) in step 1: with a damping of "
+        "1e-40 on its "
         "diagonal it is not positive definite. Use a larger damping.");
 }
 
