@@ -15,7 +15,7 @@ namespace {
 Job gossip_job(const std::vector<double>& speeds, const std::string& algorithm, const Json& parameters,
                std::uint64_t rounds) {
   Job job = round_job(speeds, Json::object(), rounds);
-  job.graph = make_graph({.workers = job.workers(), .parameters = Parameters(Json{{"name", "ring"}})});
+  job.graph = make_graph({job.workers(), 1, Parameters(Json{{"name", "ring"}}), {}});
   add_learner(job, 16);
   use_algorithm(job, algorithm, parameters);
   return job;
