@@ -1,5 +1,6 @@
 // AD-PSGD: asynchronous decentralised SGD. While a worker computes, models are averaged pair by pair.
-//   x_i <- x_i - eta U(g_i(x_i as it was when the gradient was begun));  meanwhile x_i, x_j <- (x_i + x_j) / 2
+//   x_i <- x_i - eta U(g_i(x_i as it was when the gradient was begun));  meanwhile x_i, x_j <- (x_i + x_j) /
+//   2
 // The graph is bipartite: workers on the side of worker 0 are active, the others passive. An active worker
 // sends its model to a neighbour drawn uniformly, which averages at once, in the background, and answers with
 // what it had; so nobody waits for a worker that computes, and nothing can deadlock. What its own gradients
@@ -58,7 +59,8 @@ class Averagings {
     if (now && now.id() == offered_.id())
       worker_.set_model(average(worker_, offered_, answer.values));
     else if (now)
-      worker_.set_model(linear_combination(worker_.executor(), {1.0, 0.5, -0.5}, {now, answer.values, offered_}));
+      worker_.set_model(
+          linear_combination(worker_.executor(), {1.0, 0.5, -0.5}, {now, answer.values, offered_}));
     offered_ = {};
     if (--left_ > 0)
       offer();
@@ -101,8 +103,8 @@ class AdPsgd final : public Algorithm {
   }
 
   void run_active(Worker& worker) const {
-    const auto averagings = std::make_shared<Averagings>(
-        worker, graph_.neighbours[static_cast<std::size_t>(worker.rank())]);
+    const auto averagings =
+        std::make_shared<Averagings>(worker, graph_.neighbours[static_cast<std::size_t>(worker.rank())]);
     worker.serve(kAnswer, [averagings](const Message& answer) { averagings->answered(answer); });
     while (worker.next_step()) {
       const Handle ended = averagings->begin(averagings_per_step_);
@@ -130,13 +132,14 @@ std::unique_ptr<const Algorithm> make_ad_psgd(const Parameters& parameters, cons
   const LogicalGraph& graph = *context.graph;
   if (context.workers > 1 && graph.sides().empty()) {
     const bool ring = graph.name == "ring";
-    Parameters::reject("graph/name",
-                       ring ? "is a ring of " + std::to_string(context.workers) +
-                                  " workers, an odd number: neighbours cannot be active and passive in turn, and "
-                                  "averagings could deadlock"
-                            : "has a cycle of odd length: its workers cannot be divided into active and passive "
-                              "ones, and averagings could deadlock",
-                       ring ? "Use an even number of workers" : "Use a ring of an even number of workers, or a hypercube");
+    Parameters::reject(
+        "graph/name",
+        ring ? "is a ring of " + std::to_string(context.workers) +
+                   " workers, an odd number: neighbours cannot be active and passive in turn, and "
+                   "averagings could deadlock"
+             : "has a cycle of odd length: its workers cannot be divided into active and passive "
+               "ones, and averagings could deadlock",
+        ring ? "Use an even number of workers" : "Use a ring of an even number of workers, or a hypercube");
   }
   return std::make_unique<AdPsgd>(graph, static_cast<int>(parameters.integer("averagings_per_step", 1)));
 }

@@ -32,16 +32,17 @@ class Matcha final : public Algorithm {
 AlgorithmPlugin matcha_plugin() {
   Json properties = matching_rounds_schema();
   properties["graph"] = graph_schema("ring");
-  return {{"matcha",
-           "decentralised SGD over randomly activated matchings of a graph",
-           "Wang et al., 2019, arXiv:1905.09435",
-           properties,
-           {}},
-          "the model to each neighbour whose matching is active: on average budget x degree x m",
-          [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
-            return std::make_unique<Matcha>(
-                matching_rounds_from(parameters, *context.graph, *context.workload, context.seed));
-          }};
+  return {
+      {"matcha",
+       "decentralised SGD over randomly activated matchings of a graph",
+       "Wang et al., 2019, arXiv:1905.09435",
+       properties,
+       {}},
+      "the model to each neighbour whose matching is active: on average budget x degree x m",
+      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
+        return std::make_unique<Matcha>(
+            matching_rounds_from(parameters, *context.graph, *context.workload, context.seed));
+      }};
 }
 
 }  // namespace simsgd

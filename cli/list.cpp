@@ -163,6 +163,7 @@ const std::vector<Kind>& kinds() {
 }
 
 std::string type_text(const Json& schema) {
+  if (schema.contains("x-plugin")) return schema.at("x-plugin").get<std::string>();
   if (schema.contains("x-quantity")) return schema.at("x-quantity").get<std::string>();
   if (schema.contains("enum")) {
     std::string names;

@@ -30,9 +30,7 @@ class BipartiteColouring {
   }
 
  private:
-  int& partner(int worker, std::size_t colour) {
-    return partner_[static_cast<std::size_t>(worker)][colour];
-  }
+  int& partner(int worker, std::size_t colour) { return partner_[static_cast<std::size_t>(worker)][colour]; }
   std::size_t free_colour(int worker) {
     const std::vector<int>& of = partner_[static_cast<std::size_t>(worker)];
     return static_cast<std::size_t>(std::find(of.begin(), of.end(), -1) - of.begin());

@@ -5,12 +5,13 @@
 namespace simsgd {
 
 Json coupling_schema() {
-  return {{"coupling",
-           {{"enum", {"neighbour", "global"}},
-            {"default", "neighbour"},
-            {"description",
-             "whom a worker waits for in each round: those it exchanges with, or all workers (what a chain of "
-             "blocking exchanges, tensor by tensor, amounts to)"}}}};
+  return {
+      {"coupling",
+       {{"enum", {"neighbour", "global"}},
+        {"default", "neighbour"},
+        {"description",
+         "whom a worker waits for in each round: those it exchanges with, or all workers (what a chain of "
+         "blocking exchanges, tensor by tensor, amounts to)"}}}};
 }
 
 Coupling coupling_from(const Parameters& parameters) {

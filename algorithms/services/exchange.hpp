@@ -17,8 +17,8 @@ namespace simsgd {
 /// Whom a worker waits for before its exchange begins.
 enum class Coupling : std::uint8_t {
   neighbour,  ///< for those it exchanges with
-  global,     ///< for all workers: what many small blocking exchanges, one after another, amount to, since each
-              ///< carries a delay one worker further
+  global,  ///< for all workers: what many small blocking exchanges, one after another, amount to, since each
+           ///< carries a delay one worker further
 };
 Json coupling_schema();
 Coupling coupling_from(const Parameters& parameters);

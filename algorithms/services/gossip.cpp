@@ -60,12 +60,11 @@ Values NeighbourRounds::mix(Worker& worker, std::uint64_t, const Values& model) 
 
 NeighbourRounds::Result NeighbourRounds::mix_while_computing(Worker& worker) const {
   const Values model = worker.model();
-  const PiecewiseExchange::Result result =
-      pieces_.run(worker, [&](const Values&, const Bucket& piece) {
-        if (piece.begin_share == 0 && piece.end_share == 1) return model;
-        const auto [begin, end] = entries_of(worker, piece);
-        return slice(worker.executor(), model, begin, end);
-      });
+  const PiecewiseExchange::Result result = pieces_.run(worker, [&](const Values&, const Bucket& piece) {
+    if (piece.begin_share == 0 && piece.end_share == 1) return model;
+    const auto [begin, end] = entries_of(worker, piece);
+    return slice(worker.executor(), model, begin, end);
+  });
   return {result.gradient, add_own(worker, model, concatenate(worker.executor(), result.received))};
 }
 

@@ -68,8 +68,8 @@ class MatchingRounds final : public GossipRounds {
 
  private:
   struct Matching {
-    std::vector<int> members;           // ranks with an edge, ascending
-    std::vector<std::int32_t> partner;  // by rank, -1: none
+    std::vector<int> members;                  // ranks with an edge, ascending
+    std::vector<std::int32_t> partner;         // by rank, -1: none
     std::shared_ptr<const Schedule> schedule;  // among the members; shared with the machine
     PlaceEffect effect;
   };
@@ -82,7 +82,8 @@ class MatchingRounds final : public GossipRounds {
   std::shared_ptr<const Schedule> gate_;  // shared with the machine
 };
 
-/// The property `graph` of an algorithm: the loader knows which graphs there are, and makes the one asked for.
+/// The property `graph` of an algorithm: the loader knows which graphs there are, and makes the one asked
+/// for.
 Json graph_schema(const std::string& otherwise);
 
 /// What d_psgd and matcha are made of, for algorithms that run over them: their parameters, and the rounds.

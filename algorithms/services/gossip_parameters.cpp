@@ -10,9 +10,9 @@ namespace {
 
 void refuse_unknown_eigenvalues(const LogicalGraph& graph, const std::string& key) {
   if (!graph.laplacian_eigenvalues.empty()) return;
-  Parameters::reject(key, fmt::format("needs the eigenvalues of a graph of {} workers, which are not known",
-                                      graph.workers),
-                     "Give alpha, or use a graph with a closed form, such as ring, torus or exponential");
+  Parameters::reject(
+      key, fmt::format("needs the eigenvalues of a graph of {} workers, which are not known", graph.workers),
+      "Give alpha, or use a graph with a closed form, such as ring, torus or exponential");
 }
 
 MixingWeights weights_from(const Parameters& parameters, const LogicalGraph& graph) {
@@ -33,7 +33,8 @@ Json alpha_schema(const std::string& description) {
   return {{"type", "number"}, {"exclusiveMinimum", 0}, {"description", description}};
 }
 
-std::vector<double> probabilities_from(const Parameters& parameters, const LogicalGraph& graph, double budget) {
+std::vector<double> probabilities_from(const Parameters& parameters, const LogicalGraph& graph,
+                                       double budget) {
   const std::size_t matchings = graph.matchings.size();
   if (parameters.text("probabilities", "optimised") == "uniform" || budget == 1 || graph.workers < 2)
     return std::vector<double>(matchings, budget);
@@ -63,13 +64,14 @@ Json graph_schema(const std::string& otherwise) {
 
 Json neighbour_rounds_schema() {
   Json schema = coupling_schema();
-  schema["weights"] = {
-      {"enum", {"metropolis", "laplacian"}},
-      {"default", "metropolis"},
-      {"description",
-       "weights of neighbours: 1 / (1 + the greater of both degrees), a third each on a ring; or alpha for all"}};
+  schema["weights"] = {{"enum", {"metropolis", "laplacian"}},
+                       {"default", "metropolis"},
+                       {"description",
+                        "weights of neighbours: 1 / (1 + the greater of both degrees), a third each on a "
+                        "ring; or alpha for all"}};
   schema["alpha"] = alpha_schema(
-      "weight of each neighbour with laplacian weights; by default 2 / (second + last eigenvalue of the graph's "
+      "weight of each neighbour with laplacian weights; by default 2 / (second + last eigenvalue of the "
+      "graph's "
       "Laplacian), which mixes fastest");
   schema.update(model_fusion_schema());
   return schema;
@@ -96,8 +98,8 @@ Json matching_rounds_schema() {
       {"default", "optimised"},
       {"description",
        "of the matchings: those for which the mean graph is connected best, or the budget for each"}};
-  schema["alpha"] = alpha_schema(
-      "weight of each active neighbour; by default the one that mixes fastest on average");
+  schema["alpha"] =
+      alpha_schema("weight of each active neighbour; by default the one that mixes fastest on average");
   return schema;
 }
 

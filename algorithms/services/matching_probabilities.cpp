@@ -102,7 +102,9 @@ int affordable(int workers) {
 class Ascent {
  public:
   Ascent(const LogicalGraph& graph, double total)
-      : graph_(graph), total_(total), p_(graph.matchings.size(), total / static_cast<double>(graph.matchings.size())) {
+      : graph_(graph),
+        total_(total),
+        p_(graph.matchings.size(), total / static_cast<double>(graph.matchings.size())) {
     left_ = affordable(graph.workers);
   }
 
@@ -196,7 +198,8 @@ double mean_connectivity(const LogicalGraph& graph, const std::vector<double>& p
 }
 
 MatchingProbabilities optimise_probabilities(const LogicalGraph& graph, double budget) {
-  CHECK(graph.workers > 1 && graph.workers <= kMostForProbabilities, "probabilities of a graph of few workers");
+  CHECK(graph.workers > 1 && graph.workers <= kMostForProbabilities,
+        "probabilities of a graph of few workers");
   const double total = budget * static_cast<double>(graph.matchings.size());
   return Ascent(graph, total).run();
 }
@@ -208,8 +211,7 @@ double contraction(const LogicalGraph& graph, const std::vector<double>& p, doub
   const MatrixXd mean = mean_laplacian(graph, p);
   const MatrixXd spread = weighted_laplacian(graph, [&p](std::size_t j) { return p[j] * (1 - p[j]); });
   const MatrixXd difference = MatrixXd::Identity(n, n) - 2 * alpha * mean +
-                              alpha * alpha * (mean * mean + 2 * spread) -
-                              MatrixXd::Constant(n, n, 1.0 / n);
+                              alpha * alpha * (mean * mean + 2 * spread) - MatrixXd::Constant(n, n, 1.0 / n);
   const VectorXd eigenvalues = Solver(difference, Eigen::EigenvaluesOnly).eigenvalues();
   return std::max(std::fabs(eigenvalues(0)), std::fabs(eigenvalues(n - 1)));
 }

@@ -1,10 +1,10 @@
 // Push-sum rounds: averaging over directed messages, for which nobody has to answer. Each worker has a
 // numerator x and a weight w, 1 at first; its estimate of the mean is z = x / w.
 //   round t:  x_i <- (x_i + sum over in-neighbours j of x_j) / (n + 1),  and w likewise
-// Out-neighbours are at the distances 2^r, ..., 2^((r + n - 1) mod L) around a ring, r = t mod L, L = ceil(log2
-// P). The sums of all x and of all w (which is P) stay as they are.
-// Kempe, Dobra, Gehrke, FOCS 2003, doi 10.1109/SFCS.2003.1238221; Assran, Loizou, Ballas, Rabbat, ICML 2019,
-// arXiv:1811.10792. Bytes per worker and round: n (m + 8).
+// Out-neighbours are at the distances 2^r, ..., 2^((r + n - 1) mod L) around a ring, r = t mod L, L =
+// ceil(log2 P). The sums of all x and of all w (which is P) stay as they are. Kempe, Dobra, Gehrke, FOCS
+// 2003, doi 10.1109/SFCS.2003.1238221; Assran, Loizou, Ballas, Rabbat, ICML 2019, arXiv:1811.10792. Bytes per
+// worker and round: n (m + 8).
 #pragma once
 
 #include <vector>
@@ -35,8 +35,8 @@ class PushSumRounds {
   /// x / w
   static Values estimate(Worker& worker, const State& state);
 
-  /// A step: the gradient at `worker.model()` is computed, `update` turns it into the new numerator, and round
-  /// `round` (from 1) runs in pieces meanwhile. Blocks.
+  /// A step: the gradient at `worker.model()` is computed, `update` turns it into the new numerator, and
+  /// round `round` (from 1) runs in pieces meanwhile. Blocks.
   State step(Worker& worker, std::uint64_t round, const State& state,
              const std::function<Values(const Values& gradient)>& update) const;
 

@@ -81,7 +81,8 @@ void Plan::analyse_concurrent_links(const Cluster& cluster, const std::vector<in
   }
 }
 
-/// Why the ends of a concurrent schedule may be too early at `closed` and `steps`; empty where they are exact.
+/// Why the ends of a concurrent schedule may be too early at `closed` and `steps`; empty where they are
+/// exact.
 std::string Plan::doubt_about_ports() const {
   if (!schedule_.concurrent || sharing_.most_flows <= 1) return "";
   if (!sharing_.equal_links || !sharing_.equal_shares)

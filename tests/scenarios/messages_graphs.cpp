@@ -59,9 +59,9 @@ TEST_CASE("a graph that is not connected") {
 
 TEST_CASE("a graph that does not exist, or not with so many workers") {
   CHECK(errors_of(4, {{"name", "d_psgd"}, {"graph", {{"name", "rng"}}}}) ==
-        "s.json:/algorithm/graph/name: is unknown. Found: \"rng\". Did you mean \"ring\"? Use \"ring\", "
-        "\"torus\", "
-        "\"exponential\", \"hypercube\", \"complete\", \"erdos_renyi\", \"matcha8\" or \"file\".");
+        "s.json:/algorithm/graph/name: is not valid here. Found: \"rng\". Did you mean \"ring\"? Valid are "
+        "ring, torus, "
+        "exponential, hypercube, complete, erdos_renyi, matcha8 or file.");
   CHECK(errors_of(6, {{"name", "d_psgd"}, {"graph", {{"name", "hypercube"}}}}) ==
         "s.json:/algorithm/graph/name: needs a number of workers that is a power of two, not 6. Found: "
         "\"hypercube\". "

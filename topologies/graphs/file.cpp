@@ -79,8 +79,9 @@ GraphShape make_from_file(const GraphRequest& request) {
   for (auto [edge, end] = boost::edges(graph); edge != end; ++edge) {
     const int a = worker[boost::source(*edge, graph)], b = worker[boost::target(*edge, graph)];
     if (a == b)
-      refuse("joins node " + boost::get(boost::vertex_name, graph, boost::source(*edge, graph)) + " to itself",
-             "Remove that edge: a worker's own weight is what the others leave");
+      refuse(
+          "joins node " + boost::get(boost::vertex_name, graph, boost::source(*edge, graph)) + " to itself",
+          "Remove that edge: a worker's own weight is what the others leave");
     shape.edges.emplace_back(a, b);
   }
   return shape;
@@ -92,11 +93,12 @@ GraphPlugin file_graph() {
   PluginInfo info;
   info.name = "file";
   info.summary = "any undirected graph, from a GraphML or DOT file";
-  info.properties = {{"path",
-                      {{"type", "string"},
-                       {"description",
-                        "a .graphml, .xml, .dot or .gv file, looked for like a `use`; nodes named 0 to P - 1 are "
-                        "these workers, others are taken in order"}}}};
+  info.properties = {
+      {"path",
+       {{"type", "string"},
+        {"description",
+         "a .graphml, .xml, .dot or .gv file, looked for like a `use`; nodes named 0 to P - 1 are "
+         "these workers, others are taken in order"}}}};
   info.required = {"path"};
   return {info, make_from_file};
 }

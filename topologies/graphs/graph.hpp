@@ -16,9 +16,10 @@ namespace simsgd {
 
 struct GraphRequest {
   int workers = 1;
-  std::uint64_t seed = 1;                                    ///< of graphs that are drawn
-  Parameters parameters = Parameters(Json::object());        ///< the object of the scenario
-  std::function<std::string(const std::string&)> find_file;  ///< the path of a file that it names; may be empty
+  std::uint64_t seed = 1;                              ///< of graphs that are drawn
+  Parameters parameters = Parameters(Json::object());  ///< the object of the scenario
+  std::function<std::string(const std::string&)>
+      find_file;  ///< the path of a file that it names; may be empty
 };
 
 struct GraphShape {

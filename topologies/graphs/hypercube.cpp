@@ -12,8 +12,8 @@ GraphShape make_hypercube(const GraphRequest& request) {
   const auto n = static_cast<unsigned>(request.workers);
   if (!std::has_single_bit(n))
     Parameters::reject("name", "needs a number of workers that is a power of two, not " + std::to_string(n),
-                       "Use " + std::to_string(std::bit_floor(n)) + " or " + std::to_string(std::bit_ceil(n)) +
-                           " workers, or the graph exponential");
+                       "Use " + std::to_string(std::bit_floor(n)) + " or " +
+                           std::to_string(std::bit_ceil(n)) + " workers, or the graph exponential");
   GraphShape shape;
   for (unsigned bit = 1; bit < n; bit *= 2) {
     std::vector<LogicalGraph::Edge>& pairs = shape.matchings.emplace_back();
