@@ -189,12 +189,33 @@ std::vector<Metric> communication_metrics() {
   };
 }
 
+template <Traffic traffic>
+Value bytes_sent(const RunRecord& record, const Job&) {
+  return per_step(
+      record, [](const WorkerRecord& worker) { return worker.bytes_sent[static_cast<std::size_t>(traffic)]; });
+}
+
+std::vector<Metric> bytes_metrics() {
+  std::vector<Metric> all;
+  const auto add = [&](const std::string& kind, const std::string& what, auto value) {
+    all.push_back({kind + "_bytes_sent_per_worker_per_step", "B",
+                   fmt::format("Of bytes_sent_per_worker_per_step, those of {}.", what), value});
+  };
+  add("gradient", "gradients", bytes_sent<Traffic::gradient>);
+  add("model", "models", bytes_sent<Traffic::model>);
+  add("factor", "K-FAC factors", bytes_sent<Traffic::factor>);
+  add("inverse", "K-FAC inverses", bytes_sent<Traffic::inverse>);
+  add("control", "control messages", bytes_sent<Traffic::control>);
+  return all;
+}
+
 }  // namespace
 
 std::vector<Metric> time_metrics() {
   std::vector<Metric> all = step_metrics();
   for (Metric& metric : communication_metrics()) all.push_back(std::move(metric));
   for (Metric& metric : not_hidden_metrics()) all.push_back(std::move(metric));
+  for (Metric& metric : bytes_metrics()) all.push_back(std::move(metric));
   return all;
 }
 
