@@ -122,7 +122,8 @@ std::vector<Metric> step_metrics() {
       {"host_s", "s",
        "Per step: launching, packing, staging copies and merging, where the worker waits for them.",
        activity_s<Activity::host>},
-      {"communication_exposed_s", "s", "Per step: waiting for bytes that are on their way, and computing slower because they are.",
+      {"communication_exposed_s", "s",
+       "Per step: waiting for bytes that are on their way, and computing slower because they are.",
        activity_s<Activity::communication>},
       {"wait_s", "s", "Per step: waiting for others that have not arrived yet.", activity_s<Activity::wait>},
   };
@@ -137,11 +138,13 @@ Value not_hidden_s(const RunRecord& record, const Job&) {
 
 std::vector<Metric> not_hidden_metrics() {
   const std::string definition =
-      "Per step: what the worker lost to collectives with {}, but for waiting for others to come: bytes on their "
+      "Per step: what the worker lost to collectives with {}, but for waiting for others to come: bytes on "
+      "their "
       "way, host work, and computing that they slowed. Part of communication_exposed_s and host_s.";
   std::vector<Metric> all;
   const auto add = [&](const std::string& kind, const std::string& what, auto value) {
-    all.push_back({kind + "_communication_not_hidden_s", "s", fmt::format(fmt::runtime(definition), what), value});
+    all.push_back(
+        {kind + "_communication_not_hidden_s", "s", fmt::format(fmt::runtime(definition), what), value});
   };
   add("gradient", "gradients", not_hidden_s<Traffic::gradient>);
   add("model", "models", not_hidden_s<Traffic::model>);
@@ -191,8 +194,9 @@ std::vector<Metric> communication_metrics() {
 
 template <Traffic traffic>
 Value bytes_sent(const RunRecord& record, const Job&) {
-  return per_step(
-      record, [](const WorkerRecord& worker) { return worker.bytes_sent[static_cast<std::size_t>(traffic)]; });
+  return per_step(record, [](const WorkerRecord& worker) {
+    return worker.bytes_sent[static_cast<std::size_t>(traffic)];
+  });
 }
 
 std::vector<Metric> bytes_metrics() {

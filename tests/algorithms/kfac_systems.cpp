@@ -265,7 +265,7 @@ TEST_CASE("the timeline shows each factor inside the passes, each inverse, and t
     std::filesystem::remove_all(folder);
     std::vector<double> counts;
     for (const char* name : {"\"factor A conv2\"", "\"factor G conv2\"", "\"inverse A fc\"",
-                             "\"preconditioning\"", "\"traffic\": \"factor\"", "\"traffic\": \"inverse\""}) {
+                             "\"preconditioning\"", "\"traffic\":\"factor\"", "\"traffic\":\"inverse\""}) {
       int count = 0;
       for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) ++count;
       counts.push_back(count);
