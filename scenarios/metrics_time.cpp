@@ -123,7 +123,8 @@ std::vector<Metric> step_metrics() {
        "Per step: launching, packing, staging and other copies on the host, where the worker waits for them. "
        "What a receiver does at the end of a message (adding up, merging) is part of communication.",
        activity_s<Activity::host>},
-      {"communication_exposed_s", "s", "Per step: waiting for bytes that are on their way, and computing slower because they are.",
+      {"communication_exposed_s", "s",
+       "Per step: waiting for bytes that are on their way, and computing slower because they are.",
        activity_s<Activity::communication>},
       {"wait_s", "s", "Per step: waiting for others that have not arrived yet.", activity_s<Activity::wait>},
   };
@@ -138,11 +139,13 @@ Value not_hidden_s(const RunRecord& record, const Job&) {
 
 std::vector<Metric> not_hidden_metrics() {
   const std::string definition =
-      "Per step: what the worker lost to collectives with {}, but for waiting for others to come: bytes on their "
+      "Per step: what the worker lost to collectives with {}, but for waiting for others to come: bytes on "
+      "their "
       "way, host work, and computing that they slowed. Part of communication_exposed_s and host_s.";
   std::vector<Metric> all;
   const auto add = [&](const std::string& kind, const std::string& what, auto value) {
-    all.push_back({kind + "_communication_not_hidden_s", "s", fmt::format(fmt::runtime(definition), what), value});
+    all.push_back(
+        {kind + "_communication_not_hidden_s", "s", fmt::format(fmt::runtime(definition), what), value});
   };
   add("gradient", "gradients", not_hidden_s<Traffic::gradient>);
   add("model", "models", not_hidden_s<Traffic::model>);
@@ -190,12 +193,34 @@ std::vector<Metric> communication_metrics() {
   };
 }
 
+template <Traffic traffic>
+Value bytes_sent(const RunRecord& record, const Job&) {
+  return per_step(record, [](const WorkerRecord& worker) {
+    return worker.bytes_sent[static_cast<std::size_t>(traffic)];
+  });
+}
+
+std::vector<Metric> bytes_metrics() {
+  std::vector<Metric> all;
+  const auto add = [&](const std::string& kind, const std::string& what, auto value) {
+    all.push_back({kind + "_bytes_sent_per_worker_per_step", "B",
+                   fmt::format("Of bytes_sent_per_worker_per_step, those of {}.", what), value});
+  };
+  add("gradient", "gradients", bytes_sent<Traffic::gradient>);
+  add("model", "models", bytes_sent<Traffic::model>);
+  add("factor", "K-FAC factors", bytes_sent<Traffic::factor>);
+  add("inverse", "K-FAC inverses", bytes_sent<Traffic::inverse>);
+  add("control", "control messages", bytes_sent<Traffic::control>);
+  return all;
+}
+
 }  // namespace
 
 std::vector<Metric> time_metrics() {
   std::vector<Metric> all = step_metrics();
   for (Metric& metric : communication_metrics()) all.push_back(std::move(metric));
   for (Metric& metric : not_hidden_metrics()) all.push_back(std::move(metric));
+  for (Metric& metric : bytes_metrics()) all.push_back(std::move(metric));
   return all;
 }
 

@@ -25,6 +25,7 @@ void Worker::spend_on(Activity activity, double seconds, const Values&) { spend(
 double Worker::learning_rate() const { not_offered("the learning rate"); }
 void Worker::note_staleness(double) {}
 void Worker::note_table(RecordTable) {}
+void Worker::note_work(const std::string&) {}
 const LogicalGraph& Worker::graph() const { not_offered("a logical graph"); }
 
 Values Worker::allreduce_mean(Values values, Traffic traffic) {

@@ -191,9 +191,10 @@ class Worker {
   virtual Handle start_timer(double seconds);
 
   // For the record.
-  virtual void note_staleness(double steps);   ///< a value that was used is so many steps old
-  virtual void note_table(RecordTable table);  ///< what was decided; the record keeps rank 0's
-  virtual const LogicalGraph& graph() const;   ///< the scenario's graph of workers
+  virtual void note_staleness(double steps);        ///< a value that was used is so many steps old
+  virtual void note_table(RecordTable table);       ///< what was decided; the record keeps rank 0's
+  virtual void note_work(const std::string& what);  ///< what the next `spend` is for, in the timeline
+  virtual const LogicalGraph& graph() const;        ///< the scenario's graph of workers
 
   // Conveniences on top of the above.
   Stream stream(Purpose purpose) const {

@@ -47,11 +47,13 @@ void FactorRound::add_pipeline(ComputeOptions& options) {
 void FactorRound::compute_in_bulk() {
   double seconds = 0;
   for (const double each : setup_.costs.factor_s) seconds += each;
+  worker_.note_work("factors");
   worker_.spend_on(Activity::factor, seconds * setup_.costs.slower(worker_.rank()), own_);
   for (const std::vector<std::size_t>& group : plan_.groups) send(group);
 }
 
 void FactorRound::spend_on(std::size_t factor) {
+  worker_.note_work("factor " + setup_.layers.factors[factor].name);
   worker_.spend_on(Activity::factor, setup_.costs.factor_s[factor] * setup_.costs.slower(worker_.rank()),
                    own_);
 }

@@ -83,6 +83,7 @@ void InverseRound::invert_one(std::size_t factor) {
                    : inverse_g(worker_.executor(), layer, pair, setup_.math, worker_.step());
     last = inverse;
   }
+  worker_.note_work("inverse " + setup_.layers.factors[factor].name);
   worker_.spend_on(Activity::inverse, setup_.costs.inverse_s[factor] * setup_.costs.slower(worker_.rank()),
                    last);
 }

@@ -9,8 +9,8 @@ KfacLayers kfac_layers(const Workload& workload) {
     const Layer& layer = workload.layers[l];
     if (layer.a_dim == 0 || layer.g_dim == 0) continue;
     const int index = static_cast<int>(l);
-    result.factors.push_back({index, true, layer.a_dim, layer.factor_positions});
-    result.factors.push_back({index, false, layer.g_dim, layer.factor_positions});
+    result.factors.push_back({index, true, layer.a_dim, layer.factor_positions, "A " + layer.name});
+    result.factors.push_back({index, false, layer.g_dim, layer.factor_positions, "G " + layer.name});
     // The first place at which this layer and all behind it are through.
     std::size_t place = 0;
     while (place + 1 < tensors.size() && tensors[place + 1].layer >= index) ++place;

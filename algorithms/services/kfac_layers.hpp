@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "sim/learn/factors.hpp"
@@ -18,6 +19,7 @@ struct WorkloadFactor {
   bool is_a = true;
   int dim = 0;
   double positions = 1;  ///< output height x width of the layer
+  std::string name = {};  ///< "A conv1"
 
   double elements() const { return 0.5 * dim * (dim + 1.0); }  ///< of its upper triangle
 };

@@ -27,6 +27,7 @@ Values KfacState::preconditioned(const Values& gradient) {
   if (gradient)
     direction = precondition(worker_.executor(), setup_.learned.layout, gradient, inverses_,
                              worker_.learning_rate(), setup_.math.kl_clip);
+  worker_.note_work("preconditioning");
   worker_.spend_on(Activity::factor, setup_.costs.precondition_s * setup_.costs.slower(worker_.rank()),
                    direction);
   return direction;

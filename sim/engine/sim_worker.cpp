@@ -97,8 +97,10 @@ void SimWorker::spend(Activity activity, double seconds) {
     local_s_ += seconds;
     ledger_.book(activity, local_s_ - from);
   }
-  if (world_.timeline.records(rank_))
-    world_.timeline.compute(rank_, activity_name(activity).c_str(), from, local_s_);
+  if (world_.timeline.records(rank_)) {
+    const std::string name = work_.empty() ? activity_name(activity) : std::exchange(work_, {});
+    world_.timeline.compute(rank_, name.c_str(), from, local_s_);
+  }
   if (serves_) settle();
 }
 

@@ -101,6 +101,9 @@ class SimWorker final : public Worker, public Waiter {
   void note_table(RecordTable table) override {
     if (rank_ == 0) world_.tables.push_back(std::move(table));
   }
+  void note_work(const std::string& what) override {
+    if (world_.timeline.records(rank_)) work_ = what;
+  }
   const LogicalGraph& graph() const override { return world_.job.graph; }
 
   /// A message that was posted to this rank has arrived.
@@ -153,6 +156,7 @@ class SimWorker final : public Worker, public Waiter {
   int rank_;
   World& world_;
   double local_s_ = 0;
+  std::string work_;  // what the next `spend` is for; empty: its activity
   std::uint64_t step_ = 0;
   double step_begin_s_ = 0;
   std::uint32_t mini_batches_ = 0;  // begun in this step

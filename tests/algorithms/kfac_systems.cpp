@@ -1,10 +1,15 @@
 // The K-FAC systems as whole algorithms: what they learn, send, and take.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 
+#include "sim/engine/simulate.hpp"
 #include "tests/algorithms/kfac_support.hpp"
 
 using namespace simsgd;
@@ -246,4 +251,31 @@ TEST_CASE("a training that diverges ends with a sentence") {
   CAPTURE(ended.error);
   CHECK(ended.error.find(" at step 2: training diverged. Lower the learning rate, or check the data.") !=
         std::string::npos);
+}
+
+TEST_CASE("the timeline shows each factor inside the passes, each inverse, and the messages beside them") {
+  const std::vector<double> found = in_child([] {
+    Job job = timed_job(2, "spd_kfac", {{"placement", "round_robin"}});
+    job.record.timeline_events = 100000;
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("simsgd_kfac_timeline_" + std::to_string(getpid()));
+    simulate(job, SimulationOptions{}).timeline.write(folder);
+    std::ifstream file(folder / "timeline.json");
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    std::filesystem::remove_all(folder);
+    std::vector<double> counts;
+    for (const char* name : {"\"factor A conv2\"", "\"factor G conv2\"", "\"inverse A fc\"",
+                             "\"preconditioning\"", "\"traffic\":\"factor\"", "\"traffic\":\"inverse\""}) {
+      int count = 0;
+      for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) ++count;
+      counts.push_back(count);
+    }
+    return counts;
+  });
+  CHECK(found[0] == 2 * 3);  // two ranks, three steps
+  CHECK(found[1] == 2 * 3);
+  CHECK(found[2] == 1 * 3);  // by its owner
+  CHECK(found[3] == 2 * 3);
+  CHECK(found[4] > 0);
+  CHECK(found[5] == 2 * 3 * 6);  // six inverses
 }

@@ -52,6 +52,9 @@ TEST_CASE("times are means over workers, per step") {
   CHECK(values.at("model_communication_exposed_s") == Approx(0.1 / 4 / 2).epsilon(1e-12));
   CHECK(values.at("gradient_communication_hidden_s") == Approx((0.5 / 4 + 0.0) / 2).epsilon(1e-12));
   CHECK(values.at("bytes_sent_per_worker_per_step") == Approx((1000.0 / 4 + 1000.0 / 2) / 2).epsilon(1e-12));
+  CHECK(values.at("gradient_bytes_sent_per_worker_per_step") ==
+        Approx((900.0 / 4 + 1000.0 / 2) / 2).epsilon(1e-12));
+  CHECK(values.at("control_bytes_sent_per_worker_per_step") == Approx(100.0 / 4 / 2).epsilon(1e-12));
 }
 
 TEST_CASE("quantiles interpolate between steps") {
