@@ -161,7 +161,8 @@ Target build_target(const Reader& reader) {
       named<Target::Metric>(section.text("metric"), {{"train_loss", Target::Metric::train_loss},
                                                      {"test_loss", Target::Metric::test_loss},
                                                      {"test_accuracy", Target::Metric::test_accuracy}});
-  return {metric, section.number("value"), section.flag("stop", false)};
+  return {metric, section.number("value"), section.flag("stop", false),
+          static_cast<std::uint64_t>(section.integer("window", 1))};
 }
 
 }  // namespace simsgd

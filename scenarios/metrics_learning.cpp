@@ -1,7 +1,9 @@
 // Metrics of learning and of what a run costs.
 #include <algorithm>
+#include <span>
 
 #include "scenarios/metric_tables.hpp"
+#include "sim/recording/learning_curve.hpp"
 
 namespace simsgd {
 
@@ -47,8 +49,9 @@ Value last_evaluation(const RunRecord& record, const Job&) {
 Value time_to_target(const RunRecord& record, const Job& job) {
   const Target& target = job.target;
   if (target.metric == Target::Metric::train_loss)
-    for (const SeriesPoint& point : record.series)
-      if (point.train_loss <= target.value) return point.time_s;
+    for (std::size_t steps = 1; steps <= record.series.size(); ++steps)
+      if (recent_loss(std::span(record.series).first(steps), target.window) <= target.value)
+        return record.series[steps - 1].time_s;
   for (const EvaluationPoint& point : record.evaluations) {
     if (target.metric == Target::Metric::test_loss && point.test_loss <= target.value) return point.time_s;
     if (target.metric == Target::Metric::test_accuracy && point.test_accuracy >= target.value)
@@ -99,7 +102,8 @@ std::vector<Metric> learning_metrics() {
        "learner or a test set, or for a regression.",
        last_evaluation<&EvaluationPoint::test_accuracy>},
       {"time_to_target_s", "s",
-       "First time at which the target was met: by the training loss of a step, or at an evaluation. No "
+       "First time at which the target was met: by the mean training loss of `window` steps, or at an "
+       "evaluation. No "
        "value without a target or where it was not met.",
        time_to_target},
   };

@@ -114,6 +114,7 @@ Json target() {
   Json form = object("A level to reach; gives time_to_target_s",
                      {{"metric", choice("What is to reach it", {"train_loss", "test_loss", "test_accuracy"})},
                       {"value", number("At most this loss, or at least this accuracy (0.86 is 86 %)")},
+                      {"window", with_default(big_integer("train_loss: the mean over so many steps", 1), 1)},
                       {"stop", with_default(flag("Whether the run ends there"), false)}},
                      {"metric", "value"});
   return with_default(either("A level that the run is asked to reach, or null",

@@ -51,6 +51,8 @@ struct Target {
   enum class Metric : std::uint8_t { none, train_loss, test_loss, test_accuracy } metric = Metric::none;
   double value = 0;
   bool stop = false;  ///< end the run when it is reached
+  /// train_loss: the mean over so many steps must reach it. The loss of one step is that of its samples alone.
+  std::uint64_t window = 1;
 };
 
 struct RecordSettings {

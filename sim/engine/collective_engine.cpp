@@ -9,6 +9,7 @@
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/collectives/schedules.hpp"
+#include "sim/engine/collective_state.hpp"
 #include "sim/parameters.hpp"
 
 namespace simsgd {
@@ -33,33 +34,6 @@ std::int32_t Groups::place(GroupId group, int rank) const {
         "a rank started a collective of a group it does not belong to");
   return static_cast<std::int32_t>(found - members.begin());
 }
-
-struct CollectiveEngine::Operation {
-  Collective what;  // as the first member posted it, without contribution
-  PlanEntry* entry = nullptr;
-  std::uint64_t sequence = 0;
-  int posted = 0, arrived = 0, ended = 0;
-  std::vector<double> posted_s, arrival_s;  // by place; infinity: not yet
-  std::vector<Values> contributions;
-  std::vector<std::shared_ptr<SimPending>> pendings;
-  std::vector<Values> results;
-  std::unique_ptr<EarlyLeave> early;
-  std::unique_ptr<ScheduleRun> run;
-  JitterDraws jitter;
-};
-
-struct CollectiveEngine::Channel {
-  GroupId group = kWorld;
-  ChannelId number = 0;
-  std::int32_t ledger = 0;
-  std::uint64_t first = 0;  // sequence number of operations.front()
-  std::deque<std::unique_ptr<Operation>> operations;
-  std::vector<std::uint64_t> next;     // by place: sequence number of its next operation
-  std::vector<std::uint64_t> through;  // by place: operations it has ended
-  std::vector<double> free_s;          // by place: end of its last operation
-
-  Operation& at(std::uint64_t sequence) { return *operations[static_cast<std::size_t>(sequence - first)]; }
-};
 
 CollectiveEngine::CollectiveEngine(const Job& job, Transport& transport, Groups& groups, Executor& executor,
                                    Observer observer)
@@ -103,8 +77,8 @@ CollectiveEngine::PlanEntry& CollectiveEngine::plan_for(const Collective& collec
   const std::string shown = schedule.name;
   const std::vector<int>& ranks = groups_.ranks(collective.group);
   entry.custom = collective.custom;
-  entry.plan = std::make_unique<Plan>(std::move(schedule), job_.cluster, ranks, collective.bytes,
-                                      collective.tensors);
+  entry.plan =
+      std::make_unique<Plan>(std::move(schedule), job_.cluster, ranks, collective.bytes, collective.tensors);
   entry.choice = entry.plan->choose(job_.network.fidelity, jitter_ != nullptr);
   entry.operation = fmt::format("{} by {} among {}", op_name(collective.op), shown, ranks.size());
   return entry;
@@ -230,15 +204,15 @@ void CollectiveEngine::simulate(Channel& channel, Operation& operation, std::int
   const Plan& plan = *operation.entry->plan;
   if (!operation.run) {
     const std::uint64_t sequence = operation.sequence;
-    operation.run = std::make_unique<ScheduleRun>(
-        ScheduleRun::Setup{&plan, &transport_, &groups_.ranks(channel.group), operation.jitter,
-                           operation.entry->choice.fidelity == Fidelity::flows,
-                           [this, &channel, sequence](std::int32_t ended_place, double end_s) {
-                             Operation& ended = channel.at(sequence);
-                             const double last = *std::max_element(ended.arrival_s.begin(), ended.arrival_s.end());
-                             finish_one(channel, ended, ended_place, std::min(last, end_s), end_s);
-                             process_arrivals();
-                           }});
+    operation.run = std::make_unique<ScheduleRun>(ScheduleRun::Setup{
+        &plan, &transport_, &groups_.ranks(channel.group), operation.jitter,
+        operation.entry->choice.fidelity == Fidelity::flows,
+        [this, &channel, sequence](std::int32_t ended_place, double end_s) {
+          Operation& ended = channel.at(sequence);
+          const double last = *std::max_element(ended.arrival_s.begin(), ended.arrival_s.end());
+          finish_one(channel, ended, ended_place, std::min(last, end_s), end_s);
+          process_arrivals();
+        }});
   }
   ScheduleRun* run = operation.run.get();
   if (!plan.schedule().together) {
@@ -296,107 +270,6 @@ void CollectiveEngine::retire(Channel& channel) {
     channel.operations.pop_front();
     ++channel.first;
   }
-}
-
-void CollectiveEngine::compute_effect(Operation& operation) {
-  std::vector<Values>& given = operation.contributions;
-  switch (operation.what.op) {
-    case Collective::Op::all_reduce:
-    case Collective::Op::reduce:
-    case Collective::Op::reduce_scatter:
-      if (given.front())
-        operation.results = {linear_combination(executor_, std::vector<double>(given.size(), 1.0), given,
-                                                operation.what.scale, operation.what.entries)};
-      break;
-    case Collective::Op::broadcast:
-      operation.results = {given[static_cast<std::size_t>(operation.what.root)]};
-      break;
-    case Collective::Op::custom:
-      if (operation.what.effect) operation.results = operation.what.effect(executor_, given);
-      break;
-    case Collective::Op::all_gather:
-    case Collective::Op::barrier:
-      break;
-  }
-}
-
-void CollectiveEngine::deliver_effect(Operation& operation, std::int32_t place) {
-  const auto p = static_cast<std::size_t>(place);
-  SimPending& pending = *operation.pendings[p];
-  const Collective& what = operation.what;
-  if (what.place_effect) {
-    pending.result = what.place_effect(executor_, place, operation.contributions);
-    return;
-  }
-  const bool complete = operation.posted == operation.entry->plan->ranks();
-  // A rank that leaves early may leave before the contributions are complete; it gets nothing, or the root's
-  // vector.
-  const bool needs_all = what.op != Collective::Op::broadcast;
-  if (needs_all && !complete) return;
-  if (operation.results.empty()) compute_effect(operation);
-  if (what.op == Collective::Op::all_gather) {
-    pending.gathered = operation.contributions;
-  } else if (what.op == Collective::Op::reduce) {
-    if (place == what.root && !operation.results.empty()) pending.result = operation.results.front();
-  } else if (what.op == Collective::Op::reduce_scatter) {
-    if (operation.results.empty()) return;
-    const Values whole = operation.results.front();
-    const auto members = static_cast<std::size_t>(operation.entry->plan->ranks());
-    pending.result = executor_.submit({whole}, [p, members](Tensor& out, auto in) {
-      const std::vector<float>& all = in[0]->values;
-      out.values.assign(all.begin() + static_cast<std::ptrdiff_t>(all.size() * p / members),
-                        all.begin() + static_cast<std::ptrdiff_t>(all.size() * (p + 1) / members));
-    });
-  } else if (!operation.results.empty()) {
-    pending.result = operation.results.size() == 1 ? operation.results.front() : operation.results[p];
-  }
-}
-
-std::vector<FidelityRecord> CollectiveEngine::fidelities() const {
-  std::vector<FidelityRecord> records;
-  for (const auto& [key, entry] : plans_) {
-    if (entry.count == 0) continue;
-    FidelityRecord record{entry.operation, fidelity_name(entry.choice.fidelity), entry.choice.reason,
-                          entry.choice.exact, 0};
-    const auto same = std::find_if(records.begin(), records.end(), [&](FidelityRecord other) {
-      other.count = 0;
-      return other == record;
-    });
-    if (same == records.end()) {
-      record.count = entry.count;
-      records.push_back(std::move(record));
-    } else {
-      same->count += entry.count;
-    }
-  }
-  return records;
-}
-
-void CollectiveEngine::add_link_bytes(std::vector<double>& bytes) const {
-  for (const auto& [key, entry] : plans_) {
-    if (entry.choice.fidelity == Fidelity::flows || entry.choice.fidelity == Fidelity::messages) continue;
-    for (const auto& [link, carried] : entry.plan->link_bytes())
-      bytes[static_cast<std::size_t>(link)] += carried * static_cast<double>(entry.count);
-  }
-}
-
-std::string CollectiveEngine::unfinished() const {
-  std::string text;
-  for (const auto& [key, channel] : channels_) {
-    if (channel->operations.empty()) continue;
-    const Operation& operation = *channel->operations.front();
-    std::string missing;
-    int count = 0;
-    for (std::size_t p = 0; p < operation.posted_s.size(); ++p) {
-      if (operation.posted_s[p] != std::numeric_limits<double>::infinity()) continue;
-      if (++count <= 8)
-        missing += fmt::format("{}{}", missing.empty() ? "" : ", ", groups_.ranks(key.first)[p]);
-    }
-    if (count > 8) missing += fmt::format(" and {} more", count - 8);
-    text += fmt::format(" {} ({} of {} ranks have come; missing: {}).", operation.entry->operation,
-                        operation.posted, operation.posted_s.size(), count == 0 ? "none" : missing);
-  }
-  return text;
 }
 
 }  // namespace simsgd

@@ -1,6 +1,7 @@
 #include "sim/recording/learning_curve.hpp"
 
 #include <fmt/format.h>
+#include <limits>
 
 #include <algorithm>
 #include <cmath>
@@ -141,12 +142,19 @@ void LearningCurve::settle_losses(std::size_t keep_pending) {
   }
 }
 
+double recent_loss(std::span<const SeriesPoint> points, std::uint64_t window) {
+  if (points.size() < window) return std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (const SeriesPoint& point : points.last(window)) sum += point.train_loss;
+  return sum / static_cast<double>(window);
+}
+
 bool LearningCurve::target_met() {
   if (target_met_ || job_.target.metric == Target::Metric::none) return target_met_;
   settle_losses(0);
   switch (job_.target.metric) {
     case Target::Metric::train_loss:
-      target_met_ = !series_.empty() && series_.back().train_loss <= job_.target.value;
+      target_met_ = recent_loss(series_, job_.target.window) <= job_.target.value;
       break;
     case Target::Metric::test_loss:
       target_met_ = !evaluations_.empty() && evaluations_.back().test_loss <= job_.target.value;

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "sim/job.hpp"
 #include "sim/record.hpp"
 
 namespace simsgd {
+
+/// Mean training loss of the last `window` points; infinity if there are fewer.
+double recent_loss(std::span<const SeriesPoint> points, std::uint64_t window);
 
 class LearningCurve {
  public:

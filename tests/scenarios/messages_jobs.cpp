@@ -132,12 +132,13 @@ TEST_CASE("the learner as workload, and targets, need a learner") {
   Json scenario = small_scenario();
   scenario["workload"] = "self";
   scenario["target"] = {{"metric", "train_loss"}, {"value", 1}};
-  CHECK(errors_of(scenario) ==
-        "s.json:/workload: is the learner's, and there is no learner. Found: \"self\". Add \"learner\", or "
-        "use a "
-        "workload file.\n"
-        "s.json:/target: asks for a level of learning, and there is no learner. Found: "
-        "{\"metric\":\"train_loss\",\"stop\":false,\"value\":1}. Add \"learner\", or remove it.");
+  CHECK(
+      errors_of(scenario) ==
+      "s.json:/workload: is the learner's, and there is no learner. Found: \"self\". Add \"learner\", or "
+      "use a "
+      "workload file.\n"
+      "s.json:/target: asks for a level of learning, and there is no learner. Found: "
+      "{\"metric\":\"train_loss\",\"stop\":false,\"value\":1,\"window\":1}. Add \"learner\", or remove it.");
 }
 
 TEST_CASE("a target on test data needs test data") {

@@ -100,12 +100,14 @@ TEST_CASE("learning: final losses, and the first time at the target") {
   CHECK(values.at("test_accuracy_final") == 0.8);
   CHECK(values.at("consensus_distance") == 0.01);
   CHECK(!values.contains("time_to_target_s"));
-  const auto time_to = [&scenario](const std::string& metric, double value) {
-    scenario["target"] = {{"metric", metric}, {"value", value}};
+  const auto time_to = [&scenario](const std::string& metric, double value, int window = 1) {
+    scenario["target"] = {{"metric", metric}, {"value", value}, {"window", window}};
     const auto all = values_of(example_record(), job_of(scenario));
     return all.contains("time_to_target_s") ? all.at("time_to_target_s") : -1;
   };
   CHECK(time_to("train_loss", 1.0) == 2.0);
+  CHECK(time_to("train_loss", 1.0, 2) == 3.0);  // (2 + 1) / 2 after two steps, (1 + 0.5) / 2 after three
+  CHECK(time_to("train_loss", 2.0, 4) == -1);
   CHECK(time_to("test_accuracy", 0.7) == 1.0);
   CHECK(time_to("test_loss", 0.6) == 3.0);
   CHECK(time_to("test_accuracy", 0.9) == -1);

@@ -30,7 +30,7 @@ std::string device_named(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("every study and scenario loads, and each of its points gives a job") {
+TEST_CASE("every study and scenario loads, and each of its points with its first seed gives a job") {
   for (const char* folder : {"", "papers", "studies"}) {
     for (const std::string& file : files_in(folder)) {
       CAPTURE(file);
@@ -38,6 +38,8 @@ TEST_CASE("every study and scenario loads, and each of its points gives a job") 
       CHECK(!study.points.empty());
       for (const StudyPoint& point : study.points) {
         CAPTURE(point.label);
+        const bool seeds = !study.axes.empty() && study.axes.back() == "/seed";
+        if (seeds && point.coordinates.back().value != study.points[0].coordinates.back().value) continue;
         const Scenario scenario = load_point(study, point);
         CHECK_NOTHROW(make_job(scenario));
         CHECK(load(scenario.resolved).resolved.dump() == scenario.resolved.dump());
