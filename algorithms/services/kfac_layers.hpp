@@ -18,7 +18,7 @@ struct WorkloadFactor {
   int layer = 0;  ///< of Workload::layers
   bool is_a = true;
   int dim = 0;
-  double positions = 1;  ///< output height x width of the layer
+  double positions = 1;   ///< output height x width of the layer
   std::string name = {};  ///< "A conv1"
 
   double elements() const { return 0.5 * dim * (dim + 1.0); }  ///< of its upper triangle

@@ -17,8 +17,8 @@
 
 namespace simsgd {
 
-/// Entries of the upper triangle of an n x n matrix, diagonal included. Packed column by column: entry (i, j),
-/// i <= j, is at triangle(j) + i.
+/// Entries of the upper triangle of an n x n matrix, diagonal included. Packed column by column: entry (i,
+/// j), i <= j, is at triangle(j) + i.
 constexpr std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }
 
 /// A layer with factors, and where their packed triangles lie in one flat vector.
