@@ -10,6 +10,7 @@
 // Lian, Zhang, Zhang, Liu, "Asynchronous Decentralized Parallel Stochastic Gradient Descent", ICML 2018,
 // arXiv:1710.06952, Algorithm 1. An active worker has `averagings_per_step` of them in each step, one after
 // another, and ends the step when the last one has ended. Bytes per averaging: the model each way.
+// After a crash a worker computes again what it lost; its neighbours go on averaging with it meanwhile.
 #include "algorithms/ad_psgd.hpp"
 
 #include "algorithms/services/gossip.hpp"

@@ -4,6 +4,7 @@
 // arXiv:1706.03292 (each gradient leaves while the backward pass goes on).
 // Bytes per worker and step: one all-reduce of the model, 2 (P-1)/P m for a ring. Steps: 2 (P-1) for each
 // bucket.
+// After a crash a worker computes again what it lost; the others wait.
 #include "algorithms/allreduce_sgd.hpp"
 
 #include "algorithms/services/buckets.hpp"

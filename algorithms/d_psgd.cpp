@@ -2,6 +2,7 @@
 //   x_i <- sum_j w_ij x_j - eta U(g_i(x_i)),  U the local optimizer; momentum stays local
 // Lian, Zhang, Zhang, Hsieh, Zhang, Liu, "Can Decentralized Algorithms Outperform Centralized Algorithms?",
 // NeurIPS 2017, arXiv:1705.09056, Algorithm 1. Bytes per worker and step: the model to each neighbour.
+// After a crash a worker computes again what it lost; its neighbours wait.
 #include "algorithms/d_psgd.hpp"
 
 #include "algorithms/services/gossip.hpp"

@@ -7,6 +7,7 @@
 // that is more than one step behind sees the latest result only, and models are synchronised now and then.
 // Li, Ben-Nun, Di Girolamo, Alistarh, Hoefler, PPoPP 2020, arXiv:1908.04207. Bytes per worker and step: log2
 // P gradients (recursive doubling).
+// After a crash a worker computes again what it lost; the others go on without its gradient.
 #include "algorithms/eager_sgd.hpp"
 
 #include "algorithms/services/wait_avoiding.hpp"

@@ -3,6 +3,7 @@
 // Stich, "Local SGD converges fast and communicates little", ICLR 2019, Algorithm 1, arXiv:1805.09767.
 // Momentum stays local and is not reset. Bytes per worker and averaging: one all-reduce of the model; nothing
 // overlaps.
+// After a crash a worker computes again what it lost; the others wait at the next averaging.
 #include "algorithms/local_sgd.hpp"
 
 namespace simsgd {

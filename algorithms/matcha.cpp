@@ -4,6 +4,7 @@
 // after another, so communication takes time in proportion to their number. p and alpha:
 // services/matching_probabilities. Wang, Sahu, Yang, Joshi, Kar, 2019, arXiv:1905.09435.
 // Bytes per worker and step: on average the model to a share c_b (the budget) of its neighbours.
+// After a crash a worker computes again what it lost; its neighbours wait.
 #include "algorithms/matcha.hpp"
 
 #include "algorithms/services/gossip.hpp"

@@ -4,7 +4,7 @@
 //                       then the update of services/round_update: over an all-reduce, D-PSGD or MATCHA
 // "Non-blocking mini-batches": its abstract, and a reconstruction with every open choice as an option
 // (docs/papers/nonblocking.md). At equal times a completion comes before SYNC, and the next mini-batch has
-// then begun. M = 1 or "trigger": "none" is the blocking method. After a crash a worker over an all-reduce
+// then begun. "trigger": "none" is the blocking method, and so is M = 1 with "preempt": "finish". After a crash a worker over an all-reduce
 // recomputes what it lost while the others wait; over D-PSGD and MATCHA it goes on with its checkpoint.
 // Bytes per worker and round: those of the exchange, and SYNC, which has none.
 #include "algorithms/nonblocking.hpp"

@@ -4,6 +4,7 @@
 // Assran, Loizou, Ballas, Rabbat, "Stochastic Gradient Push for Distributed Deep Learning", ICML 2019,
 // arXiv:1811.10792, Algorithm 1. Bytes per worker and step: the model to n others. Beside the messages the
 // host scales the model twice a step, by 1 / (n + 1) and by 1 / w: HostCosts::scale_s_per_byte each.
+// After a crash a worker computes again what it lost; its neighbours wait, because weights must not be lost.
 #include "algorithms/sgp.hpp"
 
 #include "algorithms/services/push_sum.hpp"

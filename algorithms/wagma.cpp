@@ -8,6 +8,8 @@
 // arXiv:2005.00124. Groups: services/butterfly. What a worker gives is the W' of its last iteration, also to
 // operations that run before it comes. Bytes per worker and step: log2 S models, and log2 P models in every
 // period-th step (recursive doubling, as measured there).
+// After a crash a worker computes again what it lost; the others go on with what it gave last, until the next global
+// averaging, where they wait.
 #include "algorithms/wagma.hpp"
 
 #include <fmt/format.h>

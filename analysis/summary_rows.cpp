@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "analysis/summary_view.hpp"
 #include "analysis/text_table.hpp"
@@ -58,20 +59,43 @@ std::vector<std::string> column(const Field& field, const std::vector<RunView>& 
   return cells;
 }
 
+bool follows_from(const std::vector<SummaryColumn>& runs, std::size_t later, std::size_t earlier) {
+  std::map<std::string, std::string> of;
+  return std::all_of(runs.begin(), runs.end(), [&](const SummaryColumn& run) {
+    const std::string& value = run.coordinates[later].second;
+    return of.try_emplace(run.coordinates[earlier].second, value).first->second == value;
+  });
+}
+
+// The coordinates that are shown: not those that are long and follow from an earlier one, as in zipped axes.
+std::vector<std::size_t> shown_coordinates(const std::vector<SummaryColumn>& runs) {
+  constexpr std::size_t kLong = 24;
+  std::vector<std::size_t> shown;
+  for (std::size_t c = 0; c < runs.front().coordinates.size(); ++c) {
+    const bool is_long = std::any_of(runs.begin(), runs.end(), [c](const SummaryColumn& run) {
+      return run.coordinates[c].second.size() > kLong;
+    });
+    const bool follows = std::any_of(shown.begin(), shown.end(),
+                                     [&](std::size_t earlier) { return follows_from(runs, c, earlier); });
+    if (!is_long || !follows) shown.push_back(c);
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::string summary_of_rows(const std::vector<SummaryColumn>& runs) {
   const std::vector<RunView> views = run_views(runs);
   TextTable table;
-  const auto& names = runs.front().coordinates;
-  table.left = std::max<std::size_t>(1, names.size());
+  const std::vector<std::size_t> shown = shown_coordinates(runs);
+  table.left = std::max<std::size_t>(1, shown.size());
   table.rows.resize(runs.size() + 2);
-  for (const auto& [name, value] : names) table.rows[0].push_back(name);
-  if (names.empty()) table.rows[0].emplace_back("point");
+  for (const std::size_t c : shown) table.rows[0].push_back(runs.front().coordinates[c].first);
+  if (shown.empty()) table.rows[0].emplace_back("point");
   table.rows[1].resize(table.left);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const auto& [name, value] : runs[i].coordinates) table.rows[i + 2].push_back(value);
-    table.rows[i + 2].resize(table.left, names.empty() ? runs[i].title : "");
+    for (const std::size_t c : shown) table.rows[i + 2].push_back(runs[i].coordinates[c].second);
+    table.rows[i + 2].resize(table.left, shown.empty() ? runs[i].title : "");
   }
   for (const Field& field : kFields) {
     const std::vector<std::string> cells = column(field, views);

@@ -2,9 +2,8 @@
 // scenarios/papers/wagma_resnet50_*.json with 1,024 workers.
 #include <benchmark/benchmark.h>
 
-#include "analysis/runner.hpp"
 #include "bench/benchmarks.hpp"
-#include "bench/child.hpp"
+#include "bench/scenario_run.hpp"
 
 namespace simsgd::bench {
 
@@ -14,17 +13,8 @@ void gossip(benchmark::State& state, Summary& summary, const std::string& algori
   const std::string file = SIMSGD_SOURCE_DIR "/scenarios/papers/wagma_resnet50_" + algorithm + ".json";
   const Overrides overrides{{{"/cluster/workers", "1024"}, {"/stop/steps", "1000"}}, {}};
   for (auto _ : state) {
-    const ChildRun run = run_in_child([&] {
-      const Stopwatch watch;
-      const RunOutcome outcome = run_scenario(load_scenario(file, overrides), SimulationOptions{});
-      benchmark::DoNotOptimize(outcome.document.dump().size());
-      const Elapsed elapsed = watch.elapsed();
-      return std::vector<double>{elapsed.wall_s, elapsed.cpu_s};
-    });
-    state.SetIterationTime(run.numbers.at(0));
-    state.counters["MB"] = run.peak_bytes / 1e6;
-    summary.time(algorithm + ", 1,024 workers x 1,000 steps", {run.numbers.at(0), run.numbers.at(1)},
-                 limit_s);
+    const ScenarioRun run = time_scenario(state, file, overrides);
+    summary.time(algorithm + ", 1,024 workers x 1,000 steps", run.elapsed, limit_s);
     summary.memory("memory of that, " + algorithm, run.peak_bytes, 1e9);
   }
 }

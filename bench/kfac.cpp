@@ -1,9 +1,8 @@
 // One iteration of SPD-KFAC, time only, from the scenario file to the document: ResNet-152 on 64 GPUs.
 #include <benchmark/benchmark.h>
 
-#include "analysis/runner.hpp"
 #include "bench/benchmarks.hpp"
-#include "bench/child.hpp"
+#include "bench/scenario_run.hpp"
 
 namespace simsgd::bench {
 
@@ -15,16 +14,8 @@ void spd_kfac(benchmark::State& state, Summary& summary) {
   const Overrides overrides{
       {{"/workload/use", "workloads/resnet152.json"}, {"/workload/batch", "8"}, {"/stop/steps", "1"}}, {}};
   for (auto _ : state) {
-    const ChildRun run = run_in_child([&] {
-      const Stopwatch watch;
-      const RunOutcome outcome = run_scenario(load_scenario(kScenario, overrides), SimulationOptions{});
-      benchmark::DoNotOptimize(outcome.document.dump().size());
-      const Elapsed elapsed = watch.elapsed();
-      return std::vector<double>{elapsed.wall_s, elapsed.cpu_s};
-    });
-    state.SetIterationTime(run.numbers.at(0));
-    summary.time("an iteration of SPD-KFAC, ResNet-152 on 64 GPUs", {run.numbers.at(0), run.numbers.at(1)},
-                 0.3);
+    const ScenarioRun run = time_scenario(state, kScenario, overrides);
+    summary.time("an iteration of SPD-KFAC, ResNet-152 on 64 GPUs", run.elapsed, 0.3);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "bench/bare_training.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/child.hpp"
+#include "bench/scenario_run.hpp"
 #include "sim/learn/data/registry.hpp"
 
 namespace simsgd::bench {
@@ -62,20 +63,9 @@ void against_bare_loop(benchmark::State& state, Summary& summary, int threads) {
 
 void many_replicas(benchmark::State& state, Summary& summary) {
   for (auto _ : state) {
-    const ChildRun run = run_in_child([] {
-      const Stopwatch watch;
-      const Overrides overrides = {{{"/cluster/workers", "1024"}, {"/stop/steps", "10"}}, {}};
-      SimulationOptions options;
-      options.threads = 2;
-      const RunOutcome outcome = run_scenario(load_scenario(kScenario, overrides), options);
-      benchmark::DoNotOptimize(outcome.document.size());
-      const Elapsed elapsed = watch.elapsed();
-      return std::vector<double>{elapsed.wall_s, elapsed.cpu_s};
-    });
-    state.SetIterationTime(run.numbers.at(0));
-    state.counters["MB"] = run.peak_bytes / 1e6;
-    summary.time("1,024 workers x 10 steps, model of 50,890 parameters",
-                 {run.numbers.at(0), run.numbers.at(1)}, 0);
+    const Overrides overrides = {{{"/cluster/workers", "1024"}, {"/stop/steps", "10"}}, {}};
+    const ScenarioRun run = time_scenario(state, kScenario, overrides, 2);
+    summary.time("1,024 workers x 10 steps, model of 50,890 parameters", run.elapsed, 0);
     summary.memory("memory of that", run.peak_bytes, 1.5e9);
   }
 }

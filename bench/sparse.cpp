@@ -6,9 +6,8 @@
 #include <cmath>
 
 #include "algorithms/services/sparse.hpp"
-#include "analysis/runner.hpp"
 #include "bench/benchmarks.hpp"
-#include "bench/child.hpp"
+#include "bench/scenario_run.hpp"
 #include "sim/base/random.hpp"
 
 namespace simsgd::bench {
@@ -21,16 +20,8 @@ constexpr std::size_t kEntries = 25'000'000, kChosen = kEntries / 1000;
 void gtopk_steps(benchmark::State& state, Summary& summary, const std::string& what, double limit_s,
                  const Overrides& overrides) {
   for (auto _ : state) {
-    const ChildRun run = run_in_child([&] {
-      const Stopwatch watch;
-      const RunOutcome outcome = run_scenario(load_scenario(kScenario, overrides), SimulationOptions{});
-      benchmark::DoNotOptimize(outcome.document.dump().size());
-      const Elapsed elapsed = watch.elapsed();
-      return std::vector<double>{elapsed.wall_s, elapsed.cpu_s};
-    });
-    state.SetIterationTime(run.numbers.at(0));
-    state.counters["MB"] = run.peak_bytes / 1e6;
-    summary.time("1,000 gTop-k steps, " + what, {run.numbers.at(0), run.numbers.at(1)}, limit_s);
+    const ScenarioRun run = time_scenario(state, kScenario, overrides);
+    summary.time("1,000 gTop-k steps, " + what, run.elapsed, limit_s);
   }
 }
 

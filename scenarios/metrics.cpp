@@ -23,8 +23,11 @@ std::vector<MetricValue> metric_values(const RunRecord& record, const Job& job) 
     const std::optional<double> value = metric.value(record, job);
     if (value && std::isfinite(*value)) values.push_back({metric.name, *value});
   }
-  for (const auto& [name, value] : record.extra)
-    if (std::isfinite(value)) values.push_back({name, value});
+  for (const auto& [name, value] : record.extra) {
+    const bool known = std::any_of(metrics().begin(), metrics().end(),
+                                   [&name = name](const Metric& metric) { return metric.name == name; });
+    if (!known && std::isfinite(value)) values.push_back({name, value});
+  }
   return values;
 }
 

@@ -109,8 +109,24 @@ std::vector<Metric> learning_metrics() {
   };
 }
 
+template <const char* name>
+Value extra(const RunRecord& record, const Job&) {
+  const auto found = record.extra.find(name);
+  if (found == record.extra.end()) return std::nullopt;
+  return found->second;
+}
+constexpr char kCrashes[] = "crashes", kLostSteps[] = "lost_steps", kLostWork[] = "lost_work_s",
+               kDowntime[] = "downtime_s";
+
 std::vector<Metric> resource_metrics() {
   return {
+      {kCrashes, "1", "Crashes of all workers. No value, as for the next three, where nothing can fail.",
+       extra<kCrashes>},
+      {kLostSteps, "1", "Steps completed since the last checkpoint, summed over the crashes.",
+       extra<kLostSteps>},
+      {kLostWork, "s", "Computing that crashes made void: of these steps, and in progress.",
+       extra<kLostWork>},
+      {kDowntime, "s", "From the crashes until the workers were back, summed.", extra<kDowntime>},
       {"simulated_time_s", "s", "Duration of the run: when the last worker ended (wall time of a real run).",
        [](const RunRecord& record, const Job&) -> Value { return record.end_s; }},
       {"events", "1", "Events that the simulation processed; a measure of its work. 0 in a real run.",

@@ -151,7 +151,7 @@ Sparsifier::Choice Sparsifier::choose(const Values& gradient) {
   worker_.spend_on(Activity::compute, settings_.accumulate_s, choice.accumulated);
   choice.selected = select(choice.accumulated);
   worker_.spend_on(Activity::selection, settings_.selection_s(), choice.selected);
-  worker_.spend(Activity::host, settings_.crossing_s);
+  if (worker_.size() > 1) worker_.spend(Activity::host, settings_.crossing_s);
   return choice;
 }
 

@@ -244,8 +244,8 @@ void CollectiveEngine::finish_one(Channel& channel, Operation& operation, std::i
   deliver_effect(operation, place);
   const OperationSpan span{operation.arrival_s[p], go_s, end_s, plan.host_before_s(), plan.host_after_s(),
                            operation.what.traffic};
-  observer_({groups_.ranks(channel.group)[p], &operation.what, span, channel.ledger, operation.sequence,
-             plan.ranks(), plan.bytes_sent()[p], &operation.arrival_s});
+  observer_({groups_.ranks(channel.group)[p], &operation.what, &plan.schedule().name, span, channel.ledger,
+             operation.sequence, plan.ranks(), plan.bytes_sent()[p], &operation.arrival_s});
   channel.free_s[p] = end_s;
   channel.through[p] = operation.sequence + 1;
   const std::shared_ptr<SimPending> pending = std::move(operation.pendings[p]);

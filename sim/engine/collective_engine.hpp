@@ -42,6 +42,7 @@ class CollectiveEngine {
   struct Seen {
     int rank = 0;
     const Collective* collective = nullptr;  ///< sizes and kind; no contribution
+    const std::string* schedule = nullptr;   ///< its name
     OperationSpan span;
     std::int32_t ledger_channel = 0;
     std::uint64_t sequence = 0;

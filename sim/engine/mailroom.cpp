@@ -44,15 +44,21 @@ double Mailroom::delay_s(int from, int to, double bytes) {
 }
 
 void Mailroom::post(int from, int to, Message message, std::function<void(const Message&)> arrived) {
-  const double bytes = message.bytes;
+  const double bytes = message.bytes, posted_s = transport_.now();
   const auto shared = std::make_shared<Message>(std::move(message));
   transport_.message(from, to, bytes, delay_s(from, to, bytes),
-                     [this, shared, bytes, arrived = std::move(arrived)] {
-                       const double after = job_.cluster.host.after_s(bytes);
-                       if (after > 0)
-                         transport_.at(transport_.now() + after, [shared, arrived] { arrived(*shared); });
-                       else
+                     [this, from, to, shared, bytes, posted_s, arrived = std::move(arrived)] {
+                       const double end_s = transport_.now() + job_.cluster.host.after_s(bytes);
+                       const auto deliver = [this, from, to, shared, bytes, posted_s, end_s, arrived] {
+                         // Signals without bytes are no communication, and there are very many.
+                         if (bytes > 0)
+                           observer_({from, to, posted_s, posted_s, end_s, bytes, shared->traffic});
                          arrived(*shared);
+                       };
+                       if (end_s > transport_.now())
+                         transport_.at(end_s, deliver);
+                       else
+                         deliver();
                      });
 }
 

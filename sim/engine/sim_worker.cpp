@@ -91,6 +91,7 @@ void SimWorker::spend(Activity activity, double seconds) {
   finish_backward();
   const double from = local_s_;
   if (occupies_device(activity)) {
+    if (outages_) outages_->computed(seconds);
     ledger_.book(activity, work(seconds));
   } else {
     local_s_ += seconds;

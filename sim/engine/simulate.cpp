@@ -120,8 +120,8 @@ void Simulation::collective_seen(const CollectiveEngine::Seen& seen) {
     const std::vector<int>& members = groups_.ranks(seen.collective->group);
     timeline_.collective(
         seen.rank,
-        {op_name(seen.collective->op), seen.span.start_s, seen.span.end_s, seen.collective->bytes,
-         seen.group_size, seen.collective->group, seen.ledger_channel, seen.sequence,
+        {op_name(seen.collective->op), *seen.schedule, seen.span.start_s, seen.span.end_s,
+         seen.collective->bytes, seen.group_size, seen.collective->group, seen.ledger_channel, seen.sequence,
          seen.collective->traffic,
          waited ? members[static_cast<std::size_t>(last - seen.arrival_s->begin())] : -1, seen.span.go_s});
   }

@@ -6,7 +6,10 @@
 namespace simsgd {
 
 void Ledger::operation(std::int32_t channel, const OperationSpan& span) {
-  channels_[channel].push_back(span);
+  std::deque<OperationSpan>& spans = channels_[channel];
+  while (!spans.empty() && spans.front().end_s <= step_begin_s_)
+    spans.pop_front();  // nobody waits there again
+  spans.push_back(span);
   const double transfer =
       span.end_s - span.host_after_s - std::max(span.go_s, span.start_s + span.host_before_s);
   record_.communication_s[static_cast<std::size_t>(span.traffic)] += std::max(0.0, transfer);

@@ -15,16 +15,22 @@ namespace simsgd {
 namespace {
 
 constexpr int kMostRanks = 16;
+constexpr double kShortestArrow_s = 10e-6;  // shorter waits are latencies
 constexpr int kMainLane = 0, kComputeLane = 7, kFirstChannelLane = 20, kSentLane = 1000, kReceivedLane = 2000;
 
-std::string kernel_name(const std::string& collective) {
+// As NCCL names its kernels: operation, and schedule in capitals. An operation of an algorithm's own: its
+// schedule.
+std::string kernel_name(const CollectiveEvent& event) {
   static const std::vector<std::pair<std::string, std::string>> kNames = {
-      {"all_reduce", "AllReduce_Sum_f32_RING_LL"}, {"reduce_scatter", "ReduceScatter_Sum_f32_RING_LL"},
-      {"all_gather", "AllGather_RING_LL"},         {"broadcast", "Broadcast_RING_LL"},
-      {"reduce", "Reduce_Sum_f32_RING_LL"},        {"barrier", "Barrier"}};
+      {"all_reduce", "AllReduce_Sum_f32"}, {"reduce_scatter", "ReduceScatter_Sum_f32"},
+      {"all_gather", "AllGather"},         {"broadcast", "Broadcast"},
+      {"reduce", "Reduce_Sum_f32"},        {"barrier", "Barrier"}};
+  std::string schedule = event.schedule;
+  for (char& letter : schedule)
+    letter = letter == ' ' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   for (const auto& [name, kernel] : kNames)
-    if (name == collective) return "ncclDevKernel_" + kernel;
-  return "ncclDevKernel_" + collective;
+    if (name == event.name) return "ncclDevKernel_" + kernel + "_" + schedule + "_LL";
+  return "ncclDevKernel_" + schedule;
 }
 
 std::string microseconds(double seconds) { return fmt::format("{:.4f}", seconds * 1e6); }
@@ -75,7 +81,7 @@ std::string metadata(int rank, int lane, const char* kind, const std::string& va
 // One end of an arrow between ranks: 's' where it starts, 'f' inside the event that it points at.
 std::string arrow_end(char end, std::uint64_t id, int rank, int lane, double time_s) {
   return fmt::format(
-      "{{\"ph\":\"{}\",\"id\":{},\"cat\":\"wait\",\"name\":\"waits for\",\"pid\":{},\"tid\":{},"
+      "{{\"ph\":\"{}\",\"id\":{},\"cat\":\"wait\",\"name\":\"holds up\",\"pid\":{},\"tid\":{},"
       "\"ts\":{}{}}}",
       end, id, rank, lane, microseconds(time_s), end == 'f' ? ",\"bp\":\"e\"" : "");
 }
@@ -109,7 +115,7 @@ void Timeline::collective(int rank, const CollectiveEvent& event) {
   if (!records(rank) || event.end_s <= event.start_s) return;
   const auto elements = static_cast<std::uint64_t>(event.bytes / setup_.bytes_per_element);
   const int lane = kFirstChannelLane + event.channel;
-  add({rank, lane, event.start_s, event.end_s, kernel_name(event.name), "kernel",
+  add({rank, lane, event.start_s, event.end_s, kernel_name(event), "kernel",
        fmt::format(
            "\"device\":{},\"stream\":{},\"Collective name\":{},\"In msg nelems\":{},\"Out msg nelems\":{},"
            "\"Group size\":{},\"dtype\":{},\"Process Group Name\":\"{}\",\"Seq\":{},\"traffic\":\"{}\"",
@@ -117,7 +123,7 @@ void Timeline::collective(int rank, const CollectiveEvent& event) {
            setup_.bytes_per_element < 4 ? "\"Half\"" : "\"Float\"", event.group, event.sequence,
            traffic_name(event.traffic)) +
            (event.waited_for < 0 ? "" : fmt::format(",\"waited for rank\":{}", event.waited_for))});
-  if (event.waited_for >= 0 && records(event.waited_for))
+  if (event.waited_for >= 0 && records(event.waited_for) && event.go_s - event.start_s >= kShortestArrow_s)
     arrows_.push_back({event.waited_for, rank, lane, event.go_s});
 }
 

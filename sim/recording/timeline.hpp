@@ -28,7 +28,8 @@ struct TimelineSetup {
 
 /// A collective as the trace describes it.
 struct CollectiveEvent {
-  std::string name;  ///< "all_reduce"
+  std::string name;      ///< "all_reduce"
+  std::string schedule;  ///< "ring"
   double start_s = 0, end_s = 0;
   double bytes = 0;
   int group_size = 1;

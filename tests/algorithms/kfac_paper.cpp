@@ -173,8 +173,19 @@ TEST_CASE(
        {Net{"resnet50", 32}, Net{"resnet152", 8}, Net{"densenet201", 16}, Net{"inceptionv4", 16}}) {
     CAPTURE(network.name);
     const double spd = few_steps_s(network, "spd_kfac");
-    CHECK(few_steps_s(network, "d_kfac") > 1.10 * spd);
-    CHECK(few_steps_s(network, "mpd_kfac") > 1.05 * spd);
+    const double over_d = few_steps_s(network, "d_kfac") / spd;
+    const double over_mpd = few_steps_s(network, "mpd_kfac") / spd;
+    CHECK(over_d > 1.10);
+    CHECK(over_mpd > 1.05);
+    // Measured 1.262 and 1.130 on ResNet-50, 1.197 and 1.158 on Inception-v4; docs/papers/spd_kfac.md tells
+    // what the simulation lacks.
+    if (network.name == "resnet50") {
+      CHECK(over_d == doctest::Approx(1.262).epsilon(0.03));
+      CHECK(over_mpd == doctest::Approx(1.130).epsilon(0.03));
+    } else if (network.name == "inceptionv4") {
+      CHECK(over_d == doctest::Approx(1.197).epsilon(0.04));
+      CHECK(over_mpd == doctest::Approx(1.158).epsilon(0.06));
+    }
     const double separate = few_steps_s(network, "spd_kfac", {{"pipelining", "layer_wise"}});
     CHECK(few_steps_s(network, "spd_kfac", {{"pipelining", "threshold"}}) <= separate);
     CHECK(spd <= separate);

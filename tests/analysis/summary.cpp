@@ -181,3 +181,18 @@ seed  throughput  efficiency     step  exposed comm.   run  to target   loss  ac
 6         failed
 )");
 }
+
+TEST_CASE("rows leave out long coordinates that follow from another one, as in zipped axes") {
+  const OrderedJson run = shortened_for_rows(document("ethernet-1g", 0.25));
+  std::vector<SummaryColumn> columns;
+  for (int i = 0; i < 7; ++i)
+    columns.push_back({"",
+                       &run,
+                       {{"name", i < 4 ? "none" : "one slow worker"},
+                        {"stragglers", i < 4 ? "[]" : R"([{"name":"constant","factor":1.5}])"},
+                        {"seed", std::to_string(i)}}});
+  const std::string table = summary_table(columns);
+  CHECK(table.find("name             seed  throughput") != std::string::npos);
+  CHECK(table.find("stragglers") == std::string::npos);
+  CHECK(table.find("one slow worker  6") != std::string::npos);
+}

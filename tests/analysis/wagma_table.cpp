@@ -17,10 +17,11 @@ struct Cell {
   double throughput = 0, worst_error = 0, expected = 0;  // |error| over tolerance of the worst expected value
 };
 
-Cell run(const std::string& task, const std::string& algorithm, int workers) {
+Cell run(const std::string& task, const std::string& algorithm, int workers, int steps = 0) {
   const std::vector<double> numbers = in_child([&] {
     const std::string file = SIMSGD_SOURCE_DIR "/scenarios/papers/wagma_" + task + "_" + algorithm + ".json";
-    const Overrides overrides{{{"/cluster/workers", std::to_string(workers)}}, {}};
+    Overrides overrides{{{"/cluster/workers", std::to_string(workers)}}, {}};
+    if (steps > 0) overrides.set.emplace_back("/stop/steps", std::to_string(steps));
     const RunOutcome outcome = run_scenario(load_scenario(file, overrides), SimulationOptions{});
     double worst = 0, count = 0;
     for (const ExpectedOutcome& each : compare_expected(outcome.document)) {
@@ -75,4 +76,17 @@ TEST_CASE(
     }
   }
   CHECK(compared == 12);  // 5 + 3 and 4
+}
+
+TEST_CASE("all 21 scenarios run unchanged with 256 and 1,024 workers") {
+  for (const char* task : {"resnet50", "rl", "transformer"}) {
+    for (const char* algorithm : kAlgorithms) {
+      for (const int workers : {256, 1024}) {
+        CAPTURE(task);
+        CAPTURE(algorithm);
+        CAPTURE(workers);
+        CHECK(run(task, algorithm, workers, 3).throughput > 0);
+      }
+    }
+  }
 }
