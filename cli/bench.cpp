@@ -97,7 +97,7 @@ int bench(const BenchVerb& verb, const std::string& arguments) {
   settings.schedule = verb.schedule;
   check_schedule(settings.op, verb.schedule);
   settings.fidelity = parse_fidelity(verb.fidelity);
-  settings.sizes_bytes = sizes_of(verb);
+  settings.sizes_bytes = settings.op == Collective::Op::barrier ? std::vector<double>{0} : sizes_of(verb);
   settings.iterations = verb.iterations;
   if (!verb.jitter.empty()) {
     const ParsedQuantity mean = parse_quantity(verb.jitter, Dimension::time_s);
@@ -107,6 +107,10 @@ int bench(const BenchVerb& verb, const std::string& arguments) {
     settings.jitter = {Distribution::Kind::exponential, 0, mean.value, 1, {}, {}};
   }
   const Overrides overrides = verb.overrides.overrides();
+  for (const auto& [pointer, value] : overrides.set)
+    if (pointer != "/cluster" && !pointer.starts_with("/cluster/"))
+      usage_error("--set", "is outside the cluster, which is all that a benchmark takes from a scenario",
+                  pointer, "Did you mean /cluster" + pointer + "?");
   settings.seed = overrides.seed.value_or(1);
   const Cluster cluster = load_cluster(verb.cluster, verb.workers, overrides);
   const BenchResult result = bench_collective(cluster, settings);

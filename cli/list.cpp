@@ -232,7 +232,8 @@ void print_items(const std::vector<Item>& items, const ListVerb& verb) {
   bool found = false;
   for (const Item& item : items) {
     names.push_back(item.name);
-    if (!verb.name.empty() && item.name != verb.name) continue;
+    const bool asked = item.name == verb.name || std::filesystem::path(item.name).stem() == verb.name;
+    if (!verb.name.empty() && !asked) continue;
     found = true;
     if (verb.json)
       all.push_back(item_json(item));

@@ -23,7 +23,7 @@ std::string version_text() {
 
 constexpr const char* kFooter =
     "Examples:\n"
-    "  simsgd run scenarios/quickstart.json --set /cluster/workers=16\n"
+    "  simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16\n"
     "  simsgd sweep run scenarios/quickstart.json -o results.db\n"
     "  simsgd bench all_reduce -b 8 -e 1G -f 2 --cluster clusters/infiniband-100g.json --workers 16\n"
     "Exit codes: 0 done; 1 the run failed or a check did not hold; 2 usage or input; 3 some points of a "

@@ -1,5 +1,10 @@
 // simsgd run: one scenario, one result.
+#include <unistd.h>
+
 #include <fmt/format.h>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 
 #include <memory>
 
@@ -9,6 +14,7 @@
 #include "analysis/summary_tables.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd {
 
@@ -41,8 +47,36 @@ void print_files(const RunFiles& files) {
     fmt::print("timeline  {}  (open in https://ui.perfetto.dev)\n", files.timeline.string());
 }
 
+// Before the run, not after it. A directory that is made for nothing is removed again.
+class OutputDirectory {
+ public:
+  explicit OutputDirectory(const std::filesystem::path& path) : path_(path) {
+    if (path.empty()) return;
+    std::error_code failure;
+    made_ = std::filesystem::create_directories(path, failure);
+    std::string why = failure.message();
+    if (!failure) {
+      if (access(path.c_str(), W_OK | X_OK) == 0) return;
+      why = std::strerror(errno);
+    }
+    throw ConfigError(InputError{"-o", "", "cannot be written to: " + why, path.string(),
+                                 "Name a directory that you may write to"});
+  }
+  ~OutputDirectory() {
+    std::error_code ignored;
+    if (made_) std::filesystem::remove(path_, ignored);  // if it is empty
+  }
+  OutputDirectory(const OutputDirectory&) = delete;
+  OutputDirectory& operator=(const OutputDirectory&) = delete;
+
+ private:
+  std::filesystem::path path_;
+  bool made_ = false;
+};
+
 int run(const RunVerb& verb) {
   const Scenario scenario = load_scenario(verb.scenario, verb.overrides.overrides());
+  const OutputDirectory directory(verb.directory);
   catch_interrupts();
   const Json& stop = scenario.resolved.at("stop");
   const auto progress = std::make_shared<Progress>(
@@ -80,7 +114,8 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("--threads", settings->threads,
                    "Threads for the numerics (default: all cores); results do not depend on it")
       ->check(CLI::PositiveNumber);
-  verb->footer("Example:\n  simsgd run scenarios/quickstart.json --set /cluster/workers=16 -o out");
+  verb->footer(
+      "Example:\n  simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 -o out");
   verb->callback([settings, &exit_code] { exit_code.value = run(*settings); });
 }
 

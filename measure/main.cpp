@@ -35,8 +35,7 @@ struct Ranks {
 
 constexpr const char* kFooter =
     "Example:\n"
-    "  mpirun -n 4 simsgd-measure run scenarios/quickstart.json --set /workload=\\\"self\\\" --set "
-    "/stop/steps=200\n"
+    "  mpirun -n 4 simsgd-measure run scenarios/real_run.json --set /stop/steps=500\n"
     "There is one worker per MPI rank, whatever the scenario says.\n"
     "Exit codes: 0 done; 1 the run failed; 2 usage or input. Results go to stdout, everything else to "
     "stderr.";

@@ -1,6 +1,7 @@
 #include "sim/engine/platform.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <simgrid/s4u.hpp>  // first: the headers below need it
 
@@ -68,7 +69,11 @@ std::unique_ptr<simgrid::s4u::Engine> make_engine() {
   for (std::string& word : words) arguments.push_back(word.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
+  // SimGrid's own answer to Ctrl-C is exit(), from wherever a thread stands: who called us keeps theirs.
+  struct sigaction interrupt = {};
+  sigaction(SIGINT, nullptr, &interrupt);
   auto engine = std::make_unique<simgrid::s4u::Engine>(&count, arguments.data());
+  sigaction(SIGINT, &interrupt, nullptr);
   for (const char* setting :
        {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:0", "surf/precision:1e-12"})
     simgrid::s4u::Engine::set_config(setting);

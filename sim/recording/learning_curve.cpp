@@ -130,7 +130,7 @@ void LearningCurve::settle_losses(std::size_t keep_pending) {
       throw RunError(
           fmt::format("The training loss is {} at step {}: training diverged. Lower the learning rate, or "
                       "check the data.",
-                      loss, point.step));
+                      std::isnan(loss) ? "not a number" : "infinite", point.step));
     series_.push_back({point.step, point.time_s, loss});
     pending_losses_.pop_front();
   }

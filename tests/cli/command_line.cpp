@@ -274,3 +274,40 @@ TEST_CASE("check tells what is right and what is wrong of several files at once"
   CHECK(both.err.find("bad.json:/stop/steps") != std::string::npos);
   CHECK(both.err.find("none.json: does not exist") != std::string::npos);
 }
+
+TEST_CASE("Ctrl-C ends a run with exit code 130 and nothing written") {
+  const Scratch scratch;
+  Json endless = Json::parse(kScenario);
+  endless["stop"] = {{"steps", 1000000000}};
+  scratch.write("endless.json", endless.dump());
+  const std::string command =
+      "cd " + scratch.path().string() + " && timeout --preserve-status -k 60 -s INT 1 " +
+      SIMSGD_BINARY_DIR "/simsgd run endless.json --threads 2 -o out > /dev/null 2>&1";
+  const int status = std::system(command.c_str());
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK(!fs::exists(scratch.path() / "out"));
+}
+
+TEST_CASE("a directory that cannot be written to is refused before the run") {
+  const Scratch scratch;
+  scratch.write("a.json", kScenario);
+  scratch.write("file", "");
+  const Outcome outcome = scratch.simsgd("run a.json -o file/x");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err.find("-o: cannot be written to: Not a directory. Found: file/x.") != std::string::npos);
+}
+
+TEST_CASE("bench takes nothing but the cluster from --set") {
+  const Outcome outcome = Scratch().simsgd("bench all_reduce --set /gpus_per_node=8");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("Did you mean /cluster/gpus_per_node?") != std::string::npos);
+}
+
+TEST_CASE("the example of run's help runs, and list takes a file's short name") {
+  const Outcome outcome = Scratch().simsgd("run " SIMSGD_SOURCE_DIR
+                                           "/scenarios/papers/wagma_resnet50_wagma.json --set "
+                                           "/cluster/workers=16 --set /stop/steps=10");
+  CHECK(outcome.code == 0);
+  CHECK(Scratch().simsgd("list devices v100").code == 0);
+}
