@@ -31,9 +31,9 @@ constexpr Part kParts[] = {{"compute_s", "computing"},
                            {"host_s", "host"},
                            {"communication_exposed_s", "communication, exposed"},
                            {"wait_s", "waiting for others"}};
-constexpr const char* kHidden[] = {"gradient_communication_hidden_s", "model_communication_hidden_s",
-                                   "factor_communication_hidden_s", "inverse_communication_hidden_s",
-                                   "control_communication_hidden_s"};
+constexpr const char* kTraffic[] = {"gradient", "model", "factor", "inverse", "control"};
+std::string hidden_metric(const std::string& kind) { return kind + "_communication_hidden_s"; }
+std::string exposed_metric(const std::string& kind) { return kind + "_communication_exposed_s"; }
 
 std::vector<double> known(const Values& values) {
   std::vector<double> known;
@@ -135,25 +135,43 @@ class Columns {
     std::size_t width = 0;
     for (const double total : known(totals)) width = std::max(width, unit.show(total).size());
     for (const Part& part : kParts) {
-      const Values values = metric(part.metric);
-      std::vector<std::string> cells;
-      bool shown = false;
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const double total = totals[i].value_or(0), value = values[i].value_or(0);
-        shown = shown || value > kLeastShare * total;
-        cells.push_back(total > 0 ? percent(value / total) + pad_left(unit.show(value), width + 2) : "-");
-      }
-      if (shown) row(fmt::format("  {}", part.label), "", std::move(cells));
+      part_row(part.metric, fmt::format("  {}", part.label), totals, unit, width);
+      if (part.metric != std::string("communication_exposed_s") || kinds_sent() < 2) continue;
+      for (const std::string kind : kTraffic)
+        part_row(exposed_metric(kind), fmt::format("    of {}s", kind), totals, unit, width);
     }
     communication(unit);
     gap();
+  }
+
+  void part_row(const std::string& name, const std::string& label, const Values& totals,
+                const CommonUnit& unit, std::size_t width) {
+    const Values values = metric(name);
+    std::vector<std::string> cells;
+    bool shown = false;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double total = totals[i].value_or(0), value = values[i].value_or(0);
+      shown = shown || value > kLeastShare * total;
+      cells.push_back(total > 0 ? percent(value / total) + pad_left(unit.show(value), width + 2) : "-");
+    }
+    if (shown) row(label, "", std::move(cells));
+  }
+
+  // Kinds of traffic that take time in any of the runs.
+  std::ptrdiff_t kinds_sent() const {
+    return std::count_if(std::begin(kTraffic), std::end(kTraffic), [this](const char* kind) {
+      return std::any_of(runs_.begin(), runs_.end(), [kind](const RunView& run) {
+        return !run.failed() &&
+               run.metric(hidden_metric(kind)).value_or(0) + run.metric(exposed_metric(kind)).value_or(0) > 0;
+      });
+    });
   }
 
   void communication(const CommonUnit& unit) {
     const Values hidden = each([](const RunView& run) -> std::optional<double> {
       if (run.failed()) return std::nullopt;
       double sum = 0;
-      for (const char* name : kHidden) sum += run.metric(name).value_or(0);
+      for (const char* kind : kTraffic) sum += run.metric(hidden_metric(kind)).value_or(0);
       return sum;
     });
     const Values bytes = metric("bytes_sent_per_worker_per_step");
@@ -162,6 +180,10 @@ class Columns {
                          [](const auto& value) { return value.value_or(0) > 0; });
     };
     if (any(hidden)) row("Hidden communication", unit, hidden);
+    if (any(hidden) && kinds_sent() > 1)
+      for (const std::string kind : kTraffic)
+        if (const Values part = metric(hidden_metric(kind)); any(part))
+          row(fmt::format("    of {}s", kind), unit, part);
     if (any(bytes)) row("Sent per worker and step", common_bytes_unit(known(bytes)), bytes);
   }
 
