@@ -169,11 +169,11 @@ void CollectiveEngine::arrive(Channel& channel, std::uint64_t sequence, std::int
 void CollectiveEngine::process_arrivals() {
   if (processing_) return;
   processing_ = true;
-  while (!arrivals_.empty()) {
-    const Arrival arrival = arrivals_.front();
-    arrivals_.pop_front();
+  for (std::size_t next = 0; next < arrivals_.size(); ++next) {
+    const Arrival arrival = arrivals_[next];  // a copy: more may come meanwhile
     process(arrival);
   }
+  arrivals_.clear();
   processing_ = false;
 }
 

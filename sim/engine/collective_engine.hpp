@@ -111,7 +111,7 @@ class CollectiveEngine {
   std::map<PlanKey, PlanEntry> plans_;
   std::map<const Schedule*, std::string> custom_names_;  // numbered in the order of first use
   std::map<std::pair<GroupId, ChannelId>, std::unique_ptr<Channel>> channels_;
-  std::deque<Arrival> arrivals_;
+  std::vector<Arrival> arrivals_;
   bool processing_ = false;
 };
 

@@ -5,11 +5,25 @@
 
 namespace simsgd {
 
+Ledger::Lane& Ledger::lane_of(std::int32_t channel) {
+  for (Lane& lane : lanes_)
+    if (lane.channel == channel) return lane;
+  lanes_.push_back({channel, 0, {}});
+  return lanes_.back();
+}
+
+void Ledger::Lane::forget_until(double time_s) {
+  while (!empty() && spans[first].end_s <= time_s) ++first;
+  constexpr std::size_t kMostForgotten = 64;
+  if (!empty() && first < kMostForgotten) return;
+  spans.erase(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(first));
+  first = 0;
+}
+
 void Ledger::operation(std::int32_t channel, const OperationSpan& span) {
-  std::deque<OperationSpan>& spans = channels_[channel];
-  while (!spans.empty() && spans.front().end_s <= step_begin_s_)
-    spans.pop_front();  // nobody waits there again
-  spans.push_back(span);
+  Lane& lane = lane_of(channel);
+  lane.forget_until(step_begin_s_);  // nobody waits there again
+  lane.spans.push_back(span);
   const double transfer =
       span.end_s - span.host_after_s - std::max(span.go_s, span.start_s + span.host_before_s);
   record_.communication_s[static_cast<std::size_t>(span.traffic)] += std::max(0.0, transfer);
@@ -35,18 +49,17 @@ void Ledger::wait(std::int32_t channel, double from_s, double to_s) {
     at = std::max(at, end);
     return seconds;
   };
-  if (const auto found = channels_.find(channel); found != channels_.end()) {
-    std::deque<OperationSpan>& spans = found->second;
-    for (const OperationSpan& span : spans) {
-      if (span.start_s >= to_s) break;
-      book(Activity::wait, advance(span.start_s));
-      handle(span.traffic, advance(span.start_s + span.host_before_s));
-      book(Activity::wait, advance(span.go_s));
-      expose(span.traffic, advance(span.end_s - span.host_after_s));
-      handle(span.traffic, advance(span.end_s));
-    }
-    while (!spans.empty() && spans.front().end_s <= to_s) spans.pop_front();
+  Lane& lane = lane_of(channel);
+  for (std::size_t i = lane.first; i < lane.spans.size(); ++i) {
+    const OperationSpan& span = lane.spans[i];
+    if (span.start_s >= to_s) break;
+    book(Activity::wait, advance(span.start_s));
+    handle(span.traffic, advance(span.start_s + span.host_before_s));
+    book(Activity::wait, advance(span.go_s));
+    expose(span.traffic, advance(span.end_s - span.host_after_s));
+    handle(span.traffic, advance(span.end_s));
   }
+  lane.forget_until(to_s);
   book(Activity::wait, advance(to_s));
 }
 

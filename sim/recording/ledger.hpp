@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <vector>
 
 #include "sim/record.hpp"
@@ -49,13 +47,24 @@ class Ledger {
   const WorkerRecord& record() const { return record_; }
 
  private:
+  // Operations of a channel that the worker has not waited past, in the order in which they became known. A
+  // queue in a vector: it is empty most of the time, and then in the cache.
+  struct Lane {
+    std::int32_t channel = 0;
+    std::size_t first = 0;
+    std::vector<OperationSpan> spans;
+
+    bool empty() const { return first == spans.size(); }
+    void forget_until(double time_s);
+  };
+  Lane& lane_of(std::int32_t channel);
   void expose(Traffic traffic, double seconds);
   void handle(Traffic traffic, double seconds);
 
   WorkerRecord record_;
   double step_begin_s_ = 0;
-  std::array<double, kActivities> step_begin_{};                // activity_s then
-  std::map<std::int32_t, std::deque<OperationSpan>> channels_;  // of this worker; not yet waited past
+  std::array<double, kActivities> step_begin_{};  // activity_s then
+  std::vector<Lane> lanes_;                       // few
 };
 
 /// An even sample of the durations of all steps of all workers, at most 2^20 of them: once full, every second
