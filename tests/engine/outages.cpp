@@ -77,6 +77,24 @@ TEST_CASE("with rare checkpoints the steps since the last one are computed again
   CHECK(seen.lost_work_s == doctest::Approx(2.5).epsilon(1e-12));
 }
 
+TEST_CASE("computing of every kind is lost, and done again") {
+  // Steps of 1 s gradient and 1 s of factors. The crash at 4.5 s loses two steps and half a gradient: back at
+  // 14.5 s, through with them at 18.5 s, with step 3 at 20.5 s.
+  const Seen seen = run([] {
+    Job job = job_of_steps(4, [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.compute_gradient();
+        worker.spend(Activity::factor, 1);
+      }
+    });
+    job.failures.crashes = {{0, 4.5}};
+    job.failures.checkpoint_every = 1000;
+    return job;
+  });
+  CHECK(seen.end_s == doctest::Approx(22.5).epsilon(1e-12));
+  CHECK(seen.lost_work_s == doctest::Approx(4.5).epsilon(1e-12));
+}
+
 TEST_CASE("a worker that crashes again while it recomputes begins once more") {
   // Back at 12.5 s, it would be through with its two steps at 14.5 s; the crash at 13.5 s: 23.5 + 2 + 1 s.
   const Seen seen = run([] {

@@ -233,3 +233,37 @@ TEST_CASE("then calls its action when an operation ends, in the background") {
   CHECK(times[0] == doctest::Approx(1.0).epsilon(1e-12));
   CHECK(times[1] == doctest::Approx(1.0).epsilon(1e-12));
 }
+
+TEST_CASE("who waits for the answer to a posted message waits for bytes, and they are booked by kind") {
+  // 1 GB there and 1 GB back at 1 GB/s.
+  const std::vector<double> seconds = in_child([] {
+    const Job job = scripted_job(star(2, 0, 1e9), [](Worker& worker) {
+      worker.next_step();
+      const int other = 1 - worker.rank();
+      Message big;
+      big.bytes = 1e9;
+      big.traffic = Traffic::model;
+      const Handle answered = worker.make_event();
+      worker.serve(7, [&worker, other, big](const Message&) { worker.post(other, 8, big); });
+      worker.serve(8, [&worker, answered](const Message&) { worker.signal(answered); });
+      if (worker.rank() == 0) {
+        worker.post(other, 7, big);
+        worker.wait(answered);
+      } else {
+        worker.spend(Activity::compute, 5);
+      }
+      worker.next_step();
+    });
+    const RunRecord record = simulate_job(job);
+    const auto of = [&](int rank, Activity activity) {
+      return record.workers[static_cast<std::size_t>(rank)].activity_s[static_cast<std::size_t>(activity)];
+    };
+    return std::vector<double>{of(0, Activity::communication), of(0, Activity::wait),
+                               record.workers[1].communication_s[static_cast<std::size_t>(Traffic::model)],
+                               record.workers[1].exposed_s[static_cast<std::size_t>(Traffic::model)]};
+  });
+  CHECK(seconds[0] == doctest::Approx(2).epsilon(1e-9));
+  CHECK(seconds[1] == doctest::Approx(0).epsilon(1e-9));
+  CHECK(seconds[2] == doctest::Approx(2).epsilon(1e-9));  // hidden behind its computing
+  CHECK(seconds[3] == 0);
+}
