@@ -131,6 +131,33 @@ TEST_CASE("-o writes the document, the curves and a timeline that is JSON, withi
   for (const Json& event : rank1["traceEvents"]) CHECK(event["pid"] == 1);
 }
 
+TEST_CASE("in a timeline, an arrow leads from who came last to who waited") {
+  const Scratch scratch;
+  Json scenario = Json::parse(kScenario);
+  scenario["learner"] = nullptr;
+  scenario["cluster"] = {{"use", "clusters/infiniband-100g.json"}, {"workers", 2}, {"gpus_per_node", 1}};
+  scenario["workload"] = {{"use", "workloads/resnet50.json"}, {"batch", 64}};
+  scenario["algorithm"] = {{"name", "allreduce_sgd"}};
+  scenario["stragglers"] = {{{"name", "constant"}, {"delay", "50 ms"}, {"workers", {1}}}};
+  scenario["stop"] = {{"steps", 2}};
+  scenario["record"] = {{"timeline_events", 10000}};
+  scenario.erase("optimizer");
+  scenario.erase("target");
+  scratch.write("late.json", scenario.dump());
+  const Outcome outcome = scratch.simsgd("run late.json -o out");
+  REQUIRE(outcome.err == "");
+  const Json trace = Json::parse(contents(scratch.path() / "out" / "timeline.json"));
+  int begins = 0, ends = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event.value("name", "") != "holds up") continue;
+    begins += event["ph"] == "s" && event["pid"] == 1;
+    ends += event["ph"] == "f" && event["pid"] == 0;
+    CHECK(event["pid"] == (event["ph"] == "s" ? 1 : 0));
+  }
+  CHECK(begins >= 2);  // in each step
+  CHECK(ends == begins);
+}
+
 TEST_CASE("bad input ends with exit code 2, every error on stderr, and no file") {
   const Scratch scratch;
   scratch.write("s.json", R"({
