@@ -19,6 +19,9 @@ namespace simsgd {
 
 namespace {
 
+/// More are simulated only where it was asked for: minutes.
+constexpr int kMostSimulatedRanks = 16384;
+
 std::unique_ptr<Plan> make_plan(const Cluster& cluster, const BenchSettings& settings, double bytes) {
   const std::string name = settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule;
   const SchedulePlugin* plugin = find_schedule(settings.op, name);
@@ -50,8 +53,9 @@ double time_by_recurrence(const Plan& plan, Fidelity fidelity, const JitterDraws
   return sum / count;
 }
 
-std::vector<double> times_by_simulation(const Cluster& cluster, const std::vector<std::unique_ptr<Plan>>& plans,
-                                        Fidelity fidelity, const JitterDraws* jitter, int iterations) {
+std::vector<double> times_by_simulation(const Cluster& cluster,
+                                        const std::vector<std::unique_ptr<Plan>>& plans, Fidelity fidelity,
+                                        const JitterDraws* jitter, int iterations) {
   const int count = jitter ? iterations : 1;
   std::vector<const Plan*> sequence;
   for (const std::unique_ptr<Plan>& plan : plans)
@@ -63,7 +67,8 @@ std::vector<double> times_by_simulation(const Cluster& cluster, const std::vecto
 }
 
 double elements(const BenchSettings& settings, int ranks, double bytes) {
-  const bool split = settings.op == Collective::Op::all_gather || settings.op == Collective::Op::reduce_scatter;
+  const bool split =
+      settings.op == Collective::Op::all_gather || settings.op == Collective::Op::reduce_scatter;
   return std::floor(bytes / 4 / (split ? ranks : 1));
 }
 
@@ -101,7 +106,14 @@ BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settin
       result.reason = choice.reason;
       result.exact = choice.exact;
     }
-    if (choice.fidelity != Fidelity::closed && choice.fidelity != Fidelity::steps) continue;
+    if (choice.fidelity != Fidelity::closed && choice.fidelity != Fidelity::steps) {
+      if (settings.fidelity == Fidelity::automatic && cluster.workers() > kMostSimulatedRanks)
+        throw ConfigError(InputError{
+            "--fidelity", "",
+            fmt::format("would simulate flows among {} ranks, because {}", cluster.workers(), choice.reason),
+            "auto", "Use --fidelity steps, which ignores that, or ask for flows and wait"});
+      continue;
+    }
     times.push_back(time_by_recurrence(*plans.back(), choice.fidelity, jitter, settings.iterations));
     plans.back().reset();  // its arrays grow with the number of ranks
   }
@@ -123,14 +135,19 @@ namespace {
 // As nccl-tests prints microseconds: fewer decimals as they grow.
 std::string microseconds(double seconds) {
   const double us = seconds * 1e6;
-  return us >= 10000 ? fmt::format("{:7.0f}", us) : us >= 100 ? fmt::format("{:7.1f}", us) : fmt::format("{:7.2f}", us);
+  return us >= 10000 ? fmt::format("{:7.0f}", us)
+         : us >= 100 ? fmt::format("{:7.1f}", us)
+                     : fmt::format("{:7.2f}", us);
 }
 
 bool reduces(Collective::Op op) {
-  return op == Collective::Op::all_reduce || op == Collective::Op::reduce || op == Collective::Op::reduce_scatter;
+  return op == Collective::Op::all_reduce || op == Collective::Op::reduce ||
+         op == Collective::Op::reduce_scatter;
 }
 
-int root_of(Collective::Op op) { return op == Collective::Op::broadcast || op == Collective::Op::reduce ? 0 : -1; }
+int root_of(Collective::Op op) {
+  return op == Collective::Op::broadcast || op == Collective::Op::reduce ? 0 : -1;
+}
 
 double average_bus_GBps(const BenchResult& result) {
   double sum = 0;
@@ -141,15 +158,18 @@ double average_bus_GBps(const BenchResult& result) {
 }  // namespace
 
 std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, const BenchResult& result) {
-  std::string text = fmt::format(
-      "# simsgd {} on {}: {} ranks, {} by {}; fidelity {} ({}){}\n#\n", op_name(settings.op), cluster.name,
-      cluster.workers(), op_name(settings.op),
-      settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule, result.fidelity, result.reason,
-      result.exact ? "" : "; APPROXIMATE");
+  std::string text =
+      fmt::format("# simsgd {} on {}: {} ranks, {} by {}; fidelity {} ({}){}\n#\n", op_name(settings.op),
+                  cluster.name, cluster.workers(), op_name(settings.op),
+                  settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule,
+                  result.fidelity, result.reason, result.exact ? "" : "; APPROXIMATE");
   text +=
-      "#                                                              out-of-place                       in-place          \n"
-      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
-      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       \n";
+      "#                                                              out-of-place                       "
+      "in-place          \n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw "
+      "  busbw #wrong\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s) "
+      " (GB/s)       \n";
   for (const BenchRow& row : result.rows) {
     const std::string half = fmt::format("  {}  {:6.2f}  {:6.2f}  {:>5}", microseconds(row.time_s),
                                          row.algorithm_Bps / 1e9, row.bus_Bps / 1e9, 0);
@@ -160,20 +180,21 @@ std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, co
                             average_bus_GBps(result));
 }
 
-nlohmann::ordered_json nccl_json(const BenchSettings& settings, const Cluster& cluster, const BenchResult& result,
-                                 const std::string& arguments) {
+nlohmann::ordered_json nccl_json(const BenchSettings& settings, const Cluster& cluster,
+                                 const BenchResult& result, const std::string& arguments) {
   nlohmann::ordered_json json;
   json["version"] = "simsgd";
   json["start_time"] = nullptr;
   json["args"] = arguments;
   json["env"] = nlohmann::ordered_json::object();
   json["nccl_version"] = nullptr;
-  json["config"] = {{"operation", op_name(settings.op)},
-                    {"schedule", settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule},
-                    {"ranks", cluster.workers()},
-                    {"fidelity", result.fidelity},
-                    {"fidelity_reason", result.reason},
-                    {"exact", result.exact}};
+  json["config"] = {
+      {"operation", op_name(settings.op)},
+      {"schedule", settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule},
+      {"ranks", cluster.workers()},
+      {"fidelity", result.fidelity},
+      {"fidelity_reason", result.reason},
+      {"exact", result.exact}};
   json["devices"] = {{{"name", cluster.device.name}, {"count", cluster.workers()}}};
   json["results"] = nlohmann::ordered_json::array();
   for (const BenchRow& row : result.rows) {
