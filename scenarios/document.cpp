@@ -187,6 +187,7 @@ nlohmann::ordered_json make_document(const RunContext& context, const Scenario& 
   document["fidelity"] = fidelity_part(record);
   document["tables"] = tables_part(record);
   document["series"] = series_part(record);
+  document["notes"] = Document::array();
   return document;
 }
 
@@ -230,6 +231,7 @@ const std::vector<DocumentKey>& document_keys() {
        "Per step: step, time_s when all had completed it, mean mini-batch loss (null without a learner)"},
       {"/series/test/*", "",
        "Per evaluation: step, time_s, test_loss, test_accuracy, consensus_distance (null without a value)"},
+      {"/notes/*", "", "What a real run does not take from its scenario; none of a simulation"},
   };
   return keys;
 }

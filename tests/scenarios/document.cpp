@@ -27,7 +27,8 @@ TEST_CASE("a document has these keys in this order") {
   std::vector<std::string> keys;
   for (const auto& member : document.items()) keys.push_back(member.key());
   CHECK(keys == std::vector<std::string>{"schema_version", "context", "scenario", "clock", "one_device",
-                                         "metrics", "workers", "links", "links_total", "fidelity", "tables", "series"});
+                                         "metrics", "workers", "links", "links_total", "fidelity", "tables",
+                                         "series", "notes"});
   CHECK(document["schema_version"] == 1);
   CHECK(document["context"]["version"] == "1.2.3");
   CHECK(document["clock"] == "simulated");
