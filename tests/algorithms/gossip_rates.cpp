@@ -15,18 +15,10 @@ constexpr double kRate = 0.05;
 
 /// All workers minimise |x - 1|^2 / 2, without noise.
 void add_quadratic(Job& job) {
-  LearnerSpec spec;
-  const Json parameters = {{"dimension", 20}, {"condition", 1}, {"samples", 64}, {"noise", 0}};
-  for (const DataPlugin& plugin : data_plugins())
-    if (plugin.info.name == "quadratic")
-      spec.train = plugin.load(Parameters(parameters), 1, [](const std::string& path) { return path; }).train;
-  for (const ModelPlugin& plugin : model_plugins())
-    if (plugin.info.name == "quadratic") spec.model = plugin.make(Parameters(Json::object()), *spec.train);
-  spec.workers = job.workers();
-  spec.batch = 1;
-  spec.seed = job.seed;
-  job.learner = std::make_unique<Learner>(std::move(spec));
-  job.optimizer.learning_rate.base = kRate;
+  give_learner(job, {.data = "quadratic",
+                     .model = "quadratic",
+                     .data_parameters = {{"dimension", 20}, {"condition", 1}, {"samples", 64}, {"noise", 0}},
+                     .learning_rate = kRate});
 }
 
 struct Distances {

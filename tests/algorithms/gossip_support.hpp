@@ -8,16 +8,9 @@
 
 #include "sim/parameters.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
-#include "topologies/graph_registry.hpp"
+#include "tests/support/graphs.hpp"
 
 namespace simsgd::test {
-
-inline LogicalGraph graph_of(const std::string& name, int workers, Json parameters = Json::object(),
-                             std::uint64_t seed = 1) {
-  parameters["name"] = name;
-  return make_graph(
-      {.workers = workers, .seed = seed, .parameters = Parameters(std::move(parameters)), .find_file = {}});
-}
 
 /// An algorithm with its parameters and, if it has one, its graph.
 struct Method {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tests/algorithms/nonblocking_support.hpp"
-#include "topologies/graph_registry.hpp"
+#include "tests/support/graphs.hpp"
 
 using namespace simsgd;
 using namespace simsgd::test;
@@ -15,7 +15,7 @@ namespace {
 Job gossip_job(const std::vector<double>& speeds, const std::string& algorithm, const Json& parameters,
                std::uint64_t rounds) {
   Job job = round_job(speeds, Json::object(), rounds);
-  job.graph = make_graph({job.workers(), 1, Parameters(Json{{"name", "ring"}}), {}});
+  job.graph = graph_of("ring", job.workers());
   add_learner(job, 16);
   use_algorithm(job, algorithm, parameters);
   return job;

@@ -14,20 +14,10 @@ namespace simsgd::test {
 
 /// f(x) = 1/2 (x - 1)^2 for one number x that starts at 0, without noise: the gradient is x - 1.
 inline void add_parabola(Job& job, double learning_rate) {
-  LearnerSpec spec;
-  for (const DataPlugin& plugin : data_plugins())
-    if (plugin.info.name == "quadratic")
-      spec.train = plugin
-                       .load(Parameters(Json{{"dimension", 1}, {"samples", 64}, {"noise", 0.0}}), 1,
-                             [](const std::string& path) { return path; })
-                       .train;
-  for (const ModelPlugin& plugin : model_plugins())
-    if (plugin.info.name == "quadratic") spec.model = plugin.make(Parameters(Json::object()), *spec.train);
-  spec.workers = job.workers();
-  spec.batch = 1;
-  spec.seed = job.seed;
-  job.learner = std::make_unique<Learner>(std::move(spec));
-  job.optimizer.learning_rate.base = learning_rate;
+  give_learner(job, {.data = "quadratic",
+                     .model = "quadratic",
+                     .data_parameters = {{"dimension", 1}, {"samples", 64}, {"noise", 0.0}},
+                     .learning_rate = learning_rate});
 }
 
 /// Every worker computes for `step_s` of its own per step, on a fast network.

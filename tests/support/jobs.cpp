@@ -84,25 +84,35 @@ Collective timed(Collective::Op op, double bytes, const std::string& schedule, i
   return collective;
 }
 
-void add_learner(Job& job, int batch, int samples, double learning_rate) {
+void give_learner(Job& job, const LearnerRequest& request) {
   LearnerSpec spec;
   for (const DataPlugin& plugin : data_plugins()) {
-    if (plugin.info.name != "gaussian_mixture") continue;
-    const Parameters parameters(
-        Json{{"features", 8}, {"classes", 4}, {"samples", samples}, {"test_samples", 256}});
-    const DataSets sets = plugin.load(parameters, 3, [](const std::string& path) { return path; });
+    if (plugin.info.name != request.data) continue;
+    const DataSets sets = plugin.load(Parameters(request.data_parameters), request.data_seed,
+                                      [](const std::string& path) { return path; });
     spec.train = sets.train;
     spec.test = sets.test;
   }
   for (const ModelPlugin& plugin : model_plugins())
-    if (plugin.info.name == "softmax_regression")
-      spec.model = plugin.make(Parameters(Json::object()), *spec.train);
+    if (plugin.info.name == request.model)
+      spec.model = plugin.make(Parameters(request.model_parameters), *spec.train);
   spec.workers = job.workers();
-  spec.batch = batch;
+  spec.batch = request.batch;
   spec.seed = job.seed;
   job.learner = std::make_unique<Learner>(std::move(spec));
-  job.optimizer.learning_rate.base = learning_rate;
-  job.optimizer.momentum = 0.9;
+  job.optimizer.learning_rate.base = request.learning_rate;
+  job.optimizer.momentum = request.momentum;
+}
+
+void add_learner(Job& job, int batch, int samples, double learning_rate) {
+  give_learner(
+      job, {.data = "gaussian_mixture",
+            .model = "softmax_regression",
+            .data_parameters = {{"features", 8}, {"classes", 4}, {"samples", samples}, {"test_samples", 256}},
+            .data_seed = 3,
+            .batch = batch,
+            .learning_rate = learning_rate,
+            .momentum = 0.9});
 }
 
 void use_algorithm(Job& job, const std::string& name, const Json& parameters) {

@@ -34,6 +34,16 @@ Job scripted_job(Network network, std::function<void(Worker&)> body, double para
 /// A collective of `bytes` without values.
 Collective timed(Collective::Op op, double bytes, const std::string& schedule, int root = 0);
 
+struct LearnerRequest {
+  std::string data, model;  ///< by the names of their plug-ins
+  Json data_parameters = Json::object(), model_parameters = Json::object();
+  std::uint64_t data_seed = 1;
+  int batch = 1;
+  double learning_rate = 0.1, momentum = 0;
+};
+/// Gives a job that learner and SGD.
+void give_learner(Job& job, const LearnerRequest& request);
+
 /// Gives a job a learner: softmax regression (dimension 8, 4 classes) on a Gaussian mixture of `samples`
 /// samples, and SGD with momentum 0.9.
 void add_learner(Job& job, int batch, int samples = 4096, double learning_rate = 0.05);

@@ -45,7 +45,7 @@ constexpr const char* kGraphMl = R"(<?xml version="1.0" encoding="UTF-8"?>
 
 TEST_CASE("a DOT file: nodes named 0 to P - 1 are these workers, edges written twice count once") {
   const TemporaryFile file(".dot", "graph { 3 -- 1; 1 -- 0; 0 -- 2; 2 -- 0 }");
-  const LogicalGraph path = graph("file", 4, file.parameters());
+  const LogicalGraph path = graph_of("file", 4, file.parameters());
   CHECK(path.edges == std::vector<LogicalGraph::Edge>{{0, 1}, {0, 2}, {1, 3}});
   // A path of four: 2 - 2 cos(pi k / 4).
   CHECK(path.algebraic_connectivity() == doctest::Approx(2 - std::sqrt(2.0)).epsilon(1e-9));
@@ -54,13 +54,13 @@ TEST_CASE("a DOT file: nodes named 0 to P - 1 are these workers, edges written t
 
 TEST_CASE("a GraphML file: other nodes are workers in the order of the file") {
   const TemporaryFile file(".graphml", kGraphMl);
-  CHECK(graph("file", 3, file.parameters()).edges == std::vector<LogicalGraph::Edge>{{0, 1}, {1, 2}});
+  CHECK(graph_of("file", 3, file.parameters()).edges == std::vector<LogicalGraph::Edge>{{0, 1}, {1, 2}});
 }
 
 TEST_CASE("what was drawn can be read again") {
-  const LogicalGraph paper = graph("matcha8", 8);
+  const LogicalGraph paper = graph_of("matcha8", 8);
   const TemporaryFile file(".gv", to_dot(paper));
-  CHECK(graph("file", 8, file.parameters()).edges == paper.edges);
+  CHECK(graph_of("file", 8, file.parameters()).edges == paper.edges);
 }
 
 TEST_CASE("files that are no graph of these workers are refused with the remedy") {

@@ -38,7 +38,7 @@ TEST_CASE("matchings are proper, and at most one more than the greatest degree, 
     LogicalGraph random;
     try {
       random =
-          graph("erdos_renyi", workers, {{"probability", 0.1 + 0.014 * static_cast<double>(seed)}}, seed);
+          graph_of("erdos_renyi", workers, {{"probability", 0.1 + 0.014 * static_cast<double>(seed)}}, seed);
     } catch (const ParameterError&) {
       continue;  // not connected
     }
@@ -49,8 +49,8 @@ TEST_CASE("matchings are proper, and at most one more than the greatest degree, 
 }
 
 TEST_CASE("bipartite graphs have as many matchings as their greatest degree") {
-  for (const LogicalGraph& each : {graph("ring", 10), graph("hypercube", 32), graph("torus", 24),
-                                   graph("torus", 64, {{"rows", 8}}), graph("ring", 2)}) {
+  for (const LogicalGraph& each : {graph_of("ring", 10), graph_of("hypercube", 32), graph_of("torus", 24),
+                                   graph_of("torus", 64, {{"rows", 8}}), graph_of("ring", 2)}) {
     CAPTURE(each.name);
     REQUIRE_FALSE(each.sides().empty());
     check_proper(each, find_matchings(each));
@@ -61,24 +61,24 @@ TEST_CASE("bipartite graphs have as many matchings as their greatest degree") {
 }
 
 TEST_CASE("an odd ring needs three matchings, a complete graph P - 1 or P") {
-  CHECK(graph("ring", 7).matchings.size() == 3);
-  CHECK(graph("complete", 8).matchings.size() == 7);
-  CHECK(graph("complete", 7).matchings.size() == 7);
-  for (const LogicalGraph& each : {graph("ring", 7), graph("complete", 8), graph("complete", 7),
-                                   graph("exponential", 13), graph("matcha8", 8)})
+  CHECK(graph_of("ring", 7).matchings.size() == 3);
+  CHECK(graph_of("complete", 8).matchings.size() == 7);
+  CHECK(graph_of("complete", 7).matchings.size() == 7);
+  for (const LogicalGraph& each : {graph_of("ring", 7), graph_of("complete", 8), graph_of("complete", 7),
+                                   graph_of("exponential", 13), graph_of("matcha8", 8)})
     check_proper(each, each.matchings);
 }
 
 TEST_CASE("the sides of a bipartite graph alternate; a cycle of odd length leaves none") {
-  CHECK(graph("ring", 4).sides() == std::vector<char>{0, 1, 0, 1});
-  CHECK(graph("hypercube", 8).sides() == std::vector<char>{0, 1, 1, 0, 1, 0, 0, 1});
-  CHECK(graph("ring", 5).sides().empty());
-  CHECK(graph("complete", 3).sides().empty());
-  CHECK(graph("exponential", 8).sides().empty());
+  CHECK(graph_of("ring", 4).sides() == std::vector<char>{0, 1, 0, 1});
+  CHECK(graph_of("hypercube", 8).sides() == std::vector<char>{0, 1, 1, 0, 1, 0, 0, 1});
+  CHECK(graph_of("ring", 5).sides().empty());
+  CHECK(graph_of("complete", 3).sides().empty());
+  CHECK(graph_of("exponential", 8).sides().empty());
 }
 
 TEST_CASE("a graph is drawn with one colour per matching") {
-  CHECK(to_dot(graph("ring", 4)) ==
+  CHECK(to_dot(graph_of("ring", 4)) ==
         "graph \"ring\" {\n"
         "  layout=circo;\n"
         "  node [shape=circle];\n"

@@ -31,19 +31,20 @@ void check_spectrum(const LogicalGraph& graph, std::vector<double> expected) {
 }  // namespace
 
 TEST_CASE("a ring: every worker has the one before and the one after it, eigenvalues 2 - 2 cos(2 pi k / P)") {
-  CHECK(graph("ring", 5).neighbours == std::vector<std::vector<int>>{{1, 4}, {0, 2}, {1, 3}, {2, 4}, {0, 3}});
+  CHECK(graph_of("ring", 5).neighbours ==
+        std::vector<std::vector<int>>{{1, 4}, {0, 2}, {1, 3}, {2, 4}, {0, 3}});
   for (const int workers : {3, 4, 5, 16, 33}) {
     std::vector<double> expected;
     for (int k = 0; k < workers; ++k) expected.push_back(2 - 2 * std::cos(2 * kPi * k / workers));
-    check_spectrum(graph("ring", workers), expected);
+    check_spectrum(graph_of("ring", workers), expected);
   }
   // Two workers have one edge, one worker has none.
-  check_spectrum(graph("ring", 2), {0, 2});
-  check_spectrum(graph("ring", 1), {0});
+  check_spectrum(graph_of("ring", 2), {0, 2});
+  check_spectrum(graph_of("ring", 1), {0});
 }
 
 TEST_CASE("a torus: eigenvalues are all sums of one of the rows' cycle and one of the columns' cycle") {
-  const LogicalGraph torus = graph("torus", 12, {{"rows", 3}});
+  const LogicalGraph torus = graph_of("torus", 12, {{"rows", 3}});
   CHECK(torus.neighbours[0] == std::vector<int>{1, 3, 4, 8});
   std::vector<double> expected;
   for (int a = 0; a < 3; ++a)
@@ -51,47 +52,48 @@ TEST_CASE("a torus: eigenvalues are all sums of one of the rows' cycle and one o
       expected.push_back(4 - 2 * std::cos(2 * kPi * a / 3) - 2 * std::cos(2 * kPi * b / 4));
   check_spectrum(torus, expected);
   // By default the most square: 4 x 6. A side of two has one edge for both directions: 2 x 2 is a ring.
-  CHECK(graph("torus", 24).laplacian_eigenvalues == graph("torus", 24, {{"rows", 4}}).laplacian_eigenvalues);
-  CHECK(graph("torus", 4).edges == std::vector<LogicalGraph::Edge>{{0, 1}, {0, 2}, {1, 3}, {2, 3}});
-  check_spectrum(graph("torus", 4), {0, 2, 2, 4});
+  CHECK(graph_of("torus", 24).laplacian_eigenvalues ==
+        graph_of("torus", 24, {{"rows", 4}}).laplacian_eigenvalues);
+  CHECK(graph_of("torus", 4).edges == std::vector<LogicalGraph::Edge>{{0, 1}, {0, 2}, {1, 3}, {2, 3}});
+  check_spectrum(graph_of("torus", 4), {0, 2, 2, 4});
 }
 
 TEST_CASE("a hypercube: eigenvalue 2 k occurs C(d, k) times") {
-  CHECK(graph("hypercube", 8).neighbours[5] == std::vector<int>{1, 4, 7});
-  check_spectrum(graph("hypercube", 8), {0, 2, 2, 2, 4, 4, 4, 6});
-  check_spectrum(graph("hypercube", 16), {0, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 6, 6, 6, 6, 8});
+  CHECK(graph_of("hypercube", 8).neighbours[5] == std::vector<int>{1, 4, 7});
+  check_spectrum(graph_of("hypercube", 8), {0, 2, 2, 2, 4, 4, 4, 6});
+  check_spectrum(graph_of("hypercube", 16), {0, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 6, 6, 6, 6, 8});
 }
 
 TEST_CASE("a complete graph: eigenvalues 0 once and P otherwise") {
-  check_spectrum(graph("complete", 5), {0, 5, 5, 5, 5});
-  check_spectrum(graph("complete", 8), {0, 8, 8, 8, 8, 8, 8, 8});
+  check_spectrum(graph_of("complete", 5), {0, 5, 5, 5, 5});
+  check_spectrum(graph_of("complete", 8), {0, 8, 8, 8, 8, 8, 8, 8});
 }
 
 TEST_CASE("an exponential graph: neighbours at 1, 2, 4, ..., eigenvalues a sum of cosines") {
-  CHECK(graph("exponential", 8).neighbours[0] == std::vector<int>{1, 2, 4, 6, 7});
-  CHECK(graph("exponential", 6).neighbours[0] == std::vector<int>{1, 2, 4, 5});
+  CHECK(graph_of("exponential", 8).neighbours[0] == std::vector<int>{1, 2, 4, 6, 7});
+  CHECK(graph_of("exponential", 6).neighbours[0] == std::vector<int>{1, 2, 4, 5});
   // P = 8: distances 1 and 7, 2 and 6, 4 once.
   std::vector<double> expected;
   for (int k = 0; k < 8; ++k)
     expected.push_back(5 - 2 * std::cos(2 * kPi * k / 8) - 2 * std::cos(2 * kPi * k / 4) - std::cos(kPi * k));
-  check_spectrum(graph("exponential", 8), expected);
+  check_spectrum(graph_of("exponential", 8), expected);
 }
 
 TEST_CASE("an Erdos-Renyi graph is a function of the seed, and has the share of edges that was asked for") {
-  const LogicalGraph one = graph("erdos_renyi", 40, {{"probability", 0.3}}, 5);
-  CHECK(one.edges == graph("erdos_renyi", 40, {{"probability", 0.3}}, 5).edges);
-  CHECK(one.edges != graph("erdos_renyi", 40, {{"probability", 0.3}}, 6).edges);
+  const LogicalGraph one = graph_of("erdos_renyi", 40, {{"probability", 0.3}}, 5);
+  CHECK(one.edges == graph_of("erdos_renyi", 40, {{"probability", 0.3}}, 5).edges);
+  CHECK(one.edges != graph_of("erdos_renyi", 40, {{"probability", 0.3}}, 6).edges);
   // 780 pairs x 0.3 = 234 edges, standard deviation 12.8, over 20 seeds 2.9.
   double edges = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
-    edges += static_cast<double>(graph("erdos_renyi", 40, {{"probability", 0.3}}, seed).edges.size()) / 20;
+    edges += static_cast<double>(graph_of("erdos_renyi", 40, {{"probability", 0.3}}, seed).edges.size()) / 20;
   CHECK(std::fabs(edges - 234) < 4 * 2.9);
-  CHECK(graph("erdos_renyi", 6, {{"probability", 1}}).edges == graph("complete", 6).edges);
+  CHECK(graph_of("erdos_renyi", 6, {{"probability", 1}}).edges == graph_of("complete", 6).edges);
   CHECK(one.laplacian_eigenvalues == laplacian_eigenvalues(one));
 }
 
 TEST_CASE("the graph of the MATCHA paper: 8 workers, 12 edges, five matchings, as printed") {
-  const LogicalGraph paper = graph("matcha8", 8);
+  const LogicalGraph paper = graph_of("matcha8", 8);
   using Edge = LogicalGraph::Edge;
   CHECK(paper.edges.size() == 12);
   CHECK(paper.max_degree() == 5);  // worker 1: 0, 2, 3, 5, 7
@@ -107,22 +109,22 @@ TEST_CASE("the spectral gap of D-PSGD's weights has its closed forms") {
   // A ring with a third each: W = I - L / 3, so rho = (1 + 2 cos(2 pi / P)) / 3.
   for (const int workers : {4, 8, 16, 64}) {
     CAPTURE(workers);
-    CHECK(metropolis(graph("ring", workers)) ==
+    CHECK(metropolis(graph_of("ring", workers)) ==
           doctest::Approx(2.0 / 3 * (1 - std::cos(2 * kPi / workers))).epsilon(1e-9));
   }
   // A hypercube of d dimensions, 1 / (d + 1) each: rho = 1 - 2 / (d + 1). A complete graph mixes at once.
-  CHECK(metropolis(graph("hypercube", 16)) == doctest::Approx(2.0 / 5).epsilon(1e-9));
-  CHECK(metropolis(graph("complete", 7)) == doctest::Approx(1).epsilon(1e-9));
+  CHECK(metropolis(graph_of("hypercube", 16)) == doctest::Approx(2.0 / 5).epsilon(1e-9));
+  CHECK(metropolis(graph_of("complete", 7)) == doctest::Approx(1).epsilon(1e-9));
   // A torus of 4 x 4, a fifth each: rho = (1 + 2 + 2 cos(pi / 2)) / 5 = 3 / 5.
-  CHECK(metropolis(graph("torus", 16)) == doctest::Approx(2.0 / 5).epsilon(1e-9));
+  CHECK(metropolis(graph_of("torus", 16)) == doctest::Approx(2.0 / 5).epsilon(1e-9));
   // Exponential, 8 workers, a sixth each: (1 + 2 cos(pi k / 4) + 2 cos(pi k / 2) + cos(pi k)) / 6 is
   // sqrt(2) / 6 and -sqrt(2) / 6 for k = 1 and 3, 0 for k = 2, and 1 / 3 for k = 4.
-  CHECK(metropolis(graph("exponential", 8)) == doctest::Approx(2.0 / 3).epsilon(1e-9));
+  CHECK(metropolis(graph_of("exponential", 8)) == doctest::Approx(2.0 / 3).epsilon(1e-9));
 }
 
 TEST_CASE("the best alpha makes the gap of I - alpha L as large as it can be: 2 l2 / (l2 + ln)") {
   for (const char* name : {"ring", "torus", "hypercube", "exponential", "complete"}) {
-    const LogicalGraph of = graph(name, 16);
+    const LogicalGraph of = graph_of(name, 16);
     CAPTURE(name);
     const double alpha = best_laplacian_alpha(of), second = of.laplacian_eigenvalues[1],
                  last = of.laplacian_eigenvalues.back();
@@ -135,7 +137,8 @@ TEST_CASE("the best alpha makes the gap of I - alpha L as large as it can be: 2 
 }
 
 TEST_CASE("mixing weights are symmetric and every row sums to one, also where degrees differ") {
-  for (const LogicalGraph& of : {graph("matcha8", 8), graph("erdos_renyi", 20, {{"probability", 0.4}})}) {
+  for (const LogicalGraph& of :
+       {graph_of("matcha8", 8), graph_of("erdos_renyi", 20, {{"probability", 0.4}})}) {
     const MixingWeights weights = metropolis_weights(of);
     for (int i = 0; i < of.workers; ++i) {
       const auto row = static_cast<std::size_t>(i);
