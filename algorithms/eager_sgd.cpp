@@ -16,7 +16,7 @@ namespace simsgd {
 
 namespace {
 
-constexpr int kActivationTag = 0xEA6E;
+constexpr int kEagerActivation = 0xEA6E;
 
 // The gradients of one worker that no operation has taken yet.
 class SendBuffer {
@@ -58,7 +58,7 @@ class EagerSgd final : public Algorithm {
 
   void run(Worker& worker) const override {
     SendBuffer buffer(worker);
-    WaitAvoiding mean(worker, {initiator_, kActivationTag},
+    WaitAvoiding mean(worker, {initiator_, kEagerActivation},
                       [&](std::uint64_t version, bool) { return buffer.take(version); });
     while (worker.next_step()) {
       buffer.add(worker.compute_gradient());

@@ -71,7 +71,7 @@ class GTopK final : public Algorithm {
   std::vector<std::shared_ptr<const Schedule>> schedules_;  // of each phase; shared with the operations
 };
 
-Json properties() {
+Json gtopk_properties() {
   Json all = sparsification_schema();
   all["variant"] = {
       {"enum", {"tree", "recursive_doubling"}},
@@ -86,7 +86,7 @@ Json properties() {
   return all;
 }
 
-std::unique_ptr<const Algorithm> make(const Parameters& parameters, const AlgorithmContext& context) {
+std::unique_ptr<const Algorithm> make_gtopk(const Parameters& parameters, const AlgorithmContext& context) {
   const SparsificationSettings settings = sparsification_from(parameters, context);
   return std::make_unique<GTopK>(
       settings,
@@ -106,10 +106,10 @@ AlgorithmPlugin gtopk_plugin() {
   return {{"gtopk",
            "sparsified SGD: log2 P rounds of merging leave the same k entries everywhere",
            "Shi et al., ICDCS 2019, arXiv:1901.04359",
-           properties(),
+           gtopk_properties(),
            {}},
           "a message of k entries for each merge, and the result: 2 log2 P k on the longest path of the tree",
-          make};
+          make_gtopk};
 }
 
 }  // namespace simsgd

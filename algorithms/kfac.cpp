@@ -31,7 +31,7 @@ class Kfac final : public Algorithm {
   KfacSetup setup_;
 };
 
-std::unique_ptr<const Algorithm> make(const Parameters& parameters, const AlgorithmContext& context) {
+std::unique_ptr<const Algorithm> make_kfac(const Parameters& parameters, const AlgorithmContext& context) {
   if (context.workers != 1)
     Parameters::reject("name", fmt::format("trains on one worker, and there are {}", context.workers),
                        "Use d_kfac, mpd_kfac or spd_kfac, or 1 worker");
@@ -47,7 +47,7 @@ AlgorithmPlugin kfac_plugin() {
            kfac_schema(),
            {}},
           "nothing",
-          make};
+          make_kfac};
 }
 
 }  // namespace simsgd

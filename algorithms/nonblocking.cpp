@@ -21,7 +21,7 @@ namespace simsgd {
 
 namespace {
 
-struct Settings {
+struct NonblockingSettings {
   std::shared_ptr<const GossipRounds>
       gossip;  ///< over: d_psgd or matcha; shared with copies. Null: all-reduce
   RoundSettings round;
@@ -32,7 +32,7 @@ struct Settings {
 
 class NonblockingSgd final : public Algorithm {
  public:
-  explicit NonblockingSgd(const Settings& settings) : settings_(settings) {}
+  explicit NonblockingSgd(const NonblockingSettings& settings) : settings_(settings) {}
 
   void run(Worker& worker) const override {
     const auto most = static_cast<std::uint64_t>(settings_.round.mini_batches);
@@ -76,7 +76,7 @@ class NonblockingSgd final : public Algorithm {
     return gradients;
   }
 
-  Settings settings_;
+  NonblockingSettings settings_;
 };
 
 // What every worker averages with whom, if it is not an all-reduce. What belongs to one synchroniser alone is
@@ -105,8 +105,8 @@ std::shared_ptr<const GossipRounds> gossip_from(const Parameters& parameters,
   return nullptr;
 }
 
-std::unique_ptr<const Algorithm> make(const Parameters& parameters, const AlgorithmContext& context) {
-  Settings settings;
+std::unique_ptr<const Algorithm> make_nonblocking(const Parameters& parameters, const AlgorithmContext& context) {
+  NonblockingSettings settings;
   settings.round.mini_batches = static_cast<int>(parameters.integer("mini_batches", 8));
   if (context.learner && context.learner->batch() < settings.round.mini_batches)
     Parameters::reject(
@@ -122,7 +122,7 @@ std::unique_ptr<const Algorithm> make(const Parameters& parameters, const Algori
   return std::make_unique<NonblockingSgd>(settings);
 }
 
-Json properties() {
+Json nonblocking_properties() {
   Json all = trigger_schema();
   all["over"] = {{"enum", {"allreduce", "d_psgd", "matcha"}},
                  {"default", "allreduce"},
@@ -159,10 +159,10 @@ AlgorithmPlugin nonblocking_plugin() {
   return {{"nonblocking",
            "the model is updated from the mini-batches that are finished when the first worker is through",
            "Non-blocking mini-batches (abstract, and a reconstruction: docs/papers/nonblocking.md)",
-           properties(),
+           nonblocking_properties(),
            {}},
           "one exchange of the gradient (over: allreduce) or of the model (d_psgd, matcha)",
-          make};
+          make_nonblocking};
 }
 
 }  // namespace simsgd

@@ -120,7 +120,7 @@ Json smart_schema() {
         {"description", "whether an inverse is broadcast while the next is computed"}}}};
 }
 
-std::unique_ptr<const Algorithm> make(const Parameters& parameters, const AlgorithmContext& context) {
+std::unique_ptr<const Algorithm> make_spd_kfac(const Parameters& parameters, const AlgorithmContext& context) {
   Smart smart;
   smart.pipelining = parameters.text("pipelining", smart.pipelining);
   smart.placement = parameters.text("placement", smart.placement);
@@ -145,7 +145,7 @@ AlgorithmPlugin spd_kfac_plugin() {
        std::move(properties),
        {}},
       "all-reduces of the gradient and of the factors' upper triangles, broadcasts of the larger inverses'",
-      make};
+      make_spd_kfac};
 }
 
 }  // namespace simsgd

@@ -97,7 +97,7 @@ class TopKSgd final : public Algorithm {
   std::vector<std::shared_ptr<const Schedule>> schedules_;  // of each phase; shared with the operations
 };
 
-Json properties() {
+Json topk_sgd_properties() {
   Json all = sparsification_schema();
   std::vector<std::string> names;
   for (const SchedulePlugin& plugin : schedule_plugins())
@@ -116,7 +116,7 @@ AlgorithmPlugin topk_sgd_plugin() {
       {"topk_sgd",
        "sparsified SGD: the k largest entries of every worker are gathered and added everywhere",
        "Aji, Heafield, EMNLP 2017, arXiv:1704.05021",
-       properties(),
+       topk_sgd_properties(),
        {}},
       "an all-gather of k entries of each worker: (P-1) k",
       [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {

@@ -23,9 +23,9 @@ namespace {
 
 constexpr const char* kSchedule = "recursive_doubling";
 constexpr ChannelId kGlobalChannel = 0, kGroupChannel = 1;
-constexpr int kActivationTag = 0x57A6;
+constexpr int kWagmaActivation = 0x57A6;
 
-struct Settings {
+struct WagmaSettings {
   int group_size = 1;
   std::uint64_t period = 10;
   bool dynamic = true;
@@ -40,7 +40,7 @@ std::uint64_t iteration_of(std::uint64_t version, std::uint64_t period) {
 // What one worker gives to the group operations, and which they are.
 class Averaging {
  public:
-  Averaging(Worker& worker, const Settings& settings)
+  Averaging(Worker& worker, const WagmaSettings& settings)
       : worker_(worker),
         settings_(settings),
         model_bytes_(worker.workload().model_bytes()),
@@ -84,7 +84,7 @@ class Averaging {
   }
 
   Worker& worker_;
-  const Settings& settings_;
+  const WagmaSettings& settings_;
   double model_bytes_;
   Values given_;                // the send buffer
   std::uint64_t given_in_ = 0;  // step; 0: the initial model
@@ -93,11 +93,11 @@ class Averaging {
 
 class Wagma final : public Algorithm {
  public:
-  explicit Wagma(const Settings& settings) : settings_(settings) {}
+  explicit Wagma(const WagmaSettings& settings) : settings_(settings) {}
 
   void run(Worker& worker) const override {
     Averaging averaging(worker, settings_);
-    WaitAvoiding groups(worker, {settings_.initiator, kActivationTag},
+    WaitAvoiding groups(worker, {settings_.initiator, kWagmaActivation},
                         [&](std::uint64_t version, bool) { return averaging.part(version); });
     while (worker.next_step()) {
       worker.apply(worker.compute_gradient());
@@ -117,10 +117,10 @@ class Wagma final : public Algorithm {
                               1 / (members + 1));
   }
 
-  Settings settings_;
+  WagmaSettings settings_;
 };
 
-void check(const Settings& settings, int workers, bool size_given) {
+void check(const WagmaSettings& settings, int workers, bool size_given) {
   const int below = power_of_two_below(workers);
   if (below != workers)
     Parameters::reject("name", fmt::format("needs a power of two of workers, and there are {}", workers),
@@ -136,8 +136,8 @@ void check(const Settings& settings, int workers, bool size_given) {
                                               : fmt::format("Use {}", smaller));
 }
 
-std::unique_ptr<const Algorithm> make(const Parameters& parameters, const AlgorithmContext& context) {
-  Settings settings;
+std::unique_ptr<const Algorithm> make_wagma(const Parameters& parameters, const AlgorithmContext& context) {
+  WagmaSettings settings;
   const int bits = ceil_log2(context.workers);
   settings.group_size = static_cast<int>(parameters.integer("group_size", 1 << (bits + 1) / 2));
   settings.period = static_cast<std::uint64_t>(parameters.integer("period", 10));
@@ -147,7 +147,7 @@ std::unique_ptr<const Algorithm> make(const Parameters& parameters, const Algori
   return std::make_unique<Wagma>(settings);
 }
 
-Json properties() {
+Json wagma_properties() {
   return {
       {"group_size",
        {{"type", "integer"},
@@ -174,10 +174,10 @@ AlgorithmPlugin wagma_plugin() {
   return {{"wagma",
            "models are averaged in changing groups, without waiting for late workers",
            "Li et al., IEEE TPDS 32(7), 2021, arXiv:2005.00124",
-           properties(),
+           wagma_properties(),
            {}},
           "log2 S models, and log2 P models every `period` steps",
-          make};
+          make_wagma};
 }
 
 }  // namespace simsgd

@@ -9,15 +9,15 @@ namespace simsgd {
 
 namespace {
 
-struct Unit {
+struct UnitOfMeasure {
   const char* name;
   double size;
   double from;  // the least that is told in it
 };
 
-constexpr Unit kTimes[] = {{"ns", 1e-9, 1e-9}, {"us", 1e-6, 1e-6}, {"ms", 1e-3, 1e-3},  {"s", 1, 1},
+constexpr UnitOfMeasure kTimes[] = {{"ns", 1e-9, 1e-9}, {"us", 1e-6, 1e-6}, {"ms", 1e-3, 1e-3},  {"s", 1, 1},
                            {"min", 60, 120},   {"h", 3600, 7200},  {"d", 86400, 172800}};
-constexpr Unit kBytes[] = {
+constexpr UnitOfMeasure kBytes[] = {
     {"B", 1, 1}, {"kB", 1e3, 1e3}, {"MB", 1e6, 1e6}, {"GB", 1e9, 1e9}, {"TB", 1e12, 1e12}};
 
 // 0 where there is none.
@@ -36,10 +36,10 @@ int decimals_of(double value) {
 }
 
 template <std::size_t count>
-CommonUnit common(const Unit (&units)[count], const std::vector<double>& values) {
+CommonUnit common(const UnitOfMeasure (&units)[count], const std::vector<double>& values) {
   const double least = smallest(values);
-  const Unit* chosen = units;
-  for (const Unit& unit : units)
+  const UnitOfMeasure* chosen = units;
+  for (const UnitOfMeasure& unit : units)
     if (least >= unit.from) chosen = &unit;
   return {chosen->name, chosen->size, decimals_of(least / chosen->size)};
 }

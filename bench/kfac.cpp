@@ -8,13 +8,13 @@ namespace simsgd::bench {
 
 namespace {
 
-constexpr const char* kScenario = SIMSGD_SOURCE_DIR "/scenarios/papers/spd_kfac_spd_kfac.json";
+constexpr const char* kKfacScenario = SIMSGD_SOURCE_DIR "/scenarios/papers/spd_kfac_spd_kfac.json";
 
 void spd_kfac(benchmark::State& state, Summary& summary) {
   const Overrides overrides{
       {{"/workload/use", "workloads/resnet152.json"}, {"/workload/batch", "8"}, {"/stop/steps", "1"}}, {}};
   for (auto _ : state) {
-    const ScenarioRun run = time_scenario(state, kScenario, overrides);
+    const ScenarioRun run = time_scenario(state, kKfacScenario, overrides);
     summary.time("an iteration of SPD-KFAC, ResNet-152 on 64 GPUs", run.elapsed, 0.3);
   }
 }

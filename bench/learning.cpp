@@ -17,7 +17,7 @@ namespace simsgd::bench {
 
 namespace {
 
-constexpr const char* kScenario = SIMSGD_SOURCE_DIR "/bench/learning.json";
+constexpr const char* kLearningScenario = SIMSGD_SOURCE_DIR "/bench/learning.json";
 
 std::shared_ptr<const DataSet> fashion_mnist() {
   for (const DataPlugin& plugin : data_plugins())
@@ -32,7 +32,7 @@ std::shared_ptr<const DataSet> fashion_mnist() {
 // Wall and CPU seconds of the simulation, of the same training in a bare loop, and of the learner's own
 // gradients in it; and the last loss of the first two. Data sets are loaded before.
 std::vector<double> compare(int threads) {
-  const Job job = make_job(load_scenario(kScenario));
+  const Job job = make_job(load_scenario(kLearningScenario));
   const std::shared_ptr<const DataSet> data = fashion_mnist();
   const auto steps = static_cast<int>(job.stop.steps);
   const Stopwatch bare_watch;
@@ -64,7 +64,7 @@ void against_bare_loop(benchmark::State& state, Summary& summary, int threads) {
 void many_replicas(benchmark::State& state, Summary& summary) {
   for (auto _ : state) {
     const Overrides overrides = {{{"/cluster/workers", "1024"}, {"/stop/steps", "10"}}, {}};
-    const ScenarioRun run = time_scenario(state, kScenario, overrides, 2);
+    const ScenarioRun run = time_scenario(state, kLearningScenario, overrides, 2);
     summary.time("1,024 workers x 10 steps, model of 50,890 parameters", run.elapsed, 0);
     summary.memory("memory of that", run.peak_bytes, 1.5e9);
   }

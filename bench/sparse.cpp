@@ -14,13 +14,13 @@ namespace simsgd::bench {
 
 namespace {
 
-constexpr const char* kScenario = SIMSGD_SOURCE_DIR "/bench/gtopk.json";
+constexpr const char* kSparseScenario = SIMSGD_SOURCE_DIR "/bench/gtopk.json";
 constexpr std::size_t kEntries = 25'000'000, kChosen = kEntries / 1000;
 
 void gtopk_steps(benchmark::State& state, Summary& summary, const std::string& what, double limit_s,
                  const Overrides& overrides) {
   for (auto _ : state) {
-    const ScenarioRun run = time_scenario(state, kScenario, overrides);
+    const ScenarioRun run = time_scenario(state, kSparseScenario, overrides);
     summary.time("1,000 gTop-k steps, " + what, run.elapsed, limit_s);
   }
 }

@@ -8,12 +8,12 @@ namespace simsgd::bench {
 
 namespace {
 
-constexpr const char* kScenario = SIMSGD_SOURCE_DIR "/bench/timing_only.json";
+constexpr const char* kTimingScenario = SIMSGD_SOURCE_DIR "/bench/timing_only.json";
 
 void timing_only(benchmark::State& state, Summary& summary, const std::string& what,
                  const Overrides& overrides) {
   for (auto _ : state) {
-    const ScenarioRun run = time_scenario(state, kScenario, overrides);
+    const ScenarioRun run = time_scenario(state, kTimingScenario, overrides);
     const std::string name = "1,024 workers x 1,000 steps, log-normal stragglers, " + what;
     summary.time(name, run.elapsed, 5);
     summary.memory("memory of that, " + what, run.peak_bytes, 300e6);

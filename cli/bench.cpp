@@ -1,6 +1,8 @@
 // simsgd bench: one collective over a range of sizes, in nccl-tests' table.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include <charconv>
 #include <cmath>
 #include <memory>

@@ -1,6 +1,8 @@
 // simsgd check: everything that is wrong with scenario or study files, without running them.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include <memory>
 
 #include "cli/verbs.hpp"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/verbs.hpp"
 
 namespace simsgd {

@@ -1,6 +1,8 @@
 // simsgd list: what there is of each kind, from the plug-ins' own tables and the scenario files.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>

@@ -1,6 +1,8 @@
 // simsgd schema: the JSON Schema (draft 7) of the scenario language, composed from the plug-ins.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/verbs.hpp"
 #include "scenarios/schema.hpp"
 

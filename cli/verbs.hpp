@@ -2,11 +2,16 @@
 // RunError or Interrupted, and main turns these into exit codes.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "scenarios/assignment.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace simsgd {
 

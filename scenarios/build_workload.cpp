@@ -7,8 +7,6 @@ namespace simsgd {
 
 namespace {
 
-constexpr double kBytesPerNumber = 4;  // fp32: parameters, gradients, velocity, activations
-
 /// Seconds of all layers for one micro-batch, the baseline of a step, and where it comes from.
 bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& table) {
   Workload& workload = table.workload;

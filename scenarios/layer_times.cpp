@@ -9,7 +9,6 @@ namespace simsgd {
 
 namespace {
 
-constexpr double kBytesPerNumber = 4;   // fp32
 constexpr double kRounding = 1 + 1e-9;  // own times may fill a step exactly
 
 std::vector<double> weights(const std::vector<Layer>& layers,

@@ -6,7 +6,6 @@ namespace simsgd::schema {
 
 namespace {
 
-Json time_of(const std::string& description) { return at_least(quantity("time", description), 0); }
 Json bandwidth_of(const std::string& description) { return above(quantity("bandwidth", description), 0); }
 Json source() { return with_default(text("Where the numbers come from"), ""); }
 

@@ -67,6 +67,8 @@ Json at_least(Json schema, double minimum) {
   return schema;
 }
 
+Json time_of(const std::string& description) { return at_least(quantity("time", description), 0); }
+
 Json at_most(Json schema, double maximum) {
   schema["maximum"] = maximum;
   return schema;

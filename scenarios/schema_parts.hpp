@@ -26,6 +26,8 @@ Json plugin(const std::string& description, const std::vector<PluginInfo>& plugi
 
 Json with_default(Json schema, Json value);
 Json at_least(Json schema, double minimum);
+/// A time of at least 0.
+Json time_of(const std::string& description);
 Json at_most(Json schema, double maximum);
 Json above(Json schema, double bound);
 

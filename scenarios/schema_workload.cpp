@@ -6,8 +6,6 @@ namespace simsgd::schema {
 
 namespace {
 
-Json time_of(const std::string& description) { return at_least(quantity("time", description), 0); }
-
 Json layer() {
   return object(
       "One layer, in forward order",

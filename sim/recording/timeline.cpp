@@ -21,14 +21,14 @@ constexpr int kMainLane = 0, kComputeLane = 7, kFirstChannelLane = 20, kSentLane
 // As NCCL names its kernels: operation, and schedule in capitals. An operation of an algorithm's own: its
 // schedule.
 std::string kernel_name(const CollectiveEvent& event) {
-  static const std::vector<std::pair<std::string, std::string>> kNames = {
+  static const std::vector<std::pair<std::string, std::string>> kKernelNames = {
       {"all_reduce", "AllReduce_Sum_f32"}, {"reduce_scatter", "ReduceScatter_Sum_f32"},
       {"all_gather", "AllGather"},         {"broadcast", "Broadcast"},
       {"reduce", "Reduce_Sum_f32"},        {"barrier", "Barrier"}};
   std::string schedule = event.schedule;
   for (char& letter : schedule)
     letter = letter == ' ' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-  for (const auto& [name, kernel] : kNames)
+  for (const auto& [name, kernel] : kKernelNames)
     if (name == event.name) return "ncclDevKernel_" + kernel + "_" + schedule + "_LL";
   return "ncclDevKernel_" + schedule;
 }

@@ -9,8 +9,7 @@
 #include "algorithms/services/matching_probabilities.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_gossip_matcha {
 
 namespace {
 
@@ -137,3 +136,5 @@ TEST_CASE("communication takes time in proportion to the number of active matchi
   CHECK(times[1] < 60);
   CHECK(times[0] == doctest::Approx(40 + 0.5 * times[1]).epsilon(1e-6));
 }
+
+}  // namespace simsgd::test::algorithms_gossip_matcha

@@ -6,8 +6,7 @@
 #include "algorithms/services/mixing.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_gossip_means {
 
 namespace {
 
@@ -191,3 +190,5 @@ TEST_CASE("graphs and weights that an algorithm cannot use are refused with the 
         "uniform");
   CHECK(refusal(130, {"matcha", {{"probabilities", "uniform"}}}).empty());
 }
+
+}  // namespace simsgd::test::algorithms_gossip_means

@@ -6,8 +6,7 @@
 
 #include "tests/algorithms/gossip_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_gossip_properties {
 
 namespace {
 
@@ -123,3 +122,5 @@ TEST_CASE("no message is lost or applied twice: the mean of the models stays, in
     CHECK(spread_of(models, workers) < 0.9 * spread_of(before, workers));
   }
 }
+
+}  // namespace simsgd::test::algorithms_gossip_properties

@@ -6,8 +6,7 @@
 #include "algorithms/services/push_sum.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_gossip_push_sum {
 
 namespace {
 
@@ -98,3 +97,5 @@ TEST_CASE("SGP: scaling the model on the host takes its time twice a step") {
   CHECK(with[0] - without[0] == doctest::Approx(0.01).epsilon(1e-9));
   CHECK(with[1] - without[1] == doctest::Approx(0.01).epsilon(1e-9));
 }
+
+}  // namespace simsgd::test::algorithms_gossip_push_sum

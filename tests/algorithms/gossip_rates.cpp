@@ -6,8 +6,7 @@
 #include "algorithms/services/mixing.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_gossip_rates {
 
 namespace {
 
@@ -72,3 +71,5 @@ TEST_CASE("the larger the spectral gap, the nearer the models after as many step
   CHECK(ring > 10 * torus);
   CHECK(torus > 10 * complete);
 }
+
+}  // namespace simsgd::test::algorithms_gossip_rates

@@ -12,8 +12,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_gtopk {
 
 namespace {
 
@@ -231,3 +230,5 @@ TEST_CASE("a sparse step learns, and the number of distinct indices after each m
     CHECK(numbers[round] <= 6);
   }
 }
+
+}  // namespace simsgd::test::algorithms_gtopk

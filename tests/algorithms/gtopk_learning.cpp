@@ -9,8 +9,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_gtopk_learning {
 
 namespace {
 
@@ -77,3 +76,5 @@ TEST_CASE(
     CHECK(more.mean + more.half_width < 0.1 * way);
   }
 }
+
+}  // namespace simsgd::test::algorithms_gtopk_learning

@@ -12,8 +12,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_gtopk_times {
 
 namespace {
 
@@ -207,3 +206,5 @@ TEST_CASE("exact put-back sends a bit per entry with the result of a tree") {
   });
   CHECK(bytes == std::vector<double>{2 * (16000 + 125), 16000, 16000 + 16000 + 125, 16000});
 }
+
+}  // namespace simsgd::test::algorithms_gtopk_times

@@ -5,8 +5,7 @@
 
 #include "tests/algorithms/kfac_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_kfac_costs {
 
 namespace {
 
@@ -75,3 +74,5 @@ TEST_CASE("a learner's layers travel with the workload's of the same place, as s
   CHECK(learned_layers(job.learner.get(), 6).of == Which{{}, {0}, {}, {1}, {}, {2}});
   CHECK(learned_layers(nullptr, 2).of == Which{{}, {}});
 }
+
+}  // namespace simsgd::test::algorithms_kfac_costs

@@ -7,8 +7,8 @@
 
 #include "tests/algorithms/kfac_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_kfac_factors {
+
 using simsgd::testing::differentiate;
 using simsgd::testing::Differentiated;
 
@@ -233,3 +233,5 @@ TEST_CASE(
   }
   CHECK(distance(kronecker(factors.a(0), factors.g(0)), fisher) < 1e-12);
 }
+
+}  // namespace simsgd::test::algorithms_kfac_factors

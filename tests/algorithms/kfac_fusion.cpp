@@ -7,7 +7,7 @@
 
 #include "sim/base/random.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::algorithms_kfac_fusion {
 
 namespace {
 
@@ -66,3 +66,5 @@ TEST_CASE("dynamic fusion never ends later than no fusion, in an undisturbed pip
     CHECK(end_of(factors, groups, cost) <= end_of(factors, separate_groups(12), cost) + 1e-12);
   }
 }
+
+}  // namespace simsgd::test::algorithms_kfac_fusion

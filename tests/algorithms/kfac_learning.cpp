@@ -9,8 +9,7 @@
 
 #include "tests/algorithms/kfac_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_kfac_learning {
 
 namespace {
 
@@ -101,3 +100,5 @@ TEST_CASE("Fashion-MNIST: K-FAC in all its systems needs fewer steps than SGD") 
     CHECK(2 * kfac < sgd);
   }
 }
+
+}  // namespace simsgd::test::algorithms_kfac_learning

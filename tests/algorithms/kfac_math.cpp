@@ -9,8 +9,7 @@
 #include "sim/base/errors.hpp"
 #include "tests/algorithms/kfac_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_kfac_math {
 
 namespace {
 
@@ -164,3 +163,5 @@ TEST_CASE("so does one that is not finite") {
         "are not "
         "finite. The training diverged; use a smaller learning rate, a larger damping or a smaller kl_clip.");
 }
+
+}  // namespace simsgd::test::algorithms_kfac_math

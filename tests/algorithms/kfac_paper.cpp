@@ -10,8 +10,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_kfac_paper {
 
 namespace {
 
@@ -194,3 +193,5 @@ TEST_CASE(
                       {{"fusion_latency", "1.55 ms"}, {"fusion_per_element", "1.8 ns"}}) <= separate);
   }
 }
+
+}  // namespace simsgd::test::algorithms_kfac_paper

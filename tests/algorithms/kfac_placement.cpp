@@ -3,7 +3,7 @@
 
 #include "algorithms/services/inverse_placement.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::algorithms_kfac_placement {
 
 namespace {
 
@@ -70,3 +70,5 @@ TEST_CASE("no worker has more than the least loaded one and its own last factor"
   for (std::size_t a = 0; a < 7; ++a)
     for (std::size_t b = 0; b < 7; ++b) CHECK(load[a] - last[a] <= load[b]);
 }
+
+}  // namespace simsgd::test::algorithms_kfac_placement

@@ -12,8 +12,7 @@
 #include "sim/engine/simulate.hpp"
 #include "tests/algorithms/kfac_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_kfac_systems {
 
 namespace {
 
@@ -279,3 +278,5 @@ TEST_CASE("the timeline shows each factor inside the passes, each inverse, and t
   CHECK(found[4] > 0);
   CHECK(found[5] == 2 * 3 * 6);  // six inverses
 }
+
+}  // namespace simsgd::test::algorithms_kfac_systems

@@ -7,8 +7,7 @@
 
 #include "tests/algorithms/nonblocking_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_nonblocking_gains {
 
 namespace {
 
@@ -86,3 +85,5 @@ TEST_CASE("gains over blocking under random delays agree with the table within s
   CHECK(std::fabs(gain(kEqual, "drop", exponential("mini_batch")) - 1.12) < kError);
   CHECK(std::fabs(gain(kEqual, "finish", exponential("mini_batch")) - 1.09) < kError);
 }
+
+}  // namespace simsgd::test::algorithms_nonblocking_gains

@@ -7,8 +7,7 @@
 #include "tests/algorithms/nonblocking_support.hpp"
 #include "tests/support/graphs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_nonblocking_gossip {
 
 namespace {
 
@@ -85,3 +84,5 @@ TEST_CASE("what belongs to another synchroniser is refused with the remedy") {
         "/mini_batches: is more than the 16 samples of the learner's batch. Give at most 16, or raise "
         "/learner/batch");
 }
+
+}  // namespace simsgd::test::algorithms_nonblocking_gossip

@@ -5,8 +5,7 @@
 
 #include "tests/algorithms/nonblocking_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_nonblocking_learning {
 
 namespace {
 
@@ -157,3 +156,5 @@ TEST_CASE("the samples of every worker that were used are recorded") {
   });
   CHECK(samples == std::vector<double>{8 * 64, 4 * 64, 0});
 }
+
+}  // namespace simsgd::test::algorithms_nonblocking_learning

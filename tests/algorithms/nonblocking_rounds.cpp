@@ -3,8 +3,7 @@
 
 #include "tests/algorithms/nonblocking_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_nonblocking_rounds {
 
 namespace {
 
@@ -96,3 +95,5 @@ TEST_CASE("the activities of every worker sum to its time, and dropped work is c
   });
   for (const double part : parts) CHECK(part == doctest::Approx(1).epsilon(1e-12));
 }
+
+}  // namespace simsgd::test::algorithms_nonblocking_rounds

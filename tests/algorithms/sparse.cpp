@@ -10,7 +10,7 @@
 
 #include "algorithms/services/sparsification.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::algorithms_sparse {
 
 namespace {
 
@@ -151,3 +151,5 @@ TEST_CASE("k truncates, is at least 1 and at most d; k given as k / d comes out 
   CHECK(entries_of(1, 36) == 36);
   for (std::size_t k = 1; k <= 1000; ++k) CHECK(entries_of(static_cast<double>(k) / 25557032, 25557032) == k);
 }
+
+}  // namespace simsgd::test::algorithms_sparse

@@ -8,8 +8,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_synchronous {
 
 namespace {
 
@@ -110,3 +109,5 @@ TEST_CASE("losses are the same at every fidelity, and whoever is late") {
           }) == one);
   }
 }
+
+}  // namespace simsgd::test::algorithms_synchronous

@@ -9,8 +9,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_wait_avoiding_activation {
 
 namespace {
 
@@ -209,3 +208,5 @@ TEST_CASE(
   CHECK(majority.mean_s == doctest::Approx(5.3e-3).epsilon(0.05));
   CHECK(majority.active == doctest::Approx(16).epsilon(0.05));
 }
+
+}  // namespace simsgd::test::algorithms_wait_avoiding_activation

@@ -6,8 +6,7 @@
 
 #include "tests/algorithms/wait_avoiding_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_wait_avoiding_eager {
 
 namespace {
 
@@ -90,3 +89,5 @@ TEST_CASE("with delays all replicas are equal at the end, on any number of worke
     }
   }
 }
+
+}  // namespace simsgd::test::algorithms_wait_avoiding_eager

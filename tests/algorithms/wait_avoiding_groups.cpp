@@ -8,7 +8,7 @@
 #include "algorithms/services/butterfly.hpp"
 #include "sim/collectives/schedule.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::algorithms_wait_avoiding_groups {
 
 namespace {
 
@@ -89,3 +89,5 @@ TEST_CASE("an update reaches everybody in ceil(log_S P) iterations, whenever it 
     }
   }
 }
+
+}  // namespace simsgd::test::algorithms_wait_avoiding_groups

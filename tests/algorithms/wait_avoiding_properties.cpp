@@ -11,8 +11,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_wait_avoiding_properties {
 
 namespace {
 
@@ -194,3 +193,5 @@ TEST_CASE("wagma and eager_sgd: 300 random runs end, with all steps done by ever
     CHECK(std::count(steps.begin(), steps.end(), 0.0) == static_cast<std::ptrdiff_t>(steps.size()));
   }
 }
+
+}  // namespace simsgd::test::algorithms_wait_avoiding_properties

@@ -7,8 +7,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_wait_avoiding_service {
 
 namespace {
 
@@ -164,3 +163,5 @@ TEST_CASE("the waiting of a rank is booked: for the initiator as wait, for bytes
   CHECK(booked[1] == doctest::Approx(1.0).epsilon(1e-12));
   CHECK(booked[2] == doctest::Approx(3.0).epsilon(1e-12));
 }
+
+}  // namespace simsgd::test::algorithms_wait_avoiding_service

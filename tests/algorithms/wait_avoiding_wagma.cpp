@@ -8,8 +8,7 @@
 #include "sim/parameters.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::algorithms_wait_avoiding_wagma {
 
 namespace {
 
@@ -216,3 +215,5 @@ TEST_CASE("impossible groups are refused with the remedy") {
   CHECK(refusal(8, {{"group_size", 6}}) == "/group_size: is no power of two. Use 4 or 8");
   CHECK(refusal(1, Json::object()).empty());
 }
+
+}  // namespace simsgd::test::algorithms_wait_avoiding_wagma

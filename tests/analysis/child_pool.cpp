@@ -10,7 +10,7 @@
 
 #include "sim/engine/simulate.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::analysis_child_pool {
 
 namespace {
 
@@ -72,3 +72,5 @@ TEST_CASE("an interruption ends children that would run for ever") {
                       [](std::size_t, const ChildEnd&) {}),
                   Interrupted);
 }
+
+}  // namespace simsgd::test::analysis_child_pool

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-using namespace simsgd;
+namespace simsgd::test::analysis_expected {
 
 namespace {
 
@@ -47,3 +47,5 @@ TEST_CASE("expected values are compared with the metrics of the document") {
         "test_accuracy_final       1          0.9       none        -        1 %  FAIL  Fig. 2\n"
         "1 of 2 expected values hold.\n");
 }
+
+}  // namespace simsgd::test::analysis_expected

@@ -8,8 +8,7 @@
 #include "scenarios/study.hpp"
 #include "tests/support/in_child.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::analysis_nonblocking_study {
 
 namespace {
 
@@ -54,3 +53,5 @@ TEST_CASE(
     }
   }
 }
+
+}  // namespace simsgd::test::analysis_nonblocking_study

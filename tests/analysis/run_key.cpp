@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace simsgd;
+namespace simsgd::test::analysis_run_key {
 
 TEST_CASE("the key of a run is the same on every machine") {
   // Python: uuid.uuid5(uuid.UUID("5d0e6a52-0f3b-4c19-9a77-b241ce836df4"), 'run\n1\n{"a":0.1,"seed":1}')
@@ -16,3 +16,5 @@ TEST_CASE("another seed, another value and another model version are other runs"
   CHECK(run_key({{"seed", 1}, {"a", 0.2}}, 1) != key);
   CHECK(run_key({{"seed", 1}, {"a", 0.1}}, 2) != key);
 }
+
+}  // namespace simsgd::test::analysis_run_key

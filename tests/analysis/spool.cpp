@@ -4,8 +4,7 @@
 
 #include "tests/analysis/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::analysis_spool {
 
 namespace {
 
@@ -66,3 +65,5 @@ TEST_CASE("lines of another layout are refused, not lost") {
   CHECK_THROWS_AS(merge_spool(folder.path("r.db"), store), RunError);
   CHECK(std::filesystem::exists(file));
 }
+
+}  // namespace simsgd::test::analysis_spool

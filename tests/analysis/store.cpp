@@ -7,8 +7,7 @@
 #include "scenarios/metrics.hpp"
 #include "tests/analysis/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::analysis_store {
 
 namespace {
 
@@ -156,3 +155,5 @@ TEST_CASE("a look at a result file that is being written sees what is committed"
   REQUIRE(store);
   CHECK(store->statuses() == std::map<std::string, RunStatus>{{"k1", RunStatus::ok}});
 }
+
+}  // namespace simsgd::test::analysis_store

@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace simsgd;
+namespace simsgd::test::analysis_summary {
+
 using OrderedJson = nlohmann::ordered_json;
 
 namespace {
@@ -196,3 +197,5 @@ TEST_CASE("rows leave out long coordinates that follow from another one, as in z
   CHECK(table.find("stragglers") == std::string::npos);
   CHECK(table.find("one slow worker  6") != std::string::npos);
 }
+
+}  // namespace simsgd::test::analysis_summary

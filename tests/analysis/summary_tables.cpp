@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace simsgd;
+namespace simsgd::test::analysis_summary_tables {
+
 using OrderedJson = nlohmann::ordered_json;
 
 TEST_CASE("what an algorithm decided is shown as tables, numbers with separators") {
@@ -30,3 +31,5 @@ TEST_CASE("nothing is shown of an algorithm that decides nothing") {
   CHECK(decided_tables(OrderedJson::object()).empty());
   CHECK(decided_tables({{"tables", OrderedJson::object()}}).empty());
 }
+
+}  // namespace simsgd::test::analysis_summary_tables

@@ -9,8 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "cli/verbs.hpp"
-#include "sim/base/errors.hpp"
+#include "cli/command_line.hpp"
 #include "sim/engine/simulate.hpp"
 
 namespace simsgd::test {
@@ -68,24 +67,9 @@ std::vector<RunRow> sweep_results(const Study& study, const SweepSettings& setti
 namespace {
 
 int parsed(std::vector<std::string> arguments) {
-  CLI::App app;
-  ExitCode code;
-  add_sweep(app, code);
-  std::reverse(arguments.begin(), arguments.end());
-  try {
-    app.parse(arguments);
-    return code.value;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const ConfigError& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 2;
-  } catch (const Interrupted&) {
-    return 130;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  std::vector<char*> words = {const_cast<char*>("simsgd")};
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  return run_command_line(static_cast<int>(words.size()), words.data());
 }
 
 }  // namespace

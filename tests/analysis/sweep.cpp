@@ -8,8 +8,7 @@
 #include "analysis/store.hpp"
 #include "tests/analysis/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::analysis_sweep {
 
 namespace {
 
@@ -196,3 +195,5 @@ TEST_CASE("the memory of what runs at a time is that of the largest points") {
   CHECK(memory_at_once_bytes({{0, 5}}, 2) == 5);
   CHECK(memory_at_once_bytes({}, 2) == 0);
 }
+
+}  // namespace simsgd::test::analysis_sweep

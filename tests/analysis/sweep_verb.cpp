@@ -6,8 +6,7 @@
 #include "analysis/store.hpp"
 #include "tests/analysis/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::analysis_sweep_verb {
 
 namespace {
 
@@ -168,3 +167,5 @@ TEST_CASE("the table names the timelines and the results") {
         "Documents and curves: out/*/{result.json,loss.csv,accuracy.csv}\n"
         "Results: r.db\n");
 }
+
+}  // namespace simsgd::test::analysis_sweep_verb

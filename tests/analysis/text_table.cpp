@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace simsgd;
+namespace simsgd::test::analysis_text_table {
 
 TEST_CASE("columns are as wide as their widest cell, in characters and not in bytes") {
   const TextTable table{.left = 1, .rows = {{"name", "value"}, {"-"}, {"é", "1"}, {}, {"four", "12"}}};
@@ -38,3 +38,5 @@ TEST_CASE("a value below every unit, and none at all, are still shown") {
   CHECK(common_time_unit({1e-12}).show(1e-12) == "0.00100");
   CHECK(common_time_unit({}).show(0) == "0.0");
 }
+
+}  // namespace simsgd::test::analysis_text_table

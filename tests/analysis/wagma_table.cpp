@@ -8,8 +8,7 @@
 #include "analysis/runner.hpp"
 #include "tests/support/in_child.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::analysis_wagma_table {
 
 namespace {
 
@@ -90,3 +89,5 @@ TEST_CASE("all 21 scenarios run unchanged with 256 and 1,024 workers") {
     }
   }
 }
+
+}  // namespace simsgd::test::analysis_wagma_table

@@ -14,7 +14,7 @@ void require_positive(int x) { CHECK(x > 0, "x must be positive"); }
 #undef CHECK  // from here on doctest's
 #include <doctest/doctest.h>
 
-using namespace simsgd;
+namespace simsgd::test::base_errors {
 
 TEST_CASE("an input error reads file:pointer: problem. Found: x. remedy.") {
   const InputError error{.file = "a.json",
@@ -81,3 +81,5 @@ TEST_CASE("a parameter error names key, problem and remedy") {
   CHECK(parameters.integer("size") == 3);
   CHECK(parameters.integer("count", 9) == 9);
 }
+
+}  // namespace simsgd::test::base_errors

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-using namespace simsgd;
+namespace simsgd::test::base_random {
 
 namespace {
 
@@ -153,3 +153,5 @@ TEST_CASE("normal numbers have mean 0, variance 1 and fourth moment 3") {
   CHECK(std::abs(squares / draws - 1) < 4 * 0.0032);  // sqrt(2 / 200000)
   CHECK(std::abs(fourths / draws - 3) < 4 * 0.022);   // sqrt(96 / 200000)
 }
+
+}  // namespace simsgd::test::base_random

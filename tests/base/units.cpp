@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace simsgd;
+namespace simsgd::test::base_units {
 
 namespace {
 
@@ -145,3 +145,5 @@ TEST_CASE("durations, sizes and numbers for people") {
   CHECK(human_number(47040016) == "47,040,016");
   CHECK(human_number(-1234567) == "-1,234,567");
 }
+
+}  // namespace simsgd::test::base_units

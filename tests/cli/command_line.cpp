@@ -12,6 +12,8 @@
 #include <sstream>
 #include <string>
 
+namespace simsgd::test::cli_command_line {
+
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
@@ -338,3 +340,5 @@ TEST_CASE("the example of run's help runs, and list takes a file's short name") 
   CHECK(outcome.code == 0);
   CHECK(Scratch().simsgd("list devices v100").code == 0);
 }
+
+}  // namespace simsgd::test::cli_command_line

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+namespace simsgd::test::cli_quickstart {
+
 using Json = nlohmann::ordered_json;
 
 TEST_CASE("a perceptron of 64 units on 8 workers reaches 86 % test accuracy within 2,000 steps of 8 x 32") {
@@ -31,3 +33,5 @@ TEST_CASE("a perceptron of 64 units on 8 workers reaches 86 % test accuracy with
   CHECK(slow["metrics"]["throughput_samples_per_s"].get<double>() <
         fast["metrics"]["throughput_samples_per_s"].get<double>());
 }
+
+}  // namespace simsgd::test::cli_quickstart

@@ -5,8 +5,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_ar1 {
 
 namespace {
 
@@ -74,3 +73,5 @@ TEST_CASE("what ar1 cannot be is refused, with the remedy") {
   CHECK(rejection([] { stragglers(R"({"name": "ar1", "cv": 0.1, "relative": true})", 2); }) ==
         "/relative: has no delay to apply to. Leave it out: factors are relative anyway");
 }
+
+}  // namespace simsgd::test::cluster_ar1

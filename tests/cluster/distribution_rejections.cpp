@@ -3,8 +3,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_distribution_rejections {
 
 namespace {
 
@@ -155,3 +154,5 @@ TEST_CASE("a histogram has weights, and edges or a width") {
        "/delay/width: lets draws grow beyond the largest number. Give a smaller one"},
   });
 }
+
+}  // namespace simsgd::test::cluster_distribution_rejections

@@ -4,8 +4,8 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_distributions {
+
 using Kind = Distribution::Kind;
 
 TEST_CASE("every distribution is made from its parameters") {
@@ -132,3 +132,5 @@ TEST_CASE("the schema of a nested distribution has one form per distribution, an
   CHECK(exponential["required"] == Json{"name", "mean"});
   CHECK(exponential["additionalProperties"] == false);
 }
+
+}  // namespace simsgd::test::cluster_distributions

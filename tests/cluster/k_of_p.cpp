@@ -6,8 +6,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_k_of_p {
 
 namespace {
 
@@ -114,3 +113,5 @@ TEST_CASE("a relative delay is a multiple of the compute time") {
   const Stragglers all = stragglers(R"({"name": "k_of_p", "k": 4, "delay": 0.5, "relative": true})", 4);
   CHECK(all.at(1, 0, 4, 1, 0.6).delay_s == 0.3);
 }
+
+}  // namespace simsgd::test::cluster_k_of_p

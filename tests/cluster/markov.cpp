@@ -3,8 +3,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_markov {
 
 namespace {
 
@@ -76,3 +75,5 @@ TEST_CASE("a Markov chain that changes its state too often is refused, with the 
   CHECK(rejection([] { stragglers(R"({"name": "markov", "slow_steps": 9, "fast_steps": 5})", 2); }) ==
         "/factor: is missing. Give \"factor\", \"delay\" or both");
 }
+
+}  // namespace simsgd::test::cluster_markov

@@ -5,8 +5,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_mini_batches {
 
 namespace {
 
@@ -52,3 +51,5 @@ TEST_CASE("the first mini-batch is as late as a step in one piece, and models of
   CHECK(at(both, 0).delay_s == doctest::Approx(at(per_mini_batch, 0).delay_s + 1));
   CHECK(at(both, 2).delay_s == at(per_mini_batch, 2).delay_s);
 }
+
+}  // namespace simsgd::test::cluster_mini_batches

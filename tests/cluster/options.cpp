@@ -3,8 +3,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_options {
 
 namespace {
 
@@ -73,3 +72,5 @@ TEST_CASE("defaults that a loader writes out change nothing") {
       8);
   for (std::uint64_t step = 1; step <= 20; ++step) CHECK(delay(bare, 4, step) == delay(full, 4, step));
 }
+
+}  // namespace simsgd::test::cluster_options

@@ -8,8 +8,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_order_statistics {
 
 namespace {
 
@@ -91,3 +90,5 @@ TEST_CASE(
     CHECK(times.slowest.agrees_with(kCompute + slowest));
   }
 }
+
+}  // namespace simsgd::test::cluster_order_statistics

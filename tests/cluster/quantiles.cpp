@@ -11,7 +11,8 @@
 
 #include "sim/base/distribution.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::cluster_quantiles {
+
 using Kind = Distribution::Kind;
 
 namespace {
@@ -149,3 +150,5 @@ TEST_CASE("the ends 0 and 1 are no probabilities of a draw") {
   CHECK_THROWS_AS(of(Kind::uniform, 0, 1).quantile(0), std::logic_error);
   CHECK_THROWS_AS(of(Kind::uniform, 0, 1).quantile(1), std::logic_error);
 }
+
+}  // namespace simsgd::test::cluster_quantiles

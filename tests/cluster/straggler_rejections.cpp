@@ -4,8 +4,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_straggler_rejections {
 
 namespace {
 
@@ -114,3 +113,5 @@ TEST_CASE("k of P has a k that is possible") {
        "/delay/shape: is missing. Give a number"},
   });
 }
+
+}  // namespace simsgd::test::cluster_straggler_rejections

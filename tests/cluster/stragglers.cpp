@@ -6,8 +6,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_stragglers {
 
 namespace {
 
@@ -108,3 +107,5 @@ TEST_CASE("every kind describes its parameters and has the common options") {
 TEST_CASE("a step beyond 2^38 is a defect of the caller") {
   CHECK_THROWS_AS(delay(stragglers(kExponential, 8), 0, std::uint64_t{1} << 38), std::logic_error);
 }
+
+}  // namespace simsgd::test::cluster_stragglers

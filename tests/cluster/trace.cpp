@@ -2,8 +2,7 @@
 
 #include "tests/cluster/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::cluster_trace {
 
 namespace {
 
@@ -174,3 +173,5 @@ TEST_CASE("options that a trace does not know are refused") {
   CHECK(rejection([] { replay(kDelays, R"(, "rank_mapping": "any")"); }) ==
         "/rank_mapping: is no valid choice. Give \"exact\" or \"modulo\"");
 }
+
+}  // namespace simsgd::test::cluster_trace

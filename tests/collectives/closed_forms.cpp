@@ -7,8 +7,8 @@
 
 #include "support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::collectives_closed_forms {
+
 using Op = Collective::Op;
 
 namespace {
@@ -151,7 +151,7 @@ TEST_CASE("gTop-k's dense column: 1 Gb/s Ethernet of 0.436 ms, 25 * 2^20 element
   for (const auto& [ranks, printed_ms] : cases) {
     const auto n = static_cast<std::size_t>(ranks);
     const Cluster ethernet =
-        unequal_star(std::vector<double>(n, 0.436e-3), std::vector<double>(n, 4 / element_s));
+        cluster_of_ports(std::vector<double>(n, 0.436e-3), std::vector<double>(n, 4 / element_s));
     const double elements = 25.0 * 1024 * 1024;
     const Plan plan = plan_of(Op::all_reduce, "ring", 4 * elements, ethernet);
     CAPTURE(ranks);
@@ -161,3 +161,5 @@ TEST_CASE("gTop-k's dense column: 1 Gb/s Ethernet of 0.436 ms, 25 * 2^20 element
     CHECK(plan.choose(Fidelity::automatic, false).fidelity == Fidelity::closed);
   }
 }
+
+}  // namespace simsgd::test::collectives_closed_forms

@@ -9,8 +9,8 @@
 #include "sim/collectives/early_leave.hpp"
 #include "support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::collectives_early_leave {
+
 using Op = Collective::Op;
 
 namespace {
@@ -105,3 +105,5 @@ TEST_CASE("by the closed form a rank ends its own time after the last arrival th
   const double hop = kAlpha + 1e6 / kBandwidth;
   for (const EarlyLeave::End& end : told) CHECK(end.end_s == doctest::Approx(1.0 + 2 * hop).epsilon(1e-14));
 }
+
+}  // namespace simsgd::test::collectives_early_leave

@@ -8,8 +8,8 @@
 #include "holdings.hpp"
 #include "sim/parameters.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::collectives_effects {
+
 using Op = Collective::Op;
 
 namespace {
@@ -170,3 +170,5 @@ TEST_CASE("every operation has a default schedule, and unknown names give none")
   }
   CHECK(default_schedule(Op::all_reduce) == "ring");
 }
+
+}  // namespace simsgd::test::collectives_effects

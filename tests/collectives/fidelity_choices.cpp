@@ -3,8 +3,8 @@
 
 #include "support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::collectives_fidelity_choices {
+
 using Op = Collective::Op;
 
 namespace {
@@ -130,3 +130,5 @@ TEST_CASE("what was asked for is taken; the choice says whether it is exact") {
         "asked for; links or shares are unequal, so exact only without arrival skew and with one bottleneck");
   check(shared.choose(Fidelity::messages, true), Fidelity::messages, true, "asked for");
 }
+
+}  // namespace simsgd::test::collectives_fidelity_choices

@@ -7,8 +7,8 @@
 
 #include "support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::collectives_jitter {
+
 using Kind = Distribution::Kind;
 
 namespace {
@@ -130,3 +130,5 @@ TEST_CASE("jitter of a message is added to its latency: P = 2 by hand") {
   for (const double end : ends_of(plan, {0, 0}, &draws))
     CHECK(end == doctest::Approx(expected).epsilon(1e-14));
 }
+
+}  // namespace simsgd::test::collectives_jitter

@@ -8,8 +8,7 @@
 #include "naive.hpp"
 #include "support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::collectives_laws {
 
 namespace {
 
@@ -155,3 +154,5 @@ TEST_CASE("turning equal ranks of a ring around the ring turns their ends") {
   std::rotate(ends.begin(), ends.begin() + 3, ends.end());
   CHECK(ends_of(plan, arrivals) == ends);
 }
+
+}  // namespace simsgd::test::collectives_laws

@@ -6,8 +6,8 @@
 
 #include "support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::collectives_link_bytes {
+
 using Op = Collective::Op;
 
 namespace {
@@ -102,3 +102,5 @@ TEST_CASE("ranks_per_node: how many neighbours in the group share a node, 0 if t
   CHECK(ranks_per_node(cluster, {0, 1}) == 2);
   CHECK(ranks_per_node(cluster, {7}) == 1);
 }
+
+}  // namespace simsgd::test::collectives_link_bytes

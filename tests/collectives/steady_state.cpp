@@ -5,8 +5,7 @@
 #include "naive.hpp"
 #include "support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::collectives_steady_state {
 
 namespace {
 
@@ -158,3 +157,5 @@ TEST_CASE("a schedule over many ranks equals the plain loop at every stage") {
     }
   }
 }
+
+}  // namespace simsgd::test::collectives_steady_state

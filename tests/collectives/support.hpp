@@ -42,7 +42,7 @@ inline Cluster make_cluster(const std::string& topology, int nodes, int gpus_per
 inline Cluster star(int ranks) { return make_cluster("star", ranks); }
 
 /// A star in which what rank i sends takes its own latency and bandwidth.
-inline Cluster unequal_star(const std::vector<double>& alpha_s, const std::vector<double>& bandwidth_Bps) {
+inline Cluster cluster_of_ports(const std::vector<double>& alpha_s, const std::vector<double>& bandwidth_Bps) {
   Network network;
   network.endpoints = static_cast<int>(alpha_s.size());
   for (std::size_t i = 0; i < alpha_s.size(); ++i) {
@@ -91,7 +91,7 @@ inline Cluster uneven_star(int ranks, std::uint32_t which) {
   std::vector<double> alpha = spread(ranks, 4e-6, 2 * which), bandwidth = spread(ranks, 0.2, 2 * which + 1);
   for (double& a : alpha) a += 1e-6;
   for (double& b : bandwidth) b = kBandwidth * (1 - b);
-  return unequal_star(alpha, bandwidth);
+  return cluster_of_ports(alpha, bandwidth);
 }
 
 inline Distribution lognormal(double median_s, double sigma) {

@@ -8,8 +8,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::engine_closed_forms {
 
 namespace {
 
@@ -90,3 +89,5 @@ TEST_CASE("logarithmic all-reduces take their closed forms at every fidelity") {
     }
   }
 }
+
+}  // namespace simsgd::test::engine_closed_forms

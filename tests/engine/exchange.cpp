@@ -11,8 +11,7 @@
 #include "tests/support/jobs.hpp"
 #include "topologies/graph_registry.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::engine_exchange {
 
 namespace {
 
@@ -105,3 +104,5 @@ TEST_CASE("with skew `steps` is too early by less than the time of a partner's m
     }
   }
 }
+
+}  // namespace simsgd::test::engine_exchange

@@ -9,8 +9,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::engine_fidelity {
 
 namespace {
 
@@ -168,3 +167,5 @@ TEST_CASE("a leaf of a reduction leaves after its one message; the root waits fo
     CHECK(left[0] == doctest::Approx(1.0 + 4e-3).epsilon(1e-9));  // and 2 -> 0 after that
   }
 }
+
+}  // namespace simsgd::test::engine_fidelity

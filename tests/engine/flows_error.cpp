@@ -15,8 +15,7 @@
 #include "tests/support/jobs.hpp"
 #include "topologies/registry.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::engine_flows_error {
 
 namespace {
 
@@ -211,3 +210,5 @@ TEST_CASE("flows are as far from messages as docs/flows_error.md says") {
 TEST_CASE("print the table of docs/flows_error.md" * doctest::skip()) {
   for (const Case& given : kCases) std::cout << row(given, measure(given)) << "\n";
 }
+
+}  // namespace simsgd::test::engine_flows_error

@@ -4,8 +4,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::engine_outages {
 
 namespace {
 
@@ -166,3 +165,5 @@ TEST_CASE("random crashes come as often as their mean time between failures says
   CHECK(seen.crashes > 800 - 4 * 28);
   CHECK(seen.crashes < 800 + 4 * 28 + 40);  // gradients that were lost are computed again: a little longer up
 }
+
+}  // namespace simsgd::test::engine_outages

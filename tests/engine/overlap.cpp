@@ -6,8 +6,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::engine_overlap {
 
 namespace {
 
@@ -85,3 +84,5 @@ TEST_CASE("a slow worker's backward pass is as slow to its end") {
   CHECK(seen.compute_s == doctest::Approx(12.0).epsilon(1e-12));
   CHECK(seen.wait_s == doctest::Approx(4 * 2.25).epsilon(1e-12));  // 3 s to 5.25 s
 }
+
+}  // namespace simsgd::test::engine_overlap

@@ -4,8 +4,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::engine_sharing {
 
 TEST_CASE(
     "two messages of 1 GB on one link of 25 GB/s end together after 80 ms, though one has ten times the "
@@ -64,3 +63,5 @@ TEST_CASE("two jobs whose rings cross one trunk each get half of it") {
     }
   }
 }
+
+}  // namespace simsgd::test::engine_sharing

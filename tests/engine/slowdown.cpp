@@ -6,8 +6,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::engine_slowdown {
 
 namespace {
 
@@ -100,3 +99,5 @@ TEST_CASE("each tensor of a message costs its time on the host before the first 
   CHECK(seen.end_s == doctest::Approx(1.75).epsilon(1e-12));
   CHECK(seen.host_s == doctest::Approx(0.75).epsilon(1e-12));
 }
+
+}  // namespace simsgd::test::engine_slowdown

@@ -7,8 +7,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::engine_worker {
 
 namespace {
 
@@ -267,3 +266,5 @@ TEST_CASE("who waits for the answer to a posted message waits for bytes, and the
   CHECK(seconds[2] == doctest::Approx(2).epsilon(1e-9));  // hidden behind its computing
   CHECK(seconds[3] == 0);
 }
+
+}  // namespace simsgd::test::engine_worker

@@ -9,7 +9,8 @@
 #include "sim/learn/data/idx_file.hpp"
 #include "tests/learn/support.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::learn_data_files {
+
 using namespace simsgd::testing;
 
 namespace {
@@ -301,3 +302,5 @@ TEST_CASE("a test table with other columns, or a label that training never sees,
   CHECK(text(unseen) == "/test_path: the file " + unseen +
                             " has the label \"c\" in line 2, which no training row has" + remedy);
 }
+
+}  // namespace simsgd::test::learn_data_files

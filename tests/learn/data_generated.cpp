@@ -7,7 +7,8 @@
 
 #include "tests/learn/support.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::learn_data_generated {
+
 using namespace simsgd::testing;
 
 TEST_CASE("generated data are a function of parameters and seed, and consistent") {
@@ -132,3 +133,5 @@ TEST_CASE("a data set that disagrees with itself says how") {
   CHECK(problem_of(broken) == "it has not target_size targets for each sample");
   CHECK(problem_of(DataSet()) == "it has no samples or no features");
 }
+
+}  // namespace simsgd::test::learn_data_generated

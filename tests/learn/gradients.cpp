@@ -7,7 +7,8 @@
 
 #include "tests/learn/support.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::learn_gradients {
+
 using namespace simsgd::testing;
 
 namespace {
@@ -145,3 +146,5 @@ TEST_CASE("float and double agree to float's precision") {
     CHECK(std::sqrt(difference) < 1e-5 * std::sqrt(norm));
   }
 }
+
+}  // namespace simsgd::test::learn_gradients

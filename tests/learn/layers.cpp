@@ -8,7 +8,7 @@
 #include "sim/learn/layers/convolution.hpp"
 #include "sim/learn/layers/max_pool.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::learn_layers {
 
 TEST_CASE("patches of a 3 x 3 image under a 3 x 3 kernel with padding 1 and stride 2, by hand") {
   // Image 1 2 3 / 4 5 6 / 7 8 9. The four positions are centred at 1, 3, 7 and 9.
@@ -107,3 +107,5 @@ TEST_CASE("weights start uniform between plus and minus one over the root of the
   CHECK(*std::max_element(weights.begin(), weights.end()) > 0.249);
   CHECK(std::abs(std::accumulate(weights.begin(), weights.end(), 0.0) / 10000) < 0.006);
 }
+
+}  // namespace simsgd::test::learn_layers

@@ -11,7 +11,8 @@
 #include "sim/learn/numerics.hpp"
 #include "tests/learn/support.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::learn_learner {
+
 using namespace simsgd::testing;
 
 namespace {
@@ -163,3 +164,5 @@ TEST_CASE("fix_numerics makes Eigen block for the same caches on every machine")
   CHECK(Eigen::l2CacheSize() == 512 * 1024);
   CHECK(Eigen::l3CacheSize() == 16 * 1024 * 1024);
 }
+
+}  // namespace simsgd::test::learn_learner

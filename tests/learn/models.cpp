@@ -6,7 +6,8 @@
 
 #include "tests/learn/support.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::learn_models {
+
 using namespace simsgd::testing;
 
 namespace {
@@ -193,3 +194,5 @@ TEST_CASE("a model says why it does not fit its data") {
         "or fewer "
         "layers");
 }
+
+}  // namespace simsgd::test::learn_models

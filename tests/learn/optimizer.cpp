@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-using namespace simsgd;
+namespace simsgd::test::learn_optimizer {
 
 namespace {
 
@@ -134,3 +134,5 @@ TEST_CASE("the cosine schedule falls from 1 after the warm-up to its floor at th
   CHECK(rate.at(7) == doctest::Approx(0.6));
   CHECK(rate.at(9) == doctest::Approx(0.2));
 }
+
+}  // namespace simsgd::test::learn_optimizer

@@ -9,7 +9,7 @@
 
 #include "sim/learn/sampler.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::learn_partition {
 
 namespace {
 
@@ -174,3 +174,5 @@ TEST_CASE("the proportions of a Dirichlet partition have the mean and variance o
   CHECK(std::abs(mean - 0.25) < 4 * 0.0056);
   CHECK(std::abs(squares / 2000 - mean * mean - 0.0625) < 4 * 0.002);
 }
+
+}  // namespace simsgd::test::learn_partition

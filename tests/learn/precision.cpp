@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-using namespace simsgd;
+namespace simsgd::test::learn_precision {
 
 namespace {
 
@@ -97,3 +97,5 @@ TEST_CASE("a sparse vector keeps its indices and scalars; an empty handle stays 
   const Values one = rounded_to_bf16(executor, values), other = rounded_to_bf16(executor, values);
   CHECK(one.id() == other.id());
 }
+
+}  // namespace simsgd::test::learn_precision

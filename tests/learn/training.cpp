@@ -7,7 +7,8 @@
 #include "sim/learn/optimizer.hpp"
 #include "tests/learn/support.hpp"
 
-using namespace simsgd;
+namespace simsgd::test::learn_training {
+
 using namespace simsgd::testing;
 
 namespace {
@@ -113,3 +114,5 @@ TEST_CASE("a few hundred steps on Fashion-MNIST tell most clothes apart") {
     CHECK(learner.evaluate_test(train(training, learner)).accuracy > 0.7);
   }
 }
+
+}  // namespace simsgd::test::learn_training

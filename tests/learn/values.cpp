@@ -7,7 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
-using namespace simsgd;
+namespace simsgd::test::learn_values {
 
 namespace {
 
@@ -146,3 +146,5 @@ TEST_CASE("an exception in a kernel comes out of every get that depends on it") 
     CHECK_THROWS_WITH_AS(executor.get(broken), "the reason", std::runtime_error);
   }
 }
+
+}  // namespace simsgd::test::learn_values

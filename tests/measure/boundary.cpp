@@ -7,7 +7,8 @@
 
 #include "tests/measure/run_command.hpp"
 
-using namespace simsgd::test;
+namespace simsgd::test::measure_boundary {
+
 namespace fs = std::filesystem;
 
 TEST_CASE("simsgd-measure is linked with MPI and not with SimGrid, which exports MPI's names") {
@@ -41,3 +42,5 @@ TEST_CASE("no file under algorithms/ includes a header of SimGrid, of MPI, of th
   }
   CHECK(files >= 4);
 }
+
+}  // namespace simsgd::test::measure_boundary

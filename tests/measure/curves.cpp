@@ -8,7 +8,8 @@
 
 #include "tests/measure/run_command.hpp"
 
-using namespace simsgd::test;
+namespace simsgd::test::measure_curves {
+
 using nlohmann::json;
 
 namespace {
@@ -97,3 +98,5 @@ TEST_CASE("local SGD that averages after every fourth step does so too") {
 TEST_CASE("gTop-k does so too: its merges have an order of their own") {
   check_same_learning(R"({"name": "gtopk", "density": 0.01})");
 }
+
+}  // namespace simsgd::test::measure_curves

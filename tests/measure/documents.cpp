@@ -9,7 +9,8 @@
 
 #include "tests/measure/run_command.hpp"
 
-using namespace simsgd::test;
+namespace simsgd::test::measure_documents {
+
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -159,3 +160,5 @@ TEST_CASE("--help shows an example, once") {
   CHECK(ran.code == 0);
   CHECK(count(ran.output, "mpirun -n 4 simsgd-measure run") == 1);
 }
+
+}  // namespace simsgd::test::measure_documents

@@ -3,8 +3,8 @@
 
 #include "tests/measure/world.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::measure_worker_collectives {
+
 using Op = Collective::Op;
 using Floats = std::vector<float>;
 
@@ -178,3 +178,5 @@ TEST_CASE("predictions are those of the scenario's cluster: a ring takes 2 (P-1)
   sum.schedule = "ring";
   CHECK(worker.predict(sum) == doctest::Approx(2 * 2 * (10e-6 + 1e6 / 1e9)).epsilon(1e-9));
 }
+
+}  // namespace simsgd::test::measure_worker_collectives

@@ -4,8 +4,8 @@
 #include "sim/base/errors.hpp"
 #include "tests/measure/world.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::measure_worker_messages {
+
 using Floats = std::vector<float>;
 
 namespace {
@@ -111,3 +111,5 @@ TEST_CASE("background handlers are not offered yet") {
                        "This machine does not offer background handlers to algorithms; the simulation does.",
                        RunError);
 }
+
+}  // namespace simsgd::test::measure_worker_messages

@@ -6,8 +6,7 @@
 
 #include "tests/measure/world.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::measure_worker_time {
 
 namespace {
 
@@ -95,3 +94,5 @@ TEST_CASE("without a learner the workload's times are slept through, layer by la
     CHECK(each.samples == 8);
   }
 }
+
+}  // namespace simsgd::test::measure_worker_time

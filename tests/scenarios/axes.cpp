@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace simsgd;
+namespace simsgd::test::scenarios_axes {
 
 namespace {
 
@@ -57,3 +57,5 @@ TEST_CASE("coordinates are called by what they choose") {
   CHECK(coordinate_label("/cluster/workers", 8) == "cluster/workers=8");
   CHECK(coordinate_label("/learner", nullptr) == "learner=null");
 }
+
+}  // namespace simsgd::test::scenarios_axes

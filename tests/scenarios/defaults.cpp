@@ -3,8 +3,7 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_defaults {
 
 TEST_CASE("every default is there to be read") {
   const Json resolved = load(small_scenario()).resolved;
@@ -103,3 +102,5 @@ TEST_CASE("a condition may speak of the file that was used") {
   CHECK(load_scenario(file).resolved["expected"].size() == 1);
   CHECK(load_scenario(file, {{{"/cluster/use", "b.json"}}, {}}).resolved["expected"].empty());
 }
+
+}  // namespace simsgd::test::scenarios_defaults

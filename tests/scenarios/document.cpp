@@ -7,8 +7,7 @@
 
 #include "tests/scenarios/record.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_document {
 
 namespace {
 
@@ -113,3 +112,5 @@ TEST_CASE("every key of a document is documented") {
     CHECK(!key.definition.empty());
   }
 }
+
+}  // namespace simsgd::test::scenarios_document

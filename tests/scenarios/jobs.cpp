@@ -5,8 +5,8 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_jobs {
+
 using doctest::Approx;
 
 namespace {
@@ -180,3 +180,5 @@ TEST_CASE("a cluster by itself has no limit on workers") {
   CHECK_THROWS_WITH(load_cluster(file, 0),
                     "--workers: is out of range. Found: 0. Write a whole number of at least 1.");
 }
+
+}  // namespace simsgd::test::scenarios_jobs

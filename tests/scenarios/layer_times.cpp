@@ -5,8 +5,8 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_layer_times {
+
 using doctest::Approx;
 
 namespace {
@@ -135,3 +135,5 @@ TEST_CASE("own times in a file hold for the measured batch, else for the batch t
   workload = job_of(scenario).workload;
   CHECK(workload.layers[1].forward_s == Approx(0.04).epsilon(1e-12));
 }
+
+}  // namespace simsgd::test::scenarios_layer_times

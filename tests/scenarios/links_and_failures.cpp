@@ -3,8 +3,7 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_links_and_failures {
 
 namespace {
 
@@ -71,3 +70,5 @@ TEST_CASE("a crash of a worker that is not there") {
   CHECK(errors_with("/failures", {{"crashes", {{{"worker", 99}, {"time", 1}}}}})
             .find("/failures/crashes/0/worker: is no rank of this job, which has") != std::string::npos);
 }
+
+}  // namespace simsgd::test::scenarios_links_and_failures

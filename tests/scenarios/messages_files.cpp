@@ -4,8 +4,7 @@
 #include "scenarios/json_source.hpp"
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_messages_files {
 
 namespace {
 
@@ -162,3 +161,5 @@ TEST_CASE("errors name the file in which the value was written") {
       "scenarios/s.json:/cluster/nic/count: is out of range. Found: 0. Write a whole number of at least 1.\n"
       "scenarios/s.json:/cluster/workers: is out of range. Found: -4. Write a whole number of at least 1.");
 }
+
+}  // namespace simsgd::test::scenarios_messages_files

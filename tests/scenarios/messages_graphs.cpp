@@ -4,8 +4,7 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_messages_graphs {
 
 namespace {
 
@@ -80,3 +79,5 @@ TEST_CASE("groups need powers of two, and no more members than there are workers
   CHECK(errors_of(4, {{"name", "wagma"}, {"group_size", 3}}) ==
         "s.json:/algorithm/group_size: is no power of two. Found: 3. Use 2 or 4.");
 }
+
+}  // namespace simsgd::test::scenarios_messages_graphs

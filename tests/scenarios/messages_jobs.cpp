@@ -3,8 +3,7 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_messages_jobs {
 
 namespace {
 
@@ -220,3 +219,5 @@ TEST_CASE("what a straggler rejects") {
         "s.json:/stragglers/0/median: is given beside \"mean\". Found: \"1 ms\". Give either \"mean\" or "
         "\"median\".");
 }
+
+}  // namespace simsgd::test::scenarios_messages_jobs

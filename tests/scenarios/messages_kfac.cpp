@@ -3,8 +3,7 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_messages_kfac {
 
 namespace {
 
@@ -124,3 +123,5 @@ TEST_CASE("names of what can be switched") {
         "s.json:/algorithm/damping_rule: is not valid here. Found: \"pie\". Did you mean \"pi\"? Valid are "
         "plain or pi.");
 }
+
+}  // namespace simsgd::test::scenarios_messages_kfac

@@ -4,8 +4,7 @@
 #include "scenarios/explain.hpp"
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_messages_schema {
 
 TEST_CASE("the small scenario of these tests is right") { CHECK(errors_with("/seed", 1) == ""); }
 
@@ -168,3 +167,5 @@ TEST_CASE("every error of every section comes at once, the schema's and the othe
         "s.json:/stragglers/0/cv: is missing. Give a number.\n"
         "s.json:/workload/micro_batches: does not divide the batch of 8. Found: 3. Use a divisor of it.");
 }
+
+}  // namespace simsgd::test::scenarios_messages_schema

@@ -3,8 +3,7 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_messages_sparse {
 
 namespace {
 
@@ -71,3 +70,5 @@ TEST_CASE("names of variants and of rules for putting back") {
         "s.json:/algorithm/variant: is not valid here. Found: \"ring\". Valid are tree or "
         "recursive_doubling.");
 }
+
+}  // namespace simsgd::test::scenarios_messages_sparse

@@ -3,8 +3,7 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_messages_studies {
 
 namespace {
 
@@ -92,3 +91,5 @@ TEST_CASE("errors of points name the value of the axis, each once") {
       errors_of({axis("/cluster/device/use", {"none.json"})})
           .starts_with("s.json:/axes/0/values/0: names a file that does not exist. Found: \"none.json\". "));
 }
+
+}  // namespace simsgd::test::scenarios_messages_studies

@@ -9,8 +9,8 @@
 
 #include "tests/scenarios/record.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_metrics {
+
 using doctest::Approx;
 
 namespace {
@@ -145,3 +145,5 @@ TEST_CASE("staleness, events and metrics of plug-ins") {
   CHECK(values.at("simulated_time_s") == 3);
   CHECK(values.at("groups_formed") == 5);
 }
+
+}  // namespace simsgd::test::scenarios_metrics

@@ -3,8 +3,7 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_overrides {
 
 namespace {
 
@@ -94,3 +93,5 @@ TEST_CASE("--set takes a pointer and a value") {
                                             .c_str());
   }
 }
+
+}  // namespace simsgd::test::scenarios_overrides

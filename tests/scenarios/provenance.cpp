@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace simsgd;
+namespace simsgd::test::scenarios_provenance {
 
 TEST_CASE("a value comes from where its nearest known ancestor comes from") {
   Provenance origins;
@@ -28,3 +28,5 @@ TEST_CASE("pointers escape ~ and /") {
   CHECK(within("/a", ""));
   CHECK(!within("/ab", "/a"));
 }
+
+}  // namespace simsgd::test::scenarios_provenance

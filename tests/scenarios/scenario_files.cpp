@@ -8,8 +8,7 @@
 #include "scenarios/validate.hpp"
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_scenario_files {
 
 namespace {
 
@@ -141,3 +140,5 @@ TEST_CASE("gTop-k's machines are in the order of the random placement of seed 27
           make_job(load_scenario(file, drawn)).cluster.endpoint_of_rank);
   }
 }
+
+}  // namespace simsgd::test::scenarios_scenario_files

@@ -8,8 +8,7 @@
 #include "tests/scenarios/support.hpp"
 #include "topologies/registry.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_schema {
 
 namespace {
 
@@ -71,3 +70,5 @@ TEST_CASE("the printed schema tells right from wrong by itself") {
 TEST_CASE("a sound scenario has no violations of the resolved schema either") {
   CHECK(violations(resolved_schema(), load(small_scenario()).resolved).empty());
 }
+
+}  // namespace simsgd::test::scenarios_schema

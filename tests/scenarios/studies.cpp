@@ -3,8 +3,7 @@
 
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_studies {
 
 namespace {
 
@@ -118,3 +117,5 @@ TEST_CASE("the same study gives the same points") {
   for (std::size_t i = 0; i < a.points.size(); ++i)
     CHECK(load_point(a, a.points[i]).resolved.dump() == load_point(b, b.points[i]).resolved.dump());
 }
+
+}  // namespace simsgd::test::scenarios_studies

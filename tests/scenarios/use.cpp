@@ -4,8 +4,7 @@
 #include "scenarios/json_source.hpp"
 #include "tests/scenarios/support.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::scenarios_use {
 
 namespace {
 
@@ -136,3 +135,5 @@ TEST_CASE("where files are looked for") {
   CHECK(paths[3] == "scenarios/clusters/c.json");
   CHECK(search_path("/x/c.json", "a.json") == std::vector<std::string>{"/x/c.json"});
 }
+
+}  // namespace simsgd::test::scenarios_use

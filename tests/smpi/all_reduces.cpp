@@ -14,8 +14,7 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::smpi_all_reduces {
 
 namespace {
 
@@ -98,3 +97,5 @@ TEST_CASE("with arrival skew every rank ends in SMPI when the recurrence lets it
     }
   }
 }
+
+}  // namespace simsgd::test::smpi_all_reduces

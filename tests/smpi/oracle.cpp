@@ -16,16 +16,16 @@ namespace {
 namespace fs = std::filesystem;
 
 // A folder for smpirun and its temporary files, removed at the end.
-class Folder {
+class OracleFolder {
  public:
-  Folder() {
+  OracleFolder() {
     std::string pattern = (fs::temp_directory_path() / "simsgd-smpi-XXXXXX").string();
     if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
     path_ = pattern;
   }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  ~OracleFolder() { fs::remove_all(path_); }
+  OracleFolder(const OracleFolder&) = delete;
+  OracleFolder& operator=(const OracleFolder&) = delete;
   std::string file(const std::string& name) const { return (path_ / name).string(); }
   std::string text(const std::string& name) const {
     std::ifstream in(file(name));
@@ -39,7 +39,7 @@ class Folder {
 };
 
 // Two links of 2.5 us on every route, one up and one down.
-void write_platform(const Folder& folder, int hosts) {
+void write_platform(const OracleFolder& folder, int hosts) {
   std::ofstream(folder.file("platform.xml")) << fmt::format(
       R"(<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -53,7 +53,7 @@ void write_platform(const Folder& folder, int hosts) {
   for (int i = 0; i < hosts; ++i) names << "node" << i << "\n";
 }
 
-std::string command(const Folder& folder, const SmpiRun& run) {
+std::string command(const OracleFolder& folder, const SmpiRun& run) {
   return fmt::format(
       "cd {0} && {1} -np {2} -platform platform.xml -hostfile hosts --cfg=network/model:CM02 "
       "--cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:0 --cfg=smpi/simulate-computation:no "
@@ -64,7 +64,7 @@ std::string command(const Folder& folder, const SmpiRun& run) {
 }  // namespace
 
 SmpiTimes smpi_all_reduce(const SmpiRun& run) {
-  const Folder folder;
+  const OracleFolder folder;
   write_platform(folder, run.ranks);
   const std::string line = command(folder, run);
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(line.c_str(), "r"), pclose);

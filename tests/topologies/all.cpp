@@ -1,8 +1,7 @@
 // Facts about every topology.
 #include "graph.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::topologies_all {
 
 namespace {
 
@@ -79,3 +78,5 @@ TEST_CASE(
     }
   }
 }
+
+}  // namespace simsgd::test::topologies_all

@@ -2,8 +2,8 @@
 
 #include "graph.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::topologies_dragonfly {
+
 using Names = std::vector<std::string>;
 
 namespace {
@@ -119,3 +119,5 @@ TEST_CASE("impossible dragonflies are rejected in words") {
   CHECK(error_of("dragonfly", plain_nodes(4), {{"rows", 0}}) ==
         "/rows: is out of range. Give a whole number from 1 to 65536");
 }
+
+}  // namespace simsgd::test::topologies_dragonfly

@@ -2,8 +2,8 @@
 
 #include "graph.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::topologies_fat_tree {
+
 using Names = std::vector<std::string>;
 
 TEST_CASE("a fat tree crosses three switches between leaves and one inside a leaf") {
@@ -81,3 +81,5 @@ TEST_CASE("impossible fat trees are rejected in words") {
   CHECK(error_of("fat_tree", plain_nodes(65536), {{"leaf_nodes", 1}, {"spines", 1000}}) ==
         "/spines: makes 65536000 cables between switches. Give a network of at most 20000000");
 }
+
+}  // namespace simsgd::test::topologies_fat_tree

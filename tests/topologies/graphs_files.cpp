@@ -9,8 +9,7 @@
 
 #include "tests/topologies/graphs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::topologies_graphs_files {
 
 namespace {
 
@@ -113,3 +112,5 @@ TEST_CASE("numbers of workers that a graph cannot have are refused with the reme
   CHECK(graph_refusal("matcha8", 4) ==
         "/name: has 8 workers, and there are 4. Use 8 workers, or another graph of `simsgd list graphs`");
 }
+
+}  // namespace simsgd::test::topologies_graphs_files

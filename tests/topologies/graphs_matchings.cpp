@@ -7,8 +7,7 @@
 #include "tests/topologies/graphs.hpp"
 #include "topologies/matchings.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::topologies_graphs_matchings {
 
 namespace {
 
@@ -89,3 +88,5 @@ TEST_CASE("a graph is drawn with one colour per matching") {
         "  1 -- 2 [color=\"0.500 0.8 0.7\", matching=1];\n"
         "}\n");
 }
+
+}  // namespace simsgd::test::topologies_graphs_matchings

@@ -8,8 +8,7 @@
 #include "algorithms/services/mixing.hpp"
 #include "tests/topologies/graphs.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::topologies_graphs_spectra {
 
 namespace {
 
@@ -155,3 +154,5 @@ TEST_CASE("mixing weights are symmetric and every row sums to one, also where de
     }
   }
 }
+
+}  // namespace simsgd::test::topologies_graphs_spectra

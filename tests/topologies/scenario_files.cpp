@@ -5,8 +5,8 @@
 
 #include "graph.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::topologies_scenario_files {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -133,3 +133,5 @@ TEST_CASE("every cluster file makes a network whose messages take its NIC's late
     CHECK(cost.beta_s_per_byte == doctest::Approx(1 / shape.nic_Bps).epsilon(1e-12));
   }
 }
+
+}  // namespace simsgd::test::topologies_scenario_files

@@ -1,7 +1,7 @@
 #include "graph.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::topologies_star {
+
 using Names = std::vector<std::string>;
 
 TEST_CASE("a message between two nodes of a star takes alpha + m / bandwidth of the NIC") {
@@ -49,3 +49,5 @@ TEST_CASE("a route from an endpoint to itself, or out of the network, is a defec
   CHECK_THROWS_AS(star.route(0, 4, path), std::logic_error);
   CHECK_THROWS_AS(star.route(-1, 0, path), std::logic_error);
 }
+
+}  // namespace simsgd::test::topologies_star

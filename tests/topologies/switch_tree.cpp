@@ -3,8 +3,8 @@
 #include "graph.hpp"
 #include "sim/base/random.hpp"
 
-using namespace simsgd;
-using namespace simsgd::test;
+namespace simsgd::test::topologies_switch_tree {
+
 using Names = std::vector<std::string>;
 
 namespace {
@@ -142,3 +142,5 @@ TEST_CASE("impossible switch trees are rejected in words") {
   CHECK(error_of("switch_tree", shape, {{"ports", 8}, {"switch_latency", -1}}) ==
         "/switch_latency: is negative. Give a time of 0 or more, such as \"100 ns\"");
 }
+
+}  // namespace simsgd::test::topologies_switch_tree

@@ -96,7 +96,7 @@ double read_from_0(const Parameters& parameters, const std::string& key, double 
   return value;
 }
 
-std::unique_ptr<const StragglerModel> make(const Parameters& parameters, const StragglerSetup&) {
+std::unique_ptr<const StragglerModel> make_ar1(const Parameters& parameters, const StragglerSetup&) {
   if (is_relative(parameters))
     Parameters::reject("relative", "has no delay to apply to", "Leave it out: factors are relative anyway");
   Ar1Straggler::Settings settings;
@@ -126,7 +126,7 @@ StragglerPlugin ar1_straggler() {
                      {"correlation", correlation},
                      {"persistent_cv", cv("The same of the workers' own factors, drawn once")}},
       .required = {"cv"}};
-  return {std::move(info), make};
+  return {std::move(info), make_ar1};
 }
 
 }  // namespace simsgd

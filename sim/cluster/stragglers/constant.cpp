@@ -20,7 +20,7 @@ class ConstantStraggler final : public StragglerModel {
   bool relative_;
 };
 
-std::unique_ptr<const StragglerModel> make(const Parameters& parameters, const StragglerSetup&) {
+std::unique_ptr<const StragglerModel> make_constant(const Parameters& parameters, const StragglerSetup&) {
   if (!parameters.has("factor") && !parameters.has("delay"))
     Parameters::reject("factor", "is missing", "Give \"factor\", \"delay\" or both");
   if (is_relative(parameters) && !parameters.has("delay"))
@@ -46,7 +46,7 @@ StragglerPlugin constant_straggler() {
       .properties = {{"factor", factor},
                      {"delay", amount_schema(DrawUnit::seconds, "Idle time before each step; 0 by default")}},
       .required = {}};
-  return {std::move(info), make};
+  return {std::move(info), make_constant};
 }
 
 }  // namespace simsgd

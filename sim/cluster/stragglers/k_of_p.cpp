@@ -66,7 +66,7 @@ class KOfP final : public StragglerModel {
   double independent_probability_;
 };
 
-std::unique_ptr<const StragglerModel> make(const Parameters& parameters, const StragglerSetup& setup) {
+std::unique_ptr<const StragglerModel> make_k_of_p(const Parameters& parameters, const StragglerSetup& setup) {
   const std::vector<int> candidates = selected_ranks(parameters, setup);
   KOfP::Settings settings;
   settings.place_of_rank.assign(static_cast<std::size_t>(setup.workers), -1);
@@ -109,7 +109,7 @@ StragglerPlugin k_of_p_straggler() {
                       nested_distribution_schema(
                           DrawUnit::seconds, "Delay of a late worker: a time, or a distribution of times")}},
       .required = {"k", "delay"}};
-  return {std::move(info), make};
+  return {std::move(info), make_k_of_p};
 }
 
 }  // namespace simsgd

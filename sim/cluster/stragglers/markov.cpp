@@ -77,7 +77,7 @@ double read_steps(const Parameters& parameters, const std::string& key) {
   return steps;
 }
 
-std::unique_ptr<const StragglerModel> make(const Parameters& parameters, const StragglerSetup&) {
+std::unique_ptr<const StragglerModel> make_markov(const Parameters& parameters, const StragglerSetup&) {
   MarkovStraggler::Settings settings;
   settings.slow_steps = read_steps(parameters, "slow_steps");
   settings.fast_steps = read_steps(parameters, "fast_steps");
@@ -115,7 +115,7 @@ StragglerPlugin markov_straggler() {
                                  {"delay", amount_schema(DrawUnit::seconds,
                                                          "Idle time in each slow step; 0 by default")}},
                   .required = {"slow_steps", "fast_steps"}};
-  return {std::move(info), make};
+  return {std::move(info), make_markov};
 }
 
 }  // namespace simsgd

@@ -24,7 +24,7 @@ class RandomDelay final : public StragglerModel {
   bool relative_;
 };
 
-std::unique_ptr<const StragglerModel> make(const Parameters& parameters, const StragglerSetup&) {
+std::unique_ptr<const StragglerModel> make_random_delay(const Parameters& parameters, const StragglerSetup&) {
   const DistributionPlugin& plugin = distribution_plugin(parameters.text("name"));
   return std::make_unique<RandomDelay>(plugin.make(parameters, delay_unit(parameters)),
                                        is_relative(parameters));
@@ -35,7 +35,7 @@ std::unique_ptr<const StragglerModel> make(const Parameters& parameters, const S
 StragglerPlugin random_delay_straggler(const std::string& distribution) {
   PluginInfo info = distribution_plugin(distribution).info(DrawUnit::seconds);
   info.summary += "; a delay for each worker and step";
-  return {std::move(info), make};
+  return {std::move(info), make_random_delay};
 }
 
 }  // namespace simsgd

@@ -45,7 +45,7 @@ bool is_first_of(const Parameters& parameters, const std::string& key, const std
   return value == first;
 }
 
-std::unique_ptr<const StragglerModel> make(const Parameters& parameters, const StragglerSetup& setup) {
+std::unique_ptr<const StragglerModel> make_trace(const Parameters& parameters, const StragglerSetup& setup) {
   if (is_relative(parameters))
     Parameters::reject("relative", "does not go with a trace, whose columns have units of their own",
                        "Leave it out; the column \"factor\" is relative to the compute time");
@@ -84,7 +84,7 @@ StragglerPlugin trace_straggler() {
                   .citation = "",
                   .properties = {{"file", file}, {"repeat", repeat}, {"rank_mapping", mapping}},
                   .required = {"file"}};
-  return {std::move(info), make};
+  return {std::move(info), make_trace};
 }
 
 }  // namespace simsgd

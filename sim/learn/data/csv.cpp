@@ -133,7 +133,7 @@ Split split(std::size_t rows, double test_fraction, std::uint64_t seed) {
   return parts;
 }
 
-DataSets load(const Parameters& parameters, std::uint64_t seed, const PathResolver& resolve) {
+DataSets load_csv(const Parameters& parameters, std::uint64_t seed, const PathResolver& resolve) {
   const FileSource source = source_of(parameters, resolve, "path");
   const CsvTable table = read_csv(source, format_of(parameters));
   Task task{chosen_column(parameters, table), {}};
@@ -191,7 +191,7 @@ DataPlugin csv() {
                                   {"default", ","},
                                   {"description", "Character between fields"}};
   info.required = {"path"};
-  return {info, load};
+  return {info, load_csv};
 }
 
 }  // namespace simsgd::data_sources

@@ -25,7 +25,7 @@ IdxPair pair(const Parameters& parameters, const PathResolver& resolve, const st
   return files;
 }
 
-DataSets load(const Parameters& parameters, std::uint64_t /*seed*/, const PathResolver& resolve) {
+DataSets load_fashion_mnist(const Parameters& parameters, std::uint64_t /*seed*/, const PathResolver& resolve) {
   DataSets sets;
   sets.train = std::make_shared<DataSet>(load_idx_pair(pair(parameters, resolve, "train", "train_samples")));
   sets.test = std::make_shared<DataSet>(load_idx_pair(pair(parameters, resolve, "t10k", "test_samples")));
@@ -48,7 +48,7 @@ DataPlugin fashion_mnist() {
   info.properties["test_samples"] = {{"type", "integer"},
                                      {"minimum", 1},
                                      {"description", "Use the first so many test images; all if absent"}};
-  return {info, load};
+  return {info, load_fashion_mnist};
 }
 
 }  // namespace simsgd::data_sources

@@ -44,7 +44,7 @@ std::shared_ptr<const DataSet> draw(const Settings& settings, std::int64_t count
   return data;
 }
 
-DataSets load(const Parameters& parameters, std::uint64_t seed, const PathResolver& /*resolve*/) {
+DataSets load_gaussian_mixture(const Parameters& parameters, std::uint64_t seed, const PathResolver& /*resolve*/) {
   const Settings settings{.classes = parameters.integer("classes", 10),
                           .features = parameters.integer("features", 20),
                           .separation = parameters.number("separation", 3.0),
@@ -80,7 +80,7 @@ DataPlugin gaussian_mixture() {
       {"minimum", 0},
       {"default", 3.0},
       {"description", "Distance of a class mean from the origin, in standard deviations of a class"}};
-  return {info, load};
+  return {info, load_gaussian_mixture};
 }
 
 }  // namespace simsgd::data_sources

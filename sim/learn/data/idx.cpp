@@ -21,7 +21,7 @@ IdxPair pair(const Parameters& parameters, const PathResolver& resolve, const st
   return files;
 }
 
-DataSets load(const Parameters& parameters, std::uint64_t /*seed*/, const PathResolver& resolve) {
+DataSets load_idx(const Parameters& parameters, std::uint64_t /*seed*/, const PathResolver& resolve) {
   DataSet train = load_idx_pair(pair(parameters, resolve, "train"));
   DataSets sets;
   if (parameters.has("test_images") || parameters.has("test_labels")) {
@@ -64,7 +64,7 @@ DataPlugin idx() {
       {"maximum", 256},
       {"description", "Number of classes; the largest training label plus one if absent"}};
   info.required = {"train_images", "train_labels"};
-  return {info, load};
+  return {info, load_idx};
 }
 
 }  // namespace simsgd::data_sources

@@ -30,7 +30,7 @@ double least_loss(const DataSet& data) {
   return loss;
 }
 
-DataSets load(const Parameters& parameters, std::uint64_t seed, const PathResolver& /*resolve*/) {
+DataSets load_quadratic(const Parameters& parameters, std::uint64_t seed, const PathResolver& /*resolve*/) {
   auto data = std::make_shared<DataSet>();
   data->name = "quadratic";
   data->features = parameters.integer("dimension", 100);
@@ -73,7 +73,7 @@ DataPlugin quadratic() {
                                 {"maximum", 10000000},
                                 {"default", 1000},
                                 {"description", "Training samples"}};
-  return {info, load};
+  return {info, load_quadratic};
 }
 
 }  // namespace simsgd::data_sources

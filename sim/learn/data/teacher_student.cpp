@@ -61,7 +61,7 @@ std::shared_ptr<const DataSet> draw(const Teacher& teacher, std::int64_t count, 
   return data;
 }
 
-DataSets load(const Parameters& parameters, std::uint64_t seed, const PathResolver& /*resolve*/) {
+DataSets load_teacher_student(const Parameters& parameters, std::uint64_t seed, const PathResolver& /*resolve*/) {
   const Teacher teacher = make_teacher(parameters, seed);
   DataSets sets;
   sets.train = draw(teacher, parameters.integer("samples", 10000), 1);
@@ -98,7 +98,7 @@ DataPlugin teacher_student() {
                               {"minimum", 0},
                               {"default", 0.1},
                               {"description", "Standard deviation of the noise on every target"}};
-  return {info, load};
+  return {info, load_teacher_student};
 }
 
 }  // namespace simsgd::data_sources

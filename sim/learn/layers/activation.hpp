@@ -17,7 +17,7 @@ const std::vector<std::string>& activation_names();
 ActivationKind activation_from_name(const std::string& name);
 
 template <class T>
-class Activation final : public Layer<T> {
+class Activation final : public ModelLayer<T> {
  public:
   Activation(ActivationKind kind, std::int64_t size) : kind_(kind), size_(size) {}
 

@@ -35,7 +35,7 @@ void add_patches_to_image(const ConvolutionShape& shape, const T* patches, T* im
 
 /// Always with biases.
 template <class T>
-class Convolution final : public Layer<T> {
+class Convolution final : public ModelLayer<T> {
  public:
   /// The kernel fits the padded image.
   explicit Convolution(ConvolutionShape shape) : shape_(std::move(shape)) {}

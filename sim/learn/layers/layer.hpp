@@ -40,9 +40,9 @@ struct BackwardPass {
 };
 
 template <class T>
-class Layer {
+class ModelLayer {
  public:
-  virtual ~Layer() = default;
+  virtual ~ModelLayer() = default;
 
   virtual std::int64_t inputs() const = 0;
   virtual std::int64_t outputs() const = 0;

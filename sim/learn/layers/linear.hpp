@@ -17,7 +17,7 @@ struct LinearShape {
 };
 
 template <class T>
-class Linear final : public Layer<T> {
+class Linear final : public ModelLayer<T> {
  public:
   explicit Linear(LinearShape shape) : shape_(std::move(shape)) {}
 

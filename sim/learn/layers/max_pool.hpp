@@ -16,7 +16,7 @@ struct PoolShape {
 };
 
 template <class T>
-class MaxPool final : public Layer<T> {
+class MaxPool final : public ModelLayer<T> {
  public:
   /// The window fits the image.
   explicit MaxPool(PoolShape shape) : shape_(shape) {}

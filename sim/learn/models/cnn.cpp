@@ -46,12 +46,12 @@ void check_fits(const ConvolutionShape& shape, std::int64_t pool) {
 }
 
 template <class T>
-std::unique_ptr<Model<T>> make(const Parameters& parameters, const DataSet& data) {
+std::unique_ptr<Model<T>> make_cnn(const Parameters& parameters, const DataSet& data) {
   if (data.height == 0 || data.classes == 0)
     Parameters::reject("name", "cnn classifies images, and the data set \"" + data.name + "\" has none",
                        "Use mlp, or a data set of images such as fashion_mnist");
   const Settings settings = read(parameters);
-  typename Network<T>::Layers layers;
+  typename FeedForward<T>::Layers layers;
   std::int64_t channels = data.channels, height = data.height, width = data.width;
   for (std::size_t l = 0; l < settings.channels.size(); ++l) {
     const ConvolutionShape shape{.name = fmt::format("conv{}", l + 1),
@@ -74,7 +74,7 @@ std::unique_ptr<Model<T>> make(const Parameters& parameters, const DataSet& data
   }
   layers.push_back(std::make_unique<Linear<T>>(
       LinearShape{.name = "linear", .inputs = channels * height * width, .outputs = data.classes}));
-  return std::make_unique<Network<T>>(std::move(layers), LossKind::cross_entropy);
+  return std::make_unique<FeedForward<T>>(std::move(layers), LossKind::cross_entropy);
 }
 
 Json positive_integer(std::int64_t otherwise, const std::string& description) {
@@ -109,7 +109,7 @@ ModelPlugin cnn() {
   info.properties["activation"] = {{"enum", activation_names()},
                                    {"default", "relu"},
                                    {"description", "Function applied to the outputs of every convolution"}};
-  return {info, make<float>, make<double>};
+  return {info, make_cnn<float>, make_cnn<double>};
 }
 
 }  // namespace simsgd::models

@@ -11,17 +11,17 @@ namespace simsgd::models {
 namespace {
 
 template <class T>
-std::unique_ptr<Model<T>> make(const Parameters& parameters, const DataSet& data) {
+std::unique_ptr<Model<T>> make_linear_regression(const Parameters& parameters, const DataSet& data) {
   if (data.target_size == 0)
     Parameters::reject("name",
                        "linear_regression needs targets, and the data set \"" + data.name + "\" has none",
                        "Use softmax_regression or mlp, or a data set with targets such as teacher_student");
-  typename Network<T>::Layers layers;
+  typename FeedForward<T>::Layers layers;
   layers.push_back(std::make_unique<Linear<T>>(LinearShape{.name = "linear",
                                                            .inputs = data.features,
                                                            .outputs = data.target_size,
                                                            .bias = parameters.flag("bias", true)}));
-  return std::make_unique<Network<T>>(std::move(layers), LossKind::squared);
+  return std::make_unique<FeedForward<T>>(std::move(layers), LossKind::squared);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ ModelPlugin linear_regression() {
       "Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, Springer 2009, section 3.2";
   info.properties["bias"] = {
       {"type", "boolean"}, {"default", true}, {"description", "Whether to learn an intercept"}};
-  return {info, make<float>, make<double>};
+  return {info, make_linear_regression<float>, make_linear_regression<double>};
 }
 
 }  // namespace simsgd::models

@@ -11,7 +11,7 @@ namespace simsgd::models {
 namespace {
 
 template <class T>
-std::unique_ptr<Model<T>> make(const Parameters& parameters, const DataSet& data) {
+std::unique_ptr<Model<T>> make_mlp(const Parameters& parameters, const DataSet& data) {
   if (data.classes == 0 && data.target_size == 0)
     Parameters::reject("name",
                        "mlp needs classes or targets, and the data set \"" + data.name + "\" has neither",
@@ -20,7 +20,7 @@ std::unique_ptr<Model<T>> make(const Parameters& parameters, const DataSet& data
   if (parameters.has("hidden")) sizes = parameters.json().at("hidden").get<std::vector<std::int64_t>>();
   sizes.push_back(data.classes > 0 ? data.classes : data.target_size);
   const ActivationKind activation = activation_from_name(parameters.text("activation", "relu"));
-  typename Network<T>::Layers layers;
+  typename FeedForward<T>::Layers layers;
   std::int64_t inputs = data.features;
   for (std::size_t l = 0; l < sizes.size(); ++l) {
     if (l > 0) layers.push_back(std::make_unique<Activation<T>>(activation, inputs));
@@ -28,7 +28,7 @@ std::unique_ptr<Model<T>> make(const Parameters& parameters, const DataSet& data
         LinearShape{.name = "linear" + std::to_string(l + 1), .inputs = inputs, .outputs = sizes[l]}));
     inputs = sizes[l];
   }
-  return std::make_unique<Network<T>>(std::move(layers),
+  return std::make_unique<FeedForward<T>>(std::move(layers),
                                       data.classes > 0 ? LossKind::cross_entropy : LossKind::squared);
 }
 
@@ -46,7 +46,7 @@ ModelPlugin mlp() {
   info.properties["activation"] = {{"enum", activation_names()},
                                    {"default", "relu"},
                                    {"description", "Function applied to the outputs of every hidden layer"}};
-  return {info, make<float>, make<double>};
+  return {info, make_mlp<float>, make_mlp<double>};
 }
 
 }  // namespace simsgd::models

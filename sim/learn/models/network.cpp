@@ -8,11 +8,11 @@
 namespace simsgd {
 
 template <class T>
-Network<T>::Network(Layers layers, LossKind loss) : layers_(std::move(layers)), loss_(loss) {
+FeedForward<T>::FeedForward(Layers layers, LossKind loss) : layers_(std::move(layers)), loss_(loss) {
   CHECK(!layers_.empty() && !layers_.front()->in_place() && !layers_.back()->in_place(),
         "a network begins and ends with a layer that is not in place");
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    const Layer<T>& layer = *layers_[l];
+    const ModelLayer<T>& layer = *layers_[l];
     CHECK(l == 0 || layers_[l - 1]->outputs() == layer.inputs(), "layers that do not fit together");
     Place place;
     place.weights = parameters_;
@@ -29,7 +29,7 @@ Network<T>::Network(Layers layers, LossKind loss) : layers_(std::move(layers)), 
 }
 
 template <class T>
-std::vector<LayerInfo> Network<T>::layers() const {
+std::vector<LayerInfo> FeedForward<T>::layers() const {
   std::vector<LayerInfo> all;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     if (auto info = layers_[l]->weights()) {
@@ -41,7 +41,7 @@ std::vector<LayerInfo> Network<T>::layers() const {
 }
 
 template <class T>
-void Network<T>::initialise(Stream stream, std::span<T> parameters) const {
+void FeedForward<T>::initialise(Stream stream, std::span<T> parameters) const {
   CHECK(parameters.size() == parameters_, "a parameter vector of the wrong length");
   for (std::size_t l = 0; l < layers_.size(); ++l)
     if (const auto info = layers_[l]->weights())
@@ -49,19 +49,19 @@ void Network<T>::initialise(Stream stream, std::span<T> parameters) const {
 }
 
 template <class T>
-View<T> Network<T>::outputs_of(std::size_t layer, T* memory, std::int64_t samples) const {
+View<T> FeedForward<T>::outputs_of(std::size_t layer, T* memory, std::int64_t samples) const {
   return View<T>(memory + places_[layer].outputs * samples, layers_[layer]->outputs(), samples);
 }
 
 template <class T>
-ConstView<T> Network<T>::inputs_of(std::size_t layer, T* memory, const Batch<T>& batch) const {
+ConstView<T> FeedForward<T>::inputs_of(std::size_t layer, T* memory, const Batch<T>& batch) const {
   if (layer == 0) return ConstView<T>(batch.inputs.data(), batch.inputs.rows(), batch.inputs.cols());
   const View<T> view = outputs_of(layer - 1, memory, batch.size());
   return ConstView<T>(view.data(), view.rows(), view.cols());
 }
 
 template <class T>
-void Network<T>::check(std::span<const T> parameters, const Batch<T>& batch) const {
+void FeedForward<T>::check(std::span<const T> parameters, const Batch<T>& batch) const {
   CHECK(parameters.size() == parameters_, "a parameter vector of the wrong length");
   CHECK(batch.size() > 0 && batch.inputs.rows() == inputs(),
         "a batch of another shape than the network's inputs");
@@ -74,14 +74,14 @@ void Network<T>::check(std::span<const T> parameters, const Batch<T>& batch) con
 }
 
 template <class T>
-double Network<T>::loss(View<T> outputs, const Batch<T>& batch, bool differentiate) const {
+double FeedForward<T>::loss(View<T> outputs, const Batch<T>& batch, bool differentiate) const {
   return loss_ == LossKind::cross_entropy ? cross_entropy(outputs, batch.labels, differentiate)
                                           : squared_loss(outputs, batch.targets, differentiate);
 }
 
 // `memory`: outputs of all layers, scratch space.
 template <class T>
-void Network<T>::forward(std::span<const T> parameters, const Batch<T>& batch, T* memory) const {
+void FeedForward<T>::forward(std::span<const T> parameters, const Batch<T>& batch, T* memory) const {
   T* scratch = memory + activations_ * batch.size();
   for (std::size_t l = 0; l < layers_.size(); ++l)
     layers_[l]->forward({.weights = parameters.data() + places_[l].weights,
@@ -93,7 +93,7 @@ void Network<T>::forward(std::span<const T> parameters, const Batch<T>& batch, T
 // `memory`: outputs of all layers, of which the last holds the gradient of the loss; scratch space; two
 // gradients.
 template <class T>
-void Network<T>::backward(std::span<const T> parameters, const Batch<T>& batch, T* memory,
+void FeedForward<T>::backward(std::span<const T> parameters, const Batch<T>& batch, T* memory,
                           std::span<T> gradient, LayerTap<T>* tap) const {
   const std::int64_t samples = batch.size();
   T* const scratch = memory + activations_ * samples;
@@ -101,7 +101,7 @@ void Network<T>::backward(std::span<const T> parameters, const Batch<T>& batch, 
   T* other_spare = spare + widest_ * samples;
   T* arriving = outputs_of(layers_.size() - 1, memory, samples).data();
   for (std::size_t l = layers_.size(); l-- > 0;) {
-    const Layer<T>& layer = *layers_[l];
+    const ModelLayer<T>& layer = *layers_[l];
     T* const leaving = l == 0 ? nullptr : layer.in_place() ? arriving : spare;
     const View<T> output = outputs_of(l, memory, samples);
     layer.backward({.weights = parameters.data() + places_[l].weights,
@@ -120,7 +120,7 @@ void Network<T>::backward(std::span<const T> parameters, const Batch<T>& batch, 
 }
 
 template <class T>
-T Network<T>::loss_and_gradient(std::span<const T> parameters, const Batch<T>& batch, std::span<T> gradient,
+T FeedForward<T>::loss_and_gradient(std::span<const T> parameters, const Batch<T>& batch, std::span<T> gradient,
                                 LayerTap<T>* tap) const {
   check(parameters, batch);
   CHECK(gradient.size() == parameters_, "a gradient of the wrong length");
@@ -133,7 +133,7 @@ T Network<T>::loss_and_gradient(std::span<const T> parameters, const Batch<T>& b
 }
 
 template <class T>
-typename Model<T>::Score Network<T>::score(std::span<const T> parameters, const Batch<T>& batch) const {
+typename Model<T>::Score FeedForward<T>::score(std::span<const T> parameters, const Batch<T>& batch) const {
   check(parameters, batch);
   Memory memory(activations_ * batch.size() + scratch_);
   forward(parameters, batch, memory.data());
@@ -146,7 +146,7 @@ typename Model<T>::Score Network<T>::score(std::span<const T> parameters, const 
   return score;
 }
 
-template class Network<float>;
-template class Network<double>;
+template class FeedForward<float>;
+template class FeedForward<double>;
 
 }  // namespace simsgd

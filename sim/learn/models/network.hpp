@@ -14,12 +14,12 @@ namespace simsgd {
 enum class LossKind : std::uint8_t { cross_entropy, squared };
 
 template <class T>
-class Network final : public Model<T> {
+class FeedForward final : public Model<T> {
  public:
-  using Layers = std::vector<std::unique_ptr<const Layer<T>>>;
+  using Layers = std::vector<std::unique_ptr<const ModelLayer<T>>>;
 
   /// Outputs of a layer are as many as the inputs of the next; neither the first nor the last is in place.
-  Network(Layers layers, LossKind loss);
+  FeedForward(Layers layers, LossKind loss);
 
   std::size_t parameters() const override { return parameters_; }
   std::vector<LayerInfo> layers() const override;

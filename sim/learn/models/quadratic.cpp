@@ -69,7 +69,7 @@ class Quadratic final : public Model<T> {
 };
 
 template <class T>
-std::unique_ptr<Model<T>> make(const Parameters& /*parameters*/, const DataSet& data) {
+std::unique_ptr<Model<T>> make_quadratic(const Parameters& /*parameters*/, const DataSet& data) {
   if (data.curvature.empty())
     Parameters::reject("name",
                        "quadratic needs a data set with a curvature, and \"" + data.name + "\" has none",
@@ -85,7 +85,7 @@ ModelPlugin quadratic() {
   info.summary =
       "Noisy quadratic with known optimum; dimension, condition and noise come with the data set quadratic";
   info.citation = "Zhang et al., NeurIPS 2019, arXiv:1907.04164";
-  return {info, make<float>, make<double>};
+  return {info, make_quadratic<float>, make_quadratic<double>};
 }
 
 }  // namespace simsgd::models

@@ -10,15 +10,15 @@ namespace simsgd::models {
 namespace {
 
 template <class T>
-std::unique_ptr<Model<T>> make(const Parameters& /*parameters*/, const DataSet& data) {
+std::unique_ptr<Model<T>> make_softmax_regression(const Parameters& /*parameters*/, const DataSet& data) {
   if (data.classes == 0)
     Parameters::reject(
         "name", "softmax_regression is a classifier, and the data set \"" + data.name + "\" has no classes",
         "Use linear_regression or mlp, or a data set with classes");
-  typename Network<T>::Layers layers;
+  typename FeedForward<T>::Layers layers;
   layers.push_back(std::make_unique<Linear<T>>(
       LinearShape{.name = "linear", .inputs = data.features, .outputs = data.classes}));
-  return std::make_unique<Network<T>>(std::move(layers), LossKind::cross_entropy);
+  return std::make_unique<FeedForward<T>>(std::move(layers), LossKind::cross_entropy);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ ModelPlugin softmax_regression() {
   info.name = "softmax_regression";
   info.summary = "Linear classifier with cross-entropy loss; convex";
   info.citation = "Bishop, Pattern Recognition and Machine Learning, Springer 2006, section 4.3.4";
-  return {info, make<float>, make<double>};
+  return {info, make_softmax_regression<float>, make_softmax_regression<double>};
 }
 
 }  // namespace simsgd::models

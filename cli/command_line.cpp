@@ -1,0 +1,83 @@
+// What `simsgd` does with its arguments: the verbs, and what becomes of their errors.
+#include "cli/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <system_error>
+
+#include "analysis/runner.hpp"
+#include "cli/verbs.hpp"
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+namespace {
+
+std::string version_text() {
+  const RunContext context = build_context();
+  return fmt::format("simsgd {} ({}, {}, SimGrid {})", context.version,
+                     context.git_commit.empty() ? "no commit" : context.git_commit, context.build_type,
+                     context.simgrid_version);
+}
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16\n"
+    "  simsgd sweep run scenarios/quickstart.json -o results.db\n"
+    "  simsgd bench all_reduce -b 8 -e 1G -f 2 --cluster clusters/infiniband-100g.json --workers 16\n"
+    "Exit codes: 0 done; 1 the run failed or a check did not hold; 2 usage or input; 3 some points of a "
+    "sweep failed;\n"
+    "130 interrupted. Results go to stdout, everything else to stderr.";
+
+int run_verb(int argc, char** argv) {
+  CLI::App app{
+      "SimSGD predicts how long distributed SGD takes on a GPU cluster, and how well it learns in that "
+      "time."};
+  app.footer(kFooter);
+  app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+  ExitCode exit_code;
+  add_run(app, exit_code);
+  add_sweep(app, exit_code);
+  add_check(app, exit_code);
+  add_list(app, exit_code);
+  add_schema(app, exit_code);
+  add_bench(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return exit_code.value;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  try {
+    return run_verb(argc, argv);
+  } catch (const ConfigError& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    if (error.errors().size() > 1)
+      fmt::print(stderr, "{} errors; nothing was run or written.\n", error.errors().size());
+    return 2;
+  } catch (const Interrupted&) {
+    fmt::print(stderr, "Interrupted.\n");
+    return 130;
+  } catch (const RunError& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  } catch (const std::system_error& error) {  // fmt, on a full disk or a closed pipe
+    fmt::print(stderr, "Cannot write the output: {}\n", error.code().message());
+    return 1;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "Out of memory. Use fewer workers, a smaller model, or a machine with more memory.\n");
+    return 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "SimSGD failed, which is a defect of SimSGD: {}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace simsgd
