@@ -14,7 +14,7 @@ namespace simsgd {
 
 namespace {
 
-using Values = std::vector<std::optional<double>>;
+using NumberColumn = std::vector<std::optional<double>>;
 using OrderedJson = nlohmann::ordered_json;
 
 /// Parts of a step below this share of it are not shown.
@@ -35,7 +35,7 @@ constexpr const char* kTraffic[] = {"gradient", "model", "factor", "inverse", "c
 std::string hidden_metric(const std::string& kind) { return kind + "_communication_hidden_s"; }
 std::string exposed_metric(const std::string& kind) { return kind + "_communication_exposed_s"; }
 
-std::vector<double> known(const Values& values) {
+std::vector<double> known(const NumberColumn& values) {
   std::vector<double> known;
   for (const auto& value : values)
     if (value) known.push_back(*value);
@@ -65,12 +65,12 @@ class Columns {
   }
 
  private:
-  Values each(const std::function<std::optional<double>(const RunView&)>& get) const {
-    Values values;
+  NumberColumn each(const std::function<std::optional<double>(const RunView&)>& get) const {
+    NumberColumn values;
     for (const RunView& run : runs_) values.push_back(get(run));
     return values;
   }
-  Values metric(const std::string& name) const {
+  NumberColumn metric(const std::string& name) const {
     return each([&name](const RunView& run) { return run.metric(name); });
   }
 
@@ -80,14 +80,14 @@ class Columns {
   }
 
   /// No row where no run has a value.
-  void row(const std::string& label, const std::string& unit, const Values& values,
+  void row(const std::string& label, const std::string& unit, const NumberColumn& values,
            const std::function<std::string(double)>& show) {
     if (known(values).empty()) return;
     std::vector<std::string> cells;
     for (const auto& value : values) cells.push_back(value ? show(*value) : "-");
     row(label, unit, std::move(cells));
   }
-  void row(const std::string& label, const CommonUnit& unit, const Values& values) {
+  void row(const std::string& label, const CommonUnit& unit, const NumberColumn& values) {
     row(label, unit.name, values, [&unit](double value) { return unit.show(value); });
   }
 
@@ -121,7 +121,7 @@ class Columns {
   }
 
   void speed() {
-    const Values throughput = metric("throughput_samples_per_s");
+    const NumberColumn throughput = metric("throughput_samples_per_s");
     row("Throughput", common_unit("samples/s", 1, known(throughput)), throughput);
     row("Scaling efficiency", "%", metric("scaling_efficiency"),
         [](double value) { return grouped(100 * value, 1); });
@@ -129,7 +129,7 @@ class Columns {
   }
 
   void step() {
-    const Values totals = metric("iteration_time_mean_s");
+    const NumberColumn totals = metric("iteration_time_mean_s");
     const CommonUnit unit = common_time_unit(known(totals));
     row("Time per step", unit, totals);
     std::size_t width = 0;
@@ -144,9 +144,9 @@ class Columns {
     gap();
   }
 
-  void part_row(const std::string& name, const std::string& label, const Values& totals,
+  void part_row(const std::string& name, const std::string& label, const NumberColumn& totals,
                 const CommonUnit& unit, std::size_t width) {
-    const Values values = metric(name);
+    const NumberColumn values = metric(name);
     std::vector<std::string> cells;
     bool shown = false;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -168,27 +168,27 @@ class Columns {
   }
 
   void communication(const CommonUnit& unit) {
-    const Values hidden = each([](const RunView& run) -> std::optional<double> {
+    const NumberColumn hidden = each([](const RunView& run) -> std::optional<double> {
       if (run.failed()) return std::nullopt;
       double sum = 0;
       for (const char* kind : kTraffic) sum += run.metric(hidden_metric(kind)).value_or(0);
       return sum;
     });
-    const Values bytes = metric("bytes_sent_per_worker_per_step");
-    const auto any = [](const Values& values) {
+    const NumberColumn bytes = metric("bytes_sent_per_worker_per_step");
+    const auto any = [](const NumberColumn& values) {
       return std::any_of(values.begin(), values.end(),
                          [](const auto& value) { return value.value_or(0) > 0; });
     };
     if (any(hidden)) row("Hidden communication", unit, hidden);
     if (any(hidden) && kinds_sent() > 1)
       for (const std::string kind : kTraffic)
-        if (const Values part = metric(hidden_metric(kind)); any(part))
+        if (const NumberColumn part = metric(hidden_metric(kind)); any(part))
           row(fmt::format("    of {}s", kind), unit, part);
     if (any(bytes)) row("Sent per worker and step", common_bytes_unit(known(bytes)), bytes);
   }
 
   void learning() {
-    const Values times = metric("simulated_time_s");
+    const NumberColumn times = metric("simulated_time_s");
     const CommonUnit unit = common_time_unit(known(times));
     const std::string steps =
         common_text(runs_, [](const RunView& run) { return human_number(static_cast<double>(run.steps())); });
@@ -207,7 +207,7 @@ class Columns {
   void target(const CommonUnit& unit) {
     const auto show = [&](double value) { return unit.show(value); };
     if (const std::string label = target_label(runs_); !label.empty()) {
-      const Values times = metric("time_to_target_s");
+      const NumberColumn times = metric("time_to_target_s");
       std::vector<std::string> cells;
       for (std::size_t i = 0; i < times.size(); ++i)
         cells.push_back(times[i] ? show(*times[i]) : runs_[i].failed() ? "-" : "not met");
@@ -223,17 +223,17 @@ class Columns {
   }
 
   void expense() {
-    const Values memory = metric("memory_bytes_per_gpu");
+    const NumberColumn memory = metric("memory_bytes_per_gpu");
     const std::string size =
         common_text(runs_, [](const RunView& run) { return run.text("/cluster/device/memory"); });
     row(size.empty() ? "Memory per GPU" : "Memory per GPU, of " + size, common_bytes_unit(known(memory)),
         memory);
-    const Values cost = metric("cost_usd"), energy = metric("energy_J");
+    const NumberColumn cost = metric("cost_usd"), energy = metric("energy_J");
     CommonUnit price = common_unit("USD", 1, known(cost));
     price.decimals = std::max(2, price.decimals);
     row("Cost", price, cost);
     row("Energy", common_unit("kWh", kJoulePerKWh, known(energy)), energy);
-    const Values staleness = metric("staleness_mean");
+    const NumberColumn staleness = metric("staleness_mean");
     row("Staleness, mean", "steps", staleness, [](double value) { return grouped(value, 2); });
   }
 
