@@ -97,6 +97,7 @@ class AdPsgd final : public Algorithm {
     else
       run_passive(worker);
   }
+  bool needs_others() const override { return false; }
 
  private:
   static void run_alone(Worker& worker) {

@@ -65,6 +65,7 @@ class EagerSgd final : public Algorithm {
       worker.apply(mean.call().result);
     }
   }
+  bool needs_others() const override { return false; }
 
  private:
   Initiator initiator_;

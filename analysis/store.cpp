@@ -134,7 +134,7 @@ void ResultStore::put_values(std::int64_t id, const OrderedJson& document) {
   for (const OrderedJson& curve : document.at("series")) {
     for (const OrderedJson& each : curve) {
       for (const auto& [name, value] : each.items()) {
-        if (name == "step" || name == "time_s" || value.is_null()) continue;
+        if (name == "step" || name == "time_s" || !value.is_number()) continue;
         point.bind(id).bind(name).bind(each.at("step").get<std::int64_t>());
         point.bind(each.at("time_s").get<double>()).bind(value.get<double>()).run();
       }

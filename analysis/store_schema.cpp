@@ -65,10 +65,11 @@ StoreTable series_table() {
             "evaluation); no "
             "row where it has no value",
             ""},
-           {"step", "INTEGER NOT NULL", "1", "Steps completed by every worker", ""},
-           {"time_s", "REAL NOT NULL", "s", "When the last worker completed it", ""},
+           {"step", "INTEGER NOT NULL", "1",
+            "Steps completed by every worker; where workers do not need each other, on average", ""},
+           {"time_s", "REAL NOT NULL", "s", "When the last worker completed it, or instant of the evaluation", ""},
            {"value", "REAL NOT NULL", "1", "The value", ""}},
-          "run, name, step"};
+          "run, name, step, time_s"};
 }
 
 StoreTable metric_info_table() {

@@ -24,7 +24,7 @@ struct StoreTable {
 const std::vector<StoreTable>& store_tables();
 
 /// Raised when the tables change; files of other versions are refused.
-inline constexpr int kStoreVersion = 1;
+inline constexpr int kStoreVersion = 2;
 /// SQLite's application_id of our files: "SGDr".
 inline constexpr int kStoreApplication = 0x53474472;
 

@@ -13,7 +13,9 @@ namespace simsgd {
 CurveCollector::CurveCollector(const Job& job, MPI_Comm world) : job_(job) {
   MPI_Comm_dup(world, &world_);
   MPI_Comm_rank(world_, &rank_);
-  if (rank_ == 0) curve_ = std::make_unique<LearningCurve>(job_, curve_executor_);
+  if (rank_ != 0) return;
+  curve_ = std::make_unique<LearningCurve>(job_, curve_executor_);
+  gathered_.resize(static_cast<std::size_t>(job_.workers()));
 }
 
 void CurveCollector::loss(std::uint64_t step, double loss) {
@@ -34,7 +36,8 @@ void CurveCollector::completed(std::uint64_t step, double time_s) {
 }
 
 bool CurveCollector::meets_after(std::uint64_t step) const {
-  const bool decides = std::isfinite(job_.stop.time_s) || job_.target.stop;
+  const bool decides =
+      std::isfinite(job_.stop.time_s) || job_.target.stop || job_.record.evaluate_every_s > 0;
   const std::uint64_t every = job_.record.evaluate_every;
   return decides || (step > 0 && every > 0 && step % every == 0 && job_.learner);
 }
@@ -62,6 +65,13 @@ void CurveCollector::gather(Executor& executor, const Values& model) {
   if (rank_ == 0) replay(entries, models);
 }
 
+void CurveCollector::evaluate_by_clock(double first_s, double last_s) {
+  const double every_s = job_.record.evaluate_every_s;
+  if (!(every_s > 0) || first_s < static_cast<double>(evaluations_by_clock_ + 1) * every_s) return;
+  evaluations_by_clock_ = static_cast<std::uint64_t>(first_s / every_s);
+  if (curve_ && job_.learner) curve_->evaluate(last_s, gathered_);
+}
+
 // Step by step, so that the curve keeps no step open for long. Only the last step can be one that is
 // evaluated, so the models are right where they are looked at.
 void CurveCollector::replay(const std::vector<std::vector<Entry>>& entries,
@@ -77,18 +87,21 @@ void CurveCollector::replay(const std::vector<std::vector<Entry>>& entries,
         curve_->loss(static_cast<int>(rank), entry.step, curve_executor_.constant({{}, {}, {mean}}));
       }
       curve_->completed(static_cast<int>(rank), entry.step, entry.time_s, models[rank]);
+      gathered_[rank] = {entry.step, models[rank]};
     }
   }
 }
 
 bool CurveCollector::run_is_over(double now_s) {
-  double first_s = 0;
+  double first_s = 0, last_s = 0;
   MPI_Allreduce(&now_s, &first_s, 1, MPI_DOUBLE, MPI_MIN, world_);
-  int target_met = curve_ && job_.target.stop && curve_->target_met() ? 1 : 0;
+  MPI_Allreduce(&now_s, &last_s, 1, MPI_DOUBLE, MPI_MAX, world_);
+  evaluate_by_clock(first_s, last_s);
+  int target_met = curve_ && job_.target.stop && curve_->target_met_s() ? 1 : 0;
   MPI_Bcast(&target_met, 1, MPI_INT, 0, world_);
   return first_s >= job_.stop.time_s || target_met != 0;
 }
 
-void CurveCollector::finish(RunRecord& record) { curve_->finish(record); }
+void CurveCollector::finish(double end_s, RunRecord& record) { curve_->finish(end_s, record); }
 
 }  // namespace simsgd

@@ -26,10 +26,11 @@ class CurveCollector {
   /// Collective. What was recorded since the last call goes to rank 0, with each rank's model as it is now.
   void gather(Executor& executor, const Values& model);
   /// Collective, after gather. Whether the rule for stopping holds: no rank would begin a step before the
-  /// last instant, or the target is met.
+  /// last instant, or the target is met. Where evaluations are by the clock, one is made of the models as they
+  /// were gathered once all ranks have passed its instant.
   bool run_is_over(double now_s);
   /// On rank 0, at the end: evaluates what was not yet. Throws RunError where a loss is not finite.
-  void finish(RunRecord& record);
+  void finish(double end_s, RunRecord& record);
 
  private:
   struct Entry {
@@ -40,6 +41,7 @@ class CurveCollector {
   };
   std::vector<std::vector<Entry>> gather_entries();
   std::vector<Values> gather_models(Executor& executor, const Values& model);
+  void evaluate_by_clock(double first_s, double last_s);
   void replay(const std::vector<std::vector<Entry>>& entries, const std::vector<Values>& models);
 
   const Job& job_;
@@ -49,6 +51,8 @@ class CurveCollector {
   Entry current_;
   Executor curve_executor_{1};            // apart from the workers': evaluations take no time of theirs
   std::unique_ptr<LearningCurve> curve_;  // of rank 0
+  std::vector<ModelAtInstant> gathered_;  // on rank 0, at the last gathering
+  std::uint64_t evaluations_by_clock_ = 0;
 };
 
 }  // namespace simsgd

@@ -53,7 +53,8 @@ bool MpiWorker::next_step() {
       over_ = curve_.run_is_over(booked_s_);
     });
   }
-  if (over_ || step_ >= job_.stop.steps) return false;
+  const double samples = static_cast<double>(step_) * job_.workers() * job_.workload.batch;
+  if (over_ || step_ >= job_.stop.steps || samples >= job_.stop.samples * (1 - 1e-9)) return false;
   ++step_;
   ledger_.begin_step(booked_s_);
   return true;
@@ -99,7 +100,7 @@ RunRecord MpiWorker::finish() {
   record.workers = std::move(workers);
   record.step_times_s = all_step_times.values();
   record.fidelities = collectives_.record();
-  curve_.finish(record);
+  curve_.finish(record.end_s, record);
   return record;
 }
 

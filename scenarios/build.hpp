@@ -25,6 +25,9 @@ std::optional<NetworkSettings> build_network(const Reader& reader);
 /// Changes the links that the section "network" says are slow.
 void build_slow_links(const Reader& reader, Cluster& cluster);
 StopRule build_stop(const Reader& reader);
+/// "stop": {"epochs": E}, once learner and workload are there.
+void build_epochs(const Reader& reader, Job& job);
+RecordSettings build_record(const Reader& reader);
 Target build_target(const Reader& reader);
 
 /// What a workload's times and sizes depend on.

@@ -29,7 +29,7 @@ void check_learning(const Reader& reader, const Learner* learner) {
   else if (reader.value("/target/stop") == true && reader.value("/target/metric") != "train_loss" &&
            reader.usable("/record") && reader.value("/record/evaluate_every") == 0)
     reader.error("/target/stop", "asks to stop at a level that is only measured at the end",
-                 "Set /record/evaluate_every to the steps between evaluations");
+                 "Set /record/evaluate_every to the steps between evaluations, or a time such as \"10 s\"");
 }
 
 std::unique_ptr<const Algorithm> make_algorithm(const Parameters& parameters,
@@ -47,11 +47,7 @@ void build_settings(const Reader& reader, Job& job) {
   if (auto network = build_network(reader)) job.network = std::move(*network);
   if (reader.usable("/stop")) job.stop = build_stop(reader);
   if (reader.usable("/target")) job.target = build_target(reader);
-  if (reader.usable("/record")) {
-    const Parameters record = reader.parameters("/record");
-    job.record = {static_cast<std::uint64_t>(record.integer("evaluate_every")),
-                  static_cast<std::uint64_t>(record.integer("timeline_events"))};
-  }
+  if (reader.usable("/record")) job.record = build_record(reader);
 }
 
 void build_timing(const Reader& reader, const Device* device, Job& job) {
@@ -102,6 +98,7 @@ Job build_job(Loading& loading) {
   if (cluster) build_slow_links(reader, job.cluster);
   if (counted) build_training(reader, reader.value("/cluster/workers").get<int>(), job);
   build_timing(reader, cluster ? &job.cluster.device : nullptr, job);
+  build_epochs(reader, job);
   build_algorithm(reader, job);
   return job;
 }

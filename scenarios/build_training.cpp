@@ -3,6 +3,7 @@
 
 #include "scenarios/build.hpp"
 #include "sim/base/distribution_json.hpp"
+#include "sim/base/units.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
@@ -151,7 +152,39 @@ StopRule build_stop(const Reader& reader) {
   StopRule stop;
   if (section.has("steps")) stop.steps = static_cast<std::uint64_t>(section.integer("steps"));
   stop.time_s = section.quantity("time", Dimension::time_s, stop.time_s);
+  stop.samples = section.number("samples", stop.samples);
   return stop;
+}
+
+void build_epochs(const Reader& reader, Job& job) {
+  if (!reader.usable("/stop") || !reader.value("/stop").contains("epochs")) return;
+  if (job.learner == nullptr) {
+    if (reader.usable("/learner"))
+      reader.error("/stop/epochs", "counts passes over a training set, and there is no learner",
+                   "Use \"steps\", \"samples\" or \"time\"");
+    return;
+  }
+  // A step takes `batch` samples of the learner, and stands for a batch of the workload.
+  const double steps = reader.parameters("/stop").number("epochs") *
+                       static_cast<double>(job.learner->train_samples()) / job.learner->batch();
+  job.stop.samples = std::min(job.stop.samples, steps * job.workload.batch);
+}
+
+RecordSettings build_record(const Reader& reader) {
+  const Parameters section = reader.parameters("/record");
+  RecordSettings record;
+  record.timeline_events = static_cast<std::uint64_t>(section.integer("timeline_events"));
+  if (!reader.value("/record/evaluate_every").is_string()) {
+    record.evaluate_every = static_cast<std::uint64_t>(section.integer("evaluate_every"));
+    return record;
+  }
+  const ParsedQuantity time = parse_quantity(section.text("evaluate_every"), Dimension::time_s);
+  if (time.ok && time.value > 0)
+    record.evaluate_every_s = time.value;
+  else
+    reader.error("/record/evaluate_every", time.ok ? "is no time above 0" : time.problem,
+                 "Use a number of steps, or a time such as \"10 s\"");
+  return record;
 }
 
 Target build_target(const Reader& reader) {

@@ -150,7 +150,8 @@ Document series_part(const RunRecord& record) {
                     {"time_s", point.time_s},
                     {"test_loss", number(point.test_loss)},
                     {"test_accuracy", number(point.test_accuracy)},
-                    {"consensus_distance", number(point.consensus_distance)}});
+                    {"consensus_distance", number(point.consensus_distance)},
+                    {"worker_steps", point.worker_steps}});
   return {{"train", std::move(train)}, {"test", std::move(test)}};
 }
 
@@ -230,7 +231,8 @@ const std::vector<DocumentKey>& document_keys() {
       {"/series/train/*", "",
        "Per step: step, time_s when all had completed it, mean mini-batch loss (null without a learner)"},
       {"/series/test/*", "",
-       "Per evaluation: step, time_s, test_loss, test_accuracy, consensus_distance (null without a value)"},
+       "Per evaluation of the models at one instant: step, time_s, test_loss, test_accuracy, consensus_distance "
+       "(null without a value), worker_steps: the steps that each worker had completed"},
       {"/notes/*", "", "What a real run does not take from its scenario; none of a simulation"},
   };
   return keys;

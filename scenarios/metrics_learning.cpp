@@ -47,17 +47,7 @@ Value last_evaluation(const RunRecord& record, const Job&) {
 }
 
 Value time_to_target(const RunRecord& record, const Job& job) {
-  const Target& target = job.target;
-  if (target.metric == Target::Metric::train_loss)
-    for (std::size_t steps = 1; steps <= record.series.size(); ++steps)
-      if (recent_loss(std::span(record.series).first(steps), target.window) <= target.value)
-        return record.series[steps - 1].time_s;
-  for (const EvaluationPoint& point : record.evaluations) {
-    if (target.metric == Target::Metric::test_loss && point.test_loss <= target.value) return point.time_s;
-    if (target.metric == Target::Metric::test_accuracy && point.test_accuracy >= target.value)
-      return point.time_s;
-  }
-  return std::nullopt;
+  return arrival_s(job.target, record.series, record.evaluations);
 }
 
 Value cost(const RunRecord& record, const Job& job) {
@@ -71,10 +61,7 @@ Value energy(const RunRecord& record, const Job& job) {
   if (!(device.busy_W > 0)) return std::nullopt;
   double joules = 0;
   for (const WorkerRecord& worker : record.workers) {
-    double busy_s = 0;
-    for (const Activity activity :
-         {Activity::compute, Activity::straggle, Activity::selection, Activity::factor, Activity::inverse})
-      busy_s += worker.activity_s[static_cast<std::size_t>(activity)];
+    const double busy_s = busy_time_s(worker);
     joules += busy_s * device.busy_W + std::max(0.0, record.end_s - busy_s) * device.idle_W;
   }
   return joules;
@@ -102,9 +89,8 @@ std::vector<Metric> learning_metrics() {
        "learner or a test set, or for a regression.",
        last_evaluation<&EvaluationPoint::test_accuracy>},
       {"time_to_target_s", "s",
-       "First time at which the target was met: by the mean training loss of `window` steps, or at an "
-       "evaluation. No "
-       "value without a target or where it was not met.",
+       "First time at which the target was met by the mean of `window` training losses or evaluations. No "
+       "value without a target, where it was not met, or where nothing was evaluated before the end.",
        time_to_target},
   };
 }
@@ -127,7 +113,9 @@ std::vector<Metric> resource_metrics() {
       {kLostWork, "s", "Computing that crashes made void: of these steps, and in progress.",
        extra<kLostWork>},
       {kDowntime, "s", "From the crashes until the workers were back, summed.", extra<kDowntime>},
-      {"simulated_time_s", "s", "Duration of the run: when the last worker ended (wall time of a real run).",
+      {"simulated_time_s", "s",
+       "Duration of the run: when the last worker ended, or the target that ends it was met (wall time of a real "
+       "run).",
        [](const RunRecord& record, const Job&) -> Value { return record.end_s; }},
       {"events", "1", "Events that the simulation processed; a measure of its work. 0 in a real run.",
        [](const RunRecord& record, const Job&) -> Value { return static_cast<double>(record.events); }},

@@ -55,7 +55,12 @@ struct WorkerTotals {
   double samples = 0;  ///< samples of the workload whose gradient was used
   double staleness_sum = 0, staleness_max = 0;
   std::uint64_t staleness_count = 0;
+  /// The device was busy for so long with a step that the end of the run cut off: it counts for nothing else.
+  double unfinished_busy_s = 0;
 };
+
+/// Time for which the worker's device was busy.
+double busy_time_s(const WorkerTotals& worker);
 
 /// What one worker did over the whole run.
 struct WorkerRecord : WorkerTotals {
@@ -71,12 +76,14 @@ struct SeriesPoint {
       0;  ///< mean over workers of their mini-batch losses in this step; NaN without a learner
 };
 
+/// The models of all workers at one instant.
 struct EvaluationPoint {
-  std::uint64_t step = 0;
+  std::uint64_t step = 0;  ///< completed by all workers, or by each on average where they do not need each other
   double time_s = 0;
   double test_loss = 0;
   double test_accuracy = 0;       ///< of the mean of the models; NaN for a regression
   double consensus_distance = 0;  ///< sqrt(mean_i |x_i - mean|^2)
+  std::vector<std::uint64_t> worker_steps;  ///< that each worker had completed
 };
 
 struct LinkRecord {
@@ -110,7 +117,7 @@ struct RunRecord {
   std::vector<EvaluationPoint> evaluations;
   std::vector<LinkRecord> links;  ///< those that carried bytes
   std::vector<FidelityRecord> fidelities;
-  double end_s = 0;  ///< when the last worker ended
+  double end_s = 0;  ///< when the last worker ended, or the instant at which the run was over
   std::uint64_t events = 0;
   std::string clock = "simulated";      ///< or "wall"
   std::map<std::string, double> extra;  ///< further metrics by name, from plug-ins

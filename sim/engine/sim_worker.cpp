@@ -29,6 +29,7 @@ SimWorker::SimWorker(int rank, World& world)
       slowdown_(world.job.cluster.device.communication_slowdown),
       sleeper_(std::make_unique<Sleeper>()) {
   state_.parameters = world.initial_model;
+  completed_.model = state_.parameters;
   checkpoint_ = state_;
   if (world.job.failures.any())
     outages_ = std::make_unique<Outages>(world.job.failures, world.job.seed, rank);
@@ -62,16 +63,14 @@ void SimWorker::wake() { sleeper_->semaphore->release(); }
 
 bool SimWorker::next_step() {
   finish_backward();
+  if (step_ > 0 && outages_) write_checkpoint();
+  if (world_.end.in_time_order()) settle();
   if (step_ > 0) end_step();
-  if (world_.ordered()) settle();
-  World& world = world_;
-  if (!world.stopping &&
-      (local_s_ >= world.job.stop.time_s || (world.job.target.stop && world.curve.target_met()))) {
-    world.stopping = true;
-  }
-  if (step_ >= world.job.stop.steps || (world.stopping && step_ >= world.last_step)) return false;
+  if (world_.end.over_s()) block();  // until the run is taken down, at this instant
+  if (!world_.end.goes_on(step_, local_s_)) return false;
   ++step_;
-  world.last_step = std::max(world.last_step, step_);
+  world_.end.begun(step_);
+  step_samples_ = 0;
   mini_batches_ = 0;
   step_begin_s_ = local_s_;
   ledger_.begin_step(local_s_);
@@ -79,11 +78,21 @@ bool SimWorker::next_step() {
 }
 
 void SimWorker::end_step() {
-  if (outages_) write_checkpoint();
   world_.step_times.add(ledger_.end_step(local_s_));
   world_.timeline.step(rank_, step_, step_begin_s_, local_s_);
+  completed_ = {step_, state_.parameters};
   world_.curve.completed(rank_, step_, local_s_, state_.parameters);
   if (rank_ == 0 && world_.progress) world_.progress(step_);
+  world_.end.completed(step_samples_, local_s_);
+  if (!world_.job.target.stop) return;
+  if (const std::optional<double> met_s = world_.curve.target_met_s()) world_.end.end(*met_s);
+}
+
+void SimWorker::use_samples(double share_of_batch) {
+  const double samples = share_of_batch * world_.job.workload.batch;
+  step_samples_ += samples;
+  ledger_.used_samples(samples);
+  world_.end.used(samples);
 }
 
 void SimWorker::spend(Activity activity, double seconds) {
@@ -209,7 +218,7 @@ bool SimWorker::done(const Handle& handle) {
 Values SimWorker::result(const Handle& handle) {
   if (running_.pending && handle == running_.pending) {
     world_.curve.loss(rank_, step_, running_.pending->result);
-    ledger_.used_samples(static_cast<double>(world_.job.workload.batch) / running_.options.parts);
+    use_samples(1.0 / running_.options.parts);
     for (const Outages::Outage& outage : running_.outages) crash(outage);
     if (outages_) outages_->computed(running_.seconds);
     running_ = {};

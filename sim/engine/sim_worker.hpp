@@ -12,6 +12,7 @@
 #include "sim/engine/slowdown.hpp"
 #include "sim/engine/news.hpp"
 #include "sim/engine/outages.hpp"
+#include "sim/engine/run_end.hpp"
 #include "sim/recording/learning_curve.hpp"
 #include "sim/recording/ledger.hpp"
 #include "sim/recording/timeline.hpp"
@@ -32,18 +33,14 @@ struct World {
   Timeline& timeline;
   StepTimes& step_times;
   News& news;
+  RunEnd& end;
   std::vector<std::unique_ptr<SimWorker>>* workers = nullptr;
   Values initial_model{};
-  std::uint64_t last_step = 0;                    ///< highest step that anybody has begun
-  bool stopping = false;                          ///< nobody begins a step beyond last_step
   std::vector<TensorInfo> tensors{};              ///< in the order in which they become ready
   std::vector<double> tensor_ready_s{};           ///< of each, from the start of the backward pass, nominal
   double forward_s = 0, backward_s = 0;           ///< of a micro-batch
   std::vector<RecordTable> tables{};              ///< noted by rank 0
   std::function<void(std::uint64_t)> progress{};  ///< may be empty; called by rank 0 at each step
-  bool ordered() const {                          ///< the order of step ends in time matters to all
-    return job.stop.time_s != std::numeric_limits<double>::infinity() || job.target.stop;
-  }
 };
 
 class SimWorker final : public Worker, public Waiter {
@@ -111,8 +108,13 @@ class SimWorker final : public Worker, public Waiter {
 
   void wake() override;
 
+  /// The replica at this instant, at which SimGrid's clock stands.
+  ModelAtInstant model_now() const { return serves_ ? ModelAtInstant{completed_.step, state_.parameters} : completed_; }
+
   Ledger& ledger() { return ledger_; }
   const Outages* outages() const { return outages_.get(); }  ///< null where nothing fails
+  void ended() { runs_ = false; }
+  bool runs() const { return runs_; }  ///< false once its algorithm has returned
   /// True while the actor sleeps for something whose end is not known: a deadlock, if it stays so.
   bool blocked() const { return blocked_; }
 
@@ -150,6 +152,7 @@ class SimWorker final : public Worker, public Waiter {
   void write_checkpoint();
   Values submit_gradient(const ComputeOptions& options, const Values& model);
   void end_step();
+  void use_samples(double share_of_batch);
   static SimPending& pending_of(const Handle& handle);
 
   struct Sleeper;  // SimGrid's semaphore
@@ -158,13 +161,15 @@ class SimWorker final : public Worker, public Waiter {
   double local_s_ = 0;
   std::string work_;  // what the next `spend` is for; empty: its activity
   std::uint64_t step_ = 0;
+  ModelAtInstant completed_;  // after the last step that is complete
+  double step_samples_ = 0;   // used in this step
   double step_begin_s_ = 0;
   std::uint32_t mini_batches_ = 0;  // begun in this step
   ReplicaState state_;
   Ledger ledger_;
   Slowdown slowdown_;
   std::unique_ptr<Sleeper> sleeper_;
-  bool blocked_ = false;
+  bool blocked_ = false, runs_ = true;
   bool in_background_ = false;  // a handler or an action of `then` is running
   bool serves_ = false;         // handlers may touch this worker: its clock must not run ahead of events
   std::map<int, std::function<void(const Message&)>> handlers_;

@@ -144,7 +144,7 @@ Values SimWorker::compute_gradient(const ComputeOptions& options) {
   if (outages_) live_through(seconds_of(options, cost));
   Values gradient = submit_gradient(options, state_.parameters);
   world_.curve.loss(rank_, step_, gradient);
-  ledger_.used_samples(static_cast<double>(workload.batch) / options.parts);
+  use_samples(1.0 / options.parts);
   if (cost.delay_s > 0) spend(Activity::straggle, cost.delay_s);
   StepCost part = cost;
   part.scale /= options.parts;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <exception>
 #include <simgrid/s4u.hpp>
 
@@ -13,6 +15,13 @@
 namespace simsgd {
 
 namespace {
+
+// Leaves the engine: the run is over, wherever its workers are.
+struct Over {};
+
+// Instants that differ by rounding are one: what ends at the last one comes before the end, and an evaluation is of
+// the models after what ends at its instant.
+double just_after(double time_s) { return time_s * (1 + 1e-9); }
 
 // All that lives during one run.
 class Simulation {
@@ -28,6 +37,11 @@ class Simulation {
   void collective_seen(const CollectiveEngine::Seen& seen);
   void message_seen(const Mailroom::Delivered& delivered);
   std::string deadlock() const;
+  std::vector<ModelAtInstant> models_now() const;
+  bool anybody_goes_on() const;
+  void evaluate_at(std::uint64_t number);
+  void end_by_the_clock();
+  void add_workers(RunRecord& record);
   RunRecord make_record();
 
   const Job& job_;
@@ -42,6 +56,7 @@ class Simulation {
   Timeline timeline_;
   StepTimes step_times_;
   News news_;
+  RunEnd end_;
   World world_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
 };
@@ -55,11 +70,12 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
       groups_(job.workers()),
       collectives_(job, transport_, groups_, executor_, [this](const auto& seen) { collective_seen(seen); }),
       mailroom_(job, transport_, [this](const auto& delivered) { message_seen(delivered); }),
-      curve_(job, executor_),
+      curve_(job, executor_, [this] { return models_now(); }),
       timeline_(make_timeline()),
       news_(job, transport_),
-      world_{job,       executor_, transport_, groups_,     collectives_,
-             mailroom_, curve_,    timeline_,  step_times_, news_} {
+      end_(job, [this](double) { transport_.at(transport_.now(), [] { throw Over(); }); }),
+      world_{job,    executor_,  transport_,  groups_, collectives_, mailroom_,
+             curve_, timeline_, step_times_, news_,   end_} {
   world_.workers = &workers_;
   world_.initial_model = make_initial_model();
   time_workload();
@@ -99,6 +115,7 @@ void Simulation::spawn_workers() {
     simgrid::s4u::Actor::create(fmt::format("worker{}", rank), transport_.host(rank), [this, worker] {
       try {
         job_.algorithm->run(*worker);
+        worker->ended();
       } catch (const simgrid::ForcefulKillException&) {
         throw;
       } catch (...) {
@@ -154,14 +171,56 @@ std::string Simulation::deadlock() const {
       transport_.now(), blocked, collectives_.unfinished(), mailroom_.unfinished());
 }
 
-RunRecord Simulation::make_record() {
-  RunRecord record;
+std::vector<ModelAtInstant> Simulation::models_now() const {
+  std::vector<ModelAtInstant> models;
+  for (const auto& worker : workers_) models.push_back(worker->model_now());
+  return models;
+}
+
+// SimGrid finds deadlocks where no event is left; a watch on the clock is one.
+bool Simulation::anybody_goes_on() const {
+  std::size_t run = 0, blocked = 0;
   for (const auto& worker : workers_) {
+    run += worker->runs() ? 1 : 0;
+    blocked += worker->blocked() ? 1 : 0;
+  }
+  if (run > 0 && run == blocked && transport_.idle()) throw RunError(deadlock());
+  return run > 0;
+}
+
+// Evaluation number 1, 2, ... by the clock, and then the next.
+void Simulation::evaluate_at(std::uint64_t number) {
+  const double at_s = static_cast<double>(number) * job_.record.evaluate_every_s;
+  transport_.watch_at(just_after(at_s), [this, number, at_s] {
+    if (!anybody_goes_on()) return;
+    curve_.evaluate(at_s, models_now());
+    if (job_.target.stop && curve_.target_met_s()) return end_.end(at_s);
+    evaluate_at(number + 1);
+  });
+}
+
+void Simulation::end_by_the_clock() {
+  if (end_.alone() && std::isfinite(job_.stop.time_s))
+    transport_.watch_at(just_after(job_.stop.time_s), [this] {
+      if (anybody_goes_on()) end_.end(job_.stop.time_s);
+    });
+  if (job_.learner && job_.record.evaluate_every_s > 0) evaluate_at(1);
+}
+
+void Simulation::add_workers(RunRecord& record) {
+  for (const auto& worker : workers_) {
+    if (end_.over_s()) worker->ledger().cut(*end_.over_s());
     record.workers.push_back(worker->ledger().record());
     record.end_s = std::max(record.end_s, record.workers.back().end_s);
   }
+  if (end_.over_s()) record.end_s = *end_.over_s();
+}
+
+RunRecord Simulation::make_record() {
+  RunRecord record;
+  add_workers(record);
   record.step_times_s = step_times_.values();
-  curve_.finish(record);
+  curve_.finish(record.end_s, record);
   std::vector<double> bytes = transport_.link_bytes();
   collectives_.add_link_bytes(bytes);
   for (std::size_t id = 0; id < bytes.size(); ++id) {
@@ -180,7 +239,11 @@ RunRecord Simulation::make_record() {
 SimulationResult Simulation::run() {
   simgrid::s4u::Engine::on_deadlock_cb([this] { throw RunError(deadlock()); });
   spawn_workers();
-  engine_->run();
+  end_by_the_clock();
+  try {
+    engine_->run();
+  } catch (const Over&) {
+  }
   RunRecord record = make_record();
   return {std::move(record), std::move(timeline_)};
 }

@@ -34,6 +34,7 @@ Transport::Transport(const Cluster& cluster)
     if (!comm) return;
     std::unique_ptr<Flow> flow(comm->get_data<Flow>());
     ++events_;
+    if (watched_) --pending_;
     const std::function<void()> done = std::move(flow->done);
     impl_->finished.push_back(std::move(flow));
     done();
@@ -53,6 +54,18 @@ double Transport::now() const { return s4u::Engine::get_clock(); }
 
 void Transport::at(double time_s, std::function<void()> action) {
   ++events_;
+  if (watched_) {
+    ++pending_;
+    action = [this, action = std::move(action)] {
+      --pending_;
+      action();
+    };
+  }
+  simgrid::kernel::timer::Timer::set(std::max(time_s, now()), std::move(action));
+}
+
+void Transport::watch_at(double time_s, std::function<void()> action) {
+  watched_ = true;
   simgrid::kernel::timer::Timer::set(std::max(time_s, now()), std::move(action));
 }
 
@@ -82,6 +95,7 @@ void Transport::flow(int from_rank, int to_rank, double bytes, std::function<voi
                    ->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kUnitsPerByte)));
   s4u::Comm* comm = flow->comm.get();
   comm->set_data(flow.release());  // taken back in on_completion
+  if (watched_) ++pending_;
   comm->start();
 }
 

@@ -27,6 +27,10 @@ class Transport {
   double now() const;
   /// Calls `action` at `time_s` (now if that is past), outside every actor.
   void at(double time_s, std::function<void()> action);
+  /// The same for whoever looks on from outside: the run does not wait for it. Before anything else is under way.
+  void watch_at(double time_s, std::function<void()> action);
+  /// Whether a timer or a flow is left of which something may come. Known where somebody looks on.
+  bool idle() const { return pending_ == 0; }
 
   /// A flow of `bytes` from rank to rank that starts now; `done` is called when it ends. bytes > 0.
   void flow(int from_rank, int to_rank, double bytes, std::function<void()> done);
@@ -49,6 +53,8 @@ class Transport {
   std::vector<double> link_bytes_;
   std::vector<LinkId> path_;
   std::uint64_t events_ = 0;
+  bool watched_ = false;
+  std::uint64_t pending_ = 0;  // timers and flows, if watched
   std::unique_ptr<Impl> impl_;
 };
 

@@ -116,6 +116,8 @@ Evaluation Learner::evaluate_train(std::span<const float> parameters) const {
   return evaluate(*spec_.model, parameters, *spec_.train);
 }
 
+std::int64_t Learner::train_samples() const { return spec_.train->count; }
+
 std::size_t Learner::share(int rank) const { return sampler_.share(rank); }
 
 }  // namespace simsgd

@@ -47,6 +47,7 @@ class Learner {
   std::size_t parameters() const;
   int workers() const { return spec_.workers; }
   int batch() const { return spec_.batch; }
+  std::int64_t train_samples() const;
   const Model<float>& model() const { return *spec_.model; }
   bool has_test() const { return spec_.test != nullptr; }
 

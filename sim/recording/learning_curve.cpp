@@ -1,10 +1,10 @@
 #include "sim/recording/learning_curve.hpp"
 
 #include <fmt/format.h>
-#include <limits>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
@@ -12,17 +12,6 @@
 namespace simsgd {
 
 namespace {
-
-// Adds up the scalars {sum of losses, number of losses}.
-Values add_losses(Executor& executor, std::vector<Values> losses) {
-  return executor.submit(std::move(losses), [](Tensor& out, auto in) {
-    out.scalars = {0, 0};
-    for (const Tensor* loss : in) {
-      out.scalars[0] += loss->scalars.at(0);
-      out.scalars[1] += loss->scalars.at(1);
-    }
-  });
-}
 
 // sqrt(mean_i |x_i - mean|^2) as the one scalar.
 Values consensus_distance(Executor& executor, const std::vector<Values>& models, const Values& mean) {
@@ -48,61 +37,55 @@ bool all_equal(const std::vector<Values>& models) {
 
 }  // namespace
 
-LearningCurve::LearningCurve(const Job& job, Executor& executor)
-    : job_(job), executor_(executor), workers_(job.workers()), learns_(job.learner != nullptr) {
-  last_models_.resize(static_cast<std::size_t>(workers_));
-}
-
-LearningCurve::Step& LearningCurve::at(std::uint64_t step) {
-  CHECK(step > completed_, "a step was reported after all workers had completed it");
-  const auto index = static_cast<std::size_t>(step - completed_ - 1);
-  while (open_.size() <= index) {
-    Step fresh;
-    if (learns_) fresh.losses.resize(static_cast<std::size_t>(workers_));
-    open_.push_back(std::move(fresh));
-  }
-  return open_[index];
+LearningCurve::LearningCurve(const Job& job, Executor& executor, std::function<std::vector<ModelAtInstant>()> now)
+    : job_(job), executor_(executor), now_(std::move(now)), last_(static_cast<std::size_t>(job.workers())) {
+  const RoundListeners listeners = {
+      [this](Round round) { complete(std::move(round)); },
+      [this](std::uint64_t round, double time_s, const std::vector<ModelAtInstant>& workers) {
+        evaluate(round, time_s, workers);
+      }};
+  if (now_ && !job.algorithm->needs_others())
+    rounds_ = rounds_alone(job, executor, now_, listeners);
+  else
+    rounds_ = rounds_together(job, executor, job.target.stop, listeners);
 }
 
 void LearningCurve::loss(int rank, std::uint64_t step, const Values& gradient) {
-  if (!learns_ || !gradient) return;
-  Values& slot = at(step).losses[static_cast<std::size_t>(rank)];
-  const Values one = executor_.submit({gradient}, [](Tensor& out, auto in) {
+  if (!job_.learner || !gradient) return;
+  rounds_->loss(rank, step, executor_.submit({gradient}, [](Tensor& out, auto in) {
     out.scalars = {in[0]->scalars.at(0), 1};
-  });
-  slot = slot ? add_losses(executor_, {slot, one}) : one;
+  }));
 }
 
 void LearningCurve::completed(int rank, std::uint64_t step, double time_s, const Values& model) {
-  Step& entry = at(step);
-  entry.time_s = std::max(entry.time_s, time_s);
-  last_models_[static_cast<std::size_t>(rank)] = model;
-  const std::uint64_t every = job_.record.evaluate_every;
-  if (learns_ && every > 0 && step % every == 0) {
-    entry.models.resize(static_cast<std::size_t>(workers_));
-    entry.models[static_cast<std::size_t>(rank)] = model;
-  }
-  ++entry.workers_done;
-  while (!open_.empty() && open_.front().workers_done == workers_) {
-    close(completed_ + 1, open_.front());
-    open_.pop_front();
-    ++completed_;
-  }
+  last_[static_cast<std::size_t>(rank)] = {step, model};
+  rounds_->completed(rank, step, time_s, model);
 }
 
-void LearningCurve::close(std::uint64_t number, Step& step) {
-  completed_time_s_ = std::max(completed_time_s_, step.time_s);
-  if (!learns_) return;
-  std::vector<Values> losses;
-  for (Values& loss : step.losses)
-    if (loss) losses.push_back(std::move(loss));
-  if (!losses.empty())
-    pending_losses_.push_back({number, step.time_s, add_losses(executor_, std::move(losses))});
-  if (!step.models.empty()) evaluate(number, step.time_s, step.models);
-  settle_losses(512);
+void LearningCurve::complete(Round round) {
+  last_round_s_ = std::max(last_round_s_, round.time_s);
+  if (!job_.learner) return;
+  if (!round.losses.empty())
+    pending_losses_.push_back({round.number, round.time_s, add_losses(executor_, std::move(round.losses))});
+  settle(512);
 }
 
-void LearningCurve::evaluate(std::uint64_t step, double time_s, const std::vector<Values>& models) {
+void LearningCurve::evaluate(double time_s, const std::vector<ModelAtInstant>& workers) {
+  std::uint64_t steps = 0;
+  for (const ModelAtInstant& worker : workers) steps += worker.step;
+  evaluate(steps / workers.size(), time_s, workers);
+}
+
+void LearningCurve::evaluate(std::uint64_t step, double time_s, const std::vector<ModelAtInstant>& workers) {
+  if (!job_.learner) return;
+  EvaluationPoint point;
+  point.step = step;
+  point.time_s = time_s;
+  std::vector<Values> models;
+  for (const ModelAtInstant& worker : workers) {
+    models.push_back(worker.model);
+    point.worker_steps.push_back(worker.step);
+  }
   const bool equal = all_equal(models);
   const Values mean = equal ? models.front()
                             : linear_combination(executor_, std::vector<double>(models.size(), 1.0), models,
@@ -111,66 +94,101 @@ void LearningCurve::evaluate(std::uint64_t step, double time_s, const std::vecto
   if (!equal) inputs.push_back(consensus_distance(executor_, models, mean));
   const Learner* learner = job_.learner.get();
   pending_evaluations_.push_back(
-      {step, time_s, executor_.submit(std::move(inputs), [learner](Tensor& out, auto in) {
+      {std::move(point), executor_.submit(std::move(inputs), [learner](Tensor& out, auto in) {
          const double distance = in.size() > 1 ? in[1]->scalars.at(0) : 0.0;
          Evaluation result{std::nan(""), std::nan("")};
          if (learner->has_test()) result = learner->evaluate_test(in[0]->values);
          out.scalars = {result.loss, result.accuracy, distance};
        })});
+  evaluated_s_ = time_s;
   evaluated_step_ = step;
 }
 
 // Turns handles into numbers, oldest first, so that a loss that is not finite is found at its first step.
-void LearningCurve::settle_losses(std::size_t keep_pending) {
+void LearningCurve::settle(std::size_t keep_pending) {
   while (pending_losses_.size() > keep_pending) {
-    const PendingPoint& point = pending_losses_.front();
+    const PendingLoss& point = pending_losses_.front();
     const std::vector<double>& total = executor_.get(point.value).scalars;
     const double loss = total[0] / total[1];
     if (!std::isfinite(loss))
       throw RunError(
           fmt::format("The training loss is {} at step {}: training diverged. Lower the learning rate, or "
                       "check the data.",
-                      std::isnan(loss) ? "not a number" : "infinite", point.step));
-    series_.push_back({point.step, point.time_s, loss});
+                      std::isnan(loss) ? "not a number" : "infinite", point.round));
+    series_.push_back({point.round, point.time_s, loss});
     pending_losses_.pop_front();
   }
   while (pending_evaluations_.size() > keep_pending) {
-    const PendingPoint& point = pending_evaluations_.front();
-    const std::vector<double>& scalars = executor_.get(point.value).scalars;
-    evaluations_.push_back({point.step, point.time_s, scalars[0], scalars[1], scalars[2]});
+    PendingEvaluation& pending = pending_evaluations_.front();
+    const std::vector<double>& scalars = executor_.get(pending.value).scalars;
+    EvaluationPoint& point = evaluations_.emplace_back(std::move(pending.point));
+    point.test_loss = scalars[0];
+    point.test_accuracy = scalars[1];
+    point.consensus_distance = scalars[2];
     pending_evaluations_.pop_front();
   }
 }
 
-double recent_loss(std::span<const SeriesPoint> points, std::uint64_t window) {
-  if (points.size() < window) return std::numeric_limits<double>::infinity();
-  double sum = 0;
-  for (const SeriesPoint& point : points.last(window)) sum += point.train_loss;
-  return sum / static_cast<double>(window);
+namespace {
+
+// When the mean of the last `window` values that end at or after number `from` first reaches the target.
+template <class Point, class Value>
+std::optional<double> first_reached(const Target& target, std::span<const Point> points, std::size_t from,
+                                    Value value) {
+  const auto window = static_cast<std::size_t>(target.window);
+  for (std::size_t end = std::max(from + 1, window); end <= points.size(); ++end) {
+    double sum = 0;
+    for (const Point& point : points.subspan(end - window, window)) sum += value(point);
+    const double mean = sum / static_cast<double>(window);
+    const bool reached =
+        target.metric == Target::Metric::test_accuracy ? mean >= target.value : mean <= target.value;
+    if (reached) return points[end - 1].time_s;
+  }
+  return std::nullopt;
 }
 
-bool LearningCurve::target_met() {
-  if (target_met_ || job_.target.metric == Target::Metric::none) return target_met_;
-  settle_losses(0);
-  switch (job_.target.metric) {
+std::optional<double> reached_from(const Target& target, std::span<const SeriesPoint> series,
+                                   std::size_t series_from, std::span<const EvaluationPoint> evaluations,
+                                   std::size_t evaluations_from) {
+  switch (target.metric) {
     case Target::Metric::train_loss:
-      target_met_ = recent_loss(series_, job_.target.window) <= job_.target.value;
-      break;
+      return first_reached(target, series, series_from, [](const SeriesPoint& point) { return point.train_loss; });
     case Target::Metric::test_loss:
-      target_met_ = !evaluations_.empty() && evaluations_.back().test_loss <= job_.target.value;
-      break;
+      return first_reached(target, evaluations, evaluations_from,
+                           [](const EvaluationPoint& point) { return point.test_loss; });
     case Target::Metric::test_accuracy:
-      target_met_ = !evaluations_.empty() && evaluations_.back().test_accuracy >= job_.target.value;
-      break;
+      return first_reached(target, evaluations, evaluations_from,
+                           [](const EvaluationPoint& point) { return point.test_accuracy; });
     case Target::Metric::none:
       break;
   }
-  return target_met_;
+  return std::nullopt;
 }
 
-void LearningCurve::finish(RunRecord& record) {
-  if (learns_ && completed_ > evaluated_step_) evaluate(completed_, completed_time_s_, last_models_);
-  settle_losses(0);
+}  // namespace
+
+std::optional<double> arrival_s(const Target& target, std::span<const SeriesPoint> series,
+                                std::span<const EvaluationPoint> evaluations) {
+  if (target.metric != Target::Metric::train_loss && !target.stop && evaluations.size() < 2) return std::nullopt;
+  return reached_from(target, series, 0, evaluations, 0);
+}
+
+std::optional<double> LearningCurve::target_met_s() {
+  if (target_met_s_ || job_.target.metric == Target::Metric::none) return target_met_s_;
+  settle(0);
+  target_met_s_ = reached_from(job_.target, series_, series_seen_, evaluations_, evaluations_seen_);
+  series_seen_ = series_.size();
+  evaluations_seen_ = evaluations_.size();
+  return target_met_s_;
+}
+
+void LearningCurve::finish(double end_s, RunRecord& record) {
+  rounds_->finish();
+  const bool together = !now_ || job_.algorithm->needs_others();
+  const double last_s = together ? last_round_s_ : end_s;
+  if (rounds_completed() > 0 && (last_s > evaluated_s_ || rounds_completed() > evaluated_step_))
+    together ? evaluate(rounds_completed(), last_s, last_) : evaluate(last_s, now_());
+  settle(0);
   record.series = series_;
   record.evaluations = evaluations_;
 }

@@ -1,65 +1,74 @@
-// The learning curves of a run: mean training loss of each step, and evaluations on the test set. Collects
-// handles while the run goes on; numbers are asked for at the end, or where a target must be watched.
+// The learning curves of a run: mean training loss of each round (sim/recording/rounds.hpp), and evaluations of the
+// models at an instant on the test set. Collects handles while the run goes on; numbers are asked for at the end,
+// or where a target must be watched.
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "sim/job.hpp"
 #include "sim/record.hpp"
+#include "sim/recording/rounds.hpp"
 
 namespace simsgd {
 
-/// Mean training loss of the last `window` points; infinity if there are fewer.
-double recent_loss(std::span<const SeriesPoint> points, std::uint64_t window);
+/// When the mean of the last `target.window` training losses or evaluations first reached the target; empty if
+/// never. A single evaluation at the end of a run is no arrival, unless reaching the target is what ended it.
+std::optional<double> arrival_s(const Target& target, std::span<const SeriesPoint> series,
+                                std::span<const EvaluationPoint> evaluations);
 
 class LearningCurve {
  public:
-  LearningCurve(const Job& job, Executor& executor);
+  /// `now` gives every worker's replica at the instant at which it is called; where it is empty, workers need each
+  /// other and evaluations are by steps alone.
+  LearningCurve(const Job& job, Executor& executor, std::function<std::vector<ModelAtInstant>()> now = {});
 
   /// A gradient of worker `rank` was used in its step `step`; its tensor's first scalar is the mean loss.
   void loss(int rank, std::uint64_t step, const Values& gradient);
   /// Worker `rank` completed `step` at `time_s` with the model `model`.
   void completed(int rank, std::uint64_t step, double time_s, const Values& model);
+  /// Evaluates these models, of all workers, which are those of `time_s`.
+  void evaluate(double time_s, const std::vector<ModelAtInstant>& workers);
 
-  std::uint64_t steps_completed() const { return completed_; }  ///< by all workers
-  /// True once the target has been met by a step that all workers completed.
-  bool target_met();
-  /// Evaluates the last models if they were not, and computes every number. Throws RunError where a loss is
-  /// not finite.
-  void finish(RunRecord& record);
+  std::uint64_t rounds_completed() const { return rounds_->complete(); }
+  /// When the target was met, as far as is known now.
+  std::optional<double> target_met_s();
+  /// Evaluates the models at the end of the run, at `end_s`, if they were not, and computes every number. Throws
+  /// RunError where a loss is not finite.
+  void finish(double end_s, RunRecord& record);
 
  private:
-  struct Step {
-    int workers_done = 0;
-    double time_s = 0;
-    std::vector<Values> losses;  // by rank; scalars {sum of losses, number of losses}
-    std::vector<Values> models;  // by rank, where this step is evaluated
-  };
-  struct PendingPoint {
-    std::uint64_t step;
+  struct PendingLoss {
+    std::uint64_t round;
     double time_s;
     Values value;
   };
-  Step& at(std::uint64_t step);
-  void close(std::uint64_t number, Step& step);
-  void evaluate(std::uint64_t step, double time_s, const std::vector<Values>& models);
-  void settle_losses(std::size_t keep_pending);
+  struct PendingEvaluation {
+    EvaluationPoint point;
+    Values value;
+  };
+  void complete(Round round);
+  void evaluate(std::uint64_t step, double time_s, const std::vector<ModelAtInstant>& workers);
+  void settle(std::size_t keep_pending);
 
   const Job& job_;
   Executor& executor_;
-  int workers_;
-  bool learns_;
-  std::deque<Step> open_;  // steps not completed by all; the first is completed_ + 1
-  std::uint64_t completed_ = 0;
-  double completed_time_s_ = 0;
-  std::vector<Values> last_models_;  // by rank, as last completed
-  std::uint64_t evaluated_step_ = 0;
-  std::deque<PendingPoint> pending_losses_, pending_evaluations_;
+  std::function<std::vector<ModelAtInstant>()> now_;
+  std::unique_ptr<Rounds> rounds_;
+  double last_round_s_ = 0;
+  std::vector<ModelAtInstant> last_;  // by rank, as last completed
+  double evaluated_s_ = -1;           // the last evaluation was of that instant
+  std::uint64_t evaluated_step_ = 0;  // and of that step
+  std::deque<PendingLoss> pending_losses_;
+  std::deque<PendingEvaluation> pending_evaluations_;
   std::vector<SeriesPoint> series_;
   std::vector<EvaluationPoint> evaluations_;
-  bool target_met_ = false;
+  std::size_t series_seen_ = 0, evaluations_seen_ = 0;  // by target_met_s
+  std::optional<double> target_met_s_;
 };
 
 }  // namespace simsgd

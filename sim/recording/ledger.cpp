@@ -72,19 +72,40 @@ void Ledger::staleness(double steps) {
 
 void Ledger::begin_step(double now_s) {
   step_begin_s_ = now_s;
-  step_begin_ = record_.activity_s;
+  in_step_ = true;
+  step_begin_ = record_;
 }
 
 double Ledger::end_step(double now_s) {
   const auto in_step = [this](Activity activity) {
     const auto index = static_cast<std::size_t>(activity);
-    return record_.activity_s[index] - step_begin_[index];
+    return record_.activity_s[index] - step_begin_.activity_s[index];
   };
   record_.step_wait.add(in_step(Activity::wait));
   record_.step_straggle.add(in_step(Activity::straggle));
   ++record_.steps;
   record_.end_s = now_s;
+  in_step_ = false;
   return now_s - step_begin_s_;
+}
+
+void Ledger::cut(double end_s) {
+  if (!in_step_) return;
+  in_step_ = false;
+  const double busy_s = busy_time_s(record_) - busy_time_s(step_begin_);
+  step_begin_.staleness_sum = record_.staleness_sum;
+  step_begin_.staleness_max = record_.staleness_max;
+  step_begin_.staleness_count = record_.staleness_count;
+  static_cast<WorkerTotals&>(record_) = step_begin_;
+  record_.unfinished_busy_s = std::clamp(busy_s, 0.0, std::max(0.0, end_s - step_begin_s_));
+}
+
+double busy_time_s(const WorkerTotals& worker) {
+  double busy_s = worker.unfinished_busy_s;
+  for (const Activity activity :
+       {Activity::compute, Activity::straggle, Activity::selection, Activity::factor, Activity::inverse})
+    busy_s += worker.activity_s[static_cast<std::size_t>(activity)];
+  return busy_s;
 }
 
 void Histogram::add(double seconds) {

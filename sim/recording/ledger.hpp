@@ -43,6 +43,9 @@ class Ledger {
   void begin_step(double now_s);
   /// Ends the step and returns its duration.
   double end_step(double now_s);
+  /// The run was over at `end_s`: a step that has begun and not ended does not count. Ages that were noted do: what
+  /// others used of this worker meanwhile is theirs.
+  void cut(double end_s);
 
   const WorkerRecord& record() const { return record_; }
 
@@ -63,7 +66,8 @@ class Ledger {
 
   WorkerRecord record_;
   double step_begin_s_ = 0;
-  std::array<double, kActivities> step_begin_{};  // activity_s then
+  bool in_step_ = false;
+  WorkerTotals step_begin_;  // those of then
   std::vector<Lane> lanes_;                       // few
 };
 

@@ -128,7 +128,7 @@ TEST_CASE("files that are something else are refused") {
   { ResultStore newer(folder.path("newer.db")); }
   Database(folder.path("newer.db"), Database::Mode::create).execute("PRAGMA user_version = 99");
   CHECK(folder.without_folder(rejection(folder.path("newer.db"))) ==
-        "newer.db: has layout 99, and this simsgd reads and writes layout 1. Name a new file, or one that "
+        "newer.db: has layout 99, and this simsgd reads and writes layout 2. Name a new file, or one that "
         "simsgd sweep "
         "made.");
   CHECK(folder.without_folder(rejection(folder.path("no/r.db"))) ==

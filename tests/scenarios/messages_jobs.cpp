@@ -155,9 +155,32 @@ TEST_CASE("to stop at a level of the test set, one has to look at it on the way"
   scenario["target"] = {{"metric", "test_accuracy"}, {"value", 0.5}, {"stop", true}};
   CHECK(errors_of(scenario) ==
         "s.json:/target/stop: asks to stop at a level that is only measured at the end. Found: true. Set "
-        "/record/evaluate_every to the steps between evaluations.");
+        "/record/evaluate_every to the steps between evaluations, or a time such as \"10 s\".");
   scenario["record"]["evaluate_every"] = 5;
   CHECK(errors_of(scenario) == "");
+}
+
+TEST_CASE("evaluations by the clock need a time above 0, with its unit") {
+  Json scenario = small_scenario();
+  scenario["record"]["evaluate_every"] = "0 s";
+  CHECK(errors_of(scenario) ==
+        "s.json:/record/evaluate_every: is no time above 0. Found: \"0 s\". Use a number of steps, or a time such as "
+        "\"10 s\".");
+  scenario["record"]["evaluate_every"] = "10 s";
+  CHECK(job_of(scenario).record.evaluate_every_s == 10);
+}
+
+TEST_CASE("epochs are passes over a training set") {
+  Json scenario = small_scenario();
+  scenario["stop"] = {{"epochs", 2}};
+  CHECK(errors_of(scenario) ==
+        "s.json:/stop/epochs: counts passes over a training set, and there is no learner. Found: 2. Use \"steps\", "
+        "\"samples\" or \"time\".");
+  scenario["learner"] = small_learner();
+  const Job job = job_of(scenario);
+  // Two passes, in batches of the learner, each of which stands for one of the workload.
+  CHECK(job.stop.samples == doctest::Approx(2.0 * static_cast<double>(job.learner->train_samples()) /
+                                            job.learner->batch() * job.workload.batch));
 }
 
 TEST_CASE("a cosine needs an end") {

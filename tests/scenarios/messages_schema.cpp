@@ -10,10 +10,10 @@ TEST_CASE("the small scenario of these tests is right") { CHECK(errors_with("/se
 
 TEST_CASE("an unknown key names the nearest valid one and all others") {
   CHECK(errors_with("/stop/stepss", 8) ==
-        "s.json:/stop/stepss: is an unknown key. Found: 8. Did you mean \"steps\"? Valid keys here: steps, "
-        "time.");
+        "s.json:/stop/stepss: is an unknown key. Found: 8. Did you mean \"steps\"? Valid keys here: epochs, "
+        "samples, steps, time.");
   CHECK(errors_with("/stop/zzzzzz", 8) ==
-        "s.json:/stop/zzzzzz: is an unknown key. Found: 8. Valid keys here: steps, time.");
+        "s.json:/stop/zzzzzz: is an unknown key. Found: 8. Valid keys here: epochs, samples, steps, time.");
 }
 
 TEST_CASE("an unknown parameter of a plug-in is told from the parameters of that plug-in") {
@@ -112,7 +112,7 @@ TEST_CASE("a missing key says what it is") {
 }
 
 TEST_CASE("an empty stop rule and lists that are too short") {
-  CHECK(errors_with("/stop", Json::object()) == "s.json:/stop: is empty. Give steps or time.");
+  CHECK(errors_with("/stop", Json::object()) == "s.json:/stop: is empty. Give epochs, samples, steps or time.");
   CHECK(errors_with("/workload/layers", Json::array()) ==
         "s.json:/workload/layers: is too short. Found: []. Give at least 1 element.");
   CHECK(errors_with("/cluster/placement", {0, 1, 2, 0}) ==

@@ -35,7 +35,7 @@ inline RunRecord example_record() {
   record.workers = {first, second};
   record.step_times_s = {0.5, 0.6, 0.7, 0.8};
   record.series = {{1, 1, 2}, {2, 2, 1}, {3, 3, 0.5}};
-  record.evaluations = {{2, 1, 0.7, 0.7, 0.02}, {4, 3, 0.6, 0.8, 0.01}};
+  record.evaluations = {{2, 1, 0.7, 0.7, 0.02, {}}, {4, 3, 0.6, 0.8, 0.01, {}}};
   record.links = {{"nic0>", 1000, 300}, {"nic1>", 1000, 900}, {"nic2>", 1000, 900}};
   record.fidelities = {{"all_reduce by ring among 2", "closed", "dedicated and homogeneous", true, 4}};
   record.end_s = 3;

@@ -1,0 +1,274 @@
+// When a run ends, and what is evaluated at which instant: workers that need each other, and workers that do not,
+// one of them slower.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "sim/recording/learning_curve.hpp"
+#include "tests/support/graphs.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/jobs.hpp"
+
+namespace simsgd::test::engine_run_end {
+
+namespace {
+
+// Workers that exchange nothing: rank r takes step_s[r] for a step, and its model is then 1000 r + the step.
+class Alone final : public Algorithm {
+ public:
+  explicit Alone(std::vector<double> step_s) : step_s_(std::move(step_s)) {}
+  void run(Worker& worker) const override {
+    while (worker.next_step()) {
+      worker.spend(Activity::compute, step_s_[static_cast<std::size_t>(worker.rank())]);
+      if (worker.model_size() == 0) continue;
+      const auto value = static_cast<float>(1000 * worker.rank() + static_cast<int>(worker.step()));
+      worker.set_model(
+          worker.executor().constant({std::vector<float>(worker.model_size(), value), {}, {}}));
+    }
+  }
+  bool needs_others() const override { return false; }
+
+ private:
+  std::vector<double> step_s_;
+};
+
+Job alone_job(std::vector<double> step_s) {
+  Job job = scripted_job(star(static_cast<int>(step_s.size()), 0, 1e9), nullptr);
+  job.algorithm = std::make_unique<Alone>(std::move(step_s));
+  job.stop.steps = std::numeric_limits<std::uint64_t>::max();
+  return job;
+}
+
+std::vector<double> steps_of(const RunRecord& record) {
+  std::vector<double> steps;
+  for (const WorkerRecord& worker : record.workers) steps.push_back(static_cast<double>(worker.steps));
+  return steps;
+}
+
+// One ResNet-like layer of 0.25 s, 8 workers, the first of them so much slower.
+Job slow_first(const std::string& algorithm, double factor, const Json& parameters = Json::object()) {
+  Job job = scripted_job(star(8, 1e-6, 12.5e9), nullptr, 25e6);
+  job.workload.layers.front().forward_s = 0.08;
+  job.workload.layers.front().backward_s = 0.17;
+  job.workload.batch = 64;
+  job.cluster.node_speed = {1 / factor, 1, 1, 1, 1, 1, 1, 1};
+  if (algorithm == "ad_psgd") job.graph = graph_of("ring", 8);
+  use_algorithm(job, algorithm, parameters);
+  return job;
+}
+
+double throughput_at(const std::string& algorithm, double factor, double end_s) {
+  return in_child([&] {
+           Job job = slow_first(algorithm, factor);
+           job.stop.steps = std::numeric_limits<std::uint64_t>::max();
+           job.stop.time_s = end_s;
+           const RunRecord record = simulate_job(job);
+           double samples = 0;
+           for (const WorkerRecord& worker : record.workers) samples += worker.samples;
+           return std::vector<double>{samples / record.end_s, record.end_s};
+         })
+      .front();
+}
+
+}  // namespace
+
+TEST_CASE("workers that do not need each other stop at the last instant, each where it is then") {
+  // Steps of 1, 1 and 4 s until 10.5 s: 10, 10 and 2 are completed; what is in progress does not count.
+  const std::vector<double> numbers = in_child([] {
+    Job job = alone_job({1, 1, 4});
+    job.stop.time_s = 10.5;
+    const RunRecord record = simulate_job(job);
+    std::vector<double> all = steps_of(record);
+    all.push_back(record.end_s);
+    for (const WorkerRecord& worker : record.workers) {
+      all.push_back(worker.activity_s[static_cast<std::size_t>(Activity::compute)]);
+      all.push_back(worker.unfinished_busy_s);
+    }
+    return all;
+  });
+  CHECK(numbers == std::vector<double>{10, 10, 2, 10.5, 10, 0.5, 10, 0.5, 8, 2.5});
+}
+
+TEST_CASE("a step that ends at the last instant is completed, also where its end is a sum that rounding moves") {
+  const std::vector<double> steps = in_child([] {
+    Job job = alone_job({0.1, 0.3});
+    job.stop.time_s = 3;
+    return steps_of(simulate_job(job));
+  });
+  CHECK(steps == std::vector<double>{30, 10});
+}
+
+TEST_CASE("N steps are N P by all together where workers do not need each other") {
+  // 3 x 10 steps: at 13 s 13 + 13 + 3 = 29 are completed, and the thirtieth at 14 s with another (a tie counts).
+  const std::vector<double> numbers = in_child([] {
+    Job job = alone_job({1, 1, 4});
+    job.stop.steps = 10;
+    const RunRecord record = simulate_job(job);
+    std::vector<double> all = steps_of(record);
+    all.push_back(record.end_s);
+    return all;
+  });
+  CHECK(std::accumulate(numbers.begin(), numbers.begin() + 3, 0.0) >= 30);
+  CHECK(std::accumulate(numbers.begin(), numbers.begin() + 3, 0.0) <= 31);
+  CHECK(numbers[2] == 3);
+  CHECK(numbers[3] == 14);
+}
+
+TEST_CASE("AD-PSGD and eager-SGD beside a worker 4 times slower keep (7 + 1/4) / 8 of their throughput") {
+  for (const std::string algorithm : {"ad_psgd", "eager_sgd"}) {
+    CAPTURE(algorithm);
+    const double even = throughput_at(algorithm, 1, 100), uneven = throughput_at(algorithm, 4, 100);
+    CHECK(uneven / even == doctest::Approx(7.25 / 8).epsilon(0.02));
+  }
+  // All-reduce SGD waits: a quarter.
+  CHECK(throughput_at("allreduce_sgd", 4, 100) / throughput_at("allreduce_sgd", 1, 100) ==
+        doctest::Approx(0.25).epsilon(0.02));
+}
+
+TEST_CASE("evaluations at an instant hold the models of that instant, and every worker's step") {
+  // Steps of 1, 1 and 4 s, evaluated every 6 s: models 6, 1006, 2001 at 6 s; 12, 1012, 2003 at 12 s.
+  const std::vector<double> numbers = in_child([] {
+    Job job = alone_job({1, 1, 4});
+    add_learner(job, 4, 64);
+    job.stop.time_s = 13;
+    job.record.evaluate_every_s = 6;
+    std::vector<double> all;
+    for (const EvaluationPoint& point : simulate_job(job).evaluations) {
+      all.push_back(point.time_s);
+      for (const std::uint64_t step : point.worker_steps) all.push_back(static_cast<double>(step));
+      // By hand: sqrt(d / 3 sum (x_i - mean)^2) for d equal entries.
+      const double x[] = {static_cast<double>(point.worker_steps[0]), 1000.0 + point.worker_steps[1],
+                          2000.0 + point.worker_steps[2]};
+      const double mean = (x[0] + x[1] + x[2]) / 3;
+      double sum = 0;
+      for (const double each : x) sum += (each - mean) * (each - mean);
+      const auto d = static_cast<double>(job.learner->parameters());
+      all.push_back(std::fabs(point.consensus_distance / std::sqrt(d * sum / 3) - 1) < 1e-6 ? 1 : 0);
+    }
+    return all;
+  });
+  CHECK(numbers == std::vector<double>{6, 6, 6, 1, 1, 12, 12, 12, 3, 1, 13, 13, 13, 3, 1});
+}
+
+TEST_CASE("evaluations every k steps come with the k P-th step of all together") {
+  // 12 steps of all: at 5 s there are 5 + 5 + 1 = 11, at 6 s the twelfth.
+  const std::vector<double> times = in_child([] {
+    Job job = alone_job({1, 1, 4});
+    add_learner(job, 4, 64);
+    job.stop.time_s = 7;
+    job.record.evaluate_every = 4;
+    const RunRecord record = simulate_job(job);
+    return std::vector<double>{record.evaluations.front().time_s,
+                               static_cast<double>(record.evaluations.front().step)};
+  });
+  CHECK(times == std::vector<double>{6, 4});
+}
+
+TEST_CASE("where workers need their neighbours alone, an evaluation has those that are ahead as they are") {
+  // A chain of one-way dependencies: rank 1 waits for rank 0, not the reverse; steps of 1 and 4 s.
+  const std::vector<double> steps = in_child([] {
+    Job job = scripted_job(star(2, 0, 1e9), [](Worker& worker) {
+      while (worker.next_step()) worker.spend(Activity::compute, worker.rank() == 0 ? 1.0 : 4.0);
+    });
+    add_learner(job, 4, 64);
+    job.stop.steps = 8;
+    job.record.evaluate_every = 1;
+    std::vector<double> all;
+    for (const EvaluationPoint& point : simulate_job(job).evaluations) {
+      all.push_back(point.time_s);
+      for (const std::uint64_t step : point.worker_steps) all.push_back(static_cast<double>(step));
+    }
+    all.resize(9);
+    return all;
+  });
+  // At 4 s rank 0 ends its fourth step too: it is then that its model is looked at after its third, and so on.
+  CHECK(steps == std::vector<double>{4, 3, 1, 8, 7, 2, 12, 8, 3});
+}
+
+TEST_CASE("a target ends the run at its own instant, in time and in what was done") {
+  for (const std::string algorithm : {"allreduce_sgd", "ad_psgd"}) {
+    CAPTURE(algorithm);
+    const std::vector<double> numbers = in_child([&] {
+      Job job = slow_first(algorithm, 4);
+      add_learner(job, 16, 2048);
+      job.stop.steps = 1000;
+      job.record.evaluate_every = 5;
+      job.target = {Target::Metric::test_accuracy, 0.5, true, 2};
+      const RunRecord record = simulate_job(job);
+      const auto arrival = arrival_s(job.target, record.series, record.evaluations);
+      double latest = 0;
+      for (const WorkerRecord& worker : record.workers) latest = std::max(latest, worker.end_s);
+      return std::vector<double>{arrival.value_or(-1), record.end_s, latest,
+                                 static_cast<double>(record.evaluations.size())};
+    });
+    CHECK(numbers[0] == numbers[1]);
+    CHECK(numbers[2] <= numbers[1] * (1 + 1e-9));
+    CHECK(numbers[3] >= 2);
+    CHECK(numbers[1] < 900);
+  }
+}
+
+TEST_CASE("samples end a run: whole steps of all workers, and rounds that use less are more") {
+  // 3 workers of batch 1: 10 samples are 4 steps (12), of all.
+  const std::vector<double> steps = in_child([] {
+    Job job = scripted_job(star(3, 0, 1e9), [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.compute_gradient();
+        worker.barrier();
+      }
+    });
+    job.stop.steps = 100;
+    job.stop.samples = 10 * job.workload.batch;
+    return steps_of(simulate_job(job));
+  });
+  CHECK(steps == std::vector<double>{4, 4, 4});
+  const std::vector<double> alone = in_child([] {
+    Job job = slow_first("ad_psgd", 4);
+    job.stop.samples = 8 * 64 * 20;
+    const RunRecord record = simulate_job(job);
+    double samples = 0;
+    for (const WorkerRecord& worker : record.workers) samples += worker.samples;
+    return std::vector<double>{samples, job.stop.samples};
+  });
+  CHECK(alone[0] >= alone[1]);
+  CHECK(alone[0] <= alone[1] + 7 * 64);  // ties at that instant
+}
+
+TEST_CASE("the mean of a window reaches a target: one lucky evaluation is no arrival") {
+  std::vector<EvaluationPoint> evaluations;
+  for (const double accuracy : {0.5, 0.9, 0.6, 0.7, 0.85, 0.9})
+    evaluations.push_back({.step = evaluations.size() + 1, .time_s = 10.0 * (evaluations.size() + 1),
+                           .test_accuracy = accuracy, .worker_steps = {}});
+  Target target{Target::Metric::test_accuracy, 0.8, false, 1};
+  CHECK(arrival_s(target, {}, evaluations) == 20);
+  target.window = 2;  // means 0.7, 0.75, 0.65, 0.775, 0.875
+  CHECK(arrival_s(target, {}, evaluations) == 60);
+  target.window = 7;
+  CHECK_FALSE(arrival_s(target, {}, evaluations).has_value());
+}
+
+TEST_CASE("an evaluation at the end alone is no arrival") {
+  const std::vector<EvaluationPoint> one = {{.step = 100, .time_s = 50, .test_accuracy = 0.9, .worker_steps = {}}};
+  Target target{Target::Metric::test_accuracy, 0.8, false, 1};
+  CHECK_FALSE(arrival_s(target, {}, one).has_value());
+  target.stop = true;  // reaching it is what ended the run
+  CHECK(arrival_s(target, {}, one) == 50);
+}
+
+TEST_CASE("a deadlock is found where evaluations by the clock would go on for ever") {
+  const ChildResult result = run_in_child([] {
+    Job job = scripted_job(star(2, 1e-6, 1e9), [](Worker& worker) {
+      while (worker.next_step())
+        if (worker.rank() == 0) worker.receive(1, 7);
+    });
+    add_learner(job, 4, 64);
+    job.stop.steps = 3;
+    job.record.evaluate_every_s = 1;
+    simulate_job(job);
+    return std::vector<double>{};
+  });
+  CHECK(result.error.find("Deadlock") == 0);
+}
+
+}  // namespace simsgd::test::engine_run_end
