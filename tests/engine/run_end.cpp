@@ -225,6 +225,7 @@ TEST_CASE("samples end a run: whole steps of all workers, and rounds that use le
   CHECK(steps == std::vector<double>{4, 4, 4});
   const std::vector<double> alone = in_child([] {
     Job job = slow_first("ad_psgd", 4);
+    job.stop.steps = 1000;
     job.stop.samples = 8 * 64 * 20;
     const RunRecord record = simulate_job(job);
     double samples = 0;
