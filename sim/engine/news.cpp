@@ -1,6 +1,9 @@
 #include "sim/engine/news.hpp"
 
+#include <algorithm>
 #include <limits>
+
+#include "sim/base/instants.hpp"
 
 namespace simsgd {
 
@@ -101,9 +104,9 @@ void News::tell(int tag, std::uint64_t number) {
   const auto found = topic.stories.find(number);
   if (found == topic.stories.end()) return;  // all have heard meanwhile
   Story& story = found->second;
-  if (transport_.now() < story.armed_s) return;  // an earlier timer has taken this one's place
+  if (before(transport_.now(), story.armed_s)) return;  // an earlier timer has taken this one's place
   std::vector<int> now;
-  while (!story.hearings.empty() && story.hearings.top().time_s <= transport_.now()) {
+  while (!story.hearings.empty() && not_after(story.hearings.top().time_s, transport_.now())) {
     const auto rank = static_cast<std::size_t>(story.hearings.top().rank);
     story.hearings.pop();
     if (story.told[rank]) continue;
@@ -111,6 +114,7 @@ void News::tell(int tag, std::uint64_t number) {
     --story.untold;
     now.push_back(static_cast<int>(rank));
   }
+  std::sort(now.begin(), now.end());
   story.armed_s = kNever;
   arm(tag, number, story);
   for (const int rank : now) topic.heard[static_cast<std::size_t>(rank)](number);

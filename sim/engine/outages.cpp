@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/instants.hpp"
 
 namespace simsgd {
 
@@ -20,7 +21,7 @@ std::vector<Outages::Outage> Outages::during(double from_s, double seconds) cons
   std::vector<Outage> outages;
   double begin_s = from_s, next_s = std::max(next_crash_s_, from_s);
   double end_s = from_s + seconds;
-  while (next_s < end_s) {
+  while (before(next_s, end_s)) {
     if (outages.size() == kMostInARow)
       throw RunError(fmt::format(
           "Rank {} crashed {} times in a row without computing {:.3g} s: \"mean_time_between\" is too short. "

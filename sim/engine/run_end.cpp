@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/base/instants.hpp"
+
 namespace simsgd {
 
 namespace {
@@ -29,7 +31,7 @@ bool RunEnd::enough_samples(std::uint64_t steps) const {
 bool RunEnd::goes_on(std::uint64_t steps, double now_s) {
   if (over_s_) return false;
   if (alone_) return true;
-  if (now_s >= job_.stop.time_s || enough_samples(steps)) stopping_ = true;
+  if (!before(now_s, job_.stop.time_s) || enough_samples(steps)) stopping_ = true;
   return steps < job_.stop.steps && !(stopping_ && steps >= last_step_);
 }
 

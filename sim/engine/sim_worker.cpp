@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/check.hpp"
+#include "sim/base/instants.hpp"
 #include "sim/message_precision.hpp"
 
 namespace simsgd {
@@ -48,8 +49,15 @@ double SimWorker::now() const { return in_background_ ? world_.transport.now() :
 
 void SimWorker::settle() {
   if (in_background_) return;  // handlers are called by events: they are on time
-  if (local_s_ > world_.transport.now()) simgrid::s4u::this_actor::sleep_until(local_s_);
-  local_s_ = std::max(local_s_, world_.transport.now());
+  if (before(world_.transport.now(), local_s_)) {
+    bool there = false;
+    world_.transport.wake_at(local_s_, rank_, [&] {
+      there = true;
+      wake();
+    });
+    while (!there) sleeper_->semaphore->acquire();  // others may wake it, too
+  }
+  local_s_ = std::max<double>(local_s_, world_.transport.now());
 }
 
 void SimWorker::block() {
@@ -164,7 +172,7 @@ void SimWorker::wait(const Handle& handle) {
     pending.waiter = nullptr;
   }
   const double from = local_s_;
-  local_s_ = std::max(local_s_, pending.end_s);
+  local_s_ = std::max<double>(local_s_, pending.end_s);
   book_wait(pending, from, local_s_);
   if (serves_) settle();
 }
@@ -177,15 +185,16 @@ std::size_t SimWorker::wait_any(std::span<const Handle> handles) {
     double earliest = SimPending::kUnknown;
     for (std::size_t i = 0; i < handles.size(); ++i) {
       const SimPending& pending = pending_of(handles[i]);
-      if (pending.end_s <= world_.transport.now()) {
-        local_s_ = world_.transport.now();
+      if (not_after(pending.end_s, world_.transport.now())) {
+        local_s_ = std::max<double>({local_s_, pending.end_s, world_.transport.now()});
         book_wait(pending, from, local_s_);
         return i;
       }
       earliest = std::min(earliest, pending.end_s);
     }
     for (const Handle& handle : handles) pending_of(handle).waiter = this;
-    if (earliest != SimPending::kUnknown) world_.transport.at(earliest, [this] { wake(); });
+    if (earliest != SimPending::kUnknown)
+      world_.transport.at(earliest, {Turn::Kind::completion, rank_}, [this] { wake(); });
     block();
     for (const Handle& handle : handles) pending_of(handle).waiter = nullptr;
   }
@@ -212,7 +221,7 @@ double SimWorker::book_running(double from_s, double to_s) {
 
 bool SimWorker::done(const Handle& handle) {
   settle();
-  return pending_of(handle).end_s <= world_.transport.now();
+  return not_after(pending_of(handle).end_s, world_.transport.now());
 }
 
 Values SimWorker::result(const Handle& handle) {
@@ -264,7 +273,7 @@ void SimWorker::then(const Handle& handle, std::function<void()> action) {
   serves_ = true;
   SimPending& pending = pending_of(handle);
   const auto schedule = [this, action = std::move(action)](double end_s) {
-    world_.transport.at(end_s, [this, action] { set_background(action); });
+    world_.transport.at(end_s, {Turn::Kind::signal, rank_}, [this, action] { set_background(action); });
   };
   if (pending.known())
     schedule(pending.end_s);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "sim/base/instants.hpp"
 #include "sim/engine/collective_engine.hpp"
 #include "sim/engine/mailroom.hpp"
 #include "sim/engine/slowdown.hpp"
@@ -158,7 +159,7 @@ class SimWorker final : public Worker, public Waiter {
   struct Sleeper;  // SimGrid's semaphore
   int rank_;
   World& world_;
-  double local_s_ = 0;
+  Clock local_s_;
   std::string work_;  // what the next `spend` is for; empty: its activity
   std::uint64_t step_ = 0;
   ModelAtInstant completed_;  // after the last step that is complete

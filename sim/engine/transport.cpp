@@ -1,12 +1,17 @@
 #include "sim/engine/transport.hpp"
 
+#include <fmt/format.h>
+
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
 #include <algorithm>
 #include <cmath>
 
+#include <limits>
+
 #include "sim/base/check.hpp"
+#include "sim/base/instants.hpp"
 #include "sim/engine/platform.hpp"
 
 namespace simsgd {
@@ -15,10 +20,13 @@ namespace s4u = simgrid::s4u;
 
 struct Transport::Flow {
   s4u::CommPtr comm;
+  Turn turn;
   std::function<void()> done;
 };
 
 struct Transport::Impl {
+  simgrid::kernel::timer::Timer* timer = nullptr;  // SimGrid's, at the next thing on the agenda
+  double armed_s = std::numeric_limits<double>::infinity();  // when it goes off
   std::vector<std::unique_ptr<Flow>> idle;  // for reuse
   std::vector<std::unique_ptr<Flow>>
       finished;  // released outside SimGrid's callbacks: simgrid.org 3.32 frees too early
@@ -33,13 +41,12 @@ Transport::Transport(const Cluster& cluster)
     const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
     if (!comm) return;
     std::unique_ptr<Flow> flow(comm->get_data<Flow>());
-    ++events_;
-    if (watched_) --pending_;
-    const std::function<void()> done = std::move(flow->done);
+    --flying_;
+    at(now(), flow->turn, std::move(flow->done));
     impl_->finished.push_back(std::move(flow));
-    done();
   });
   s4u::Engine::on_time_advance_cb([this](double) {
+    follow_clock();
     for (std::unique_ptr<Flow>& flow : impl_->finished) {
       flow->comm = nullptr;
       impl_->idle.push_back(std::move(flow));
@@ -50,24 +57,75 @@ Transport::Transport(const Cluster& cluster)
 
 Transport::~Transport() = default;
 
-double Transport::now() const { return s4u::Engine::get_clock(); }
+// Time
+// -----------------------------------------------------------------------------------------------------------
 
-void Transport::at(double time_s, std::function<void()> action) {
+double Transport::now() const {
+  const double clock_s = s4u::Engine::get_clock();
+  return before(instant_s_, clock_s) ? clock_s : instant_s_;
+}
+
+void Transport::at(double time_s, Turn turn, std::function<void()> action) {
   ++events_;
-  if (watched_) {
-    ++pending_;
-    action = [this, action = std::move(action)] {
-      --pending_;
-      action();
-    };
-  }
-  simgrid::kernel::timer::Timer::set(std::max(time_s, now()), std::move(action));
+  put(time_s, turn, std::move(action));
 }
 
 void Transport::watch_at(double time_s, std::function<void()> action) {
-  watched_ = true;
   simgrid::kernel::timer::Timer::set(std::max(time_s, now()), std::move(action));
 }
+
+void Transport::wake_at(double time_s, int rank, std::function<void()> wake) {
+  put(time_s, {Turn::Kind::completion, rank}, std::move(wake));
+}
+
+void Transport::put(double time_s, Turn turn, std::function<void()> action) {
+  agenda_.put(std::max(time_s, now()), turn, std::move(action));
+  arm();
+}
+
+// One timer of SimGrid, for what comes next. Signals that have to wait go on at the next number after its clock.
+void Transport::arm() {
+  const double clock_s = s4u::Engine::get_clock();
+  const double date_s = agenda_.more_due() ? std::nextafter(clock_s, std::numeric_limits<double>::infinity())
+                                           : std::max(agenda_.next_s(), clock_s);
+  if (impl_->timer) {
+    if (date_s >= impl_->armed_s) return;
+    impl_->timer->remove();
+  }
+  impl_->armed_s = date_s;
+  impl_->timer = simgrid::kernel::timer::Timer::set(date_s, [this] { serve(); });
+}
+
+// Signals wait until the workers that were woken have done what they do at this instant, and until SimGrid has told
+// which flows end at it: both are after its timers.
+void Transport::serve() {
+  impl_->timer = nullptr;  // SimGrid deletes it
+  const double next_s = agenda_.next_s();
+  CHECK(next_s != std::numeric_limits<double>::infinity(), "a timer without anything on the agenda");
+  const double clock_s = s4u::Engine::get_clock();
+  if (before(instant_s_, next_s)) {
+    instant_s_ = next_s;
+    if (flying_ > 0) wait_s_ = clock_s;
+  }
+  const Agenda::Batch batch = agenda_.take(instant_s_, clock_s > wait_s_);
+  if (batch.kind == Turn::Kind::completion) wait_s_ = clock_s;
+  for (const Agenda::Action& action : batch.actions) action();
+  if (agenda_.next_s() != std::numeric_limits<double>::infinity()) arm();
+}
+
+// SimGrid ends what ends within an absolute time of its clock (`surf/precision`) together. It is made the
+// margin of one instant, so that it means the same in microseconds and in days; a step of the clock by many
+// orders of magnitude may leave a flow that has ended behind by one rounding, and SimGrid looks again.
+void Transport::follow_clock() {
+  const double clock_s = s4u::Engine::get_clock();
+  if (clock_s < 2 * followed_s_ || clock_s == 0) return;
+  followed_s_ = clock_s;
+  s4u::Engine::set_config(fmt::format("surf/precision:{:.3e}", clock_s * kSameInstant));
+  simgrid::kernel::timer::Timer::set(std::nextafter(clock_s, std::numeric_limits<double>::infinity()), [] {});
+}
+
+// Messages
+// -----------------------------------------------------------------------------------------------------------
 
 PathCost Transport::path(int from_rank, int to_rank) const {
   return cluster_.network.path_cost(cluster_.endpoint_of_rank[static_cast<std::size_t>(from_rank)],
@@ -90,22 +148,24 @@ void Transport::flow(int from_rank, int to_rank, double bytes, std::function<voi
     flow = std::move(impl_->idle.back());
     impl_->idle.pop_back();
   }
+  flow->turn = {Turn::Kind::signal, to_rank, from_rank};
   flow->done = std::move(done);
   flow->comm = s4u::Comm::sendto_init(host(from_rank), host(to_rank))
                    ->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kUnitsPerByte)));
   s4u::Comm* comm = flow->comm.get();
   comm->set_data(flow.release());  // taken back in on_completion
-  if (watched_) ++pending_;
+  ++flying_;
   comm->start();
 }
 
 void Transport::message(int from_rank, int to_rank, double bytes, double delay_s,
                         std::function<void()> done) {
   count_bytes(from_rank, to_rank, bytes);
+  const Turn turn{Turn::Kind::signal, to_rank, from_rank};
   if (bytes <= 0)
-    at(now() + delay_s, std::move(done));
+    at(now() + delay_s, turn, std::move(done));
   else
-    at(now() + delay_s, [this, from_rank, to_rank, bytes, done = std::move(done)]() mutable {
+    at(now() + delay_s, turn, [this, from_rank, to_rank, bytes, done = std::move(done)]() mutable {
       flow(from_rank, to_rank, bytes, std::move(done));
     });
 }

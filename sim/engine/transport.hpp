@@ -1,6 +1,7 @@
 // Simulated time and the messages that travel through SimGrid: timers, flows, and the one place that keeps
 // SimGrid's completion callbacks. A message waits alpha on a timer and is then a flow of its bytes; without
-// bytes it is the timer.
+// bytes it is the timer. Everything that happens is on the agenda, which has a rule for what is at the same
+// instant.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/engine/agenda.hpp"
 
 namespace simgrid::s4u {
 class Host;
@@ -24,13 +26,17 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
+  /// The instant that is being served: the same for all that differs by rounding.
   double now() const;
-  /// Calls `action` at `time_s` (now if that is past), outside every actor.
-  void at(double time_s, std::function<void()> action);
-  /// The same for whoever looks on from outside: the run does not wait for it. Before anything else is under way.
+  /// Calls `action` at `time_s` (now if that is past), outside every actor, in its turn.
+  void at(double time_s, Turn turn, std::function<void()> action);
+  void at(double time_s, std::function<void()> action) { at(time_s, Turn{}, std::move(action)); }
+  /// The same for whoever looks on from outside: the run does not wait for it.
   void watch_at(double time_s, std::function<void()> action);
-  /// Whether a timer or a flow is left of which something may come. Known where somebody looks on.
-  bool idle() const { return pending_ == 0; }
+  /// Whether nothing is under way of which something may come.
+  bool idle() const { return flying_ == 0 && agenda_.next_s() == std::numeric_limits<double>::infinity(); }
+  /// The same for an actor that sleeps until then: no event of the model.
+  void wake_at(double time_s, int rank, std::function<void()> wake);
 
   /// A flow of `bytes` from rank to rank that starts now; `done` is called when it ends. bytes > 0.
   void flow(int from_rank, int to_rank, double bytes, std::function<void()> done);
@@ -47,14 +53,21 @@ class Transport {
   struct Flow;
   struct Impl;
   void count_bytes(int from_rank, int to_rank, double bytes);
+  void put(double time_s, Turn turn, std::function<void()> action);
+  void arm();
+  void serve();
+  void follow_clock();
 
   const Cluster& cluster_;
   std::vector<simgrid::s4u::Host*> hosts_;  // by rank
   std::vector<double> link_bytes_;
   std::vector<LinkId> path_;
+  Agenda agenda_;
+  double instant_s_ = 0;   // that is being served
+  double wait_s_ = -1;     // signals wait for SimGrid's clock to be beyond
+  int flying_ = 0;         // flows that have not ended
+  double followed_s_ = 0;  // the clock that SimGrid's precision was made for
   std::uint64_t events_ = 0;
-  bool watched_ = false;
-  std::uint64_t pending_ = 0;  // timers and flows, if watched
   std::unique_ptr<Impl> impl_;
 };
 

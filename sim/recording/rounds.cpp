@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "sim/base/check.hpp"
+#include "sim/base/instants.hpp"
 
 namespace simsgd {
 
 namespace {
-
-constexpr double kRounding = 1e-12;  // relative: instants closer than that are one
 
 std::vector<Values> known_losses(std::vector<Values> by_rank) {
   std::erase_if(by_rank, [](const Values& loss) { return !loss; });
@@ -27,7 +26,7 @@ class Histories {
 
   /// Whether worker `rank` can have completed no more before `time_s` than is known.
   bool knows(std::size_t rank, double time_s) const {
-    return !of_rank_[rank].empty() && of_rank_[rank].back().time_s >= time_s * (1 - kRounding);
+    return !of_rank_[rank].empty() && !before(of_rank_[rank].back().time_s, time_s);
   }
 
   /// At the instant `time_s` at which all had completed `round`.
@@ -36,7 +35,7 @@ class Histories {
     for (const std::deque<Entry>& entries : of_rank_) {
       const Entry* latest = nullptr;
       for (const Entry& entry : entries)
-        if (entry.state.step <= round || entry.time_s < time_s * (1 - kRounding)) latest = &entry;
+        if (entry.state.step <= round || before(entry.time_s, time_s)) latest = &entry;
       CHECK(latest != nullptr, "a worker without a model in a round that all completed");
       all.push_back(latest->state);
     }

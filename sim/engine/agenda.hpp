@@ -1,0 +1,59 @@
+// What is to happen when, with a rule for what happens first among things of the same instant
+// (sim/base/instants.hpp):
+//   completions before signals: a worker that is through at the instant at which it is told to stop is through;
+//   then by the rank that it happens to, and by the rank that it comes from;
+//   then in the order in which it was put down.
+// A signal that is put down while those of its instant are served comes after them.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+namespace simsgd {
+
+/// The place of something among what happens at the same instant.
+struct Turn {
+  enum class Kind : std::uint8_t {
+    completion,  ///< a worker's main thread goes on: it has computed, or waited for a time
+    signal       ///< a message, news, the end of an operation, an action in the background
+  } kind = Kind::signal;
+  std::int32_t to = -1, from = -1;  ///< ranks; -1: of none, which comes first
+  auto operator<=>(const Turn&) const = default;
+};
+
+class Agenda {
+ public:
+  using Action = std::function<void()>;
+
+  void put(double time_s, Turn turn, Action action);
+  /// The earliest time that was put down and not served; infinity if none is left.
+  double next_s() const;
+  /// Takes what is due at `now_s` in order: all completions, or, where no completion is due and signals are asked
+  /// for, all signals.
+  struct Batch {
+    Turn::Kind kind = Turn::Kind::signal;
+    std::vector<Action> actions;
+  };
+  Batch take(double now_s, bool signals = true);
+  /// The last `take` left signals of the same instant.
+  bool more_due() const { return !due_.empty(); }
+
+ private:
+  struct Entry {
+    double time_s = 0;
+    Turn turn;
+    std::uint64_t number = 0;
+    Action action;
+  };
+  static bool later(const Entry& a, const Entry& b);
+  static bool comes_first(const Entry& a, const Entry& b);
+
+  std::vector<Entry> heap_;  // the earliest on top
+  std::vector<Entry> due_;   // of the instant that is being served
+  std::uint64_t put_ = 0;
+};
+
+}  // namespace simsgd

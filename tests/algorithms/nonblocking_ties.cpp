@@ -1,0 +1,111 @@
+// Non-blocking SGD where mini-batches end at the instant of SYNC: gains over blocking of the shipped networks, against
+// whole numbers, and the same rounds in every unit of time.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tests/algorithms/nonblocking_support.hpp"
+#include "tests/scenarios/support.hpp"
+
+namespace simsgd::test::algorithms_nonblocking_ties {
+
+namespace {
+
+constexpr std::int64_t kWorkers = 8, kMiniBatches = 8;
+using Numbers = std::vector<double>;
+
+/// A speed of p / q.
+struct Speed {
+  std::int64_t p, q;
+};
+
+/// The gain over blocking with one device of 8 at speed p / q, from the definition, in whole numbers: a mini-batch
+/// takes p at full speed and q on the slow device. The fast ones are through at 8 p. The slow one has then ended 8 p / q
+/// of its own, one that ends at that instant among them, and is in the next one, which it drops or finishes.
+double derived_gain(Speed speed, bool drop) {
+  const std::int64_t sync = kMiniBatches * speed.p;
+  const std::int64_t done = std::min(kMiniBatches, sync / speed.q + (drop ? 0 : 1));
+  const std::int64_t round = std::max(sync, done * speed.q);
+  const std::int64_t samples = (kWorkers - 1) * kMiniBatches + done;
+  const std::int64_t blocking_round = kMiniBatches * speed.q, blocking_samples = kWorkers * kMiniBatches;
+  return static_cast<double>(samples * blocking_round) / static_cast<double>(round * blocking_samples);
+}
+
+/// The timing of a shipped network, times `unit`, on 8 devices without communication.
+Job network_job(const std::string& network, double unit, Speed speed, const Json& parameters, std::uint64_t rounds) {
+  Json scenario = small_scenario();
+  scenario["workload"] = {{"use", kScenarios + "workloads/" + network + ".json"}, {"batch", 256}};
+  scenario["cluster"]["device"]["memory"] = "100 GB";
+  std::vector<double> speeds(kWorkers, 1.0);
+  speeds[3] = static_cast<double>(speed.p) / static_cast<double>(speed.q);
+  Job job = round_job(speeds, parameters, rounds);
+  job.workload = job_of(scenario).workload;
+  for (Layer& layer : job.workload.layers) {
+    layer.forward_s *= unit;
+    layer.backward_s *= unit;
+  }
+  return job;
+}
+
+/// Samples per second, and then the time of every worker's every round, in units.
+Numbers run(const std::string& network, double unit, Speed speed, const Json& parameters, std::uint64_t rounds) {
+  return in_child([&] {
+    const RunRecord record = simulate_job(network_job(network, unit, speed, parameters, rounds));
+    double samples = 0;
+    for (const WorkerRecord& worker : record.workers) samples += worker.samples;
+    Numbers numbers = {samples * unit / record.end_s};
+    for (const double seconds : record.step_times_s) numbers.push_back(seconds / unit);
+    return numbers;
+  });
+}
+
+double gain(const std::string& network, double unit, Speed speed, const std::string& preempt, std::uint64_t rounds) {
+  return run(network, unit, speed, {{"preempt", preempt}}, rounds)[0] /
+         run(network, unit, speed, {{"trigger", "none"}}, 10)[0];
+}
+
+}  // namespace
+
+TEST_CASE("one device of 8 at half speed: 2,000 rounds gain what is derived, whatever the network and the unit") {
+  CHECK(derived_gain({1, 2}, false) == 1.525);
+  CHECK(derived_gain({1, 2}, true) == 1.875);
+  CHECK(derived_gain({499, 1000}, false) == 1.875);  // the fourth is in progress at SYNC, and is the last
+  for (const char* network : {"resnet20", "resnet50", "vgg16_cifar"})
+    for (const double unit : {1e-3, 1.0, 1e3}) {
+      CAPTURE(network);
+      CAPTURE(unit);
+      CHECK(gain(network, unit, {1, 2}, "finish", 2000) == doctest::Approx(1.525).epsilon(1e-9));
+    }
+  CHECK(gain("resnet50", 1, {1, 2}, "drop", 2000) == doctest::Approx(1.875).epsilon(1e-9));
+}
+
+TEST_CASE("the gain at every speed of the slow device is the derived one") {
+  for (const std::int64_t hundredths : {30, 37, 38, 40, 50, 60, 62, 63, 70, 75, 80, 87, 88, 90})
+    for (const char* preempt : {"finish", "drop"}) {
+      CAPTURE(hundredths);
+      CAPTURE(preempt);
+      CHECK(gain("resnet50", 1, {hundredths, 100}, preempt, 100) ==
+            doctest::Approx(derived_gain({hundredths, 100}, preempt == std::string("drop"))).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("all times times c give the same rounds") {
+  // Speeds at which mini-batches and SYNC coincide; a ring of neighbours, where they coincide with others' rounds.
+  for (const Speed speed : {Speed{1, 2}, Speed{3, 8}, Speed{3, 4}, Speed{7, 8}}) {
+    CAPTURE(speed.p);
+    const Json parameters = {{"preempt", "drop"}, {"trigger", "kth"}, {"k", 7}};
+    const Numbers seconds = run("resnet20", 1, speed, parameters, 300);
+    for (const double unit : {1e-3, 1e-2, 7.0, 1e3}) {
+      const Numbers others = run("resnet20", unit, speed, parameters, 300);
+      REQUIRE(others.size() == seconds.size());
+      double worst = 0;
+      for (std::size_t i = 0; i < seconds.size(); ++i)
+        worst = std::max(worst, std::abs(others[i] / seconds[i] - 1));
+      CAPTURE(unit);
+      CHECK(worst < 1e-9);
+    }
+  }
+}
+
+}  // namespace simsgd::test::algorithms_nonblocking_ties
