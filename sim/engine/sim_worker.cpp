@@ -47,6 +47,7 @@ double SimWorker::now() const { return in_background_ ? world_.transport.now() :
 
 void SimWorker::settle() {
   if (in_background_) return;  // handlers are called by events: they are on time
+  world_.transport.check_instant(local_s_);
   if (local_s_ > world_.transport.now()) simgrid::s4u::this_actor::sleep_until(local_s_);
   local_s_ = std::max(local_s_, world_.transport.now());
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -25,6 +26,8 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   double now() const;
+  /// Throws RunError where an instant is beyond what a run can last: an overflow is no deadlock.
+  void check_instant(double time_s) const;
   /// Calls `action` at `time_s` (now if that is past), outside every actor.
   void at(double time_s, std::function<void()> action);
 
@@ -49,6 +52,7 @@ class Transport {
   std::vector<double> link_bytes_;
   std::vector<LinkId> path_;
   std::uint64_t events_ = 0;
+  double least_Bps_ = std::numeric_limits<double>::infinity();  ///< of all links
   std::unique_ptr<Impl> impl_;
 };
 
