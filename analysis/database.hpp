@@ -55,6 +55,7 @@ class Database {
   void execute(const std::string& sql) const;
   [[noreturn]] void fail() const;
   sqlite3* handle() const { return handle_.get(); }
+  const std::filesystem::path& file() const { return file_; }
 
  private:
   struct Close {

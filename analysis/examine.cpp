@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analysis/child_pool.hpp"
 #include "analysis/sweep_points.hpp"
@@ -20,18 +21,18 @@ constexpr std::size_t kLeastPart = 64;
 
 using Points = std::vector<const SweepPoint*>;
 
-// Points with the same learner, cut into parts where there are many: each part reads the data once.
-std::vector<Points> by_learner(const std::vector<SweepPoint>& points, int jobs) {
+// Data are read once for each part, so points that learn from the same are side by side; many are cut into
+// parts that children examine at the same time.
+std::vector<Points> in_parts(const std::vector<SweepPoint>& points, int jobs) {
   std::map<std::string, Points> groups;
   for (const SweepPoint& point : points) groups[point.learner].push_back(&point);
+  Points all;
+  for (const auto& [learner, group] : groups) all.insert(all.end(), group.begin(), group.end());
+  const std::size_t size = std::max(kLeastPart, all.size() / static_cast<std::size_t>(std::max(1, jobs)) + 1);
   std::vector<Points> parts;
-  for (const auto& [learner, group] : groups) {
-    const std::size_t size =
-        std::max(kLeastPart, group.size() / static_cast<std::size_t>(std::max(1, jobs)) + 1);
-    for (std::size_t i = 0; i < group.size(); i += size)
-      parts.emplace_back(group.begin() + static_cast<std::ptrdiff_t>(i),
-                         group.begin() + static_cast<std::ptrdiff_t>(std::min(group.size(), i + size)));
-  }
+  for (std::size_t i = 0; i < all.size(); i += size)
+    parts.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(i),
+                       all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), i + size)));
   return parts;
 }
 
@@ -46,62 +47,59 @@ Json to_json(const InputError& error) {
 
 InputError error_from_json(const Json& json) { return {json[0], json[1], json[2], json[3], json[4]}; }
 
-// The first point of a group is made whole; the others without the learner, whose data would be read again,
-// unless the workload is the learner's own.
-Json examine_group(const Study& study, const Points& group) {
+Json examine_part(const Study& study, const Points& part) {
   Json estimates = Json::array(), errors = Json::array();
-  double parameters = 0;
-  for (const SweepPoint* point : group) {
-    Scenario scenario = load_point(study, point->point);
-    if (point != group.front() && scenario.resolved["workload"] != "self")
-      scenario.resolved["learner"] = scenario.resolved["target"] = nullptr;
+  for (const SweepPoint* point : part) {
     try {
-      const Job job = make_job(scenario);
-      if (job.learner) parameters = static_cast<double>(job.learner->parameters());
-      const double bytes_per_worker = kWorkerBytes + kVectorsPerWorker * sizeof(float) * parameters;
+      const Examined found = examine_point(study, point->point);
+      const double bytes_per_worker =
+          kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(found.parameters);
       estimates.push_back(
-          {point->position, peak_memory_bytes() + kRecordBytes + job.workers() * bytes_per_worker});
+          {point->position, peak_memory_bytes() + kRecordBytes + found.workers * bytes_per_worker});
     } catch (const ConfigError& error) {
-      for (const InputError& each : error.errors()) errors.push_back(to_json(each));
+      for (const InputError& each : error.errors()) errors.push_back({point->position, to_json(each)});
     }
   }
   return {{"estimates", std::move(estimates)}, {"errors", std::move(errors)}};
 }
 
-void add_new(const Json& found, std::vector<InputError>& errors) {
-  for (const Json& json : found) {
-    const InputError error = error_from_json(json);
-    const bool known = std::any_of(errors.begin(), errors.end(), [&error](const InputError& other) {
-      return other.text() == error.text();
-    });
-    if (!known) errors.push_back(error);
-  }
+// Text that is no UTF-8 is what a file name may be.
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// In the order of the points, each once.
+std::vector<InputError> errors_of(std::vector<Json> found) {
+  std::stable_sort(found.begin(), found.end(), [](const Json& a, const Json& b) { return a[0] < b[0]; });
+  std::vector<InputError> errors;
+  std::set<std::string> told;
+  for (const Json& each : found)
+    if (told.insert(text_of(each[1])).second) errors.push_back(error_from_json(each[1]));
+  return errors;
 }
 
 }  // namespace
 
-std::vector<PointEstimate> examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
-                                   const std::function<bool()>& interrupted) {
-  const std::vector<Points> groups = by_learner(points, jobs);
-  std::vector<Json> found(groups.size());
+Examination examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
+                    const std::function<bool()>& interrupted) {
+  const std::vector<Points> parts = in_parts(points, jobs);
+  std::vector<Json> errors;
+  Examination examination;
   run_in_children(
-      groups.size(), {.jobs = jobs, .timeout_s = {}, .interrupted = interrupted, .tick = {}},
-      [&](std::size_t i) { return examine_group(study, groups[i]).dump(); },
-      [&](std::size_t i, const ChildEnd& end) {
-        // What kills this child will fail the runs, each by itself.
-        if (end.kind == ChildEnd::Kind::answered) found[i] = Json::parse(end.text);
+      parts.size(), {.jobs = jobs, .timeout_s = {}, .interrupted = interrupted, .tick = {}},
+      [&](std::size_t i) { return text_of(examine_part(study, parts[i])); },
+      [&](std::size_t, const ChildEnd& end) {
+        if (end.kind != ChildEnd::Kind::answered) {
+          const bool threw = end.kind == ChildEnd::Kind::threw;
+          examination.failures.push_back(threw ? end.text : "The process " + end.text + ".");
+          return;
+        }
+        Json found = Json::parse(end.text);
+        for (Json& error : found["errors"]) errors.push_back(std::move(error));
+        for (const Json& each : found["estimates"]) examination.estimates.push_back({each[0], each[1]});
       });
-  std::vector<InputError> errors;
-  std::vector<PointEstimate> estimates;
-  for (const Json& each : found) {
-    if (each.is_null()) continue;
-    add_new(each["errors"], errors);
-    for (const Json& estimate : each["estimates"]) estimates.push_back({estimate[0], estimate[1]});
-  }
-  if (!errors.empty()) throw ConfigError(errors);
-  std::sort(estimates.begin(), estimates.end(),
+  if (!errors.empty()) throw ConfigError(errors_of(std::move(errors)));
+  std::sort(examination.estimates.begin(), examination.estimates.end(),
             [](const PointEstimate& a, const PointEstimate& b) { return a.position < b.position; });
-  return estimates;
+  return examination;
 }
 
 }  // namespace simsgd

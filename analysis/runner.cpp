@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <fstream>
 
 #include "analysis/version.hpp"
+#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -32,20 +30,6 @@ RunOutcome run_scenario(const Scenario& scenario, const SimulationOptions& optio
   RunContext context = with_machine(build_context());
   context.wall_time_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return {make_document(context, scenario, job, result.record), std::move(result.timeline)};
-}
-
-void write_file_atomically(const fs::path& path, const std::string& content) {
-  fs::path temporary = path;
-  temporary += ".part";
-  std::ofstream file(temporary, std::ios::binary);
-  file << content;
-  file.close();
-  std::error_code failure;
-  if (file) fs::rename(temporary, path, failure);
-  if (file && !failure) return;
-  const std::string why = failure ? failure.message() : std::strerror(errno);
-  fs::remove(temporary, failure);
-  throw RunError(fmt::format("Cannot write {}: {}", path.string(), why));
 }
 
 namespace {

@@ -29,9 +29,6 @@ struct RunFiles {
 /// what the run does not have. Makes DIR. Each file appears whole or not at all. Throws RunError.
 RunFiles write_run(const RunOutcome& outcome, const std::filesystem::path& directory);
 
-/// Writes a file whole or not at all: to a temporary name beside it, then renamed. Throws RunError.
-void write_file_atomically(const std::filesystem::path& path, const std::string& content);
-
 /// Program, version, commit and build of this binary.
 RunContext build_context();
 

@@ -44,6 +44,23 @@ Database open(const fs::path& file, Database::Mode mode) {
   }
 }
 
+[[noreturn]] void damaged(const Database& database, const std::string& what) {
+  throw RunError(fmt::format("{} is damaged: it holds {}. Name a new file with -o, or remove this one and run again.",
+                             database.file().string(), what));
+}
+
+OrderedJson json_of(const Database& database, const std::string& text) {
+  OrderedJson json = OrderedJson::parse(text, nullptr, false);
+  if (json.is_discarded()) damaged(database, "text that is no JSON");
+  return json;
+}
+
+OrderedJson object_of(const Database& database, const std::string& text) {
+  OrderedJson json = json_of(database, text);
+  if (!json.is_object()) damaged(database, "JSON that is no object");
+  return json;
+}
+
 // The document as the column has it, and back: what has columns of its own is null there.
 std::string without_own_columns(OrderedJson document) {
   document["context"] = nullptr;
@@ -157,10 +174,12 @@ std::optional<RunRow> ResultStore::run(const std::string& key) const {
   run.model_version = static_cast<int>(statement.integer());
   run.status = status_from_name(statement.text());
   run.error = statement.text();
-  run.scenario = OrderedJson::parse(statement.text());
-  run.context = OrderedJson::parse(statement.text());
+  run.scenario = object_of(database_, statement.text());
+  run.context = object_of(database_, statement.text());
   if (statement.next_is_null()) return run;
-  run.document = OrderedJson::parse(statement.text());
+  run.document = object_of(database_, statement.text());
+  for (const char* part : {"metrics", "series"})
+    if (!run.document.contains(part)) damaged(database_, fmt::format("a document without \"{}\"", part));
   run.document["context"] = run.context;
   run.document["scenario"] = run.scenario;
   return run;
@@ -184,14 +203,15 @@ std::vector<SweepRow> ResultStore::sweeps() const {
     sweep.id = statement.text();
     sweep.name = statement.text();
     sweep.file = statement.text();
-    sweep.axes = OrderedJson::parse(statement.text()).get<std::vector<std::string>>();
+    for (const OrderedJson& axis : json_of(database_, statement.text()))
+      sweep.axes.push_back(axis.is_string() ? axis.get<std::string>() : axis.dump());
     Statement points(database_,
                      "SELECT label, coordinates, run FROM points WHERE sweep = ? ORDER BY position");
     points.bind(sweep.id);
     while (points.step()) {
       SweepPointRow point;
       point.label = points.text();
-      point.coordinates = OrderedJson::parse(points.text());
+      point.coordinates = json_of(database_, points.text());
       point.key = points.text();
       sweep.points.push_back(std::move(point));
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/text_table.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd {
 
@@ -59,7 +60,7 @@ std::optional<double> RunView::metric(const std::string& name) const {
 
 std::string RunView::text(const std::string& pointer) const {
   const OrderedJson value = member(&scenario_, pointer);
-  return value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_null() ? "" : printable(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 std::uint64_t RunView::steps() const {

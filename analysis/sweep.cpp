@@ -37,7 +37,8 @@ class Sweep {
     // Everything is looked at before anything is made, so that bad input leaves no file behind.
     const std::vector<PointEstimate> estimates =
         examine(study_, points_to_run(all_, settings_, *open_sink_to_look(settings_.database)),
-                settings_.jobs, settings_.interrupted);
+                settings_.jobs, settings_.interrupted)
+            .estimates;
     sink_ = open_sink(settings_.database, settings_.shard);
     sink_->put(sweep_row(study_, all_));
     to_run_ = points_to_run(all_, settings_, *sink_);

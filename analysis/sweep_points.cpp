@@ -32,6 +32,13 @@ std::string slug_of(const std::string& label) {
   return slug.empty() || slug[0] == '.' ? "point" + slug : slug;
 }
 
+std::string learner_of(const StudyPoint& point) {
+  std::string varies;
+  for (const Assignment& each : point.coordinates)
+    if (within(each.pointer, "/learner")) varies += each.pointer + each.value.dump();
+  return varies;
+}
+
 }  // namespace
 
 Shard parse_shard(const std::string& text) {
@@ -55,9 +62,14 @@ std::vector<SweepPoint> sweep_points(const Study& study) {
     const std::string plain = slug_of(point.label.empty() ? study.name : point.label);
     std::string slug = plain;
     for (int i = 2; !taken.insert(slug).second; ++i) slug = fmt::format("{}-{}", plain, i);
-    points.push_back({points.size(), point, run_key(resolved), slug,
-                      name_key("learner", resolved["learner"].dump() + resolved["target"].dump())});
+    points.push_back({points.size(), point, run_key(resolved), slug, learner_of(point)});
   }
+  return points;
+}
+
+std::vector<SweepPoint> points_to_examine(const Study& study) {
+  std::vector<SweepPoint> points;
+  for (const StudyPoint& point : study.points) points.push_back({points.size(), point, "", "", learner_of(point)});
   return points;
 }
 

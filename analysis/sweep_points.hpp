@@ -16,7 +16,7 @@ struct SweepPoint {
   StudyPoint point;
   std::string key;      ///< of its run
   std::string slug;     ///< its label as a file name, different for each point of the study
-  std::string learner;  ///< key of what it learns, equal where the same data are read into the same model
+  std::string learner;  ///< what varies of what it learns: equal where the same data are read
 };
 
 /// Of `count` equal parts, the `index`-th (from 1): each `count`-th point.
@@ -41,10 +41,20 @@ struct PointEstimate {
   double memory_bytes = 0;  ///< of its process
 };
 
-/// Makes the jobs of the points, in children (`jobs` at a time), without running them. Data sets are read
-/// once for each learner that occurs. Throws ConfigError with everything that is wrong with any point, each
-/// error once; Interrupted.
-std::vector<PointEstimate> examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
-                                   const std::function<bool()>& interrupted = {});
+struct Examination {
+  std::vector<PointEstimate> estimates;
+  /// What ended a child that examined points, such as too little memory: it will fail their runs, each by
+  /// itself.
+  std::vector<std::string> failures;
+};
+
+/// Makes the jobs of the points, in children (`jobs` at a time), without running them. What points have in
+/// common is read, validated and built once. Throws ConfigError with everything that is wrong with any point,
+/// in their order, each error once; Interrupted.
+Examination examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
+                    const std::function<bool()>& interrupted = {});
+
+/// All points of a study, without the keys of their runs.
+std::vector<SweepPoint> points_to_examine(const Study& study);
 
 }  // namespace simsgd

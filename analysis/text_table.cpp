@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/printable.hpp"
+
 namespace simsgd {
 
 namespace {
@@ -77,8 +79,11 @@ CommonUnit common_unit(const std::string& name, double size, const std::vector<d
 
 std::string TextTable::text() const {
   const auto is_rule = [](const std::vector<std::string>& row) { return row.size() == 1 && row[0] == "-"; };
+  std::vector<std::vector<std::string>> shown = rows;
+  for (std::vector<std::string>& row : shown)
+    for (std::string& cell : row) cell = printable(cell);
   std::vector<std::size_t> widths;
-  for (const std::vector<std::string>& row : rows) {
+  for (const std::vector<std::string>& row : shown) {
     if (is_rule(row)) continue;
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], shown_width(row[i]));
@@ -86,7 +91,7 @@ std::string TextTable::text() const {
   std::size_t width = 0;
   for (const std::size_t each : widths) width += each + (width > 0 ? 2 : 0);
   std::string text;
-  for (const std::vector<std::string>& row : rows) {
+  for (const std::vector<std::string>& row : shown) {
     std::string line = is_rule(row) ? std::string(width, '-') : "";
     for (std::size_t i = 0; i < row.size() && !is_rule(row); ++i) {
       if (i > 0) line += "  ";

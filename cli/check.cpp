@@ -1,13 +1,14 @@
-// simsgd check: everything that is wrong with scenario or study files, without running them.
+// simsgd check: everything that is wrong with files, without running them: what `run` would refuse, `check` refuses.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
 #include <memory>
 
+#include "analysis/check_files.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/study.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd {
 
@@ -20,14 +21,12 @@ struct CheckVerb {
 
 // All files are checked before anything is reported, so that one look tells everything.
 int check(const CheckVerb& verb) {
+  catch_interrupts();
   std::vector<InputError> errors;
   for (const std::string& file : verb.files) {
     try {
-      const Study study = load_study(file, verb.overrides.overrides());
-      fmt::print("{}: {}\n", file,
-                 study.points.size() == 1
-                     ? "a scenario, correct"
-                     : fmt::format("a study of {} points, correct", study.points.size()));
+      const std::string what = check_file(file, verb.overrides.overrides(), {available_threads(), interrupted});
+      fmt::print("{}: {}, correct\n", printable(file), what);
     } catch (const ConfigError& error) {
       errors.insert(errors.end(), error.errors().begin(), error.errors().end());
     }
@@ -39,9 +38,9 @@ int check(const CheckVerb& verb) {
 }  // namespace
 
 void add_check(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand("check", "Check scenario and study files without running them");
+  CLI::App* verb = app.add_subcommand("check", "Check scenarios, studies, clusters, devices and workloads as a run would, without running them");
   auto settings = std::make_shared<CheckVerb>();
-  verb->add_option("FILES", settings->files, "Scenario or study files")->required();
+  verb->add_option("FILES", settings->files, "Scenario, study, cluster, device or workload files")->required();
   settings->overrides.add_to(*verb);
   verb->footer("Example:\n  simsgd check scenarios/quickstart.json");
   verb->callback([settings, &exit_code] { exit_code.value = check(*settings); });

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <sstream>
 #include <system_error>
 
 #include "analysis/runner.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd {
 
@@ -47,7 +49,11 @@ int run_verb(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    std::ostringstream help, problem;
+    const int code = app.exit(error, help, problem);
+    fmt::print("{}", help.str());
+    fmt::print(stderr, "{}", printable_lines(problem.str()));
+    return code == 0 ? 0 : 2;
   }
   return exit_code.value;
 }
@@ -66,7 +72,7 @@ int run_command_line(int argc, char** argv) {
     fmt::print(stderr, "Interrupted.\n");
     return 130;
   } catch (const RunError& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    fmt::print(stderr, "{}\n", printable(error.what()));
     return 1;
   } catch (const std::system_error& error) {  // fmt, on a full disk or a closed pipe
     fmt::print(stderr, "Cannot write the output: {}\n", error.code().message());
@@ -75,7 +81,7 @@ int run_command_line(int argc, char** argv) {
     fmt::print(stderr, "Out of memory. Use fewer workers, a smaller model, or a machine with more memory.\n");
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "SimSGD failed, which is a defect of SimSGD: {}\n", error.what());
+    fmt::print(stderr, "SimSGD failed, which is a defect of SimSGD: {}\n", printable(error.what()));
     return 1;
   }
 }

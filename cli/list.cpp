@@ -16,6 +16,7 @@
 #include "scenarios/metrics.hpp"
 #include "sim/base/distribution_json.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/learn/data/registry.hpp"
@@ -178,8 +179,8 @@ std::string type_text(const Json& schema) {
 }
 
 void print_item(const Item& item) {
-  fmt::print("{}\n  {}\n", item.name, item.summary);
-  for (const std::string& line : item.details) fmt::print("  {}\n", line);
+  fmt::print("{}\n  {}\n", printable(item.name), printable(item.summary));
+  for (const std::string& line : item.details) fmt::print("  {}\n", printable(line));
   if (!item.citation.empty()) fmt::print("  Source: {}\n", item.citation);
   if (item.properties.empty()) return;
   fmt::print("  Parameters:\n");
@@ -240,7 +241,7 @@ void print_items(const std::vector<Item>& items, const ListVerb& verb) {
     if (verb.json)
       all.push_back(item_json(item));
     else if (verb.name.empty())
-      fmt::print("{:{}}{}\n", item.name, width, item.summary);
+      fmt::print("{:{}}{}\n", printable(item.name), width, printable(item.summary));
     else
       print_item(item);
   }

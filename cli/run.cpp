@@ -115,7 +115,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                  "Compare with the scenario's expected values; exit 1 if one is missed");
   verb->add_option("--threads", settings->threads,
                    "Threads for the numerics (default: all cores); results do not depend on it")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostThreads));
   verb->footer(
       "Example:\n  simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 -o out");
   verb->callback([settings, &exit_code] { exit_code.value = run(*settings); });

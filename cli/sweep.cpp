@@ -11,6 +11,7 @@
 #include "analysis/sweep.hpp"
 #include "analysis/text_table.hpp"
 #include "cli/sweep_output.hpp"
+#include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
@@ -40,7 +41,7 @@ void add_common_options(CLI::App& verb, SweepCommand& command) {
       ->type_name("F.db");
   verb.add_option("--jobs", command.jobs,
                   "Points at a time (default: all cores); results do not depend on it")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostThreads));
   verb.add_option(
           "--shard", command.shard,
           "Only the I-th of N parts of the points; results go to F.db.spool, and the sweep without --shard "
@@ -72,7 +73,8 @@ int plan_sweep_command(const SweepCommand& command) {
   const std::vector<SweepPoint> points = sweep_points(study);
   const std::vector<SweepPoint> pending =
       points_to_run(points, settings, *open_sink_to_look(settings.database));
-  const std::vector<PointEstimate> estimates = examine(study, pending, settings.jobs, interrupted);
+  const std::vector<PointEstimate> estimates =
+      examine(study, pending, settings.jobs, interrupted).estimates;
   TextTable table;
   table.rows = {{"point", "", "state", "memory"}, {"-"}};
   table.left = 3;
@@ -88,7 +90,7 @@ int plan_sweep_command(const SweepCommand& command) {
     table.rows.push_back({std::to_string(point.position + 1), point.point.label, done ? "done" : "to run",
                           done ? "-" : to_run->second});
   }
-  fmt::print("{}: {} points, {} done, {} to run\n\n{}", study.name, of_shard, of_shard - pending.size(),
+  fmt::print("{}: {} points, {} done, {} to run\n\n{}", printable(study.name), of_shard, of_shard - pending.size(),
              pending.size(), table.text());
   if (!estimates.empty())
     fmt::print("\nAt most {} at a time need {}; this machine has {}.\n", settings.jobs,
@@ -109,7 +111,7 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   run->add_option("--threads", command->threads,
                   "Threads of each point's numerics (default: the cores that --jobs leave); results do not "
                   "depend on it")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostThreads));
   run->add_option("--artifacts", command->artifacts,
                   "Write document, curves and timeline of each point below DIR")
       ->type_name("DIR");

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "scenarios/axes.hpp"
+#include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
@@ -91,7 +92,7 @@ void SweepOutput::got(const PointResult& result) {
       outcomes_.push_back(std::move(each));
   if (!ok) {
     const std::string& label = result.point.point.label;
-    failures_.push_back((label.empty() ? study_name_ : label) + ": " + result.run.error);
+    failures_.push_back(printable((label.empty() ? study_name_ : label) + ": " + result.run.error));
   }
   shown_.push_back(result.point);
   const bool as_columns = points_ <= kMostSummaryColumns;
@@ -132,7 +133,7 @@ void SweepOutput::print_files() const {
   }
   if (!timelines.empty()) fmt::print("\nTimelines, to open in https://ui.perfetto.dev:\n");
   for (std::size_t i = 0; i < std::min(timelines.size(), kMostSummaryColumns); ++i)
-    fmt::print("  {}\n", timelines[i]);
+    fmt::print("  {}\n", printable(timelines[i]));
   if (timelines.size() > kMostSummaryColumns)
     fmt::print("  and {} more in {}\n", timelines.size() - kMostSummaryColumns, settings_.artifacts.string());
   if (!settings_.artifacts.empty())

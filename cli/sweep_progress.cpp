@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
@@ -35,7 +36,7 @@ std::string progress_text(const SweepProgress& progress) {
 void SweepBar::show(const SweepProgress& progress) {
   if (!terminal_) {
     if (progress.last == nullptr) return;
-    const std::string& label = progress.last->point.label;
+    const std::string label = printable(progress.last->point.label);
     fmt::print(stderr, "{}{}{} ({})\n", label, label.empty() ? "" : ": ", status_name(progress.status),
                progress_text(progress));
     std::fflush(stderr);

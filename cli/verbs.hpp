@@ -24,7 +24,7 @@ struct ExitCode {
 /// `--set /pointer=value` (repeatable) and `--seed N`.
 struct OverrideOptions {
   std::vector<std::string> set;
-  std::uint64_t seed = 0;
+  std::string seed;
   CLI::Option* seed_option = nullptr;
 
   void add_to(CLI::App& verb);
@@ -37,6 +37,9 @@ void add_check(CLI::App& app, ExitCode& exit_code);
 void add_list(CLI::App& app, ExitCode& exit_code);
 void add_schema(CLI::App& app, ExitCode& exit_code);
 void add_bench(CLI::App& app, ExitCode& exit_code);
+
+/// More threads or processes at a time than any machine has cores for.
+inline constexpr int kMostThreads = 1024;
 
 /// Cores that numerics may use: what the process may run on.
 int available_threads();

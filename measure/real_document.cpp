@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
 #include "measure/version.hpp"
+#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 
@@ -42,20 +39,6 @@ OrderedJson notes_on(const Scenario& scenario, const Job& job) {
   return notes;
 }
 
-void write_atomically(const fs::path& path, const std::string& content) {
-  fs::path temporary = path;
-  temporary += ".part";
-  std::ofstream file(temporary, std::ios::binary);
-  file << content;
-  file.close();
-  std::error_code failure;
-  if (file) fs::rename(temporary, path, failure);
-  if (file && !failure) return;
-  const std::string why = failure ? failure.message() : std::strerror(errno);
-  fs::remove(temporary, failure);
-  throw RunError(fmt::format("Cannot write {}: {}", path.string(), why));
-}
-
 // A series of the document as CSV (RFC 4180). Its columns are the keys of a point.
 void write_curve(const fs::path& path, const OrderedJson& points) {
   if (points.empty()) return;
@@ -68,7 +51,7 @@ void write_curve(const fs::path& path, const OrderedJson& points) {
       line += (line.empty() ? "" : ",") + (value.is_null() ? "" : value.dump());
     csv += line + "\r\n";
   }
-  write_atomically(path, csv);
+  write_file_atomically(path, csv);
 }
 
 }  // namespace
@@ -122,7 +105,7 @@ void write_real_run(const OrderedJson& document, const fs::path& directory) {
   if (failure) throw RunError(fmt::format("Cannot make {}: {}", directory.string(), failure.message()));
   write_curve(directory / "loss.csv", document.at("series").at("train"));
   write_curve(directory / "accuracy.csv", document.at("series").at("test"));
-  write_atomically(directory / "result.json", document.dump(2) + "\n");
+  write_file_atomically(directory / "result.json", document.dump(2) + "\n");
 }
 
 }  // namespace simsgd

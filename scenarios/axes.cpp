@@ -13,8 +13,6 @@ namespace simsgd {
 
 namespace {
 
-constexpr std::size_t kMostPoints = 1000000;
-
 /// A bound: "10 Gbps" is 10 and "Gbps", 8 is 8 and "".
 struct Bound {
   double number = 0;

@@ -9,6 +9,9 @@
 
 namespace simsgd {
 
+/// Of a study; each is some kilobytes.
+inline constexpr std::size_t kMostPoints = 100000;
+
 /// The points of a scenario's validated "axes" and "seeds" (either may be missing). `origins`: of `scenario`.
 /// What the schema cannot say is added to `errors`.
 std::vector<StudyPoint> expand_axes(const Json& scenario, const Provenance& origins, ErrorList& errors);

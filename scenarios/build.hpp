@@ -5,15 +5,29 @@
 #include <memory>
 #include <optional>
 
+#include "scenarios/known.hpp"
 #include "scenarios/reader.hpp"
 #include "sim/job.hpp"
 
 namespace simsgd {
 
+/// What `make` makes of the section at `pointer`, or what was made before of an equal one with the same `rest`.
+/// A null `memo` remembers nothing. What is wrong is not kept, even where something could be made of it.
+template <class T, class Make>
+std::optional<T> remembered(const Reader& reader, const std::string& pointer, Memo<T>* memo,
+                            const std::string& rest, Make make) {
+  if (memo == nullptr || !reader.usable(pointer)) return make();
+  if (const T* found = memo->find(reader.value(pointer), rest)) return *found;
+  std::optional<T> made = make();
+  if (made && reader.usable(pointer)) memo->keep(reader.value(pointer), rest, *made);
+  return made;
+}
+
 std::optional<Cluster> build_cluster(const Reader& reader);
 
-/// Null without a learner.
-std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers);
+/// Null without a learner. `known`: data that were read before, of any seed.
+std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers,
+                                                            Known* known = nullptr);
 
 /// The graph that the algorithm asks for; an empty one if it asks for none.
 std::optional<LogicalGraph> build_graph(const Reader& reader, int workers);
@@ -29,6 +43,14 @@ StopRule build_stop(const Reader& reader);
 void build_epochs(const Reader& reader, Job& job);
 RecordSettings build_record(const Reader& reader);
 Target build_target(const Reader& reader);
+
+// What a run may cost (build_bounds.cpp).
+void check_workers(const Reader& reader);
+/// Whether the data can be made.
+bool check_data_size(const Reader& reader);
+void check_learner_size(const Reader& reader, const Learner& learner, int workers);
+void check_durations(const Reader& reader, const Job& job);
+void check_length(const Reader& reader, const Job& job);
 
 /// What a workload's times and sizes depend on.
 struct WorkloadSetting {

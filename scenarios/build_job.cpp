@@ -8,14 +8,6 @@ namespace simsgd {
 
 namespace {
 
-void check_workers(const Reader& reader) {
-  if (!reader.usable("/cluster") || reader.value("/cluster/workers") <= kMostWorkers) return;
-  reader.error(
-      "/cluster/workers", fmt::format("is more than the {} workers that a run can have", kMostWorkers),
-      "Every worker is an actor of the simulation and takes two of the 65,530 memory maps of a process "
-      "(vm.max_map_count); simsgd bench costs schedules for more");
-}
-
 void check_learning(const Reader& reader, const Learner* learner) {
   if (learner == nullptr && reader.usable("/workload") && reader.value("/workload") == "self")
     reader.error("/workload", "is the learner's, and there is no learner",
@@ -50,28 +42,63 @@ void build_settings(const Reader& reader, Job& job) {
   if (reader.usable("/record")) job.record = build_record(reader);
 }
 
-void build_timing(const Reader& reader, const Device* device, Job& job) {
-  auto workload = build_workload(reader, {.device = device,
-                                          .learner = job.learner.get(),
-                                          .precision = job.network.precision,
-                                          .momentum = job.optimizer.momentum > 0});
+/// The memo of a kind of part; null where nothing is remembered.
+template <class T>
+Memo<T>* memo_of(Known* known, Memo<T> Known::*part) {
+  return known == nullptr ? nullptr : &(known->*part);
+}
+
+void build_machines(const Reader& reader, Known* known, Job& job) {
+  const std::string at = "/cluster";
+  const bool drawn = reader.has("/cluster/placement") && reader.value("/cluster/placement").is_object();
+  auto cluster = remembered(reader, at, memo_of(known, &Known::clusters),
+                            drawn && reader.has("/seed") ? reader.value("/seed").dump() : "",
+                            [&] { return build_cluster(reader); });
+  if (!cluster) return;
+  job.cluster = std::move(*cluster);
+  build_slow_links(reader, job.cluster);
+}
+
+void build_timing(const Reader& reader, Known* known, Job& job) {
+  const bool machines = job.workers() > 0;
+  const WorkloadSetting setting{.device = machines ? &job.cluster.device : nullptr,
+                                .learner = job.learner.get(),
+                                .precision = job.network.precision,
+                                .momentum = job.optimizer.momentum > 0};
+  const bool own = reader.has("/workload") && reader.value("/workload").is_object();  // and not the learner's
+  const std::string rest =
+      known != nullptr && machines
+          ? fmt::format("{} {} {}", reader.value("/cluster/device").dump(), static_cast<int>(setting.precision),
+                        setting.momentum)
+          : "";
+  auto workload = remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,
+                             [&] { return build_workload(reader, setting); });
   if (workload) job.workload = std::move(*workload);
 }
 
 /// What depends on the number of workers.
-void build_training(const Reader& reader, int workers, Job& job) {
-  if (auto learner = build_learner(reader, workers)) {
+void build_training(const Reader& reader, int workers, Known* known, Job& job) {
+  if (auto learner = build_learner(reader, workers, known)) {
     job.learner = std::move(*learner);
     check_learning(reader, job.learner.get());
   }
-  if (auto stragglers = build_stragglers(reader, workers)) job.stragglers = std::move(*stragglers);
+  const std::string late = "/stragglers";
+  if (!reader.usable(late)) known = nullptr;
+  auto stragglers = remembered(reader, late, memo_of(known, &Known::stragglers),
+                               fmt::format("{} {}", workers, known == nullptr ? "" : reader.origin_file(late)),
+                               [&] { return build_stragglers(reader, workers); });
+  if (stragglers) job.stragglers = std::move(*stragglers);
   if (auto failures = build_failures(reader, workers)) job.failures = std::move(*failures);
 }
 
 /// Once everything that it may look at is there.
-void build_algorithm(const Reader& reader, Job& job) {
+void build_algorithm(const Reader& reader, Known* known, Job& job) {
   if (!reader.usable("/cluster") || !reader.usable("/algorithm") || job.workload.layers.empty()) return;
-  auto graph = build_graph(reader, job.workers());
+  const std::string at = "/algorithm/graph";
+  const std::string rest =
+      reader.has(at) ? fmt::format("{} {} {}", job.workers(), job.seed, reader.origin_file(at)) : "";
+  auto graph = remembered(reader, at, memo_of(known, &Known::graphs), rest,
+                          [&] { return build_graph(reader, job.workers()); });
   if (!graph) return;
   job.graph = std::move(*graph);
   auto algorithm = reader.attempt("/algorithm", [&] {
@@ -87,19 +114,19 @@ void build_algorithm(const Reader& reader, Job& job) {
 
 }  // namespace
 
-Job build_job(Loading& loading) {
+Job build_job(Loading& loading, Known* known) {
   const Reader reader(loading.scenario, loading.errors);
   Job job;
   build_settings(reader, job);
   check_workers(reader);
   const bool counted = reader.usable("/cluster/workers");
-  auto cluster = build_cluster(reader);
-  if (cluster) job.cluster = std::move(*cluster);
-  if (cluster) build_slow_links(reader, job.cluster);
-  if (counted) build_training(reader, reader.value("/cluster/workers").get<int>(), job);
-  build_timing(reader, cluster ? &job.cluster.device : nullptr, job);
+  build_machines(reader, known, job);
+  if (counted) build_training(reader, reader.value("/cluster/workers").get<int>(), known, job);
+  build_timing(reader, known, job);
   build_epochs(reader, job);
-  build_algorithm(reader, job);
+  check_durations(reader, job);
+  check_length(reader, job);
+  build_algorithm(reader, known, job);
   return job;
 }
 

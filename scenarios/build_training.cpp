@@ -44,6 +44,11 @@ LearningRate read_learning_rate(const Parameters& optimizer) {
   return rate;
 }
 
+DataSets load_data(const Reader& reader, const Parameters& source) {
+  const auto resolve = [&reader](const std::string& name) { return reader.resolve("/learner/data", name); };
+  return plugin_of(data_plugins(), source).load(source, reader.seed(), resolve);
+}
+
 template <class Value>
 Value named(const std::string& name, const std::vector<std::pair<const char*, Value>>& table) {
   for (const auto& [each, value] : table)
@@ -53,15 +58,15 @@ Value named(const std::string& name, const std::vector<std::pair<const char*, Va
 
 }  // namespace
 
-std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers) {
+std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers, Known* known) {
   using Built = std::unique_ptr<const Learner>;
   if (!reader.usable("/learner") || !reader.usable("/seed")) return std::nullopt;
   if (reader.value("/learner").is_null()) return Built{};
   const Parameters section = reader.parameters("/learner");
-  const auto data = reader.attempt("/learner/data", [&] {
-    const auto resolve = [&reader](const std::string& name) { return reader.resolve("/learner/data", name); };
-    const Parameters source = section.object("data");
-    return plugin_of(data_plugins(), source).load(source, reader.seed(), resolve);
+  if (!check_data_size(reader)) return std::nullopt;
+  const std::string at = "/learner/data";
+  const auto data = remembered(reader, at, known == nullptr ? nullptr : &known->data, reader.origin_file(at), [&] {
+    return reader.attempt(at, [&] { return load_data(reader, section.object("data")); });
   });
   if (!data) return std::nullopt;
   auto model = reader.attempt("/learner/model", [&]() -> std::shared_ptr<const Model<float>> {
@@ -69,7 +74,7 @@ std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader
     return plugin_of(model_plugins(), parameters).make(parameters, *data->train);
   });
   if (!model) return std::nullopt;
-  return reader.attempt("/learner", [&]() -> Built {
+  auto learner = reader.attempt("/learner", [&]() -> Built {
     return std::make_unique<const Learner>(
         LearnerSpec{.model = std::move(*model),
                     .train = data->train,
@@ -79,6 +84,8 @@ std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader
                     .batch = static_cast<int>(section.integer("batch")),
                     .seed = reader.seed()});
   });
+  if (learner) check_learner_size(reader, **learner, workers);
+  return learner;
 }
 
 std::optional<LogicalGraph> build_graph(const Reader& reader, int workers) {

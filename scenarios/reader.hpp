@@ -39,6 +39,9 @@ class Reader {
   /// the name was written; beside that file where it is nowhere.
   std::filesystem::path resolve(const std::string& pointer, const std::string& name) const;
 
+  /// The file in which the value at `pointer` was written.
+  std::string origin_file(const std::string& pointer) const { return scenario_.origins.at(pointer).file; }
+
   std::uint64_t seed() const { return value("/seed").get<std::uint64_t>(); }
 
  private:

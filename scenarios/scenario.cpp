@@ -13,10 +13,6 @@ namespace simsgd {
 
 namespace {
 
-std::string name_of_file(const std::string& file) {
-  return file == shown_name("-") ? "scenario" : std::filesystem::path(file).stem().string();
-}
-
 void reject_study_keys(const Sourced& sourced, ErrorList& errors) {
   for (const char* key : {"axes", "seeds"})
     if (sourced.value.contains(key))
@@ -69,8 +65,12 @@ void complete(Json& resolved, const ErrorList& errors) {
 
 }  // namespace
 
+std::string name_of_file(const std::string& file) {
+  return file == shown_name("-") ? "scenario" : std::filesystem::path(file).stem().string();
+}
+
 Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,
-             bool as_point) {
+             bool as_point, Known* known) {
   const Json& schema = resolved_schema();
   Loading loading;
   Sourced sourced = resolve_uses(files, path, assignments, named_choices(), loading.errors);
@@ -82,7 +82,7 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
   }
   if (!sourced.value.contains("name")) sourced.value["name"] = name_of_file(shown_name(path));
   Json resolved = with_defaults(schema, sourced.value);
-  validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors);
+  validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors, known);
   complete(resolved, loading.errors);
   if (!loading.errors.touches("/expected")) select_expected(sourced, resolved);
   loading.scenario = {shown_name(path), std::move(resolved), std::move(sourced.origins)};

@@ -4,6 +4,7 @@
 
 #include "scenarios/provenance.hpp"
 #include "scenarios/schema_parts.hpp"
+#include "sim/base/limits.hpp"
 
 namespace simsgd {
 
@@ -29,6 +30,25 @@ Json composed() {
                          {"axes", schema::axes()},
                          {"seeds", schema::seeds()}},
                         {"cluster", "workload", "algorithm", "stop"});
+}
+
+double most_of(const Json& node) {
+  const std::string dimension = node.value("x-quantity", "");
+  if (dimension == "time") return kLongestTime_s;
+  if (dimension == "bytes" || dimension == "bandwidth") return 1e18;
+  if (dimension == "flop" || dimension == "flops") return 1e24;
+  return kLargestNumber;
+}
+
+/// Numbers without an upper bound of their own get one: what is larger overflows on its way through a run.
+void bound_numbers(Json& node) {
+  if (!node.is_structured()) return;
+  if (node.is_object() && node.contains("description") && !node.contains("maximum") &&
+      !node.contains("exclusiveMaximum") && (node.contains("x-quantity") || node.value("type", Json()) == "number"))
+    node["maximum"] = most_of(node);
+  for (const auto& part : node.items())
+    if (part.key() != "default" && part.key() != "enum" && part.key() != "const" && part.key() != "expected")
+      bound_numbers(part.value());
 }
 
 bool describes_object(const Json& node) {
@@ -96,7 +116,11 @@ void collect_choices(const Json& node, const std::string& pointer, std::set<std:
 }  // namespace
 
 const Json& resolved_schema() {
-  static const Json schema = composed();
+  static const Json schema = [] {
+    Json all = composed();
+    bound_numbers(all);
+    return all;
+  }();
   return schema;
 }
 

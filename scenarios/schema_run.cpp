@@ -1,5 +1,6 @@
 // Schema of how a run is simulated, ended, recorded and compared: "network", "failures", "stop", "target",
 // "record", "expected", and of a study's "axes" and "seeds".
+#include "scenarios/axes.hpp"
 #include "scenarios/metrics.hpp"
 #include "scenarios/schema_parts.hpp"
 #include "sim/base/distribution_json.hpp"
@@ -31,7 +32,7 @@ std::vector<Json> simple_axes() {
                        object("Equal ratios between two bounds, both included; whole numbers stay whole",
                               {{"from", bound},
                                {"to", bound},
-                               {"points", at_most(integer("How many values", 2), 1000000)}},
+                               {"points", at_most(integer("How many values", 2), kMostPoints)}},
                               {"from", "to", "points"})),
           with_pointer("Equal steps", "range",
                        object("Equal steps from one bound to the other, which is included where it is hit",
@@ -176,7 +177,7 @@ Json seeds() {
   numbers["minItems"] = 1;
   numbers["uniqueItems"] = true;
   return either("Seeds of a study: each point runs with each of them",
-                {integer("How many: 1, 2, ...", 1), std::move(numbers)});
+                {at_most(integer("How many: 1, 2, ...", 1), kMostPoints), std::move(numbers)});
 }
 
 }  // namespace simsgd::schema

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/known.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace simsgd {
@@ -22,11 +23,23 @@ struct Study {
   std::vector<Assignment> overrides;  ///< from the command line, for every point
   std::vector<StudyPoint> points;     ///< the last axis varies fastest, seeds fastest of all
   std::shared_ptr<JsonFiles> files;   ///< what has been read, shared by the copies of a study
+  std::shared_ptr<Known> known;       ///< what has been found right, shared likewise
 };
 
-/// Reads a study ("-" is standard input) and expands it. Throws ConfigError with what is wrong with any of
-/// its points, each error once.
+/// Reads a study ("-" is standard input) and expands it. Throws ConfigError with what is wrong with its axes;
+/// of its points it says nothing yet.
+Study expand_study(const std::string& path, const Overrides& overrides = {});
+
+/// The same, and throws what is wrong with any of its points, each error once.
 Study load_study(const std::string& path, const Overrides& overrides = {});
+
+/// Makes the job of a point and throws it away. Throws ConfigError with everything that is wrong with the
+/// point: the same as load_point and make_job together.
+struct Examined {
+  int workers = 0;
+  std::size_t parameters = 0;  ///< of the learner's model, 0 without
+};
+Examined examine_point(const Study& study, const StudyPoint& point);
 
 /// One point as a scenario of its own.
 Scenario load_point(const Study& study, const StudyPoint& point);

@@ -148,6 +148,13 @@ std::optional<WorkloadTable> read_workload(const Reader& reader, const std::stri
   const std::int64_t batch =
       object.integer("layer_times_batch", near != nullptr ? near->batch : table.workload.batch);
   table.layers = read_layers(section["layers"], static_cast<double>(batch));
+  double parameters = 0;
+  for (const Layer& layer : table.layers.layers) parameters += layer.parameters();
+  if (!(parameters > 0)) {
+    reader.error("/workload/layers", "have no parameters: there is nothing to train",
+                 "Give the \"tensors\" of at least one layer");
+    return std::nullopt;
+  }
   return table;
 }
 

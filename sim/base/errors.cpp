@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/base/printable.hpp"
+
 namespace simsgd {
 
 namespace {
@@ -34,7 +36,7 @@ std::string InputError::text() const {
   std::string line = file + (pointer.empty() ? "" : ":" + pointer) + ": " + problem + ".";
   if (!found.empty()) line += " Found: " + found + ".";
   if (!remedy.empty()) line += " " + remedy + ".";
-  return line;
+  return printable(line);
 }
 
 ConfigError::ConfigError(std::vector<InputError> all)

@@ -44,7 +44,7 @@ class StragglerModel {
 /// All of a job's stragglers.
 class Stragglers {
  public:
-  void add(std::unique_ptr<const StragglerModel> model) { models_.push_back(std::move(model)); }
+  void add(std::shared_ptr<const StragglerModel> model) { models_.push_back(std::move(model)); }
   bool empty() const { return models_.empty(); }
   /// What happens to the mini-batch `context.mini_batch`; the context's index is ours. Models that delay a
   /// step once delay its first mini-batch; factors hold for all.
@@ -53,7 +53,7 @@ class Stragglers {
   Straggle at(std::uint64_t seed, int rank, int workers, std::uint64_t step, double nominal_compute_s) const;
 
  private:
-  std::vector<std::unique_ptr<const StragglerModel>> models_;
+  std::vector<std::shared_ptr<const StragglerModel>> models_;  ///< shared by copies
 };
 
 }  // namespace simsgd

@@ -49,6 +49,7 @@ double SimWorker::now() const { return in_background_ ? world_.transport.now() :
 
 void SimWorker::settle() {
   if (in_background_) return;  // handlers are called by events: they are on time
+  world_.transport.check_instant(local_s_);
   if (before(world_.transport.now(), local_s_)) {
     bool there = false;
     world_.transport.wake_at(local_s_, rank_, [&] {

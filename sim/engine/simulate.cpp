@@ -1,6 +1,7 @@
 #include "sim/engine/simulate.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/units.hpp"
 #include "sim/engine/platform.hpp"
 #include "sim/engine/sim_worker.hpp"
 
@@ -108,7 +110,20 @@ void Simulation::time_workload() {
   }
 }
 
+// SimGrid aborts where it gets no stack: ask before it does.
+void check_stacks(int workers) {
+  const std::size_t bytes = static_cast<std::size_t>(workers) * (kStackBytes + std::size_t{8192});
+  void* const space = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED)
+    throw RunError(
+        fmt::format("{} workers need {} of address space for their stacks, which this process does not get. Raise "
+                    "the limit (ulimit -v), or use fewer workers.",
+                    workers, human_bytes(static_cast<double>(bytes))));
+  munmap(space, bytes);
+}
+
 void Simulation::spawn_workers() {
+  check_stacks(job_.workers());
   for (int rank = 0; rank < job_.workers(); ++rank) {
     workers_.push_back(std::make_unique<SimWorker>(rank, world_));
     SimWorker* worker = workers_.back().get();

@@ -7,11 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
-
 #include <limits>
 
 #include "sim/base/check.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/instants.hpp"
+#include "sim/base/limits.hpp"
 #include "sim/engine/platform.hpp"
 
 namespace simsgd {
@@ -37,6 +38,7 @@ Transport::Transport(const Cluster& cluster)
   const std::vector<s4u::Host*> endpoints = build_platform(cluster.network);
   for (const int endpoint : cluster.endpoint_of_rank)
     hosts_.push_back(endpoints[static_cast<std::size_t>(endpoint)]);
+  for (const Link& link : cluster.network.links) least_Bps_ = std::min(least_Bps_, link.bandwidth_Bps);
   s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) {
     const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
     if (!comm) return;
@@ -65,7 +67,16 @@ double Transport::now() const {
   return before(instant_s_, clock_s) ? clock_s : instant_s_;
 }
 
+void Transport::check_instant(double time_s) const {
+  if (time_s <= kLastInstant_s) return;
+  throw RunError(
+      fmt::format("The simulated time overflows: at {:.6g} s something takes until {:.6g} s, and a run can last "
+                  "{:g} s. Look for a delay, a latency or a bandwidth that is out of proportion.",
+                  now(), time_s, kLastInstant_s));
+}
+
 void Transport::at(double time_s, Turn turn, std::function<void()> action) {
+  check_instant(time_s);
   ++events_;
   put(time_s, turn, std::move(action));
 }
@@ -141,6 +152,10 @@ void Transport::count_bytes(int from_rank, int to_rank, double bytes) {
 
 void Transport::flow(int from_rank, int to_rank, double bytes, std::function<void()> done) {
   CHECK(bytes > 0, "an empty flow");
+  if (bytes > kLargestFlow_bytes)
+    throw RunError(fmt::format("A message of {:.6g} bytes is larger than the {:g} that can be simulated.", bytes,
+                               kLargestFlow_bytes));
+  if (bytes / least_Bps_ > kLastInstant_s / 2) check_instant(now() + bytes * path(from_rank, to_rank).beta_s_per_byte);
   std::unique_ptr<Flow> flow;
   if (impl_->idle.empty()) {
     flow = std::make_unique<Flow>();

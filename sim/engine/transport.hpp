@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,8 @@ class Transport {
 
   /// The instant that is being served: the same for all that differs by rounding.
   double now() const;
+  /// Throws RunError where an instant is beyond what a run can last: an overflow is no deadlock.
+  void check_instant(double time_s) const;
   /// Calls `action` at `time_s` (now if that is past), outside every actor, in its turn.
   void at(double time_s, Turn turn, std::function<void()> action);
   void at(double time_s, std::function<void()> action) { at(time_s, Turn{}, std::move(action)); }
@@ -68,6 +71,7 @@ class Transport {
   int flying_ = 0;         // flows that have not ended
   double followed_s_ = 0;  // the clock that SimGrid's precision was made for
   std::uint64_t events_ = 0;
+  double least_Bps_ = std::numeric_limits<double>::infinity();  ///< of all links
   std::unique_ptr<Impl> impl_;
 };
 

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/atomic_file.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -36,33 +34,6 @@ std::string kernel_name(const CollectiveEvent& event) {
 std::string microseconds(double seconds) { return fmt::format("{:.4f}", seconds * 1e6); }
 
 std::string text(const std::string& value) { return nlohmann::json(value).dump(); }
-
-// A file that reports a full disk instead of ignoring it.
-class OutputFile {
- public:
-  explicit OutputFile(const std::filesystem::path& path)
-      : path_(path), file_(std::fopen(path.c_str(), "wb")) {
-    if (!file_) fail();
-  }
-  ~OutputFile() {
-    if (file_) std::fclose(file_);
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-  void write(const std::string& data) {
-    if (std::fwrite(data.data(), 1, data.size(), file_) != data.size()) fail();
-  }
-  void close() {
-    if (std::fclose(std::exchange(file_, nullptr)) != 0) fail();
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw RunError(fmt::format("Cannot write {}: {}", path_.string(), std::strerror(errno)));
-  }
-  std::filesystem::path path_;
-  std::FILE* file_;
-};
 
 std::string thread_name(int lane) {
   if (lane == kMainLane) return "main thread";
@@ -175,7 +146,7 @@ void Timeline::write(const std::filesystem::path& directory) const {
 }
 
 void Timeline::write_file(const std::filesystem::path& path, int only_rank) const {
-  OutputFile file(path);
+  AtomicFile file(path);
   const int rank = std::max(only_rank, 0);
   file.write(fmt::format(
       "{{\"schemaVersion\":1,\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{:.0f}}}],"
@@ -227,7 +198,7 @@ void Timeline::write_file(const std::filesystem::path& path, int only_rank) cons
     write_line(metadata(pid, lane, "thread_name", thread_name(lane)));
   }
   file.write("\n]}\n");
-  file.close();
+  file.finish();
 }
 
 }  // namespace simsgd

@@ -50,6 +50,24 @@ TEST_CASE("a run comes back from the store with the same bytes") {
   CHECK(!store.status("k3"));
 }
 
+TEST_CASE("a damaged store is called damaged, and not a defect of the program") {
+  const Folder folder;
+  ResultStore(folder.path("r.db")).put(made_run("k1"));
+  const auto failure = [&folder](const std::string& column, const std::string& text) -> std::string {
+    one(folder, "UPDATE runs SET " + column + " = '" + text + "' RETURNING key");
+    try {
+      ResultStore(folder.path("r.db")).run("k1");
+    } catch (const RunError& error) {
+      return folder.without_folder(error.what());
+    }
+    return "";
+  };
+  const std::string remedy = ". Name a new file with -o, or remove this one and run again.";
+  CHECK(failure("document", "{}") == "r.db is damaged: it holds a document without \"metrics\"" + remedy);
+  CHECK(failure("document", "{\"a") == "r.db is damaged: it holds text that is no JSON" + remedy);
+  CHECK(failure("scenario", "[]") == "r.db is damaged: it holds JSON that is no object" + remedy);
+}
+
 TEST_CASE("metrics and curves have rows of their own; what has no value has none") {
   const Folder folder;
   ResultStore(folder.path("r.db")).put(made_run("k1", 0.25));

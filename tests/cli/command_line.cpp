@@ -304,6 +304,79 @@ TEST_CASE("check tells what is right and what is wrong of several files at once"
   CHECK(both.err.find("none.json: does not exist") != std::string::npos);
 }
 
+TEST_CASE("check takes clusters, devices and workloads, and refuses what a run refuses") {
+  const Scratch scratch;
+  CHECK(scratch.simsgd("check devices/v100.json clusters/ethernet-1g.json workloads/resnet20.json").out ==
+        "devices/v100.json: a device, correct\nclusters/ethernet-1g.json: a cluster, correct\n"
+        "workloads/resnet20.json: a workload, correct\n");
+  scratch.write("s.json", kScenario);
+  const std::string wrong = " s.json --set /algorithm/name=wagma --set /algorithm/group_size=3";
+  const Outcome check = scratch.simsgd("check" + wrong);
+  CHECK(check.code == 2);
+  CHECK(check.err == scratch.simsgd("run" + wrong).err);
+}
+
+TEST_CASE("options out of range are refused with what was written") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const Outcome seed = scratch.simsgd("run s.json --seed -1");
+  CHECK(seed.code == 2);
+  CHECK(seed.err == "--seed: is no seed. Found: -1. Write a whole number from 0 to 9007199254740992.\n");
+  const Outcome threads = scratch.simsgd("run s.json --threads 40000");
+  CHECK(threads.code == 2);
+  CHECK(threads.err.find("--threads: Value 40000 not in range") != std::string::npos);
+  CHECK(scratch.simsgd("sweep run s.json --jobs 40000").code == 2);
+}
+
+TEST_CASE("control characters in names do not reach the terminal") {
+  const Scratch scratch;
+  Json scenario = Json::parse(kScenario);
+  scenario["name"] = "a\x1b[31mred\nline";
+  scenario["stop"]["steps"] = 2;
+  scratch.write("s.json", scenario.dump());
+  for (const char* verb : {"run s.json", "sweep run s.json", "sweep plan s.json", "run s.json --set '/a\x1b[1m=1'"}) {
+    CAPTURE(verb);
+    const Outcome outcome = scratch.simsgd(verb);
+    CHECK((outcome.out + outcome.err).find('\x1b') == std::string::npos);
+  }
+  CHECK(scratch.simsgd("run s.json").out.starts_with("a\\u001b[31mred\\nline: 4 x "));
+}
+
+TEST_CASE("a file that a full disk cuts never has its name") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  // No file may be larger than 8 kB: the timeline is.
+  const std::string command = "cd " + scratch.path().string() + " && (trap '' XFSZ; ulimit -f 16; " +
+                              SIMSGD_BINARY_DIR "/simsgd run s.json --json -o out) > /dev/null 2> err.txt";
+  const int status = std::system(command.c_str());
+  CHECK(WEXITSTATUS(status) == 1);
+  CHECK(contents(scratch.path() / "err.txt") == "Cannot write out/timeline.json: File too large\n");
+  for (const char* name : {"timeline.json", "timeline.json.part", "result.json"})
+    CHECK(!fs::exists(scratch.path() / "out" / name));
+}
+
+TEST_CASE("4,096 workers under an address limit end with a sentence") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const std::string command = "cd " + scratch.path().string() + " && (ulimit -v 2000000; " + SIMSGD_BINARY_DIR
+                              "/simsgd run s.json --threads 1 --set /cluster/workers=4096) > /dev/null 2> err.txt";
+  const int status = std::system(command.c_str());
+  CHECK(WEXITSTATUS(status) == 2);
+  CHECK(contents(scratch.path() / "err.txt") ==
+        "--set:/cluster/workers: need 2.22 GB of address space for their stacks, which this process does not get. "
+        "Found: 4096. Raise the limit (ulimit -v), or use fewer workers.\n");
+}
+
+TEST_CASE("an overflow is called an overflow") {
+  const Scratch scratch;
+  Json scenario = Json::parse(kScenario);
+  scenario["stragglers"] = {{{"name", "pareto"}, {"minimum", "1 s"}, {"shape", 0.001}}};
+  scratch.write("s.json", scenario.dump());
+  const Outcome outcome = scratch.simsgd("run s.json");
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err.starts_with("The simulated time overflows: "));
+}
+
 TEST_CASE("Ctrl-C ends a run with exit code 130 and nothing written") {
   const Scratch scratch;
   Json endless = Json::parse(kScenario);

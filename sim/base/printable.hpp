@@ -1,0 +1,15 @@
+// Text from outside (names in files, names of files) as a terminal may see it.
+#pragma once
+
+#include <string>
+
+namespace simsgd {
+
+/// With every control character written out as JSON does, "\u001b", and bytes that are no UTF-8 as "\x9b": no
+/// name moves the cursor, changes colours or begins a line.
+std::string printable(const std::string& text);
+
+/// The same, and lines stay lines.
+std::string printable_lines(const std::string& text);
+
+}  // namespace simsgd

@@ -1,0 +1,235 @@
+#include "tests/generator/generator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+
+#include "scenarios/provenance.hpp"
+#include "scenarios/schema.hpp"
+
+namespace simsgd::test {
+
+namespace {
+
+/// Pointers of everything in a document but the whole.
+std::vector<std::string> pointers_in(const Json& document) {
+  std::vector<std::string> all;
+  const std::function<void(const Json&, const std::string&)> walk = [&](const Json& node, const std::string& at) {
+    if (!at.empty()) all.push_back(at);
+    if (node.is_object())
+      for (const auto& member : node.items()) walk(member.value(), child(at, member.key()));
+    for (std::size_t i = 0; node.is_array() && i < node.size(); ++i) walk(node[i], child(at, i));
+  };
+  walk(document, "");
+  return all;
+}
+
+void at_most(Json& object, const char* key, std::int64_t most) {
+  if (object.is_object() && object.contains(key) && object[key].is_number_integer() && object[key] > most)
+    object[key] = most;
+}
+
+const std::vector<Json>& odd_values() {
+  static const std::vector<Json> values = {nullptr,   true,     -1,    0,        1,       1e308,  -1e308, 1e-300,
+                                           1e12,      1e13,     "",    "x",      "1 s",   "5 parsecs", "1e400 s",
+                                           "nan",     "inf s",  Json::array(),   Json::object(),   9007199254740992,
+                                           2147483647, 2147483648, 0.5, 9.5, "\x1b[2J", "a\nb", "clusters/none.json"};
+  return values;
+}
+
+}  // namespace
+
+void write_data_files(const std::string& folder) {
+  const auto write = [&folder](const char* name, const std::string& text) {
+    std::ofstream(folder + "/" + name, std::ios::binary) << text;
+  };
+  std::string table = "a,b,c,y\n";
+  for (int i = 0; i < 40; ++i) table += fmt::format("{},{},{},{}\n", i % 7, i * 0.5, -i, i % 3);
+  write("table.csv", table);
+  write("table_bad.csv", "a,b\n1,2\n3\n");
+  write("graph.dot", "graph { 0 -- 1; 1 -- 2; 2 -- 3; 3 -- 0; }\n");
+  write("graph_bad.dot", "graph { 0 -- ");
+  write("trace.csv", "worker,step,delay_s\n0,1,0.01\n1,2,0.02\n");
+  write("trace_bad.csv", "worker,step,delay_s\n0,one,0.01\n");
+}
+
+// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+std::uint64_t ScenarioGenerator::draw() {
+  std::uint64_t z = state_ += 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+Json ScenarioGenerator::text(const std::string& key) {
+  if (key == "path" || key == "test_path" || key == "file" || key.ends_with("images") || key.ends_with("labels"))
+    return pick<std::string>({"table.csv", "table_bad.csv", "graph.dot", "graph_bad.dot", "trace.csv", "trace_bad.csv",
+                              "missing.csv", "missing.dot"});
+  if (key == "label" || key == "target") return pick<std::string>({"y", "a", "none"});
+  if (key == "delimiter") return pick<std::string>({",", ";", "", ", "});
+  if (key == "device") return pick<std::string>({"D", "V100"});
+  return pick<std::string>({"plain", "a \x1b[31mred name", "two\nlines", "\xC2\x9B tail", ""});
+}
+
+Json ScenarioGenerator::quantity(const Json& schema) {
+  struct Ordinary {
+    const char* dimension;
+    double from, to;
+    const char* unit;
+  };
+  static constexpr Ordinary kOrdinary[] = {{"time", 1e-6, 1, "s"},           {"bytes", 1e6, 1e11, "B"},
+                                           {"bandwidth", 1e6, 1e11, "B/s"},  {"flop", 1e3, 1e10, "FLOP"},
+                                           {"flops", 1e9, 1e14, "FLOPS"},    {"power", 1, 500, "W"}};
+  for (const Ordinary& each : kOrdinary) {
+    if (schema["x-quantity"] != each.dimension) continue;
+    if (chance(0.1)) return pick<Json>({0, schema["maximum"], 1e-12, 1e-300, 1e11});
+    const double value = each.from * std::pow(each.to / each.from, uniform());
+    return chance(0.5) ? Json(value) : Json(fmt::format("{:.4g} {}", value, each.unit));
+  }
+  return 1;
+}
+
+Json ScenarioGenerator::number(const Json& schema) {
+  const double low = schema.value("minimum", schema.value("exclusiveMinimum", -1e3));
+  const double high = schema.value("maximum", schema.value("exclusiveMaximum", 1e3));
+  if (schema["type"] == "integer") {
+    const auto least = static_cast<std::int64_t>(low), most = static_cast<std::int64_t>(high);
+    if (chance(0.06)) return chance(0.5) ? least : most;
+    return std::min(most, least + static_cast<std::int64_t>(below(chance(0.7) ? 5 : 40)));
+  }
+  if (chance(0.08)) return pick<Json>({low, high, 0, 1, 1e-12, 1e11});
+  if (high <= 1) return low + (high - low) * uniform();
+  return std::clamp(std::pow(10.0, 4 * uniform() - 3), low, high);
+}
+
+Json ScenarioGenerator::object(const Json& schema) {
+  Json made = Json::object();
+  const Json required = schema.value("required", Json::array());
+  for (const auto& property : schema.value("properties", Json::object()).items()) {
+    const bool needed = std::find(required.begin(), required.end(), property.key()) != required.end();
+    if (needed || chance(0.25)) made[property.key()] = value(property.value(), property.key());
+  }
+  return made;
+}
+
+Json ScenarioGenerator::value(const Json& schema, const std::string& key) {
+  if (schema.contains("const")) return schema["const"];
+  if (schema.contains("enum")) return schema["enum"][below(schema["enum"].size())];
+  if (schema.contains("oneOf")) return value(schema["oneOf"][below(schema["oneOf"].size())], key);
+  if (schema.contains("x-quantity")) return quantity(schema);
+  const Json type = schema.value("type", Json("number"));
+  if (type == "object") return object(schema);
+  if (type == "integer" || type == "number") return number(schema);
+  if (type == "boolean") return chance(0.5);
+  if (type == "null") return nullptr;
+  if (type != "array") return text(key);
+  Json list = Json::array();
+  for (std::size_t n = schema.value("minItems", std::size_t{0}) + below(3); n > 0; --n)
+    list.push_back(value(schema["items"], key));
+  return list;
+}
+
+Json ScenarioGenerator::section(const std::string& name) {
+  return value(resolved_schema()["properties"][name], name);
+}
+
+Json ScenarioGenerator::cluster(int workers) {
+  const Json& schema = resolved_schema()["properties"]["cluster"]["properties"];
+  const int per_node = pick<int>({1, 1, 1, 2, 4});
+  const int nodes = (workers + per_node - 1) / per_node;
+  Json made = {{"workers", workers},
+               {"gpus_per_node", per_node},
+               {"device", value(schema["device"], "device")},
+               {"nic", value(schema["nic"], "nic")},
+               {"topology", chance(0.5) ? Json{{"name", "star"}} : value(schema["topology"], "topology")}};
+  made["device"]["name"] = "D";
+  if (chance(0.9)) made["device"]["peak_flops"] = "1 TFLOPS";
+  if (per_node > 1 || chance(0.2)) made["gpu_link"] = value(schema["gpu_link"], "gpu_link");
+  for (const char* key : {"host", "sparsification"})
+    if (chance(0.2)) made[key] = value(schema[key], key);
+  if (chance(0.15)) made["placement"] = value(schema["placement"], "placement");
+  for (int node = 0; chance(0.1) && node < nodes; ++node) made["node_speed"].push_back(0.5 + uniform());
+  return made;
+}
+
+Json ScenarioGenerator::workload() {
+  Json table = value(resolved_schema()["properties"]["workload"]["oneOf"][1], "workload");
+  table["batch"] = 1 + below(64);
+  table["micro_batches"] = chance(0.8) ? 1 : 1 + static_cast<int>(below(4));
+  for (Json& layer : table["layers"]) {
+    if (chance(0.8)) layer["tensors"] = {1 + below(5000), 1 + below(50)};
+    if (chance(0.8)) layer["forward_flop"] = 1e3 + 1e6 * uniform();
+  }
+  return table;
+}
+
+Json ScenarioGenerator::learner() {
+  Json made = section("learner");
+  if (made.is_null() || chance(0.5))
+    made = {{"model", {{"name", "softmax_regression"}}}, {"data", {{"name", "gaussian_mixture"}}}, {"batch", 4}};
+  return made;
+}
+
+Json ScenarioGenerator::stop() {
+  if (chance(0.9)) return {{"steps", 1 + below(4)}};
+  return section("stop");
+}
+
+/// What makes a run long is cut, unless it is far beyond what any run can be: that is refused at once.
+void ScenarioGenerator::make_small(Json& scenario) {
+  if (scenario["learner"].is_object()) {
+    Json& data = scenario["learner"]["data"];
+    for (const char* key : {"samples", "test_samples"}) {
+      if (!data.contains(key) && data["name"] != "csv" && data["name"] != "idx" && data["name"] != "fashion_mnist" &&
+          !(data["name"] == "quadratic" && std::string(key) == "test_samples"))
+        data[key] = 60;
+      at_most(data, key, 200);
+    }
+    for (const char* key : {"features", "dimension", "classes", "outputs"}) at_most(data, key, 12);
+    at_most(scenario["learner"], "batch", 16);
+  }
+  if (scenario["stop"].is_object()) at_most(scenario["stop"], "steps", 4);
+  for (Json& layer : scenario["workload"].is_object() ? scenario["workload"]["layers"] : scenario["expected"])
+    for (const char* key : {"a_dim", "g_dim"}) at_most(layer, key, 512);
+}
+
+void ScenarioGenerator::mutate(Json& scenario) {
+  const std::vector<std::string> all = pointers_in(scenario);
+  const std::string at = pick(all);
+  const Json::json_pointer here(at), above(parent(at));
+  switch (below(5)) {
+    case 0:
+      if (scenario[above].is_object()) scenario[above].erase(last_key(at));
+      break;
+    case 1:
+      scenario[here] = scenario[Json::json_pointer(pick(all))];
+      break;
+    case 2:
+      if (scenario[above].is_object()) scenario[above][pick<std::string>({"x", "nmae", "a\x1b[1m", "use"})] = 1;
+      break;
+    default:
+      scenario[here] = pick(odd_values());
+  }
+}
+
+Json ScenarioGenerator::scenario() {
+  const int workers = pick<int>({1, 2, 2, 3, 4, 4, 4, 5, 6, 8, 8, 12, 16});
+  Json made = {{"cluster", cluster(workers)}, {"workload", workload()}, {"algorithm", section("algorithm")},
+               {"stop", stop()},              {"learner", nullptr},     {"expected", Json::array()}};
+  if (chance(0.6)) made["learner"] = learner();
+  if (made["learner"].is_object() && chance(0.3)) made["workload"] = "self";
+  for (const char* key : {"name", "optimizer", "stragglers", "network", "record", "target", "failures", "seed"})
+    if (chance(0.3)) made[key] = section(key);
+  if (chance(0.05)) made["seeds"] = section("seeds");
+  if (chance(0.03)) made["axes"] = section("axes");
+  make_small(made);
+  if (made.contains("seeds") && made["seeds"].is_number()) made["seeds"] = 2;
+  if (chance(0.55)) return made;
+  for (std::size_t n = 1 + below(2); n > 0; --n) mutate(made);
+  return made;
+}
+
+}  // namespace simsgd::test
