@@ -8,6 +8,7 @@
 #include "algorithms/allreduce_sgd.hpp"
 
 #include "algorithms/services/buckets.hpp"
+#include "algorithms/services/cost_notes.hpp"
 
 namespace simsgd {
 
@@ -40,6 +41,7 @@ AlgorithmPlugin allreduce_sgd_plugin() {
        {}},
       "one all-reduce of the gradient: 2 (P-1)/P m by a ring",
       [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
+        note_overlap(context);
         return std::make_unique<AllreduceSgd>(make_buckets(*context.workload, fusion_from(parameters)));
       }};
 }

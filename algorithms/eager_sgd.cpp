@@ -10,6 +10,7 @@
 // After a crash a worker computes again what it lost; the others go on without its gradient.
 #include "algorithms/eager_sgd.hpp"
 
+#include "algorithms/services/cost_notes.hpp"
 #include "algorithms/services/wait_avoiding.hpp"
 
 namespace simsgd {
@@ -81,7 +82,8 @@ AlgorithmPlugin eager_sgd_plugin() {
        {{"activation", activation_schema()}},
        {}},
       "log2 P gradients",
-      [](const Parameters& parameters, const AlgorithmContext&) -> std::unique_ptr<const Algorithm> {
+      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
+        note_overlap(context);
         return std::make_unique<EagerSgd>(initiator_from(parameters.text("activation", "solo")));
       }};
 }

@@ -8,6 +8,7 @@
 // overlaps with the backward pass. Bytes: one message of k entries per rank and round.
 #include "algorithms/gtopk.hpp"
 
+#include "algorithms/services/cost_notes.hpp"
 #include "algorithms/services/sparse_exchange.hpp"
 #include "algorithms/services/sparsification.hpp"
 
@@ -88,6 +89,9 @@ Json gtopk_properties() {
 
 std::unique_ptr<const Algorithm> make_gtopk(const Parameters& parameters, const AlgorithmContext& context) {
   const SparsificationSettings settings = sparsification_from(parameters, context);
+  if (context.cluster != nullptr && context.workers > 1)
+    note_cluster_cost(context, context.cluster->sparsification.merge_s,
+                      "merging chosen entries takes no time", "sparsification.merge");
   return std::make_unique<GTopK>(
       settings,
       MergeScheduleRequest{

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/algorithm.hpp"
+#include "sim/base/notes.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/parameters.hpp"
@@ -20,6 +21,7 @@ struct AlgorithmContext {
   const Cluster* cluster = nullptr;     ///< device and host costs; null in tests that need none
   const LogicalGraph* graph = nullptr;  ///< the scenario's graph of workers, if the algorithm has one
   const Learner* learner = nullptr;     ///< null where only time is simulated
+  std::vector<Note>* notes = nullptr;   ///< receives what the result will leave out; null: nobody asks
 };
 
 struct AlgorithmPlugin {

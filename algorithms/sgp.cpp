@@ -7,6 +7,7 @@
 // After a crash a worker computes again what it lost; its neighbours wait, because weights must not be lost.
 #include "algorithms/sgp.hpp"
 
+#include "algorithms/services/cost_notes.hpp"
 #include "algorithms/services/push_sum.hpp"
 
 namespace simsgd {
@@ -59,8 +60,11 @@ std::unique_ptr<const Algorithm> make_sgp(const Parameters& parameters, const Al
                            std::to_string(context.workers) + " workers have",
                        "Use at most " + std::to_string(most) + ", or more workers");
   double scaling_s = 0;
-  if (context.workers > 1 && context.cluster != nullptr)
+  if (context.workers > 1 && context.cluster != nullptr) {
     scaling_s = 2 * context.workload->model_bytes() * context.cluster->host.scale_s_per_byte;
+    note_cluster_cost(context, context.cluster->host.scale_s_per_byte, "scaling a model takes no time",
+                      "host.scale");
+  }
   return std::make_unique<Sgp>(
       PushSumRounds({.workers = context.workers,
                      .neighbours = neighbours,

@@ -5,6 +5,7 @@
 // Bytes: an all-gather of k entries each, (P-1) k. Every worker adds all k P entries into a dense vector.
 #include "algorithms/topk_sgd.hpp"
 
+#include "algorithms/services/cost_notes.hpp"
 #include "algorithms/services/sparsification.hpp"
 #include "sim/base/check.hpp"
 #include "sim/collectives/schedules.hpp"
@@ -120,6 +121,9 @@ AlgorithmPlugin topk_sgd_plugin() {
        {}},
       "an all-gather of k entries of each worker: (P-1) k",
       [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
+        if (context.cluster != nullptr)
+          note_cluster_cost(context, context.cluster->sparsification.add_s,
+                            "adding gathered entries takes no time", "sparsification.add");
         return std::make_unique<TopKSgd>(sparsification_from(parameters, context),
                                          parameters.text("all_gather", "bruck"), context.workers);
       }};

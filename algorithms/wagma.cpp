@@ -8,13 +8,14 @@
 // arXiv:2005.00124. Groups: services/butterfly. What a worker gives is the W' of its last iteration, also to
 // operations that run before it comes. Bytes per worker and step: log2 S models, and log2 P models in every
 // period-th step (recursive doubling, as measured there).
-// After a crash a worker computes again what it lost; the others go on with what it gave last, until the next global
-// averaging, where they wait.
+// After a crash a worker computes again what it lost; the others go on with what it gave last, until the next
+// global averaging, where they wait.
 #include "algorithms/wagma.hpp"
 
 #include <fmt/format.h>
 
 #include "algorithms/services/butterfly.hpp"
+#include "algorithms/services/cost_notes.hpp"
 #include "algorithms/services/wait_avoiding.hpp"
 
 namespace simsgd {
@@ -144,6 +145,7 @@ std::unique_ptr<const Algorithm> make_wagma(const Parameters& parameters, const 
   settings.dynamic = parameters.text("groups", "dynamic") == "dynamic";
   settings.initiator = initiator_from(parameters.text("activation", "solo"));
   check(settings, context.workers, parameters.has("group_size"));
+  note_overlap(context);
   return std::make_unique<Wagma>(settings);
 }
 

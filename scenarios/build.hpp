@@ -58,7 +58,8 @@ struct WorkloadSetting {
       nullptr;  ///< null where the cluster is wrong: then only the workload's own errors are found
   const Learner* learner = nullptr;  ///< for "workload": "self"
   Precision precision = Precision::fp32;
-  bool momentum = false;  ///< whether the optimizer keeps a velocity
+  bool momentum = false;               ///< whether the optimizer keeps a velocity
+  std::vector<Note>* notes = nullptr;  ///< receives what modelled times leave out
 };
 std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting);
 

@@ -13,54 +13,80 @@ namespace {
 
 constexpr std::int64_t kMostGpus = std::int64_t{1} << 22;  // their links must fit the memory of one machine
 
-KfacDevice read_kfac(const Parameters& kfac) {
-  KfacDevice costs{.gemm_efficiency = kfac.number("gemm_efficiency"),
-                   .factor_overhead_s = kfac.quantity("factor_overhead", Dimension::time_s),
-                   .inverse = {},
-                   .inverse_overhead_s = kfac.quantity("inverse_overhead", Dimension::time_s)};
-  const Json& table = kfac.json()["inverse"];
+/// Numbers that an fp32 vector's pass reads and writes, per entry: 4 bytes each.
+constexpr double kCopyPasses = 2;        // read, write
+constexpr double kAccumulatePasses = 5;  // copy into one vector; read it and the residual, write the sum
+
+Cost cost(const Parameters& section, const std::string& key) {
+  return section.has(key) ? Cost(section.number(key)) : Cost();
+}
+Cost cost(const Parameters& section, const std::string& key, Dimension dimension) {
+  return section.has(key) ? Cost(section.quantity(key, dimension)) : Cost();
+}
+
+/// What a kernel takes per byte of a vector that it passes over so often; unknown where its rate is.
+Cost passes_s_per_byte(const Device& device, double passes) {
+  return device.vector_efficiency.known() && device.memory_Bps > 0 ? Cost(passes / device.vector_Bps())
+                                                                   : Cost();
+}
+
+InverseKernel read_inverse(const Parameters& inverse) {
+  InverseKernel kernel{.times = {}, .overhead_s = cost(inverse, "overhead", Dimension::time_s)};
+  const Json table = inverse.json().value("times", Json::array());
   for (std::size_t i = 0; i < table.size(); ++i) {
     const Parameters row(table[i]);
-    costs.inverse.push_back({static_cast<double>(row.integer("dimension")),
-                             row.quantity("time", Dimension::time_s)});
-    if (i > 0 && costs.inverse[i].dimension <= costs.inverse[i - 1].dimension)
-      Parameters::reject(child("kfac/inverse", i) + "/dimension", "is not above the one before it",
+    kernel.times.push_back(
+        {static_cast<double>(row.integer("dimension")), row.quantity("time", Dimension::time_s)});
+    if (i > 0 && kernel.times[i].dimension <= kernel.times[i - 1].dimension)
+      Parameters::reject(child("inverse/times", i) + "/dimension", "is not above the one before it",
                          "List the measurements by ascending dimension");
   }
-  return costs;
+  return kernel;
 }
 
 Device read_device(const Parameters& device) {
-  return {.name = device.text("name"),
-          .peak_flops = device.quantity("peak_flops", Dimension::rate_flops),
-          .efficiency = device.number("efficiency"),
-          .memory_bytes = device.quantity("memory", Dimension::bytes),
-          .memory_Bps = device.quantity("memory_bandwidth", Dimension::rate_Bps),
-          .launch_s = device.quantity("launch", Dimension::time_s),
-          .communication_slowdown = device.number("communication_slowdown"),
-          .kfac = read_kfac(device.object("kfac")),
-          .price_usd_per_h = device.number("price_usd_per_h"),
-          .selection_s = device.quantity("selection", Dimension::time_s),
-          .busy_W = device.quantity("busy_power", Dimension::power_W),
-          .idle_W = device.quantity("idle_power", Dimension::power_W),
-          .source = device.text("source")};
+  const Parameters gemm = device.object("gemm");
+  return {
+      .name = device.text("name"),
+      .peak_flops = device.quantity("peak_flops", Dimension::rate_flops),
+      .efficiency = device.number("efficiency"),
+      .memory_bytes = device.quantity("memory", Dimension::bytes),
+      .memory_Bps = device.quantity("memory_bandwidth", Dimension::rate_Bps),
+      .launch_s = cost(device, "launch", Dimension::time_s),
+      .vector_efficiency = cost(device.object("vector_pass"), "efficiency"),
+      .copy_Bps = cost(device, "copy_bandwidth", Dimension::rate_Bps),
+      .communication_slowdown = cost(device, "communication_slowdown"),
+      .gemm = {.efficiency = cost(gemm, "efficiency"), .gather_s = cost(gemm, "gather", Dimension::time_s)},
+      .inverse = read_inverse(device.object("inverse")),
+      .selection_s = cost(device, "selection", Dimension::time_s),
+      .price_usd_per_h = device.number("price_usd_per_h"),
+      .busy_W = device.quantity("busy_power", Dimension::power_W),
+      .idle_W = device.quantity("idle_power", Dimension::power_W),
+      .source = device.text("source")};
 }
 
-HostCosts read_host(const Parameters& host) {
-  return {.launch_s = host.quantity("launch", Dimension::time_s),
-          .pack_s_per_byte = host.number("pack"),
-          .staging_Bps = host.quantity("staging_bandwidth", Dimension::rate_Bps),
-          .reduce_s_per_byte = host.number("reduce"),
-          .overlap_s = host.quantity("overlap", Dimension::time_s),
-          .tensor_s = host.quantity("tensor", Dimension::time_s),
-          .scale_s_per_byte = host.number("scale")};
+HostCosts read_host(const Parameters& host, const Device& device) {
+  Cost staging_Bps = cost(host, "staging_bandwidth", Dimension::rate_Bps);
+  if (!staging_Bps.known() && host.has("staged"))
+    staging_Bps = host.flag("staged", false) ? device.copy_Bps : Cost(0);
+  return {
+      .launch_s = cost(host, "launch", Dimension::time_s),
+      .pack_s_per_byte = host.has("pack") ? cost(host, "pack") : passes_s_per_byte(device, kCopyPasses),
+      .staging_Bps = staging_Bps,
+      .reduce_s_per_byte = cost(host, "reduce"),
+      .overlap_s = host.quantity("overlap", Dimension::time_s),
+      .tensor_s = cost(host, "tensor", Dimension::time_s),
+      .scale_s_per_byte = host.has("scale") ? cost(host, "scale") : passes_s_per_byte(device, kCopyPasses)};
 }
 
-SparsificationCosts read_sparsification(const Parameters& costs) {
-  return {.accumulate_s = costs.quantity("accumulate", Dimension::time_s),
-          .copy_s = costs.quantity("copy", Dimension::time_s),
-          .merge_s = costs.quantity("merge", Dimension::time_s),
-          .add_s = costs.quantity("add", Dimension::time_s)};
+SparsificationCosts read_sparsification(const Parameters& costs, const Device& device) {
+  constexpr double kBytesPerEntry = 4;
+  return {.accumulate_s = costs.has("accumulate")
+                              ? cost(costs, "accumulate", Dimension::time_s)
+                              : passes_s_per_byte(device, kAccumulatePasses * kBytesPerEntry),
+          .copy_s = cost(costs, "copy", Dimension::time_s),
+          .merge_s = cost(costs, "merge", Dimension::time_s),
+          .add_s = cost(costs, "add", Dimension::time_s)};
 }
 
 /// Without a gpu_link there is one GPU per node, and its links inside the node are never used.
@@ -160,12 +186,14 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
       "/cluster/topology", [&] { return make_network(section.object("topology"), read_shape(section)); });
   auto device = reader.attempt("/cluster/device", [&] { return read_device(section.object("device")); });
   if (!gpu_of_rank || !network || !device) return std::nullopt;
+  const HostCosts host = read_host(section.object("host"), *device);
+  const SparsificationCosts sparsification = read_sparsification(section.object("sparsification"), *device);
   return Cluster{.name = section.text("name"),
                  .nodes = static_cast<int>(section.integer("nodes")),
                  .gpus_per_node = static_cast<int>(section.integer("gpus_per_node")),
                  .device = std::move(*device),
-                 .host = read_host(section.object("host")),
-                 .sparsification = read_sparsification(section.object("sparsification")),
+                 .host = host,
+                 .sparsification = sparsification,
                  .network = std::move(*network),
                  .node_speed = section.json()["node_speed"].get<std::vector<double>>(),
                  .endpoint_of_rank = *gpu_of_rank};

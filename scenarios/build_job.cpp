@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "algorithms/registry.hpp"
 #include "scenarios/build.hpp"
@@ -64,7 +65,8 @@ void build_timing(const Reader& reader, Known* known, Job& job) {
   const WorkloadSetting setting{.device = machines ? &job.cluster.device : nullptr,
                                 .learner = job.learner.get(),
                                 .precision = job.network.precision,
-                                .momentum = job.optimizer.momentum > 0};
+                                .momentum = job.optimizer.momentum > 0,
+                                .notes = &job.notes};
   const bool own = reader.has("/workload") && reader.value("/workload").is_object();  // and not the learner's
   const std::string rest =
       known != nullptr && machines
@@ -91,6 +93,24 @@ void build_training(const Reader& reader, int workers, Known* known, Job& job) {
   if (auto failures = build_failures(reader, workers)) job.failures = std::move(*failures);
 }
 
+/// What every exchange costs the hosts, as far as the cluster knows it.
+void note_host_costs(Job& job) {
+  const HostCosts& host = job.cluster.host;
+  const std::pair<const char*, const Cost&> costs[] = {{"launch", host.launch_s},
+                                                       {"pack", host.pack_s_per_byte},
+                                                       {"staged", host.staging_Bps},
+                                                       {"reduce", host.reduce_s_per_byte},
+                                                       {"tensor", host.tensor_s}};
+  std::vector<std::string> unknown;
+  for (const auto& [key, cost] : costs)
+    if (!cost.known()) unknown.push_back(fmt::format("\"host.{}\"", key));
+  if (job.workers() == 1 || unknown.empty()) return;
+  add_note(job.notes,
+           {"unknown-cost", fmt::format("the hosts' work in communication takes no time as far as it "
+                                        "is unknown: cluster {} has no {}",
+                                        job.cluster.name, fmt::join(unknown, ", "))});
+}
+
 /// Once everything that it may look at is there.
 void build_algorithm(const Reader& reader, Known* known, Job& job) {
   if (!reader.usable("/cluster") || !reader.usable("/algorithm") || job.workload.layers.empty()) return;
@@ -107,9 +127,11 @@ void build_algorithm(const Reader& reader, Known* known, Job& job) {
                                                             .seed = job.seed,
                                                             .cluster = &job.cluster,
                                                             .graph = &job.graph,
-                                                            .learner = job.learner.get()});
+                                                            .learner = job.learner.get(),
+                                                            .notes = &job.notes});
   });
   if (algorithm) job.algorithm = std::move(*algorithm);
+  note_host_costs(job);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "scenarios/build.hpp"
 #include "scenarios/workload_table.hpp"
 
@@ -36,6 +38,19 @@ bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& ta
   return true;
 }
 
+/// What the model of a layer's time needs of the device, and the device does not know.
+void note_modelled_times(const Device& device, const WorkloadTable& table, std::vector<Note>& notes) {
+  const bool measured = nearest_time(table.one_device, device.name, 1) != nullptr;
+  const bool all_own = std::all_of(table.layers.own.begin(), table.layers.own.end(),
+                                   [](const auto& own) { return own.has_value(); });
+  if (measured || all_own) return;
+  const auto note = [&](const char* what, const char* key) {
+    add_note(notes, {"unknown-cost", fmt::format("{}: device {} has no \"{}\"", what, device.name, key)});
+  };
+  if (!device.launch_s.known()) note("launching a kernel takes no time", "launch");
+  if (!(device.memory_Bps > 0)) note("a layer's memory traffic takes no time", "memory_bandwidth");
+}
+
 double activation_bytes(const Workload& workload) {
   double entries = 0;
   for (const Layer& layer : workload.layers) entries += layer.activations;
@@ -68,6 +83,7 @@ std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetti
   if (!table || setting.device == nullptr) return std::nullopt;
   table->workload.bytes_per_parameter = setting.precision == Precision::fp32 ? 4 : 2;
   if (!resolve_times(reader, *setting.device, *table)) return std::nullopt;
+  if (setting.notes != nullptr) note_modelled_times(*setting.device, *table, *setting.notes);
   check_memory(reader, *setting.device, setting.momentum, table->workload);
   return std::move(table->workload);
 }

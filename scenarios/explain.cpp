@@ -132,11 +132,17 @@ void explain_object(const Json& schema, const Json& object, std::vector<Explanat
   std::vector<std::string> keys;
   for (const auto& property : properties.items()) keys.push_back(property.key());
   const std::string owner = schema.contains("title") ? " of " + schema["title"].get<std::string>() : " here";
-  if (schema.value("additionalProperties", Json(true)) == Json(false))
-    for (const auto& member : object.items())
-      if (!properties.contains(member.key()))
-        all.push_back({child("", member.key()), "is an unknown key",
-                       suggestion(member.key(), keys) + "Valid keys" + owner + ": " + joined(keys)});
+  const Json renamed = schema.value("x-renamed", Json::object());
+  const bool strict = schema.value("additionalProperties", Json(true)) == Json(false);
+  for (const auto& member : object.items()) {
+    if (!strict || properties.contains(member.key())) continue;
+    if (renamed.contains(member.key()))
+      all.push_back(
+          {child("", member.key()), "has another name now", renamed[member.key()].get<std::string>()});
+    else
+      all.push_back({child("", member.key()), "is an unknown key",
+                     suggestion(member.key(), keys) + "Valid keys" + owner + ": " + joined(keys)});
+  }
   for (const Json& key : schema.value("required", Json::array())) {
     if (object.contains(key.get<std::string>())) continue;
     const Json property = properties.value(key.get<std::string>(), Json::object());

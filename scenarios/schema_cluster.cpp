@@ -9,30 +9,39 @@ namespace {
 Json bandwidth_of(const std::string& description) { return above(quantity("bandwidth", description), 0); }
 Json source() { return with_default(text("Where the numbers come from"), ""); }
 
-Json kfac_device() {
-  Json inverse = list("Measured times of inverting a matrix, by ascending dimension; between them and beyond "
-                      "interpolated on logarithmic scales. []: dimension^3 FLOPs at the device's efficiency",
-                      object("One measurement",
-                             {{"dimension", integer("Rows of the matrix", 1)},
-                              {"time", above(quantity("time", "Of the kernel alone"), 0)}},
-                             {"dimension", "time"}));
-  return with_default(
-      object("What K-FAC costs on it beyond forward and backward passes",
-             {{"gemm_efficiency",
-               at_most(at_least(with_default(number("Share of the peak that the products of factors and of "
-                                                    "preconditioning reach; 0: the device's efficiency"),
-                                             0),
-                                0),
-                       1)},
-              {"factor_overhead",
-               with_default(time_of("For each factor: patches, running average, launches"), 0)},
-              {"inverse", with_default(std::move(inverse), Json::array())},
-              {"inverse_overhead", with_default(time_of("For each matrix inverted"), 0)}}),
-      Json::object());
+Json share_of_peak(const std::string& description) { return at_most(above(number(description), 0), 1); }
+
+/// Costs of kernels and of the host have no default: one that is left out is unknown, which is not 0.
+Json gemm() {
+  return object(
+      "Products of matrices: 2 m n k flop at a share of peak_flops",
+      {{"efficiency",
+        share_of_peak("Share of the peak that large products reach; unknown: that of training")},
+       {"gather", time_of("For each product of a matrix that is gathered first (a factor of K-FAC: patches, "
+                          "running average, launches)")}});
+}
+
+Json inverse() {
+  Json times = list(
+      "Measured times, by ascending dimension; between them and beyond interpolated on "
+      "logarithmic scales",
+      object("One measurement",
+             {{"dimension", integer("Rows of the matrix", 1)},
+              {"time", above(quantity("time", "Of the kernel alone"), 0)}},
+             {"dimension", "time"}));
+  times["minItems"] = 1;
+  return object("Inverting symmetric matrices; unknown: dimension^3 FLOPs at the device's efficiency",
+                {{"times", std::move(times)}, {"overhead", time_of("For each matrix")}}, {"times"});
+}
+
+/// Keys that have another name now, by what to write in their place.
+Json renamed(Json schema, const Json& names) {
+  schema["x-renamed"] = names;
+  return schema;
 }
 
 Json device() {
-  return object(
+  Json keys = object(
       "The GPU that every worker has",
       {{"name", text("Its name; one-device times of workloads refer to it")},
        {"peak_flops",
@@ -47,21 +56,31 @@ Json device() {
         with_default(at_least(quantity("bytes", "Memory; 0 where unknown: then it is not checked"), 0), 0)},
        {"memory_bandwidth",
         with_default(at_least(quantity("bandwidth", "Of its memory; 0 where unknown"), 0), 0)},
-       {"launch", with_default(time_of("Overhead per kernel: per layer and direction"), 0)},
+       {"launch", time_of("Overhead per kernel: per layer and direction")},
+       {"vector_pass",
+        object("Passes over long vectors: bytes read and written at a share of memory_bandwidth",
+               {{"efficiency",
+                 share_of_peak("Share of memory_bandwidth that they reach; unknown: all of it")}})},
+       {"copy_bandwidth",
+        above(quantity("bandwidth", "Copies between its memory and the host's, each way: PCIe"), 0)},
        {"communication_slowdown",
-        with_default(at_least(number("Computing takes 1 + this times as long while a collective is in progress "
-                                     "on the device"),
-                              0),
-                     0)},
-       {"kfac", kfac_device()},
+        at_least(
+            number("Computing takes 1 + this times as long while a collective is in progress on the device"),
+            0)},
+       {"gemm", gemm()},
+       {"inverse", inverse()},
        {"price_usd_per_h",
         with_default(at_least(number("Price of one GPU with its share of the node; 0 where unknown"), 0), 0)},
-       {"selection",
-        with_default(time_of("Choosing k of d entries takes this x d log2 d, whatever k; 0: no time"), 0)},
+       {"selection", time_of("Choosing k of d entries takes this x d log2 d, whatever k; 0: no time")},
        {"busy_power", with_default(at_least(quantity("power", "While computing; 0 where unknown"), 0), 0)},
        {"idle_power", with_default(at_least(quantity("power", "While waiting or communicating"), 0), 0)},
        {"source", source()}},
       {"name"});
+  return renamed(std::move(keys),
+                 {{"kfac",
+                   "Name the kernels: its \"gemm_efficiency\" is \"efficiency\" of \"gemm\", its "
+                   "\"factor_overhead\" \"gather\" of \"gemm\", its \"inverse\" \"times\" of "
+                   "\"inverse\", its \"inverse_overhead\" \"overhead\" of \"inverse\""}});
 }
 
 Json gpu_link() {
@@ -81,24 +100,22 @@ Json nic() {
 
 Json host() {
   return object(
-      "What the host adds to a message or a collective; all 0: the network alone",
-      {{"launch", with_default(time_of("Per operation and worker, before its first byte moves"), 0)},
+      "What the host adds to a message or a collective. What is left out is unknown: it counts as 0, and the "
+      "result says so",
+      {{"launch", time_of("Per operation and worker, before its first byte moves")},
        {"pack",
-        with_default(at_least(number("Seconds per byte of payload: copy into a fusion buffer before, and out "
-                                     "of it after"),
-                              0),
-                     0)},
+        at_least(number("Seconds per byte of payload: copy into a fusion buffer before, and out of it "
+                        "after. Left out: a copy on the device, by its vector_pass"),
+                 0)},
+       {"staged", flag("Whether payloads are copied device to host before and host to device after, at the "
+                       "device's copy_bandwidth; false: no copy (RDMA)")},
        {"staging_bandwidth",
-        with_default(at_least(quantity("bandwidth",
-                                       "Device-to-host copy before and host-to-device copy after; "
-                                       "0: no staging (RDMA)"),
-                              0),
-                     0)},
-       {"reduce",
-        with_default(at_least(number("Seconds per byte: adding what arrived to the local sum"), 0), 0)},
-       {"tensor", with_default(time_of("For each tensor that is gathered into a message"), 0)},
-       {"scale",
-        with_default(at_least(number("Seconds per byte: multiplying a vector by a number (sgp)"), 0), 0)},
+        at_least(quantity("bandwidth", "Of these copies where they have another one; 0: no copy"), 0)},
+       {"reduce", at_least(number("Seconds per byte: adding what arrived to the local sum"), 0)},
+       {"tensor", time_of("For each tensor that is gathered into a message")},
+       {"scale", at_least(number("Seconds per byte: multiplying a vector by a number (sgp). Left out: on the "
+                                 "device, by its vector_pass"),
+                          0)},
        {"overlap",
         with_default(time_of("Before the end of a backward pass at which what follows it begins: tensors "
                              "that are ready travel meanwhile"),
@@ -107,16 +124,14 @@ Json host() {
 
 Json sparsification() {
   return object(
-      "What sparsified gradients cost beyond their messages and the device's selection; all 0: nothing",
-      {{"accumulate", with_default(time_of("Per dense parameter: gathering the gradient into one vector and "
-                                           "adding the residual; booked as computing"),
-                                   0)},
-       {"copy", with_default(time_of("Per dense parameter: copies on the host, beside the gradient's way down "
-                                     "and up over staging_bandwidth"),
-                             0)},
-       {"merge", with_default(time_of("Per received entry of a merge (gTop-k), on the host"), 0)},
-       {"add", with_default(time_of("Per gathered entry that is added into a dense vector (Top-k), on the host"),
-                            0)}});
+      "What sparsified gradients cost beyond their messages and the device's selection. What is left out is "
+      "unknown: it counts as 0, and the result says so",
+      {{"accumulate", time_of("Per dense parameter: gathering the gradient into one vector and adding the "
+                              "residual; booked as computing. Left out: on the device, by its vector_pass")},
+       {"copy", time_of("Per dense parameter: copies on the host, beside the gradient's way down and up over "
+                        "staging_bandwidth")},
+       {"merge", time_of("Per received entry of a merge (gTop-k), on the host")},
+       {"add", time_of("Per gathered entry that is added into a dense vector (Top-k), on the host")}});
 }
 
 Json placement() {

@@ -7,8 +7,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/algorithm.hpp"
+#include "sim/base/notes.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/failures.hpp"
 #include "sim/cluster/stragglers.hpp"
@@ -80,6 +82,7 @@ struct Job {
   StopRule stop;
   Target target;
   RecordSettings record;
+  std::vector<Note> notes;  ///< on the scenario, known before the run
 
   int workers() const { return cluster.workers(); }
 };

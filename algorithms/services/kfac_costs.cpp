@@ -10,16 +10,16 @@ namespace simsgd {
 namespace {
 
 double gemm_s(const Device& device, double flop) {
-  const double efficiency = device.kfac.gemm_efficiency > 0 ? device.kfac.gemm_efficiency : device.efficiency;
+  const double efficiency = device.gemm.efficiency.value_or(device.efficiency);
   return flop / (device.peak_flops * efficiency);
 }
 
 /// Through the two measurements around `dim`, or the two nearest; a single one holds for all.
-double interpolated_s(const std::vector<KfacDevice::InverseTime>& table, double dim) {
+double interpolated_s(const std::vector<InverseKernel::Time>& table, double dim) {
   if (table.size() == 1) return table.front().seconds;
   auto above = std::find_if(table.begin() + 1, table.end() - 1,
-                            [dim](const KfacDevice::InverseTime& row) { return dim <= row.dimension; });
-  const KfacDevice::InverseTime &low = *(above - 1), &high = *above;
+                            [dim](const InverseKernel::Time& row) { return dim <= row.dimension; });
+  const InverseKernel::Time &low = *(above - 1), &high = *above;
   const double place = std::log(dim / low.dimension) / std::log(high.dimension / low.dimension);
   return low.seconds * std::pow(high.seconds / low.seconds, place);
 }
@@ -36,15 +36,14 @@ double precondition_time_s(const Device& device, const KfacLayers& layers) {
 }  // namespace
 
 double factor_time_s(const Device& device, double samples, const WorkloadFactor& factor) {
-  return gemm_s(device, 2 * samples * factor.positions * factor.dim * factor.dim) +
-         device.kfac.factor_overhead_s;
+  return gemm_s(device, 2 * samples * factor.positions * factor.dim * factor.dim) + device.gemm.gather_s;
 }
 
 double inverse_time_s(const Device& device, int dim) {
   const double n = dim;
-  const double kernel_s = device.kfac.inverse.empty() ? n * n * n / (device.peak_flops * device.efficiency)
-                                                      : interpolated_s(device.kfac.inverse, n);
-  return kernel_s + device.kfac.inverse_overhead_s;
+  const double kernel_s = device.inverse.times.empty() ? n * n * n / (device.peak_flops * device.efficiency)
+                                                       : interpolated_s(device.inverse.times, n);
+  return kernel_s + device.inverse.overhead_s;
 }
 
 KfacCosts kfac_costs(const Cluster* cluster, const Workload& workload, const KfacLayers& layers) {

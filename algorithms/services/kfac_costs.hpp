@@ -1,4 +1,4 @@
-// What K-FAC computes, as time on a device (sim/cluster: KfacDevice), at nominal speed:
+// What K-FAC computes, as time on a device (sim/cluster: GemmKernel, InverseKernel), at nominal speed:
 //   factor of dimension n   2 B HW n^2 flop / (peak x gemm efficiency) + overhead, B samples, HW positions
 //   inverse of dimension n  measured kernel times, interpolated on log-log scales, + overhead per matrix;
 //                           without measurements n^3 flop (Cholesky n^3/3, inversion 2 n^3/3) / (peak x

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/services/cost_notes.hpp"
+
 namespace simsgd {
 
 namespace {
@@ -45,6 +47,21 @@ void check_layers(const KfacSetup& setup, const AlgorithmContext& context) {
     Parameters::reject("name",
                        "has nothing to work on: the learner's model has no linear or convolutional layer",
                        "Use a model that has, such as mlp, or allreduce_sgd");
+}
+
+// Kernels that the device does not know are timed by FLOPs; what cannot be had from these takes no time.
+void note_costs_of_kernels(const AlgorithmContext& context) {
+  if (context.cluster == nullptr) return;
+  const Device& device = context.cluster->device;
+  const Cost inverse = device.inverse.times.empty() ? Cost() : Cost(0);
+  note_device_cost(context, device.gemm.efficiency,
+                   "products of matrices run at the efficiency of training kernels", "gemm.efficiency");
+  note_device_cost(context, device.gemm.gather_s, "gathering a factor's matrix takes no time", "gemm.gather");
+  note_device_cost(context, inverse, "inverses are timed by FLOPs at the efficiency of training kernels",
+                   "inverse.times");
+  note_device_cost(context, device.inverse.overhead_s, "an inverse takes its kernel's time alone",
+                   "inverse.overhead");
+  note_overlap(context);
 }
 
 }  // namespace
@@ -100,6 +117,7 @@ KfacSetup make_kfac_setup(const Parameters& parameters, const AlgorithmContext& 
   setup.learned = learned_layers(context.learner, setup.layers.count());
   check_layers(setup, context);
   setup.costs = kfac_costs(context.cluster, *context.workload, setup.layers);
+  note_costs_of_kernels(context);
   return setup;
 }
 

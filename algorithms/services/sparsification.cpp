@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/services/cost_notes.hpp"
 #include "algorithms/services/sparse.hpp"
 #include "sim/base/check.hpp"
 
@@ -55,7 +56,23 @@ void read_costs(const Cluster& cluster, SparsificationSettings& settings) {
   settings.merge_s = costs.merge_s;
   settings.add_s = costs.add_s;
   settings.selection_s_per_entry_bit = cluster.device.selection_s;
-  if (cluster.device.memory_Bps > 0) settings.scan_s_per_entry = kBytesPerNumber / cluster.device.memory_Bps;
+  if (const double pass_Bps = cluster.device.vector_Bps(); pass_Bps > 0)
+    settings.scan_s_per_entry = kBytesPerNumber / pass_Bps;
+}
+
+void note_costs(const AlgorithmContext& context, bool sampled) {
+  const Cluster& cluster = *context.cluster;
+  note_device_cost(context, cluster.device.selection_s, "choosing the top k takes no time", "selection");
+  if (sampled)
+    note_device_cost(context, cluster.device.vector_efficiency,
+                     cluster.device.memory_Bps > 0 ? "a pass over a vector runs at the peak of the memory"
+                                                   : "a pass over a vector takes no time",
+                     "vector_pass");
+  note_cluster_cost(context, cluster.sparsification.accumulate_s,
+                    "adding the residual to the gradient takes no time", "sparsification.accumulate");
+  if (context.workers > 1)
+    note_cluster_cost(context, cluster.sparsification.copy_s,
+                      "copies of the gradient on the host take no time", "sparsification.copy");
 }
 
 }  // namespace
@@ -123,7 +140,9 @@ SparsificationSettings sparsification_from(const Parameters& parameters, const A
   settings.sample = parameters.number("sample", settings.sample);
   settings.bytes_per_entry = parameters.quantity("bytes_per_entry", Dimension::bytes,
                                                  context.workload->bytes_per_parameter + kIndexBytes);
-  if (context.cluster) read_costs(*context.cluster, settings);
+  if (context.cluster == nullptr) return settings;
+  read_costs(*context.cluster, settings);
+  note_costs(context, settings.sampled);
   return settings;
 }
 

@@ -4,21 +4,26 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/cost.hpp"
 #include "sim/cluster/network.hpp"
 
 namespace simsgd {
 
-/// What second-order methods cost on a device, beyond forward and backward passes. The models:
-/// algorithms/services/kfac_costs.
-struct KfacDevice {
-  double gemm_efficiency = 0;    ///< share of peak_flops that the products of factors reach; 0: as `efficiency`
-  double factor_overhead_s = 0;  ///< for each factor: patches, running average, launches
-  struct InverseTime {
+/// Products of matrices on a device: 2 m n k flop / (peak_flops x efficiency).
+struct GemmKernel {
+  Cost efficiency{};  ///< share of peak_flops; unknown: that of training kernels
+  Cost gather_s{};    ///< for each product of a matrix that is gathered first: patches, running average,
+                      ///< launches
+};
+
+/// Inverting a symmetric matrix on a device.
+struct InverseKernel {
+  struct Time {
     double dimension = 0;
     double seconds = 0;
   };
-  std::vector<InverseTime> inverse;  ///< measured kernels by ascending dimension; empty: by FLOPs
-  double inverse_overhead_s = 0;     ///< for each matrix inverted
+  std::vector<Time> times;  ///< of the kernel, by ascending dimension; empty: unknown, by FLOPs
+  Cost overhead_s{};        ///< for each matrix
 };
 
 /// A GPU. Peak rates are the vendor's; `efficiency` is the share of the peak that training kernels reach.
@@ -27,29 +32,35 @@ struct Device {
   double peak_flops = 0;    ///< fp32 (or the rate training uses), multiply-add counted as 2
   double efficiency = 0.5;  ///< achieved share of peak_flops
   double memory_bytes = 0;
-  double memory_Bps = 0;       ///< device memory bandwidth
-  double launch_s = 0;         ///< overhead per kernel (layer and direction)
+  double memory_Bps = 0;     ///< peak bandwidth of the device's memory
+  Cost launch_s{};           ///< overhead per kernel (layer and direction)
+  Cost vector_efficiency{};  ///< share of memory_Bps that passes over long vectors reach
+  Cost copy_Bps{};           ///< between the device's memory and the host's, each way
   /// Computing takes 1 + this times as long while a collective is in progress on the device.
-  double communication_slowdown = 0;
-  KfacDevice kfac;
+  Cost communication_slowdown{};
+  GemmKernel gemm;
+  InverseKernel inverse;
+  Cost selection_s{};          ///< choosing k of d entries takes this x d log2 d, whatever k
   double price_usd_per_h = 0;  ///< of one GPU with its share of the node; 0 where unknown
-  double selection_s = 0;      ///< choosing k of d entries takes this x d log2 d, whatever k
   double busy_W = 0;           ///< while computing
   double idle_W = 0;           ///< while waiting or communicating
   std::string source;
+
+  /// Bytes that a pass over long vectors reads and writes in a second; 0 where nothing is known of it.
+  double vector_Bps() const { return memory_Bps * vector_efficiency.value_or(1); }
 };
 
-/// What the host adds to a message or a collective. All are 0 by default: the network alone. Units and where
-/// each is charged: docs/model.md, "Host costs".
+/// What the host adds to a message or a collective. What is unknown counts as 0. Units and where each is
+/// charged: docs/model.md, "Host costs".
 struct HostCosts {
-  double launch_s = 0;         ///< per operation and worker, before its first byte moves
-  double pack_s_per_byte = 0;  ///< copy into a fusion buffer before, and out of it after, per byte of payload
-  double staging_Bps = 0;  ///< device-to-host copy before and host-to-device copy after; 0: no staging (RDMA)
-  double reduce_s_per_byte = 0;  ///< adding a received byte to the local sum
-  double overlap_s = 0;  ///< before the end of a backward pass at which what follows it begins
+  Cost launch_s{};         ///< per operation and worker, before its first byte moves
+  Cost pack_s_per_byte{};  ///< copy into a fusion buffer before, and out of it after, per byte of payload
+  Cost staging_Bps{};      ///< device-to-host copy before and host-to-device copy after; 0: no staging (RDMA)
+  Cost reduce_s_per_byte{};  ///< adding a received byte to the local sum
+  double overlap_s = 0;      ///< before the end of a backward pass at which what follows it begins
 
-  double tensor_s = 0;   ///< for each tensor that is gathered into a message
-  double scale_s_per_byte = 0;  ///< multiplying a vector by a number (sgp)
+  Cost tensor_s{};          ///< for each tensor that is gathered into a message
+  Cost scale_s_per_byte{};  ///< multiplying a vector by a number (sgp)
 
   /// Time before the first byte of a `bytes` payload, gathered from so many `tensors`, moves; and after the
   /// last one has arrived. Without tensors it is not packed: it is sent from where it lies.
@@ -61,13 +72,13 @@ struct HostCosts {
   }
 };
 
-/// What sparsified gradients cost beyond their messages and the device's selection. All are 0 by default.
-/// Units and where each is charged: docs/model.md, "Sparse gradients".
+/// What sparsified gradients cost beyond their messages and the device's selection. What is unknown counts as
+/// 0. Units and where each is charged: docs/model.md, "Sparse gradients".
 struct SparsificationCosts {
-  double accumulate_s = 0;  ///< per dense parameter: gathering the gradient, adding the residual; computing
-  double copy_s = 0;        ///< per dense parameter: copies on the host beside both staging copies
-  double merge_s = 0;       ///< per received entry of a merge, on the host
-  double add_s = 0;         ///< per gathered entry that is added into a dense vector, on the host
+  Cost accumulate_s{};  ///< per dense parameter: gathering the gradient, adding the residual; computing
+  Cost copy_s{};        ///< per dense parameter: copies on the host beside both staging copies
+  Cost merge_s{};       ///< per received entry of a merge, on the host
+  Cost add_s{};         ///< per gathered entry that is added into a dense vector, on the host
 };
 
 struct Cluster {

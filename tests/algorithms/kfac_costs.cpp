@@ -23,8 +23,8 @@ TEST_CASE("a factor takes 2 B HW n^2 flop at the efficiency of products, and its
   const WorkloadFactor factor{0, true, 100, 49};
   // 2 x 32 x 49 x 10^4 = 31.36 Mflop at 0.5 Tflop/s
   CHECK(factor_time_s(device, 32, factor) == doctest::Approx(62.72e-6).epsilon(1e-12));
-  device.kfac.gemm_efficiency = 0.25;
-  device.kfac.factor_overhead_s = 1e-3;
+  device.gemm.efficiency = 0.25;
+  device.gemm.gather_s = 1e-3;
   CHECK(factor_time_s(device, 32, factor) == doctest::Approx(125.44e-6 + 1e-3).epsilon(1e-12));
   CHECK(factor.elements() == 5050);  // 100 x 101 / 2
 }
@@ -32,13 +32,13 @@ TEST_CASE("a factor takes 2 B HW n^2 flop at the efficiency of products, and its
 TEST_CASE("an inverse takes n^3 flop, or what was measured, interpolated on logarithmic scales") {
   Device device = one_teraflops();
   CHECK(inverse_time_s(device, 1000) == doctest::Approx(2e-3).epsilon(1e-12));  // 10^9 flop at 0.5 Tflop/s
-  device.kfac.inverse = {{100, 1e-3}, {1000, 1e-2}, {10000, 10}};
+  device.inverse.times = {{100, 1e-3}, {1000, 1e-2}, {10000, 10}};
   CHECK(inverse_time_s(device, 100) == doctest::Approx(1e-3).epsilon(1e-12));
   CHECK(inverse_time_s(device, 400) == doctest::Approx(4e-3).epsilon(1e-12));   // linear here
   CHECK(inverse_time_s(device, 2000) == doctest::Approx(8e-2).epsilon(1e-12));  // cubic here
   CHECK(inverse_time_s(device, 10) == doctest::Approx(1e-4).epsilon(1e-12));    // beyond: as the nearest two
   CHECK(inverse_time_s(device, 20000) == doctest::Approx(80).epsilon(1e-12));
-  device.kfac.inverse_overhead_s = 0.5;
+  device.inverse.overhead_s = 0.5;
   CHECK(inverse_time_s(device, 400) == doctest::Approx(0.504).epsilon(1e-12));
 }
 

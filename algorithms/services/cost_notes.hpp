@@ -1,0 +1,22 @@
+// Notes on costs that an algorithm uses and the cluster does not know: they count as 0, which a result must
+// not keep to itself.
+#pragma once
+
+#include <string>
+
+#include "algorithms/registry.hpp"
+
+namespace simsgd {
+
+/// `what` is said where the device does not know the cost that its file gives as `key`: "choosing the top k
+/// takes no time".
+void note_device_cost(const AlgorithmContext& context, const Cost& cost, const std::string& what,
+                      const std::string& key);
+/// The same for a cost of the cluster.
+void note_cluster_cost(const AlgorithmContext& context, const Cost& cost, const std::string& what,
+                       const std::string& key);
+
+/// Of algorithms whose collectives go on while they compute.
+void note_overlap(const AlgorithmContext& context);
+
+}  // namespace simsgd

@@ -1,0 +1,217 @@
+// What is known of costs: everything of the clusters and devices that we ship; what is left out is unknown,
+// counts as 0, and is said.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "algorithms/registry.hpp"
+#include "scenarios/json_source.hpp"
+#include "tests/scenarios/support.hpp"
+
+namespace simsgd::test::scenarios_costs {
+
+using doctest::Approx;
+
+namespace {
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(kScenarios + folder))
+    files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<std::string> unknown_costs(const Job& job) {
+  std::vector<std::string> texts;
+  for (const Note& note : job.notes)
+    if (note.about == "unknown-cost") texts.push_back(note.text);
+  return texts;
+}
+
+// The small scenario with factors for K-FAC, a device "D" and a cluster "C" that know all that is not asked
+// here.
+Json scenario_with(const Json& algorithm) {
+  Json scenario = small_scenario();
+  scenario["workload"]["layers"][0]["a_dim"] = 101;
+  scenario["workload"]["layers"][0]["g_dim"] = 10;
+  scenario["cluster"]["name"] = "C";
+  scenario["cluster"]["host"] = {{"launch", 0}, {"pack", 0}, {"staged", false}, {"reduce", 0}, {"tensor", 0}};
+  scenario["cluster"]["device"]["launch"] = 0;
+  scenario["cluster"]["device"]["memory_bandwidth"] = "1 TB/s";
+  scenario["algorithm"] = algorithm;
+  return scenario;
+}
+
+}  // namespace
+
+TEST_CASE("every device that we ship knows every kernel, and says where it has that from") {
+  for (const std::string& file : files_in("devices")) {
+    CAPTURE(file);
+    Json scenario = small_scenario();
+    scenario["cluster"]["device"] = {{"use", file}};
+    const Device device = job_of(scenario).cluster.device;
+    CHECK(device.peak_flops > 0);
+    CHECK(device.memory_Bps > 0);
+    CHECK(device.launch_s > 0);
+    CHECK(device.selection_s > 0);
+    CHECK(device.vector_efficiency > 0);
+    CHECK(device.copy_Bps > 0);
+    CHECK(device.gemm.efficiency > 0);
+    CHECK(device.gemm.gather_s > 0);
+    CHECK(device.inverse.times.size() >= 5);
+    CHECK(device.inverse.overhead_s > 0);
+    CHECK(device.communication_slowdown.known());
+    for (std::size_t i = 1; i < device.inverse.times.size(); ++i)
+      CHECK(device.inverse.times[i].seconds >= device.inverse.times[i - 1].seconds);
+    for (const char* key : {"selection", "vector_pass", "copy_bandwidth", "gemm", "gather", "inverse",
+                            "overhead", "communication_slowdown"}) {
+      CAPTURE(key);
+      CHECK(device.source.find(key) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("every cluster that we ship knows what its hosts and sparse gradients cost, and says from where") {
+  JsonFiles files;
+  for (const std::string& file : files_in("clusters")) {
+    CAPTURE(file);
+    const Cluster cluster = load_cluster(file, 8);
+    const HostCosts& host = cluster.host;
+    for (const Cost& cost : {host.launch_s, host.pack_s_per_byte, host.staging_Bps, host.reduce_s_per_byte,
+                             host.tensor_s, host.scale_s_per_byte})
+      CHECK(cost.known());
+    const SparsificationCosts& sparse = cluster.sparsification;
+    for (const Cost& cost : {sparse.accumulate_s, sparse.copy_s, sparse.merge_s, sparse.add_s})
+      CHECK(cost.known());
+    const auto source = files.read(file)["source"].get<std::string>();
+    for (const char* key : {"launch", "reduce", "tensor"}) {
+      CAPTURE(key);
+      CHECK(source.find(key) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("on what we ship no algorithm uses an unknown cost") {
+  for (const std::string& file : files_in("clusters")) {
+    for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
+      CAPTURE(file);
+      CAPTURE(plugin.info.name);
+      Json scenario = small_scenario();
+      scenario["cluster"] = {{"use", file}, {"workers", plugin.info.name == "kfac" ? 1 : 8}};
+      scenario["workload"] = {{"use", kScenarios + "workloads/resnet50.json"}, {"batch", 8}};
+      scenario["algorithm"] = {{"name", plugin.info.name}};
+      CHECK(unknown_costs(job_of(scenario)).empty());
+    }
+  }
+}
+
+TEST_CASE("a cost that is used and unknown is said in words") {
+  using Texts = std::vector<std::string>;
+  const auto notes = [](const Json& algorithm) { return unknown_costs(job_of(scenario_with(algorithm))); };
+  CHECK(notes({{"name", "local_sgd"}}).empty());
+  const std::string slowdown =
+      "communication does not slow the computing beside it: device D has no \"communication_slowdown\"";
+  CHECK(notes({{"name", "allreduce_sgd"}}) == Texts{slowdown});
+  CHECK(notes({{"name", "wagma"}}) == Texts{slowdown});
+  CHECK(notes({{"name", "eager_sgd"}}) == Texts{slowdown});
+  CHECK(notes({{"name", "sgp"}}) == Texts{"scaling a model takes no time: cluster C has no \"host.scale\""});
+  const Texts sparse = {
+      "choosing the top k takes no time: device D has no \"selection\"",
+      "adding the residual to the gradient takes no time: cluster C has no \"sparsification.accumulate\"",
+      "copies of the gradient on the host take no time: cluster C has no \"sparsification.copy\""};
+  Texts gtopk = sparse, topk = sparse, sampled = sparse;
+  gtopk.emplace_back("merging chosen entries takes no time: cluster C has no \"sparsification.merge\"");
+  CHECK(notes({{"name", "gtopk"}}) == gtopk);
+  topk.insert(topk.begin(), "adding gathered entries takes no time: cluster C has no \"sparsification.add\"");
+  CHECK(notes({{"name", "topk_sgd"}}) == topk);
+  sampled.insert(sampled.begin() + 1,
+                 "a pass over a vector runs at the peak of the memory: device D has no \"vector_pass\"");
+  sampled.push_back(gtopk.back());
+  CHECK(notes({{"name", "gtopk"}, {"selection", "sampled"}}) == sampled);
+  CHECK(notes({{"name", "spd_kfac"}}) ==
+        Texts{"products of matrices run at the efficiency of training kernels: device D has no "
+              "\"gemm.efficiency\"",
+              "gathering a factor's matrix takes no time: device D has no \"gemm.gather\"",
+              "inverses are timed by FLOPs at the efficiency of training kernels: device D has no "
+              "\"inverse.times\"",
+              "an inverse takes its kernel's time alone: device D has no \"inverse.overhead\"", slowdown});
+}
+
+TEST_CASE("hosts of which nothing is known are said once, with what they lack; one worker has none") {
+  Json scenario = scenario_with({{"name", "local_sgd"}});
+  scenario["cluster"].erase("host");
+  CHECK(unknown_costs(job_of(scenario)) ==
+        std::vector<std::string>{
+            "the hosts' work in communication takes no time as far as it is unknown: cluster C has no "
+            "\"host.launch\", \"host.pack\", \"host.staged\", \"host.reduce\", \"host.tensor\""});
+  scenario["cluster"]["workers"] = 1;
+  CHECK(unknown_costs(job_of(scenario)).empty());
+}
+
+TEST_CASE("times modelled by FLOPs say what they leave out; measured ones need nothing of it") {
+  Json scenario = scenario_with({{"name", "local_sgd"}});
+  scenario["cluster"]["device"] = {{"name", "D"}, {"peak_flops", "1 TFLOPS"}};
+  CHECK(unknown_costs(job_of(scenario)) ==
+        std::vector<std::string>{
+            "launching a kernel takes no time: device D has no \"launch\"",
+            "a layer's memory traffic takes no time: device D has no \"memory_bandwidth\""});
+  scenario["workload"]["one_device"] = {
+      {{"device", "D"}, {"batch", 8}, {"forward_backward", "10 ms"}, {"source", "a test"}}};
+  CHECK(unknown_costs(job_of(scenario)).empty());
+}
+
+TEST_CASE("what is said to be 0 is known") {
+  Json scenario = scenario_with({{"name", "gtopk"}});
+  scenario["cluster"]["device"]["selection"] = 0;
+  scenario["cluster"]["sparsification"] = {{"accumulate", 0}, {"copy", 0}, {"merge", 0}};
+  CHECK(unknown_costs(job_of(scenario)).empty());
+  scenario["algorithm"] = {{"name", "allreduce_sgd"}};
+  scenario["cluster"]["device"]["communication_slowdown"] = 0;
+  CHECK(unknown_costs(job_of(scenario)).empty());
+}
+
+TEST_CASE("vectors that the device copies and adds take their passes over its memory") {
+  Json scenario = scenario_with({{"name", "sgp"}});
+  scenario["cluster"]["device"]["memory_bandwidth"] = "1 TB/s";
+  scenario["cluster"]["device"]["vector_pass"] = {{"efficiency", 0.8}};
+  scenario["cluster"]["device"]["copy_bandwidth"] = "10 GB/s";
+  scenario["cluster"]["host"] = {{"staged", true}};
+  Cluster cluster = job_of(scenario).cluster;
+  CHECK(cluster.host.pack_s_per_byte == Approx(2 / 0.8e12).epsilon(1e-12));   // reads and writes
+  CHECK(cluster.host.scale_s_per_byte == Approx(2 / 0.8e12).epsilon(1e-12));  // likewise
+  // Into one vector: 4 bytes read, 4 written; the sum with the residual: 8 read, 4 written.
+  CHECK(cluster.sparsification.accumulate_s == Approx(20 / 0.8e12).epsilon(1e-12));
+  CHECK(cluster.host.staging_Bps == 10e9);
+  scenario["cluster"]["host"] = {{"staged", true}, {"pack", 1e-10}, {"staging_bandwidth", "3 GB/s"}};
+  cluster = job_of(scenario).cluster;
+  CHECK(cluster.host.pack_s_per_byte == 1e-10);
+  CHECK(cluster.host.staging_Bps == 3e9);
+  scenario["cluster"]["host"] = {{"staged", false}};
+  CHECK(job_of(scenario).cluster.host.staging_Bps.known());
+  CHECK(job_of(scenario).cluster.host.staging_Bps == 0);
+}
+
+TEST_CASE("the old name of a kernel's numbers is refused with the new ones") {
+  CHECK(
+      errors_with("/cluster/device/kfac", {{"gemm_efficiency", 0.5}}) ==
+      "s.json:/cluster/device/kfac: has another name now. Found: {\"gemm_efficiency\":0.5}. Name the "
+      "kernels: its \"gemm_efficiency\" is \"efficiency\" of \"gemm\", its \"factor_overhead\" \"gather\" of "
+      "\"gemm\", its \"inverse\" \"times\" of \"inverse\", its \"inverse_overhead\" \"overhead\" of "
+      "\"inverse\".");
+}
+
+TEST_CASE("times of inversions are by ascending dimension, and there is one at least") {
+  const auto times = [](const Json& list) {
+    return errors_with("/cluster/device/inverse", {{"times", list}});
+  };
+  const auto time = [](int dimension) { return Json{{"dimension", dimension}, {"time", "1 ms"}}; };
+  CHECK(times({time(64), time(128)}).empty());
+  CHECK(times({time(128), time(128)}) ==
+        "s.json:/cluster/device/inverse/times/1/dimension: is not above the one before it. Found: 128. List "
+        "the measurements by ascending dimension.");
+  CHECK(times(Json::array()) ==
+        "s.json:/cluster/device/inverse/times: is too short. Found: []. Give at least 1 element.");
+}
+
+}  // namespace simsgd::test::scenarios_costs
