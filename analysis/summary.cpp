@@ -243,7 +243,7 @@ class Columns {
       for (const std::string& each : run.approximations()) lines.insert(each);
     std::string text;
     for (const std::string& line : lines) text += "\nApproximate: " + line;
-    return text.empty() ? "" : text + "\n";
+    return (text.empty() ? "" : text + "\n") + notes_block(columns_, runs_);
   }
 
   const std::vector<SummaryColumn>& columns_;
@@ -260,7 +260,9 @@ std::string summary_table(const std::vector<SummaryColumn>& runs) {
 OrderedJson shortened_for_rows(const OrderedJson& document) {
   OrderedJson scenario = document.at("scenario");
   if (scenario["workload"].is_object()) scenario["workload"].erase("layers");
-  return {{"scenario", std::move(scenario)}, {"metrics", document.at("metrics")}};
+  return {{"scenario", std::move(scenario)},
+          {"metrics", document.at("metrics")},
+          {"notes", document.value("notes", OrderedJson::array())}};
 }
 
 }  // namespace simsgd

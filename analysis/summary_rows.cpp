@@ -108,7 +108,7 @@ std::string summary_of_rows(const std::vector<SummaryColumn>& runs) {
   }
   table.rows.insert(table.rows.begin() + 2, {"-"});
   const std::string heading = summary_heading(views);
-  return (heading.empty() ? "" : heading + "\n\n") + table.text();
+  return (heading.empty() ? "" : heading + "\n\n") + table.text() + notes_block(runs, views);
 }
 
 }  // namespace simsgd

@@ -1,6 +1,7 @@
 #include "analysis/summary_view.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,6 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t kLossSteps = 50;
+constexpr std::size_t kMostTitles = 3;  // of runs behind a note
 
 OrderedJson member(const OrderedJson* document, const std::string& pointer) {
   const OrderedJson::json_pointer at(pointer);
@@ -108,10 +110,40 @@ std::vector<std::string> RunView::approximations() const {
   return found;
 }
 
+std::vector<std::string> RunView::notes() const {
+  std::vector<std::string> texts;
+  for (const OrderedJson& note : member(document_, "/notes")) texts.push_back(note.get<std::string>());
+  return texts;
+}
+
 std::vector<RunView> run_views(const std::vector<SummaryColumn>& runs) {
   std::vector<RunView> views;
   for (const SummaryColumn& run : runs) views.emplace_back(run.document);
   return views;
+}
+
+std::string notes_block(const std::vector<SummaryColumn>& columns, const std::vector<RunView>& runs) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> notes;  // and the titles of its runs
+  std::size_t complete = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].failed()) ++complete;
+    for (const std::string& text : runs[i].notes()) {
+      auto found =
+          std::find_if(notes.begin(), notes.end(), [&](const auto& note) { return note.first == text; });
+      if (found == notes.end()) found = notes.insert(notes.end(), {text, {}});
+      found->second.push_back(columns[i].title);
+    }
+  }
+  std::string block = notes.empty() ? "" : "\nNotes\n";
+  for (const auto& [text, titles] : notes) {
+    block += "- " + text;
+    if (titles.size() > kMostTitles && titles.size() < complete)
+      block += fmt::format(" ({} of {} runs)", titles.size(), complete);
+    else if (titles.size() < complete)
+      block += fmt::format(" ({})", fmt::join(titles, "; "));
+    block += "\n";
+  }
+  return block;
 }
 
 std::string target_label(const std::vector<RunView>& runs) {

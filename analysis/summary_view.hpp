@@ -42,6 +42,8 @@ class RunView {
   std::optional<double> time_to_accuracy_s(double accuracy) const;
   /// Collectives that were not costed exactly: "all_reduce by ring among 8 by flows (why)".
   std::vector<std::string> approximations() const;
+  /// What the result leaves out or assumes.
+  std::vector<std::string> notes() const;
 
  private:
   const nlohmann::ordered_json* document_;
@@ -69,6 +71,10 @@ std::string target_label(const std::vector<RunView>& runs);
 /// "quickstart: 8 x V100, timing of resnet50 (batch 64), mlp on fashion_mnist (batch 32), allreduce_sgd":
 /// what the runs share.
 std::string summary_heading(const std::vector<RunView>& runs);
+
+/// "Notes" and the runs' notes, each once, with the runs that it is on (how many, if more than three) where
+/// it is not on all; "" where there are none.
+std::string notes_block(const std::vector<SummaryColumn>& columns, const std::vector<RunView>& runs);
 
 /// Loss, accuracy and time at each quarter of the run: rows of label, unit (empty) and a cell for each run,
 /// which holds all three (of more than three runs only one of the first two). None where nothing learned.

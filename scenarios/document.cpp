@@ -154,6 +154,12 @@ Document series_part(const RunRecord& record) {
   return {{"train", std::move(train)}, {"test", std::move(test)}};
 }
 
+Document notes_part(const Job& job) {
+  Document part = Document::array();
+  for (const Note& note : job.notes) part.push_back(note.text);
+  return part;
+}
+
 }  // namespace
 
 RunContext with_machine(RunContext context) {
@@ -187,7 +193,7 @@ nlohmann::ordered_json make_document(const RunContext& context, const Scenario& 
   document["fidelity"] = fidelity_part(record);
   document["tables"] = tables_part(record);
   document["series"] = series_part(record);
-  document["notes"] = Document::array();
+  document["notes"] = notes_part(job);
   return document;
 }
 
@@ -231,7 +237,8 @@ const std::vector<DocumentKey>& document_keys() {
        "Per step: step, time_s when all had completed it, mean mini-batch loss (null without a learner)"},
       {"/series/test/*", "",
        "Per evaluation: step, time_s, test_loss, test_accuracy, consensus_distance (null without a value)"},
-      {"/notes/*", "", "What a real run does not take from its scenario; none of a simulation"},
+      {"/notes/*", "",
+       "What the result leaves out or assumes; of a real run, what it does not take from its scenario"},
   };
   return keys;
 }

@@ -7,8 +7,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/algorithm.hpp"
+#include "sim/base/notes.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/failures.hpp"
 #include "sim/cluster/stragglers.hpp"
@@ -51,7 +53,8 @@ struct Target {
   enum class Metric : std::uint8_t { none, train_loss, test_loss, test_accuracy } metric = Metric::none;
   double value = 0;
   bool stop = false;  ///< end the run when it is reached
-  /// train_loss: the mean over so many steps must reach it. The loss of one step is that of its samples alone.
+  /// train_loss: the mean over so many steps must reach it. The loss of one step is that of its samples
+  /// alone.
   std::uint64_t window = 1;
 };
 
@@ -75,6 +78,7 @@ struct Job {
   StopRule stop;
   Target target;
   RecordSettings record;
+  std::vector<Note> notes;  ///< on the scenario, known before the run
 
   int workers() const { return cluster.workers(); }
 };

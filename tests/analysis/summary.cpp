@@ -114,6 +114,22 @@ Approximate: all_reduce by ring among 8 by flows (shared links)
 )");
 }
 
+TEST_CASE("notes stand below the summary, once each, with the runs that they are on") {
+  OrderedJson slow = document("ethernet-1g", 1.6), fast = document("infiniband-100g", 0.25);
+  slow["notes"] = {"one is on both", "this one on the first"};
+  fast["notes"] = {"one is on both"};
+  const std::string both = "\nNotes\n- one is on both\n- this one on the first (cluster=ethernet-1g)\n";
+  CHECK(summary_table({column(slow), column(fast)}).ends_with(both));
+  CHECK(summary_table({column(slow), {"cluster=x", nullptr, {{"cluster", "x"}}}})
+            .ends_with("\nNotes\n- one is on both\n- this one on the first\n"));
+  std::vector<OrderedJson> runs;
+  for (int i = 0; i < 8; ++i) runs.push_back(shortened_for_rows(i < 5 ? slow : fast));
+  std::vector<SummaryColumn> columns;
+  for (const OrderedJson& run : runs) columns.push_back(column(run));
+  CHECK(
+      summary_table(columns).ends_with("\nNotes\n- one is on both\n- this one on the first (5 of 8 runs)\n"));
+}
+
 TEST_CASE("a target that was not met, and a run that failed") {
   OrderedJson run = document("ethernet-1g", 0.25);
   run["metrics"].erase("time_to_target_s");

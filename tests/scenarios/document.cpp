@@ -106,6 +106,15 @@ TEST_CASE("fidelities say how and why") {
   CHECK(document["fidelity"][0]["exact"] == true);
 }
 
+TEST_CASE("a job's notes are in its document, in their order, each once") {
+  const Scenario loaded = load(small_scenario());
+  Job job = make_job(loaded);
+  job.notes.clear();
+  for (const char* text : {"the first", "another", "the first"}) add_note(job.notes, {"made-up", text});
+  const auto document = make_document(RunContext{}, loaded, job, example_record());
+  CHECK(document["notes"] == nlohmann::ordered_json{"the first", "another"});
+}
+
 TEST_CASE("every key of a document is documented") {
   for (const DocumentKey& key : document_keys()) {
     CAPTURE(key.pointer);
