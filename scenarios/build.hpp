@@ -19,7 +19,8 @@ std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader
 std::optional<LogicalGraph> build_graph(const Reader& reader, int workers);
 
 OptimizerSpec build_optimizer(const Reader& reader);
-std::optional<Stragglers> build_stragglers(const Reader& reader, int workers);
+/// `cluster`: null where it is wrong; then nodes are not known.
+std::optional<Stragglers> build_stragglers(const Reader& reader, int workers, const Cluster* cluster);
 std::optional<FailureModel> build_failures(const Reader& reader, int workers);
 std::optional<NetworkSettings> build_network(const Reader& reader);
 /// Changes the links that the section "network" says are slow.
@@ -35,6 +36,8 @@ struct WorkloadSetting {
   Precision precision = Precision::fp32;
   bool momentum = false;  ///< whether the optimizer keeps a velocity
 };
-std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting);
+/// `notes` receives where its times are not measurements.
+std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting,
+                                       std::vector<Note>& notes);
 
 }  // namespace simsgd

@@ -2,6 +2,7 @@
 
 #include "algorithms/registry.hpp"
 #include "scenarios/build.hpp"
+#include "scenarios/job_notes.hpp"
 #include "scenarios/loading.hpp"
 
 namespace simsgd {
@@ -55,20 +56,22 @@ void build_settings(const Reader& reader, Job& job) {
 }
 
 void build_timing(const Reader& reader, const Device* device, Job& job) {
-  auto workload = build_workload(reader, {.device = device,
-                                          .learner = job.learner.get(),
-                                          .precision = job.network.precision,
-                                          .momentum = job.optimizer.momentum > 0});
+  auto workload = build_workload(reader,
+                                 {.device = device,
+                                  .learner = job.learner.get(),
+                                  .precision = job.network.precision,
+                                  .momentum = job.optimizer.momentum > 0},
+                                 job.notes);
   if (workload) job.workload = std::move(*workload);
 }
 
 /// What depends on the number of workers.
-void build_training(const Reader& reader, int workers, Job& job) {
+void build_training(const Reader& reader, int workers, const Cluster* cluster, Job& job) {
   if (auto learner = build_learner(reader, workers)) {
     job.learner = std::move(*learner);
     check_learning(reader, job.learner.get());
   }
-  if (auto stragglers = build_stragglers(reader, workers)) job.stragglers = std::move(*stragglers);
+  if (auto stragglers = build_stragglers(reader, workers, cluster)) job.stragglers = std::move(*stragglers);
   if (auto failures = build_failures(reader, workers)) job.failures = std::move(*failures);
 }
 
@@ -100,9 +103,12 @@ Job build_job(Loading& loading) {
   auto cluster = build_cluster(reader);
   if (cluster) job.cluster = std::move(*cluster);
   if (cluster) build_slow_links(reader, job.cluster);
-  if (counted) build_training(reader, reader.value("/cluster/workers").get<int>(), job);
+  if (counted)
+    build_training(reader, reader.value("/cluster/workers").get<int>(), cluster ? &job.cluster : nullptr,
+                   job);
   build_timing(reader, cluster ? &job.cluster.device : nullptr, job);
   build_algorithm(reader, job);
+  if (loading.errors.empty()) note_job(reader, job);
   return job;
 }
 
@@ -113,16 +119,31 @@ Job make_job(const Scenario& scenario) {
   return job;
 }
 
-Cluster load_cluster(const std::string& path, int workers, const Overrides& overrides) {
-  std::vector<Assignment> all = {{"/cluster/use", scenario_path(path), {"--cluster", ""}},
-                                 {"/cluster/workers", workers, {"--workers", ""}}};
-  for (Assignment& each : assignments(overrides)) all.push_back(std::move(each));
+namespace {
+
+/// A cluster file, as a scenario of nothing else; a scenario or study as it is.
+Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
   JsonFiles files;
+  const std::string file = scenario_path(path);
+  const Json& json = files.read(file);
+  const bool scenario = json.is_object() && json.contains("cluster");
+  std::vector<Assignment> all;
+  if (!scenario) all.push_back({"/cluster/use", file, {"--cluster", ""}});
+  if (workers || !scenario)
+    all.push_back({"/cluster/workers", workers.value_or(kBenchWorkers), {"--workers", ""}});
+  for (Assignment& each : assignments(overrides)) all.push_back(std::move(each));
+  if (scenario) return load(files, file, all, true);
   files.put("--cluster", Json::object());
-  Loading loading = load(files, "--cluster", all, false);
+  return load(files, "--cluster", all, false);
+}
+
+}  // namespace
+
+Cluster load_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
+  Loading loading = load_around_cluster(path, workers, overrides);
   const Reader reader(loading.scenario, loading.errors);
   std::optional<Cluster> cluster = build_cluster(reader);
-  // The other sections of a scenario are missing, which is no error here.
+  // What is missing or wrong in other sections is no error here.
   loading.errors.throw_if_any("/cluster");
   return std::move(*cluster);
 }

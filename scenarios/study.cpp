@@ -64,9 +64,8 @@ void check_points(const Study& study) {
   if (!all.empty()) throw ConfigError(all);
 }
 
-}  // namespace
-
-Study load_study(const std::string& path, const Overrides& overrides) {
+/// Not yet looked at: what is wrong with the points.
+Study list_points(const std::string& path, const Overrides& overrides) {
   Study study;
   study.file = scenario_path(path);
   study.files = std::make_shared<JsonFiles>();
@@ -83,11 +82,36 @@ Study load_study(const std::string& path, const Overrides& overrides) {
   study.axes = pointers_of(study.points);
   check_overrides(study, study_errors);
   study_errors.throw_if_any();
+  return study;
+}
+
+}  // namespace
+
+Study load_study(const std::string& path, const Overrides& overrides) {
+  Study study = list_points(path, overrides);
   check_points(study);
   study.name = load_at(study, study.points.front()).scenario.resolved["name"].get<std::string>();
   return study;
 }
 
 Scenario load_point(const Study& study, const StudyPoint& point) { return finished(load_at(study, point)); }
+
+NumberedPoint load_numbered_point(const std::string& path, std::int64_t number, const Overrides& overrides) {
+  if (number == 0) {
+    JsonFiles files;
+    return {finished(load(files, scenario_path(path), assignments(overrides), true)), ""};
+  }
+  const Study study = list_points(path, overrides);
+  const auto points = static_cast<std::int64_t>(study.points.size());
+  if (number < 1 || number > points)
+    throw ConfigError(
+        {"--point", "", fmt::format("is no point of {}, which has {}", study.file, points),
+         std::to_string(number),
+         fmt::format("Give a number from 1 to {}, as simsgd sweep plan counts them, or 0 for the "
+                     "study without its axes",
+                     points)});
+  const StudyPoint& point = study.points[static_cast<std::size_t>(number - 1)];
+  return {load_point(study, point), point.label};
+}
 
 }  // namespace simsgd
