@@ -81,7 +81,9 @@ std::vector<std::vector<std::string>> fact_rows(const std::vector<RunView>& runs
 
 std::vector<std::optional<double>> ratios(const std::vector<std::optional<double>>& values) {
   std::vector<std::optional<double>> all;
-  if (values.size() < 2 || !values[0] || !(*values[0] > 0)) return all;
+  const auto known =
+      std::count_if(values.begin(), values.end(), [](const auto& value) { return value.has_value(); });
+  if (known < 2 || !values[0] || !(*values[0] > 0)) return all;
   for (const std::optional<double>& value : values)
     all.push_back(value ? std::optional(*value / *values[0]) : std::nullopt);
   return all;
