@@ -37,13 +37,14 @@ install_packages() {
 build() {
   say "Building (release, in build/release)"
   cmake --preset release >/dev/null
-  cmake --build --preset release -- "$@"
+  # Of each step: how many are done, of how many, and for how long it has been building.
+  NINJA_STATUS='[%f/%t, %e s] ' cmake --build --preset release -- "$@"
 }
 
 run() {
   say "Running the quick-start: scenarios/quickstart.json"
-  ./build/release/simsgd sweep run scenarios/quickstart.json -o results/quickstart.db --force \
-    --artifacts results/quickstart
+  ./build/release/simsgd sweep run scenarios/quickstart.json -o out/quickstart.db --force \
+    --artifacts out/quickstart
 }
 
 run_tests() {
@@ -55,7 +56,7 @@ case "${1:-}" in
   run)
     install_packages
     build simsgd
-    mkdir -p results
+    mkdir -p out
     run
     ;;
   test)

@@ -31,6 +31,9 @@ Database::Database(const std::filesystem::path& file, Mode mode) : file_(file) {
   const int flags = mode == Mode::create
                         ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
                         : SQLITE_OPEN_READONLY | (mode == Mode::frozen ? SQLITE_OPEN_URI : 0);
+  std::error_code ignored;  // what cannot be made cannot be opened either, which is told then
+  if (mode == Mode::create && file.has_parent_path())
+    std::filesystem::create_directories(file.parent_path(), ignored);
   sqlite3* handle = nullptr;
   const std::string name = mode == Mode::frozen ? uri(file) : file.string();
   const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);

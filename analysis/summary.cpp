@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 
 #include "analysis/summary_view.hpp"
 #include "analysis/text_table.hpp"
@@ -95,6 +94,11 @@ class Columns {
     if (!table_.rows.empty() && !table_.rows.back().empty()) table_.rows.emplace_back();
   }
 
+  void ratio(const NumberColumn& values) {
+    const NumberColumn over_first = ratios(values);
+    row("  over the first", common_unit("x", 1, known(over_first)), over_first);
+  }
+
   void header() {
     const std::string name = common_text(runs_, [](const RunView& run) { return run.text("/name"); });
     if (columns_.size() == 1 && (columns_[0].title == name || columns_[0].title.empty()) &&
@@ -123,6 +127,7 @@ class Columns {
   void speed() {
     const NumberColumn throughput = metric("throughput_samples_per_s");
     row("Throughput", common_unit("samples/s", 1, known(throughput)), throughput);
+    ratio(throughput);
     row("Scaling efficiency", "%", metric("scaling_efficiency"),
         [](double value) { return grouped(100 * value, 1); });
     gap();
@@ -141,6 +146,7 @@ class Columns {
         part_row(exposed_metric(kind), fmt::format("    of {}s", kind), totals, unit, width);
     }
     communication(unit);
+    for (std::vector<std::string>& each : fact_rows(runs_)) table_.rows.push_back(std::move(each));
     gap();
   }
 
@@ -212,6 +218,7 @@ class Columns {
       for (std::size_t i = 0; i < times.size(); ++i)
         cells.push_back(times[i] ? show(*times[i]) : runs_[i].failed() ? "-" : "not met");
       row(label, unit.name, std::move(cells));
+      ratio(times);
       return;
     }
     // Without one: the best accuracy that all of several runs reach, in whole percents.
@@ -232,19 +239,13 @@ class Columns {
     CommonUnit price = common_unit("USD", 1, known(cost));
     price.decimals = std::max(2, price.decimals);
     row("Cost", price, cost);
+    ratio(cost);
     row("Energy", common_unit("kWh", kJoulePerKWh, known(energy)), energy);
     const NumberColumn staleness = metric("staleness_mean");
     row("Staleness, mean", "steps", staleness, [](double value) { return grouped(value, 2); });
   }
 
-  std::string notes() const {
-    std::set<std::string> lines;
-    for (const RunView& run : runs_)
-      for (const std::string& each : run.approximations()) lines.insert(each);
-    std::string text;
-    for (const std::string& line : lines) text += "\nApproximate: " + line;
-    return (text.empty() ? "" : text + "\n") + notes_block(columns_, runs_);
-  }
+  std::string notes() const { return approximation_lines(runs_) + notes_block(columns_, runs_); }
 
   const std::vector<SummaryColumn>& columns_;
   std::vector<RunView> runs_;
@@ -262,6 +263,8 @@ OrderedJson shortened_for_rows(const OrderedJson& document) {
   if (scenario["workload"].is_object()) scenario["workload"].erase("layers");
   return {{"scenario", std::move(scenario)},
           {"metrics", document.at("metrics")},
+          {"fidelity", document.value("fidelity", OrderedJson::array())},
+          {"clock", document.value("clock", "")},
           {"notes", document.value("notes", OrderedJson::array())}};
 }
 

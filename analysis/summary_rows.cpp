@@ -59,6 +59,33 @@ std::vector<std::string> column(const Field& field, const std::vector<RunView>& 
   return cells;
 }
 
+// Throughput over the first run's.
+std::vector<std::string> against_first(const std::vector<RunView>& runs) {
+  std::vector<std::optional<double>> values;
+  for (const RunView& run : runs) values.push_back(run.metric(kFields[0].metric));
+  const std::vector<std::optional<double>> over_first = ratios(values);
+  std::vector<double> all;
+  for (const auto& ratio : over_first)
+    if (ratio) all.push_back(*ratio);
+  const CommonUnit unit = common_unit("x", 1, all);
+  std::vector<std::string> cells;
+  if (!over_first.empty()) cells = {"over first", unit.name};
+  for (const auto& ratio : over_first) cells.push_back(ratio ? unit.show(*ratio) : "-");
+  return cells;
+}
+
+// How the network of each was costed; none where nothing was sent.
+std::vector<std::string> fidelities(const std::vector<RunView>& runs) {
+  std::vector<std::string> cells = {"network", ""};
+  bool any = false;
+  for (const RunView& run : runs) {
+    const std::string text = run.network_fidelity();
+    any = any || !text.empty();
+    cells.push_back(text.empty() ? "-" : text);
+  }
+  return any ? cells : std::vector<std::string>();
+}
+
 bool follows_from(const std::vector<SummaryColumn>& runs, std::size_t later, std::size_t earlier) {
   std::map<std::string, std::string> of;
   return std::all_of(runs.begin(), runs.end(), [&](const SummaryColumn& run) {
@@ -97,10 +124,15 @@ std::string summary_of_rows(const std::vector<SummaryColumn>& runs) {
     for (const std::size_t c : shown) table.rows[i + 2].push_back(runs[i].coordinates[c].second);
     table.rows[i + 2].resize(table.left, shown.empty() ? runs[i].title : "");
   }
-  for (const Field& field : kFields) {
-    const std::vector<std::string> cells = column(field, views);
+  const auto add = [&table](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) table.rows[i].push_back(cells[i]);
+  };
+  for (const Field& field : kFields) {
+    add(column(field, views));
+    if (&field == kFields) add(against_first(views));
   }
+  const std::string fidelity = common_text(views, [](const RunView& run) { return run.network_fidelity(); });
+  if (fidelity.empty()) add(fidelities(views));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!views[i].failed()) continue;
     table.rows[i + 2].resize(table.left);
@@ -108,7 +140,9 @@ std::string summary_of_rows(const std::vector<SummaryColumn>& runs) {
   }
   table.rows.insert(table.rows.begin() + 2, {"-"});
   const std::string heading = summary_heading(views);
-  return (heading.empty() ? "" : heading + "\n\n") + table.text() + notes_block(runs, views);
+  return (heading.empty() ? "" : heading + "\n\n") + table.text() +
+         (fidelity.empty() ? "" : "\nNetwork fidelity: " + fidelity + "\n") + approximation_lines(views) +
+         notes_block(runs, views);
 }
 
 }  // namespace simsgd

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -42,6 +43,13 @@ class RunView {
   std::optional<double> time_to_accuracy_s(double accuracy) const;
   /// Collectives that were not costed exactly: "all_reduce by ring among 8 by flows (why)".
   std::vector<std::string> approximations() const;
+  /// "closed, exact"; empty where nothing was sent.
+  std::string network_fidelity() const;
+  /// "rank 3, +50 %": who computed and straggled longest in a step, and by how much longer than the median
+  /// worker; empty where that is less than 1 %.
+  std::string slowest_worker() const;
+  /// "node3.nic0.up, 85 %": name and utilisation; empty where nothing was sent.
+  std::string busiest_link() const;
   /// What the result leaves out or assumes.
   std::vector<std::string> notes() const;
 
@@ -79,6 +87,16 @@ std::string notes_block(const std::vector<SummaryColumn>& columns, const std::ve
 /// Loss, accuracy and time at each quarter of the run: rows of label, unit (empty) and a cell for each run,
 /// which holds all three (of more than three runs only one of the first two). None where nothing learned.
 std::vector<std::vector<std::string>> learning_rows(const std::vector<RunView>& runs, const CommonUnit& time);
+
+/// The slowest worker, the busiest link, how the network was costed and whether that is exact: rows of label,
+/// unit (empty) and a cell for each run; those that say something.
+std::vector<std::vector<std::string>> fact_rows(const std::vector<RunView>& runs);
+
+/// Each value over the first. Empty where there are not two, or no first one.
+std::vector<std::optional<double>> ratios(const std::vector<std::optional<double>>& values);
+
+/// What was not costed exactly, once each: lines that begin with "Approximate: ", or "".
+std::string approximation_lines(const std::vector<RunView>& runs);
 
 inline constexpr double kJoulePerKWh = 3.6e6;
 

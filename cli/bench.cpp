@@ -22,7 +22,8 @@ struct BenchVerb {
   std::string op, cluster = "clusters/infiniband-100g.json", schedule, fidelity = "auto", jitter;
   std::string first = "32M", last = "32M", step_bytes;
   double factor = 0;
-  int workers = 8, iterations = 20;
+  int workers = kBenchWorkers, iterations = 20;
+  const CLI::Option* workers_option = nullptr;
   bool json = false;
   OverrideOptions overrides;
 };
@@ -114,7 +115,8 @@ int bench(const BenchVerb& verb, const std::string& arguments) {
       usage_error("--set", "is outside the cluster, which is all that a benchmark takes from a scenario",
                   pointer, "Did you mean /cluster" + pointer + "?");
   settings.seed = overrides.seed.value_or(1);
-  const Cluster cluster = load_cluster(verb.cluster, verb.workers, overrides);
+  const Cluster cluster = load_cluster(
+      verb.cluster, verb.workers_option->count() > 0 ? std::optional(verb.workers) : std::nullopt, overrides);
   const BenchResult result = bench_collective(cluster, settings);
   if (verb.json)
     fmt::print("{}\n", nccl_json(settings, cluster, result, arguments).dump(2));
@@ -142,10 +144,11 @@ void add_bench(CLI::App& app, ExitCode& exit_code) {
                    "Repetitions that are averaged; only jitter tells them apart")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--cluster", settings->cluster, "Cluster file")->capture_default_str();
-  verb->add_option("--workers", settings->workers, "Ranks")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  verb->add_option("--cluster", settings->cluster, "Cluster file, or a scenario or study whose cluster it is")
+      ->capture_default_str();
+  settings->workers_option =
+      verb->add_option("--workers", settings->workers, "Ranks; by default a scenario's own, else 8")
+          ->check(CLI::PositiveNumber);
   verb->add_option("--schedule", settings->schedule,
                    "Schedule (simsgd list schedules); default: the operation's first");
   verb->add_option("--fidelity", settings->fidelity, "auto, closed, steps, flows or messages")

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 
 #include "algorithms/registry.hpp"
 #include "cli/graphs.hpp"
+#include "cli/list_files.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/json_source.hpp"
 #include "scenarios/metrics.hpp"
 #include "sim/base/distribution_json.hpp"
 #include "sim/base/errors.hpp"
@@ -33,7 +32,8 @@ struct Item {
   std::string name, summary, citation;
   std::vector<std::string> details;
   Json properties = Json::object();
-  Json facts{};  // what --json adds; null: nothing
+  Json facts{};    // of a graph, what --json adds; null: nothing
+  Json numbers{};  // of a file, the same
 };
 
 Item item_of(const PluginInfo& info, std::vector<std::string> details = {}) {
@@ -97,30 +97,11 @@ std::vector<Item> graphs(const std::string& name, const GraphOptions& options) {
   return items;
 }
 
-std::string text_of(const Json& json, const std::string& key) {
-  return json.contains(key) && json.at(key).is_string() ? json.at(key).get<std::string>() : "";
-}
-
-// The files of a folder of scenarios/, by their own "name" and "source"; the first folder of that name that
-// is found.
 std::vector<Item> files(const std::string& folder) {
   std::vector<Item> items;
-  for (const std::string& directory : search_path(folder, "")) {
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
-      if (entry.path().extension() != ".json") continue;
-      std::ifstream stream(entry.path());
-      const Json json = Json::parse(stream, nullptr, false, true);
-      if (json.is_discarded() || !json.is_object()) continue;
-      items.push_back({folder + "/" + entry.path().filename().string(),
-                       text_of(json, "name"),
-                       text_of(json, "source"),
-                       {},
-                       Json::object()});
-    }
-    if (!items.empty()) break;
-  }
-  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.name < b.name; });
+  for (ListedFile& file : listed_files(folder))
+    items.push_back(
+        {file.name, file.summary, file.source, std::move(file.lines), Json::object(), {}, file.numbers});
   return items;
 }
 
@@ -205,6 +186,7 @@ Json item_json(const Item& item) {
                {"source", item.citation},
                {"parameters", item.properties}};
   if (!item.facts.is_null()) json["graph"] = item.facts;
+  if (!item.numbers.is_null()) json["numbers"] = item.numbers;
   return json;
 }
 

@@ -16,6 +16,7 @@
 #include "analysis/summary_tables.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
+#include "scenarios/study.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -27,7 +28,15 @@ struct RunVerb {
   OverrideOptions overrides;
   bool json = false, check = false;
   int threads = 0;
+  std::int64_t point = 0;
+  const CLI::Option* point_option = nullptr;
 };
+
+NumberedPoint chosen(const RunVerb& verb) {
+  const Overrides overrides = verb.overrides.overrides();
+  if (verb.point_option->count() > 0) return load_numbered_point(verb.scenario, verb.point, overrides);
+  return {load_scenario(verb.scenario, overrides), ""};
+}
 
 SimulationOptions simulation_options(const RunVerb& verb, const std::shared_ptr<Progress>& progress) {
   SimulationOptions options;
@@ -37,7 +46,8 @@ SimulationOptions simulation_options(const RunVerb& verb, const std::shared_ptr<
   return options;
 }
 
-std::string job_title(const Scenario& scenario) {
+std::string job_title(const Scenario& scenario, const std::string& label) {
+  if (!label.empty()) return label;
   const Json& name = scenario.resolved.at("name");
   return name.is_string() ? name.get<std::string>() : scenario.file;
 }
@@ -77,7 +87,7 @@ class OutputDirectory {
 };
 
 int run(const RunVerb& verb) {
-  const Scenario scenario = load_scenario(verb.scenario, verb.overrides.overrides());
+  const auto [scenario, label] = chosen(verb);
   const OutputDirectory directory(verb.directory);
   catch_interrupts();
   const Json& stop = scenario.resolved.at("stop");
@@ -91,7 +101,7 @@ int run(const RunVerb& verb) {
   if (verb.json)
     fmt::print("{}\n", outcome.document.dump());
   else
-    fmt::print("{}{}", summary_table({{job_title(scenario), &outcome.document}}),
+    fmt::print("{}{}", summary_table({{job_title(scenario, label), &outcome.document}}),
                decided_tables(outcome.document));
   if (!verb.json && !verb.directory.empty()) print_files(files);
   if (!verb.check) return 0;
@@ -105,11 +115,17 @@ int run(const RunVerb& verb) {
 void add_run(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("run", "Simulate one scenario");
   auto settings = std::make_shared<RunVerb>();
-  verb->add_option("SCENARIO", settings->scenario, "A scenario file, or - for standard input")->required();
+  verb->add_option("SCENARIO", settings->scenario, "A scenario file, a pipe, or - for standard input")
+      ->required();
   settings->overrides.add_to(*verb);
   verb->add_option("-o,--output", settings->directory,
                    "Write the document, the curves and the timeline into DIR")
       ->type_name("DIR");
+  settings->point_option =
+      verb->add_option("--point", settings->point,
+                       "Of a study: the point with this number, as `sweep plan` counts them from 1; 0: the "
+                       "study without its axes")
+          ->type_name("N");
   verb->add_flag("--json", settings->json, "Print the document instead of a summary");
   verb->add_flag("--check", settings->check,
                  "Compare with the scenario's expected values; exit 1 if one is missed");

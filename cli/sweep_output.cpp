@@ -14,21 +14,6 @@ namespace simsgd {
 namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
-namespace {
-
-/// Names and values of the coordinates, as the point's label has them.
-std::vector<std::pair<std::string, std::string>> named_coordinates(const StudyPoint& point) {
-  std::vector<std::pair<std::string, std::string>> named;
-  for (const Assignment& each : point.coordinates) {
-    const std::string label = coordinate_label(each.pointer, each.value);
-    const std::size_t split = label.find('=');
-    named.emplace_back(label.substr(0, split), label.substr(split + 1));
-  }
-  return named;
-}
-
-}  // namespace
-
 double machine_memory_bytes() {
   return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
@@ -120,7 +105,7 @@ std::vector<SummaryColumn> SweepOutput::columns() const {
   for (std::size_t i = 0; i < documents_.size(); ++i) {
     const StudyPoint& point = shown_[i].point;
     columns.push_back({point.label.empty() ? study_name_ : point.label,
-                       documents_[i].is_null() ? nullptr : &documents_[i], named_coordinates(point)});
+                       documents_[i].is_null() ? nullptr : &documents_[i], point.shown});
   }
   return columns;
 }

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
+#include <map>
 #include <optional>
-#include <set>
+
+#include "scenarios/axis_labels.hpp"
 
 namespace simsgd {
 
@@ -150,20 +151,18 @@ class Expansion {
     return points;
   }
 
-  /// Objects are called by their names, or written out where names do not tell the points apart.
+  /// Values are called by their names, and by what else tells them from others of that name.
   static std::vector<StudyPoint> label(std::vector<StudyPoint> points) {
-    for (const bool written_out : {false, true}) {
-      std::set<std::string> labels;
+    for (std::size_t c = 0; !points.empty() && c < points.front().coordinates.size(); ++c) {
+      std::map<std::string, const Json*> distinct;
+      for (const StudyPoint& point : points)
+        distinct.emplace(point.coordinates[c].value.dump(), &point.coordinates[c].value);
+      const std::map<std::string, std::string> texts = value_labels(distinct);
       for (StudyPoint& point : points) {
-        point.label.clear();
-        for (const Assignment& each : point.coordinates)
-          point.label +=
-              (point.label.empty() ? "" : ", ") + (written_out && each.value.is_object()
-                                                       ? each.pointer.substr(1) + "=" + each.value.dump()
-                                                       : coordinate_label(each.pointer, each.value));
-        labels.insert(point.label);
+        const Assignment& each = point.coordinates[c];
+        point.shown.emplace_back(axis_label(each.pointer), texts.at(each.value.dump()));
+        point.label += (c == 0 ? "" : ", ") + point.shown.back().first + "=" + point.shown.back().second;
       }
-      if (labels.size() == points.size()) break;
     }
     return points;
   }
@@ -209,18 +208,6 @@ std::vector<Json> linear_range(const Json& range) {
     values.push_back(written(number, *from, from->whole && to->whole && step->whole));
   }
   return values;
-}
-
-std::string coordinate_label(const std::string& pointer, const Json& value) {
-  std::string key = pointer.substr(1);
-  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  if (value.is_object())
-    for (const char* name : {"use", "name"})
-      if (value.contains(name) && value[name].is_string()) text = value[name].get<std::string>();
-  if (text.ends_with(".json")) text = std::filesystem::path(text).stem().string();
-  for (const std::string ending : {"/use", "/name"})
-    if (key.ends_with(ending)) key.resize(key.size() - ending.size());
-  return key + "=" + text;
 }
 
 }  // namespace simsgd

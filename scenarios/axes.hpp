@@ -21,7 +21,4 @@ std::vector<StudyPoint> expand_axes(const Json& scenario, const Provenance& orig
 std::vector<Json> log_range(const Json& range);
 std::vector<Json> linear_range(const Json& range);
 
-/// "cluster=ethernet-1g" of pointer "/cluster/use" and value "clusters/ethernet-1g.json".
-std::string coordinate_label(const std::string& pointer, const Json& value);
-
 }  // namespace simsgd

@@ -33,7 +33,8 @@ std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader
 std::optional<LogicalGraph> build_graph(const Reader& reader, int workers);
 
 OptimizerSpec build_optimizer(const Reader& reader);
-std::optional<Stragglers> build_stragglers(const Reader& reader, int workers);
+/// `cluster`: null where it is wrong; then nodes are not known.
+std::optional<Stragglers> build_stragglers(const Reader& reader, int workers, const Cluster* cluster);
 std::optional<FailureModel> build_failures(const Reader& reader, int workers);
 std::optional<NetworkSettings> build_network(const Reader& reader);
 /// Changes the links that the section "network" says are slow.
@@ -58,9 +59,10 @@ struct WorkloadSetting {
       nullptr;  ///< null where the cluster is wrong: then only the workload's own errors are found
   const Learner* learner = nullptr;  ///< for "workload": "self"
   Precision precision = Precision::fp32;
-  bool momentum = false;               ///< whether the optimizer keeps a velocity
-  std::vector<Note>* notes = nullptr;  ///< receives what modelled times leave out
+  bool momentum = false;  ///< whether the optimizer keeps a velocity
 };
-std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting);
+/// `notes` receives where its times are not measurements, and what they leave out.
+std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting,
+                                       std::vector<Note>& notes);
 
 }  // namespace simsgd

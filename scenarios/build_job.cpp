@@ -3,6 +3,7 @@
 
 #include "algorithms/registry.hpp"
 #include "scenarios/build.hpp"
+#include "scenarios/job_notes.hpp"
 #include "scenarios/loading.hpp"
 
 namespace simsgd {
@@ -65,8 +66,7 @@ void build_timing(const Reader& reader, Known* known, Job& job) {
   const WorkloadSetting setting{.device = machines ? &job.cluster.device : nullptr,
                                 .learner = job.learner.get(),
                                 .precision = job.network.precision,
-                                .momentum = job.optimizer.momentum > 0,
-                                .notes = &job.notes};
+                                .momentum = job.optimizer.momentum > 0};
   const bool own = reader.has("/workload") && reader.value("/workload").is_object();  // and not the learner's
   const std::string rest =
       known != nullptr && machines
@@ -74,7 +74,7 @@ void build_timing(const Reader& reader, Known* known, Job& job) {
                         setting.momentum)
           : "";
   auto workload = remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,
-                             [&] { return build_workload(reader, setting); });
+                             [&] { return build_workload(reader, setting, job.notes); });
   if (workload) job.workload = std::move(*workload);
 }
 
@@ -84,11 +84,13 @@ void build_training(const Reader& reader, int workers, Known* known, Job& job) {
     job.learner = std::move(*learner);
     check_learning(reader, job.learner.get());
   }
+  const Cluster* cluster = job.workers() > 0 ? &job.cluster : nullptr;
   const std::string late = "/stragglers";
   if (!reader.usable(late)) known = nullptr;
   auto stragglers = remembered(reader, late, memo_of(known, &Known::stragglers),
-                               fmt::format("{} {}", workers, known == nullptr ? "" : reader.origin_file(late)),
-                               [&] { return build_stragglers(reader, workers); });
+                               fmt::format("{} {} {}", workers, job.cluster.gpus_per_node,
+                                           known == nullptr ? "" : reader.origin_file(late)),
+                               [&] { return build_stragglers(reader, workers, cluster); });
   if (stragglers) job.stragglers = std::move(*stragglers);
   if (auto failures = build_failures(reader, workers)) job.failures = std::move(*failures);
 }
@@ -149,6 +151,7 @@ Job build_job(Loading& loading, Known* known) {
   check_durations(reader, job);
   check_length(reader, job);
   build_algorithm(reader, known, job);
+  if (loading.errors.empty()) note_job(reader, job);
   return job;
 }
 
@@ -159,16 +162,31 @@ Job make_job(const Scenario& scenario) {
   return job;
 }
 
-Cluster load_cluster(const std::string& path, int workers, const Overrides& overrides) {
-  std::vector<Assignment> all = {{"/cluster/use", scenario_path(path), {"--cluster", ""}},
-                                 {"/cluster/workers", workers, {"--workers", ""}}};
-  for (Assignment& each : assignments(overrides)) all.push_back(std::move(each));
+namespace {
+
+/// A cluster file, as a scenario of nothing else; a scenario or study as it is.
+Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
   JsonFiles files;
+  const std::string file = scenario_path(path);
+  const Json& json = files.read(file);
+  const bool scenario = json.is_object() && json.contains("cluster");
+  std::vector<Assignment> all;
+  if (!scenario) all.push_back({"/cluster/use", file, {"--cluster", ""}});
+  if (workers || !scenario)
+    all.push_back({"/cluster/workers", workers.value_or(kBenchWorkers), {"--workers", ""}});
+  for (Assignment& each : assignments(overrides)) all.push_back(std::move(each));
+  if (scenario) return load(files, file, all, true);
   files.put("--cluster", Json::object());
-  Loading loading = load(files, "--cluster", all, false);
+  return load(files, "--cluster", all, false);
+}
+
+}  // namespace
+
+Cluster load_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
+  Loading loading = load_around_cluster(path, workers, overrides);
   const Reader reader(loading.scenario, loading.errors);
   std::optional<Cluster> cluster = build_cluster(reader);
-  // The other sections of a scenario are missing, which is no error here.
+  // What is missing or wrong in other sections is no error here.
   loading.errors.throw_if_any("/cluster");
   return std::move(*cluster);
 }

@@ -115,14 +115,17 @@ OptimizerSpec build_optimizer(const Reader& reader) {
   return spec;
 }
 
-std::optional<Stragglers> build_stragglers(const Reader& reader, int workers) {
-  if (!reader.usable("/stragglers")) return std::nullopt;
+std::optional<Stragglers> build_stragglers(const Reader& reader, int workers, const Cluster* cluster) {
+  if (!reader.usable("/stragglers") || !reader.usable("/seed")) return std::nullopt;
   Stragglers stragglers;
+  StragglerSetup setup{.workers = workers, .node_of_rank = {}, .seed = reader.seed()};
+  for (int rank = 0; cluster != nullptr && rank < workers; ++rank)
+    setup.node_of_rank.push_back(cluster->node_of_rank(rank));
   bool right = true;
   for (std::size_t i = 0; i < reader.value("/stragglers").size(); ++i) {
     const std::string pointer = child("/stragglers", i);
-    const StragglerSetup setup{
-        workers, [&reader, pointer](const std::string& name) { return reader.resolve(pointer, name); }};
+    setup.index = static_cast<std::uint32_t>(i);
+    setup.resolve = [&reader, pointer](const std::string& name) { return reader.resolve(pointer, name); };
     auto made = reader.attempt(pointer, [&] { return make_straggler(reader.parameters(pointer), setup); });
     right = right && made.has_value();
     if (made) stragglers.add(std::move(*made));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scenarios/build.hpp"
+#include "scenarios/job_notes.hpp"
 #include "scenarios/workload_table.hpp"
 
 namespace simsgd {
@@ -34,7 +35,9 @@ bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& ta
   workload.layers = std::move(table.layers.layers);
   if (measured != nullptr) return true;
   workload.one_device_step_s = workload.step_compute_s();
-  workload.one_device_source = fmt::format("modelled from FLOPs and memory traffic on {}", device.name);
+  workload.one_device_source = table.step_is_given
+                                   ? "step_time of the workload"
+                                   : fmt::format("modelled from FLOPs and memory traffic on {}", device.name);
   return true;
 }
 
@@ -74,7 +77,8 @@ void check_memory(const Reader& reader, const Device& device, bool momentum, Wor
 
 }  // namespace
 
-std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting) {
+std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting,
+                                       std::vector<Note>& notes) {
   std::optional<WorkloadTable> table =
       read_workload(reader, setting.device != nullptr ? setting.device->name : "");
   if (!table && setting.learner != nullptr && reader.usable("/workload") &&
@@ -83,7 +87,11 @@ std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetti
   if (!table || setting.device == nullptr) return std::nullopt;
   table->workload.bytes_per_parameter = setting.precision == Precision::fp32 ? 4 : 2;
   if (!resolve_times(reader, *setting.device, *table)) return std::nullopt;
-  if (setting.notes != nullptr) note_modelled_times(*setting.device, *table, *setting.notes);
+  note_modelled_times(*setting.device, *table, notes);
+  const double samples = static_cast<double>(table->workload.batch) / table->workload.micro_batches;
+  const OneDeviceTime* measured = nearest_time(table->one_device, setting.device->name, samples);
+  note_device_time(reader, *setting.device, table->workload, measured != nullptr ? measured->batch : 0,
+                   notes);
   check_memory(reader, *setting.device, setting.momentum, table->workload);
   return std::move(table->workload);
 }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "scenarios/job_notes.hpp"
 #include "scenarios/metrics.hpp"
 
 namespace simsgd {
@@ -155,9 +156,11 @@ Document series_part(const RunRecord& record) {
   return {{"train", std::move(train)}, {"test", std::move(test)}};
 }
 
-Document notes_part(const Job& job) {
+Document notes_part(const Scenario& scenario, const Job& job, const RunRecord& record) {
+  std::vector<Note> notes = job.notes;
+  for (Note& note : notes_of_run(scenario.resolved, job, record)) add_note(notes, std::move(note));
   Document part = Document::array();
-  for (const Note& note : job.notes) part.push_back(note.text);
+  for (const Note& note : notes) part.push_back(note.text);
   return part;
 }
 
@@ -194,7 +197,7 @@ nlohmann::ordered_json make_document(const RunContext& context, const Scenario& 
   document["fidelity"] = fidelity_part(record);
   document["tables"] = tables_part(record);
   document["series"] = series_part(record);
-  document["notes"] = notes_part(job);
+  document["notes"] = notes_part(scenario, job, record);
   return document;
 }
 

@@ -69,6 +69,13 @@ class DuplicateKeys {
   std::vector<InputError> errors_;
 };
 
+/// Also what a shell puts in the place of a command's output: `simsgd run <(...)`.
+bool can_be_read(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return fs::is_regular_file(status) || fs::is_fifo(status) || fs::is_character_file(status);
+}
+
 /// "line 3, column 7: unexpected end of input; expected '}'" out of the library's sentence, which begins with
 /// the name of its exception and holds a guess at what was being read.
 std::string where_and_what(const std::string& sentence) {
@@ -168,9 +175,8 @@ std::vector<std::string> search_path(const std::string& name, const std::string&
 
 FoundFile find_file(const std::string& name, const std::string& from) {
   const std::vector<std::string> paths = search_path(name, from);
-  std::error_code ignored;
   for (const std::string& path : paths)
-    if (fs::is_regular_file(path, ignored)) return {path, ""};
+    if (can_be_read(path)) return {path, ""};
   std::string guess;
   std::string there;
   for (const std::string& path : paths) {

@@ -29,7 +29,7 @@ std::vector<Part> parts() {
           {"a workload", "/workload", section("workload")["oneOf"][1]["properties"]}};
 }
 
-std::ptrdiff_t likeness(const Json& keys, const Json& object) {
+std::ptrdiff_t likeness_to_form(const Json& keys, const Json& object) {
   std::ptrdiff_t known = 0;
   for (const auto& member : object.items())
     known += keys.contains(member.key()) && member.key() != "name" && member.key() != "source" ? 1 : 0;
@@ -41,11 +41,11 @@ std::optional<Part> part_of(const Json& object) {
   if (!object.is_object()) return std::nullopt;
   Json scenario = resolved_schema()["properties"];
   scenario.erase("description");
-  if (likeness(scenario, object) > 0) return std::nullopt;
+  if (likeness_to_form(scenario, object) > 0) return std::nullopt;
   std::optional<Part> best;
   for (Part& part : parts()) {
-    const std::ptrdiff_t known = likeness(part.keys, object);
-    if (known > 0 && (!best || known > likeness(best->keys, object))) best = std::move(part);
+    const std::ptrdiff_t known = likeness_to_form(part.keys, object);
+    if (known > 0 && (!best || known > likeness_to_form(best->keys, object))) best = std::move(part);
   }
   return best;
 }
@@ -92,8 +92,9 @@ std::string check_part(const std::string& path, const Overrides& overrides) {
   }
   Loading loading = load(files, kFrame, all, false);
   const Reader reader(loading.scenario, loading.errors);
+  std::vector<Note> notes;  // of no interest
   if (part->pointer == "/workload")
-    build_workload(reader, {});
+    build_workload(reader, {}, notes);
   else
     build_cluster(reader);
   try {

@@ -16,8 +16,9 @@ namespace {
 void reject_study_keys(const Sourced& sourced, ErrorList& errors) {
   for (const char* key : {"axes", "seeds"})
     if (sourced.value.contains(key))
-      errors.add(sourced.value, sourced.origins, std::string("/") + key, "makes this a study of several runs",
-                 "Run it with simsgd sweep run");
+      errors.add(
+          sourced.value, sourced.origins, std::string("/") + key, "makes this a study of several runs",
+          "Run all of them with simsgd sweep run, or one with simsgd run --point N (0: without its axes)");
 }
 
 bool holds(const Sourced& sourced, const Json& resolved, const std::string& pointer, const Json& wanted) {
@@ -41,6 +42,10 @@ void select_expected(const Sourced& sourced, Json& resolved) {
   resolved["expected"] = std::move(kept);
 }
 
+// assumed: a network whose layers are not known overlaps communication about as one of 32 equal layers does;
+// the result says so, and "equal_layers" shows what depends on it.
+constexpr int kUsualEqualLayers = 32;
+
 /// Defaults that depend on other values, in the sections that are right so far.
 void complete(Json& resolved, const ErrorList& errors) {
   const auto right = [&](const char* section) {
@@ -60,13 +65,17 @@ void complete(Json& resolved, const ErrorList& errors) {
     Json& workload = resolved["workload"];
     if (!workload.contains("compute_factor") && !workload.contains("compute_time"))
       workload["compute_factor"] = 1;
+    if (workload.contains("step_time") && !workload.contains("equal_layers"))
+      workload["equal_layers"] = kUsualEqualLayers;
   }
 }
 
 }  // namespace
 
 std::string name_of_file(const std::string& file) {
-  return file == shown_name("-") ? "scenario" : std::filesystem::path(file).stem().string();
+  std::error_code ignored;
+  const bool is_file = file != shown_name("-") && std::filesystem::is_regular_file(file, ignored);
+  return is_file ? std::filesystem::path(file).stem().string() : "scenario";
 }
 
 Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "scenarios/assignment.hpp"
@@ -26,9 +27,13 @@ Scenario load_scenario(const std::string& path, const Overrides& overrides = {})
 /// Throws ConfigError with everything that makes the scenario impossible, also what lies in data files.
 Job make_job(const Scenario& scenario);
 
-/// The cluster of a file such as clusters/infiniband-100g.json for so many workers, for schedules without a
-/// run (there is no limit on workers). The pointers of `overrides` begin with /cluster. Throws ConfigError.
-Cluster load_cluster(const std::string& path, int workers, const Overrides& overrides = {});
+/// Workers of a cluster file for which nobody says how many.
+inline constexpr int kBenchWorkers = 8;
+
+/// The cluster of a file such as clusters/infiniband-100g.json, or of a scenario or study, for so many
+/// workers (else for the scenario's), for schedules without a run (there is no limit on workers). The
+/// pointers of `overrides` begin with /cluster. Throws ConfigError.
+Cluster load_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides = {});
 
 /// The path of a scenario file on the command line, looked for like a `use` in the current directory ("-"
 /// stays). Throws ConfigError.

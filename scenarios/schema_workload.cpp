@@ -54,6 +54,18 @@ Json workload() {
       "A network, layer by layer",
       {{"name", with_default(text("What reports call it"), "workload")},
        {"layers", list("Its layers in forward order", layer())},
+       {"step_time",
+        above(quantity("time",
+                       "In place of layers: a step of `batch` samples on one device, forward and "
+                       "backward pass, where no more is known; with \"parameters\""),
+              0)},
+       {"parameters",
+        above(number("With step_time: how many parameters the network has, such as 25.6e6"), 0)},
+       {"equal_layers",
+        at_most(integer("With step_time: so many layers of equal size and time stand for the network; 1: no "
+                        "communication hides behind the backward pass. By default 32",
+                        1),
+                10000)},
        {"layer_times_batch",
         integer("Samples for which the layers' own times hold; by default the batch of the "
                 "one-device time that is used, else of the first, else the workload's batch",
@@ -71,7 +83,7 @@ Json workload() {
         measured(DrawUnit::seconds,
                  "Measured compute time of a step: only its shape counts, the factor is it over its mean")},
        {"source", with_default(text("Where the numbers come from"), "")}},
-      {"layers", "batch"});
+      {"batch"});
   table["properties"]["layers"]["minItems"] = 1;
   return either(
       "The network whose training is timed",

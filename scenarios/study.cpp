@@ -116,4 +116,22 @@ Examined examine_point(const Study& study, const StudyPoint& point) {
 
 Scenario load_point(const Study& study, const StudyPoint& point) { return finished(load_at(study, point)); }
 
+NumberedPoint load_numbered_point(const std::string& path, std::int64_t number, const Overrides& overrides) {
+  if (number == 0) {
+    JsonFiles files;
+    return {finished(load(files, scenario_path(path), assignments(overrides), true)), ""};
+  }
+  const Study study = expand_study(path, overrides);
+  const auto points = static_cast<std::int64_t>(study.points.size());
+  if (number < 1 || number > points)
+    throw ConfigError(
+        {"--point", "", fmt::format("is no point of {}, which has {}", study.file, points),
+         std::to_string(number),
+         fmt::format("Give a number from 1 to {}, as simsgd sweep plan counts them, or 0 for the "
+                     "study without its axes",
+                     points)});
+  const StudyPoint& point = study.points[static_cast<std::size_t>(number - 1)];
+  return {load_point(study, point), point.label};
+}
+
 }  // namespace simsgd

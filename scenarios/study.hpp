@@ -2,8 +2,10 @@
 // several axes zipped together) and `seeds`. A plain scenario is a study of one point.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scenarios/known.hpp"
@@ -14,6 +16,8 @@ namespace simsgd {
 struct StudyPoint {
   std::string label;                    ///< what distinguishes it, for people: "cluster=ethernet-1g, seed=2"
   std::vector<Assignment> coordinates;  ///< the values of the axes, in their order, and the seed
+  std::vector<std::pair<std::string, std::string>> shown =
+      {};  ///< of each, as the label has it: "cluster", "ethernet-1g"
 };
 
 struct Study {
@@ -43,5 +47,15 @@ Examined examine_point(const Study& study, const StudyPoint& point);
 
 /// One point as a scenario of its own.
 Scenario load_point(const Study& study, const StudyPoint& point);
+
+struct NumberedPoint {
+  Scenario scenario;
+  std::string label;  ///< as StudyPoint's; empty for number 0
+};
+
+/// The point with that number, as `sweep plan` counts them from 1; 0 is the study without its axes and seeds.
+/// Looks at no other point. Throws ConfigError.
+NumberedPoint load_numbered_point(const std::string& path, std::int64_t number,
+                                  const Overrides& overrides = {});
 
 }  // namespace simsgd

@@ -111,6 +111,44 @@ Distribution read_factor(const Reader& reader, const Parameters& workload) {
   return {};
 }
 
+/// A network is given by its layers, or by what a step takes.
+void check_form(const Reader& reader, const Parameters& workload) {
+  const bool layers = workload.has("layers"), time = workload.has("step_time");
+  if (layers && time)
+    reader.error("/workload/step_time", "is given beside \"layers\"", "Keep one of the two");
+  if (!layers && !time)
+    reader.error(
+        "/workload", "lacks the key \"layers\"",
+        "Add \"layers\": its layers in forward order; or \"step_time\" and \"parameters\": what a step "
+        "takes on one device, and how many parameters it has");
+  if (time && !workload.has("parameters"))
+    reader.error(
+        "/workload", "lacks the key \"parameters\"",
+        "Add \"parameters\" to \"step_time\": how many there are, such as 25.6e6, is what has to be sent");
+  for (const char* key : {"parameters", "equal_layers"})
+    if (!time && workload.has(key))
+      reader.error(std::string("/workload/") + key, "is about a network without \"layers\"",
+                   "Remove it, or give \"step_time\" in place of the layers");
+  if (time && !workload.json()["one_device"].empty())
+    reader.error("/workload/one_device", "is given beside \"step_time\"", "Keep one of the two");
+}
+
+/// Layers of equal size and time, a third of it forward, as wherever only the sum is known.
+LayerTable equal_layers(const Parameters& workload, double batch) {
+  const std::int64_t count = workload.integer("equal_layers");
+  const double sample_s =
+      workload.quantity("step_time", Dimension::time_s) / batch / static_cast<double>(count);
+  LayerTable table;
+  for (std::int64_t i = 1; i <= count; ++i) {
+    Layer layer;
+    layer.name = fmt::format("part{}", i);
+    layer.tensors = {workload.number("parameters") / static_cast<double>(count)};
+    table.layers.push_back(std::move(layer));
+    table.own.push_back(OwnTime{sample_s / 3, sample_s * 2 / 3});
+  }
+  return table;
+}
+
 Layer layer_of(const LayerInfo& info) {
   Layer layer;
   layer.name = info.name;
@@ -141,7 +179,13 @@ std::optional<WorkloadTable> read_workload(const Reader& reader, const std::stri
                  fmt::format("does not divide the batch of {}", table.workload.batch), "Use a divisor of it");
   table.workload.compute_factor = read_factor(reader, object);
   table.one_device = read_times(reader, section["one_device"]);
+  check_form(reader, object);
   if (!reader.usable("/workload")) return std::nullopt;
+  table.step_is_given = object.has("step_time");
+  if (table.step_is_given) {
+    table.layers = equal_layers(object, table.workload.batch);
+    return table;
+  }
   const double samples = static_cast<double>(table.workload.batch) / table.workload.micro_batches;
   const OneDeviceTime* near = nearest_time(table.one_device, device, samples);
   if (near == nullptr && !table.one_device.empty()) near = &table.one_device.front();

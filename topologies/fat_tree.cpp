@@ -1,5 +1,7 @@
 // Fat tree of two levels: leaf switches with `leaf_nodes` nodes each, every leaf joined to every spine.
 //   uplink bandwidth = leaf_nodes * nics * nic_Bps / (oversubscription * spines)
+//   With `racks` R: a leaf is a rack, of ceil(nodes / R) nodes in the fullest, and there is one spine unless
+//   `spines` says otherwise: all that leaves a rack shares leaf_nodes * nics * nic_Bps / oversubscription.
 //   spine of a message = (index of the destination's NIC) mod spines: static d-mod-k routing, so that all
 //   messages to one NIC meet in one spine, and messages to different NICs may collide on an uplink
 // Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees",
@@ -24,20 +26,34 @@ int natural_spines(const NodeShape& shape, int leaf_nodes, double oversubscripti
   return static_cast<int>(whole);
 }
 
+/// Nodes of the fullest of so many racks.
+int nodes_in_rack(const NodeShape& shape, const Parameters& parameters) {
+  const int racks = count_of(parameters, "racks", 1);
+  if (parameters.has("leaf_nodes"))
+    Parameters::reject("racks", "contradicts \"leaf_nodes\"", "Give one of the two");
+  if (racks > shape.nodes)
+    Parameters::reject("racks", "are more than the " + std::to_string(shape.nodes) + " nodes", "Give fewer");
+  return (shape.nodes + racks - 1) / racks;
+}
+
 Network make_fat_tree(const NodeShape& shape, const Parameters& parameters) {
-  const int leaf_nodes = count_of(parameters, "leaf_nodes", 1, 16);
+  const bool racks = parameters.has("racks");
+  const int leaf_nodes = racks ? nodes_in_rack(shape, parameters) : count_of(parameters, "leaf_nodes", 1, 16);
   const double oversubscription = oversubscription_of(parameters);
-  const int spines = parameters.has("spines") ? count_of(parameters, "spines", 1, 1)
-                                              : natural_spines(shape, leaf_nodes, oversubscription);
+  const int spines = racks || parameters.has("spines") ? count_of(parameters, "spines", 1, 1)
+                                                       : natural_spines(shape, leaf_nodes, oversubscription);
   const double uplink_Bps = leaf_nodes * shape.nics * shape.nic_Bps / (oversubscription * spines);
   const double latency_s = switch_latency_of(parameters);
-  const int leaves = (shape.nodes + leaf_nodes - 1) / leaf_nodes;
+  const int leaves = racks ? count_of(parameters, "racks", 1) : (shape.nodes + leaf_nodes - 1) / leaf_nodes;
+  // Racks are filled evenly, leaves one after another.
+  const auto leaf_of = [racks, leaves, leaf_nodes, all = shape.nodes](int node) {
+    return racks ? static_cast<int>(static_cast<std::int64_t>(node) * leaves / all) : node / leaf_nodes;
+  };
   check_cables("spines", static_cast<std::int64_t>(leaves) * spines);
 
   Network network;
   network.topology = "fat_tree";
-  const NodeLinks nodes(network, shape, leaves > 1 ? leaves + spines : 1,
-                        [=](int node) { return node / leaf_nodes; });
+  const NodeLinks nodes(network, shape, leaves > 1 ? leaves + spines : 1, leaf_of);
   const auto first_uplink = static_cast<LinkId>(network.links.size());
   const int first_leaf = NodeLinks::first_switch(shape);
   for (int leaf = 0; leaf < leaves && leaves > 1; ++leaf) {
@@ -48,8 +64,8 @@ Network make_fat_tree(const NodeShape& shape, const Parameters& parameters) {
     }
   }
   nodes.route(network, [=](int from, int to, std::vector<LinkId>& path) {
-    const int from_leaf = nodes.node_of(from) / leaf_nodes;
-    const int to_leaf = nodes.node_of(to) / leaf_nodes;
+    const int from_leaf = leaf_of(nodes.node_of(from));
+    const int to_leaf = leaf_of(nodes.node_of(to));
     if (from_leaf == to_leaf) return;
     const int spine = nodes.nic_of(to) % spines;
     path.push_back(first_uplink + 2 * (from_leaf * spines + spine));
@@ -67,6 +83,10 @@ TopologyPlugin fat_tree_topology() {
   info.citation = "Zahavi, CCIT report 776, Technion, 2010";
   info.properties = {
       {"leaf_nodes", count_schema(1, "nodes per leaf switch; default 16")},
+      {"racks",
+       count_schema(1,
+                    "in place of leaf_nodes: racks with a switch each, to which the nodes are dealt evenly; "
+                    "what leaves a rack shares one uplink, unless spines are given")},
       {"oversubscription",
        oversubscription_schema("bandwidth of a leaf's NICs over that of its uplinks; default 1")},
       {"spines", count_schema(1, "spine switches; by default as many as make an uplink as fast as a NIC")},

@@ -61,6 +61,7 @@ TEST_CASE("two runs stand side by side") {
 cluster                                               ethernet-1g             infiniband-100g
 ---------------------------------------------------------------------------------------------
 Throughput                  samples/s                       320.0                     2,048.0
+  over the first            x                                1.00                        6.40
 Scaling efficiency          %                                12.5                        80.0
 
 Time per step               ms                            1,600.0                       250.0
@@ -68,9 +69,11 @@ Time per step               ms                            1,600.0               
   communication, exposed                            88 %  1,400.0               20 %     50.0
 Hidden communication        ms                              100.0                       100.0
 Sent per worker and step    MB                              178.9                       178.9
+Network fidelity                                    closed, exact               closed, exact
 
 Time of 4 steps             s                                6.40                        1.00
 Time to 86 % test accuracy  s                                4.80                        0.75
+  over the first            x                               1.000                       0.156
 
 Learning                                  loss  accuracy        s     loss  accuracy        s
   after 2 steps                         0.9250   84.00 %     3.20   0.9250   84.00 %     0.50
@@ -79,6 +82,7 @@ Learning                                  loss  accuracy        s     loss  accu
 
 Memory per GPU, of 32 GB    GB                               6.00                        6.00
 Cost                        USD                           0.01600                     0.00250
+  over the first            x                               1.000                       0.156
 Energy                      kWh                             1.600                       0.250
 )");
 }
@@ -94,21 +98,22 @@ TEST_CASE("one run needs no heading of its own") {
   CHECK(summary_table({{"made", &run}}) ==
         R"(made: 8 x V100, ethernet-1g, timing of resnet50 (batch 64), allreduce_sgd
 
-Throughput                samples/s      2,048.0
-Scaling efficiency        %                 80.0
+Throughput                samples/s             2,048.0
+Scaling efficiency        %                        80.0
 
-Time per step             ms               250.0
-  computing                          80 %  200.0
-  stragglers' delays                 <1 %    0.5
-  communication, exposed             20 %   50.0
-Hidden communication      ms               100.0
-Sent per worker and step  MB               178.9
+Time per step             ms                      250.0
+  computing                                 80 %  200.0
+  stragglers' delays                        <1 %    0.5
+  communication, exposed                    20 %   50.0
+Hidden communication      ms                      100.0
+Sent per worker and step  MB                      178.9
+Network fidelity                     flows, approximate
 
-Time of 4 steps           s                 1.00
+Time of 4 steps           s                        1.00
 
-Memory per GPU, of 32 GB  GB                6.00
-Cost                      USD            0.00250
-Energy                    kWh              0.250
+Memory per GPU, of 32 GB  GB                       6.00
+Cost                      USD                   0.00250
+Energy                    kWh                     0.250
 
 Approximate: all_reduce by ring among 8 by flows (shared links)
 )");
@@ -149,6 +154,7 @@ Time per step               ms                              250.0               
   communication, exposed                              20 %   50.0                           -
 Hidden communication        ms                              100.0                           -
 Sent per worker and step    MB                              178.9                           -
+Network fidelity                                    closed, exact                           -
 
 Time of 4 steps             s                                1.00                           -
 Time to 86 % test accuracy  s                             not met                           -
@@ -186,16 +192,18 @@ TEST_CASE("more runs become rows") {
       summary_table(columns) ==
       R"(made: 8 x V100, ethernet-1g, timing of resnet50 (batch 64), mlp on fashion_mnist (batch 32), allreduce_sgd
 
-seed  throughput  efficiency     step  exposed comm.   run  to target   loss  accuracy     cost  energy
-       samples/s           %       ms             ms     s          s                %      USD     kWh
--------------------------------------------------------------------------------------------------------
-0        2,048.0        80.0    250.0           50.0  1.00       0.75  0.625      88.0  0.00250   0.250
-1        1,024.0        40.0    500.0          300.0  2.00       1.50  0.625      88.0  0.00500   0.500
-2          682.7        26.7    750.0          550.0  3.00       2.25  0.625      88.0  0.00750   0.750
-3          512.0        20.0  1,000.0          800.0  4.00       3.00  0.625      88.0  0.01000   1.000
-4          409.6        16.0  1,250.0        1,050.0  5.00       3.75  0.625      88.0  0.01250   1.250
-5          341.3        13.3  1,500.0        1,300.0  6.00       4.50  0.625      88.0  0.01500   1.500
+seed  throughput  over first  efficiency     step  exposed comm.   run  to target   loss  accuracy     cost  energy
+       samples/s           x           %       ms             ms     s          s                %      USD     kWh
+-------------------------------------------------------------------------------------------------------------------
+0        2,048.0       1.000        80.0    250.0           50.0  1.00       0.75  0.625      88.0  0.00250   0.250
+1        1,024.0       0.500        40.0    500.0          300.0  2.00       1.50  0.625      88.0  0.00500   0.500
+2          682.7       0.333        26.7    750.0          550.0  3.00       2.25  0.625      88.0  0.00750   0.750
+3          512.0       0.250        20.0  1,000.0          800.0  4.00       3.00  0.625      88.0  0.01000   1.000
+4          409.6       0.200        16.0  1,250.0        1,050.0  5.00       3.75  0.625      88.0  0.01250   1.250
+5          341.3       0.167        13.3  1,500.0        1,300.0  6.00       4.50  0.625      88.0  0.01500   1.500
 6         failed
+
+Network fidelity: closed, exact
 )");
 }
 
@@ -212,6 +220,35 @@ TEST_CASE("rows leave out long coordinates that follow from another one, as in z
   CHECK(table.find("name             seed  throughput") != std::string::npos);
   CHECK(table.find("stragglers") == std::string::npos);
   CHECK(table.find("one slow worker  6") != std::string::npos);
+}
+
+TEST_CASE("the slowest worker and the busiest link have names, and the network's fidelity is told") {
+  OrderedJson run = document("ethernet-1g", 0.25), even = document("infiniband-100g", 0.25);
+  run["workers"] = even["workers"] = OrderedJson::array();
+  for (int rank = 0; rank < 4; ++rank) {
+    const double straggle_s = rank == 2 ? 0.4 : 0;  // of 4 steps: 0.3 s instead of 0.2 s each
+    for (OrderedJson* each : {&run, &even})
+      (*each)["workers"].push_back(
+          {{"rank", rank},
+           {"steps", 4},
+           {"time_by_activity", {{"compute_s", 0.8}, {"straggle_s", each == &run ? straggle_s : 0}}}});
+  }
+  run["links"] = {{{"name", "node3.nic0.up"}, {"utilisation", 0.853}}, {{"name", "b"}, {"utilisation", 0.1}}};
+  even["fidelity"].push_back({{"operation", "broadcast by tree among 8"},
+                              {"fidelity", "flows"},
+                              {"reason", "shared links"},
+                              {"exact", false}});
+  const std::string text = summary_table({column(run), column(even)});
+  const auto cells = [&text](const std::string& label) {
+    const std::size_t begin = text.find("\n" + label) + 1;
+    std::string line = text.substr(begin, text.find('\n', begin) - begin), words;
+    for (const char letter : line)
+      if (letter != ' ' || (!words.empty() && words.back() != ' ')) words += letter;
+    return words;
+  };
+  CHECK(cells("Slowest worker") == "Slowest worker rank 2, +50 % -");
+  CHECK(cells("Busiest link") == "Busiest link node3.nic0.up, 85 % -");
+  CHECK(cells("Network fidelity") == "Network fidelity closed, exact closed + flows, approximate");
 }
 
 }  // namespace simsgd::test::analysis_summary

@@ -12,73 +12,12 @@
 #include <sstream>
 #include <string>
 
+#include "tests/cli/scratch.hpp"
+
 namespace simsgd::test::cli_command_line {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-namespace {
-
-struct Outcome {
-  int code = 0;
-  std::string out, err;
-};
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream all;
-  all << file.rdbuf();
-  return all.str();
-}
-
-// A directory of its own for each test, removed afterwards.
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = (fs::temp_directory_path() / "simsgd-cli-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Scratch() { fs::remove_all(path_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const fs::path& path() const { return path_; }
-  fs::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return path_ / name;
-  }
-
-  // Runs `simsgd arguments` in this directory.
-  Outcome simsgd(const std::string& arguments) const {
-    const std::string command = "cd " + path_.string() + " && " SIMSGD_BINARY_DIR "/simsgd " + arguments +
-                                " > stdout.txt 2> stderr.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(path_ / "stdout.txt"),
-            contents(path_ / "stderr.txt")};
-  }
-
- private:
-  fs::path path_;
-};
-
-constexpr const char* kScenario = R"({
-  "name": "small",
-  "cluster": {"use": "clusters/ethernet-1g.json", "workers": 4},
-  "workload": {"use": "workloads/resnet20.json", "batch": 128},
-  "learner": {"model": {"name": "softmax_regression"}, "data": {"name": "gaussian_mixture"}, "batch": 16},
-  "optimizer": {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9},
-  "algorithm": {"name": "local_sgd", "period": 3},
-  "stragglers": [{"name": "lognormal", "mean": "20 ms", "sigma": 0.5}],
-  "stop": {"steps": 40},
-  "record": {"evaluate_every": 10}
-})";
-
-Json without_context(const std::string& text) {
-  Json document = Json::parse(text);
-  document.erase("context");
-  return document;
-}
-
-}  // namespace
 
 TEST_CASE("run --json prints one document on stdout and nothing else") {
   const Scratch scratch;

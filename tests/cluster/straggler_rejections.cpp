@@ -50,6 +50,29 @@ TEST_CASE("\"workers\" lists ranks of the job, each once") {
   });
 }
 
+TEST_CASE("\"count\", \"share\" and \"of\" draw some of the workers, and contradict nothing") {
+  check_all({
+      {R"({"name": "constant", "factor": 2, "count": 9})",
+       "/count: is not from 1 to the 8 workers. Give at most 8"},
+      {R"({"name": "constant", "factor": 2, "count": 0})",
+       "/count: is not from 1 to the 8 workers. Give at most 8"},
+      {R"({"name": "constant", "factor": 2, "count": 9, "of": "nodes"})",
+       "/count: is not from 1 to the 8 nodes. Give at most 8"},
+      {R"({"name": "constant", "factor": 2, "share": 10})",
+       "/share: is no share. Give a number above 0 and of at most 1, such as 0.1 for 10 %"},
+      {R"({"name": "constant", "factor": 2, "share": 0.1, "count": 2})",
+       "/share: contradicts \"count\". Give one of the two"},
+      {R"({"name": "constant", "factor": 2, "share": 0.1, "workers": [1]})",
+       "/workers: contradicts \"share\". Give one of the two"},
+      {R"({"name": "constant", "factor": 2, "count": 1, "workers": [1]})",
+       "/workers: contradicts \"count\". Give one of the two"},
+      {R"({"name": "constant", "factor": 2, "of": "nodes"})",
+       "/of: has nothing to choose. Give \"count\" or \"share\" too, or leave it out"},
+      {R"({"name": "constant", "factor": 2, "count": 1, "of": "racks"})",
+       "/of: is nothing to choose from. Give \"workers\" or \"nodes\""},
+  });
+}
+
 TEST_CASE("probabilities and steps are possible ones") {
   check_all({
       {R"({"name": "constant", "factor": 2, "probability": 1.5})",

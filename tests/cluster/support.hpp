@@ -11,11 +11,16 @@
 namespace simsgd::test {
 
 /// The stragglers of a JSON list (or of one object) in a job of so many workers.
-inline Stragglers stragglers(const std::string& text, int workers) {
+inline Stragglers stragglers(const std::string& text, int workers, std::uint64_t seed = 1,
+                             std::vector<int> node_of_rank = {}) {
   Json list = Json::parse(text);
   if (list.is_object()) list = Json::array({list});
   Stragglers all;
-  for (const Json& each : list) all.add(make_straggler(Parameters(each), {.workers = workers}));
+  for (std::size_t i = 0; i < list.size(); ++i)
+    all.add(make_straggler(Parameters(list[i]), {.workers = workers,
+                                                 .node_of_rank = node_of_rank,
+                                                 .seed = seed,
+                                                 .index = static_cast<std::uint32_t>(i)}));
   return all;
 }
 

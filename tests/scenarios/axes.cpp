@@ -1,5 +1,6 @@
 // Ranges, and how coordinates are called.
 #include "scenarios/axes.hpp"
+#include "scenarios/axis_labels.hpp"
 
 #include <doctest/doctest.h>
 
@@ -50,12 +51,27 @@ TEST_CASE("bounds that cannot be used give nothing") {
 }
 
 TEST_CASE("coordinates are called by what they choose") {
-  CHECK(coordinate_label("/cluster/use", "clusters/ethernet-1g.json") == "cluster=ethernet-1g");
-  CHECK(coordinate_label("/algorithm/name", "local_sgd") == "algorithm=local_sgd");
-  CHECK(coordinate_label("/algorithm", {{"name", "local_sgd"}, {"period", 4}}) == "algorithm=local_sgd");
-  CHECK(coordinate_label("/cluster/nic/bandwidth", "10 Gbps") == "cluster/nic/bandwidth=10 Gbps");
-  CHECK(coordinate_label("/cluster/workers", 8) == "cluster/workers=8");
-  CHECK(coordinate_label("/learner", nullptr) == "learner=null");
+  CHECK(axis_label("/cluster/use") == "cluster");
+  CHECK(axis_label("/algorithm/name") == "algorithm");
+  CHECK(axis_label("/cluster/nic/bandwidth") == "cluster/nic/bandwidth");
+  CHECK(value_label("clusters/ethernet-1g.json") == "ethernet-1g");
+  CHECK(value_label("10 Gbps") == "10 Gbps");
+  CHECK(value_label(8) == "8");
+  CHECK(value_label(nullptr) == "null");
+}
+
+TEST_CASE("stragglers and links are told in words, not in JSON") {
+  CHECK(value_label(Json::array()) == "none");
+  CHECK(value_label(Json::object()) == "default");
+  CHECK(value_label(Json::parse(R"([{"name": "constant", "factor": 1.5, "workers": [3]}])")) ==
+        "constant (factor 1.5, workers [3])");
+  CHECK(value_label(
+            Json::parse(R"([{"name": "markov", "factor": 3}, {"name": "exponential", "mean": "60 ms"}])")) ==
+        "markov (factor 3) + exponential (mean 60 ms)");
+  CHECK(value_label(Json::parse(R"({"slow_links": [{"nodes": [3], "bandwidth_factor": 0.1}]})")) ==
+        "slow_links (bandwidth_factor 0.1, nodes [3])");
+  CHECK(value_label(Json::parse(R"({"jitter": {"name": "exponential", "mean": "1 ms"}})")) ==
+        "jitter (exponential (mean 1 ms))");
 }
 
 }  // namespace simsgd::test::scenarios_axes

@@ -136,4 +136,20 @@ TEST_CASE("own times in a file hold for the measured batch, else for the batch t
   CHECK(workload.layers[1].forward_s == Approx(0.04).epsilon(1e-12));
 }
 
+TEST_CASE("0.13 s a step alone: equal layers, a third of it forward, whatever the micro-batches") {
+  Json scenario = small_scenario();
+  scenario["workload"] = {
+      {"step_time", "0.13 s"}, {"parameters", 25.6e6}, {"batch", 64}, {"micro_batches", 4}};
+  const Scenario loaded = load(scenario);
+  CHECK(loaded.resolved["workload"]["equal_layers"] == 32);
+  CHECK(load(loaded.resolved).resolved == loaded.resolved);
+  const Workload workload = make_job(loaded).workload;
+  CHECK(workload.layers.size() == 32);
+  CHECK(workload.parameters() == doctest::Approx(25.6e6).epsilon(1e-12));
+  CHECK(workload.forward_s() == doctest::Approx(0.13 / 4 / 3).epsilon(1e-12));
+  CHECK(workload.step_compute_s() == doctest::Approx(0.13).epsilon(1e-12));
+  CHECK(workload.one_device_step_s == doctest::Approx(0.13).epsilon(1e-12));
+  CHECK(workload.one_device_source == "step_time of the workload");
+}
+
 }  // namespace simsgd::test::scenarios_layer_times

@@ -91,6 +91,31 @@ TEST_CASE("a workload without any time for the device") {
         "the layers' forward_flop and the device's peak_flops.");
 }
 
+TEST_CASE("a network is given by its layers, or by the time of a step") {
+  const auto with = [](const Json& workload) { return errors_with("/workload", workload); };
+  CHECK(with({{"step_time", "0.13 s"}, {"parameters", 25.6e6}, {"batch", 64}}) == "");
+  CHECK(with({{"batch", 64}}) ==
+        "s.json:/workload: lacks the key \"layers\". Add \"layers\": its layers in forward order; or "
+        "\"step_time\" and "
+        "\"parameters\": what a step takes on one device, and how many parameters it has.");
+  CHECK(with({{"step_time", "0.13 s"}, {"batch", 64}}) ==
+        "s.json:/workload: lacks the key \"parameters\". Add \"parameters\" to \"step_time\": how many there "
+        "are, such as "
+        "25.6e6, is what has to be sent.");
+  CHECK(errors_with("/workload/step_time", "0.13 s") ==
+        "s.json:/workload/step_time: is given beside \"layers\". Found: \"0.13 s\". Keep one of the two.\n"
+        "s.json:/workload: lacks the key \"parameters\". Add \"parameters\" to \"step_time\": how many there "
+        "are, such as "
+        "25.6e6, is what has to be sent.");
+  CHECK(errors_with("/workload/parameters", 100) ==
+        "s.json:/workload/parameters: is about a network without \"layers\". Found: 100. Remove it, or give "
+        "\"step_time\" in place of the layers.");
+  const Json measured = {{"device", "D"}, {"batch", 8}, {"samples_per_s", 10}, {"source", "a test"}};
+  CHECK(with({{"step_time", "0.13 s"}, {"parameters", 1e6}, {"batch", 64}, {"one_device", {measured}}}) ==
+        "s.json:/workload/one_device: is given beside \"step_time\". Found: "
+        "[{\"batch\":8,\"device\":\"D\",\"samples_per_s\":10,\"source\":\"a test\"}]. Keep one of the two.");
+}
+
 TEST_CASE("layers cannot take longer than the step that they are part of") {
   Json scenario = small_scenario();
   scenario["workload"]["layers"].push_back(

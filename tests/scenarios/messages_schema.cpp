@@ -139,9 +139,11 @@ TEST_CASE("an expected value of an unknown metric") {
 
 TEST_CASE("a scenario with axes or seeds is a study") {
   CHECK(errors_with("/axes", Json::array()) ==
-        "s.json:/axes: makes this a study of several runs. Found: []. Run it with simsgd sweep run.");
+        "s.json:/axes: makes this a study of several runs. Found: []. Run all of them with simsgd sweep "
+        "run, or one with simsgd run --point N (0: without its axes).");
   CHECK(errors_with("/seeds", 3) ==
-        "s.json:/seeds: makes this a study of several runs. Found: 3. Run it with simsgd sweep run.");
+        "s.json:/seeds: makes this a study of several runs. Found: 3. Run all of them with simsgd sweep "
+        "run, or one with simsgd run --point N (0: without its axes).");
 }
 
 TEST_CASE("long values are cut") {

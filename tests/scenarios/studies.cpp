@@ -94,12 +94,11 @@ TEST_CASE("an axis may choose files, whole objects and plug-ins") {
   CHECK(load_point(whole, whole.points[0]).resolved["cluster"]["device"]["memory"] == "2 GB");
 }
 
-TEST_CASE("objects of one name are written out, so that labels differ") {
+TEST_CASE("objects of one name are told apart by the keys in which they differ") {
   const Folder folder;
   const Json every = {{"name", "local_sgd"}, {"period", 1}}, fourth = {{"name", "local_sgd"}, {"period", 4}};
   CHECK(labels(study_of(folder, {axis("/algorithm", {every, fourth})})) ==
-        std::vector<std::string>{R"(algorithm={"name":"local_sgd","period":1})",
-                                 R"(algorithm={"name":"local_sgd","period":4})"});
+        std::vector<std::string>{"algorithm=local_sgd (period 1)", "algorithm=local_sgd (period 4)"});
 }
 
 TEST_CASE("the command line changes every point, and may change the axes") {
@@ -116,6 +115,29 @@ TEST_CASE("the same study gives the same points") {
   const Study a = study_of(folder, axes), b = study_of(folder, axes);
   for (std::size_t i = 0; i < a.points.size(); ++i)
     CHECK(load_point(a, a.points[i]).resolved.dump() == load_point(b, b.points[i]).resolved.dump());
+}
+
+TEST_CASE("a point by its number, as sweep plan counts them; 0 is the study without its axes") {
+  const Folder folder;
+  Json scenario = small_scenario();
+  scenario["axes"] = {axis("/cluster/workers", {2, 3})};
+  scenario["seeds"] = 2;
+  const std::string file = folder.write_json("s.json", scenario);
+  const NumberedPoint base = load_numbered_point(file, 0), third = load_numbered_point(file, 3);
+  CHECK(base.scenario.resolved["cluster"]["workers"] == 4);
+  CHECK(base.label == "");
+  CHECK(third.scenario.resolved["cluster"]["workers"] == 3);
+  CHECK(third.scenario.resolved["seed"] == 1);
+  CHECK(third.label == "cluster/workers=3, seed=1");
+  // What an axis sets in every point can be set where there is no axis.
+  CHECK(load_numbered_point(file, 0, {{{"/cluster/workers", "7"}}, {}})
+            .scenario.resolved["cluster"]["workers"] == 7);
+  CHECK_THROWS_WITH(
+      load_numbered_point(file, 5),
+      ("--point: is no point of " + file +
+       ", which has 4. Found: 5. Give a number from 1 to 4, as simsgd sweep plan counts them, or 0 for "
+       "the study without its axes.")
+          .c_str());
 }
 
 }  // namespace simsgd::test::scenarios_studies

@@ -1,3 +1,4 @@
+#include <map>
 #include <numeric>
 
 #include "graph.hpp"
@@ -61,6 +62,29 @@ TEST_CASE("with `spines` the uplinks share out the leaf's bandwidth") {
   CHECK(tree.path_cost(0, 16).beta_s_per_byte == 1e-9);  // the NIC is the narrowest
 }
 
+TEST_CASE("four racks, 3:1: what leaves a rack shares a third of what its nodes can send") {
+  // 16 nodes at 1 GB/s, 4 in a rack: 4 / 3 GB/s for each rack, whatever divides by what.
+  const Network tree = make("fat_tree", plain_nodes(16), {{"racks", 4}, {"oversubscription", 3}});
+  CHECK(tree.vertices == 16 + 16 + 4 + 1);
+  CHECK(link(tree, route(tree, 0, 4)[1]).bandwidth_Bps == doctest::Approx(4e9 / 3));
+  CHECK(route(tree, 0, 3).size() == 2);
+  for (int rank = 0; rank < 4; ++rank)  // all that a rack sends takes one uplink
+    CHECK(route(tree, rank, 4 + rank)[1] == route(tree, 0, 15)[1]);
+  check_routes(tree, 1);
+}
+
+TEST_CASE("racks are filled evenly: 10 nodes in 4 racks are 3 + 2 + 3 + 2") {
+  const Network tree = make("fat_tree", plain_nodes(10), {{"racks", 4}});
+  std::map<LinkId, int> nodes_at;
+  for (int node = 0; node < 10; ++node) {
+    const int far = node < 5 ? 9 : 0;
+    ++nodes_at[route(tree, node, far)[1]];
+  }
+  CHECK(nodes_at.size() == 4);
+  for (const auto& each : nodes_at) CHECK((each.second == 2 || each.second == 3));
+  CHECK(make("fat_tree", plain_nodes(10), {{"racks", 1}}).vertices == 10 + 10 + 1);
+}
+
 TEST_CASE("nodes of one leaf need no spine") {
   const Network tree = make("fat_tree", plain_nodes(16));
   CHECK(tree.vertices == 16 + 16 + 1);
@@ -76,6 +100,11 @@ TEST_CASE("impossible fat trees are rejected in words") {
         "/oversubscription: does not divide the 16 NICs of a leaf. Give one that does, or the number of "
         "spines too");
   CHECK(error_of("fat_tree", shape, {{"oversubscription", 3}, {"spines", 4}}) == "");
+  CHECK(error_of("fat_tree", shape, {{"racks", 4}, {"leaf_nodes", 16}}) ==
+        "/racks: contradicts \"leaf_nodes\". Give one of the two");
+  CHECK(error_of("fat_tree", shape, {{"racks", 65}}) == "/racks: are more than the 64 nodes. Give fewer");
+  CHECK(error_of("fat_tree", shape, {{"racks", 0}}) ==
+        "/racks: is out of range. Give a whole number from 1 to 65536");
   CHECK(error_of("fat_tree", shape, {{"leaf_nodes", 0}}) ==
         "/leaf_nodes: is out of range. Give a whole number from 1 to 65536");
   CHECK(error_of("fat_tree", plain_nodes(65536), {{"leaf_nodes", 1}, {"spines", 1000}}) ==

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "sim/base/check.hpp"
 
@@ -66,6 +68,89 @@ std::uint64_t read_step(const Parameters& parameters, const std::string& key, st
   return std::min(static_cast<std::uint64_t>(step), kLastStep);
 }
 
+/// Which k of n: a Fisher-Yates shuffle, drawn once for the run at step 0, which no step has.
+std::vector<std::size_t> drawn_once(std::size_t k, std::size_t n, const StragglerSetup& setup) {
+  StragglerContext context;
+  context.seed = setup.seed;
+  context.index = setup.index;
+  context.step = 0;
+  Stream stream = common_straggler_stream(context, StragglerDraw::choice);
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  for (std::size_t i = 0; i < k; ++i)
+    std::swap(all[i], all[i + stream.below(static_cast<std::uint32_t>(n - i))]);
+  all.resize(k);
+  return all;
+}
+
+/// How many of n "count" or "share" ask for.
+std::size_t how_many(const Parameters& parameters, std::size_t n, const std::string& of) {
+  if (parameters.has("share")) {
+    const double share = parameters.number("share");
+    if (!(share > 0 && share <= 1))
+      Parameters::reject("share", "is no share",
+                         "Give a number above 0 and of at most 1, such as 0.1 for 10 %");
+    return std::max<std::size_t>(1, static_cast<std::size_t>(std::llround(share * static_cast<double>(n))));
+  }
+  const std::int64_t count = parameters.integer("count");
+  if (count < 1 || count > static_cast<std::int64_t>(n))
+    Parameters::reject("count", fmt::format("is not from 1 to the {} {}", n, of),
+                       fmt::format("Give at most {}", n));
+  return static_cast<std::size_t>(count);
+}
+
+/// The ranks of "count" or "share" workers, or of all on so many nodes.
+std::vector<bool> drawn_ranks(const Parameters& parameters, const StragglerSetup& setup) {
+  const std::string of = parameters.text("of", "workers");
+  if (of != "workers" && of != "nodes")
+    Parameters::reject("of", "is nothing to choose from", "Give \"workers\" or \"nodes\"");
+  std::vector<int> group_of_rank = setup.node_of_rank;
+  if (of == "workers" || group_of_rank.empty()) {
+    group_of_rank.resize(static_cast<std::size_t>(setup.workers));
+    std::iota(group_of_rank.begin(), group_of_rank.end(), 0);
+  }
+  const std::set<int> distinct(group_of_rank.begin(), group_of_rank.end());
+  const std::vector<int> groups(distinct.begin(), distinct.end());
+  std::set<int> chosen;
+  for (const std::size_t each : drawn_once(how_many(parameters, groups.size(), of), groups.size(), setup))
+    chosen.insert(groups[each]);
+  std::vector<bool> selected;
+  for (const int group : group_of_rank) selected.push_back(chosen.contains(group));
+  return selected;
+}
+
+/// Whether the ranks are drawn; that nothing contradicts it.
+bool draws_ranks(const Parameters& parameters) {
+  const bool count = parameters.has("count"), share = parameters.has("share");
+  if (count && share) Parameters::reject("share", "contradicts \"count\"", "Give one of the two");
+  if (parameters.has("workers") && (count || share))
+    Parameters::reject("workers", std::string("contradicts \"") + (count ? "count\"" : "share\""),
+                       "Give one of the two");
+  if (parameters.has("of") && !count && !share)
+    Parameters::reject("of", "has nothing to choose", "Give \"count\" or \"share\" too, or leave it out");
+  return count || share;
+}
+
+/// Schema of the options that draw the workers.
+Json drawing_properties() {
+  const Json count = {
+      {"type", "integer"},
+      {"minimum", 1},
+      {"description", "It affects so many workers, drawn once for the run, in place of \"workers\""}};
+  const Json share = {
+      {"type", "number"},
+      {"exclusiveMinimum", 0},
+      {"maximum", 1},
+      {"description",
+       "It affects this share of the workers (rounded, at least one), drawn once for the run: 0.1 is 10 %"}};
+  const Json of = {
+      {"type", "string"},
+      {"enum", {"workers", "nodes"}},
+      {"description",
+       "What \"count\" and \"share\" count: workers (default), or nodes with all their workers"}};
+  return {{"count", count}, {"share", share}, {"of", of}};
+}
+
 }  // namespace
 
 Stream straggler_stream(const StragglerContext& context, StragglerDraw draw) {
@@ -107,12 +192,10 @@ Json common_straggler_properties() {
   const Json to_step = {{"type", "integer"},
                         {"minimum", 1},
                         {"description", "Last step that it can affect; no end by default"}};
-  return {{"workers", workers},
-          {"relative", relative},
-          {"probability", probability},
-          {"per", per},
-          {"from_step", from_step},
-          {"to_step", to_step}};
+  Json all = {{"workers", workers}, {"relative", relative},   {"probability", probability},
+              {"per", per},         {"from_step", from_step}, {"to_step", to_step}};
+  all.update(drawing_properties());
+  return all;
 }
 
 std::unique_ptr<const StragglerModel> with_common_options(std::unique_ptr<const StragglerModel> model,
@@ -133,8 +216,10 @@ std::unique_ptr<const StragglerModel> with_common_options(std::unique_ptr<const 
   settings.to_step = read_step(parameters, "to_step", kLastStep);
   if (settings.to_step < settings.from_step)
     Parameters::reject("to_step", "is before \"from_step\"", "Give the same step or a later one");
-  if (!parameters.has("workers") && settings.probability == 1 && !settings.per_mini_batch &&
-      settings.from_step == 1 && settings.to_step == kLastStep)
+  const bool everybody =
+      std::find(settings.selected.begin(), settings.selected.end(), false) == settings.selected.end();
+  if (everybody && settings.probability == 1 && !settings.per_mini_batch && settings.from_step == 1 &&
+      settings.to_step == kLastStep)
     return model;
   return std::make_unique<Filtered>(std::move(model), std::move(settings));
 }
@@ -142,6 +227,11 @@ std::unique_ptr<const StragglerModel> with_common_options(std::unique_ptr<const 
 std::vector<int> selected_ranks(const Parameters& parameters, const StragglerSetup& setup) {
   std::vector<int> ranks(static_cast<std::size_t>(setup.workers));
   std::iota(ranks.begin(), ranks.end(), 0);
+  if (draws_ranks(parameters)) {
+    const std::vector<bool> drawn = drawn_ranks(parameters, setup);
+    std::erase_if(ranks, [&](int rank) { return !drawn[static_cast<std::size_t>(rank)]; });
+    return ranks;
+  }
   if (!parameters.has("workers")) return ranks;
   std::vector<bool> selected(ranks.size());
   const Json& list = parameters.json().at("workers");

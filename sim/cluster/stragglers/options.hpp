@@ -1,5 +1,5 @@
 // What all kinds of straggler share: random streams that no other model touches, and the options "workers",
-// "relative", "probability", "per", "from_step", "to_step".
+// "count", "share", "of", "relative", "probability", "per", "from_step", "to_step".
 #pragma once
 
 #include <memory>
@@ -37,7 +37,8 @@ std::unique_ptr<const StragglerModel> with_common_options(std::unique_ptr<const 
                                                           const Parameters& parameters,
                                                           const StragglerSetup& setup);
 
-/// The ranks that "workers" selects, ascending; all without it.
+/// The ranks that "workers" lists, or that "count" or "share" draw once for the whole run, ascending; all
+/// without.
 std::vector<int> selected_ranks(const Parameters& parameters, const StragglerSetup& setup);
 /// Whether delays are multiples of the step's nominal compute time.
 bool is_relative(const Parameters& parameters);

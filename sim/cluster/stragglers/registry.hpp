@@ -16,7 +16,10 @@ namespace simsgd {
 
 /// What a straggler needs to know when it is made, beyond its parameters.
 struct StragglerSetup {
-  int workers = 1;  ///< of the job; below kMaximumRank
+  int workers = 1;                     ///< of the job; below kMaximumRank
+  std::vector<int> node_of_rank = {};  ///< empty: a node for each worker
+  std::uint64_t seed = 1;              ///< of the job
+  std::uint32_t index = 0;             ///< position in the scenario's list
   /// From a path as a file writes it to one that can be opened (relative to the file that names it).
   std::function<std::filesystem::path(const std::string&)> resolve = [](const std::string& path) {
     return std::filesystem::path(path);

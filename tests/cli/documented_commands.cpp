@@ -1,0 +1,242 @@
+// Every command that README.md and docs/ show, run as written: lines of code blocks, and code in sentences
+// and tables, that begin with simsgd, mpirun, cmake or setup.sh. A command that fails, fails the test; so
+// does one that is bounded below and no longer written anywhere. Words in capitals are filled in; long runs
+// are bounded, which is said at each.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace simsgd::test::cli_documented_commands {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream all;
+  all << file.rdbuf();
+  return all.str();
+}
+
+std::vector<fs::path> documents() {
+  std::vector<fs::path> all = {SIMSGD_SOURCE_DIR "/README.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(SIMSGD_SOURCE_DIR "/docs"))
+    if (entry.path().extension() == ".md") all.push_back(entry.path());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// "simsgd_bench" has limits of its own (bench/README.md); "simsgd run" without arguments is the name of a
+// verb.
+bool is_command(const std::string& text) {
+  static const std::regex command(
+      R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake .+|\./setup\.sh .+)");
+  static const std::regex verb(R"(simsgd(-measure)? (run|check|bench|schema|list|sweep( run| plan)?))");
+  const bool whole = text == "simsgd schema" || text == "simsgd list";
+  return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// In fenced blocks a line is a command; elsewhere what stands between two backticks, across lines too.
+std::set<std::string> commands_of(const std::string& markdown) {
+  std::set<std::string> found;
+  std::string prose, line;
+  bool fenced = false;
+  for (std::istringstream lines(markdown); std::getline(lines, line);) {
+    if (line.starts_with("```")) {
+      fenced = !fenced;
+    } else if (!fenced) {
+      prose += line + "\n";
+    } else {
+      static const std::regex remark(R"(\s+#.*$)");
+      if (const std::string command = std::regex_replace(line, remark, ""); is_command(command))
+        found.insert(command);
+    }
+  }
+  std::size_t begin = prose.find('`');
+  while (begin != std::string::npos) {
+    const std::size_t end = prose.find('`', begin + 1);
+    if (end == std::string::npos) break;
+    if (const std::string code = one_line(prose.substr(begin + 1, end - begin - 1)); is_command(code))
+      found.insert(code);
+    begin = prose.find('`', end + 1);
+  }
+  return found;
+}
+
+struct Filled {
+  const char *word, *value;
+};
+// Words in capitals, longest first where one holds another.
+constexpr Filled kWords[] = {
+    {"gtopk_ALGORITHM", "gtopk_gtopk"},
+    {"spd_kfac_SYSTEM.json --set /workload/use=workloads/NET.json --set /workload/batch=B",
+     "spd_kfac_spd_kfac.json --set /workload/use=workloads/resnet50.json --set /workload/batch=32"},
+    {"/cluster/workers=P --set /workload/use=workloads/NET.json",
+     "/cluster/workers=32 --set /workload/use=workloads/resnet50.json"},
+    {"/workload/batch=B --set /workload/micro_batches=M",
+     "/workload/batch=256 --set /workload/micro_batches=16"},
+    {"run FILE --check", "run scenarios/papers/wagma_resnet50_wagma.json --check"},
+    {"run FILE --set /cluster/workers=P",
+     "run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16"},
+    {"<(...)", "<(cat scenario.json)"},
+    {"run STUDY --point N", "run scenarios/studies/scaling.json --point 2"},
+    {"run STUDY -o", "run study.json -o"},
+    {"plan STUDY", "plan scenarios/studies/scaling.json"},
+    {"run S", "run scenario.json"},
+    {"check FILES", "check scenario.json study.json"},
+    {"list KIND [NAME]", "list algorithms allreduce_sgd"},
+    {"--prefix DIR", "--prefix installed"}};
+
+std::string filled(std::string command) {
+  for (const auto& [word, value] : kWords) {
+    const std::size_t at = command.find(word);
+    const std::size_t after = at == std::string::npos ? at : at + std::string(word).size();
+    if (at == std::string::npos || (after < command.size() && std::isalnum(command[after]) != 0)) continue;
+    command.replace(at, std::string(word).size(), value);
+  }
+  return command;
+}
+
+struct Bound {
+  const char *command, *instead, *why;
+};
+constexpr Bound kBounds[] = {
+    {"./setup.sh run", "bash -n $SOURCE/setup.sh",
+     "installs and builds; its quick-start is tests/cli/quickstart.cpp"},
+    {"./setup.sh test", "bash -n $SOURCE/setup.sh", "runs this test"},
+    {"./setup.sh build", "bash -n $SOURCE/setup.sh", "builds"},
+    {"simsgd sweep run scenarios/studies/convergence.json",
+     "simsgd sweep run scenarios/studies/convergence.json --json --set /stop/steps=2 --set /seeds=[1] > "
+     "runs.jsonl",
+     "55 runs that learn take 15 minutes: two steps of each algorithm"},
+    {"simsgd sweep run scenarios/studies/nonblocking_slow_device.json",
+     "simsgd sweep run scenarios/studies/nonblocking_slow_device.json --set /stop/steps=8 --set /seeds=[1]",
+     "50 runs that learn take 15 minutes: eight steps of each method"},
+    {"simsgd sweep run scenarios/studies/gtopk_convergence.json",
+     "simsgd sweep run scenarios/studies/gtopk_convergence.json --set /stop/steps=2 --set /seeds=[1]",
+     "30 runs of 10 epochs take 15 minutes: two steps of each"},
+};
+
+// A folder with the scenarios and the programs where the documents have them, and the files that they
+// mention.
+class Workplace {
+ public:
+  Workplace() {
+    std::string pattern = (fs::temp_directory_path() / "simsgd-documented-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+    fs::create_directories(path_ / "build");
+    fs::create_symlink(SIMSGD_BINARY_DIR, path_ / "build/release");
+    fs::create_symlink(SIMSGD_SOURCE_DIR "/scenarios", path_ / "scenarios");
+    write("scenario.json", R"({
+      "name": "mine", "cluster": {"use": "clusters/ethernet-1g.json", "workers": 4, "device": {"use": "devices/v100.json"}},
+      "workload": {"use": "workloads/resnet20.json", "batch": 128},
+      "algorithm": {"name": "allreduce_sgd"}, "stop": {"steps": 10}})");
+    write("study.json", R"({
+      "name": "study", "cluster": {"use": "clusters/ethernet-1g.json", "workers": 4},
+      "workload": {"use": "workloads/resnet20.json", "batch": 128},
+      "algorithm": {"name": "allreduce_sgd"}, "stop": {"steps": 10},
+      "axes": [{"pointer": "/cluster/workers", "values": [2, 4]}]})");
+    write("my.graphml", R"(<graphml><graph edgedefault="undirected">
+      <node id="a"/><node id="b"/><node id="c"/><node id="d"/><node id="e"/>
+      <edge source="a" target="b"/><edge source="b" target="c"/><edge source="c" target="d"/>
+      <edge source="d" target="e"/><edge source="e" target="a"/></graph></graphml>)");
+    // Graphviz is none of our packages.
+    write("dot", "#!/bin/sh\nexec cat\n");
+    fs::permissions(path_ / "dot", fs::perms::owner_all);
+  }
+  ~Workplace() { fs::remove_all(path_); }
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path_ / name) << text; }
+
+  /// Exit code; what it said is in `said`.
+  int run(const std::string& command, std::string& said) const {
+    write("command.sh",
+          "export PATH=\"$PWD:" SIMSGD_BINARY_DIR ":$PATH\" SOURCE=" SIMSGD_SOURCE_DIR
+          " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1"
+          " OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,vader"
+          " OMPI_MCA_btl_vader_single_copy_mechanism=none\nset -o pipefail\n" +
+              command + "\n");
+    const std::string shell =
+        "cd " + path_.string() + " && timeout -k 5 60 bash command.sh > stdout.txt 2> stderr.txt";
+    const int status = std::system(shell.c_str());
+    said = contents(path_ / "stderr.txt");
+    if (said.empty()) said = contents(path_ / "stdout.txt");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  fs::path path_;
+};
+
+bool has_fashion_mnist() {
+  return fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz");
+}
+
+std::string bounded(const std::string& command, std::set<std::string>& used) {
+  for (const Bound& bound : kBounds) {
+    if (!command.starts_with(bound.command)) continue;
+    used.insert(bound.command);
+    return bound.instead;
+  }
+  return command;
+}
+
+}  // namespace
+
+TEST_CASE("commands are found in blocks, sentences and tables") {
+  CHECK(commands_of("```\nsimsgd list graphs   # which\nmpirun -n 4 x\nprintf\n```\n`simsgd run` and `simsgd "
+                    "run a\nb`\n"
+                    "| `simsgd check FILES` | `simsgd` |") ==
+        std::set<std::string>{"mpirun -n 4 x", "simsgd check FILES", "simsgd list graphs", "simsgd run a b"});
+  CHECK(filled("simsgd run S") == "simsgd run scenario.json");
+  CHECK(filled("simsgd run STUDY --point N") == "simsgd run scenarios/studies/scaling.json --point 2");
+}
+
+TEST_CASE("every command of README.md and docs/ runs as it is written") {
+  if (!has_fashion_mnist()) {
+    MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
+    return;
+  }
+  const Workplace workplace;
+  std::set<std::string> commands, used;
+  for (const fs::path& document : documents()) commands.merge(commands_of(contents(document)));
+  CHECK(commands.size() > 25);
+  for (const std::string& written : commands) {
+    const std::string command = bounded(filled(written), used);
+    CAPTURE(written);
+    CAPTURE(command);
+    std::string said;
+    const auto begin = std::chrono::steady_clock::now();
+    const int code = workplace.run(command, said);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (getenv("SIMSGD_TELL") != nullptr) MESSAGE(seconds << " s: " << command);
+    CAPTURE(said);
+    CHECK(code == 0);
+  }
+  for (const Bound& bound : kBounds) {
+    CAPTURE(bound.command);
+    CHECK(used.contains(bound.command));
+  }
+}
+
+}  // namespace simsgd::test::cli_documented_commands

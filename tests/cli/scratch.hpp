@@ -1,0 +1,74 @@
+// The program in a directory of its own, and a small scenario to give it.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace simsgd::test {
+
+struct Outcome {
+  int code = 0;
+  std::string out, err;
+};
+
+inline std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream all;
+  all << file.rdbuf();
+  return all.str();
+}
+
+// A directory of its own for each test, removed afterwards.
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "simsgd-cli-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Scratch() { std::filesystem::remove_all(path_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return path_ / name;
+  }
+
+  // Runs `simsgd arguments` in this directory.
+  Outcome simsgd(const std::string& arguments) const {
+    const std::string command = "cd " + path_.string() + " && " SIMSGD_BINARY_DIR "/simsgd " + arguments +
+                                " > stdout.txt 2> stderr.txt";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(path_ / "stdout.txt"),
+            contents(path_ / "stderr.txt")};
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline constexpr const char* kScenario = R"({
+  "name": "small",
+  "cluster": {"use": "clusters/ethernet-1g.json", "workers": 4},
+  "workload": {"use": "workloads/resnet20.json", "batch": 128},
+  "learner": {"model": {"name": "softmax_regression"}, "data": {"name": "gaussian_mixture"}, "batch": 16},
+  "optimizer": {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9},
+  "algorithm": {"name": "local_sgd", "period": 3},
+  "stragglers": [{"name": "lognormal", "mean": "20 ms", "sigma": 0.5}],
+  "stop": {"steps": 40},
+  "record": {"evaluate_every": 10}
+})";
+
+inline nlohmann::ordered_json without_context(const std::string& text) {
+  nlohmann::ordered_json document = nlohmann::ordered_json::parse(text);
+  document.erase("context");
+  return document;
+}
+
+}  // namespace simsgd::test
