@@ -36,7 +36,8 @@ Agenda::Batch Agenda::take(double now_s, bool signals) {
   if (due_.empty() || (due_.front().turn.kind == Turn::Kind::signal && !signals)) return {};
   Batch batch{due_.front().turn.kind, {}};
   auto end = due_.begin();
-  for (; end != due_.end() && end->turn.kind == batch.kind; ++end) batch.actions.push_back(std::move(end->action));
+  for (; end != due_.end() && end->turn.kind == batch.kind; ++end)
+    batch.actions.push_back(std::move(end->action));
   due_.erase(due_.begin(), end);
   return batch;
 }

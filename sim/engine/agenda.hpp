@@ -1,8 +1,8 @@
 // What is to happen when, with a rule for what happens first among things of the same instant
 // (sim/base/instants.hpp):
-//   completions before signals: a worker that is through at the instant at which it is told to stop is through;
-//   then by the rank that it happens to, and by the rank that it comes from;
-//   then in the order in which it was put down.
+//   completions before signals: a worker that is through at the instant at which it is told to stop is
+//   through; then by the rank that it happens to, and by the rank that it comes from; then in the order in
+//   which it was put down.
 // A signal that is put down while those of its instant are served comes after them.
 #pragma once
 
@@ -31,8 +31,8 @@ class Agenda {
   void put(double time_s, Turn turn, Action action);
   /// The earliest time that was put down and not served; infinity if none is left.
   double next_s() const;
-  /// Takes what is due at `now_s` in order: all completions, or, where no completion is due and signals are asked
-  /// for, all signals.
+  /// Takes what is due at `now_s` in order: all completions, or, where no completion is due and signals are
+  /// asked for, all signals.
   struct Batch {
     Turn::Kind kind = Turn::Kind::signal;
     std::vector<Action> actions;

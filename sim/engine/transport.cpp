@@ -26,9 +26,9 @@ struct Transport::Flow {
 };
 
 struct Transport::Impl {
-  simgrid::kernel::timer::Timer* timer = nullptr;  // SimGrid's, at the next thing on the agenda
+  simgrid::kernel::timer::Timer* timer = nullptr;            // SimGrid's, at the next thing on the agenda
   double armed_s = std::numeric_limits<double>::infinity();  // when it goes off
-  std::vector<std::unique_ptr<Flow>> idle;  // for reuse
+  std::vector<std::unique_ptr<Flow>> idle;                   // for reuse
   std::vector<std::unique_ptr<Flow>>
       finished;  // released outside SimGrid's callbacks: simgrid.org 3.32 frees too early
 };
@@ -94,7 +94,8 @@ void Transport::put(double time_s, Turn turn, std::function<void()> action) {
   arm();
 }
 
-// One timer of SimGrid, for what comes next. Signals that have to wait go on at the next number after its clock.
+// One timer of SimGrid, for what comes next. Signals that have to wait go on at the next number after its
+// clock.
 void Transport::arm() {
   const double clock_s = s4u::Engine::get_clock();
   const double date_s = agenda_.more_due() ? std::nextafter(clock_s, std::numeric_limits<double>::infinity())
@@ -107,8 +108,8 @@ void Transport::arm() {
   impl_->timer = simgrid::kernel::timer::Timer::set(date_s, [this] { serve(); });
 }
 
-// Signals wait until the workers that were woken have done what they do at this instant, and until SimGrid has told
-// which flows end at it: both are after its timers.
+// Signals wait until the workers that were woken have done what they do at this instant, and until SimGrid
+// has told which flows end at it: both are after its timers.
 void Transport::serve() {
   impl_->timer = nullptr;  // SimGrid deletes it
   const double next_s = agenda_.next_s();

@@ -1,6 +1,7 @@
-// What the event models share. A model is some 50 lines written from a method's definition: a plain queue of events, the
-// compute time of every worker's every step, and the time of a message. It gives when each worker's each step ends, and
-// so does the simulation; they are compared up to the first instant at which a worker of the simulation has ended.
+// What the event models share. A model is some 50 lines written from a method's definition: a plain queue of
+// events, the compute time of every worker's every step, and the time of a message. It gives when each
+// worker's each step ends, and so does the simulation; they are compared up to the first instant at which a
+// worker of the simulation has ended.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -59,8 +60,8 @@ class EventQueue {
   std::map<Key, std::function<void()>> events_;
 };
 
-/// How all ranks hear of number `n` from whoever reaches it first: who heard by phase j tells rank + 2^i for all i > j,
-/// each once.
+/// How all ranks hear of number `n` from whoever reaches it first: who heard by phase j tells rank + 2^i for
+/// all i > j, each once.
 class HearingModel {
  public:
   HearingModel(EventQueue& queue, double alpha_s, std::function<void(int, std::uint64_t)> heard)
@@ -99,12 +100,14 @@ inline Network mesh(double alpha_s, double bandwidth_Bps) {
     link.latency_s = alpha_s;
     network.links.push_back(link);
   }
-  network.route = [](int from, int to, std::vector<LinkId>& path) { path.push_back(kModelRanks * from + to); };
+  network.route = [](int from, int to, std::vector<LinkId>& path) {
+    path.push_back(kModelRanks * from + to);
+  };
   return network;
 }
 
-/// 1,024 bytes each way on a `network` of that latency and bandwidth; `drawn`: every step's compute time is drawn
-/// anew, else one worker is four times slower.
+/// 1,024 bytes each way on a `network` of that latency and bandwidth; `drawn`: every step's compute time is
+/// drawn anew, else one worker is four times slower.
 inline ModelCase model_case(bool drawn, Network network, double alpha_s, double bandwidth_Bps) {
   ModelCase made;
   made.name = std::string(drawn ? "drawn times" : "one four times slower") + ", " +
@@ -113,7 +116,8 @@ inline ModelCase model_case(bool drawn, Network network, double alpha_s, double 
   made.job.workload.layers.front().forward_s = 0.25;
   made.job.workload.layers.front().backward_s = 0.75;
   made.job.graph = graph_of("ring", kModelRanks);
-  made.setup = {.compute_s = {}, .alpha_s = alpha_s, .model_s = alpha_s + 1024 / bandwidth_Bps, .seed = made.job.seed};
+  made.setup = {
+      .compute_s = {}, .alpha_s = alpha_s, .model_s = alpha_s + 1024 / bandwidth_Bps, .seed = made.job.seed};
   if (drawn) {
     Distribution& factor = made.job.workload.compute_factor;
     factor = {Distribution::Kind::lognormal, 0, 0.8, 0.5, {}, {}};
@@ -129,7 +133,8 @@ inline ModelCase model_case(bool drawn, Network network, double alpha_s, double 
   return made;
 }
 
-/// Without communication costs, and with a message of 1/64 s without and 5/64 s with a model: all exact in binary.
+/// Without communication costs, and with a message of 1/64 s without and 5/64 s with a model: all exact in
+/// binary.
 inline std::vector<ModelCase> model_cases(bool pairs) {
   std::vector<ModelCase> cases;
   for (const bool drawn : {false, true})
@@ -162,8 +167,9 @@ inline StepEnds simulated_ends(Job& job) {
   });
   StepEnds ends;
   for (std::size_t at = 0; at < flat.size(); at += 1 + static_cast<std::size_t>(flat[at]))
-    ends.emplace_back(flat.begin() + static_cast<std::ptrdiff_t>(at) + 1,
-                      flat.begin() + static_cast<std::ptrdiff_t>(at) + 1 + static_cast<std::ptrdiff_t>(flat[at]));
+    ends.emplace_back(
+        flat.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+        flat.begin() + static_cast<std::ptrdiff_t>(at) + 1 + static_cast<std::ptrdiff_t>(flat[at]));
   return ends;
 }
 

@@ -5,8 +5,8 @@ namespace simsgd::test::algorithms_event_models_gossip {
 
 namespace {
 
-/// SGP (Assran et al., Algorithm 1): in step k rank i sends to i + 2^((k - 1) mod 3); a message begins when both sides
-/// have computed; a step ends when the one sent and the one received have.
+/// SGP (Assran et al., Algorithm 1): in step k rank i sends to i + 2^((k - 1) mod 3); a message begins when
+/// both sides have computed; a step ends when the one sent and the one received have.
 StepEnds sgp_model(const ModelSetup& setup, double until_s) {
   EventQueue queue(until_s);
   StepEnds ends(kModelRanks);
@@ -37,9 +37,9 @@ StepEnds sgp_model(const ModelSetup& setup, double until_s) {
   return ends;
 }
 
-/// AD-PSGD (Lian et al., Algorithm 1) on a ring: even ranks send their model to a neighbour drawn for each averaging,
-/// which answers at once; the averagings of a step follow one another, and the step ends when the gradient and the last
-/// answer are there. Odd ranks only compute.
+/// AD-PSGD (Lian et al., Algorithm 1) on a ring: even ranks send their model to a neighbour drawn for each
+/// averaging, which answers at once; the averagings of a step follow one another, and the step ends when the
+/// gradient and the last answer are there. Odd ranks only compute.
 StepEnds ad_psgd_model(const ModelSetup& setup, double until_s, int averagings) {
   EventQueue queue(until_s);
   StepEnds ends(kModelRanks);
@@ -53,7 +53,8 @@ StepEnds ad_psgd_model(const ModelSetup& setup, double until_s, int averagings) 
   begin = [&](int rank, std::size_t step) {
     open[static_cast<std::size_t>(rank)] = rank % 2 == 0 ? 2 : 1;
     queue.computed(queue.now() + setup.compute_s(rank, step), [&, rank, step] { ended(rank, step); });
-    if (rank % 2 == 0)  // there and back, so often; whom it averages with does not matter to time: links are its own
+    if (rank % 2 ==
+        0)  // there and back, so often; whom it averages with does not matter to time: links are its own
       queue.told(queue.now() + 2 * averagings * setup.model_s, [&, rank, step] { ended(rank, step); });
   };
   for (int rank = 0; rank < kModelRanks; ++rank) begin(rank, 1);
@@ -61,8 +62,9 @@ StepEnds ad_psgd_model(const ModelSetup& setup, double until_s, int averagings) 
   return ends;
 }
 
-/// Non-blocking SGD: M mini-batches a round; the first rank that is through tells all; whoever hears drops or finishes
-/// the mini-batch that it is in, and exchanges with both neighbours, each message when both are there.
+/// Non-blocking SGD: M mini-batches a round; the first rank that is through tells all; whoever hears drops or
+/// finishes the mini-batch that it is in, and exchanges with both neighbours, each message when both are
+/// there.
 class NonblockingModel {
  public:
   NonblockingModel(const ModelSetup& setup, double until_s, int mini_batches, bool drop)
@@ -131,7 +133,8 @@ class NonblockingModel {
   int mini_batches_;
   bool drop_;
   EventQueue queue_;
-  HearingModel hearing_{queue_, setup_.alpha_s, [this](int rank, std::uint64_t round) { heard(rank, round); }};
+  HearingModel hearing_{queue_, setup_.alpha_s,
+                        [this](int rank, std::uint64_t round) { heard(rank, round); }};
   std::vector<Rank> ranks_ = std::vector<Rank>(kModelRanks);
   std::map<std::pair<int, std::uint64_t>, int> there_;  // exchanges of a rank's round that have not ended
   StepEnds ends_ = StepEnds(kModelRanks);
@@ -146,17 +149,18 @@ TEST_CASE("SGP: every worker's steps end when a model of its events says") {
 
 TEST_CASE("AD-PSGD: every worker's steps end when a model of its events says") {
   for (const int averagings : {1, 8})  // eight of them take longer than computing
-    check_against([=](const ModelSetup& setup, double until_s) { return ad_psgd_model(setup, until_s, averagings); },
-                  true, Fidelity::automatic, "ad_psgd", {{"averagings_per_step", averagings}});
+    check_against(
+        [=](const ModelSetup& setup, double until_s) { return ad_psgd_model(setup, until_s, averagings); },
+        true, Fidelity::automatic, "ad_psgd", {{"averagings_per_step", averagings}});
 }
 
 TEST_CASE("Non-blocking SGD over D-PSGD: every worker's rounds end when a model of its events says") {
   for (const bool drop : {false, true}) {
     CAPTURE(drop);
-    check_against(
-        [=](const ModelSetup& setup, double until_s) { return NonblockingModel(setup, until_s, 8, drop).run(); }, true,
-        Fidelity::messages, "nonblocking",
-        {{"over", "d_psgd"}, {"mini_batches", 8}, {"preempt", drop ? "drop" : "finish"}});
+    check_against([=](const ModelSetup& setup,
+                      double until_s) { return NonblockingModel(setup, until_s, 8, drop).run(); },
+                  true, Fidelity::messages, "nonblocking",
+                  {{"over", "d_psgd"}, {"mini_batches", 8}, {"preempt", drop ? "drop" : "finish"}});
   }
 }
 

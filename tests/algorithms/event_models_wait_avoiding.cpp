@@ -5,10 +5,11 @@ namespace simsgd::test::algorithms_event_models_wait_avoiding {
 
 namespace {
 
-/// A worker that has computed activates the next version, unless it has heard of it. All that hear begin their part of
-/// it when their part of the version before has ended: an all-reduce by recursive doubling in their group, whose pairs
-/// exchange when both are there. A call ends when the worker's own part has ended. (Li et al., PPoPP 2020, section 4;
-/// TPDS 2021, Algorithm 2.) In every `period`-th step all-reduce with all instead, and wait for them.
+/// A worker that has computed activates the next version, unless it has heard of it. All that hear begin
+/// their part of it when their part of the version before has ended: an all-reduce by recursive doubling in
+/// their group, whose pairs exchange when both are there. A call ends when the worker's own part has ended.
+/// (Li et al., PPoPP 2020, section 4; TPDS 2021, Algorithm 2.) In every `period`-th step all-reduce with all
+/// instead, and wait for them.
 class WaitAvoidingModel {
  public:
   WaitAvoidingModel(const ModelSetup& setup, double until_s, std::uint64_t period, int group_bits)
@@ -22,9 +23,9 @@ class WaitAvoidingModel {
 
  private:
   struct Rank {
-    std::uint64_t calls = 0;    // of versions
+    std::uint64_t calls = 0;                          // of versions
     std::uint64_t heard = 0, started = 0, ended = 0;  // versions
-    bool waits = false;         // for the version of its last call
+    bool waits = false;                               // for the version of its last call
   };
   using Part = std::tuple<bool, std::uint64_t, int, int>;  // global?, number, stage, rank
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
@@ -60,8 +61,8 @@ class WaitAvoidingModel {
     const std::uint64_t iteration = version + version / (period_ - 1);
     std::vector<int> all;
     for (int phase = 0; phase < group_bits_; ++phase)
-      all.push_back(static_cast<int>((iteration * static_cast<std::uint64_t>(group_bits_) +
-                                      static_cast<std::uint64_t>(phase)) % 3));
+      all.push_back(static_cast<int>(
+          (iteration * static_cast<std::uint64_t>(group_bits_) + static_cast<std::uint64_t>(phase)) % 3));
     std::sort(all.begin(), all.end());
     return all;
   }
@@ -87,7 +88,8 @@ class WaitAvoidingModel {
   std::uint64_t period_;  // 0: eager-SGD
   int group_bits_;
   EventQueue queue_;
-  HearingModel hearing_{queue_, setup_.alpha_s, [this](int rank, std::uint64_t version) { heard(rank, version); }};
+  HearingModel hearing_{queue_, setup_.alpha_s,
+                        [this](int rank, std::uint64_t version) { heard(rank, version); }};
   std::vector<Rank> ranks_ = std::vector<Rank>(kModelRanks);
   std::set<Part> there_;
   StepEnds ends_ = StepEnds(kModelRanks);
@@ -97,17 +99,18 @@ class WaitAvoidingModel {
 
 TEST_CASE("eager-SGD: every worker's steps end when a model of its events says") {
   for (const Fidelity fidelity : {Fidelity::automatic, Fidelity::messages})
-    check_against([](const ModelSetup& setup, double until_s) { return WaitAvoidingModel(setup, until_s, 0, 3).run(); },
-                  false, fidelity, "eager_sgd", Json::object());
+    check_against(
+        [](const ModelSetup& setup, double until_s) { return WaitAvoidingModel(setup, until_s, 0, 3).run(); },
+        false, fidelity, "eager_sgd", Json::object());
 }
 
 TEST_CASE("WAGMA: every worker's steps end when a model of its events says") {
   for (const Fidelity fidelity : {Fidelity::automatic, Fidelity::messages})
     for (const std::uint64_t period : {std::uint64_t{5}, std::uint64_t{1000}}) {
       CAPTURE(period);
-      check_against(
-          [=](const ModelSetup& setup, double until_s) { return WaitAvoidingModel(setup, until_s, period, 2).run(); },
-          false, fidelity, "wagma", {{"group_size", 4}, {"period", period}});
+      check_against([=](const ModelSetup& setup,
+                        double until_s) { return WaitAvoidingModel(setup, until_s, period, 2).run(); },
+                    false, fidelity, "wagma", {{"group_size", 4}, {"period", period}});
     }
 }
 

@@ -1,5 +1,5 @@
-// Methods in which who is first decides what is learned: the same models in every unit of time, where very much
-// happens at the same instants.
+// Methods in which who is first decides what is learned: the same models in every unit of time, where very
+// much happens at the same instants.
 #include <doctest/doctest.h>
 
 #include "tests/algorithms/wait_avoiding_support.hpp"
@@ -11,8 +11,8 @@ namespace {
 
 const std::vector<double> kSteps_s = {1, 2, 3, 1, 4, 1, 6, 2};  // of computing, in units
 
-/// Eight workers whose steps coincide at every whole unit; a message has half a unit of latency and 144 bytes, another
-/// half of a unit.
+/// Eight workers whose steps coincide at every whole unit; a message has half a unit of latency and 144
+/// bytes, another half of a unit.
 Job coinciding_job(const std::string& name, const Json& parameters, double unit, Fidelity fidelity) {
   Job job = paced_job(kSteps_s, 40);
   job.cluster.network = star(8, 0.5 * unit, 288 / unit);
@@ -54,8 +54,8 @@ TEST_CASE("all times times c: every worker ends with the same model, bit by bit"
 }
 
 TEST_CASE("WAGMA: a worker that reaches a step at the instant at which it hears of it is fresh") {
-  // Worker 0 takes 1 unit and activates; its message takes 1 unit without bytes; worker 1 takes 2. Both are fresh in
-  // every step, in every unit: nothing is stale.
+  // Worker 0 takes 1 unit and activates; its message takes 1 unit without bytes; worker 1 takes 2. Both are
+  // fresh in every step, in every unit: nothing is stale.
   for (const double unit : {1e-3, 0.1, 0.7, 1.0, 1e3}) {
     CAPTURE(unit);
     const std::vector<double> oldest = in_child([&] {

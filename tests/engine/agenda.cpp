@@ -61,7 +61,8 @@ TEST_CASE("a clock that is advanced a million times is off by one rounding") {
   CHECK(static_cast<double>(clock) == 5.25);
 }
 
-TEST_CASE("of one instant completions come before signals, then ranks in order, then what was put down first") {
+TEST_CASE(
+    "of one instant completions come before signals, then ranks in order, then what was put down first") {
   using Kind = Turn::Kind;
   const double a = summed(0.1, 8), b = summed(0.2, 4);  // a < b by rounding
   for (const bool swapped : {false, true}) {

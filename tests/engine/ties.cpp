@@ -14,8 +14,8 @@ namespace {
 constexpr int kTag = 1;
 using Numbers = std::vector<double>;
 
-/// In each of 40 rounds every worker computes for the same time, cut into as many pieces as `pieces` says, and
-/// posts its rank to rank 0, which takes no time. What rank 0 heard, and at which of its own steps.
+/// In each of 40 rounds every worker computes for the same time, cut into as many pieces as `pieces` says,
+/// and posts its rank to rank 0, which takes no time. What rank 0 heard, and at which of its own steps.
 Numbers heard(const std::vector<int>& pieces, double unit_s) {
   return in_child([&] {
     Numbers log;
@@ -44,7 +44,8 @@ Numbers heard(const std::vector<int>& pieces, double unit_s) {
 
 }  // namespace
 
-TEST_CASE("at one instant a worker is through before it is told anything, and hears its peers in rank order") {
+TEST_CASE(
+    "at one instant a worker is through before it is told anything, and hears its peers in rank order") {
   Numbers expected;
   for (int round = 0; round < 40; ++round) expected.insert(expected.end(), {1, 0, 2, 0, 3, 0});
   for (const double unit_s : {1e-6, 1e-3, 0.1, 0.7, 1e3, 1e6})
@@ -66,7 +67,8 @@ TEST_CASE("of what is complete at the same instant the first that was asked for 
         const Handle whole = worker.start_timer(1.0);
         for (int i = 0; i < 9; ++i) worker.spend(Activity::compute, 0.1);
         const Handle tenth = worker.start_timer(0.1);
-        const std::array<Handle, 2> handles = timer_first ? std::array{whole, tenth} : std::array{tenth, whole};
+        const std::array<Handle, 2> handles =
+            timer_first ? std::array{whole, tenth} : std::array{tenth, whole};
         seen.push_back(static_cast<double>(worker.wait_any(handles)));
         seen.push_back(worker.done(whole));
         seen.push_back(worker.done(tenth));

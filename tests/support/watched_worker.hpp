@@ -1,4 +1,5 @@
-// A worker seen from outside: everything goes to the one that it wraps, and the end of each of its steps is noted.
+// A worker seen from outside: everything goes to the one that it wraps, and the end of each of its steps is
+// noted.
 #pragma once
 
 #include <span>
