@@ -106,6 +106,9 @@ void check_learner_size(const Reader& reader, const Learner& learner, int worker
 
 void check_durations(const Reader& reader, const Job& job) {
   if (job.workers() == 0 || job.workload.layers.empty()) return;
+  if (job.cluster.network.links.size() > kMostLinks)
+    reader.error("/cluster/topology", fmt::format("makes {} links", job.cluster.network.links.size()),
+                 fmt::format("A run can have {}; simsgd bench costs schedules on more", kMostLinks));
   if (job.workload.model_bytes() > kLargestFlow_bytes)
     reader.error("/workload", fmt::format("has parameters of {:g} bytes", job.workload.model_bytes()),
                  fmt::format("At most {:g} bytes can be sent", kLargestFlow_bytes));

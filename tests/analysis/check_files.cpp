@@ -63,9 +63,10 @@ TEST_CASE("every point of a study is examined, and an error that several have is
                    {{"pointer", "/stop/steps"}, {"values", {1, 2}}}};
   folder.write_json("s.json", study);
   const std::string said = checked(folder, "s.json");
-  CHECK(said.find("s.json:/axes/1/values/1") == 0);
-  CHECK(said.find('\n') == std::string::npos);
-  study["axes"][1]["values"] = {2};
+  CHECK(said ==
+        "s.json:/algorithm/name: needs a power of two of workers, and there are 6. Found: \"wagma\". Use 4 or 8 "
+        "workers.");
+  study["axes"][0]["values"] = {4};
   folder.write_json("s.json", study);
   CHECK(checked(folder, "s.json") == "a study of 4 points");
 }
@@ -78,7 +79,8 @@ TEST_CASE("devices, clusters and workloads are examined by their own schemas") {
   const Folder folder;
   folder.write_json("d.json", {{"name", "D"}, {"peak_flops", "1 TFLOPS"}, {"memroy", "1 GB"}, {"launch", -1}});
   const std::string said = checked(folder, "d.json");
-  CHECK(said.find("d.json:/memroy: is an unknown key. Found: \"1 GB\". Did you mean \"memory\"?") == 0);
+  CHECK(said.find("d.json:/memroy: is an unknown key. Found: \"1 GB\". Did you mean \"memory\"?") !=
+        std::string::npos);
   CHECK(said.find("d.json:/launch: is out of range. Found: -1.") != std::string::npos);
   folder.write_json("c.json", {{"gpus_per_node", 2}, {"nic", {{"bandwidth", 1e9}}}, {"device", {{"name", "D"}}},
                                {"topology", {{"name", "star"}}}});
@@ -108,7 +110,8 @@ TEST_CASE("what would never end, or does not fit, is refused") {
   CHECK(refusal("/cluster/nic/bandwidth", 1e-300).find("has a link") != std::string::npos);
   Json much = with_learner(small_scenario(), {{"name", "softmax_regression"}});
   much["learner"]["data"] = {{"name", "gaussian_mixture"}, {"samples", 10000000}, {"features", 10000000}};
-  CHECK(refusal("/seed", 1, much).starts_with("s.json:/learner/data: has 1e+14 numbers"));
+  CHECK(refusal("/seed", 1, much) ==
+        "s.json:/learner/data: has 1.0001e+14 numbers, samples times features. Use at most 2.14748e+09 in all.");
   const Folder folder;
   Json seeds = small_scenario();
   seeds["seeds"] = 1000000000;
