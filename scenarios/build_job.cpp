@@ -68,13 +68,13 @@ void build_timing(const Reader& reader, Known* known, Job& job) {
                                 .momentum = job.optimizer.momentum > 0,
                                 .notes = &job.notes};
   const bool own = reader.has("/workload") && reader.value("/workload").is_object();  // and not the learner's
-  const std::string rest =
-      known != nullptr && machines
-          ? fmt::format("{} {} {}", reader.value("/cluster/device").dump(), static_cast<int>(setting.precision),
-                        setting.momentum)
-          : "";
-  auto workload = remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,
-                             [&] { return build_workload(reader, setting); });
+  const std::string rest = known != nullptr && machines
+                               ? fmt::format("{} {} {}", reader.value("/cluster/device").dump(),
+                                             static_cast<int>(setting.precision), setting.momentum)
+                               : "";
+  auto workload =
+      remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,
+                 [&] { return build_workload(reader, setting); });
   if (workload) job.workload = std::move(*workload);
 }
 
@@ -86,9 +86,10 @@ void build_training(const Reader& reader, int workers, Known* known, Job& job) {
   }
   const std::string late = "/stragglers";
   if (!reader.usable(late)) known = nullptr;
-  auto stragglers = remembered(reader, late, memo_of(known, &Known::stragglers),
-                               fmt::format("{} {}", workers, known == nullptr ? "" : reader.origin_file(late)),
-                               [&] { return build_stragglers(reader, workers); });
+  auto stragglers =
+      remembered(reader, late, memo_of(known, &Known::stragglers),
+                 fmt::format("{} {}", workers, known == nullptr ? "" : reader.origin_file(late)),
+                 [&] { return build_stragglers(reader, workers); });
   if (stragglers) job.stragglers = std::move(*stragglers);
   if (auto failures = build_failures(reader, workers)) job.failures = std::move(*failures);
 }

@@ -17,7 +17,6 @@ bool is_leaf(const Violation& violation, const std::vector<Violation>& all) {
   });
 }
 
-
 /// What a message is made of: where `value` stands in the document, and what the document is.
 struct Place {
   const std::string& pointer;

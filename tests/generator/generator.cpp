@@ -17,7 +17,8 @@ namespace {
 /// Pointers of everything in a document but the whole.
 std::vector<std::string> pointers_in(const Json& document) {
   std::vector<std::string> all;
-  const std::function<void(const Json&, const std::string&)> walk = [&](const Json& node, const std::string& at) {
+  const std::function<void(const Json&, const std::string&)> walk = [&](const Json& node,
+                                                                        const std::string& at) {
     if (!at.empty()) all.push_back(at);
     if (node.is_object())
       for (const auto& member : node.items()) walk(member.value(), child(at, member.key()));
@@ -33,10 +34,33 @@ void at_most(Json& object, const char* key, std::int64_t most) {
 }
 
 const std::vector<Json>& odd_values() {
-  static const std::vector<Json> values = {nullptr,   true,     -1,    0,        1,       1e308,  -1e308, 1e-300,
-                                           1e12,      1e13,     "",    "x",      "1 s",   "5 parsecs", "1e400 s",
-                                           "nan",     "inf s",  Json::array(),   Json::object(),   9007199254740992,
-                                           2147483647, 2147483648, 0.5, 9.5, "\x1b[2J", "a\nb", "clusters/none.json"};
+  static const std::vector<Json> values = {nullptr,
+                                           true,
+                                           -1,
+                                           0,
+                                           1,
+                                           1e308,
+                                           -1e308,
+                                           1e-300,
+                                           1e12,
+                                           1e13,
+                                           "",
+                                           "x",
+                                           "1 s",
+                                           "5 parsecs",
+                                           "1e400 s",
+                                           "nan",
+                                           "inf s",
+                                           Json::array(),
+                                           Json::object(),
+                                           9007199254740992,
+                                           2147483647,
+                                           2147483648,
+                                           0.5,
+                                           9.5,
+                                           "\x1b[2J",
+                                           "a\nb",
+                                           "clusters/none.json"};
   return values;
 }
 
@@ -65,9 +89,10 @@ std::uint64_t ScenarioGenerator::draw() {
 }
 
 Json ScenarioGenerator::text(const std::string& key) {
-  if (key == "path" || key == "test_path" || key == "file" || key.ends_with("images") || key.ends_with("labels"))
-    return pick<std::string>({"table.csv", "table_bad.csv", "graph.dot", "graph_bad.dot", "trace.csv", "trace_bad.csv",
-                              "missing.csv", "missing.dot"});
+  if (key == "path" || key == "test_path" || key == "file" || key.ends_with("images") ||
+      key.ends_with("labels"))
+    return pick<std::string>({"table.csv", "table_bad.csv", "graph.dot", "graph_bad.dot", "trace.csv",
+                              "trace_bad.csv", "missing.csv", "missing.dot"});
   if (key == "label" || key == "target") return pick<std::string>({"y", "a", "none"});
   if (key == "delimiter") return pick<std::string>({",", ";", "", ", "});
   if (key == "device") return pick<std::string>({"D", "V100"});
@@ -80,9 +105,9 @@ Json ScenarioGenerator::quantity(const Json& schema) {
     double from, to;
     const char* unit;
   };
-  static constexpr Ordinary kOrdinary[] = {{"time", 1e-6, 1, "s"},           {"bytes", 1e6, 1e11, "B"},
-                                           {"bandwidth", 1e6, 1e11, "B/s"},  {"flop", 1e3, 1e10, "FLOP"},
-                                           {"flops", 1e9, 1e14, "FLOPS"},    {"power", 1, 500, "W"}};
+  static constexpr Ordinary kOrdinary[] = {{"time", 1e-6, 1, "s"},          {"bytes", 1e6, 1e11, "B"},
+                                           {"bandwidth", 1e6, 1e11, "B/s"}, {"flop", 1e3, 1e10, "FLOP"},
+                                           {"flops", 1e9, 1e14, "FLOPS"},   {"power", 1, 500, "W"}};
   for (const Ordinary& each : kOrdinary) {
     if (schema.at("x-quantity") != each.dimension) continue;
     if (chance(0.1)) return pick<Json>({0, schema.value("maximum", 1e12), 1e-12, 1e-300, 1e11});
@@ -180,7 +205,8 @@ Json ScenarioGenerator::learner() {
   Json made = section("learner");
   // Reading Fashion-MNIST takes longer than everything else.
   if (made.is_null() || chance(0.5) || made["data"]["name"] == "fashion_mnist")
-    made = {{"model", {{"name", "softmax_regression"}}}, {"data", {{"name", "gaussian_mixture"}}}, {"batch", 4}};
+    made = {
+        {"model", {{"name", "softmax_regression"}}}, {"data", {{"name", "gaussian_mixture"}}}, {"batch", 4}};
   return made;
 }
 
@@ -195,7 +221,8 @@ void ScenarioGenerator::make_small(Json& scenario) {
   if (scenario["learner"].is_object()) {
     Json& data = scenario["learner"]["data"];
     for (const char* key : {"samples", "test_samples"}) {
-      if (!data.contains(key) && data["name"] != "csv" && data["name"] != "idx" && data["name"] != "fashion_mnist" &&
+      if (!data.contains(key) && data["name"] != "csv" && data["name"] != "idx" &&
+          data["name"] != "fashion_mnist" &&
           !(data["name"] == "quadratic" && std::string(key) == "test_samples"))
         data[key] = 60;
       at_most(data, key, 200);
@@ -203,6 +230,8 @@ void ScenarioGenerator::make_small(Json& scenario) {
     for (const char* key : {"features", "dimension", "classes", "outputs"}) at_most(data, key, 12);
     at_most(scenario["learner"], "batch", 16);
   }
+  // A step of "self" may take nanoseconds: time alone does not bound a run.
+  if (scenario["stop"].is_object() && !scenario["stop"].contains("steps")) scenario["stop"]["steps"] = 3;
   if (scenario["stop"].is_object()) at_most(scenario["stop"], "steps", 4);
   for (Json& layer : scenario["workload"].is_object() ? scenario["workload"]["layers"] : scenario["expected"])
     for (const char* key : {"a_dim", "g_dim"}) at_most(layer, key, 512);
@@ -220,7 +249,8 @@ void ScenarioGenerator::mutate(Json& scenario) {
       scenario[here] = scenario[Json::json_pointer(pick(all))];
       break;
     case 2:
-      if (scenario[above].is_object()) scenario[above][pick<std::string>({"x", "nmae", "a\x1b[1m", "use"})] = 1;
+      if (scenario[above].is_object())
+        scenario[above][pick<std::string>({"x", "nmae", "a\x1b[1m", "use"})] = 1;
       break;
     default:
       scenario[here] = pick(odd_values());
@@ -229,8 +259,12 @@ void ScenarioGenerator::mutate(Json& scenario) {
 
 Json ScenarioGenerator::scenario() {
   const int workers = pick<int>({1, 2, 2, 3, 4, 4, 4, 5, 6, 8, 8, 12, 16});
-  Json made = {{"cluster", cluster(workers)}, {"workload", workload()}, {"algorithm", section("algorithm")},
-               {"stop", stop()},              {"learner", nullptr},     {"expected", Json::array()}};
+  Json made = {{"cluster", cluster(workers)},
+               {"workload", workload()},
+               {"algorithm", section("algorithm")},
+               {"stop", stop()},
+               {"learner", nullptr},
+               {"expected", Json::array()}};
   if (chance(0.6)) made["learner"] = learner();
   if (made["learner"].is_object() && chance(0.3)) made["workload"] = "self";
   for (const char* key : {"name", "optimizer", "stragglers", "network", "record", "failures", "seed"})
@@ -242,6 +276,8 @@ Json ScenarioGenerator::scenario() {
   if (made.contains("seeds") && made["seeds"].is_number()) made["seeds"] = 2;
   if (chance(0.65)) return made;
   for (std::size_t n = 1 + below(2); n > 0; --n) mutate(made);
+  if (made["stop"].is_object() && made["stop"].contains("time") && !made["stop"].contains("steps"))
+    made["stop"]["steps"] = 3;
   return made;
 }
 
