@@ -14,8 +14,8 @@ struct CheckSettings {
   std::function<bool()> interrupted;
 };
 
-/// What the file is: "a scenario", "a study of 12 points", "a device". Throws ConfigError with everything that
-/// is wrong with it, as a run would; RunError where it cannot be examined; Interrupted.
+/// What the file is: "a scenario", "a study of 12 points", "a device". Throws ConfigError with everything
+/// that is wrong with it, as a run would; RunError where it cannot be examined; Interrupted.
 std::string check_file(const std::string& path, const Overrides& overrides, const CheckSettings& settings);
 
 }  // namespace simsgd

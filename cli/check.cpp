@@ -1,4 +1,5 @@
-// simsgd check: everything that is wrong with files, without running them: what `run` would refuse, `check` refuses.
+// simsgd check: everything that is wrong with files, without running them: what `run` would refuse, `check`
+// refuses.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,7 +26,8 @@ int check(const CheckVerb& verb) {
   std::vector<InputError> errors;
   for (const std::string& file : verb.files) {
     try {
-      const std::string what = check_file(file, verb.overrides.overrides(), {available_threads(), interrupted});
+      const std::string what =
+          check_file(file, verb.overrides.overrides(), {available_threads(), interrupted});
       fmt::print("{}: {}, correct\n", printable(file), what);
     } catch (const ConfigError& error) {
       errors.insert(errors.end(), error.errors().begin(), error.errors().end());
@@ -38,9 +40,12 @@ int check(const CheckVerb& verb) {
 }  // namespace
 
 void add_check(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand("check", "Check scenarios, studies, clusters, devices and workloads as a run would, without running them");
+  CLI::App* verb = app.add_subcommand(
+      "check",
+      "Check scenarios, studies, clusters, devices and workloads as a run would, without running them");
   auto settings = std::make_shared<CheckVerb>();
-  verb->add_option("FILES", settings->files, "Scenario, study, cluster, device or workload files")->required();
+  verb->add_option("FILES", settings->files, "Scenario, study, cluster, device or workload files")
+      ->required();
   settings->overrides.add_to(*verb);
   verb->footer("Example:\n  simsgd check scenarios/quickstart.json");
   verb->callback([settings, &exit_code] { exit_code.value = check(*settings); });

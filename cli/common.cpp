@@ -16,7 +16,7 @@ namespace {
 volatile std::sig_atomic_t signal_seen = 0;
 
 constexpr std::uint64_t kLargestSeed = std::uint64_t{1} << 53;  // as in a file
-}
+}  // namespace
 
 namespace {
 
@@ -25,8 +25,8 @@ std::uint64_t read_seed(const std::string& text) {
   std::uint64_t seed = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
   if (error == std::errc() && rest == text.data() + text.size() && seed <= kLargestSeed) return seed;
-  throw ConfigError({"--seed", "", "is no seed", text,
-                     fmt::format("Write a whole number from 0 to {}", kLargestSeed)});
+  throw ConfigError(
+      {"--seed", "", "is no seed", text, fmt::format("Write a whole number from 0 to {}", kLargestSeed)});
 }
 
 }  // namespace

@@ -11,8 +11,9 @@
 
 namespace simsgd {
 
-/// What `make` makes of the section at `pointer`, or what was made before of an equal one with the same `rest`.
-/// A null `memo` remembers nothing. What is wrong is not kept, even where something could be made of it.
+/// What `make` makes of the section at `pointer`, or what was made before of an equal one with the same
+/// `rest`. A null `memo` remembers nothing. What is wrong is not kept, even where something could be made of
+/// it.
 template <class T, class Make>
 std::optional<T> remembered(const Reader& reader, const std::string& pointer, Memo<T>* memo,
                             const std::string& rest, Make make) {

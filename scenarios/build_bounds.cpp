@@ -17,8 +17,7 @@ namespace {
 
 /// Whether so much address space is left: asked for, and given back. `ulimit -v` limits it.
 bool address_space_left(std::size_t bytes) {
-  void* const space =
-      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const space = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) return false;
   munmap(space, bytes);
   return true;
@@ -56,10 +55,11 @@ void check_links(const Reader& reader, const Job& job) {
     const double seconds = link.latency_s + job.workload.model_bytes() / link.bandwidth_Bps;
     if (fits(seconds)) continue;
     const bool slowed = reader.usable("/network") && !reader.value("/network/slow_links").empty();
-    reader.error(slowed ? "/network/slow_links" : "/cluster",
-                 fmt::format("has a link ({}) that takes {:g} s for the {:g} bytes of the workload's parameters",
-                             link.name, seconds, job.workload.model_bytes()),
-                 longest());
+    reader.error(
+        slowed ? "/network/slow_links" : "/cluster",
+        fmt::format("has a link ({}) that takes {:g} s for the {:g} bytes of the workload's parameters",
+                    link.name, seconds, job.workload.model_bytes()),
+        longest());
     return;
   }
 }
@@ -98,14 +98,18 @@ void check_learner_size(const Reader& reader, const Learner& learner, int worker
   // Less than any algorithm needs: a model and its gradient.
   const double bytes = 2.0 * sizeof(float) * static_cast<double>(learner.parameters()) * workers;
   if (bytes > memory_here_bytes())
-    reader.error("/learner/model",
-                 fmt::format("has {} parameters: {} workers need more than {} of memory, and this machine has {}",
-                             learner.parameters(), workers, human_bytes(bytes), human_bytes(memory_here_bytes())),
-                 "Use a smaller model or fewer workers");
+    reader.error(
+        "/learner/model",
+        fmt::format("has {} parameters: {} workers need more than {} of memory, and this machine has {}",
+                    learner.parameters(), workers, human_bytes(bytes), human_bytes(memory_here_bytes())),
+        "Use a smaller model or fewer workers");
 }
 
 void check_durations(const Reader& reader, const Job& job) {
   if (job.workers() == 0 || job.workload.layers.empty()) return;
+  if (job.cluster.network.links.size() > kMostLinks)
+    reader.error("/cluster/topology", fmt::format("makes {} links", job.cluster.network.links.size()),
+                 fmt::format("A run can have {}; simsgd bench costs schedules on more", kMostLinks));
   if (job.workload.model_bytes() > kLargestFlow_bytes)
     reader.error("/workload", fmt::format("has parameters of {:g} bytes", job.workload.model_bytes()),
                  fmt::format("At most {:g} bytes can be sent", kLargestFlow_bytes));
@@ -118,16 +122,18 @@ void check_length(const Reader& reader, const Job& job) {
   const bool counted = job.stop.steps != std::numeric_limits<std::uint64_t>::max();
   const std::string remedy = fmt::format("Steps times workers can be at most {:g}", kMostWorkerSteps);
   if (counted && static_cast<double>(job.stop.steps) * job.workers() > kMostWorkerSteps)
-    reader.error("/stop/steps",
-                 fmt::format("are {:g} steps of {} workers", static_cast<double>(job.stop.steps), job.workers()), remedy);
+    reader.error(
+        "/stop/steps",
+        fmt::format("are {:g} steps of {} workers", static_cast<double>(job.stop.steps), job.workers()),
+        remedy);
   if (counted || !std::isfinite(job.stop.time_s)) return;
   const double step_s = job.workload.step_compute_s();
   if (!(step_s > 0))
     reader.error("/stop/time", "may never come: a step computes for no time", "Add \"steps\"");
   else if (job.stop.time_s / step_s * job.workers() > kMostWorkerSteps)
     reader.error("/stop/time",
-                 fmt::format("is {:g} steps of {} workers, of {:g} s each", job.stop.time_s / step_s, job.workers(),
-                             step_s),
+                 fmt::format("is {:g} steps of {} workers, of {:g} s each", job.stop.time_s / step_s,
+                             job.workers(), step_s),
                  remedy);
 }
 

@@ -116,6 +116,10 @@ bool check_counts(const Reader& reader, const Parameters& cluster) {
   if (gpus > kMostGpus)
     wrong("/cluster/nodes", fmt::format("makes a cluster of {} GPUs", gpus),
           fmt::format("Use at most {}", kMostGpus));
+  const std::int64_t nics = cluster.object("nic").integer("count");
+  if (nics > kMostGpus / std::max<std::int64_t>(1, std::min(nodes, kMostGpus)))
+    wrong("/cluster/nic/count", fmt::format("makes {} NICs on {} nodes", nics * nodes, nodes),
+          fmt::format("Use at most {} in all", kMostGpus));
   if (workers > gpus)
     wrong("/cluster/workers",
           fmt::format("is more than the {} GPU{} of the cluster ({} node{} x {})", gpus, gpus == 1 ? "" : "s",

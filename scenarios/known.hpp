@@ -45,7 +45,12 @@ class Memo {
 };
 
 struct Known {
-  std::map<std::string, Memo<bool>> right;  ///< by the name of a section: what met its schema
+  /// By the name of a section: with its defaults, those that met their schema.
+  std::map<std::string, Memo<Json>> completed;
+  const Json* completed_before(const std::string& name, const Json& section) const {
+    const auto memo = completed.find(name);
+    return memo == completed.end() ? nullptr : memo->second.find(section);
+  }
   Memo<Cluster> clusters{64};
   Memo<Workload> workloads{64};
   Memo<LogicalGraph> graphs{64};

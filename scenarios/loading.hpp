@@ -35,6 +35,8 @@ Scenario finished(Loading loading);
 inline constexpr int kMostWorkers = 30000;
 /// Address space of an actor: its stack (sim/engine/platform.cpp) and what is around it.
 inline constexpr std::size_t kActorBytes = 530 * 1024;
+/// Links of a network that is simulated: gigabytes of it.
+inline constexpr std::size_t kMostLinks = 1000000;
 /// Steps times workers: days of computing, so that what ends is told from what does not.
 inline constexpr double kMostWorkerSteps = 1e10;
 /// Numbers of a data set or a mini-batch: 8 GB.

@@ -60,7 +60,8 @@ Json frame_of(const Part& part, const Json& object) {
   if (part.pointer == "/workload") return Json::object();
   if (part.pointer == "/cluster")
     return {{"cluster",
-             {{"workers", std::max<std::int64_t>(1, whole(object, "nodes", 1) * whole(object, "gpus_per_node", 1))}}}};
+             {{"workers",
+               std::max<std::int64_t>(1, whole(object, "nodes", 1) * whole(object, "gpus_per_node", 1))}}}};
   return {{"cluster", {{"workers", 1}, {"nic", {{"bandwidth", 1e9}}}, {"topology", {{"name", "star"}}}}}};
 }
 

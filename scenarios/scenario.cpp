@@ -70,6 +70,24 @@ void complete(Json& resolved, const ErrorList& errors) {
   }
 }
 
+/// Every section with its defaults; `right` receives those that are known to be right.
+Json with_all_defaults(const Json& schema, const Json& sections, const Known* known, std::set<std::string>& right) {
+  Json all = Json::object();
+  for (const auto& section : sections.items()) {
+    const Json* completed = known == nullptr ? nullptr : known->completed_before(section.key(), section.value());
+    if (completed != nullptr) right.insert(section.key());
+    all[section.key()] = completed != nullptr ? *completed : section.value();
+  }
+  for (const auto& property : schema["properties"].items()) {
+    if (right.contains(property.key())) continue;
+    if (!all.contains(property.key()) && !property.value().contains("default")) continue;
+    Json& section = all[property.key()];
+    if (!sections.contains(property.key())) section = property.value()["default"];
+    section = with_defaults(property.value(), std::move(section));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string name_of_file(const std::string& file) {
@@ -90,8 +108,12 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
     reject_study_keys(sourced, loading.errors);
   }
   if (!sourced.value.contains("name")) sourced.value["name"] = name_of_file(shown_name(path));
-  Json resolved = with_defaults(schema, sourced.value);
-  validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors, known);
+  std::set<std::string> right;
+  Json resolved = with_all_defaults(schema, sourced.value, known, right);
+  for (const std::string& section :
+       validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors, right))
+    if (known != nullptr && sourced.value.contains(section))
+      known->completed.try_emplace(section, 64).first->second.keep(sourced.value[section], "", resolved[section]);
   complete(resolved, loading.errors);
   if (!loading.errors.touches("/expected")) select_expected(sourced, resolved);
   loading.scenario = {shown_name(path), std::move(resolved), std::move(sourced.origins)};

@@ -17,7 +17,6 @@ bool is_leaf(const Violation& violation, const std::vector<Violation>& all) {
   });
 }
 
-
 /// What a message is made of: where `value` stands in the document, and what the document is.
 struct Place {
   const std::string& pointer;
@@ -75,20 +74,20 @@ Json keys_alone(const Json& schema) {
 
 }  // namespace
 
-void validate(const Json& schema, const Json& value, const Provenance& origins,
-              const std::set<std::string>& incomplete, ErrorList& errors, Known* known) {
+std::set<std::string> validate(const Json& schema, const Json& value, const Provenance& origins,
+                               const std::set<std::string>& incomplete, ErrorList& errors,
+                               const std::set<std::string>& right) {
+  std::set<std::string> found;
   for (const auto& property : schema["properties"].items()) {
     const auto section = value.find(property.key());
-    if (section == value.end()) continue;
-    Memo<bool>* right = known == nullptr ? nullptr : &known->right.try_emplace(property.key(), 64).first->second;
-    if (right != nullptr && right->find(*section) != nullptr) continue;
+    if (section == value.end() || right.contains(property.key())) continue;
     const std::string pointer = child("", property.key());
-    if (validate_section(property.value(), *section, {pointer, value, origins, incomplete, errors}) &&
-        right != nullptr)
-      right->keep(*section, "", true);
+    if (validate_section(property.value(), *section, {pointer, value, origins, incomplete, errors}))
+      found.insert(property.key());
   }
   static const std::string kRoot;
   report({kRoot, value, origins, incomplete, errors}, "", explain(keys_alone(schema), value, value));
+  return found;
 }
 
 }  // namespace simsgd

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "scenarios/errors.hpp"
-#include "scenarios/known.hpp"
 #include "scenarios/provenance.hpp"
 
 namespace simsgd {
@@ -19,8 +18,10 @@ struct Violation {
 std::vector<Violation> violations(const Json& schema, const Json& value);
 
 /// Adds everything that is wrong with an object, section by section. Keys that are missing in the objects of
-/// `incomplete` are not errors of their own. Sections that `known` has are right; it receives those that are.
-void validate(const Json& schema, const Json& value, const Provenance& origins,
-              const std::set<std::string>& incomplete, ErrorList& errors, Known* known = nullptr);
+/// `incomplete` are not errors of their own. The sections `right` are known to be right; returns those that
+/// were found right now.
+std::set<std::string> validate(const Json& schema, const Json& value, const Provenance& origins,
+                               const std::set<std::string>& incomplete, ErrorList& errors,
+                               const std::set<std::string>& right = {});
 
 }  // namespace simsgd

@@ -22,7 +22,7 @@ KfacLayers kfac_layers(const Workload& workload) {
 LearnedLayers learned_layers(const Learner* learner, std::size_t count) {
   LearnedLayers learned;
   learned.of.resize(count);
-  if (learner == nullptr) return learned;
+  if (learner == nullptr || count == 0) return learned;
   learned.layout = factor_layout(learner->model().layers());
   const std::size_t layers = learned.layout.layers.size();
   for (std::size_t l = 0; l < layers; ++l) learned.of[(2 * l + 1) * count / (2 * layers)].push_back(l);

@@ -12,7 +12,9 @@
 namespace simsgd {
 
 AtomicFile::AtomicFile(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(path_.string() + ".part"), file_(std::fopen(temporary_.c_str(), "wb")) {
+    : path_(std::move(path)),
+      temporary_(path_.string() + ".part"),
+      file_(std::fopen(temporary_.c_str(), "wb")) {
   if (file_ == nullptr) fail(errno);
 }
 
@@ -29,7 +31,8 @@ void AtomicFile::write(const std::string& data) {
 void AtomicFile::finish() {
   if (std::fflush(file_) != 0) fail(errno);
   // A network file system says only here that its disk is full.
-  if (std::fclose(std::exchange(file_, nullptr)) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 ||
+      std::rename(temporary_.c_str(), path_.c_str()) != 0) {
     const int error = errno;
     unlink(temporary_.c_str());
     fail(error);

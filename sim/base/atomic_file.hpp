@@ -1,5 +1,6 @@
-// A file that appears under its name whole or not at all: it is written beside it as NAME.part, and renamed when
-// everything is on the disk. Whatever stops the writing (a full disk, a limit, an exception) leaves neither.
+// A file that appears under its name whole or not at all: it is written beside it as NAME.part, and renamed
+// when everything is on the disk. Whatever stops the writing (a full disk, a limit, an exception) leaves
+// neither.
 #pragma once
 
 #include <cstdio>

@@ -10,7 +10,11 @@ namespace {
 std::size_t length_of_character(const std::string& text, std::size_t at) {
   const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(at);
-  const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead < 0xE0 ? 0 : lead < 0xF0 ? 3 : 4;
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                             : lead < 0xE0                 ? 0
+                             : lead < 0xF0                 ? 3
+                                                           : 4;
   if (length == 0 || lead > 0xF4 || at + length > text.size()) return 0;
   for (std::size_t i = at + 1; i < at + length; ++i)
     if ((byte(i) & 0xC0U) != 0x80) return 0;

@@ -43,11 +43,14 @@ TEST_CASE("what a run refuses, check refuses, with the same text") {
             .starts_with("s.json:/stragglers/0/workers"));
   Json large = small_scenario();
   large["workload"]["layers"][0]["activations"] = 1e6;
-  CHECK(refusal("/workload/batch", 100000, large).starts_with("s.json:/workload/batch: needs 400 GB on each GPU"));
-  CHECK(refusal("/stragglers", {{{"name", "trace"}, {"file", "none.csv"}}}).starts_with("s.json:/stragglers/0/file"));
+  CHECK(refusal("/workload/batch", 100000, large)
+            .starts_with("s.json:/workload/batch: needs 400 GB on each GPU"));
+  CHECK(refusal("/stragglers", {{{"name", "trace"}, {"file", "none.csv"}}})
+            .starts_with("s.json:/stragglers/0/file"));
   CHECK(refusal("/algorithm", {{"name", "d_psgd"}, {"graph", {{"name", "file"}, {"path", "none.dot"}}}})
             .starts_with("s.json:/algorithm/graph/path"));
-  CHECK(refusal("/seed", 1, with_learner(small_scenario(), {{"name", "cnn"}})).starts_with("s.json:/learner/model"));
+  CHECK(refusal("/seed", 1, with_learner(small_scenario(), {{"name", "cnn"}}))
+            .starts_with("s.json:/learner/model"));
   Json sixteen = small_scenario();
   sixteen["cluster"]["workers"] = 16;
   sixteen["cluster"]["topology"] = {{"name", "fat_tree"}, {"oversubscription", 3}};
@@ -63,9 +66,11 @@ TEST_CASE("every point of a study is examined, and an error that several have is
                    {{"pointer", "/stop/steps"}, {"values", {1, 2}}}};
   folder.write_json("s.json", study);
   const std::string said = checked(folder, "s.json");
-  CHECK(said.find("s.json:/axes/1/values/1") == 0);
-  CHECK(said.find('\n') == std::string::npos);
-  study["axes"][1]["values"] = {2};
+  CHECK(said ==
+        "s.json:/algorithm/name: needs a power of two of workers, and there are 6. Found: \"wagma\". Use 4 "
+        "or 8 "
+        "workers.");
+  study["axes"][0]["values"] = {4};
   folder.write_json("s.json", study);
   CHECK(checked(folder, "s.json") == "a study of 4 points");
 }
@@ -76,23 +81,30 @@ TEST_CASE("devices, clusters and workloads are examined by their own schemas") {
   CHECK(check_file(kScenarios + "workloads/resnet50.json", {}, {}) == "a workload");
   CHECK(check_file(kScenarios + "quickstart.json", {}, {}) == "a study of 2 points");
   const Folder folder;
-  folder.write_json("d.json", {{"name", "D"}, {"peak_flops", "1 TFLOPS"}, {"memroy", "1 GB"}, {"launch", -1}});
+  folder.write_json("d.json",
+                    {{"name", "D"}, {"peak_flops", "1 TFLOPS"}, {"memroy", "1 GB"}, {"launch", -1}});
   const std::string said = checked(folder, "d.json");
-  CHECK(said.find("d.json:/memroy: is an unknown key. Found: \"1 GB\". Did you mean \"memory\"?") == 0);
+  CHECK(said.find("d.json:/memroy: is an unknown key. Found: \"1 GB\". Did you mean \"memory\"?") !=
+        std::string::npos);
   CHECK(said.find("d.json:/launch: is out of range. Found: -1.") != std::string::npos);
-  folder.write_json("c.json", {{"gpus_per_node", 2}, {"nic", {{"bandwidth", 1e9}}}, {"device", {{"name", "D"}}},
+  folder.write_json("c.json", {{"gpus_per_node", 2},
+                               {"nic", {{"bandwidth", 1e9}}},
+                               {"device", {{"name", "D"}}},
                                {"topology", {{"name", "star"}}}});
   CHECK(checked(folder, "c.json") ==
-        "c.json: has several GPUs per node and no \"gpu_link\". Add \"gpu_link\": NVLink or PCIe inside a node, such "
+        "c.json: has several GPUs per node and no \"gpu_link\". Add \"gpu_link\": NVLink or PCIe inside a "
+        "node, such "
         "as {\"bandwidth\": \"12 GB/s\"}.");
   folder.write_json("w.json", {{"batch", 8}, {"layers", Json::array()}});
   CHECK(checked(folder, "w.json") == "w.json:/layers: is too short. Found: []. Give at least 1 element.");
-  CHECK(checked(folder, "w.json", {{{"/layers", R"([{"type": "fc", "tensors": [10]}])"}}, {}}) == "a workload");
+  CHECK(checked(folder, "w.json", {{{"/layers", R"([{"type": "fc", "tensors": [10]}])"}}, {}}) ==
+        "a workload");
 }
 
 TEST_CASE("what would never end, or does not fit, is refused") {
   CHECK(refusal("/stop/steps", 5000000000) ==
-        "s.json:/stop/steps: are 5e+09 steps of 4 workers. Found: 5000000000. Steps times workers can be at most "
+        "s.json:/stop/steps: are 5e+09 steps of 4 workers. Found: 5000000000. Steps times workers can be at "
+        "most "
         "1e+10.");
   Json timeless = small_scenario();
   timeless["workload"]["layers"][0]["forward"] = 0;
@@ -101,14 +113,17 @@ TEST_CASE("what would never end, or does not fit, is refused") {
         "s.json:/stop/time: may never come: a step computes for no time. Found: 1. Add \"steps\".");
   CHECK(refusal("/workload/layers/0/tensors", Json::array()) ==
         "s.json:/workload/layers: have no parameters: there is nothing to train. Found: "
-        "[{\"forward_flop\":2000,\"tensors\":[],\"type\":\"fc\"}]. Give the \"tensors\" of at least one layer.");
+        "[{\"forward_flop\":2000,\"tensors\":[],\"type\":\"fc\"}]. Give the \"tensors\" of at least one "
+        "layer.");
   CHECK(refusal("/stragglers", {{{"name", "constant"}, {"delay", 1e308}}}) ==
         "s.json:/stragglers/0/delay: is out of range. Found: 1e+308. Write at most 1000000000000.");
   CHECK(refusal("/cluster/device/price_usd_per_h", 2e12).find("is out of range") != std::string::npos);
   CHECK(refusal("/cluster/nic/bandwidth", 1e-300).find("has a link") != std::string::npos);
   Json much = with_learner(small_scenario(), {{"name", "softmax_regression"}});
   much["learner"]["data"] = {{"name", "gaussian_mixture"}, {"samples", 10000000}, {"features", 10000000}};
-  CHECK(refusal("/seed", 1, much).starts_with("s.json:/learner/data: has 1e+14 numbers"));
+  CHECK(refusal("/seed", 1, much) ==
+        "s.json:/learner/data: has 1.0001e+14 numbers, samples times features. Use at most 2.14748e+09 in "
+        "all.");
   const Folder folder;
   Json seeds = small_scenario();
   seeds["seeds"] = 1000000000;

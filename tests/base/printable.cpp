@@ -7,7 +7,7 @@ namespace simsgd::test::base_printable {
 TEST_CASE("control characters are written out, and everything else stays") {
   CHECK(printable("plain, \xC3\xA9 and \xE2\x82\xAC") == "plain, \xC3\xA9 and \xE2\x82\xAC");
   CHECK(printable("a\x1b[31mred\nline\x7f") == "a\\u001b[31mred\\nline\\u007f");
-  CHECK(printable("\xC2\x9B[2J") == "\\u009b[2J");           // the control sequence introducer of 8 bits
+  CHECK(printable("\xC2\x9B[2J") == "\\u009b[2J");              // the control sequence introducer of 8 bits
   CHECK(printable("\x9B[2J\xE2\x82") == "\\x9b[2J\\xe2\\x82");  // no UTF-8
   CHECK(printable_lines("one\ntwo\t") == "one\ntwo\\u0009");
 }

@@ -17,7 +17,8 @@ namespace {
 /// Pointers of everything in a document but the whole.
 std::vector<std::string> pointers_in(const Json& document) {
   std::vector<std::string> all;
-  const std::function<void(const Json&, const std::string&)> walk = [&](const Json& node, const std::string& at) {
+  const std::function<void(const Json&, const std::string&)> walk = [&](const Json& node,
+                                                                        const std::string& at) {
     if (!at.empty()) all.push_back(at);
     if (node.is_object())
       for (const auto& member : node.items()) walk(member.value(), child(at, member.key()));
@@ -33,10 +34,33 @@ void at_most(Json& object, const char* key, std::int64_t most) {
 }
 
 const std::vector<Json>& odd_values() {
-  static const std::vector<Json> values = {nullptr,   true,     -1,    0,        1,       1e308,  -1e308, 1e-300,
-                                           1e12,      1e13,     "",    "x",      "1 s",   "5 parsecs", "1e400 s",
-                                           "nan",     "inf s",  Json::array(),   Json::object(),   9007199254740992,
-                                           2147483647, 2147483648, 0.5, 9.5, "\x1b[2J", "a\nb", "clusters/none.json"};
+  static const std::vector<Json> values = {nullptr,
+                                           true,
+                                           -1,
+                                           0,
+                                           1,
+                                           1e308,
+                                           -1e308,
+                                           1e-300,
+                                           1e12,
+                                           1e13,
+                                           "",
+                                           "x",
+                                           "1 s",
+                                           "5 parsecs",
+                                           "1e400 s",
+                                           "nan",
+                                           "inf s",
+                                           Json::array(),
+                                           Json::object(),
+                                           9007199254740992,
+                                           2147483647,
+                                           2147483648,
+                                           0.5,
+                                           9.5,
+                                           "\x1b[2J",
+                                           "a\nb",
+                                           "clusters/none.json"};
   return values;
 }
 
@@ -65,9 +89,10 @@ std::uint64_t ScenarioGenerator::draw() {
 }
 
 Json ScenarioGenerator::text(const std::string& key) {
-  if (key == "path" || key == "test_path" || key == "file" || key.ends_with("images") || key.ends_with("labels"))
-    return pick<std::string>({"table.csv", "table_bad.csv", "graph.dot", "graph_bad.dot", "trace.csv", "trace_bad.csv",
-                              "missing.csv", "missing.dot"});
+  if (key == "path" || key == "test_path" || key == "file" || key.ends_with("images") ||
+      key.ends_with("labels"))
+    return pick<std::string>({"table.csv", "table_bad.csv", "graph.dot", "graph_bad.dot", "trace.csv",
+                              "trace_bad.csv", "missing.csv", "missing.dot"});
   if (key == "label" || key == "target") return pick<std::string>({"y", "a", "none"});
   if (key == "delimiter") return pick<std::string>({",", ";", "", ", "});
   if (key == "device") return pick<std::string>({"D", "V100"});
@@ -80,12 +105,12 @@ Json ScenarioGenerator::quantity(const Json& schema) {
     double from, to;
     const char* unit;
   };
-  static constexpr Ordinary kOrdinary[] = {{"time", 1e-6, 1, "s"},           {"bytes", 1e6, 1e11, "B"},
-                                           {"bandwidth", 1e6, 1e11, "B/s"},  {"flop", 1e3, 1e10, "FLOP"},
-                                           {"flops", 1e9, 1e14, "FLOPS"},    {"power", 1, 500, "W"}};
+  static constexpr Ordinary kOrdinary[] = {{"time", 1e-6, 1, "s"},          {"bytes", 1e6, 1e11, "B"},
+                                           {"bandwidth", 1e6, 1e11, "B/s"}, {"flop", 1e3, 1e10, "FLOP"},
+                                           {"flops", 1e9, 1e14, "FLOPS"},   {"power", 1, 500, "W"}};
   for (const Ordinary& each : kOrdinary) {
-    if (schema["x-quantity"] != each.dimension) continue;
-    if (chance(0.1)) return pick<Json>({0, schema["maximum"], 1e-12, 1e-300, 1e11});
+    if (schema.at("x-quantity") != each.dimension) continue;
+    if (chance(0.1)) return pick<Json>({0, schema.value("maximum", 1e12), 1e-12, 1e-300, 1e11});
     const double value = each.from * std::pow(each.to / each.from, uniform());
     return chance(0.5) ? Json(value) : Json(fmt::format("{:.4g} {}", value, each.unit));
   }
@@ -95,7 +120,7 @@ Json ScenarioGenerator::quantity(const Json& schema) {
 Json ScenarioGenerator::number(const Json& schema) {
   const double low = schema.value("minimum", schema.value("exclusiveMinimum", -1e3));
   const double high = schema.value("maximum", schema.value("exclusiveMaximum", 1e3));
-  if (schema["type"] == "integer") {
+  if (schema.value("type", Json()) == "integer") {
     const auto least = static_cast<std::int64_t>(low), most = static_cast<std::int64_t>(high);
     if (chance(0.06)) return chance(0.5) ? least : most;
     return std::min(most, least + static_cast<std::int64_t>(below(chance(0.7) ? 5 : 40)));
@@ -108,7 +133,8 @@ Json ScenarioGenerator::number(const Json& schema) {
 Json ScenarioGenerator::object(const Json& schema) {
   Json made = Json::object();
   const Json required = schema.value("required", Json::array());
-  for (const auto& property : schema.value("properties", Json::object()).items()) {
+  const Json properties = schema.value("properties", Json::object());
+  for (const auto& property : properties.items()) {
     const bool needed = std::find(required.begin(), required.end(), property.key()) != required.end();
     if (needed || chance(0.25)) made[property.key()] = value(property.value(), property.key());
   }
@@ -116,6 +142,7 @@ Json ScenarioGenerator::object(const Json& schema) {
 }
 
 Json ScenarioGenerator::value(const Json& schema, const std::string& key) {
+  if (!schema.is_object()) return draw() % 5;
   if (schema.contains("const")) return schema["const"];
   if (schema.contains("enum")) return schema["enum"][below(schema["enum"].size())];
   if (schema.contains("oneOf")) return value(schema["oneOf"][below(schema["oneOf"].size())], key);
@@ -128,7 +155,7 @@ Json ScenarioGenerator::value(const Json& schema, const std::string& key) {
   if (type != "array") return text(key);
   Json list = Json::array();
   for (std::size_t n = schema.value("minItems", std::size_t{0}) + below(3); n > 0; --n)
-    list.push_back(value(schema["items"], key));
+    list.push_back(value(schema.value("items", Json::object()), key));
   return list;
 }
 
@@ -159,23 +186,34 @@ Json ScenarioGenerator::workload() {
   Json table = value(resolved_schema()["properties"]["workload"]["oneOf"][1], "workload");
   table["batch"] = 1 + below(64);
   table["micro_batches"] = chance(0.8) ? 1 : 1 + static_cast<int>(below(4));
+  for (const char* key : {"compute_time", "compute_factor"})
+    if (chance(0.7)) table.erase(key);
+  if (table.contains("one_device"))
+    for (Json& entry : table["one_device"])
+      if (entry.contains("forward_backward") == entry.contains("samples_per_s") && chance(0.95)) {
+        entry.erase("forward_backward");
+        entry["samples_per_s"] = 100;
+      }
   for (Json& layer : table["layers"]) {
-    if (chance(0.8)) layer["tensors"] = {1 + below(5000), 1 + below(50)};
-    if (chance(0.8)) layer["forward_flop"] = 1e3 + 1e6 * uniform();
+    if (chance(0.9)) layer["tensors"] = {1 + below(5000), 1 + below(50)};
+    if (chance(0.9)) layer["forward_flop"] = 1e3 + 1e6 * uniform();
   }
   return table;
 }
 
 Json ScenarioGenerator::learner() {
   Json made = section("learner");
-  if (made.is_null() || chance(0.5))
-    made = {{"model", {{"name", "softmax_regression"}}}, {"data", {{"name", "gaussian_mixture"}}}, {"batch", 4}};
+  // Reading Fashion-MNIST takes longer than everything else.
+  if (made.is_null() || chance(0.5) || made["data"]["name"] == "fashion_mnist")
+    made = {
+        {"model", {{"name", "softmax_regression"}}}, {"data", {{"name", "gaussian_mixture"}}}, {"batch", 4}};
   return made;
 }
 
 Json ScenarioGenerator::stop() {
-  if (chance(0.9)) return {{"steps", 1 + below(4)}};
-  return section("stop");
+  Json made = section("stop");
+  if (chance(0.9) || made.empty()) made["steps"] = 1 + below(4);
+  return made;
 }
 
 /// What makes a run long is cut, unless it is far beyond what any run can be: that is refused at once.
@@ -183,7 +221,8 @@ void ScenarioGenerator::make_small(Json& scenario) {
   if (scenario["learner"].is_object()) {
     Json& data = scenario["learner"]["data"];
     for (const char* key : {"samples", "test_samples"}) {
-      if (!data.contains(key) && data["name"] != "csv" && data["name"] != "idx" && data["name"] != "fashion_mnist" &&
+      if (!data.contains(key) && data["name"] != "csv" && data["name"] != "idx" &&
+          data["name"] != "fashion_mnist" &&
           !(data["name"] == "quadratic" && std::string(key) == "test_samples"))
         data[key] = 60;
       at_most(data, key, 200);
@@ -191,6 +230,8 @@ void ScenarioGenerator::make_small(Json& scenario) {
     for (const char* key : {"features", "dimension", "classes", "outputs"}) at_most(data, key, 12);
     at_most(scenario["learner"], "batch", 16);
   }
+  // A step of "self" may take nanoseconds: time alone does not bound a run.
+  if (scenario["stop"].is_object() && !scenario["stop"].contains("steps")) scenario["stop"]["steps"] = 3;
   if (scenario["stop"].is_object()) at_most(scenario["stop"], "steps", 4);
   for (Json& layer : scenario["workload"].is_object() ? scenario["workload"]["layers"] : scenario["expected"])
     for (const char* key : {"a_dim", "g_dim"}) at_most(layer, key, 512);
@@ -208,7 +249,8 @@ void ScenarioGenerator::mutate(Json& scenario) {
       scenario[here] = scenario[Json::json_pointer(pick(all))];
       break;
     case 2:
-      if (scenario[above].is_object()) scenario[above][pick<std::string>({"x", "nmae", "a\x1b[1m", "use"})] = 1;
+      if (scenario[above].is_object())
+        scenario[above][pick<std::string>({"x", "nmae", "a\x1b[1m", "use"})] = 1;
       break;
     default:
       scenario[here] = pick(odd_values());
@@ -217,18 +259,25 @@ void ScenarioGenerator::mutate(Json& scenario) {
 
 Json ScenarioGenerator::scenario() {
   const int workers = pick<int>({1, 2, 2, 3, 4, 4, 4, 5, 6, 8, 8, 12, 16});
-  Json made = {{"cluster", cluster(workers)}, {"workload", workload()}, {"algorithm", section("algorithm")},
-               {"stop", stop()},              {"learner", nullptr},     {"expected", Json::array()}};
+  Json made = {{"cluster", cluster(workers)},
+               {"workload", workload()},
+               {"algorithm", section("algorithm")},
+               {"stop", stop()},
+               {"learner", nullptr},
+               {"expected", Json::array()}};
   if (chance(0.6)) made["learner"] = learner();
   if (made["learner"].is_object() && chance(0.3)) made["workload"] = "self";
-  for (const char* key : {"name", "optimizer", "stragglers", "network", "record", "target", "failures", "seed"})
-    if (chance(0.3)) made[key] = section(key);
+  for (const char* key : {"name", "optimizer", "stragglers", "network", "record", "failures", "seed"})
+    if (chance(0.25)) made[key] = section(key);
+  if (chance(made["learner"].is_object() ? 0.4 : 0.02)) made["target"] = section("target");
   if (chance(0.05)) made["seeds"] = section("seeds");
   if (chance(0.03)) made["axes"] = section("axes");
   make_small(made);
   if (made.contains("seeds") && made["seeds"].is_number()) made["seeds"] = 2;
-  if (chance(0.55)) return made;
+  if (chance(0.65)) return made;
   for (std::size_t n = 1 + below(2); n > 0; --n) mutate(made);
+  if (made["stop"].is_object() && made["stop"].contains("time") && !made["stop"].contains("steps"))
+    made["stop"]["steps"] = 3;
   return made;
 }
 

@@ -1,5 +1,5 @@
-// Scenarios out of the schema: every key may appear, with ordinary values and with those at the bounds, and some
-// are broken on purpose. Small, so that those that are right run in milliseconds.
+// Scenarios out of the schema: every key may appear, with ordinary values and with those at the bounds, and
+// some are broken on purpose. Small, so that those that are right run in milliseconds.
 #pragma once
 
 #include <cstdint>
