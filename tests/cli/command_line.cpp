@@ -18,6 +18,7 @@ namespace simsgd::test::cli_command_line {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+using namespace cli;
 
 TEST_CASE("run --json prints one document on stdout and nothing else") {
   const Scratch scratch;

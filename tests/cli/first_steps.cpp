@@ -11,6 +11,7 @@
 namespace simsgd::test::cli_first_steps {
 
 using Json = nlohmann::ordered_json;
+using namespace cli;
 
 TEST_CASE("a scenario may come over a pipe") {
   const Scratch scratch;
@@ -67,7 +68,7 @@ TEST_CASE("list shows the numbers of devices and workloads") {
   const Json json = Json::parse(scratch.simsgd("list workloads resnet20 --json").out)[0]["numbers"];
   // He et al., 2016: 0.27 million parameters for 19 convolutions, their normalisations and one dense layer.
   CHECK(json["parameters"].get<double>() == doctest::Approx(0.27e6).epsilon(0.02));
-  CHECK(workload.find("  parameters: 27") != std::string::npos);
+  CHECK(workload.find("  parameters: 269,722\n") != std::string::npos);
   CHECK(workload.find("  one device: ") != std::string::npos);
 }
 

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-namespace simsgd::test {
+namespace simsgd::test::cli {
 
 struct Outcome {
   int code = 0;
@@ -71,4 +71,4 @@ inline nlohmann::ordered_json without_context(const std::string& text) {
   return document;
 }
 
-}  // namespace simsgd::test
+}  // namespace simsgd::test::cli
