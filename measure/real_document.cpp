@@ -39,16 +39,17 @@ OrderedJson notes_on(const Scenario& scenario, const Job& job) {
   return notes;
 }
 
-// A series of the document as CSV (RFC 4180). Its columns are the keys of a point.
+// A series of the document as CSV (RFC 4180). Its columns are the keys of a point that have one value.
 void write_curve(const fs::path& path, const OrderedJson& points) {
   if (points.empty()) return;
   std::string csv;
-  for (const auto& [key, value] : points.front().items()) csv += (csv.empty() ? "" : ",") + key;
+  for (const auto& [key, value] : points.front().items())
+    if (!value.is_structured()) csv += (csv.empty() ? "" : ",") + key;
   csv += "\r\n";
   for (const OrderedJson& point : points) {
     std::string line;
     for (const auto& [key, value] : point.items())
-      line += (line.empty() ? "" : ",") + (value.is_null() ? "" : value.dump());
+      if (!value.is_structured()) line += (line.empty() ? "" : ",") + (value.is_null() ? "" : value.dump());
     csv += line + "\r\n";
   }
   write_file_atomically(path, csv);

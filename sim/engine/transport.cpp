@@ -132,7 +132,7 @@ void Transport::follow_clock() {
   const double clock_s = s4u::Engine::get_clock();
   if (clock_s < 2 * followed_s_ || clock_s == 0) return;
   followed_s_ = clock_s;
-  s4u::Engine::set_config(fmt::format("surf/precision:{:.3e}", clock_s * kSameInstant));
+  s4u::Engine::set_config(fmt::format("surf/precision:{:.3e}", std::max(clock_s * kSameInstant, 1e-300)));  // SimGrid reads no subnormal number
   simgrid::kernel::timer::Timer::set(std::nextafter(clock_s, std::numeric_limits<double>::infinity()), [] {});
 }
 

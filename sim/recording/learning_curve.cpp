@@ -47,7 +47,7 @@ LearningCurve::LearningCurve(const Job& job, Executor& executor, std::function<s
   if (now_ && !job.algorithm->needs_others())
     rounds_ = rounds_alone(job, executor, now_, listeners);
   else
-    rounds_ = rounds_together(job, executor, job.target.stop, listeners);
+    rounds_ = rounds_together(job, executor, job.target.stop || !now_, listeners);
 }
 
 void LearningCurve::loss(int rank, std::uint64_t step, const Values& gradient) {

@@ -24,7 +24,7 @@ std::optional<double> arrival_s(const Target& target, std::span<const SeriesPoin
 class LearningCurve {
  public:
   /// `now` gives every worker's replica at the instant at which it is called; where it is empty, workers need each
-  /// other and evaluations are by steps alone.
+  /// other, and all of them meet where a step is evaluated.
   LearningCurve(const Job& job, Executor& executor, std::function<std::vector<ModelAtInstant>()> now = {});
 
   /// A gradient of worker `rank` was used in its step `step`; its tensor's first scalar is the mean loss.

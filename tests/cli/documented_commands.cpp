@@ -133,6 +133,15 @@ constexpr Bound kBounds[] = {
     {"simsgd sweep run scenarios/studies/gtopk_convergence.json",
      "simsgd sweep run scenarios/studies/gtopk_convergence.json --set /stop/steps=2 --set /seeds=[1]",
      "30 runs of 10 epochs take 15 minutes: two steps of each"},
+    {"simsgd sweep run scenarios/studies/datasheet_gtopk.json",
+     "simsgd sweep run scenarios/studies/datasheet_gtopk.json",
+     "with --check it ends with 1: cells are off, which is what it shows"},
+    {"simsgd sweep run scenarios/studies/datasheet_spd_kfac.json",
+     "simsgd sweep run scenarios/studies/datasheet_spd_kfac.json",
+     "with --check it ends with 1: cells are off, which is what it shows"},
+    {"simsgd sweep run scenarios/studies/datasheet_wagma.json",
+     "simsgd sweep run scenarios/studies/datasheet_wagma.json",
+     "with --check it ends with 1: cells are off, which is what it shows"},
 };
 
 // A folder with the scenarios and the programs where the documents have them, and the files that they

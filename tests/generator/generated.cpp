@@ -67,6 +67,7 @@ void examine_sentence(const std::string& text) {
 void examine_refusal(const ConfigError& refusal) {
   for (const InputError& error : refusal.errors()) {
     examine_sentence(error.text());
+    if (getenv("SIMSGD_TELL") != nullptr) fmt::print(stderr, "{}\n", error.text());
     const bool whole =
         error.problem.starts_with("lacks the key") || error.problem.starts_with("is not a scenario");
     if (error.pointer.empty() && !whole)

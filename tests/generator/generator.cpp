@@ -185,7 +185,7 @@ Json ScenarioGenerator::cluster(int workers) {
 Json ScenarioGenerator::workload() {
   Json table = value(resolved_schema()["properties"]["workload"]["oneOf"][1], "workload");
   table["batch"] = 1 + below(64);
-  table["micro_batches"] = chance(0.8) ? 1 : 1 + static_cast<int>(below(4));
+  table["micro_batches"] = chance(0.9) ? 1 : 1 + static_cast<int>(below(4));
   for (const char* key : {"compute_time", "compute_factor"})
     if (chance(0.7)) table.erase(key);
   if (table.contains("one_device"))
@@ -194,6 +194,19 @@ Json ScenarioGenerator::workload() {
         entry.erase("forward_backward");
         entry["samples_per_s"] = 100;
       }
+  if (chance(0.1)) return table;  // whatever it says of its size
+  const bool by_time = chance(0.15);
+  for (const char* key : {"step_time", "parameters", "equal_layers"})
+    if (!by_time) table.erase(key);
+  if (by_time) {
+    table.erase("layers");
+    table.erase("one_device");
+    table["step_time"] = 1e-3 * (1 + below(100));
+    table["parameters"] = 1 + below(100000);
+    return table;
+  }
+  const Json schema = resolved_schema()["properties"]["workload"]["oneOf"][1]["properties"]["layers"];
+  if (!table.contains("layers")) table["layers"] = value(schema, "layers");
   for (Json& layer : table["layers"]) {
     if (chance(0.9)) layer["tensors"] = {1 + below(5000), 1 + below(50)};
     if (chance(0.9)) layer["forward_flop"] = 1e3 + 1e6 * uniform();
@@ -230,10 +243,12 @@ void ScenarioGenerator::make_small(Json& scenario) {
     for (const char* key : {"features", "dimension", "classes", "outputs"}) at_most(data, key, 12);
     at_most(scenario["learner"], "batch", 16);
   }
+  if (!scenario["learner"].is_object() && scenario["stop"].is_object() && chance(0.9)) scenario["stop"].erase("epochs");
   // A step of "self" may take nanoseconds: time alone does not bound a run.
   if (scenario["stop"].is_object() && !scenario["stop"].contains("steps")) scenario["stop"]["steps"] = 3;
   if (scenario["stop"].is_object()) at_most(scenario["stop"], "steps", 4);
-  for (Json& layer : scenario["workload"].is_object() ? scenario["workload"]["layers"] : scenario["expected"])
+  if (!scenario["workload"].is_object() || !scenario["workload"].contains("layers")) return;
+  for (Json& layer : scenario["workload"]["layers"])
     for (const char* key : {"a_dim", "g_dim"}) at_most(layer, key, 512);
 }
 
