@@ -73,6 +73,7 @@ void SimWorker::wake() { sleeper_->semaphore->release(); }
 bool SimWorker::next_step() {
   finish_backward();
   if (step_ > 0 && outages_) write_checkpoint();
+  world_.transport.check_instant(local_s_);
   if (world_.end.in_time_order()) settle();
   if (step_ > 0) end_step();
   if (world_.end.over_s()) block();  // until the run is taken down, at this instant

@@ -134,7 +134,7 @@ TEST_CASE("usage errors exit with 2, help and version with 0") {
 TEST_CASE("training that diverges ends with exit code 1 and a sentence") {
   const Scratch scratch;
   scratch.write("s.json", kScenario);
-  const Outcome outcome = scratch.simsgd("run s.json --set /optimizer/learning_rate=1e12 -o out");
+  const Outcome outcome = scratch.simsgd("run s.json --set /optimizer/learning_rate=1e12 --set /optimizer/weight_decay=1 -o out");
   CHECK(outcome.code == 1);
   CHECK(outcome.err.find("training diverged") != std::string::npos);
   CHECK(!fs::exists(scratch.path() / "out"));
