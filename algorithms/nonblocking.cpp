@@ -4,9 +4,9 @@
 //                       then the update of services/round_update: over an all-reduce, D-PSGD or MATCHA
 // "Non-blocking mini-batches": its abstract, and a reconstruction with every open choice as an option
 // (docs/papers/nonblocking.md). At equal times a completion comes before SYNC, and the next mini-batch has
-// then begun. "trigger": "none" is the blocking method, and so is M = 1 with "preempt": "finish". After a crash a worker over an all-reduce
-// recomputes what it lost while the others wait; over D-PSGD and MATCHA it goes on with its checkpoint.
-// Bytes per worker and round: those of the exchange, and SYNC, which has none.
+// then begun. "trigger": "none" is the blocking method, and so is M = 1 with "preempt": "finish". After a
+// crash a worker over an all-reduce recomputes what it lost while the others wait; over D-PSGD and MATCHA it
+// goes on with its checkpoint. Bytes per worker and round: those of the exchange, and SYNC, which has none.
 #include "algorithms/nonblocking.hpp"
 
 #include <fmt/format.h>
@@ -105,7 +105,8 @@ std::shared_ptr<const GossipRounds> gossip_from(const Parameters& parameters,
   return nullptr;
 }
 
-std::unique_ptr<const Algorithm> make_nonblocking(const Parameters& parameters, const AlgorithmContext& context) {
+std::unique_ptr<const Algorithm> make_nonblocking(const Parameters& parameters,
+                                                  const AlgorithmContext& context) {
   NonblockingSettings settings;
   settings.round.mini_batches = static_cast<int>(parameters.integer("mini_batches", 8));
   if (context.learner && context.learner->batch() < settings.round.mini_batches)

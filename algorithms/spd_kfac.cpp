@@ -120,7 +120,8 @@ Json smart_schema() {
         {"description", "whether an inverse is broadcast while the next is computed"}}}};
 }
 
-std::unique_ptr<const Algorithm> make_spd_kfac(const Parameters& parameters, const AlgorithmContext& context) {
+std::unique_ptr<const Algorithm> make_spd_kfac(const Parameters& parameters,
+                                               const AlgorithmContext& context) {
   Smart smart;
   smart.pipelining = parameters.text("pipelining", smart.pipelining);
   smart.placement = parameters.text("placement", smart.placement);

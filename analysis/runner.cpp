@@ -35,7 +35,8 @@ RunOutcome run_scenario(const Scenario& scenario, const SimulationOptions& optio
 namespace {
 
 // A series of the document as CSV (RFC 4180), units in the header.
-std::string curve_csv(const OrderedJson& points, const std::vector<std::pair<std::string, std::string>>& columns) {
+std::string curve_csv(const OrderedJson& points,
+                      const std::vector<std::pair<std::string, std::string>>& columns) {
   std::string csv;
   for (const auto& [key, header] : columns) csv += (csv.empty() ? "" : ",") + header;
   csv += "\r\n";
@@ -60,8 +61,9 @@ RunFiles write_run(const RunOutcome& outcome, const fs::path& directory) {
   const OrderedJson& series = outcome.document.at("series");
   if (const auto train = series.find("train"); train != series.end() && !train->empty()) {
     files.training_curve = directory / "loss.csv";
-    write_file_atomically(files.training_curve,
-                          curve_csv(*train, {{"step", "step"}, {"time_s", "time_s"}, {"train_loss", "train_loss"}}));
+    write_file_atomically(
+        files.training_curve,
+        curve_csv(*train, {{"step", "step"}, {"time_s", "time_s"}, {"train_loss", "train_loss"}}));
   }
   if (const auto test = series.find("test"); test != series.end() && !test->empty()) {
     files.test_curve = directory / "accuracy.csv";

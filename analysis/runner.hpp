@@ -1,4 +1,5 @@
-// Runs one scenario in the simulator and writes what comes out of it. One run per process (SimGrid): sweeps fork.
+// Runs one scenario in the simulator and writes what comes out of it. One run per process (SimGrid): sweeps
+// fork.
 #pragma once
 
 #include <filesystem>
@@ -25,8 +26,8 @@ struct RunFiles {
   std::filesystem::path document, training_curve, test_curve, timeline;
 };
 
-/// Writes DIR/result.json, DIR/loss.csv, DIR/accuracy.csv, DIR/timeline.json and DIR/kineto/rank<N>.json; leaves out
-/// what the run does not have. Makes DIR. Each file appears whole or not at all. Throws RunError.
+/// Writes DIR/result.json, DIR/loss.csv, DIR/accuracy.csv, DIR/timeline.json and DIR/kineto/rank<N>.json;
+/// leaves out what the run does not have. Makes DIR. Each file appears whole or not at all. Throws RunError.
 RunFiles write_run(const RunOutcome& outcome, const std::filesystem::path& directory);
 
 /// Program, version, commit and build of this binary.

@@ -45,8 +45,9 @@ Database open(const fs::path& file, Database::Mode mode) {
 }
 
 [[noreturn]] void damaged(const Database& database, const std::string& what) {
-  throw RunError(fmt::format("{} is damaged: it holds {}. Name a new file with -o, or remove this one and run again.",
-                             database.file().string(), what));
+  throw RunError(
+      fmt::format("{} is damaged: it holds {}. Name a new file with -o, or remove this one and run again.",
+                  database.file().string(), what));
 }
 
 OrderedJson json_of(const Database& database, const std::string& text) {

@@ -67,7 +67,8 @@ StoreTable series_table() {
             ""},
            {"step", "INTEGER NOT NULL", "1",
             "Steps completed by every worker; where workers do not need each other, on average", ""},
-           {"time_s", "REAL NOT NULL", "s", "When the last worker completed it, or instant of the evaluation", ""},
+           {"time_s", "REAL NOT NULL", "s", "When the last worker completed it, or instant of the evaluation",
+            ""},
            {"value", "REAL NOT NULL", "1", "The value", ""}},
           "run, name, step, time_s"};
 }

@@ -69,7 +69,8 @@ std::vector<SweepPoint> sweep_points(const Study& study) {
 
 std::vector<SweepPoint> points_to_examine(const Study& study) {
   std::vector<SweepPoint> points;
-  for (const StudyPoint& point : study.points) points.push_back({points.size(), point, "", "", learner_of(point)});
+  for (const StudyPoint& point : study.points)
+    points.push_back({points.size(), point, "", "", learner_of(point)});
   return points;
 }
 

@@ -18,7 +18,7 @@ struct UnitOfMeasure {
 };
 
 constexpr UnitOfMeasure kTimes[] = {{"ns", 1e-9, 1e-9}, {"us", 1e-6, 1e-6}, {"ms", 1e-3, 1e-3},  {"s", 1, 1},
-                           {"min", 60, 120},   {"h", 3600, 7200},  {"d", 86400, 172800}};
+                                    {"min", 60, 120},   {"h", 3600, 7200},  {"d", 86400, 172800}};
 constexpr UnitOfMeasure kBytes[] = {
     {"B", 1, 1}, {"kB", 1e3, 1e3}, {"MB", 1e6, 1e6}, {"GB", 1e9, 1e9}, {"TB", 1e12, 1e12}};
 

@@ -73,8 +73,7 @@ int plan_sweep_command(const SweepCommand& command) {
   const std::vector<SweepPoint> points = sweep_points(study);
   const std::vector<SweepPoint> pending =
       points_to_run(points, settings, *open_sink_to_look(settings.database));
-  const std::vector<PointEstimate> estimates =
-      examine(study, pending, settings.jobs, interrupted).estimates;
+  const std::vector<PointEstimate> estimates = examine(study, pending, settings.jobs, interrupted).estimates;
   TextTable table;
   table.rows = {{"point", "", "state", "memory"}, {"-"}};
   table.left = 3;
@@ -90,8 +89,8 @@ int plan_sweep_command(const SweepCommand& command) {
     table.rows.push_back({std::to_string(point.position + 1), point.point.label, done ? "done" : "to run",
                           done ? "-" : to_run->second});
   }
-  fmt::print("{}: {} points, {} done, {} to run\n\n{}", printable(study.name), of_shard, of_shard - pending.size(),
-             pending.size(), table.text());
+  fmt::print("{}: {} points, {} done, {} to run\n\n{}", printable(study.name), of_shard,
+             of_shard - pending.size(), pending.size(), table.text());
   if (!estimates.empty())
     fmt::print("\nAt most {} at a time need {}; this machine has {}.\n", settings.jobs,
                about(memory_at_once_bytes(estimates, settings.jobs)), human_bytes(machine_memory_bytes()));

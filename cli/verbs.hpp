@@ -1,5 +1,5 @@
-// The verbs of the command line, one file each. A verb registers its options and a callback; it throws ConfigError,
-// RunError or Interrupted, and main turns these into exit codes.
+// The verbs of the command line, one file each. A verb registers its options and a callback; it throws
+// ConfigError, RunError or Interrupted, and main turns these into exit codes.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class Option;
 
 namespace simsgd {
 
-/// Exit codes of the contract: 0 done; 1 the run failed or a check did not hold; 2 usage or input; 3 some points of a
-/// sweep failed; 130 interrupted.
+/// Exit codes of the contract: 0 done; 1 the run failed or a check did not hold; 2 usage or input; 3 some
+/// points of a sweep failed; 130 interrupted.
 struct ExitCode {
   int value = 0;
 };

@@ -26,8 +26,8 @@ class CurveCollector {
   /// Collective. What was recorded since the last call goes to rank 0, with each rank's model as it is now.
   void gather(Executor& executor, const Values& model);
   /// Collective, after gather. Whether the rule for stopping holds: no rank would begin a step before the
-  /// last instant, or the target is met. Where evaluations are by the clock, one is made of the models as they
-  /// were gathered once all ranks have passed its instant.
+  /// last instant, or the target is met. Where evaluations are by the clock, one is made of the models as
+  /// they were gathered once all ranks have passed its instant.
   bool run_is_over(double now_s);
   /// On rank 0, at the end: evaluates what was not yet. Throws RunError where a loss is not finite.
   void finish(double end_s, RunRecord& record);

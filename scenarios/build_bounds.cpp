@@ -126,7 +126,11 @@ void check_length(const Reader& reader, const Job& job) {
         "/stop/steps",
         fmt::format("are {:g} steps of {} workers", static_cast<double>(job.stop.steps), job.workers()),
         remedy);
-  if (counted || !std::isfinite(job.stop.time_s)) return;
+  const double by_samples = job.stop.samples / job.workload.batch;  // steps of all workers together
+  if (!counted && std::isfinite(by_samples) && by_samples > kMostWorkerSteps)
+    reader.error(reader.value("/stop").contains("samples") ? "/stop/samples" : "/stop/epochs",
+                 fmt::format("is {:g} steps of all workers together", by_samples), remedy);
+  if (counted || std::isfinite(by_samples) || !std::isfinite(job.stop.time_s)) return;
   const double step_s = job.workload.step_compute_s();
   if (!(step_s > 0))
     reader.error("/stop/time", "may never come: a step computes for no time", "Add \"steps\"");

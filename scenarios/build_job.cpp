@@ -68,13 +68,13 @@ void build_timing(const Reader& reader, Known* known, Job& job) {
                                 .precision = job.network.precision,
                                 .momentum = job.optimizer.momentum > 0};
   const bool own = reader.has("/workload") && reader.value("/workload").is_object();  // and not the learner's
-  const std::string rest =
-      known != nullptr && machines
-          ? fmt::format("{} {} {}", reader.value("/cluster/device").dump(), static_cast<int>(setting.precision),
-                        setting.momentum)
-          : "";
-  auto workload = remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,
-                             [&] { return build_workload(reader, setting, job.notes); });
+  const std::string rest = known != nullptr && machines
+                               ? fmt::format("{} {} {}", reader.value("/cluster/device").dump(),
+                                             static_cast<int>(setting.precision), setting.momentum)
+                               : "";
+  auto workload =
+      remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,
+                 [&] { return build_workload(reader, setting, job.notes); });
   if (workload) job.workload = std::move(*workload);
 }
 

@@ -65,9 +65,9 @@ std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader
   const Parameters section = reader.parameters("/learner");
   if (!check_data_size(reader)) return std::nullopt;
   const std::string at = "/learner/data";
-  const auto data = remembered(reader, at, known == nullptr ? nullptr : &known->data, reader.origin_file(at), [&] {
-    return reader.attempt(at, [&] { return load_data(reader, section.object("data")); });
-  });
+  const auto data = remembered(
+      reader, at, known == nullptr ? nullptr : &known->data, reader.origin_file(at),
+      [&] { return reader.attempt(at, [&] { return load_data(reader, section.object("data")); }); });
   if (!data) return std::nullopt;
   auto model = reader.attempt("/learner/model", [&]() -> std::shared_ptr<const Model<float>> {
     const Parameters parameters = section.object("model");

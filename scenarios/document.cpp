@@ -240,7 +240,8 @@ const std::vector<DocumentKey>& document_keys() {
       {"/series/train/*", "",
        "Per step: step, time_s when all had completed it, mean mini-batch loss (null without a learner)"},
       {"/series/test/*", "",
-       "Per evaluation of the models at one instant: step, time_s, test_loss, test_accuracy, consensus_distance "
+       "Per evaluation of the models at one instant: step, time_s, test_loss, test_accuracy, "
+       "consensus_distance "
        "(null without a value), worker_steps: the steps that each worker had completed"},
       {"/notes/*", "",
        "What the result leaves out or assumes; of a real run, what it does not take from its scenario"},

@@ -114,7 +114,8 @@ std::vector<Metric> resource_metrics() {
        extra<kLostWork>},
       {kDowntime, "s", "From the crashes until the workers were back, summed.", extra<kDowntime>},
       {"simulated_time_s", "s",
-       "Duration of the run: when the last worker ended, or the target that ends it was met (wall time of a real "
+       "Duration of the run: when the last worker ended, or the target that ends it was met (wall time of a "
+       "real "
        "run).",
        [](const RunRecord& record, const Job&) -> Value { return record.end_s; }},
       {"events", "1", "Events that the simulation processed; a measure of its work. 0 in a real run.",

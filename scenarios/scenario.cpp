@@ -71,10 +71,12 @@ void complete(Json& resolved, const ErrorList& errors) {
 }
 
 /// Every section with its defaults; `right` receives those that are known to be right.
-Json with_all_defaults(const Json& schema, const Json& sections, const Known* known, std::set<std::string>& right) {
+Json with_all_defaults(const Json& schema, const Json& sections, const Known* known,
+                       std::set<std::string>& right) {
   Json all = Json::object();
   for (const auto& section : sections.items()) {
-    const Json* completed = known == nullptr ? nullptr : known->completed_before(section.key(), section.value());
+    const Json* completed =
+        known == nullptr ? nullptr : known->completed_before(section.key(), section.value());
     if (completed != nullptr) right.insert(section.key());
     all[section.key()] = completed != nullptr ? *completed : section.value();
   }
@@ -113,7 +115,8 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
   for (const std::string& section :
        validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors, right))
     if (known != nullptr && sourced.value.contains(section))
-      known->completed.try_emplace(section, 64).first->second.keep(sourced.value[section], "", resolved[section]);
+      known->completed.try_emplace(section, 64)
+          .first->second.keep(sourced.value[section], "", resolved[section]);
   complete(resolved, loading.errors);
   if (!loading.errors.touches("/expected")) select_expected(sourced, resolved);
   loading.scenario = {shown_name(path), std::move(resolved), std::move(sourced.origins)};

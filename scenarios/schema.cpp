@@ -44,7 +44,8 @@ double most_of(const Json& node) {
 void bound_numbers(Json& node) {
   if (!node.is_structured()) return;
   if (node.is_object() && node.contains("description") && !node.contains("maximum") &&
-      !node.contains("exclusiveMaximum") && (node.contains("x-quantity") || node.value("type", Json()) == "number"))
+      !node.contains("exclusiveMaximum") &&
+      (node.contains("x-quantity") || node.value("type", Json()) == "number"))
     node["maximum"] = most_of(node);
   for (const auto& part : node.items())
     if (part.key() != "default" && part.key() != "enum" && part.key() != "const" && part.key() != "expected")

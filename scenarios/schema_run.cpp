@@ -104,28 +104,32 @@ Json failures() {
 
 Json stop() {
   Json schema = object(
-      "When the run ends: at the first of these. Workers that need each other complete the steps that anybody has "
+      "When the run ends: at the first of these. Workers that need each other complete the steps that "
+      "anybody has "
       "begun; others (ad_psgd, eager_sgd) are stopped at that instant",
-      {{"steps", big_integer("After this many steps of every worker; of every worker on average where they do not "
-                             "need each other",
-                             1)},
+      {{"steps",
+        big_integer("After this many steps of every worker; of every worker on average where they do not "
+                    "need each other",
+                    1)},
        {"time", above(quantity("time", "No worker begins a step at or after this simulated time"), 0)},
        {"samples", above(number("After this many samples of the workload, of all workers together"), 0)},
-       {"epochs", above(number("After this many passes of all workers together over the learner's training set"), 0)}});
+       {"epochs",
+        above(number("After this many passes of all workers together over the learner's training set"), 0)}});
   schema["minProperties"] = 1;
   return schema;
 }
 
 Json target() {
-  Json form = object("A level to reach; gives time_to_target_s",
-                     {{"metric", choice("What is to reach it", {"train_loss", "test_loss", "test_accuracy"})},
-                      {"value", number("At most this loss, or at least this accuracy (0.86 is 86 %)")},
-                      {"window", with_default(big_integer("The mean over so many steps (train_loss) or evaluations "
-                                                          "must reach it",
-                                                          1),
-                                              1)},
-                      {"stop", with_default(flag("Whether the run ends at the instant at which it is reached"), false)}},
-                     {"metric", "value"});
+  Json form = object(
+      "A level to reach; gives time_to_target_s",
+      {{"metric", choice("What is to reach it", {"train_loss", "test_loss", "test_accuracy"})},
+       {"value", number("At most this loss, or at least this accuracy (0.86 is 86 %)")},
+       {"window", with_default(big_integer("The mean over so many steps (train_loss) or evaluations "
+                                           "must reach it",
+                                           1),
+                               1)},
+       {"stop", with_default(flag("Whether the run ends at the instant at which it is reached"), false)}},
+      {"metric", "value"});
   return with_default(either("A level that the run is asked to reach, or null",
                              {{{"type", "null"}, {"description", "null: none"}}, std::move(form)}),
                       nullptr);
@@ -136,10 +140,11 @@ Json record() {
       object(
           "What is recorded on the way",
           {{"evaluate_every",
-            with_default(either("Between evaluations of all workers' models on the test set",
-                                {big_integer("Steps of every worker, counted as in \"stop\"; 0: only at the end", 0),
-                                 text("Simulated time with its unit, such as \"10 s\"")}),
-                         0)},
+            with_default(
+                either("Between evaluations of all workers' models on the test set",
+                       {big_integer("Steps of every worker, counted as in \"stop\"; 0: only at the end", 0),
+                        text("Simulated time with its unit, such as \"10 s\"")}),
+                0)},
            {"timeline_events",
             with_default(big_integer("Most events in the timeline; 0: no timeline", 0), 100000)}}),
       Json::object());

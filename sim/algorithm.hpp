@@ -11,8 +11,8 @@ class Algorithm {
  public:
   virtual ~Algorithm() = default;
   virtual void run(Worker& worker) const = 0;
-  /// Whether a worker comes to wait for late ones, so that all do equally many steps. Where not, a run ends at an
-  /// instant wherever each worker is, and steps are counted over all of them (StopRule).
+  /// Whether a worker comes to wait for late ones, so that all do equally many steps. Where not, a run ends
+  /// at an instant wherever each worker is, and steps are counted over all of them (StopRule).
   virtual bool needs_others() const { return true; }
 };
 

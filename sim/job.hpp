@@ -40,14 +40,16 @@ struct NetworkSettings {
   }
 };
 
-/// When the run ends: at the first of these. Where workers need each other (Algorithm::needs_others) the first
-/// that would begin a step too many ends the run, and everybody completes the steps that anybody has begun. Where
-/// they do not, the run ends at that very instant, and what is not completed then does not count.
+/// When the run ends: at the first of these. Where workers need each other (Algorithm::needs_others) the
+/// first that would begin a step too many ends the run, and everybody completes the steps that anybody has
+/// begun. Where they do not, the run ends at that very instant, and what is not completed then does not
+/// count.
 struct StopRule {
   /// Of every worker; where they do not need each other, so many times the number of workers by all together.
   std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
   double time_s = std::numeric_limits<double>::infinity();
-  double samples = std::numeric_limits<double>::infinity();  ///< of the workload, used by all workers together
+  double samples =
+      std::numeric_limits<double>::infinity();  ///< of the workload, used by all workers together
 };
 
 /// A level that a run is asked to reach; gives `time_to_target_s`.
@@ -55,13 +57,14 @@ struct Target {
   enum class Metric : std::uint8_t { none, train_loss, test_loss, test_accuracy } metric = Metric::none;
   double value = 0;
   bool stop = false;  ///< end the run at the instant at which it is reached
-  /// The mean over so many steps (train_loss) or evaluations must reach it: the loss of one step is that of its
-  /// samples alone, and one evaluation may be lucky.
+  /// The mean over so many steps (train_loss) or evaluations must reach it: the loss of one step is that of
+  /// its samples alone, and one evaluation may be lucky.
   std::uint64_t window = 1;
 };
 
 struct RecordSettings {
-  /// Steps between evaluations on the test set, counted as StopRule counts them; 0: by the clock, or only at the end.
+  /// Steps between evaluations on the test set, counted as StopRule counts them; 0: by the clock, or only at
+  /// the end.
   std::uint64_t evaluate_every = 0;
   double evaluate_every_s = 0;        ///< the same in simulated time; 0: by steps
   std::uint64_t timeline_events = 0;  ///< at most this many events in the timeline; 0: no timeline

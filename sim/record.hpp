@@ -78,11 +78,12 @@ struct SeriesPoint {
 
 /// The models of all workers at one instant.
 struct EvaluationPoint {
-  std::uint64_t step = 0;  ///< completed by all workers, or by each on average where they do not need each other
+  std::uint64_t step =
+      0;  ///< completed by all workers, or by each on average where they do not need each other
   double time_s = 0;
   double test_loss = 0;
-  double test_accuracy = 0;       ///< of the mean of the models; NaN for a regression
-  double consensus_distance = 0;  ///< sqrt(mean_i |x_i - mean|^2)
+  double test_accuracy = 0;                 ///< of the mean of the models; NaN for a regression
+  double consensus_distance = 0;            ///< sqrt(mean_i |x_i - mean|^2)
   std::vector<std::uint64_t> worker_steps;  ///< that each worker had completed
 };
 

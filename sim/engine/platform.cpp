@@ -61,10 +61,11 @@ std::unique_ptr<simgrid::s4u::Engine> make_engine() {
   CHECK(!made, "one process simulates one scenario: SimGrid 3.32 leaks its clock into a second engine");
   made = true;
   // SimGrid keeps pointers into the arguments.
-  static std::vector<std::string> words = {
-      "simsgd", "--log=xbt_cfg.thres:warning", "--log=root.thres:critical",
-      // Its words on a deadlock; ours say more (Simulation::deadlock).
-      "--log=ker_engine.app:file:/dev/null", "--log=ker_engine.add:0", fmt::format("--cfg=contexts/stack-size:{}", kStackBytes / 1024)};
+  static std::vector<std::string> words = {"simsgd", "--log=xbt_cfg.thres:warning",
+                                           "--log=root.thres:critical",
+                                           // Its words on a deadlock; ours say more (Simulation::deadlock).
+                                           "--log=ker_engine.app:file:/dev/null", "--log=ker_engine.add:0",
+                                           fmt::format("--cfg=contexts/stack-size:{}", kStackBytes / 1024)};
   static std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   int count = static_cast<int>(arguments.size());

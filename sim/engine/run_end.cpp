@@ -19,8 +19,8 @@ RunEnd::RunEnd(const Job& job, std::function<void(double)> over)
       in_time_order_(alone_ || std::isfinite(job.stop.time_s) || job.target.stop ||
                      job.record.evaluate_every_s > 0) {}
 
-// What a step leaves out of its whole batch (rounds that end early) has to be made good by further steps. Samples
-// that a step which has begun may still use count as left out: nobody knows yet.
+// What a step leaves out of its whole batch (rounds that end early) has to be made good by further steps.
+// Samples that a step which has begun may still use count as left out: nobody knows yet.
 bool RunEnd::enough_samples(std::uint64_t steps) const {
   if (!std::isfinite(job_.stop.samples)) return false;
   const double batch = job_.workload.batch;

@@ -1,5 +1,6 @@
-// When a simulated run ends (StopRule, Target). Where workers need each other they end by themselves, each after the
-// same step; else, and where a target ends the run, it is over at an instant, wherever each of them is.
+// When a simulated run ends (StopRule, Target). Where workers need each other they end by themselves, each
+// after the same step; else, and where a target ends the run, it is over at an instant, wherever each of them
+// is.
 #pragma once
 
 #include <cstdint>

@@ -10,10 +10,10 @@
 #include "sim/base/instants.hpp"
 #include "sim/engine/collective_engine.hpp"
 #include "sim/engine/mailroom.hpp"
-#include "sim/engine/slowdown.hpp"
 #include "sim/engine/news.hpp"
 #include "sim/engine/outages.hpp"
 #include "sim/engine/run_end.hpp"
+#include "sim/engine/slowdown.hpp"
 #include "sim/recording/learning_curve.hpp"
 #include "sim/recording/ledger.hpp"
 #include "sim/recording/timeline.hpp"
@@ -110,7 +110,9 @@ class SimWorker final : public Worker, public Waiter {
   void wake() override;
 
   /// The replica at this instant, at which SimGrid's clock stands.
-  ModelAtInstant model_now() const { return serves_ ? ModelAtInstant{completed_.step, state_.parameters} : completed_; }
+  ModelAtInstant model_now() const {
+    return serves_ ? ModelAtInstant{completed_.step, state_.parameters} : completed_;
+  }
 
   Ledger& ledger() { return ledger_; }
   const Outages* outages() const { return outages_.get(); }  ///< null where nothing fails
@@ -177,7 +179,7 @@ class SimWorker final : public Worker, public Waiter {
   RunningGradient running_;
   std::unique_ptr<Outages> outages_;  // null where nothing fails
   ReplicaState checkpoint_;
-  std::function<void()> restarted_;  // may be empty
+  std::function<void()> restarted_;     // may be empty
   double backward_end_s_ = 0;           // of the last backward pass; what follows it may begin earlier
   double backward_straggle_share_ = 0;  // of its time
 };

@@ -21,8 +21,8 @@ namespace {
 // Leaves the engine: the run is over, wherever its workers are.
 struct Over {};
 
-// Instants that differ by rounding are one: what ends at the last one comes before the end, and an evaluation is of
-// the models after what ends at its instant.
+// Instants that differ by rounding are one: what ends at the last one comes before the end, and an evaluation
+// is of the models after what ends at its instant.
 double just_after(double time_s) { return time_s * (1 + 1e-9); }
 
 // All that lives during one run.
@@ -76,7 +76,7 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
       timeline_(make_timeline()),
       news_(job, transport_),
       end_(job, [this](double) { transport_.at(transport_.now(), [] { throw Over(); }); }),
-      world_{job,    executor_,  transport_,  groups_, collectives_, mailroom_,
+      world_{job,    executor_, transport_,  groups_, collectives_, mailroom_,
              curve_, timeline_, step_times_, news_,   end_} {
   world_.workers = &workers_;
   world_.initial_model = make_initial_model();
@@ -115,10 +115,10 @@ void check_stacks(int workers) {
   const std::size_t bytes = static_cast<std::size_t>(workers) * (kStackBytes + std::size_t{8192});
   void* const space = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED)
-    throw RunError(
-        fmt::format("{} workers need {} of address space for their stacks, which this process does not get. Raise "
-                    "the limit (ulimit -v), or use fewer workers.",
-                    workers, human_bytes(static_cast<double>(bytes))));
+    throw RunError(fmt::format(
+        "{} workers need {} of address space for their stacks, which this process does not get. Raise "
+        "the limit (ulimit -v), or use fewer workers.",
+        workers, human_bytes(static_cast<double>(bytes))));
   munmap(space, bytes);
 }
 

@@ -69,10 +69,10 @@ double Transport::now() const {
 
 void Transport::check_instant(double time_s) const {
   if (time_s <= kLastInstant_s) return;
-  throw RunError(
-      fmt::format("The simulated time overflows: at {:.6g} s something takes until {:.6g} s, and a run can last "
-                  "{:g} s. Look for a delay, a latency or a bandwidth that is out of proportion.",
-                  now(), time_s, kLastInstant_s));
+  throw RunError(fmt::format(
+      "The simulated time overflows: at {:.6g} s something takes until {:.6g} s, and a run can last "
+      "{:g} s. Look for a delay, a latency or a bandwidth that is out of proportion.",
+      now(), time_s, kLastInstant_s));
 }
 
 void Transport::at(double time_s, Turn turn, std::function<void()> action) {
@@ -132,7 +132,9 @@ void Transport::follow_clock() {
   const double clock_s = s4u::Engine::get_clock();
   if (clock_s < 2 * followed_s_ || clock_s == 0) return;
   followed_s_ = clock_s;
-  s4u::Engine::set_config(fmt::format("surf/precision:{:.3e}", std::max(clock_s * kSameInstant, 1e-300)));  // SimGrid reads no subnormal number
+  s4u::Engine::set_config(
+      fmt::format("surf/precision:{:.3e}",
+                  std::max(clock_s * kSameInstant, 1e-300)));  // SimGrid reads no subnormal number
   simgrid::kernel::timer::Timer::set(std::nextafter(clock_s, std::numeric_limits<double>::infinity()), [] {});
 }
 
@@ -154,9 +156,10 @@ void Transport::count_bytes(int from_rank, int to_rank, double bytes) {
 void Transport::flow(int from_rank, int to_rank, double bytes, std::function<void()> done) {
   CHECK(bytes > 0, "an empty flow");
   if (bytes > kLargestFlow_bytes)
-    throw RunError(fmt::format("A message of {:.6g} bytes is larger than the {:g} that can be simulated.", bytes,
-                               kLargestFlow_bytes));
-  if (bytes / least_Bps_ > kLastInstant_s / 2) check_instant(now() + bytes * path(from_rank, to_rank).beta_s_per_byte);
+    throw RunError(fmt::format("A message of {:.6g} bytes is larger than the {:g} that can be simulated.",
+                               bytes, kLargestFlow_bytes));
+  if (bytes / least_Bps_ > kLastInstant_s / 2)
+    check_instant(now() + bytes * path(from_rank, to_rank).beta_s_per_byte);
   std::unique_ptr<Flow> flow;
   if (impl_->idle.empty()) {
     flow = std::make_unique<Flow>();

@@ -37,7 +37,8 @@ bool all_equal(const std::vector<Values>& models) {
 
 }  // namespace
 
-LearningCurve::LearningCurve(const Job& job, Executor& executor, std::function<std::vector<ModelAtInstant>()> now)
+LearningCurve::LearningCurve(const Job& job, Executor& executor,
+                             std::function<std::vector<ModelAtInstant>()> now)
     : job_(job), executor_(executor), now_(std::move(now)), last_(static_cast<std::size_t>(job.workers())) {
   const RoundListeners listeners = {
       [this](Round round) { complete(std::move(round)); },
@@ -152,7 +153,8 @@ std::optional<double> reached_from(const Target& target, std::span<const SeriesP
                                    std::size_t evaluations_from) {
   switch (target.metric) {
     case Target::Metric::train_loss:
-      return first_reached(target, series, series_from, [](const SeriesPoint& point) { return point.train_loss; });
+      return first_reached(target, series, series_from,
+                           [](const SeriesPoint& point) { return point.train_loss; });
     case Target::Metric::test_loss:
       return first_reached(target, evaluations, evaluations_from,
                            [](const EvaluationPoint& point) { return point.test_loss; });
@@ -169,7 +171,8 @@ std::optional<double> reached_from(const Target& target, std::span<const SeriesP
 
 std::optional<double> arrival_s(const Target& target, std::span<const SeriesPoint> series,
                                 std::span<const EvaluationPoint> evaluations) {
-  if (target.metric != Target::Metric::train_loss && !target.stop && evaluations.size() < 2) return std::nullopt;
+  if (target.metric != Target::Metric::train_loss && !target.stop && evaluations.size() < 2)
+    return std::nullopt;
   return reached_from(target, series, 0, evaluations, 0);
 }
 

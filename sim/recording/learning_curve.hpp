@@ -1,6 +1,6 @@
-// The learning curves of a run: mean training loss of each round (sim/recording/rounds.hpp), and evaluations of the
-// models at an instant on the test set. Collects handles while the run goes on; numbers are asked for at the end,
-// or where a target must be watched.
+// The learning curves of a run: mean training loss of each round (sim/recording/rounds.hpp), and evaluations
+// of the models at an instant on the test set. Collects handles while the run goes on; numbers are asked for
+// at the end, or where a target must be watched.
 #pragma once
 
 #include <deque>
@@ -16,15 +16,16 @@
 
 namespace simsgd {
 
-/// When the mean of the last `target.window` training losses or evaluations first reached the target; empty if
-/// never. A single evaluation at the end of a run is no arrival, unless reaching the target is what ended it.
+/// When the mean of the last `target.window` training losses or evaluations first reached the target; empty
+/// if never. A single evaluation at the end of a run is no arrival, unless reaching the target is what ended
+/// it.
 std::optional<double> arrival_s(const Target& target, std::span<const SeriesPoint> series,
                                 std::span<const EvaluationPoint> evaluations);
 
 class LearningCurve {
  public:
-  /// `now` gives every worker's replica at the instant at which it is called; where it is empty, workers need each
-  /// other, and all of them meet where a step is evaluated.
+  /// `now` gives every worker's replica at the instant at which it is called; where it is empty, workers need
+  /// each other, and all of them meet where a step is evaluated.
   LearningCurve(const Job& job, Executor& executor, std::function<std::vector<ModelAtInstant>()> now = {});
 
   /// A gradient of worker `rank` was used in its step `step`; its tensor's first scalar is the mean loss.
@@ -37,8 +38,8 @@ class LearningCurve {
   std::uint64_t rounds_completed() const { return rounds_->complete(); }
   /// When the target was met, as far as is known now.
   std::optional<double> target_met_s();
-  /// Evaluates the models at the end of the run, at `end_s`, if they were not, and computes every number. Throws
-  /// RunError where a loss is not finite.
+  /// Evaluates the models at the end of the run, at `end_s`, if they were not, and computes every number.
+  /// Throws RunError where a loss is not finite.
   void finish(double end_s, RunRecord& record);
 
  private:

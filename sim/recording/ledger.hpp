@@ -43,8 +43,8 @@ class Ledger {
   void begin_step(double now_s);
   /// Ends the step and returns its duration.
   double end_step(double now_s);
-  /// The run was over at `end_s`: a step that has begun and not ended does not count. Ages that were noted do: what
-  /// others used of this worker meanwhile is theirs.
+  /// The run was over at `end_s`: a step that has begun and not ended does not count. Ages that were noted
+  /// do: what others used of this worker meanwhile is theirs.
   void cut(double end_s);
 
   const WorkerRecord& record() const { return record_; }
@@ -68,7 +68,7 @@ class Ledger {
   double step_begin_s_ = 0;
   bool in_step_ = false;
   WorkerTotals step_begin_;  // those of then
-  std::vector<Lane> lanes_;                       // few
+  std::vector<Lane> lanes_;  // few
 };
 
 /// An even sample of the durations of all steps of all workers, at most 2^20 of them: once full, every second

@@ -148,7 +148,7 @@ class RoundsTogether final : public Rounds {
   bool learns_, in_time_order_;
   std::deque<Open> open_;  // rounds that are not complete; the first is complete_ + 1
   std::uint64_t complete_ = 0;
-  std::deque<Due> due_;                                   // complete, and to be evaluated
+  std::deque<Due> due_;                                 // complete, and to be evaluated
   std::uint64_t first_awaited_ = 0, last_awaited_ = 0;  // to be evaluated, and reached by somebody; 0: none
   Histories histories_;
 };
@@ -197,7 +197,8 @@ std::unique_ptr<Rounds> rounds_together(const Job& job, Executor& executor, bool
 }
 
 std::unique_ptr<Rounds> rounds_alone(const Job& job, Executor& executor,
-                                     std::function<std::vector<ModelAtInstant>()> now, RoundListeners listeners) {
+                                     std::function<std::vector<ModelAtInstant>()> now,
+                                     RoundListeners listeners) {
   return std::make_unique<RoundsAlone>(job, executor, std::move(now), std::move(listeners));
 }
 

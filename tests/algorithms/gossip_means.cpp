@@ -119,7 +119,8 @@ TEST_CASE("SGP over a period of log2 P rounds with one neighbour each reaches th
 
 TEST_CASE(
     "AD-PSGD: a passive worker that computes averages at once, and the active one does not wait for it") {
-  // Two workers, 1 s and 3.5 s per step: until 14.1 s (messages take a little) the active one has done 14 steps.
+  // Two workers, 1 s and 3.5 s per step: until 14.1 s (messages take a little) the active one has done 14
+  // steps.
   const std::vector<double> steps = in_child([] {
     Job job = paced_job({1, 3.5}, 1000);
     job.stop.time_s = 14.1;

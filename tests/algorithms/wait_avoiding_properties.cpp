@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <cmath>
+#include <numeric>
 
 #include "algorithms/services/butterfly.hpp"
 #include "algorithms/services/wait_avoiding.hpp"

@@ -134,7 +134,8 @@ TEST_CASE("usage errors exit with 2, help and version with 0") {
 TEST_CASE("training that diverges ends with exit code 1 and a sentence") {
   const Scratch scratch;
   scratch.write("s.json", kScenario);
-  const Outcome outcome = scratch.simsgd("run s.json --set /optimizer/learning_rate=1e12 --set /optimizer/weight_decay=1 -o out");
+  const Outcome outcome =
+      scratch.simsgd("run s.json --set /optimizer/learning_rate=1e12 --set /optimizer/weight_decay=1 -o out");
   CHECK(outcome.code == 1);
   CHECK(outcome.err.find("training diverged") != std::string::npos);
   CHECK(!fs::exists(scratch.path() / "out"));
@@ -274,7 +275,8 @@ TEST_CASE("control characters in names do not reach the terminal") {
   scenario["name"] = "a\x1b[31mred\nline";
   scenario["stop"]["steps"] = 2;
   scratch.write("s.json", scenario.dump());
-  for (const char* verb : {"run s.json", "sweep run s.json", "sweep plan s.json", "run s.json --set '/a\x1b[1m=1'"}) {
+  for (const char* verb :
+       {"run s.json", "sweep run s.json", "sweep plan s.json", "run s.json --set '/a\x1b[1m=1'"}) {
     CAPTURE(verb);
     const Outcome outcome = scratch.simsgd(verb);
     CHECK((outcome.out + outcome.err).find('\x1b') == std::string::npos);
@@ -298,12 +300,14 @@ TEST_CASE("a file that a full disk cuts never has its name") {
 TEST_CASE("4,096 workers under an address limit end with a sentence") {
   const Scratch scratch;
   scratch.write("s.json", kScenario);
-  const std::string command = "cd " + scratch.path().string() + " && (ulimit -v 2000000; " + SIMSGD_BINARY_DIR
-                              "/simsgd run s.json --threads 1 --set /cluster/workers=4096) > /dev/null 2> err.txt";
+  const std::string command =
+      "cd " + scratch.path().string() + " && (ulimit -v 2000000; " +
+      SIMSGD_BINARY_DIR "/simsgd run s.json --threads 1 --set /cluster/workers=4096) > /dev/null 2> err.txt";
   const int status = std::system(command.c_str());
   CHECK(WEXITSTATUS(status) == 2);
   CHECK(contents(scratch.path() / "err.txt") ==
-        "--set:/cluster/workers: need 2.22 GB of address space for their stacks, which this process does not get. "
+        "--set:/cluster/workers: need 2.22 GB of address space for their stacks, which this process does not "
+        "get. "
         "Found: 4096. Raise the limit (ulimit -v), or use fewer workers.\n");
 }
 

@@ -42,7 +42,8 @@ inline Cluster make_cluster(const std::string& topology, int nodes, int gpus_per
 inline Cluster star(int ranks) { return make_cluster("star", ranks); }
 
 /// A star in which what rank i sends takes its own latency and bandwidth.
-inline Cluster cluster_of_ports(const std::vector<double>& alpha_s, const std::vector<double>& bandwidth_Bps) {
+inline Cluster cluster_of_ports(const std::vector<double>& alpha_s,
+                                const std::vector<double>& bandwidth_Bps) {
   Network network;
   network.endpoints = static_cast<int>(alpha_s.size());
   for (std::size_t i = 0; i < alpha_s.size(); ++i) {

@@ -1,5 +1,5 @@
-// When a run ends, and what is evaluated at which instant: workers that need each other, and workers that do not,
-// one of them slower.
+// When a run ends, and what is evaluated at which instant: workers that need each other, and workers that do
+// not, one of them slower.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -23,8 +23,7 @@ class Alone final : public Algorithm {
       worker.spend(Activity::compute, step_s_[static_cast<std::size_t>(worker.rank())]);
       if (worker.model_size() == 0) continue;
       const auto value = static_cast<float>(1000 * worker.rank() + static_cast<int>(worker.step()));
-      worker.set_model(
-          worker.executor().constant({std::vector<float>(worker.model_size(), value), {}, {}}));
+      worker.set_model(worker.executor().constant({std::vector<float>(worker.model_size(), value), {}, {}}));
     }
   }
   bool needs_others() const override { return false; }
@@ -90,7 +89,8 @@ TEST_CASE("workers that do not need each other stop at the last instant, each wh
   CHECK(numbers == std::vector<double>{10, 10, 2, 10.5, 10, 0.5, 10, 0.5, 8, 2.5});
 }
 
-TEST_CASE("a step that ends at the last instant is completed, also where its end is a sum that rounding moves") {
+TEST_CASE(
+    "a step that ends at the last instant is completed, also where its end is a sum that rounding moves") {
   const std::vector<double> steps = in_child([] {
     Job job = alone_job({0.1, 0.3});
     job.stop.time_s = 3;
@@ -100,7 +100,8 @@ TEST_CASE("a step that ends at the last instant is completed, also where its end
 }
 
 TEST_CASE("N steps are N P by all together where workers do not need each other") {
-  // 3 x 10 steps: at 13 s 13 + 13 + 3 = 29 are completed, and the thirtieth at 14 s with another (a tie counts).
+  // 3 x 10 steps: at 13 s 13 + 13 + 3 = 29 are completed, and the thirtieth at 14 s with another (a tie
+  // counts).
   const std::vector<double> numbers = in_child([] {
     Job job = alone_job({1, 1, 4});
     job.stop.steps = 10;
@@ -182,7 +183,8 @@ TEST_CASE("where workers need their neighbours alone, an evaluation has those th
     all.resize(9);
     return all;
   });
-  // At 4 s rank 0 ends its fourth step too: it is then that its model is looked at after its third, and so on.
+  // At 4 s rank 0 ends its fourth step too: it is then that its model is looked at after its third, and so
+  // on.
   CHECK(steps == std::vector<double>{4, 3, 1, 8, 7, 2, 12, 8, 3});
 }
 
@@ -239,8 +241,10 @@ TEST_CASE("samples end a run: whole steps of all workers, and rounds that use le
 TEST_CASE("the mean of a window reaches a target: one lucky evaluation is no arrival") {
   std::vector<EvaluationPoint> evaluations;
   for (const double accuracy : {0.5, 0.9, 0.6, 0.7, 0.85, 0.9})
-    evaluations.push_back({.step = evaluations.size() + 1, .time_s = 10.0 * (evaluations.size() + 1),
-                           .test_accuracy = accuracy, .worker_steps = {}});
+    evaluations.push_back({.step = evaluations.size() + 1,
+                           .time_s = 10.0 * (evaluations.size() + 1),
+                           .test_accuracy = accuracy,
+                           .worker_steps = {}});
   Target target{Target::Metric::test_accuracy, 0.8, false, 1};
   CHECK(arrival_s(target, {}, evaluations) == 20);
   target.window = 2;  // means 0.7, 0.75, 0.65, 0.775, 0.875
@@ -250,7 +254,8 @@ TEST_CASE("the mean of a window reaches a target: one lucky evaluation is no arr
 }
 
 TEST_CASE("an evaluation at the end alone is no arrival") {
-  const std::vector<EvaluationPoint> one = {{.step = 100, .time_s = 50, .test_accuracy = 0.9, .worker_steps = {}}};
+  const std::vector<EvaluationPoint> one = {
+      {.step = 100, .time_s = 50, .test_accuracy = 0.9, .worker_steps = {}}};
   Target target{Target::Metric::test_accuracy, 0.8, false, 1};
   CHECK_FALSE(arrival_s(target, {}, one).has_value());
   target.stop = true;  // reaching it is what ended the run

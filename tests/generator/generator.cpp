@@ -243,7 +243,8 @@ void ScenarioGenerator::make_small(Json& scenario) {
     for (const char* key : {"features", "dimension", "classes", "outputs"}) at_most(data, key, 12);
     at_most(scenario["learner"], "batch", 16);
   }
-  if (!scenario["learner"].is_object() && scenario["stop"].is_object() && chance(0.9)) scenario["stop"].erase("epochs");
+  if (!scenario["learner"].is_object() && scenario["stop"].is_object() && chance(0.9))
+    scenario["stop"].erase("epochs");
   // A step of "self" may take nanoseconds: time alone does not bound a run.
   if (scenario["stop"].is_object() && !scenario["stop"].contains("steps")) scenario["stop"]["steps"] = 3;
   if (scenario["stop"].is_object()) at_most(scenario["stop"], "steps", 4);

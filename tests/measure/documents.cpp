@@ -140,7 +140,8 @@ TEST_CASE("training that diverges ends all ranks with the reason, said once, and
   const Ran ran =
       run_ranks(2,
                 std::string(SIMSGD_MEASURE_PROGRAM) + " run - --json --set '/learner=" + kLearner +
-                    "' --set '/optimizer={\"name\": \"sgd\", \"learning_rate\": 1e12, \"weight_decay\": 1}' --set /stop/steps=50",
+                    "' --set '/optimizer={\"name\": \"sgd\", \"learning_rate\": 1e12, \"weight_decay\": 1}' "
+                    "--set /stop/steps=50",
                 kTimeOnly);
   CHECK(ran.code == 1);
   CHECK(ran.output.empty());

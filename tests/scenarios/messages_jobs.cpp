@@ -189,17 +189,28 @@ TEST_CASE("evaluations by the clock need a time above 0, with its unit") {
   Json scenario = small_scenario();
   scenario["record"]["evaluate_every"] = "0 s";
   CHECK(errors_of(scenario) ==
-        "s.json:/record/evaluate_every: is no time above 0. Found: \"0 s\". Use a number of steps, or a time such as "
+        "s.json:/record/evaluate_every: is no time above 0. Found: \"0 s\". Use a number of steps, or a time "
+        "such as "
         "\"10 s\".");
   scenario["record"]["evaluate_every"] = "10 s";
   CHECK(job_of(scenario).record.evaluate_every_s == 10);
+}
+
+TEST_CASE("samples that take longer than anybody waits") {
+  Json scenario = small_scenario();
+  scenario["stop"] = {{"samples", 1e12}};
+  CHECK(errors_of(scenario) ==
+        "s.json:/stop/samples: is 1.25e+11 steps of all workers together. Found: 1000000000000.0. Steps "
+        "times workers "
+        "can be at most 1e+10.");
 }
 
 TEST_CASE("epochs are passes over a training set") {
   Json scenario = small_scenario();
   scenario["stop"] = {{"epochs", 2}};
   CHECK(errors_of(scenario) ==
-        "s.json:/stop/epochs: counts passes over a training set, and there is no learner. Found: 2. Use \"steps\", "
+        "s.json:/stop/epochs: counts passes over a training set, and there is no learner. Found: 2. Use "
+        "\"steps\", "
         "\"samples\" or \"time\".");
   scenario["learner"] = small_learner();
   const Job job = job_of(scenario);

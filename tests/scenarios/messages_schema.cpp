@@ -112,7 +112,8 @@ TEST_CASE("a missing key says what it is") {
 }
 
 TEST_CASE("an empty stop rule and lists that are too short") {
-  CHECK(errors_with("/stop", Json::object()) == "s.json:/stop: is empty. Give epochs, samples, steps or time.");
+  CHECK(errors_with("/stop", Json::object()) ==
+        "s.json:/stop: is empty. Give epochs, samples, steps or time.");
   CHECK(errors_with("/workload/layers", Json::array()) ==
         "s.json:/workload/layers: is too short. Found: []. Give at least 1 element.");
   CHECK(errors_with("/cluster/placement", {0, 1, 2, 0}) ==

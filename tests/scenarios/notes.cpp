@@ -32,8 +32,8 @@ using Notes = std::vector<Note>;
 
 TEST_CASE("a step that nobody measured") {
   CHECK(notes_of(small_scenario()) == Notes{{"modelled-device-time",
-                                                 "no step was measured on D: it is modelled from FLOPs at 50 "
-                                                 "% of the peak and from memory traffic"}});
+                                             "no step was measured on D: it is modelled from FLOPs at 50 "
+                                             "% of the peak and from memory traffic"}});
 }
 
 TEST_CASE("a step that was measured with another batch; not one with the same") {

@@ -63,7 +63,7 @@ TEST_CASE("another device replaces the cluster's device and mixes nothing") {
   const Json device = load_scenario(file).resolved["cluster"]["device"];
   CHECK(device["name"] == "fast");
   CHECK(device["efficiency"] == 0.5);  // the default, not the slow one's
-  CHECK(!device.contains("launch"));  // the slow one's; unknown of this one
+  CHECK(!device.contains("launch"));   // the slow one's; unknown of this one
 }
 
 TEST_CASE("a device by `use` replaces one that is written out in the base") {

@@ -25,7 +25,8 @@ IdxPair pair(const Parameters& parameters, const PathResolver& resolve, const st
   return files;
 }
 
-DataSets load_fashion_mnist(const Parameters& parameters, std::uint64_t /*seed*/, const PathResolver& resolve) {
+DataSets load_fashion_mnist(const Parameters& parameters, std::uint64_t /*seed*/,
+                            const PathResolver& resolve) {
   DataSets sets;
   sets.train = std::make_shared<DataSet>(load_idx_pair(pair(parameters, resolve, "train", "train_samples")));
   sets.test = std::make_shared<DataSet>(load_idx_pair(pair(parameters, resolve, "t10k", "test_samples")));

@@ -44,7 +44,8 @@ std::shared_ptr<const DataSet> draw(const Settings& settings, std::int64_t count
   return data;
 }
 
-DataSets load_gaussian_mixture(const Parameters& parameters, std::uint64_t seed, const PathResolver& /*resolve*/) {
+DataSets load_gaussian_mixture(const Parameters& parameters, std::uint64_t seed,
+                               const PathResolver& /*resolve*/) {
   const Settings settings{.classes = parameters.integer("classes", 10),
                           .features = parameters.integer("features", 20),
                           .separation = parameters.number("separation", 3.0),

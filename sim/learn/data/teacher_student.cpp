@@ -61,7 +61,8 @@ std::shared_ptr<const DataSet> draw(const Teacher& teacher, std::int64_t count, 
   return data;
 }
 
-DataSets load_teacher_student(const Parameters& parameters, std::uint64_t seed, const PathResolver& /*resolve*/) {
+DataSets load_teacher_student(const Parameters& parameters, std::uint64_t seed,
+                              const PathResolver& /*resolve*/) {
   const Teacher teacher = make_teacher(parameters, seed);
   DataSets sets;
   sets.train = draw(teacher, parameters.integer("samples", 10000), 1);

@@ -29,7 +29,7 @@ std::unique_ptr<Model<T>> make_mlp(const Parameters& parameters, const DataSet& 
     inputs = sizes[l];
   }
   return std::make_unique<FeedForward<T>>(std::move(layers),
-                                      data.classes > 0 ? LossKind::cross_entropy : LossKind::squared);
+                                          data.classes > 0 ? LossKind::cross_entropy : LossKind::squared);
 }
 
 }  // namespace

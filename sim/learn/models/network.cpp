@@ -94,7 +94,7 @@ void FeedForward<T>::forward(std::span<const T> parameters, const Batch<T>& batc
 // gradients.
 template <class T>
 void FeedForward<T>::backward(std::span<const T> parameters, const Batch<T>& batch, T* memory,
-                          std::span<T> gradient, LayerTap<T>* tap) const {
+                              std::span<T> gradient, LayerTap<T>* tap) const {
   const std::int64_t samples = batch.size();
   T* const scratch = memory + activations_ * samples;
   T* spare = scratch + scratch_;
@@ -120,8 +120,8 @@ void FeedForward<T>::backward(std::span<const T> parameters, const Batch<T>& bat
 }
 
 template <class T>
-T FeedForward<T>::loss_and_gradient(std::span<const T> parameters, const Batch<T>& batch, std::span<T> gradient,
-                                LayerTap<T>* tap) const {
+T FeedForward<T>::loss_and_gradient(std::span<const T> parameters, const Batch<T>& batch,
+                                    std::span<T> gradient, LayerTap<T>* tap) const {
   check(parameters, batch);
   CHECK(gradient.size() == parameters_, "a gradient of the wrong length");
   Memory memory((activations_ + 2 * widest_) * batch.size() + scratch_);
