@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "analysis/sweep_points.hpp"
-#include "scenarios/parts.hpp"
+#include "scenarios/language/parts.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

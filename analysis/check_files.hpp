@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "scenarios/assignment.hpp"
+#include "scenarios/language/assignment.hpp"
 
 namespace simsgd {
 

@@ -1,4 +1,5 @@
-// Collectives by themselves, over a range of sizes: what nccl-tests measures on real machines, and in its table and JSON.
+// Collectives by themselves, over a range of sizes: what nccl-tests measures on real machines, and in its
+// table and JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,17 +12,18 @@ namespace simsgd {
 
 struct BenchSettings {
   Collective::Op op = Collective::Op::all_reduce;
-  std::string schedule;               ///< "" for the default of the operation
+  std::string schedule;  ///< "" for the default of the operation
   Fidelity fidelity = Fidelity::automatic;
-  std::vector<double> sizes_bytes;    ///< of the whole array, as nccl-tests counts them
-  int iterations = 20;                ///< averaged; only jitter makes a difference between them
+  std::vector<double> sizes_bytes;  ///< of the whole array, as nccl-tests counts them
+  int iterations = 20;              ///< averaged; only jitter makes a difference between them
   Distribution jitter{Distribution::Kind::constant, 0, 0, 1, {}, {}};
   std::uint64_t seed = 1;
 };
 
 struct BenchRow {
-  double bytes = 0;          ///< of the whole array
-  double count = 0;          ///< elements of 4 bytes that each rank gives (all-gather) or gets (reduce-scatter), else all
+  double bytes = 0;  ///< of the whole array
+  double count =
+      0;  ///< elements of 4 bytes that each rank gives (all-gather) or gets (reduce-scatter), else all
   double time_s = 0;         ///< from a common start to the last end
   double algorithm_Bps = 0;  ///< bytes / time
   double bus_Bps = 0;        ///< algorithm_Bps times what a bandwidth-optimal algorithm moves per byte
@@ -33,8 +35,8 @@ struct BenchResult {
   bool exact = true;
 };
 
-/// Costs the schedule alone where `closed` or `steps` are chosen (any number of ranks); simulates it otherwise (one
-/// process once). Throws RunError.
+/// Costs the schedule alone where `closed` or `steps` are chosen (any number of ranks); simulates it
+/// otherwise (one process once). Throws RunError.
 BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settings);
 
 /// busbw / algbw in nccl-tests: 2 (n-1)/n, (n-1)/n or 1.
@@ -42,7 +44,7 @@ double bus_factor(Collective::Op op, int ranks);
 
 /// nccl-tests' table, and its JSON (-J); `arguments` is the command line as it was typed.
 std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, const BenchResult& result);
-nlohmann::ordered_json nccl_json(const BenchSettings& settings, const Cluster& cluster, const BenchResult& result,
-                                 const std::string& arguments);
+nlohmann::ordered_json nccl_json(const BenchSettings& settings, const Cluster& cluster,
+                                 const BenchResult& result, const std::string& arguments);
 
 }  // namespace simsgd

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analysis/text_table.hpp"
-#include "scenarios/metrics.hpp"
+#include "sim/recording/metrics.hpp"
 
 namespace simsgd {
 

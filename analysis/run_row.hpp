@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/model_version.hpp"
-#include "scenarios/document.hpp"
+#include "results/document.hpp"
 
 namespace simsgd {
 

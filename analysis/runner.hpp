@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "scenarios/document.hpp"
+#include "results/document.hpp"
 #include "sim/engine/simulate.hpp"
 
 namespace simsgd {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "analysis/store_schema.hpp"
-#include "scenarios/document.hpp"
-#include "scenarios/metrics.hpp"
+#include "results/document.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/recording/metrics.hpp"
 
 namespace simsgd {
 

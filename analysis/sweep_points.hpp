@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/run_row.hpp"
-#include "scenarios/study.hpp"
+#include "scenarios/language/study.hpp"
 
 namespace simsgd {
 

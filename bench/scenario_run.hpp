@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/summary.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/language/scenario.hpp"
 
 namespace simsgd::bench {
 

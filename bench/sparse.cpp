@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "algorithms/services/sparse.hpp"
+#include "algorithms/sparse/sparse.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/scenario_run.hpp"
 #include "sim/base/random.hpp"

@@ -9,7 +9,7 @@
 
 #include "analysis/collective_bench.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/language/scenario.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 #include "sim/collectives/schedules.hpp"

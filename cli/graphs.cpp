@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "algorithms/services/mixing.hpp"
-#include "scenarios/json_source.hpp"
+#include "algorithms/mixing.hpp"
+#include "scenarios/language/json_source.hpp"
 #include "sim/base/errors.hpp"
 #include "topologies/graph_registry.hpp"
 

@@ -12,7 +12,6 @@
 #include "cli/graphs.hpp"
 #include "cli/list_files.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/metrics.hpp"
 #include "sim/base/distribution_json.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -20,6 +19,7 @@
 #include "sim/collectives/schedules.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
+#include "sim/recording/metrics.hpp"
 #include "topologies/graph_registry.hpp"
 #include "topologies/registry.hpp"
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenarios/json_source.hpp"
+#include "scenarios/language/json_source.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {

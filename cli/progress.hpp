@@ -1,4 +1,5 @@
-// Progress of long work on stderr: a line that is rewritten on a terminal, nothing elsewhere until it takes long.
+// Progress of long work on stderr: a line that is rewritten on a terminal, nothing elsewhere until it takes
+// long.
 #pragma once
 
 #include <chrono>

@@ -16,7 +16,7 @@
 #include "analysis/summary_tables.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/study.hpp"
+#include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/verbs.hpp"
-#include "scenarios/schema.hpp"
+#include "scenarios/language/schema.hpp"
 
 namespace simsgd {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "scenarios/axes.hpp"
+#include "scenarios/language/axes.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 

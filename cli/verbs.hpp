@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/assignment.hpp"
+#include "scenarios/language/assignment.hpp"
 
 namespace CLI {
 class App;

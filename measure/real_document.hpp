@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "scenarios/document.hpp"
+#include "results/document.hpp"
 
 namespace simsgd {
 

@@ -180,7 +180,7 @@ class Worker {
   /// Calls `action` when `handle` is complete.
   virtual void then(const Handle& handle, std::function<void()> action);
   /// Numbers that spread over all ranks from whoever calls `spread` first, by the rule of
-  /// services/activation: `heard` is called for each number of `tag` that others spread, in the background.
+  /// algorithms/activation: `heard` is called for each number of `tag` that others spread, in the background.
   /// False where this machine has no shorter way than messages.
   virtual bool listen(int tag, std::function<void(std::uint64_t number)> heard);
   virtual void spread(int tag, std::uint64_t number);

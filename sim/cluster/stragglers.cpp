@@ -19,11 +19,8 @@ Straggle Stragglers::at(StragglerContext context) const {
 
 Straggle Stragglers::at(std::uint64_t seed, int rank, int workers, std::uint64_t step,
                         double nominal_compute_s) const {
-  return at({.seed = seed,
-             .rank = rank,
-             .workers = workers,
-             .step = step,
-             .nominal_compute_s = nominal_compute_s});
+  return at(
+      {.seed = seed, .rank = rank, .workers = workers, .step = step, .nominal_compute_s = nominal_compute_s});
 }
 
 }  // namespace simsgd

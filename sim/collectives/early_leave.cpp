@@ -34,12 +34,12 @@ void EarlyLeave::end_if_complete(std::int32_t rank, std::vector<End>& ends) {
     for (const std::int32_t partner : {stage.to[i], stage.from[i]})
       if (partner >= 0)
         last_arrival = std::max(last_arrival, states_[static_cast<std::size_t>(partner)].last_arrival_s);
-  const double end =
-      closed_ ? last_arrival + plan_.dedicated_ends_s()[i]
-              : plan_.host_after_s() + concurrent_end(plan_.stage_costs(), jitter_, rank,
-                                                      [this](std::int32_t other) {
-                                                        return states_[static_cast<std::size_t>(other)].time_s;
-                                                      });
+  const double end = closed_
+                         ? last_arrival + plan_.dedicated_ends_s()[i]
+                         : plan_.host_after_s() +
+                               concurrent_end(plan_.stage_costs(), jitter_, rank, [this](std::int32_t other) {
+                                 return states_[static_cast<std::size_t>(other)].time_s;
+                               });
   ends.push_back({rank, end, last_arrival});
 }
 

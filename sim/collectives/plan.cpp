@@ -71,8 +71,9 @@ void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
       jitter[i] = path.jitter_factor;
       bytes_sent_[i] += stage.bytes * stage.repeat;
     }
-    stages_.push_back(make_stage_costs(stage, std::move(alpha), std::move(transfer),
-                                       stage.reduce_bytes * cluster.host.reduce_s_per_byte + stage.receive_s));
+    stages_.push_back(
+        make_stage_costs(stage, std::move(alpha), std::move(transfer),
+                         stage.reduce_bytes * cluster.host.reduce_s_per_byte + stage.receive_s));
     if (std::any_of(jitter.begin(), jitter.end(), [](double factor) { return factor != 1; }))
       stages_.back().jitter_factors = std::move(jitter);
     sharing_.equal_links = sharing_.equal_links && stages_.back().uniform;

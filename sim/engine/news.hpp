@@ -1,5 +1,5 @@
-// News: a number that spreads over all ranks from whoever knows it first, as services/activation does it with
-// messages: rank x tells x + 2^j mod P, for every j above the phase by which it heard, each j once.
+// News: a number that spreads over all ranks from whoever knows it first, as algorithms/activation does it
+// with messages: rank x tells x + 2^j mod P, for every j above the phase by which it heard, each j once.
 //   T_0(x)   = when x spreads it itself;   T_{j+1}(x) = min(T_j(x), T_j(x - 2^j) + message),   x hears at
 //   T_L(x)
 // A message without bytes takes the latency of its path and the host's launch, whatever else is on the

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "algorithms/services/gossip.hpp"
-#include "algorithms/services/matching_probabilities.hpp"
+#include "algorithms/gossip_rounds.hpp"
+#include "algorithms/matching_probabilities.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
 namespace simsgd::test::algorithms_gossip_matcha {

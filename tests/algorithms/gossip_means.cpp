@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "algorithms/services/mixing.hpp"
+#include "algorithms/mixing.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
 namespace simsgd::test::algorithms_gossip_means {

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "algorithms/services/push_sum.hpp"
+#include "algorithms/gossip/push_sum.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
 namespace simsgd::test::algorithms_gossip_push_sum {

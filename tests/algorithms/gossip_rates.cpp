@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "algorithms/services/mixing.hpp"
+#include "algorithms/mixing.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
 namespace simsgd::test::algorithms_gossip_rates {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "algorithms/services/sparse.hpp"
-#include "algorithms/services/sparse_exchange.hpp"
-#include "algorithms/services/sparsification.hpp"
+#include "algorithms/sparse/sparse.hpp"
+#include "algorithms/sparse/sparse_exchange.hpp"
+#include "algorithms/sparse/sparsification.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "scenarios/metrics.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/language/scenario.hpp"
+#include "sim/recording/metrics.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "algorithms/services/sparse_exchange.hpp"
+#include "algorithms/sparse/sparse_exchange.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"

@@ -1,5 +1,5 @@
 // What K-FAC takes on a device, by hand.
-#include "algorithms/services/kfac_costs.hpp"
+#include "algorithms/kfac/kfac_costs.hpp"
 
 #include <doctest/doctest.h>
 

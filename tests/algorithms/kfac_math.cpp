@@ -1,5 +1,5 @@
 // The numbers of K-FAC on matrices that fit on paper, and against dense linear algebra.
-#include "algorithms/services/kfac_math.hpp"
+#include "algorithms/kfac/kfac_math.hpp"
 
 #include <doctest/doctest.h>
 

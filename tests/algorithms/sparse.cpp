@@ -1,5 +1,5 @@
 // Choosing the largest entries of a vector, and the top operator on what was chosen.
-#include "algorithms/services/sparse.hpp"
+#include "algorithms/sparse/sparse.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "algorithms/services/sparsification.hpp"
+#include "algorithms/sparse/sparsification.hpp"
 
 namespace simsgd::test::algorithms_sparse {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "algorithms/services/wait_avoiding.hpp"
+#include "algorithms/wait_avoiding/wait_avoiding.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "algorithms/services/butterfly.hpp"
-#include "algorithms/services/wait_avoiding.hpp"
+#include "algorithms/wait_avoiding/butterfly.hpp"
+#include "algorithms/wait_avoiding/wait_avoiding.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 

@@ -2,8 +2,8 @@
 // what.
 #include <doctest/doctest.h>
 
-#include "algorithms/services/butterfly.hpp"
-#include "algorithms/services/wait_avoiding.hpp"
+#include "algorithms/wait_avoiding/butterfly.hpp"
+#include "algorithms/wait_avoiding/wait_avoiding.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "analysis/runner.hpp"
-#include "scenarios/study.hpp"
+#include "scenarios/language/study.hpp"
 #include "tests/support/in_child.hpp"
 
 namespace simsgd::test::analysis_nonblocking_study {

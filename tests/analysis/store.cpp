@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/store_schema.hpp"
-#include "scenarios/metrics.hpp"
+#include "sim/recording/metrics.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_store {

@@ -100,8 +100,8 @@ Meaning bruck(int ranks) {
   return meaning;
 }
 
-// Part v belongs to the rank v places after the root. The rank at v gives its child at distance d the parts of
-// the child's subtree, which are fewer than d for the last child only: that is a step of its own.
+// Part v belongs to the rank v places after the root. The rank at v gives its child at distance d the parts
+// of the child's subtree, which are fewer than d for the last child only: that is a step of its own.
 Meaning scatter_all_gather(const ScheduleRequest& request) {
   const int ranks = request.ranks;
   const auto place = [=](int r) { return modulo(r - request.root, ranks); };

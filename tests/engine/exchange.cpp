@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "algorithms/services/exchange.hpp"
+#include "algorithms/exchange.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 #include "topologies/graph_registry.hpp"

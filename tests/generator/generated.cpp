@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "analysis/runner.hpp"
-#include "scenarios/study.hpp"
+#include "scenarios/language/study.hpp"
 #include "sim/base/printable.hpp"
 #include "tests/generator/generator.hpp"
 #include "tests/scenarios/support.hpp"

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <functional>
 
-#include "scenarios/provenance.hpp"
-#include "scenarios/schema.hpp"
+#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/schema.hpp"
 
 namespace simsgd::test {
 

@@ -1,6 +1,6 @@
 // Ranges, and how coordinates are called.
-#include "scenarios/axes.hpp"
-#include "scenarios/axis_labels.hpp"
+#include "scenarios/language/axes.hpp"
+#include "scenarios/language/axis_labels.hpp"
 
 #include <doctest/doctest.h>
 

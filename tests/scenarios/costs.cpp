@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "algorithms/registry.hpp"
-#include "scenarios/json_source.hpp"
+#include "scenarios/language/json_source.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::scenarios_costs {

@@ -1,5 +1,5 @@
 // The document of a run.
-#include "scenarios/document.hpp"
+#include "results/document.hpp"
 
 #include <doctest/doctest.h>
 

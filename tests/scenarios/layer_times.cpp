@@ -1,5 +1,5 @@
 // Seconds of layers, against numbers worked out by hand.
-#include "scenarios/layer_times.hpp"
+#include "scenarios/language/layer_times.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Files that cannot be read, and `use`s that lead nowhere.
 #include <doctest/doctest.h>
 
-#include "scenarios/json_source.hpp"
+#include "scenarios/language/json_source.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::scenarios_messages_files {

@@ -1,7 +1,7 @@
 // What the schema finds: the full text of every kind of message.
 #include <doctest/doctest.h>
 
-#include "scenarios/explain.hpp"
+#include "scenarios/language/explain.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::scenarios_messages_schema {

@@ -1,5 +1,5 @@
 // Metrics, against numbers worked out by hand.
-#include "scenarios/metrics.hpp"
+#include "sim/recording/metrics.hpp"
 
 #include <doctest/doctest.h>
 

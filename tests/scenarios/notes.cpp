@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "scenarios/document.hpp"
+#include "results/document.hpp"
 #include "tests/scenarios/record.hpp"
 
 namespace simsgd::test::scenarios_notes {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "scenarios/json_source.hpp"
-#include "scenarios/schema.hpp"
-#include "scenarios/validate.hpp"
+#include "scenarios/language/json_source.hpp"
+#include "scenarios/language/schema.hpp"
+#include "scenarios/language/validate.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::scenarios_scenario_files {

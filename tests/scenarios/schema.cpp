@@ -1,10 +1,10 @@
 // The printed schema.
-#include "scenarios/schema.hpp"
+#include "scenarios/language/schema.hpp"
 
 #include <doctest/doctest.h>
 
 #include "algorithms/registry.hpp"
-#include "scenarios/validate.hpp"
+#include "scenarios/language/validate.hpp"
 #include "tests/scenarios/support.hpp"
 #include "topologies/registry.hpp"
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
-#include "scenarios/scenario.hpp"
-#include "scenarios/study.hpp"
+#include "scenarios/language/scenario.hpp"
+#include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd::test {

@@ -1,7 +1,7 @@
 // `use`: files under objects, and what wins.
 #include <doctest/doctest.h>
 
-#include "scenarios/json_source.hpp"
+#include "scenarios/language/json_source.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::scenarios_use {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "algorithms/services/mixing.hpp"
+#include "algorithms/mixing.hpp"
 #include "tests/topologies/graphs.hpp"
 
 namespace simsgd::test::topologies_graphs_spectra {

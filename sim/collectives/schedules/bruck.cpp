@@ -1,8 +1,9 @@
-// Bruck's all-gather and the dissemination barrier: in step k rank r sends what it holds to r - 2^k (mod P), any P.
+// Bruck's all-gather and the dissemination barrier: in step k rank r sends what it holds to r - 2^k (mod P),
+// any P.
 //   all-gather  ceil(log2 P) alpha + (P-1)/P m beta        barrier  ceil(log2 P) alpha
-// Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems", IEEE TPDS
-// 8(11), 1997; Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 17(1), 1988.
-// For P a power of two the times are those of an all-gather by recursive doubling.
+// Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing systems",
+// IEEE TPDS 8(11), 1997; Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 17(1),
+// 1988. For P a power of two the times are those of an all-gather by recursive doubling.
 #include <algorithm>
 
 #include "sim/collectives/schedules/tables.hpp"
@@ -38,15 +39,25 @@ Schedule make_barrier(const ScheduleRequest& request) {
 }  // namespace
 
 SchedulePlugin bruck_all_gather() {
-  return {{"bruck", "blocks double in each step; any P",
-           "Bruck et al., IEEE TPDS 8(11), 1997, doi:10.1109/71.642949", {}, {}},
-          Collective::Op::all_gather, "ceil(log2 P) alpha + (P-1)/P m beta", make_all_gather};
+  return {{"bruck",
+           "blocks double in each step; any P",
+           "Bruck et al., IEEE TPDS 8(11), 1997, doi:10.1109/71.642949",
+           {},
+           {}},
+          Collective::Op::all_gather,
+          "ceil(log2 P) alpha + (P-1)/P m beta",
+          make_all_gather};
 }
 
 SchedulePlugin dissemination_barrier() {
-  return {{"dissemination", "empty messages at doubling distance; any P", "Hensgen, Finkel, Manber, IJPP 17(1), 1988",
-           {}, {}},
-          Collective::Op::barrier, "ceil(log2 P) alpha", make_barrier};
+  return {{"dissemination",
+           "empty messages at doubling distance; any P",
+           "Hensgen, Finkel, Manber, IJPP 17(1), 1988",
+           {},
+           {}},
+          Collective::Op::barrier,
+          "ceil(log2 P) alpha",
+          make_barrier};
 }
 
 }  // namespace simsgd

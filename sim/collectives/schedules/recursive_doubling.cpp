@@ -1,7 +1,8 @@
 // Recursive doubling: in step k rank r exchanges with r XOR 2^k.
-//   all-reduce  log2 P (alpha + m beta), P a power of two. Other P: the ranks beyond the largest power of two p first
-//   send their vector to rank - p, and receive the result at the end: 2 (alpha + m beta) more.
-// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19(1), 2005.
+//   all-reduce  log2 P (alpha + m beta), P a power of two. Other P: the ranks beyond the largest power of two
+//   p first send their vector to rank - p, and receive the result at the end: 2 (alpha + m beta) more.
+// Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19(1),
+// 2005.
 #include "sim/collectives/schedules/tables.hpp"
 #include "sim/parameters.hpp"
 
@@ -31,7 +32,8 @@ Schedule folded(const std::string& name, const ScheduleRequest& request, Body bo
   const int active = power_of_two_below(request.ranks);
   schedule.ends_together = active == request.ranks;
   const bool extra = active < request.ranks;
-  if (extra) schedule.stages.push_back(make_stage(fold(request.ranks, active, true), request.bytes, request.bytes));
+  if (extra)
+    schedule.stages.push_back(make_stage(fold(request.ranks, active, true), request.bytes, request.bytes));
   body(schedule, active);
   if (extra) schedule.stages.push_back(make_stage(fold(request.ranks, active, false), request.bytes, 0));
   return schedule;
@@ -77,21 +79,36 @@ Schedule make_halving(const ScheduleRequest& request) {
 }  // namespace
 
 SchedulePlugin recursive_doubling_all_reduce() {
-  return {{"recursive_doubling", "exchange of whole vectors at doubling distance; fewest steps, most bytes",
-           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521", {}, {}},
-          Collective::Op::all_reduce, "log2 P (alpha + m beta), P = 2^n", make_doubling};
+  return {{"recursive_doubling",
+           "exchange of whole vectors at doubling distance; fewest steps, most bytes",
+           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521",
+           {},
+           {}},
+          Collective::Op::all_reduce,
+          "log2 P (alpha + m beta), P = 2^n",
+          make_doubling};
 }
 
 SchedulePlugin rabenseifner_all_reduce() {
-  return {{"rabenseifner", "recursive halving, then recursive doubling; few steps and least bytes",
-           "Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          Collective::Op::all_reduce, "2 log2 P alpha + 2 (P-1)/P m beta, P = 2^n", make_rabenseifner};
+  return {{"rabenseifner",
+           "recursive halving, then recursive doubling; few steps and least bytes",
+           "Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
+           {},
+           {}},
+          Collective::Op::all_reduce,
+          "2 log2 P alpha + 2 (P-1)/P m beta, P = 2^n",
+          make_rabenseifner};
 }
 
 SchedulePlugin recursive_halving_reduce_scatter() {
-  return {{"recursive_halving", "exchange of halves, far partners first; P a power of two",
-           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          Collective::Op::reduce_scatter, "log2 P alpha + (P-1)/P m beta, P = 2^n", make_halving};
+  return {{"recursive_halving",
+           "exchange of halves, far partners first; P a power of two",
+           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
+           {},
+           {}},
+          Collective::Op::reduce_scatter,
+          "log2 P alpha + (P-1)/P m beta, P = 2^n",
+          make_halving};
 }
 
 }  // namespace simsgd

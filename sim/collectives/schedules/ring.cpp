@@ -1,5 +1,6 @@
-// Ring schedules: every rank sends to its right neighbour in each of P - 1 steps (twice that for an all-reduce).
-// Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009.
+// Ring schedules: every rank sends to its right neighbour in each of P - 1 steps (twice that for an
+// all-reduce). Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+// JPDC 69(2), 2009.
 //   all-reduce       2 (P-1) (alpha + m/P beta)
 //   reduce-scatter     (P-1) (alpha + m/P beta)
 //   all-gather         (P-1) (alpha + m/P beta)
@@ -29,21 +30,27 @@ Schedule make_ring(const ScheduleRequest& request, bool reduce, bool gather) {
 }  // namespace
 
 SchedulePlugin ring_all_reduce() {
-  return {{"ring", "reduce-scatter and all-gather around a ring; least bytes, most steps",
-           "Patarasuk and Yuan, JPDC 69(2), 2009, doi:10.1016/j.jpdc.2008.09.002", {}, {}},
-          Collective::Op::all_reduce, "2 (P-1) (alpha + m/P beta)",
+  return {{"ring",
+           "reduce-scatter and all-gather around a ring; least bytes, most steps",
+           "Patarasuk and Yuan, JPDC 69(2), 2009, doi:10.1016/j.jpdc.2008.09.002",
+           {},
+           {}},
+          Collective::Op::all_reduce,
+          "2 (P-1) (alpha + m/P beta)",
           [](const ScheduleRequest& request) { return make_ring(request, true, true); }};
 }
 
 SchedulePlugin ring_reduce_scatter() {
   return {{"ring", "partial sums travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009", {}, {}},
-          Collective::Op::reduce_scatter, "(P-1) (alpha + m/P beta)",
+          Collective::Op::reduce_scatter,
+          "(P-1) (alpha + m/P beta)",
           [](const ScheduleRequest& request) { return make_ring(request, true, false); }};
 }
 
 SchedulePlugin ring_all_gather() {
   return {{"ring", "blocks travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009", {}, {}},
-          Collective::Op::all_gather, "(P-1) (alpha + m/P beta)",
+          Collective::Op::all_gather,
+          "(P-1) (alpha + m/P beta)",
           [](const ScheduleRequest& request) { return make_ring(request, false, true); }};
 }
 

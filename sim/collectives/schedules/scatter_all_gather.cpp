@@ -1,5 +1,5 @@
-// Broadcast of long vectors: the root scatters the P parts of the vector down a binomial tree, then all gather them
-// around a ring.
+// Broadcast of long vectors: the root scatters the P parts of the vector down a binomial tree, then all
+// gather them around a ring.
 //   (ceil(log2 P) + P - 1) alpha + 2 (P-1)/P m beta   for P a power of two and equal, dedicated links
 // Barnett et al., "Interprocessor collective communication library", SHPCC 1994; Thakur, Rabenseifner, Gropp,
 // IJHPCA 19(1), 2005 (MPI's broadcast of long messages). Test: tests/collectives/closed_forms.
@@ -11,8 +11,8 @@ namespace simsgd {
 
 namespace {
 
-// One level of the tree: relative ranks that are multiples of 2 * distance send `blocks` parts to the child at
-// `distance`, where that is as many as the child's subtree has.
+// One level of the tree: relative ranks that are multiples of 2 * distance send `blocks` parts to the child
+// at `distance`, where that is as many as the child's subtree has.
 Stage make_level(const ScheduleRequest& request, int distance, int blocks) {
   std::vector<std::int32_t> to(static_cast<std::size_t>(request.ranks), -1);
   const auto rank_of = [&request](int relative) { return (relative + request.root) % request.ranks; };
@@ -29,7 +29,8 @@ Schedule make_scatter_all_gather(const ScheduleRequest& request) {
     const int distance = 1 << level;
     const int last_parent = (request.ranks - distance - 1) / (2 * distance) * (2 * distance);
     const int last = std::min(distance, request.ranks - last_parent - distance);  // the last child's subtree
-    if (last == distance || last_parent > 0) schedule.stages.push_back(make_level(request, distance, distance));
+    if (last == distance || last_parent > 0)
+      schedule.stages.push_back(make_level(request, distance, distance));
     if (last < distance) schedule.stages.push_back(make_level(request, distance, last));
   }
   std::vector<std::int32_t> right(static_cast<std::size_t>(request.ranks));
@@ -43,9 +44,14 @@ Schedule make_scatter_all_gather(const ScheduleRequest& request) {
 }  // namespace
 
 SchedulePlugin scatter_all_gather_broadcast() {
-  return {{"scatter_all_gather", "parts down a binomial tree, then around a ring; for long vectors",
-           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          Collective::Op::broadcast, "(ceil(log2 P) + P-1) alpha + 2 (P-1)/P m beta", make_scatter_all_gather};
+  return {{"scatter_all_gather",
+           "parts down a binomial tree, then around a ring; for long vectors",
+           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
+           {},
+           {}},
+          Collective::Op::broadcast,
+          "(ceil(log2 P) + P-1) alpha + 2 (P-1)/P m beta",
+          make_scatter_all_gather};
 }
 
 }  // namespace simsgd

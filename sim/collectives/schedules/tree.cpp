@@ -1,7 +1,10 @@
-// Binomial trees. The root of a broadcast serves its farthest child first; a reduction is the same tree backwards.
-//   broadcast, reduce  ceil(log2 P) (alpha + m beta)      all-reduce (reduce to rank 0, then broadcast)  twice that
+// Binomial trees. The root of a broadcast serves its farthest child first; a reduction is the same tree
+// backwards.
+//   broadcast, reduce  ceil(log2 P) (alpha + m beta)      all-reduce (reduce to rank 0, then broadcast) twice
+//   that
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005.
-// Ranks leave early: the root of a broadcast after its last child, a leaf of a reduction after its one message.
+// Ranks leave early: the root of a broadcast after its last child, a leaf of a reduction after its one
+// message.
 #include <algorithm>
 
 #include "sim/collectives/schedules/tables.hpp"
@@ -46,14 +49,21 @@ Schedule make_all_reduce(const ScheduleRequest& request) {
 }  // namespace
 
 SchedulePlugin tree_all_reduce() {
-  return {{"tree", "binomial reduction to rank 0, then binomial broadcast",
-           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          Collective::Op::all_reduce, "2 ceil(log2 P) (alpha + m beta)", make_all_reduce};
+  return {{"tree",
+           "binomial reduction to rank 0, then binomial broadcast",
+           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
+           {},
+           {}},
+          Collective::Op::all_reduce,
+          "2 ceil(log2 P) (alpha + m beta)",
+          make_all_reduce};
 }
 
 SchedulePlugin tree_broadcast() {
   return {{"tree", "binomial tree from the root", "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          Collective::Op::broadcast, "ceil(log2 P) (alpha + m beta)", [](const ScheduleRequest& request) {
+          Collective::Op::broadcast,
+          "ceil(log2 P) (alpha + m beta)",
+          [](const ScheduleRequest& request) {
             Schedule schedule{"tree", request.ranks, {}, false, false};
             add_broadcast(schedule, request);
             return schedule;
@@ -62,7 +72,9 @@ SchedulePlugin tree_broadcast() {
 
 SchedulePlugin tree_reduce() {
   return {{"tree", "binomial tree to the root", "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          Collective::Op::reduce, "ceil(log2 P) (alpha + m beta)", [](const ScheduleRequest& request) {
+          Collective::Op::reduce,
+          "ceil(log2 P) (alpha + m beta)",
+          [](const ScheduleRequest& request) {
             Schedule schedule{"tree", request.ranks, {}, false, false};
             add_reduce(schedule, request);
             return schedule;

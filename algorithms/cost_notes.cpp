@@ -1,0 +1,33 @@
+#include "algorithms/cost_notes.hpp"
+
+#include <fmt/format.h>
+
+namespace simsgd {
+
+namespace {
+
+void note(const AlgorithmContext& context, const Cost& cost, const std::string& text) {
+  if (context.notes != nullptr && !cost.known()) add_note(*context.notes, {"unknown-cost", text});
+}
+
+}  // namespace
+
+void note_device_cost(const AlgorithmContext& context, const Cost& cost, const std::string& what,
+                      const std::string& key) {
+  if (context.cluster != nullptr)
+    note(context, cost, fmt::format("{}: device {} has no \"{}\"", what, context.cluster->device.name, key));
+}
+
+void note_cluster_cost(const AlgorithmContext& context, const Cost& cost, const std::string& what,
+                       const std::string& key) {
+  if (context.cluster != nullptr)
+    note(context, cost, fmt::format("{}: cluster {} has no \"{}\"", what, context.cluster->name, key));
+}
+
+void note_overlap(const AlgorithmContext& context) {
+  if (context.cluster != nullptr && context.workers > 1)
+    note_device_cost(context, context.cluster->device.communication_slowdown,
+                     "communication does not slow the computing beside it", "communication_slowdown");
+}
+
+}  // namespace simsgd

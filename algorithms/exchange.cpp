@@ -1,0 +1,116 @@
+#include "algorithms/exchange.hpp"
+
+#include <cmath>
+
+namespace simsgd {
+
+Json coupling_schema() {
+  return {
+      {"coupling",
+       {{"enum", {"neighbour", "global"}},
+        {"default", "neighbour"},
+        {"description",
+         "whom a worker waits for in each round: those it exchanges with, or all workers (what a chain of "
+         "blocking exchanges, tensor by tensor, amounts to)"}}}};
+}
+
+Coupling coupling_from(const Parameters& parameters) {
+  return parameters.text("coupling", "neighbour") == "global" ? Coupling::global : Coupling::neighbour;
+}
+
+Messages edge_messages(const LogicalGraph& graph) {
+  Messages messages;
+  for (const auto& matching : graph.matchings) {
+    std::vector<std::int32_t>& to =
+        messages.emplace_back(static_cast<std::size_t>(graph.workers), std::int32_t{-1});
+    for (const auto& [a, b] : matching) {
+      to[static_cast<std::size_t>(a)] = b;
+      to[static_cast<std::size_t>(b)] = a;
+    }
+  }
+  return messages;
+}
+
+Exchange::Exchange(const Settings& settings, const Messages& messages, PlaceEffect effect)
+    : bytes_(settings.bytes), tensors_(settings.tensors), effect_(std::move(effect)) {
+  Schedule schedule;
+  schedule.name = settings.name;
+  schedule.ranks = settings.ranks;
+  schedule.concurrent = true;
+  schedule.together = settings.coupling == Coupling::global;
+  schedule.all_wait_for_all = schedule.together;
+  for (const std::vector<std::int32_t>& to : messages)
+    schedule.stages.push_back(make_stage(to, settings.bytes, settings.bytes));
+  schedule_ = std::make_shared<const Schedule>(std::move(schedule));
+}
+
+Handle Exchange::start(Worker& worker, Values contribution) const {
+  Collective collective;
+  collective.op = Collective::Op::custom;
+  collective.bytes = bytes_;
+  collective.tensors = tensors_;
+  collective.traffic = Traffic::model;
+  collective.contribution = std::move(contribution);
+  collective.custom = schedule_;
+  collective.place_effect = effect_;
+  return worker.start(std::move(collective));
+}
+
+Values Exchange::run(Worker& worker, Values contribution) const {
+  const Handle handle = start(worker, std::move(contribution));
+  worker.wait(handle);
+  return worker.result(handle);
+}
+
+PiecewiseExchange::PiecewiseExchange(const Exchange::Settings& settings, const Messages& messages,
+                                     const Buckets& buckets, double bytes_per_parameter,
+                                     const PlaceEffect& effect)
+    : buckets_(buckets) {
+  for (const Bucket& bucket : buckets_.buckets) {
+    Exchange::Settings piece = settings;
+    piece.bytes = bucket.parameters * bytes_per_parameter;
+    piece.tensors = bucket.tensors;
+    pieces_.emplace_back(piece, messages, effect);
+  }
+}
+
+PiecewiseExchange::Result PiecewiseExchange::run(Worker& worker, const Contribution& contribution) const {
+  std::vector<Handle> started;
+  ComputeOptions options;
+  options.ready_at = buckets_.last_tensors;
+  options.gradient_ready = [&](const TensorInfo&, const Values& gradient) {
+    const std::size_t piece = started.size();
+    started.push_back(pieces_[piece].start(worker, contribution(gradient, buckets_.buckets[piece])));
+  };
+  Result result;
+  result.gradient = worker.compute_gradient(options);
+  // The last bucket holds the first layers.
+  for (auto handle = started.rbegin(); handle != started.rend(); ++handle) {
+    worker.wait(*handle);
+    result.received.push_back(worker.result(*handle));
+  }
+  return result;
+}
+
+Json model_fusion_schema() {
+  Json schema = fusion_schema();
+  schema["fusion"]["default"] = "all";
+  schema["fusion"]["description"] =
+      "how models travel: every tensor by itself as soon as its gradient is ready (none), in buckets of at "
+      "least fusion_threshold (threshold), or all in one message after the backward pass (all)";
+  return schema;
+}
+
+FusionSettings model_fusion_from(const Parameters& parameters) {
+  FusionSettings settings = fusion_from(parameters);
+  if (!parameters.has("fusion")) settings.kind = FusionSettings::Kind::all;
+  return settings;
+}
+
+std::pair<std::size_t, std::size_t> entries_of(const Worker& worker, const Bucket& bucket) {
+  const auto entries = static_cast<double>(worker.model_size());
+  return {static_cast<std::size_t>(std::llround(bucket.begin_share * entries)),
+          static_cast<std::size_t>(std::llround(bucket.end_share * entries))};
+}
+
+}  // namespace simsgd

@@ -1,0 +1,166 @@
+// AD-PSGD: asynchronous decentralised SGD. While a worker computes, models are averaged pair by pair.
+//   x_i <- x_i - eta U(g_i(x_i as it was when the gradient was begun));  meanwhile x_i, x_j <- (x_i + x_j) /
+//   2
+// The graph is bipartite: workers on the side of worker 0 are active, the others passive. An active worker
+// sends its model to a neighbour drawn uniformly, which averages at once, in the background, and answers with
+// what it had; so nobody waits for a worker that computes, and nothing can deadlock. What its own gradients
+// changed meanwhile the active worker keeps: it adds half of the difference of the two models, which is the
+// average followed by its own steps. Both sides take one half of the same difference, so the mean of the
+// models stays as it is.
+// Lian, Zhang, Zhang, Liu, "Asynchronous Decentralized Parallel Stochastic Gradient Descent", ICML 2018,
+// arXiv:1710.06952, Algorithm 1. An active worker has `averagings_per_step` of them in each step, one after
+// another, and ends the step when the last one has ended. Bytes per averaging: the model each way.
+// After a crash a worker computes again what it lost; its neighbours go on averaging with it meanwhile.
+#include "algorithms/gossip/ad_psgd.hpp"
+
+#include "algorithms/gossip_rounds.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr int kOffer = 0x6170, kAnswer = 0x6171;  // tags: from an active worker, and back
+
+Message model_message(const Worker& worker, Values model) {
+  Message message;
+  message.bytes = worker.workload().model_bytes();
+  message.traffic = Traffic::model;
+  message.values = std::move(model);
+  message.numbers = {static_cast<double>(worker.step())};
+  return message;
+}
+
+void note_age(Worker& worker, const Message& message) {
+  worker.note_staleness(std::max(0.0, static_cast<double>(worker.step()) - message.numbers.at(0)));
+}
+
+/// (own + other) / 2; the same tensor on both sides where both have the same inputs.
+Values average(Worker& worker, const Values& active, const Values& passive) {
+  if (!active || !passive) return {};
+  return linear_combination(worker.executor(), {0.5, 0.5}, {active, passive});
+}
+
+/// What an active worker's handlers know. Shared by run() and the handlers, which the worker keeps.
+class Averagings {
+ public:
+  Averagings(Worker& worker, const std::vector<int>& neighbours) : worker_(worker), neighbours_(neighbours) {}
+
+  /// Begins `count` averagings, one after another; the returned event is complete after the last.
+  Handle begin(int count) {
+    left_ = count;
+    draws_ = worker_.stream(Purpose::algorithm);
+    ended_ = worker_.make_event();
+    offer();
+    return ended_;
+  }
+
+  void answered(const Message& answer) {
+    note_age(worker_, answer);
+    const Values now = worker_.model();
+    if (now && now.id() == offered_.id())
+      worker_.set_model(average(worker_, offered_, answer.values));
+    else if (now)
+      worker_.set_model(
+          linear_combination(worker_.executor(), {1.0, 0.5, -0.5}, {now, answer.values, offered_}));
+    offered_ = {};
+    if (--left_ > 0)
+      offer();
+    else
+      worker_.signal(ended_);
+  }
+
+ private:
+  void offer() {
+    const auto choice = draws_.below(static_cast<std::uint32_t>(neighbours_.size()));
+    offered_ = worker_.model();
+    worker_.post(neighbours_[choice], kOffer, model_message(worker_, offered_));
+  }
+
+  Worker& worker_;
+  const std::vector<int>& neighbours_;
+  int left_ = 0;
+  Stream draws_{{}};
+  Handle ended_;
+  Values offered_;
+};
+
+class AdPsgd final : public Algorithm {
+ public:
+  AdPsgd(LogicalGraph graph, int averagings_per_step)
+      : graph_(std::move(graph)), sides_(graph_.sides()), averagings_per_step_(averagings_per_step) {}
+
+  void run(Worker& worker) const override {
+    if (graph_.workers < 2 || averagings_per_step_ == 0)
+      run_alone(worker);
+    else if (sides_[static_cast<std::size_t>(worker.rank())] == 0)
+      run_active(worker);
+    else
+      run_passive(worker);
+  }
+  bool needs_others() const override { return false; }
+
+ private:
+  static void run_alone(Worker& worker) {
+    while (worker.next_step()) worker.apply(worker.compute_gradient());
+  }
+
+  void run_active(Worker& worker) const {
+    const auto averagings =
+        std::make_shared<Averagings>(worker, graph_.neighbours[static_cast<std::size_t>(worker.rank())]);
+    worker.serve(kAnswer, [averagings](const Message& answer) { averagings->answered(answer); });
+    while (worker.next_step()) {
+      const Handle ended = averagings->begin(averagings_per_step_);
+      worker.apply(worker.compute_gradient());
+      worker.wait(ended);
+    }
+  }
+
+  static void run_passive(Worker& worker) {
+    worker.serve(kOffer, [&worker](const Message& offer) {
+      note_age(worker, offer);
+      const Values own = worker.model();
+      worker.set_model(average(worker, offer.values, own));
+      worker.post(offer.from, kAnswer, model_message(worker, own));
+    });
+    run_alone(worker);
+  }
+
+  LogicalGraph graph_;
+  std::vector<char> sides_;
+  int averagings_per_step_;
+};
+
+std::unique_ptr<const Algorithm> make_ad_psgd(const Parameters& parameters, const AlgorithmContext& context) {
+  const LogicalGraph& graph = *context.graph;
+  if (context.workers > 1 && graph.sides().empty()) {
+    const bool ring = graph.name == "ring";
+    Parameters::reject(
+        "graph/name",
+        ring ? "is a ring of " + std::to_string(context.workers) +
+                   " workers, an odd number: neighbours cannot be active and passive in turn, and "
+                   "averagings could deadlock"
+             : "has a cycle of odd length: its workers cannot be divided into active and passive "
+               "ones, and averagings could deadlock",
+        ring ? "Use an even number of workers" : "Use a ring of an even number of workers, or a hypercube");
+  }
+  return std::make_unique<AdPsgd>(graph, static_cast<int>(parameters.integer("averagings_per_step", 1)));
+}
+
+}  // namespace
+
+AlgorithmPlugin ad_psgd_plugin() {
+  const Json averagings = {
+      {"type", "integer"},
+      {"minimum", 0},
+      {"default", 1},
+      {"description", "averagings that an active worker begins in each step; 0: every worker trains alone"}};
+  return {{"ad_psgd",
+           "asynchronous decentralised SGD: pairs of workers average while they compute, nobody waits",
+           "Lian et al., ICML 2018, arXiv:1710.06952",
+           {{"graph", graph_schema("ring")}, {"averagings_per_step", averagings}},
+           {}},
+          "the model, once for each averaging that a worker takes part in",
+          make_ad_psgd};
+}
+
+}  // namespace simsgd

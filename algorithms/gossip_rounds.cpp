@@ -1,0 +1,154 @@
+#include "algorithms/gossip_rounds.hpp"
+
+#include <algorithm>
+
+#include "sim/base/random.hpp"
+
+namespace simsgd {
+
+namespace {
+
+/// The weighted sum of the neighbours' contributions; empty without any.
+PlaceEffect neighbours_sum(const LogicalGraph& graph, const MixingWeights& weights) {
+  struct Table {
+    std::vector<std::vector<int>> neighbours;
+    std::vector<std::vector<double>> weights;
+  };
+  const auto table = std::make_shared<const Table>(Table{graph.neighbours, weights.neighbour});
+  return [table](Executor& executor, std::int32_t place, const std::vector<Values>& contributions) -> Values {
+    const auto i = static_cast<std::size_t>(place);
+    if (!contributions[i]) return {};
+    std::vector<Values> terms;
+    for (const int j : table->neighbours[i]) terms.push_back(contributions[static_cast<std::size_t>(j)]);
+    return terms.empty() ? Values{} : linear_combination(executor, table->weights[i], terms);
+  };
+}
+
+Exchange::Settings exchange_settings(const LogicalGraph& graph, Coupling coupling, double bytes) {
+  return {.name = "gossip on " + graph.name, .ranks = graph.workers, .bytes = bytes, .coupling = coupling};
+}
+
+double bytes_of(const Buckets& buckets, double bytes_per_parameter) {
+  double parameters = 0;
+  for (const Bucket& bucket : buckets.buckets) parameters += bucket.parameters;
+  return parameters * bytes_per_parameter;
+}
+
+}  // namespace
+
+// D-PSGD
+// -----------------------------------------------------------------------------------------------------------
+
+NeighbourRounds::NeighbourRounds(const LogicalGraph& graph, const Settings& settings)
+    : own_weights_(settings.weights.own),
+      whole_(exchange_settings(graph, settings.coupling,
+                               bytes_of(settings.buckets, settings.bytes_per_parameter)),
+             edge_messages(graph), neighbours_sum(graph, settings.weights)),
+      pieces_(exchange_settings(graph, settings.coupling, 0), edge_messages(graph), settings.buckets,
+              settings.bytes_per_parameter, neighbours_sum(graph, settings.weights)) {}
+
+// The own model does not travel, so it is not rounded to what messages carry.
+Values NeighbourRounds::add_own(Worker& worker, const Values& model, const Values& received) const {
+  if (!received) return model;
+  return linear_combination(worker.executor(), {own_weights_[static_cast<std::size_t>(worker.rank())], 1.0},
+                            {model, received});
+}
+
+Values NeighbourRounds::mix(Worker& worker, std::uint64_t, const Values& model) const {
+  return add_own(worker, model, whole_.run(worker, model));
+}
+
+NeighbourRounds::Result NeighbourRounds::mix_while_computing(Worker& worker) const {
+  const Values model = worker.model();
+  const PiecewiseExchange::Result result = pieces_.run(worker, [&](const Values&, const Bucket& piece) {
+    if (piece.begin_share == 0 && piece.end_share == 1) return model;
+    const auto [begin, end] = entries_of(worker, piece);
+    return slice(worker.executor(), model, begin, end);
+  });
+  return {result.gradient, add_own(worker, model, concatenate(worker.executor(), result.received))};
+}
+
+// MATCHA
+// -----------------------------------------------------------------------------------------------------------
+
+MatchingRounds::MatchingRounds(const LogicalGraph& graph, const Settings& settings) : settings_(settings) {
+  for (const auto& edges : graph.matchings) matchings_.push_back(make_matching(graph, edges));
+  Schedule gate;
+  gate.name = "wait for all";
+  gate.ranks = graph.workers;
+  gate.together = true;
+  gate_ = std::make_shared<const Schedule>(std::move(gate));
+}
+
+MatchingRounds::Matching MatchingRounds::make_matching(const LogicalGraph& graph,
+                                                       const std::vector<LogicalGraph::Edge>& edges) const {
+  Matching matching;
+  matching.partner.assign(static_cast<std::size_t>(graph.workers), -1);
+  for (const auto& [a, b] : edges) {
+    matching.partner[static_cast<std::size_t>(a)] = b;
+    matching.partner[static_cast<std::size_t>(b)] = a;
+    matching.members.insert(matching.members.end(), {a, b});
+  }
+  std::sort(matching.members.begin(), matching.members.end());
+  std::vector<std::int32_t> to;  // places in the group
+  for (const int member : matching.members) {
+    const int partner = matching.partner[static_cast<std::size_t>(member)];
+    const auto place = std::lower_bound(matching.members.begin(), matching.members.end(), partner);
+    to.push_back(static_cast<std::int32_t>(place - matching.members.begin()));
+  }
+  Schedule schedule;
+  schedule.name = "a matching of " + graph.name;
+  schedule.ranks = static_cast<int>(to.size());
+  schedule.all_wait_for_all = false;
+  schedule.stages = {make_stage(to, settings_.bytes, settings_.bytes)};
+  matching.schedule = std::make_shared<const Schedule>(std::move(schedule));
+  matching.effect = [to](Executor&, std::int32_t place, const std::vector<Values>& contributions) {
+    return contributions[static_cast<std::size_t>(to[static_cast<std::size_t>(place)])];
+  };
+  return matching;
+}
+
+std::vector<char> MatchingRounds::active(std::uint64_t round) const {
+  Stream draws({.seed = settings_.seed, .purpose = Purpose::gossip, .entity = 0, .step = round});
+  std::vector<char> flags;
+  for (const double probability : settings_.probabilities)
+    flags.push_back(static_cast<char>(draws.uniform() < probability));
+  return flags;
+}
+
+void MatchingRounds::wait_for_all(Worker& worker) const {
+  Collective collective;
+  collective.op = Collective::Op::custom;
+  collective.traffic = Traffic::control;
+  collective.custom = gate_;
+  worker.wait(worker.start(std::move(collective)));
+}
+
+Values MatchingRounds::exchange(Worker& worker, const Matching& matching, const Values& model) const {
+  Collective collective;
+  collective.op = Collective::Op::custom;
+  collective.bytes = settings_.bytes;
+  collective.traffic = Traffic::model;
+  collective.contribution = model;
+  collective.group = worker.group(matching.members);
+  collective.custom = matching.schedule;
+  collective.place_effect = matching.effect;
+  const Handle handle = worker.start(std::move(collective));
+  worker.wait(handle);
+  return worker.result(handle);
+}
+
+Values MatchingRounds::mix(Worker& worker, std::uint64_t round, const Values& model) const {
+  if (settings_.coupling == Coupling::global) wait_for_all(worker);
+  const std::vector<char> flags = active(round);
+  std::vector<Values> terms = {model};
+  for (std::size_t m = 0; m < matchings_.size(); ++m)
+    if (flags[m] && matchings_[m].partner[static_cast<std::size_t>(worker.rank())] >= 0)
+      terms.push_back(exchange(worker, matchings_[m], model));
+  if (!model || terms.size() == 1) return model;
+  std::vector<double> weights(terms.size(), settings_.alpha);
+  weights.front() = 1 - settings_.alpha * static_cast<double>(terms.size() - 1);
+  return linear_combination(worker.executor(), weights, terms);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,98 @@
+// Gossip rounds: synchronised averaging between neighbours of a logical graph, for algorithms that do
+// something else between the rounds (d_psgd, matcha, nonblocking).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "algorithms/exchange.hpp"
+#include "algorithms/mixing.hpp"
+
+namespace simsgd {
+
+/// A rule by which models are mixed, round after round. One object for all ranks.
+class GossipRounds {
+ public:
+  virtual ~GossipRounds() = default;
+  /// Round `round` (from 1) of this worker, which contributes `model`: what it has after the round. Blocks.
+  /// Every worker runs every round, in order.
+  virtual Values mix(Worker& worker, std::uint64_t round, const Values& model) const = 0;
+  /// Whether the rule puts the gradient step before the mixing: X <- W (X - eta G); else X <- W X - eta G.
+  virtual bool steps_before_mixing() const = 0;
+};
+
+/// D-PSGD: all edges in every round, at once. x_i <- sum_j w_ij x_j.
+class NeighbourRounds final : public GossipRounds {
+ public:
+  struct Settings {
+    MixingWeights weights;
+    Coupling coupling = Coupling::neighbour;
+    Buckets buckets;  ///< of a round that overlaps with the backward pass
+    double bytes_per_parameter = 4;
+  };
+  NeighbourRounds(const LogicalGraph& graph, const Settings& settings);
+
+  Values mix(Worker& worker, std::uint64_t round, const Values& model) const override;
+  bool steps_before_mixing() const override { return false; }
+  /// Computes the step's gradient, and runs a round of the worker's model in pieces meanwhile. Blocks.
+  struct Result {
+    Values gradient, mixed;
+  };
+  Result mix_while_computing(Worker& worker) const;
+
+ private:
+  Values add_own(Worker& worker, const Values& model, const Values& received) const;
+
+  std::vector<double> own_weights_;
+  Exchange whole_;
+  PiecewiseExchange pieces_;
+};
+
+/// MATCHA: in round k each matching is active with its probability, by a draw that all workers share; active
+/// matchings exchange one after another. x_i <- x_i + alpha sum over active neighbours j of (x_j - x_i).
+class MatchingRounds final : public GossipRounds {
+ public:
+  struct Settings {
+    std::vector<double> probabilities;  ///< of each matching
+    double alpha = 0;
+    Coupling coupling = Coupling::global;
+    double bytes = 0;  ///< of a model
+    std::uint64_t seed = 1;
+  };
+  MatchingRounds(const LogicalGraph& graph, const Settings& settings);
+
+  Values mix(Worker& worker, std::uint64_t round, const Values& model) const override;
+  bool steps_before_mixing() const override { return true; }
+  /// Whether each matching is active in `round`.
+  std::vector<char> active(std::uint64_t round) const;
+
+ private:
+  struct Matching {
+    std::vector<int> members;                  // ranks with an edge, ascending
+    std::vector<std::int32_t> partner;         // by rank, -1: none
+    std::shared_ptr<const Schedule> schedule;  // among the members; shared with the machine
+    PlaceEffect effect;
+  };
+  Matching make_matching(const LogicalGraph& graph, const std::vector<LogicalGraph::Edge>& edges) const;
+  Values exchange(Worker& worker, const Matching& matching, const Values& model) const;
+  void wait_for_all(Worker& worker) const;
+
+  Settings settings_;
+  std::vector<Matching> matchings_;
+  std::shared_ptr<const Schedule> gate_;  // shared with the machine
+};
+
+/// The property `graph` of an algorithm: the loader knows which graphs there are, and makes the one asked
+/// for.
+Json graph_schema(const std::string& otherwise);
+
+/// What d_psgd and matcha are made of, for algorithms that run over them: their parameters, and the rounds.
+/// Throw ParameterError.
+Json neighbour_rounds_schema();
+NeighbourRounds neighbour_rounds_from(const Parameters& parameters, const LogicalGraph& graph,
+                                      const Workload& workload);
+Json matching_rounds_schema();
+MatchingRounds matching_rounds_from(const Parameters& parameters, const LogicalGraph& graph,
+                                    const Workload& workload, std::uint64_t seed);
+
+}  // namespace simsgd

@@ -1,0 +1,116 @@
+#include "algorithms/kfac/inverse_round.hpp"
+
+#include <map>
+
+namespace simsgd {
+
+namespace {
+
+Collective broadcast_of(const WorkloadFactor& factor, double bytes_per_number) {
+  Collective collective;
+  collective.op = Collective::Op::broadcast;
+  collective.bytes = factor.elements() * bytes_per_number;
+  collective.tensors = 0;  // an inverse is one tensor: no buffer is filled
+  collective.traffic = Traffic::inverse;
+  return collective;
+}
+
+}  // namespace
+
+std::vector<InverseTask> inverse_tasks(Worker& worker, const KfacSetup& setup) {
+  std::map<int, double> broadcast_s;  // by dimension
+  std::vector<InverseTask> tasks;
+  for (std::size_t f = 0; f < setup.layers.factors.size(); ++f) {
+    const WorkloadFactor& factor = setup.layers.factors[f];
+    const auto [predicted, fresh] = broadcast_s.try_emplace(factor.dim);
+    if (fresh)
+      predicted->second = worker.predict(broadcast_of(factor, worker.workload().bytes_per_parameter));
+    tasks.push_back({factor.dim, setup.costs.inverse_s[f], predicted->second});
+  }
+  return tasks;
+}
+
+RecordTable placement_table(const InversePlacement& placement, const std::vector<InverseTask>& tasks,
+                            const Workload& workload, const KfacLayers& layers) {
+  RecordTable table{"inverse_placement",
+                    {"layer", "factor", "dimension", "inverted by", "inversion, s", "broadcast, s"},
+                    {}};
+  const auto add = [&](std::size_t f) {
+    const WorkloadFactor& factor = layers.factors[f];
+    const int owner = placement.owner[f];
+    table.rows.push_back({workload.layers[static_cast<std::size_t>(factor.layer)].name,
+                          factor.is_a ? "A" : "G", static_cast<double>(factor.dim),
+                          owner == kEverybody ? "everybody" : "rank " + std::to_string(owner),
+                          tasks[f].invert_s, tasks[f].broadcast_s});
+  };
+  for (const std::size_t f : placement.order) add(f);
+  for (std::size_t f = 0; f < layers.factors.size(); ++f)
+    if (placement.owner[f] == kEverybody) add(f);
+  return table;
+}
+
+std::vector<FactorPair> InverseRound::invert(const std::vector<FactorPair>& factors, bool overlap) {
+  factors_ = &factors;
+  if (!overlap) {
+    invert_those_of(worker_.rank());
+    invert_those_of(kEverybody);
+  }
+  for (const std::size_t f : placement_.order) {
+    if (overlap && placement_.owner[f] == worker_.rank()) invert_one(f);
+    broadcast(f);
+  }
+  if (overlap) invert_those_of(kEverybody);
+  for (std::size_t i = 0; i < started_.size(); ++i) {
+    worker_.wait(started_[i]);
+    receive(placement_.order[i], worker_.result(started_[i]));
+  }
+  return std::move(inverses_);
+}
+
+void InverseRound::invert_those_of(int owner) {
+  for (std::size_t f = 0; f < placement_.owner.size(); ++f)
+    if (placement_.owner[f] == owner) invert_one(f);
+}
+
+void InverseRound::invert_one(std::size_t factor) {
+  const bool is_a = factor % 2 == 0;
+  Values last;
+  for (const std::size_t l : setup_.learned.of[factor / 2]) {
+    const LayerFactors& layer = setup_.learned.layout.layers[l];
+    const FactorPair& pair = (*factors_)[l];
+    Values& inverse = is_a ? inverses_[l].a : inverses_[l].g;
+    inverse = is_a ? inverse_a(worker_.executor(), layer, pair, setup_.math, worker_.step())
+                   : inverse_g(worker_.executor(), layer, pair, setup_.math, worker_.step());
+    last = inverse;
+  }
+  worker_.note_work("inverse " + setup_.layers.factors[factor].name);
+  worker_.spend_on(Activity::inverse, setup_.costs.inverse_s[factor] * setup_.costs.slower(worker_.rank()),
+                   last);
+}
+
+void InverseRound::broadcast(std::size_t factor) {
+  const bool is_a = factor % 2 == 0;
+  Collective collective = broadcast_of(setup_.layers.factors[factor], worker_.workload().bytes_per_parameter);
+  collective.root = placement_.owner[factor];
+  if (worker_.rank() == collective.root) {
+    std::vector<Values> parts;
+    for (const std::size_t l : setup_.learned.of[factor / 2])
+      if (const Values& inverse = is_a ? inverses_[l].a : inverses_[l].g) parts.push_back(inverse);
+    if (!parts.empty()) collective.contribution = concatenate(worker_.executor(), parts);
+  }
+  started_.push_back(worker_.start(std::move(collective)));
+}
+
+void InverseRound::receive(std::size_t factor, const Values& result) {
+  if (!result) return;
+  const bool is_a = factor % 2 == 0;
+  std::size_t next = 0;
+  for (const std::size_t l : setup_.learned.of[factor / 2]) {
+    const LayerFactors& layer = setup_.learned.layout.layers[l];
+    const std::size_t size = triangle(static_cast<std::size_t>(is_a ? layer.a_dim : layer.g_dim));
+    (is_a ? inverses_[l].a : inverses_[l].g) = slice(worker_.executor(), result, next, next + size);
+    next += size;
+  }
+}
+
+}  // namespace simsgd

@@ -1,0 +1,133 @@
+#include "algorithms/kfac/kfac_math.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using FloatMatrix = Matrix<float>;
+
+std::vector<float> packed_identity(std::int64_t dim) {
+  std::vector<float> packed(triangle(static_cast<std::size_t>(dim)), 0.0F);
+  for (std::size_t j = 0; j < static_cast<std::size_t>(dim); ++j) packed[triangle(j) + j] = 1.0F;
+  return packed;
+}
+
+Values average(Executor& executor, std::int64_t dim, const Values& old, const Values& fresh, double weight) {
+  if (!fresh) return {};
+  const Values before =
+      old ? old
+          : executor.submit_shared("kfac_identity", {static_cast<double>(dim)}, {},
+                                   [dim](Tensor& out, auto) { out.values = packed_identity(dim); });
+  return linear_combination(executor, {weight, 1 - weight}, {before, fresh});
+}
+
+/// tr M / dim M.
+double mean_diagonal(const std::vector<float>& packed, std::int64_t dim) {
+  double sum = 0;
+  for (std::size_t j = 0; j < static_cast<std::size_t>(dim); ++j)
+    sum += static_cast<double>(packed[triangle(j) + j]);
+  return sum / static_cast<double>(dim);
+}
+
+/// What is wrong with a factor, for the sentence that ends the run.
+[[noreturn]] void cannot_invert(const std::string& factor, std::uint64_t step, const std::string& why,
+                                const std::string& remedy) {
+  throw RunError(fmt::format("K-FAC cannot invert {} in step {}: {}. {}.", factor, step, why, remedy));
+}
+
+std::vector<float> damped_inverse(const std::vector<float>& packed, std::int64_t dim, double damping,
+                                  const std::string& factor, std::uint64_t step) {
+  if (!std::all_of(packed.begin(), packed.end(), [](float value) { return std::isfinite(value); }))
+    cannot_invert(
+        factor, step, "it has entries that are not finite",
+        "The training diverged; use a smaller learning rate, a larger damping or a smaller kl_clip");
+  FloatMatrix full = unpack_symmetric<float>(packed, dim);
+  full.diagonal().array() += static_cast<float>(damping);
+  const Eigen::LLT<FloatMatrix> cholesky(full);
+  FloatMatrix inverse = FloatMatrix::Identity(dim, dim);
+  if (cholesky.info() == Eigen::Success) cholesky.solveInPlace(inverse);
+  if (cholesky.info() != Eigen::Success || !inverse.allFinite())
+    cannot_invert(
+        factor, step,
+        fmt::format("with a damping of {:.3g} on its diagonal it is not positive definite", damping),
+        "Use a larger damping");
+  std::vector<float> result(packed.size());
+  pack_upper<float>(inverse, result);
+  return result;
+}
+
+Values invert(Executor& executor, const LayerFactors& layer, const FactorPair& factors, const KfacMath& math,
+              std::uint64_t step, bool is_a) {
+  if (!factors.a || !factors.g) return {};
+  const std::int64_t dim = is_a ? layer.a_dim : layer.g_dim;
+  const std::string name = fmt::format("the factor {} of the layer \"{}\" ({} x {})", is_a ? "A" : "G",
+                                       layer.layer.name, dim, dim);
+  return executor.submit_shared(
+      is_a ? "kfac_inverse_a" : "kfac_inverse_g", {math.damping, math.split_by_pi ? 1.0 : 0.0},
+      {factors.a, factors.g}, [=, a_dim = layer.a_dim, g_dim = layer.g_dim](Tensor& out, auto in) {
+        double damping = math.damping;
+        if (math.split_by_pi) {
+          const double pi =
+              std::sqrt(mean_diagonal(in[0]->values, a_dim) / mean_diagonal(in[1]->values, g_dim));
+          damping = std::sqrt(math.damping) * (is_a ? pi : 1 / pi);
+        }
+        out.values = damped_inverse(in[is_a ? 0 : 1]->values, dim, damping, name, step);
+      });
+}
+
+}  // namespace
+
+FactorPair average_factors(Executor& executor, const LayerFactors& layer, const FactorPair& old,
+                           const FactorPair& fresh, double old_weight) {
+  return {average(executor, layer.a_dim, old.a, fresh.a, old_weight),
+          average(executor, layer.g_dim, old.g, fresh.g, old_weight)};
+}
+
+Values inverse_a(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
+                 const KfacMath& math, std::uint64_t step) {
+  return invert(executor, layer, factors, math, step, true);
+}
+
+Values inverse_g(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
+                 const KfacMath& math, std::uint64_t step) {
+  return invert(executor, layer, factors, math, step, false);
+}
+
+Values precondition(Executor& executor, const FactorLayout& layout, const Values& gradient,
+                    const std::vector<FactorPair>& inverses, double learning_rate, double kl_clip) {
+  if (!gradient) return {};
+  std::vector<Values> inputs = {gradient};
+  for (const FactorPair& pair : inverses) {
+    inputs.push_back(pair.a);
+    inputs.push_back(pair.g);
+  }
+  return executor.submit_shared(
+      "kfac_precondition", {learning_rate, kl_clip}, std::move(inputs),
+      [layout, learning_rate, kl_clip](Tensor& out, auto in) {
+        out.values = in[0]->values;
+        double alignment = 0;  // sum of V W over layers and entries
+        for (std::size_t l = 0; l < layout.layers.size(); ++l) {
+          const LayerFactors& layer = layout.layers[l];
+          Eigen::Map<FloatMatrix> direction(out.values.data() + layer.layer.offset, layer.g_dim, layer.a_dim);
+          const FloatMatrix own = direction;
+          const FloatMatrix halfway = unpack_symmetric<float>(in[2 * l + 2]->values, layer.g_dim) * own;
+          direction.noalias() = halfway * unpack_symmetric<float>(in[2 * l + 1]->values, layer.a_dim);
+          alignment += (direction.cast<double>().array() * own.cast<double>().array()).sum();
+        }
+        const double change = std::fabs(alignment) * learning_rate * learning_rate;
+        if (!(kl_clip > 0) || !(change > kl_clip)) return;
+        const auto nu = static_cast<float>(std::sqrt(kl_clip / change));
+        for (const LayerFactors& layer : layout.layers)
+          for (std::size_t i = 0; i < layer.layer.size(); ++i) out.values[layer.layer.offset + i] *= nu;
+      });
+}
+
+}  // namespace simsgd

@@ -1,0 +1,123 @@
+#include "algorithms/nonblocking/round_trigger.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace simsgd {
+
+namespace {
+constexpr int kSyncTag = 0x5C00, kReportTag = 0x5C01;
+}
+
+Json trigger_schema() {
+  Json deadline = quantity("time", "seconds of a round after which it ends; for \"trigger\": \"deadline\"");
+  deadline["exclusiveMinimum"] = 0;
+  return {
+      {"trigger",
+       {{"enum", {"none", "first", "deadline", "kth"}},
+        {"default", "first"},
+        {"description",
+         "what ends a round: the first worker that finishes it (first), the k-th (kth), a time (deadline), "
+         "or the last worker (none: blocking)"}}},
+      {"deadline", std::move(deadline)},
+      {"k",
+       {{"type", "integer"},
+        {"minimum", 1},
+        {"description", "workers that must have finished; for \"trigger\": \"kth\""}}}};
+}
+
+TriggerSettings trigger_from(const Parameters& parameters, int workers) {
+  using Rule = TriggerSettings::Rule;
+  const std::string name = parameters.text("trigger", "first");
+  TriggerSettings settings;
+  settings.rule = name == "none"       ? Rule::none
+                  : name == "deadline" ? Rule::deadline
+                  : name == "kth"      ? Rule::kth
+                                       : Rule::first;
+  const auto belongs = [&](const char* key, Rule rule, const char* trigger) {
+    if (settings.rule == rule && !parameters.has(key))
+      Parameters::reject("trigger", fmt::format("needs \"{}\"", key), fmt::format("Add \"{}\"", key));
+    if (settings.rule != rule && parameters.has(key))
+      Parameters::reject(key, fmt::format("is for \"trigger\": \"{}\" alone", trigger),
+                         fmt::format("Leave it out, or set \"trigger\": \"{}\"", trigger));
+  };
+  belongs("deadline", Rule::deadline, "deadline");
+  belongs("k", Rule::kth, "kth");
+  settings.deadline_s = parameters.quantity("deadline", Dimension::time_s, 0);
+  settings.k = static_cast<int>(parameters.integer("k", 1));
+  if (settings.k > workers)
+    Parameters::reject("k", fmt::format("is more than the {} workers", workers),
+                       fmt::format("Give at most {}", workers));
+  return settings;
+}
+
+class RoundTrigger::Rank : public std::enable_shared_from_this<RoundTrigger::Rank> {
+ public:
+  Rank(Worker& worker, const TriggerSettings& settings) : worker_(worker), settings_(settings) {}
+
+  // Apart from the constructor, because the handlers share this object.
+  void listen() {
+    using Rule = TriggerSettings::Rule;
+    if (settings_.rule != Rule::first && settings_.rule != Rule::kth) return;
+    activation_.emplace(worker_, kSyncTag, [rank = weak_from_this()](std::uint64_t round) {
+      if (const auto self = rank.lock()) self->heard(round);
+    });
+    if (settings_.rule == Rule::kth && worker_.rank() == 0)
+      worker_.serve(kReportTag, [self = shared_from_this()](const Message& message) {
+        self->count(static_cast<std::uint64_t>(message.numbers[0]));
+      });
+  }
+
+  Handle begin(std::uint64_t round) {
+    round_ = round;
+    if (settings_.rule == TriggerSettings::Rule::none) return nullptr;
+    if (settings_.rule == TriggerSettings::Rule::deadline) return worker_.start_timer(settings_.deadline_s);
+    over_ = worker_.make_event();
+    if (heard_ >= round_) worker_.signal(over_);
+    return over_;
+  }
+
+  void finished() {
+    if (heard_ >= round_) return;
+    if (settings_.rule == TriggerSettings::Rule::first) {
+      activation_->announce(round_);
+    } else if (settings_.rule == TriggerSettings::Rule::kth) {
+      if (worker_.rank() == 0) return count(round_);
+      Message report;
+      report.numbers = {static_cast<double>(round_)};
+      worker_.post(0, kReportTag, std::move(report));
+    }
+  }
+
+ private:
+  void heard(std::uint64_t round) {
+    heard_ = std::max(heard_, round);
+    if (over_ && heard_ >= round_) worker_.signal(over_);
+  }
+
+  // Rank 0: one more has finished.
+  void count(std::uint64_t round) {
+    if (++reports_[round] == settings_.k) activation_->announce(round);
+    if (reports_[round] == worker_.size()) reports_.erase(round);
+  }
+
+  Worker& worker_;
+  TriggerSettings settings_;
+  std::optional<Activation> activation_;
+  std::uint64_t heard_ = 0;  // rounds that are over
+  std::uint64_t round_ = 0;  // that this rank is in
+  Handle over_;              // signalled when round_ is over
+  std::map<std::uint64_t, int> reports_;
+};
+
+RoundTrigger::RoundTrigger(Worker& worker, const TriggerSettings& settings)
+    : rank_(std::make_shared<Rank>(worker, settings)) {
+  rank_->listen();
+}
+
+Handle RoundTrigger::begin(std::uint64_t round) { return rank_->begin(round); }
+
+void RoundTrigger::finished() { rank_->finished(); }
+
+}  // namespace simsgd

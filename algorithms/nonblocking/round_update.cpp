@@ -1,0 +1,98 @@
+#include "algorithms/nonblocking/round_update.hpp"
+
+#include <algorithm>
+
+namespace simsgd {
+
+namespace {
+
+// weight * the sum of the gradients (zeros if there are none), and `last` as one entry more where asked for.
+Values weighted_sum(Worker& worker, const std::vector<Values>& gradients, double weight,
+                    const float* last = nullptr) {
+  const std::size_t size = worker.model_size();
+  if (size == 0) return {};
+  const bool extended = last != nullptr;
+  const float entry = extended ? *last : 0;
+  return worker.executor().submit(gradients, [=](Tensor& out, auto in) {
+    out.values.assign(size, 0);
+    for (const Tensor* gradient : in)
+      for (std::size_t i = 0; i < size; ++i) out.values[i] += gradient->values[i];
+    if (weight != 1)
+      for (float& value : out.values) value *= static_cast<float>(weight);
+    if (extended) out.values.push_back(entry);
+  });
+}
+
+double own_weight(const RoundSettings& settings, std::size_t finished) {
+  if (settings.weighting == Weighting::sample || finished == 0) return 1;
+  return 1 / static_cast<double>(finished);
+}
+
+class UpdateOverAllreduce final : public RoundUpdate {
+ public:
+  UpdateOverAllreduce(Worker& worker, const RoundSettings& settings) : worker_(worker), settings_(settings) {}
+
+  void apply(const std::vector<Values>& gradients) override {
+    const bool by_sample = settings_.weighting == Weighting::sample;
+    const auto finished = static_cast<float>(gradients.size());
+    const float counted = by_sample ? finished : std::min(finished, 1.0F);
+    Collective collective;
+    collective.bytes = worker_.workload().model_bytes() + worker_.workload().bytes_per_parameter;
+    collective.contribution =
+        weighted_sum(worker_, gradients, own_weight(settings_, gradients.size()), &counted);
+    if (by_sample) collective.scale = 1.0 / (static_cast<double>(worker_.size()) * settings_.mini_batches);
+    const Handle handle = worker_.start(std::move(collective));
+    worker_.wait(handle);
+    worker_.apply(by_sample ? slice(worker_.executor(), worker_.result(handle), 0, worker_.model_size())
+                            : over_count(worker_.result(handle)));
+  }
+
+ private:
+  // The entries over the last one, which counts the workers that gave something.
+  Values over_count(const Values& sum) const {
+    if (!sum) return {};
+    return worker_.executor().submit_shared("over_count", {}, {sum}, [](Tensor& out, auto in) {
+      out.values = in[0]->values;
+      const float count = out.values.back();
+      out.values.pop_back();
+      if (count > 0)
+        for (float& value : out.values) value /= count;
+    });
+  }
+
+  Worker& worker_;
+  RoundSettings settings_;
+};
+
+class UpdateOverGossip final : public RoundUpdate {
+ public:
+  UpdateOverGossip(Worker& worker, const RoundSettings& settings, const GossipRounds& gossip)
+      : worker_(worker), settings_(settings), gossip_(gossip) {}
+
+  void apply(const std::vector<Values>& gradients) override {
+    const double weight = settings_.weighting == Weighting::sample ? 1.0 / settings_.mini_batches
+                                                                   : own_weight(settings_, gradients.size());
+    const Values gradient = weighted_sum(worker_, gradients, weight);
+    if (gossip_.steps_before_mixing()) worker_.apply(gradient);
+    worker_.set_model(gossip_.mix(worker_, worker_.step(), worker_.model()));
+    if (!gossip_.steps_before_mixing()) worker_.apply(gradient);
+  }
+
+ private:
+  Worker& worker_;
+  RoundSettings settings_;
+  const GossipRounds& gossip_;
+};
+
+}  // namespace
+
+std::unique_ptr<RoundUpdate> update_over_allreduce(Worker& worker, const RoundSettings& settings) {
+  return std::make_unique<UpdateOverAllreduce>(worker, settings);
+}
+
+std::unique_ptr<RoundUpdate> update_over_gossip(Worker& worker, const RoundSettings& settings,
+                                                const GossipRounds& gossip) {
+  return std::make_unique<UpdateOverGossip>(worker, settings, gossip);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,119 @@
+// gTop-k S-SGD: all workers apply the same k entries, found by a tree of top operators.
+//   a_i = r_i + g_i;  V_i = the k entries of a_i largest in magnitude, I_i their indices
+//   (V, I) = gTopKAllReduce(V_1, ..., V_P);  r_i <- a_i without the entries of I_i that count as sent
+//   x <- x - eta U(V / P),  U the optimizer, on dense vectors; all replicas stay equal
+// Shi, Wang, Zhao, Tang, Wang, Huang, Chu, "A Distributed Synchronous SGD Algorithm with Global Top-k
+// Sparsification for Low Bandwidth Networks", ICDCS 2019, algorithms 1 to 4, arXiv:1901.04359. Rounds, other
+// P than 2^n and what counts as sent: sparse_exchange.hpp. Top-k is over the whole model; nothing
+// overlaps with the backward pass. Bytes: one message of k entries per rank and round.
+#include "algorithms/sparse/gtopk.hpp"
+
+#include "algorithms/cost_notes.hpp"
+#include "algorithms/sparse/sparse_exchange.hpp"
+#include "algorithms/sparse/sparsification.hpp"
+
+namespace simsgd {
+
+namespace {
+
+class GTopK final : public Algorithm {
+ public:
+  GTopK(SparsificationSettings settings, MergeScheduleRequest request)
+      : settings_(std::move(settings)), request_(request) {
+    for (std::size_t phase = 0; phase < settings_.phases.size(); ++phase) {
+      request.entries = settings_.message_entries(phase);
+      schedules_.push_back(std::make_shared<const Schedule>(merge_schedule(request)));
+    }
+  }
+
+  void run(Worker& worker) const override {
+    Sparsifier sparsifier(worker, settings_);
+    StepAverages distinct;
+    while (worker.next_step()) {
+      const Sparsifier::Choice choice = sparsifier.choose(worker.compute_gradient());
+      const Values merged = merge(worker, choice.selected, sparsifier.entries());
+      sparsifier.set_residual(residual_after_merge(worker.executor(), choice.accumulated, choice.selected,
+                                                   merged, request_, worker.rank()));
+      worker.apply(to_dense(worker.executor(), merged, worker.model_size(), 1.0 / worker.size()));
+      if (worker.rank() == 0)
+        distinct.add(worker.executor(), distinct_by_round(worker.executor(), merged, worker.size()));
+    }
+    note(worker, distinct.means(worker.executor()));
+  }
+
+ private:
+  Values merge(Worker& worker, const Values& selected, std::size_t k) const {
+    const std::size_t phase = settings_.phase_at(worker.step());
+    Collective collective;
+    collective.op = Collective::Op::custom;
+    collective.custom = schedules_[phase];
+    collective.bytes = settings_.message_entries(phase) * settings_.bytes_per_entry;
+    collective.tensors = 0;
+    collective.contribution = selected;
+    if (selected)
+      collective.effect = [k](Executor& executor, const std::vector<Values>& contributions) {
+        return std::vector<Values>{merge_all(executor, contributions, k)};
+      };
+    const Handle handle = worker.start(std::move(collective));
+    worker.wait(handle);
+    return worker.result(handle);
+  }
+
+  static void note(Worker& worker, const std::vector<double>& distinct) {
+    if (distinct.empty()) return;
+    RecordTable table{"merges", {"round", "distinct_indices_mean"}, {}};
+    for (std::size_t round = 0; round < distinct.size(); ++round)
+      table.rows.push_back({static_cast<double>(round + 1), distinct[round]});
+    worker.note_table(std::move(table));
+  }
+
+  SparsificationSettings settings_;
+  MergeScheduleRequest request_;                            // of the last phase
+  std::vector<std::shared_ptr<const Schedule>> schedules_;  // of each phase; shared with the operations
+};
+
+Json gtopk_properties() {
+  Json all = sparsification_schema();
+  all["variant"] = {
+      {"enum", {"tree", "recursive_doubling"}},
+      {"default", "tree"},
+      {"description", "a tree to rank 0 and a broadcast (as published), or exchanges at doubling distance"}};
+  all["put_back"] = {
+      {"enum", {"paper", "exact"}},
+      {"default", "paper"},
+      {"description",
+       "which entries go back to the residual: those whose index is not in the result (as published: values "
+       "dropped on the way to an index that is, are lost), or exactly those whose value is not in it"}};
+  return all;
+}
+
+std::unique_ptr<const Algorithm> make_gtopk(const Parameters& parameters, const AlgorithmContext& context) {
+  const SparsificationSettings settings = sparsification_from(parameters, context);
+  if (context.cluster != nullptr && context.workers > 1)
+    note_cluster_cost(context, context.cluster->sparsification.merge_s,
+                      "merging chosen entries takes no time", "sparsification.merge");
+  return std::make_unique<GTopK>(
+      settings,
+      MergeScheduleRequest{
+          .workers = context.workers,
+          .variant = parameters.text("variant", "tree") == "tree" ? MergeVariant::tree
+                                                                  : MergeVariant::recursive_doubling,
+          .put_back = parameters.text("put_back", "paper") == "paper" ? PutBack::paper : PutBack::exact,
+          .entries = settings.message_entries(settings.phases.size() - 1),
+          .bytes_per_entry = settings.bytes_per_entry,
+          .merge_s = settings.merge_s});
+}
+
+}  // namespace
+
+AlgorithmPlugin gtopk_plugin() {
+  return {{"gtopk",
+           "sparsified SGD: log2 P rounds of merging leave the same k entries everywhere",
+           "Shi et al., ICDCS 2019, arXiv:1901.04359",
+           gtopk_properties(),
+           {}},
+          "a message of k entries for each merge, and the result: 2 log2 P k on the longest path of the tree",
+          make_gtopk};
+}
+
+}  // namespace simsgd

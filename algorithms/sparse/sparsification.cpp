@@ -1,0 +1,213 @@
+#include "algorithms/sparse/sparsification.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/cost_notes.hpp"
+#include "algorithms/sparse/sparse.hpp"
+#include "sim/base/check.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr double kIndexBytes = 4;
+constexpr double kBytesPerNumber = 4;      // fp32: what crosses between device and host
+constexpr double kTruncation = 1 + 1e-12;  // k / d of a whole k is not truncated to k - 1
+
+Json density_schema(const std::string& description) {
+  return {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}, {"description", description}};
+}
+
+double density_from(const Parameters& parameters, double entries) {
+  if (!parameters.has("k")) return parameters.number("density", 0.001);
+  if (parameters.has("density")) Parameters::reject("k", "contradicts \"density\"", "Give one of the two");
+  const auto k = static_cast<double>(parameters.integer("k"));
+  if (k > entries)
+    Parameters::reject("k", fmt::format("is more than the {:.0f} parameters of the workload", entries),
+                       fmt::format("Use at most {:.0f}", entries));
+  return k / entries;
+}
+
+std::vector<DensityPhase> phases_from(const Parameters& parameters, double density) {
+  const auto steps = static_cast<std::uint64_t>(parameters.integer("warmup_steps", 0));
+  std::vector<double> densities = {0.25, 0.0725, 0.015, 0.004};
+  if (parameters.has("warmup_densities")) {
+    densities = parameters.json()["warmup_densities"].get<std::vector<double>>();
+    if (steps == 0)
+      Parameters::reject("warmup_densities", "has no effect without \"warmup_steps\"",
+                         "Give \"warmup_steps\", the steps with each of them, or leave both out");
+  }
+  if (steps == 0) densities.clear();
+  densities.push_back(density);
+  std::vector<DensityPhase> phases;
+  for (std::size_t i = 0; i < densities.size(); ++i) phases.push_back({1 + i * steps, densities[i]});
+  return phases;
+}
+
+void read_costs(const Cluster& cluster, SparsificationSettings& settings) {
+  const SparsificationCosts& costs = cluster.sparsification;
+  const double d = settings.workload_entries;
+  settings.accumulate_s = d * costs.accumulate_s;
+  settings.crossing_s = d * costs.copy_s;
+  if (cluster.host.staging_Bps > 0) settings.crossing_s += 2 * d * kBytesPerNumber / cluster.host.staging_Bps;
+  settings.merge_s = costs.merge_s;
+  settings.add_s = costs.add_s;
+  settings.selection_s_per_entry_bit = cluster.device.selection_s;
+  if (const double pass_Bps = cluster.device.vector_Bps(); pass_Bps > 0)
+    settings.scan_s_per_entry = kBytesPerNumber / pass_Bps;
+}
+
+void note_costs(const AlgorithmContext& context, bool sampled) {
+  const Cluster& cluster = *context.cluster;
+  note_device_cost(context, cluster.device.selection_s, "choosing the top k takes no time", "selection");
+  if (sampled)
+    note_device_cost(context, cluster.device.vector_efficiency,
+                     cluster.device.memory_Bps > 0 ? "a pass over a vector runs at the peak of the memory"
+                                                   : "a pass over a vector takes no time",
+                     "vector_pass");
+  note_cluster_cost(context, cluster.sparsification.accumulate_s,
+                    "adding the residual to the gradient takes no time", "sparsification.accumulate");
+  if (context.workers > 1)
+    note_cluster_cost(context, cluster.sparsification.copy_s,
+                      "copies of the gradient on the host take no time", "sparsification.copy");
+}
+
+}  // namespace
+
+std::size_t entries_of(double density, std::size_t n) {
+  const double entries = std::floor(density * static_cast<double>(n) * kTruncation);
+  return std::clamp<std::size_t>(static_cast<std::size_t>(entries), 1, std::max<std::size_t>(n, 1));
+}
+
+std::size_t SparsificationSettings::phase_at(std::uint64_t step) const {
+  std::size_t phase = phases.size() - 1;
+  while (phase > 0 && phases[phase].first_step > step) --phase;
+  return phase;
+}
+
+double SparsificationSettings::message_entries(std::size_t phase) const {
+  return static_cast<double>(
+      entries_of(phases[phase].density, static_cast<std::size_t>(std::llround(workload_entries))));
+}
+
+// Sampled: the same selection from the sample alone, and a pass over all entries.
+double SparsificationSettings::selection_s() const {
+  const auto exact_s = [this](double n) { return n > 1 ? selection_s_per_entry_bit * n * std::log2(n) : 0; };
+  if (!sampled) return exact_s(workload_entries);
+  return exact_s(sample * workload_entries) + scan_s_per_entry * workload_entries;
+}
+
+Json sparsification_schema() {
+  Json bytes = quantity("bytes",
+                        "of a value and its index in a message; default: a value in network.precision "
+                        "and 4 bytes of index");
+  bytes["exclusiveMinimum"] = 0;
+  Json sample = density_schema("sampled selection: share of the entries that is drawn for the threshold");
+  sample["default"] = 0.01;
+  return {
+      {"density", density_schema("share of the entries that is sent, k / d; default 0.001")},
+      {"k",
+       {{"type", "integer"},
+        {"minimum", 1},
+        {"description", "entries of the workload's gradient that are sent; in place of density"}}},
+      {"selection",
+       {{"enum", {"exact", "sampled"}},
+        {"default", "exact"},
+        {"description",
+         "the k largest entries, or those above a threshold estimated from a sample (at most k)"}}},
+      {"sample", std::move(sample)},
+      {"bytes_per_entry", std::move(bytes)},
+      {"warmup_steps",
+       {{"type", "integer"},
+        {"minimum", 0},
+        {"default", 0},
+        {"description", "density warm-up: steps (an epoch, in the paper) with each of warmup_densities"}}},
+      {"warmup_densities",
+       {{"type", "array"},
+        {"items", density_schema("a density")},
+        {"minItems", 1},
+        {"description", "densities of the warm-up, one after another; default 0.25, 0.0725, 0.015, 0.004"}}}};
+}
+
+SparsificationSettings sparsification_from(const Parameters& parameters, const AlgorithmContext& context) {
+  SparsificationSettings settings;
+  settings.workload_entries = context.workload->parameters();
+  settings.phases = phases_from(parameters, density_from(parameters, settings.workload_entries));
+  settings.sampled = parameters.text("selection", "exact") == "sampled";
+  settings.sample = parameters.number("sample", settings.sample);
+  settings.bytes_per_entry = parameters.quantity("bytes_per_entry", Dimension::bytes,
+                                                 context.workload->bytes_per_parameter + kIndexBytes);
+  if (context.cluster == nullptr) return settings;
+  read_costs(*context.cluster, settings);
+  note_costs(context, settings.sampled);
+  return settings;
+}
+
+std::size_t Sparsifier::entries() const {
+  return entries_of(settings_.phases[settings_.phase_at(worker_.step())].density, worker_.model_size());
+}
+
+Values Sparsifier::select(const Values& accumulated) const {
+  if (!accumulated) return {};
+  const std::size_t k = entries();
+  if (!settings_.sampled)
+    return worker_.executor().submit({accumulated},
+                                     [k](Tensor& out, auto in) { select_top_k(in[0]->values, k, out); });
+  const std::size_t sample = entries_of(settings_.sample, worker_.model_size());
+  return worker_.executor().submit(
+      {accumulated}, [k, sample, stream = worker_.stream(Purpose::algorithm)](Tensor& out, auto in) {
+        select_by_sample(in[0]->values, k, sample, stream, out);
+      });
+}
+
+Sparsifier::Choice Sparsifier::choose(const Values& gradient) {
+  Choice choice;
+  choice.accumulated =
+      residual_ ? linear_combination(worker_.executor(), {1.0, 1.0}, {residual_, gradient}) : gradient;
+  worker_.spend_on(Activity::compute, settings_.accumulate_s, choice.accumulated);
+  choice.selected = select(choice.accumulated);
+  worker_.spend_on(Activity::selection, settings_.selection_s(), choice.selected);
+  if (worker_.size() > 1) worker_.spend(Activity::host, settings_.crossing_s);
+  return choice;
+}
+
+Values to_dense(Executor& executor, const Values& sparse, std::size_t size, double scale) {
+  if (!sparse) return {};
+  return executor.submit_shared("sparse_to_dense", {static_cast<double>(size), scale}, {sparse},
+                                [size, scale = static_cast<float>(scale)](Tensor& out, auto in) {
+                                  out.values.assign(size, 0.0f);
+                                  for (std::size_t i = 0; i < in[0]->values.size(); ++i)
+                                    out.values[static_cast<std::size_t>(in[0]->indices[i])] =
+                                        scale * in[0]->values[i];
+                                });
+}
+
+void StepAverages::add(Executor& executor, Values numbers) {
+  if (!numbers) return;
+  constexpr std::size_t kBehind = 16;
+  waiting_.push_back(std::move(numbers));
+  if (waiting_.size() > kBehind) look_at_oldest(executor);
+}
+
+void StepAverages::look_at_oldest(Executor& executor) {
+  const std::vector<double>& numbers = executor.get(waiting_.front()).scalars;
+  sums_.resize(std::max(sums_.size(), numbers.size()), 0.0);
+  counts_.resize(sums_.size(), 0);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    sums_[i] += numbers[i];
+    ++counts_[i];
+  }
+  waiting_.erase(waiting_.begin());
+}
+
+std::vector<double> StepAverages::means(Executor& executor) {
+  while (!waiting_.empty()) look_at_oldest(executor);
+  std::vector<double> means;
+  for (std::size_t i = 0; i < sums_.size(); ++i) means.push_back(sums_[i] / static_cast<double>(counts_[i]));
+  return means;
+}
+
+}  // namespace simsgd

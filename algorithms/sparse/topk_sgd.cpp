@@ -1,0 +1,132 @@
+// Top-k S-SGD: every worker sends its k largest entries to all, and applies the sum of all that were sent.
+//   a_i = r_i + g_i;  V_i = the k entries of a_i largest in magnitude;  r_i <- a_i - V_i
+//   x <- x - eta U(1/P sum_j V_j),  U the optimizer, on dense vectors; all replicas stay equal
+// Aji, Heafield, EMNLP 2017, arXiv:1704.05021; as the baseline of Shi et al., ICDCS 2019, arXiv:1901.04359.
+// Bytes: an all-gather of k entries each, (P-1) k. Every worker adds all k P entries into a dense vector.
+#include "algorithms/sparse/topk_sgd.hpp"
+
+#include "algorithms/cost_notes.hpp"
+#include "algorithms/sparse/sparsification.hpp"
+#include "sim/base/check.hpp"
+#include "sim/collectives/schedules.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// The sum of sparse vectors as a dense one; scalars: how many distinct indices they have.
+Values sum_all(Executor& executor, const std::vector<Values>& contributions, std::size_t size, double scale) {
+  if (!contributions.front()) return {};
+  return executor.submit(contributions, [size, scale = static_cast<float>(scale)](Tensor& out, auto in) {
+    out.values.assign(size, 0.0f);
+    std::vector<bool> touched(size, false);
+    std::size_t distinct = 0;
+    for (const Tensor* sparse : in) {
+      for (std::size_t i = 0; i < sparse->values.size(); ++i) {
+        const auto index = static_cast<std::size_t>(sparse->indices[i]);
+        out.values[index] += sparse->values[i];
+        distinct += touched[index] ? 0 : 1;
+        touched[index] = true;
+      }
+    }
+    for (float& value : out.values) value *= scale;
+    out.scalars = {static_cast<double>(distinct)};
+  });
+}
+
+Values without(Executor& executor, const Values& accumulated, const Values& selected) {
+  if (!accumulated) return {};
+  return executor.submit({accumulated, selected}, [](Tensor& out, auto in) {
+    out.values = in[0]->values;
+    for (const std::int32_t index : in[1]->indices) out.values[static_cast<std::size_t>(index)] = 0;
+  });
+}
+
+class TopKSgd final : public Algorithm {
+ public:
+  TopKSgd(SparsificationSettings settings, const std::string& schedule, int workers)
+      : settings_(std::move(settings)) {
+    const SchedulePlugin* plugin = find_schedule(Collective::Op::all_gather, schedule);
+    CHECK(plugin != nullptr, "the schema offers only schedules that there are");
+    for (std::size_t phase = 0; phase < settings_.phases.size(); ++phase) {
+      ScheduleRequest request;
+      request.ranks = workers;
+      request.bytes = workers * settings_.message_entries(phase) * settings_.bytes_per_entry;
+      schedules_.push_back(std::make_shared<const Schedule>(plugin->make(request)));
+    }
+  }
+
+  void run(Worker& worker) const override {
+    Sparsifier sparsifier(worker, settings_);
+    StepAverages distinct;
+    while (worker.next_step()) {
+      const Sparsifier::Choice choice = sparsifier.choose(worker.compute_gradient());
+      const Values mean = exchange(worker, choice.selected);
+      worker.spend(
+          Activity::host,
+          worker.size() * settings_.message_entries(settings_.phase_at(worker.step())) * settings_.add_s);
+      sparsifier.set_residual(without(worker.executor(), choice.accumulated, choice.selected));
+      worker.apply(mean);
+      if (worker.rank() == 0) distinct.add(worker.executor(), mean);
+    }
+    const std::vector<double> means = distinct.means(worker.executor());
+    if (!means.empty())
+      worker.note_table({"merges", {"round", "distinct_indices_mean"}, {{1.0, means.front()}}});
+  }
+
+ private:
+  Values exchange(Worker& worker, const Values& selected) const {
+    const std::size_t phase = settings_.phase_at(worker.step());
+    Collective collective;
+    collective.op = Collective::Op::custom;
+    collective.custom = schedules_[phase];
+    collective.bytes = settings_.message_entries(phase) * settings_.bytes_per_entry;
+    collective.tensors = 0;
+    collective.contribution = selected;
+    if (selected)
+      collective.effect = [size = worker.model_size()](Executor& executor,
+                                                       const std::vector<Values>& contributions) {
+        return std::vector<Values>{
+            sum_all(executor, contributions, size, 1.0 / static_cast<double>(contributions.size()))};
+      };
+    const Handle handle = worker.start(std::move(collective));
+    worker.wait(handle);
+    return worker.result(handle);
+  }
+
+  SparsificationSettings settings_;
+  std::vector<std::shared_ptr<const Schedule>> schedules_;  // of each phase; shared with the operations
+};
+
+Json topk_sgd_properties() {
+  Json all = sparsification_schema();
+  std::vector<std::string> names;
+  for (const SchedulePlugin& plugin : schedule_plugins())
+    if (plugin.op == Collective::Op::all_gather) names.push_back(plugin.info.name);
+  all["all_gather"] = {
+      {"enum", names},
+      {"default", "bruck"},
+      {"description", "schedule of the all-gather; bruck takes the time of recursive doubling"}};
+  return all;
+}
+
+}  // namespace
+
+AlgorithmPlugin topk_sgd_plugin() {
+  return {
+      {"topk_sgd",
+       "sparsified SGD: the k largest entries of every worker are gathered and added everywhere",
+       "Aji, Heafield, EMNLP 2017, arXiv:1704.05021",
+       topk_sgd_properties(),
+       {}},
+      "an all-gather of k entries of each worker: (P-1) k",
+      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
+        if (context.cluster != nullptr)
+          note_cluster_cost(context, context.cluster->sparsification.add_s,
+                            "adding gathered entries takes no time", "sparsification.add");
+        return std::make_unique<TopKSgd>(sparsification_from(parameters, context),
+                                         parameters.text("all_gather", "bruck"), context.workers);
+      }};
+}
+
+}  // namespace simsgd

@@ -1,0 +1,49 @@
+// Allreduce-SGD: synchronous data-parallel SGD with wait-free backpropagation.
+//   x <- x - eta U(1/P sum_j g_j(x)),  U the optimizer; all replicas stay equal.
+// Li et al., "PyTorch Distributed", VLDB 2020, arXiv:2006.15704; Zhang et al., "Poseidon", USENIX ATC 2017,
+// arXiv:1706.03292 (each gradient leaves while the backward pass goes on).
+// Bytes per worker and step: one all-reduce of the model, 2 (P-1)/P m for a ring. Steps: 2 (P-1) for each
+// bucket.
+// After a crash a worker computes again what it lost; the others wait.
+#include "algorithms/synchronous/allreduce_sgd.hpp"
+
+#include "algorithms/buckets.hpp"
+#include "algorithms/cost_notes.hpp"
+
+namespace simsgd {
+
+namespace {
+
+class AllreduceSgd final : public Algorithm {
+ public:
+  explicit AllreduceSgd(Buckets buckets) : buckets_(std::move(buckets)) {}
+
+  void run(Worker& worker) const override {
+    while (worker.next_step()) {
+      BucketedAllreduce mean(worker, buckets_);
+      mean.compute_gradient();
+      worker.apply(mean.wait());
+    }
+  }
+
+ private:
+  Buckets buckets_;
+};
+
+}  // namespace
+
+AlgorithmPlugin allreduce_sgd_plugin() {
+  return {
+      {"allreduce_sgd",
+       "synchronous SGD: gradients are averaged over all workers in every step",
+       "Li et al., VLDB 2020, arXiv:2006.15704",
+       fusion_schema(),
+       {}},
+      "one all-reduce of the gradient: 2 (P-1)/P m by a ring",
+      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
+        note_overlap(context);
+        return std::make_unique<AllreduceSgd>(make_buckets(*context.workload, fusion_from(parameters)));
+      }};
+}
+
+}  // namespace simsgd

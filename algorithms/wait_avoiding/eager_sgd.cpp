@@ -1,0 +1,91 @@
+// Eager-SGD: gradients are averaged by a partial all-reduce, which does not wait for late workers.
+//   send buffer of worker i:  b_i <- b_i + g_i(x) when i arrives;  b_i <- 0 when an operation takes it
+//   x <- x - eta U(1/P sum_i b_i)
+// A late worker's buffer is empty when the operation runs (it gives null), and its gradient goes into the
+// next one: every gradient is used once, late by as many steps as `staleness` says. Every worker applies the
+// result of every operation, in order, so that replicas agree at equal steps; in the authors' code a worker
+// that is more than one step behind sees the latest result only, and models are synchronised now and then.
+// Li, Ben-Nun, Di Girolamo, Alistarh, Hoefler, PPoPP 2020, arXiv:1908.04207. Bytes per worker and step: log2
+// P gradients (recursive doubling).
+// After a crash a worker computes again what it lost; the others go on without its gradient.
+#include "algorithms/wait_avoiding/eager_sgd.hpp"
+
+#include "algorithms/cost_notes.hpp"
+#include "algorithms/wait_avoiding/wait_avoiding.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr int kEagerActivation = 0xEA6E;
+
+// The gradients of one worker that no operation has taken yet.
+class SendBuffer {
+ public:
+  explicit SendBuffer(Worker& worker) : worker_(worker), bytes_(worker.workload().model_bytes()) {
+    if (worker.model_size() > 0)
+      null_ = worker.executor().constant({std::vector<float>(worker.model_size(), 0.0F), {}, {}});
+  }
+
+  void add(Values gradient) {
+    if (sum_) gradient = linear_combination(worker_.executor(), {1.0, 1.0}, {sum_, gradient});
+    sum_ = std::move(gradient);
+    from_steps_.push_back(worker_.step());
+  }
+
+  Collective take(std::uint64_t version) {
+    for (const std::uint64_t step : from_steps_)
+      worker_.note_staleness(static_cast<double>(version + 1) - static_cast<double>(step));
+    from_steps_.clear();
+    Collective collective;
+    collective.bytes = bytes_;
+    collective.traffic = Traffic::gradient;
+    collective.contribution = sum_ ? std::exchange(sum_, {}) : null_;
+    collective.scale = 1.0 / worker_.size();
+    collective.schedule = "recursive_doubling";
+    return collective;
+  }
+
+ private:
+  Worker& worker_;
+  double bytes_;
+  Values null_, sum_;
+  std::vector<std::uint64_t> from_steps_;  // of the gradients in sum_
+};
+
+class EagerSgd final : public Algorithm {
+ public:
+  explicit EagerSgd(Initiator initiator) : initiator_(initiator) {}
+
+  void run(Worker& worker) const override {
+    SendBuffer buffer(worker);
+    WaitAvoiding mean(worker, {initiator_, kEagerActivation},
+                      [&](std::uint64_t version, bool) { return buffer.take(version); });
+    while (worker.next_step()) {
+      buffer.add(worker.compute_gradient());
+      worker.apply(mean.call().result);
+    }
+  }
+  bool needs_others() const override { return false; }
+
+ private:
+  Initiator initiator_;
+};
+
+}  // namespace
+
+AlgorithmPlugin eager_sgd_plugin() {
+  return {
+      {"eager_sgd",
+       "gradients are averaged over all workers without waiting for late ones, whose gradients come later",
+       "Li et al., PPoPP 2020, arXiv:1908.04207",
+       {{"activation", activation_schema()}},
+       {}},
+      "log2 P gradients",
+      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
+        note_overlap(context);
+        return std::make_unique<EagerSgd>(initiator_from(parameters.text("activation", "solo")));
+      }};
+}
+
+}  // namespace simsgd

@@ -1,0 +1,185 @@
+// WAGMA-SGD: wait-avoiding group model averaging.
+//   W'_t = W_t + U(g(W_t))                          each worker by itself; momentum stays local
+//   (t + 1) mod period != 0:  sum of the group's W' by a wait-avoiding all-reduce
+//     fresh (it used this W'_t):  W_{t+1} = sum / S
+//     stale (it had run with an older W'):  W_{t+1} = (sum + W'_t) / (S + 1), sum the latest one received
+//   else:                     W_{t+1} = mean of W'_t over all workers, blocking
+// Li, Ben-Nun, Nadiradze, Di Girolamo, Dryden, Alistarh, Hoefler, IEEE TPDS 32(7), 2021, Algorithm 2,
+// arXiv:2005.00124. Groups: butterfly.hpp. What a worker gives is the W' of its last iteration, also to
+// operations that run before it comes. Bytes per worker and step: log2 S models, and log2 P models in every
+// period-th step (recursive doubling, as measured there).
+// After a crash a worker computes again what it lost; the others go on with what it gave last, until the next
+// global averaging, where they wait.
+#include "algorithms/wait_avoiding/wagma.hpp"
+
+#include <fmt/format.h>
+
+#include "algorithms/cost_notes.hpp"
+#include "algorithms/wait_avoiding/butterfly.hpp"
+#include "algorithms/wait_avoiding/wait_avoiding.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr const char* kSchedule = "recursive_doubling";
+constexpr ChannelId kGlobalChannel = 0, kGroupChannel = 1;
+constexpr int kWagmaActivation = 0x57A6;
+
+struct WagmaSettings {
+  int group_size = 1;
+  std::uint64_t period = 10;
+  bool dynamic = true;
+  Initiator initiator = Initiator::solo;
+};
+
+// The iteration, from 0, of the group operation number `version`: those that synchronise globally have none.
+std::uint64_t iteration_of(std::uint64_t version, std::uint64_t period) {
+  return version + version / (period - 1);
+}
+
+// What one worker gives to the group operations, and which they are.
+class Averaging {
+ public:
+  Averaging(Worker& worker, const WagmaSettings& settings)
+      : worker_(worker),
+        settings_(settings),
+        model_bytes_(worker.workload().model_bytes()),
+        given_(worker.model()) {
+    const std::uint64_t cycle = settings.dynamic ? butterfly_cycle(worker.size(), settings.group_size) : 1;
+    for (std::uint64_t t = 0; t < cycle; ++t)
+      groups_.push_back(worker.group(butterfly_group(worker.rank(), worker.size(), settings.group_size, t)));
+  }
+
+  /// The worker has done its local update of this step.
+  void give(Values model) {
+    given_ = std::move(model);
+    given_in_ = worker_.step();
+  }
+
+  Collective part(std::uint64_t version) {
+    const std::uint64_t iteration = iteration_of(version, settings_.period);
+    worker_.note_staleness(static_cast<double>(iteration + 1) - static_cast<double>(given_in_));
+    Collective collective = model_sum(kGroupChannel);
+    collective.group = groups_[iteration % groups_.size()];
+    return collective;
+  }
+
+  Values global_mean() {
+    Collective collective = model_sum(kGlobalChannel);
+    collective.scale = 1.0 / worker_.size();
+    const Handle handle = worker_.start(std::move(collective));
+    worker_.wait(handle);
+    return worker_.result(handle);
+  }
+
+ private:
+  Collective model_sum(ChannelId channel) const {
+    Collective collective;
+    collective.bytes = model_bytes_;
+    collective.traffic = Traffic::model;
+    collective.contribution = given_;
+    collective.channel = channel;
+    collective.schedule = kSchedule;
+    return collective;
+  }
+
+  Worker& worker_;
+  const WagmaSettings& settings_;
+  double model_bytes_;
+  Values given_;                // the send buffer
+  std::uint64_t given_in_ = 0;  // step; 0: the initial model
+  std::vector<GroupId> groups_;
+};
+
+class Wagma final : public Algorithm {
+ public:
+  explicit Wagma(const WagmaSettings& settings) : settings_(settings) {}
+
+  void run(Worker& worker) const override {
+    Averaging averaging(worker, settings_);
+    WaitAvoiding groups(worker, {settings_.initiator, kWagmaActivation},
+                        [&](std::uint64_t version, bool) { return averaging.part(version); });
+    while (worker.next_step()) {
+      worker.apply(worker.compute_gradient());
+      averaging.give(worker.model());
+      if (worker.step() % settings_.period == 0)
+        worker.set_model(averaging.global_mean());
+      else if (settings_.group_size > 1)
+        worker.set_model(average(worker, groups.call()));
+    }
+  }
+
+ private:
+  Values average(Worker& worker, const WaitAvoiding::Outcome& outcome) const {
+    const double members = settings_.group_size;
+    if (outcome.fresh) return linear_combination(worker.executor(), {1.0}, {outcome.result}, 1 / members);
+    return linear_combination(worker.executor(), {1.0, 1.0}, {outcome.seen_result, worker.model()},
+                              1 / (members + 1));
+  }
+
+  WagmaSettings settings_;
+};
+
+void check(const WagmaSettings& settings, int workers, bool size_given) {
+  const int below = power_of_two_below(workers);
+  if (below != workers)
+    Parameters::reject("name", fmt::format("needs a power of two of workers, and there are {}", workers),
+                       fmt::format("Use {} or {} workers", below, 2 * below));
+  if (!size_given) return;
+  const int size = settings.group_size, smaller = power_of_two_below(size);
+  if (size > workers)
+    Parameters::reject("group_size", fmt::format("is more than the {} workers", workers),
+                       fmt::format("Use a power of two up to {}, or leave it out", workers));
+  if (smaller != size)
+    Parameters::reject("group_size", "is no power of two",
+                       2 * smaller <= workers ? fmt::format("Use {} or {}", smaller, 2 * smaller)
+                                              : fmt::format("Use {}", smaller));
+}
+
+std::unique_ptr<const Algorithm> make_wagma(const Parameters& parameters, const AlgorithmContext& context) {
+  WagmaSettings settings;
+  const int bits = ceil_log2(context.workers);
+  settings.group_size = static_cast<int>(parameters.integer("group_size", 1 << (bits + 1) / 2));
+  settings.period = static_cast<std::uint64_t>(parameters.integer("period", 10));
+  settings.dynamic = parameters.text("groups", "dynamic") == "dynamic";
+  settings.initiator = initiator_from(parameters.text("activation", "solo"));
+  check(settings, context.workers, parameters.has("group_size"));
+  note_overlap(context);
+  return std::make_unique<Wagma>(settings);
+}
+
+Json wagma_properties() {
+  return {
+      {"group_size",
+       {{"type", "integer"},
+        {"minimum", 1},
+        {"maximum", 1 << 20},
+        {"description",
+         "workers that average in a step, a power of two; by default 2^ceil(log2(workers) / 2), the square "
+         "root where that is one; 1: none, which is local SGD"}}},
+      {"period",
+       {{"type", "integer"},
+        {"minimum", 1},
+        {"default", 10},
+        {"description", "steps between two averagings over all workers"}}},
+      {"groups",
+       {{"enum", {"dynamic", "fixed"}},
+        {"default", "dynamic"},
+        {"description", "whether the groups change from step to step (dynamic) or never (fixed)"}}},
+      {"activation", activation_schema()}};
+}
+
+}  // namespace
+
+AlgorithmPlugin wagma_plugin() {
+  return {{"wagma",
+           "models are averaged in changing groups, without waiting for late workers",
+           "Li et al., IEEE TPDS 32(7), 2021, arXiv:2005.00124",
+           wagma_properties(),
+           {}},
+          "log2 S models, and log2 P models every `period` steps",
+          make_wagma};
+}
+
+}  // namespace simsgd

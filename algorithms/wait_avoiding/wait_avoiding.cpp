@@ -1,0 +1,128 @@
+#include "algorithms/wait_avoiding/wait_avoiding.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace simsgd {
+
+namespace {
+constexpr std::uint32_t kInitiatorStream = 0x80000000;  // beyond all ranks
+}
+
+Json activation_schema() {
+  return {
+      {"enum", {"solo", "majority"}},
+      {"default", "solo"},
+      {"description",
+       "who starts an operation: the worker that reaches it first (solo), or one drawn at random for each "
+       "operation, so that half of the others have come on average (majority)"}};
+}
+
+Initiator initiator_from(const std::string& name) {
+  return name == "majority" ? Initiator::majority : Initiator::solo;
+}
+
+int drawn_initiator(std::uint64_t seed, std::uint64_t version, int ranks) {
+  Stream stream({seed, Purpose::algorithm, kInitiatorStream, version});
+  return static_cast<int>(stream.below(static_cast<std::uint32_t>(ranks)));
+}
+
+// One rank's side: the calls of its main thread, and its communication side, which the handlers run.
+class WaitAvoiding::Rank : public std::enable_shared_from_this<WaitAvoiding::Rank> {
+ public:
+  Rank(Worker& worker, const Settings& settings, Begin begin)
+      : worker_(worker), settings_(settings), begin_(std::move(begin)) {}
+
+  // Apart from the constructor, because the handlers share this object.
+  void listen() {
+    activation_.emplace(worker_, settings_.tag, [rank = weak_from_this()](std::uint64_t version) {
+      if (const auto self = rank.lock()) self->heard(version);
+    });
+  }
+
+  Outcome call() {
+    const std::uint64_t version = arrived_++;
+    if (heard_ <= version && may_activate(version)) activation_->announce(version);
+    if (started_ <= version) {
+      start_event_ = worker_.make_event();
+      worker_.wait(start_event_);
+      start_event_ = nullptr;
+    }
+    while (first_kept_ < version) forget_first();
+    const Part own = kept_.front();
+    worker_.wait(own.operation);
+    Part latest = kept_.back();
+    std::uint64_t seen = started_ - 1;
+    if (seen > version && !worker_.done(latest.operation)) {
+      latest = kept_[kept_.size() - 2];
+      --seen;
+    }
+    return {version, own.fresh, worker_.result(own.operation), seen, worker_.result(latest.operation)};
+  }
+
+  void close() { begin_ = nullptr; }
+
+ private:
+  struct Part {
+    Handle operation;
+    bool fresh = true;
+  };
+
+  bool may_activate(std::uint64_t version) const {
+    return settings_.initiator == Initiator::solo ||
+           drawn_initiator(worker_.seed(), version, worker_.size()) == worker_.rank();
+  }
+
+  void forget_first() {
+    kept_.pop_front();
+    ++first_kept_;
+  }
+
+  // Whoever has reached a version has been through the earlier ones: they have begun too.
+  void heard(std::uint64_t version) {
+    heard_ = std::max(heard_, version + 1);
+    start_next();
+  }
+
+  void start_next() {
+    while (started_ < heard_ && begin_) {
+      if (!kept_.empty() && !worker_.done(kept_.back().operation)) return start_when_through();
+      const bool fresh = arrived_ > started_;
+      kept_.push_back({worker_.start(begin_(started_, fresh)), fresh});
+      ++started_;
+      if (start_event_ && started_ == arrived_) worker_.signal(start_event_);
+    }
+  }
+
+  void start_when_through() {
+    if (waits_) return;
+    waits_ = true;
+    worker_.then(kept_.back().operation, [self = shared_from_this()] {
+      self->waits_ = false;
+      self->start_next();
+    });
+  }
+
+  Worker& worker_;
+  Settings settings_;
+  Begin begin_;
+  std::optional<Activation> activation_;
+  std::uint64_t heard_ = 0;    // versions that have been activated, as far as this rank knows
+  std::uint64_t started_ = 0;  // versions that this rank takes part in, or did
+  std::uint64_t arrived_ = 0;  // versions that the main thread has called
+  std::uint64_t first_kept_ = 0;
+  std::deque<Part> kept_;  // of versions first_kept_ ... started_ - 1
+  Handle start_event_;     // signalled when the version that the main thread waits for starts
+  bool waits_ = false;     // for the end of the last version, to start the next
+};
+
+WaitAvoiding::WaitAvoiding(Worker& worker, const Settings& settings, Begin begin)
+    : rank_(std::make_shared<Rank>(worker, settings, std::move(begin))) {
+  rank_->listen();
+}
+
+WaitAvoiding::~WaitAvoiding() { rank_->close(); }
+
+WaitAvoiding::Outcome WaitAvoiding::call() { return rank_->call(); }
+
+}  // namespace simsgd

@@ -1,0 +1,62 @@
+// Wait-avoiding collectives: operations that nobody waits for but those who have come. Each call has a
+// version. Who may (solo: anybody; majority: a rank drawn for the version) activates it on reaching it, and
+// every rank then takes part at once, in the background, with what it has to give: a rank that has not come
+// yet takes part passively. Versions run one after another on each rank.
+// Li, Ben-Nun, Nadiradze, Di Girolamo, Dryden, Alistarh, Hoefler, "Breaking (global) barriers in parallel
+// stochastic optimization with wait-avoiding group averaging", IEEE TPDS 32(7), 2021, arXiv:2005.00124; and
+// Li et al., PPoPP 2020, arXiv:1908.04207. Who is late follows from simulated time alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "algorithms/activation.hpp"
+#include "sim/plugin.hpp"
+
+namespace simsgd {
+
+/// The schema fragment of "activation", and its reader.
+enum class Initiator : std::uint8_t {
+  solo,     ///< the first that arrives
+  majority  ///< a rank drawn uniformly for each version: half of the others have come on average
+};
+Json activation_schema();
+Initiator initiator_from(const std::string& name);
+/// The rank that may activate `version` under `majority`: the same on all ranks.
+int drawn_initiator(std::uint64_t seed, std::uint64_t version, int ranks);
+
+class WaitAvoiding {
+ public:
+  /// Makes this rank's part of `version` when it starts, perhaps in the background. `arrived`: this rank has
+  /// called it. Is not called after this object is gone.
+  using Begin = std::function<Collective(std::uint64_t version, bool arrived)>;
+
+  struct Settings {
+    Initiator initiator = Initiator::solo;
+    int tag = 0;  ///< of its messages: one per service
+  };
+
+  struct Outcome {
+    std::uint64_t version = 0;
+    bool fresh = true;       ///< this rank had arrived when its part of the version started
+    Values result;           ///< of the version
+    std::uint64_t seen = 0;  ///< the latest version that is through on this rank: `version` or a later one
+    Values seen_result;      ///< its result: what a receive buffer holds that later versions overwrite
+  };
+
+  WaitAvoiding(Worker& worker, const Settings& settings, Begin begin);
+  ~WaitAvoiding();
+  WaitAvoiding(const WaitAvoiding&) = delete;
+  WaitAvoiding& operator=(const WaitAvoiding&) = delete;
+
+  /// The next version, from 0: arrives, and waits until it is through on this rank.
+  Outcome call();
+
+ private:
+  class Rank;
+  std::shared_ptr<Rank> rank_;  // shared with actions that are under way
+};
+
+}  // namespace simsgd

@@ -1,0 +1,82 @@
+#include "scenarios/language/errors.hpp"
+
+#include <algorithm>
+
+namespace simsgd {
+
+namespace {
+
+constexpr std::size_t kLongestShown = 80;
+
+bool same(const InputError& a, const InputError& b) {
+  return a.file == b.file && a.pointer == b.pointer && a.problem == b.problem;
+}
+
+bool any_within(const std::vector<std::string>& pointers, const std::string& pointer) {
+  return std::any_of(pointers.begin(), pointers.end(),
+                     [&pointer](const std::string& each) { return within(each, pointer); });
+}
+
+}  // namespace
+
+std::string shown_value(const Json& value) {
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= kLongestShown) return text;
+  if (value.is_structured()) return "";
+  std::size_t cut = kLongestShown - 3;
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U)
+    --cut;  // not inside a character
+  return text.substr(0, cut) + "...";
+}
+
+const Json* value_at(const Json& document, const std::string& pointer) {
+  const Json* value = &document;
+  for (const std::string& token : tokens(pointer)) {
+    if (value->is_object()) {
+      const auto member = value->find(token);
+      if (member == value->end()) return nullptr;
+      value = &*member;
+    } else if (value->is_array()) {
+      const bool index = !token.empty() && token.size() < 10 &&
+                         std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
+      if (!index || std::stoul(token) >= value->size()) return nullptr;
+      value = &(*value)[std::stoul(token)];
+    } else {
+      return nullptr;
+    }
+  }
+  return value;
+}
+
+void ErrorList::add(const Json& document, const Provenance& origins, const std::string& pointer,
+                    const std::string& problem, const std::string& remedy) {
+  const Json* found = value_at(document, pointer);
+  const Origin origin = origins.at(pointer);
+  add(pointer, {origin.file, origin.pointer, problem,
+                found != nullptr && !pointer.empty() ? shown_value(*found) : "", remedy});
+}
+
+void ErrorList::add(const std::string& pointer, InputError error) {
+  const auto known = std::find_if(errors_.begin(), errors_.end(),
+                                  [&error](const InputError& other) { return same(error, other); });
+  const auto index = static_cast<std::size_t>(known - errors_.begin());
+  if (known == errors_.end()) {
+    errors_.push_back(std::move(error));
+    pointers_.emplace_back();
+  }
+  pointers_[index].push_back(pointer);
+}
+
+bool ErrorList::touches(const std::string& pointer) const {
+  return std::any_of(pointers_.begin(), pointers_.end(),
+                     [&pointer](const auto& touched) { return any_within(touched, pointer); });
+}
+
+void ErrorList::throw_if_any(const std::string& pointer) const {
+  std::vector<InputError> thrown;
+  for (std::size_t i = 0; i < errors_.size(); ++i)
+    if (any_within(pointers_[i], pointer)) thrown.push_back(errors_[i]);
+  if (!thrown.empty()) throw ConfigError(thrown);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,166 @@
+#include "scenarios/language/job_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/schema.hpp"
+#include "sim/base/notes.hpp"
+#include "sim/base/units.hpp"
+#include "sim/collectives/schedules.hpp"
+#include "sim/recording/metrics.hpp"
+
+namespace simsgd {
+
+namespace {
+
+/// A target that an evaluation may show so much later than it was met, as a share of its time, is worth a
+/// note.
+constexpr double kLateTarget = 0.1;
+
+class UnusedOptions {
+ public:
+  UnusedOptions(const Reader& reader, Job& job) : reader_(reader), job_(job) {}
+
+  void find() {
+    if (job_.learner == nullptr) without_learner();
+    const Json& failures = reader_.value("/failures");
+    if (!failures.contains("mean_time_between") && failures["crashes"].empty() && failures["restart"] != 0)
+      unused("/failures/restart", "nothing crashes");
+    const Json& links = reader_.value("/network")["slow_links"];
+    for (std::size_t i = 0; i < links.size() && !job_.network.has_jitter(); ++i)
+      if (links[i].contains("jitter_factor"))
+        unused(child("/network/slow_links", i) + "/jitter_factor", "/network/jitter is 0");
+    stragglers();
+    workload();
+  }
+
+ private:
+  void unused(const std::string& pointer, const std::string& why) {
+    add_note(job_.notes, {"unused-option", fmt::format("{} has no effect: {}", pointer, why)});
+  }
+
+  void without_learner() {
+    Json optimizer = with_defaults(resolved_schema()["properties"]["optimizer"], {{"name", "sgd"}});
+    optimizer["momentum"] = reader_.value("/optimizer")["momentum"];  // takes memory, learner or not
+    if (reader_.value("/optimizer") != optimizer) unused("/optimizer", "there is no learner");
+    if (const Json& record = reader_.value("/record"); record["evaluate_every"] != 0)
+      unused("/record/evaluate_every", "there is no learner");
+  }
+
+  void stragglers() {
+    const Json& stragglers = reader_.value("/stragglers");
+    for (std::size_t i = 0; i < stragglers.size(); ++i) {
+      const Json& each = stragglers[i];
+      const std::string pointer = child("/stragglers", i);
+      if (each["from_step"].get<std::uint64_t>() > job_.stop.steps)
+        unused(pointer, fmt::format("it begins at step {}, and the run ends after {}",
+                                    each["from_step"].dump(), job_.stop.steps));
+      if (each["probability"] == 0) unused(pointer, "its probability is 0");
+    }
+  }
+
+  void workload() {
+    const Json& workload = reader_.value("/workload");
+    if (!workload.is_object() || !workload.contains("layer_times_batch") || !workload.contains("layers"))
+      return;
+    const bool own = std::any_of(workload["layers"].begin(), workload["layers"].end(), [](const Json& layer) {
+      return layer.contains("forward") || layer.contains("backward");
+    });
+    if (!own) unused("/workload/layer_times_batch", "no layer has a time of its own");
+  }
+
+  const Reader& reader_;
+  Job& job_;
+};
+
+/// Share of its time by which a target may have been met before the evaluation that showed it.
+std::optional<double> lateness(const Job& job, const RunRecord& record) {
+  if (job.target.metric != Target::Metric::test_accuracy && job.target.metric != Target::Metric::test_loss)
+    return std::nullopt;
+  for (const MetricValue& metric : metric_values(record, job)) {
+    if (metric.name != "time_to_target_s" || !(metric.value > 0)) continue;
+    double before_s = 0;
+    for (const EvaluationPoint& point : record.evaluations)
+      if (point.time_s < metric.value) before_s = point.time_s;
+    return 1 - before_s / metric.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void note_device_time(const Reader& reader, const Device& device, const Workload& workload,
+                      int measured_samples, std::vector<Note>& notes) {
+  const double samples = static_cast<double>(workload.batch) / workload.micro_batches;
+  const Json& section = reader.value("/workload");
+  if (section.is_object() && section.contains("step_time"))
+    return add_note(
+        notes, {"assumed-layers",
+                fmt::format("the workload's step_time holds whatever the device; {} equal layers stand for "
+                            "the network: how much communication hides behind the backward pass depends on "
+                            "them (/workload/equal_layers); activations are not counted as memory",
+                            workload.layers.size())});
+  if (measured_samples > 0 && samples != measured_samples)
+    add_note(notes,
+             {"extrapolated-device-time",
+              fmt::format("a step of {} samples on {} is taken in proportion from one measured with {}",
+                          human_number(samples), device.name, human_number(measured_samples))});
+  const bool own_times =
+      section.is_object() &&
+      std::all_of(section["layers"].begin(), section["layers"].end(),
+                  [](const Json& layer) { return layer.contains("forward") || layer.contains("backward"); });
+  if (measured_samples == 0 && !own_times)
+    add_note(notes,
+             {"modelled-device-time",
+              fmt::format("no step was measured on {}: it is modelled from FLOPs at {:.4g} % of the peak and "
+                          "from memory traffic",
+                          device.name, 100 * device.efficiency)});
+}
+
+void note_job(const Reader& reader, Job& job) {
+  const Distribution& factor = job.workload.compute_factor;
+  if (factor.kind != Distribution::Kind::constant) {
+    const Json& workload = reader.value("/workload");
+    const double mean = factor.mean();
+    add_note(job.notes,
+             {"workload-imbalance",
+              fmt::format("the workload's own {} makes steps longer and shorter, stragglers apart: a tenth "
+                          "takes below {:.2f} of the mean, a tenth above {:.2f}",
+                          workload.contains("compute_time") ? "compute_time" : "compute_factor",
+                          factor.quantile(0.1) / mean, factor.quantile(0.9) / mean)});
+  }
+  const Json& algorithm = reader.value("/algorithm");
+  const int parts = algorithm.value("mini_batches", 1);
+  if (parts > job.workload.batch)
+    add_note(job.notes,
+             {"batch-below-one",
+              fmt::format("each of the {} mini-batches of a step has {:.3g} samples of the workload, less "
+                          "than one",
+                          parts, static_cast<double>(job.workload.batch) / parts)});
+  UnusedOptions(reader, job).find();
+}
+
+std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRecord& record) {
+  std::vector<Note> notes;
+  for (const SchedulePlugin& plugin : schedule_plugins()) {
+    const std::string op = op_name(plugin.op);
+    const bool performed =
+        std::any_of(record.fidelities.begin(), record.fidelities.end(),
+                    [&](const FidelityRecord& each) { return each.operation.starts_with(op + " "); });
+    const Json network = scenario.value("network", Json::object());
+    if (!performed && network.value(op, default_schedule(plugin.op)) != default_schedule(plugin.op))
+      add_note(notes, {"unused-option", fmt::format("/network/{} has no effect: the run performs none", op)});
+  }
+  if (const std::optional<double> late = lateness(job, record); late && *late > kLateTarget)
+    add_note(notes,
+             {"coarse-target",
+              fmt::format("time_to_target_s is when an evaluation showed the target and may be late by up to "
+                          "{:.0f} %: evaluate more often to know it better",
+                          100 * *late)});
+  return notes;
+}
+
+}  // namespace simsgd

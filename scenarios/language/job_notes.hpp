@@ -1,0 +1,25 @@
+// What a job leaves out, assumes or does not use, told before anybody reads its numbers: docs/model.md,
+// "Notes".
+#pragma once
+
+#include <vector>
+
+#include "scenarios/language/reader.hpp"
+#include "sim/job.hpp"
+#include "sim/record.hpp"
+
+namespace simsgd {
+
+/// Where the time of a step is not a measurement of this very step. `measured_samples`: of the one-device
+/// time that is used; 0 where there is none.
+void note_device_time(const Reader& reader, const Device& device, const Workload& workload,
+                      int measured_samples, std::vector<Note>& notes);
+
+/// What else can be told before the run: imbalance of the workload, mini-batches of less than a sample,
+/// options without effect.
+void note_job(const Reader& reader, Job& job);
+
+/// What only the run tells: schedules of operations that it never performed, how late a target is known.
+std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRecord& record);
+
+}  // namespace simsgd

@@ -1,0 +1,102 @@
+#include "scenarios/language/layer_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace simsgd {
+
+namespace {
+
+constexpr double kRounding = 1 + 1e-9;  // own times may fill a step exactly
+
+std::vector<double> weights(const std::vector<Layer>& layers,
+                            const std::function<double(const Layer&)>& weight) {
+  std::vector<double> all;
+  for (const Layer& layer : layers) all.push_back(weight(layer));
+  return all;
+}
+
+/// By which measure layers without own time share the rest of a step: the first that is above 0 for any of
+/// them.
+std::vector<double> shares(const LayerTable& table, const Device& device, double samples) {
+  const std::vector<std::function<double(const Layer&)>> measures = {
+      [&](const Layer& layer) { return modelled_forward_s(layer, device, samples); },
+      [](const Layer& layer) { return layer.forward_flop; },
+      [](const Layer& layer) { return layer.parameters(); },
+      [](const Layer&) { return 1.0; },
+  };
+  // Without FLOPs a model of memory traffic alone would forget where the work is.
+  const bool has_flop = std::any_of(table.layers.begin(), table.layers.end(),
+                                    [](const Layer& layer) { return layer.forward_flop > 0; });
+  for (std::size_t m = has_flop && device.peak_flops > 0 ? 0 : 1; m < measures.size(); ++m) {
+    std::vector<double> all = weights(table.layers, measures[m]);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (table.own[i]) all[i] = 0;
+    const double sum = std::accumulate(all.begin(), all.end(), 0.0);
+    if (!(sum > 0)) continue;
+    for (double& each : all) each /= sum;
+    return all;
+  }
+  return std::vector<double>(table.layers.size(), 0.0);  // all have times of their own
+}
+
+}  // namespace
+
+const OneDeviceTime* nearest_time(const std::vector<OneDeviceTime>& times, const std::string& device,
+                                  double batch) {
+  const OneDeviceTime* best = nullptr;
+  const auto distance = [batch](const OneDeviceTime& time) {
+    return std::fabs(std::log(time.batch / batch));
+  };
+  for (const OneDeviceTime& time : times)
+    if (time.device == device && (best == nullptr || distance(time) < distance(*best))) best = &time;
+  return best;
+}
+
+double modelled_forward_s(const Layer& layer, const Device& device, double samples) {
+  double seconds = 0;
+  if (device.peak_flops > 0) seconds = samples * layer.forward_flop / (device.peak_flops * device.efficiency);
+  if (device.memory_Bps > 0) {
+    const double entries = 2 * samples * layer.activations + layer.parameters();
+    seconds = std::max(seconds, kBytesPerNumber * entries / device.memory_Bps);
+  }
+  return seconds;
+}
+
+bool share_measured_time(LayerTable& table, const Device& device, double samples, double total_s) {
+  double own_s = 0;
+  for (const std::optional<OwnTime>& own : table.own)
+    if (own) own_s += samples * (own->forward_s + own->backward_s);
+  const bool all_own =
+      std::all_of(table.own.begin(), table.own.end(), [](const auto& own) { return own.has_value(); });
+  if (!all_own && own_s > total_s * kRounding) return false;
+  const double scale = all_own && own_s > 0 ? total_s / own_s : 1;
+  const double rest_s = std::max(0.0, total_s - own_s);
+  const std::vector<double> share = shares(table, device, samples);
+  for (std::size_t i = 0; i < table.layers.size(); ++i) {
+    Layer& layer = table.layers[i];
+    layer.forward_s = table.own[i] ? scale * samples * table.own[i]->forward_s : share[i] * rest_s / 3;
+    layer.backward_s = table.own[i] ? scale * samples * table.own[i]->backward_s : share[i] * rest_s * 2 / 3;
+  }
+  return true;
+}
+
+bool model_times(LayerTable& table, const Device& device, double samples) {
+  bool anything = false;
+  for (std::size_t i = 0; i < table.layers.size(); ++i) {
+    Layer& layer = table.layers[i];
+    anything = anything || table.own[i] || (device.peak_flops > 0 && layer.forward_flop > 0);
+    if (table.own[i]) {
+      layer.forward_s = samples * table.own[i]->forward_s;
+      layer.backward_s = samples * table.own[i]->backward_s;
+    } else {
+      layer.forward_s = modelled_forward_s(layer, device, samples) + device.launch_s;
+      layer.backward_s = 2 * layer.forward_s;
+    }
+  }
+  return anything;
+}
+
+}  // namespace simsgd

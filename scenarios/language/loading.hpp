@@ -1,0 +1,45 @@
+// The steps behind load_scenario, load_study and make_job, for files that share what they have read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scenarios/language/errors.hpp"
+#include "scenarios/language/known.hpp"
+#include "scenarios/language/scenario.hpp"
+
+namespace simsgd {
+
+struct Loading {
+  Scenario scenario;
+  ErrorList errors;
+};
+
+/// Reads, resolves, completes and validates. `as_point`: drops the axes and seeds of a study, which else are
+/// errors. `known`: what has been found right before.
+Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,
+             bool as_point, Known* known = nullptr);
+
+/// What can be built of the scenario; `loading.errors` receives what cannot. With `known` the job is one to
+/// look at and not to run: its data may be those of another seed.
+Job build_job(Loading& loading, Known* known = nullptr);
+
+/// What a scenario without a name is called: as its file.
+std::string name_of_file(const std::string& file);
+
+/// Throws everything that is wrong, after having looked also at the sections that the schema accepts.
+Scenario finished(Loading loading);
+
+/// More workers than `run` accepts: every worker is an actor of the simulation with a stack of its own, which
+/// takes two of the 65,530 memory maps that Linux gives a process (vm.max_map_count).
+inline constexpr int kMostWorkers = 30000;
+/// Address space of an actor: its stack (sim/engine/platform.cpp) and what is around it.
+inline constexpr std::size_t kActorBytes = 530 * 1024;
+/// Links of a network that is simulated: gigabytes of it.
+inline constexpr std::size_t kMostLinks = 1000000;
+/// Steps times workers: days of computing, so that what ends is told from what does not.
+inline constexpr double kMostWorkerSteps = 1e10;
+/// Numbers of a data set or a mini-batch: 8 GB.
+inline constexpr double kMostNumbers = 2147483648.0;
+
+}  // namespace simsgd

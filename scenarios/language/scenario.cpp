@@ -1,0 +1,144 @@
+#include "scenarios/language/scenario.hpp"
+
+#include <filesystem>
+
+#include "scenarios/language/build.hpp"
+#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/loading.hpp"
+#include "scenarios/language/schema.hpp"
+#include "scenarios/language/use.hpp"
+#include "scenarios/language/validate.hpp"
+
+namespace simsgd {
+
+namespace {
+
+void reject_study_keys(const Sourced& sourced, ErrorList& errors) {
+  for (const char* key : {"axes", "seeds"})
+    if (sourced.value.contains(key))
+      errors.add(
+          sourced.value, sourced.origins, std::string("/") + key, "makes this a study of several runs",
+          "Run all of them with simsgd sweep run, or one with simsgd run --point N (0: without its axes)");
+}
+
+bool holds(const Sourced& sourced, const Json& resolved, const std::string& pointer, const Json& wanted) {
+  const auto used = last_key(pointer) == "use" ? sourced.uses.find(parent(pointer)) : sourced.uses.end();
+  if (used != sourced.uses.end()) return wanted == used->second;
+  const Json* found = value_at(resolved, pointer);
+  return found != nullptr && *found == wanted;
+}
+
+/// Keeps the expectations that are about this scenario.
+void select_expected(const Sourced& sourced, Json& resolved) {
+  Json kept = Json::array();
+  for (Json each : resolved["expected"]) {
+    const Json when = each.value("when", Json::object());
+    bool applies = true;
+    for (const auto& condition : when.items())
+      applies = applies && holds(sourced, resolved, condition.key(), condition.value());
+    each.erase("when");
+    if (applies) kept.push_back(std::move(each));
+  }
+  resolved["expected"] = std::move(kept);
+}
+
+// assumed: a network whose layers are not known overlaps communication about as one of 32 equal layers does;
+// the result says so, and "equal_layers" shows what depends on it.
+constexpr int kUsualEqualLayers = 32;
+
+/// Defaults that depend on other values, in the sections that are right so far.
+void complete(Json& resolved, const ErrorList& errors) {
+  const auto right = [&](const char* section) {
+    return resolved.contains(section) && !errors.touches(std::string("/") + section);
+  };
+  if (right("cluster") && !resolved["cluster"].contains("nodes")) {
+    Json& cluster = resolved["cluster"];
+    const std::int64_t per_node = cluster["gpus_per_node"].get<std::int64_t>();
+    cluster["nodes"] = (cluster["workers"].get<std::int64_t>() + per_node - 1) / per_node;
+  }
+  if (right("optimizer") && right("stop") && resolved["stop"].contains("steps")) {
+    Json& schedule = resolved["optimizer"]["schedule"];
+    if (schedule["name"] == "cosine" && !schedule.contains("total_steps"))
+      schedule["total_steps"] = resolved["stop"]["steps"];
+  }
+  if (right("workload") && resolved["workload"].is_object()) {
+    Json& workload = resolved["workload"];
+    if (!workload.contains("compute_factor") && !workload.contains("compute_time"))
+      workload["compute_factor"] = 1;
+    if (workload.contains("step_time") && !workload.contains("equal_layers"))
+      workload["equal_layers"] = kUsualEqualLayers;
+  }
+}
+
+/// Every section with its defaults; `right` receives those that are known to be right.
+Json with_all_defaults(const Json& schema, const Json& sections, const Known* known,
+                       std::set<std::string>& right) {
+  Json all = Json::object();
+  for (const auto& section : sections.items()) {
+    const Json* completed =
+        known == nullptr ? nullptr : known->completed_before(section.key(), section.value());
+    if (completed != nullptr) right.insert(section.key());
+    all[section.key()] = completed != nullptr ? *completed : section.value();
+  }
+  for (const auto& property : schema["properties"].items()) {
+    if (right.contains(property.key())) continue;
+    if (!all.contains(property.key()) && !property.value().contains("default")) continue;
+    Json& section = all[property.key()];
+    if (!sections.contains(property.key())) section = property.value()["default"];
+    section = with_defaults(property.value(), std::move(section));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string name_of_file(const std::string& file) {
+  std::error_code ignored;
+  const bool is_file = file != shown_name("-") && std::filesystem::is_regular_file(file, ignored);
+  return is_file ? std::filesystem::path(file).stem().string() : "scenario";
+}
+
+Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,
+             bool as_point, Known* known) {
+  const Json& schema = resolved_schema();
+  Loading loading;
+  Sourced sourced = resolve_uses(files, path, assignments, named_choices(), loading.errors);
+  if (as_point) {
+    sourced.value.erase("axes");
+    sourced.value.erase("seeds");
+  } else {
+    reject_study_keys(sourced, loading.errors);
+  }
+  if (!sourced.value.contains("name")) sourced.value["name"] = name_of_file(shown_name(path));
+  std::set<std::string> right;
+  Json resolved = with_all_defaults(schema, sourced.value, known, right);
+  for (const std::string& section :
+       validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors, right))
+    if (known != nullptr && sourced.value.contains(section))
+      known->completed.try_emplace(section, 64)
+          .first->second.keep(sourced.value[section], "", resolved[section]);
+  complete(resolved, loading.errors);
+  if (!loading.errors.touches("/expected")) select_expected(sourced, resolved);
+  loading.scenario = {shown_name(path), std::move(resolved), std::move(sourced.origins)};
+  return loading;
+}
+
+Scenario finished(Loading loading) {
+  if (!loading.errors.empty()) build_job(loading);
+  loading.errors.throw_if_any();
+  return std::move(loading.scenario);
+}
+
+Scenario load_scenario(const std::string& path, const Overrides& overrides) {
+  JsonFiles files;
+  return finished(load(files, scenario_path(path), assignments(overrides), false));
+}
+
+std::string scenario_path(const std::string& path) {
+  if (path == "-") return path;
+  const FoundFile found = find_file(path, "");
+  if (found.path.empty()) throw ConfigError({path, "", "does not exist", "", found.remedy});
+  return found.path;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,42 @@
+// A scenario: one file, with everything it uses and with every default, checked against the schema; and the
+// job that is made of it. Loading and making together report every error at once.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "scenarios/language/assignment.hpp"
+#include "scenarios/language/json_source.hpp"
+#include "scenarios/language/provenance.hpp"
+#include "sim/job.hpp"
+#include "sim/plugin.hpp"
+
+namespace simsgd {
+
+struct Scenario {
+  std::string file;    ///< as errors show it
+  Json resolved;       ///< complete: no `use`, no default left out; loading it gives itself
+  Provenance origins;  ///< of the values of `resolved`
+};
+
+/// Reads a scenario; "-" is standard input. Throws ConfigError with everything that is wrong with it: what
+/// the schema finds and, in the sections that the schema accepts, what make_job finds.
+Scenario load_scenario(const std::string& path, const Overrides& overrides = {});
+
+/// Throws ConfigError with everything that makes the scenario impossible, also what lies in data files.
+Job make_job(const Scenario& scenario);
+
+/// Workers of a cluster file for which nobody says how many.
+inline constexpr int kBenchWorkers = 8;
+
+/// The cluster of a file such as clusters/infiniband-100g.json, or of a scenario or study, for so many
+/// workers (else for the scenario's), for schedules without a run (there is no limit on workers). The
+/// pointers of `overrides` begin with /cluster. Throws ConfigError.
+Cluster load_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides = {});
+
+/// The path of a scenario file on the command line, looked for like a `use` in the current directory ("-"
+/// stays). Throws ConfigError.
+std::string scenario_path(const std::string& path);
+
+}  // namespace simsgd

@@ -1,0 +1,137 @@
+#include "scenarios/language/study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "scenarios/language/axes.hpp"
+#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/loading.hpp"
+#include "scenarios/language/schema.hpp"
+#include "scenarios/language/use.hpp"
+#include "scenarios/language/validate.hpp"
+
+namespace simsgd {
+
+namespace {
+
+/// The schema of the keys that only a study has.
+Json study_schema() {
+  const Json& properties = resolved_schema()["properties"];
+  return {{"type", "object"}, {"properties", {{"axes", properties["axes"]}, {"seeds", properties["seeds"]}}}};
+}
+
+/// A seed or a value from the command line has no effect where an axis sets it in every point.
+void check_overrides(const Study& study, ErrorList& errors) {
+  for (const Assignment& override : study.overrides) {
+    for (const std::string& axis : study.axes)
+      if (within(axis, override.pointer) || within(override.pointer, axis))
+        errors.add(
+            override.pointer,
+            {override.origin.file, override.origin.pointer,
+             fmt::format("is set by the study's axis {} in every point", axis), shown_value(override.value),
+             "Set the axis instead, such as --set /axes/0/values=[...] or --set /seeds=[...]"});
+  }
+}
+
+std::vector<std::string> pointers_of(const std::vector<StudyPoint>& points) {
+  std::vector<std::string> pointers;
+  if (!points.empty())
+    for (const Assignment& each : points.front().coordinates) pointers.push_back(each.pointer);
+  return pointers;
+}
+
+Loading load_at(const Study& study, const StudyPoint& point) {
+  std::vector<Assignment> all = study.overrides;
+  all.insert(all.end(), point.coordinates.begin(), point.coordinates.end());
+  return load(*study.files, study.file == shown_name("-") ? "-" : study.file, all, true, study.known.get());
+}
+
+/// Everything that is wrong with any point.
+void check_points(const Study& study) {
+  std::vector<InputError> all;
+  std::set<std::string> told;
+  for (const StudyPoint& point : study.points) {
+    try {
+      finished(load_at(study, point));
+    } catch (const ConfigError& error) {
+      for (const InputError& each : error.errors())
+        if (told.insert(each.text()).second) all.push_back(each);
+    }
+  }
+  if (!all.empty()) throw ConfigError(all);
+}
+
+/// The file without what only a study has, so that it is not copied for each point.
+void keep_without_axes(Study& study, Json file) {
+  if (!file.is_object()) return;
+  file.erase("axes");
+  file.erase("seeds");
+  study.files->put(study.file, std::move(file));
+}
+
+}  // namespace
+
+Study expand_study(const std::string& path, const Overrides& overrides) {
+  Study study;
+  study.file = scenario_path(path);
+  study.files = std::make_shared<JsonFiles>();
+  study.known = std::make_shared<Known>();
+  study.overrides = assignments(overrides);
+  ErrorList errors;
+  const Sourced sourced = resolve_uses(*study.files, study.file, study.overrides, {}, errors);
+  const Json& file = study.files->read(study.file);
+  study.file = shown_name(study.file);
+  const Json schema = study_schema();
+  const Json value = with_defaults(schema, sourced.value);
+  ErrorList study_errors;  // errors in other sections are found again in the points
+  for (const InputError& each : errors.all())
+    if (within(each.pointer, "/axes") || within(each.pointer, "/seeds")) study_errors.add("/axes", each);
+  validate(schema, value, sourced.origins, {}, study_errors);
+  study_errors.throw_if_any();
+  study.points = expand_axes(value, sourced.origins, study_errors);
+  study.axes = pointers_of(study.points);
+  check_overrides(study, study_errors);
+  study_errors.throw_if_any();
+  keep_without_axes(study, file);
+  const Json name = sourced.value.value("name", Json());
+  study.name = name.is_string() ? name.get<std::string>() : name_of_file(study.file);
+  return study;
+}
+
+Study load_study(const std::string& path, const Overrides& overrides) {
+  Study study = expand_study(path, overrides);
+  check_points(study);
+  study.name = load_at(study, study.points.front()).scenario.resolved["name"].get<std::string>();
+  return study;
+}
+
+Examined examine_point(const Study& study, const StudyPoint& point) {
+  Loading loading = load_at(study, point);
+  const Job job = build_job(loading, study.known.get());
+  loading.errors.throw_if_any();
+  return {job.workers(), job.learner ? job.learner->parameters() : 0};
+}
+
+Scenario load_point(const Study& study, const StudyPoint& point) { return finished(load_at(study, point)); }
+
+NumberedPoint load_numbered_point(const std::string& path, std::int64_t number, const Overrides& overrides) {
+  if (number == 0) {
+    JsonFiles files;
+    return {finished(load(files, scenario_path(path), assignments(overrides), true)), ""};
+  }
+  const Study study = expand_study(path, overrides);
+  const auto points = static_cast<std::int64_t>(study.points.size());
+  if (number < 1 || number > points)
+    throw ConfigError(
+        {"--point", "", fmt::format("is no point of {}, which has {}", study.file, points),
+         std::to_string(number),
+         fmt::format("Give a number from 1 to {}, as simsgd sweep plan counts them, or 0 for the "
+                     "study without its axes",
+                     points)});
+  const StudyPoint& point = study.points[static_cast<std::size_t>(number - 1)];
+  return {load_point(study, point), point.label};
+}
+
+}  // namespace simsgd

@@ -1,0 +1,35 @@
+// `"use": "file.json"` in any object: the file's object is the base, and the other keys are merged over it,
+// objects key by key, everything else as a whole. `use` is a key like others, so setting another one keeps
+// what is written beside it. Two rules keep descriptions from mixing:
+// - an object that gets a `use` replaces an object in its place that has a `name` and no `use`: another
+// device is
+//   another device, not the old one with some numbers of the new;
+// - where a `name` chooses a plug-in, an object with another name replaces the one in its place.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scenarios/language/assignment.hpp"
+#include "scenarios/language/errors.hpp"
+#include "scenarios/language/json_source.hpp"
+#include "scenarios/language/provenance.hpp"
+
+namespace simsgd {
+
+/// A scenario whose `use`s have been resolved away.
+struct Sourced {
+  Json value;
+  Provenance origins;
+  std::map<std::string, std::string> uses;  ///< pointer of an object: the file that it used, as written
+  std::set<std::string> incomplete;         ///< objects whose file could not be used
+};
+
+/// Reads `file`, resolves every `use`, and makes the assignments: those of a `use` before, all others after
+/// it. `choices`: pointers of the objects whose `name` chooses a plug-in.
+Sourced resolve_uses(JsonFiles& files, const std::string& file, const std::vector<Assignment>& assignments,
+                     const std::set<std::string>& choices, ErrorList& errors);
+
+}  // namespace simsgd
