@@ -1,4 +1,4 @@
-#include "sim/base/atomic_file.hpp"
+#include "results/atomic_file.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

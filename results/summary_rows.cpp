@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/summary_view.hpp"
-#include "analysis/text_table.hpp"
+#include "results/summary_view.hpp"
+#include "results/text_table.hpp"
 
 namespace simsgd {
 

@@ -1,10 +1,12 @@
-#include "analysis/expected.hpp"
+#include "results/expected.hpp"
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 
-namespace simsgd::test::analysis_expected {
+namespace simsgd::test::results_expected {
 
 namespace {
 
@@ -48,4 +50,4 @@ TEST_CASE("expected values are compared with the metrics of the document") {
         "1 of 2 expected values hold.\n");
 }
 
-}  // namespace simsgd::test::analysis_expected
+}  // namespace simsgd::test::results_expected

@@ -9,7 +9,7 @@
 
 #include "tests/scenarios/record.hpp"
 
-namespace simsgd::test::scenarios_metrics {
+namespace simsgd::test::results_metrics {
 
 using doctest::Approx;
 
@@ -146,4 +146,4 @@ TEST_CASE("staleness, events and metrics of plug-ins") {
   CHECK(values.at("groups_formed") == 5);
 }
 
-}  // namespace simsgd::test::scenarios_metrics
+}  // namespace simsgd::test::results_metrics

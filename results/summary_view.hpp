@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/summary.hpp"
-#include "analysis/text_table.hpp"
+#include "results/summary.hpp"
+#include "results/text_table.hpp"
 
 namespace simsgd {
 
@@ -31,6 +31,8 @@ class RunView {
   std::optional<double> metric(const std::string& name) const;
   /// The scenario's value at the pointer as text; empty where there is none.
   std::string text(const std::string& pointer) const;
+  /// "simulated", or "wall" of a real run.
+  std::string clock() const;
   const nlohmann::ordered_json& scenario() const { return scenario_; }
   /// Of the worker with the most.
   std::uint64_t steps() const;
@@ -43,7 +45,7 @@ class RunView {
   std::optional<double> time_to_accuracy_s(double accuracy) const;
   /// Collectives that were not costed exactly: "all_reduce by ring among 8 by flows (why)".
   std::vector<std::string> approximations() const;
-  /// "closed, exact"; empty where nothing was sent.
+  /// "closed, exact"; empty where nothing was sent, and of a real run.
   std::string network_fidelity() const;
   /// "rank 3, +50 %": who computed and straggled longest in a step, and by how much longer than the median
   /// worker; empty where that is less than 1 %.
@@ -77,11 +79,13 @@ std::string common_text(const std::vector<RunView>& runs, Get get) {
 std::string target_label(const std::vector<RunView>& runs);
 
 /// "quickstart: 8 x V100, timing of resnet50 (batch 64), mlp on fashion_mnist (batch 32), allreduce_sgd":
-/// what the runs share.
+/// what the runs share. Of real runs "4 ranks, measured", and not the cluster of the scenario, nor the timing
+/// of its workload where a learner computes.
 std::string summary_heading(const std::vector<RunView>& runs);
 
 /// "Notes" and the runs' notes, each once, with the runs that it is on (how many, if more than three) where
-/// it is not on all; "" where there are none.
+/// it is not on all; "" where there are none. Notes that differ in percentages alone are one: "by 12 to 13
+/// %".
 std::string notes_block(const std::vector<SummaryColumn>& columns, const std::vector<RunView>& runs);
 
 /// Loss, accuracy and time at each quarter of the run: rows of label, unit (empty) and a cell for each run,

@@ -1,11 +1,12 @@
-#include "analysis/summary_tables.hpp"
+#include "results/summary_tables.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
-#include "analysis/text_table.hpp"
+#include "results/text_table.hpp"
 
 namespace simsgd {
 

@@ -1,11 +1,11 @@
-#include "analysis/summary_view.hpp"
+#include "results/summary_view.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "analysis/text_table.hpp"
+#include "results/text_table.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd {
@@ -15,7 +15,6 @@ using OrderedJson = nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t kLossSteps = 50;
-constexpr std::size_t kMostTitles = 3;  // of runs behind a note
 
 OrderedJson member(const OrderedJson* document, const std::string& pointer) {
   const OrderedJson::json_pointer at(pointer);
@@ -64,6 +63,8 @@ std::string RunView::text(const std::string& pointer) const {
   const OrderedJson value = member(&scenario_, pointer);
   return value.is_null() ? "" : printable(value.is_string() ? value.get<std::string>() : value.dump());
 }
+
+std::string RunView::clock() const { return failed() ? "" : document_->value("clock", ""); }
 
 std::uint64_t RunView::steps() const {
   std::uint64_t most = 0;
@@ -123,30 +124,6 @@ std::vector<RunView> run_views(const std::vector<SummaryColumn>& runs) {
   return views;
 }
 
-std::string notes_block(const std::vector<SummaryColumn>& columns, const std::vector<RunView>& runs) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> notes;  // and the titles of its runs
-  std::size_t complete = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!runs[i].failed()) ++complete;
-    for (const std::string& text : runs[i].notes()) {
-      auto found =
-          std::find_if(notes.begin(), notes.end(), [&](const auto& note) { return note.first == text; });
-      if (found == notes.end()) found = notes.insert(notes.end(), {text, {}});
-      found->second.push_back(columns[i].title);
-    }
-  }
-  std::string block = notes.empty() ? "" : "\nNotes\n";
-  for (const auto& [text, titles] : notes) {
-    block += "- " + text;
-    if (titles.size() > kMostTitles && titles.size() < complete)
-      block += fmt::format(" ({} of {} runs)", titles.size(), complete);
-    else if (titles.size() < complete)
-      block += fmt::format(" ({})", fmt::join(titles, "; "));
-    block += "\n";
-  }
-  return block;
-}
-
 std::string target_label(const std::vector<RunView>& runs) {
   if (std::none_of(runs.begin(), runs.end(), [](const RunView& run) { return !run.text("/target").empty(); }))
     return "";
@@ -164,11 +141,16 @@ std::string summary_heading(const std::vector<RunView>& runs) {
   std::vector<std::string> parts;
   const std::string workers = common("/cluster/workers"), device = common("/cluster/device/name");
   const std::string cluster = common("/cluster/name"), workload = common("/workload/name");
-  if (!workers.empty()) parts.push_back(device.empty() ? workers + " workers" : workers + " x " + device);
-  if (!cluster.empty()) parts.push_back(cluster);
+  // A real run is on another cluster than its scenario's.
+  const bool real = common_text(runs, [](const RunView& run) { return run.clock(); }) == "wall";
+  if (real && !workers.empty()) parts.push_back(workers + " ranks, measured");
+  if (!real && !workers.empty())
+    parts.push_back(device.empty() ? workers + " workers" : workers + " x " + device);
+  if (!real && !cluster.empty()) parts.push_back(cluster);
   const auto batch = [](const std::string& size) { return size.empty() ? "" : " (batch " + size + ")"; };
-  if (!workload.empty()) parts.push_back("timing of " + workload + batch(common("/workload/batch")));
   const std::string model = common("/learner/model/name"), data = common("/learner/data/name");
+  if (!workload.empty() && !(real && !model.empty()))
+    parts.push_back("timing of " + workload + batch(common("/workload/batch")));
   if (!model.empty() && !data.empty())
     parts.push_back(model + " on " + data + batch(common("/learner/batch")));
   if (const std::string algorithm = common("/algorithm/name"); !algorithm.empty()) parts.push_back(algorithm);

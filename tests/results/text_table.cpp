@@ -1,8 +1,8 @@
-#include "analysis/text_table.hpp"
+#include "results/text_table.hpp"
 
 #include <doctest/doctest.h>
 
-namespace simsgd::test::analysis_text_table {
+namespace simsgd::test::results_text_table {
 
 TEST_CASE("columns are as wide as their widest cell, in characters and not in bytes") {
   const TextTable table{.left = 1, .rows = {{"name", "value"}, {"-"}, {"é", "1"}, {}, {"four", "12"}}};
@@ -39,4 +39,4 @@ TEST_CASE("a value below every unit, and none at all, are still shown") {
   CHECK(common_time_unit({}).show(0) == "0.0");
 }
 
-}  // namespace simsgd::test::analysis_text_table
+}  // namespace simsgd::test::results_text_table

@@ -1,8 +1,10 @@
-#include "analysis/summary.hpp"
+#include "results/summary.hpp"
 
 #include <doctest/doctest.h>
 
-namespace simsgd::test::analysis_summary {
+#include <nlohmann/json.hpp>
+
+namespace simsgd::test::results_summary {
 
 using OrderedJson = nlohmann::ordered_json;
 
@@ -117,6 +119,29 @@ Energy                    kWh                     0.250
 
 Approximate: all_reduce by ring among 8 by flows (shared links)
 )");
+}
+
+TEST_CASE("notes that differ in their percentages alone are one, with the least and the greatest") {
+  OrderedJson slow = document("a", 1.6), fast = document("b", 0.25), fastest = document("c", 0.2);
+  slow["notes"] = {"late by up to 13 %: evaluate more often", "rank 1 is slow"};
+  fast["notes"] = {"late by up to 9.5 %: evaluate more often", "rank 2 is slow"};
+  fastest["notes"] = {"late by up to 12 %: evaluate more often"};
+  const std::string text = summary_table({column(slow), column(fast), column(fastest)});
+  CHECK(text.substr(text.find("\nNotes")) ==
+        "\nNotes\n"
+        "- late by up to 9.5 to 13 %: evaluate more often\n"
+        "- rank 1 is slow (cluster=a)\n"
+        "- rank 2 is slow (cluster=b)\n");
+}
+
+TEST_CASE("the heading of a real run says how many ranks measured, and not the scenario's cluster") {
+  OrderedJson run = document("ethernet-1g", 1.6);
+  run["clock"] = "wall";
+  CHECK(summary_table({{"made", &run}})
+            .starts_with("made: 8 ranks, measured, mlp on fashion_mnist (batch 32), allreduce_sgd\n"));
+  run["scenario"]["learner"] = nullptr;
+  CHECK(summary_table({{"made", &run}})
+            .starts_with("made: 8 ranks, measured, timing of resnet50 (batch 64), allreduce_sgd\n"));
 }
 
 TEST_CASE("notes stand below the summary, once each, with the runs that they are on") {
@@ -251,4 +276,4 @@ TEST_CASE("the slowest worker and the busiest link have names, and the network's
   CHECK(cells("Network fidelity") == "Network fidelity closed, exact closed + flows, approximate");
 }
 
-}  // namespace simsgd::test::analysis_summary
+}  // namespace simsgd::test::results_summary

@@ -1,12 +1,13 @@
-#include "analysis/expected.hpp"
+#include "results/expected.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
-#include "analysis/text_table.hpp"
+#include "results/text_table.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {

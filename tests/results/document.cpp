@@ -3,11 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 
 #include "tests/scenarios/record.hpp"
 
-namespace simsgd::test::scenarios_document {
+namespace simsgd::test::results_document {
 
 namespace {
 
@@ -122,4 +124,4 @@ TEST_CASE("every key of a document is documented") {
   }
 }
 
-}  // namespace simsgd::test::scenarios_document
+}  // namespace simsgd::test::results_document

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/summary_view.hpp"
+#include "results/summary_view.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {

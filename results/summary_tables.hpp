@@ -1,7 +1,7 @@
 // What an algorithm decided (fusion groups, a placement), for people: the tables of a run's document.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace simsgd {

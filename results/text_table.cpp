@@ -1,4 +1,4 @@
-#include "analysis/text_table.hpp"
+#include "results/text_table.hpp"
 
 #include <fmt/format.h>
 

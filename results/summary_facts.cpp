@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/summary_view.hpp"
+#include "results/summary_view.hpp"
 
 namespace simsgd {
 
@@ -29,7 +29,7 @@ std::vector<std::string> row_of(const std::string& label, const std::vector<RunV
 }  // namespace
 
 std::string RunView::network_fidelity() const {
-  if (failed() || !document_->contains("fidelity")) return "";
+  if (clock() == "wall" || failed() || !document_->contains("fidelity")) return "";
   std::set<std::string> names;
   bool exact = true;
   for (const nlohmann::ordered_json& each : document_->at("fidelity")) {
@@ -37,8 +37,7 @@ std::string RunView::network_fidelity() const {
     exact = exact && each.at("exact").get<bool>();
   }
   // Messages between two workers always go through SimGrid.
-  if (names.empty() && metric("bytes_sent_per_worker_per_step").value_or(0) > 0 &&
-      document_->value("clock", "") == "simulated")
+  if (names.empty() && metric("bytes_sent_per_worker_per_step").value_or(0) > 0 && clock() == "simulated")
     names.insert("messages");
   return names.empty() ? "" : fmt::format("{}, {}", fmt::join(names, " + "), exact ? "exact" : "approximate");
 }

@@ -1,8 +1,10 @@
-#include "analysis/summary_tables.hpp"
+#include "results/summary_tables.hpp"
 
 #include <doctest/doctest.h>
 
-namespace simsgd::test::analysis_summary_tables {
+#include <nlohmann/json.hpp>
+
+namespace simsgd::test::results_summary_tables {
 
 using OrderedJson = nlohmann::ordered_json;
 
@@ -32,4 +34,4 @@ TEST_CASE("nothing is shown of an algorithm that decides nothing") {
   CHECK(decided_tables({{"tables", OrderedJson::object()}}).empty());
 }
 
-}  // namespace simsgd::test::analysis_summary_tables
+}  // namespace simsgd::test::results_summary_tables

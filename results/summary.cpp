@@ -1,13 +1,15 @@
-#include "analysis/summary.hpp"
+#include "results/summary.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 
-#include "analysis/summary_view.hpp"
-#include "analysis/text_table.hpp"
+#include "results/summary_view.hpp"
+#include "results/text_table.hpp"
 #include "sim/base/units.hpp"
+#include "sim/recording/activities.hpp"
 
 namespace simsgd {
 
@@ -18,21 +20,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 /// Parts of a step below this share of it are not shown.
 constexpr double kLeastShare = 1e-6;
-
-struct Part {
-  const char *metric, *label;
-};
-constexpr Part kParts[] = {{"compute_s", "computing"},
-                           {"straggle_s", "stragglers' delays"},
-                           {"selection_s", "choosing entries"},
-                           {"factor_s", "K-FAC factors"},
-                           {"inverse_s", "K-FAC inverses"},
-                           {"host_s", "host"},
-                           {"communication_exposed_s", "communication, exposed"},
-                           {"wait_s", "waiting for others"}};
-constexpr const char* kTraffic[] = {"gradient", "model", "factor", "inverse", "control"};
-std::string hidden_metric(const std::string& kind) { return kind + "_communication_hidden_s"; }
-std::string exposed_metric(const std::string& kind) { return kind + "_communication_exposed_s"; }
 
 std::vector<double> known(const NumberColumn& values) {
   std::vector<double> known;
@@ -139,11 +126,11 @@ class Columns {
     row("Time per step", unit, totals);
     std::size_t width = 0;
     for (const double total : known(totals)) width = std::max(width, unit.show(total).size());
-    for (const Part& part : kParts) {
-      part_row(part.metric, fmt::format("  {}", part.label), totals, unit, width);
-      if (part.metric != std::string("communication_exposed_s") || kinds_sent() < 2) continue;
-      for (const std::string kind : kTraffic)
-        part_row(exposed_metric(kind), fmt::format("    of {}s", kind), totals, unit, width);
+    for (const ActivityInfo& part : activities()) {
+      part_row(activity_metric(part.activity), fmt::format("  {}", part.label), totals, unit, width);
+      if (part.activity != Activity::communication || kinds_sent() < 2) continue;
+      for (const TrafficInfo& kind : traffics())
+        part_row(exposed_metric(kind.traffic), fmt::format("    of {}s", kind.name), totals, unit, width);
     }
     communication(unit);
     for (std::vector<std::string>& each : fact_rows(runs_)) table_.rows.push_back(std::move(each));
@@ -165,10 +152,11 @@ class Columns {
 
   // Kinds of traffic that take time in any of the runs.
   std::ptrdiff_t kinds_sent() const {
-    return std::count_if(std::begin(kTraffic), std::end(kTraffic), [this](const char* kind) {
-      return std::any_of(runs_.begin(), runs_.end(), [kind](const RunView& run) {
-        return !run.failed() &&
-               run.metric(hidden_metric(kind)).value_or(0) + run.metric(exposed_metric(kind)).value_or(0) > 0;
+    return std::count_if(traffics().begin(), traffics().end(), [this](const TrafficInfo& kind) {
+      return std::any_of(runs_.begin(), runs_.end(), [&kind](const RunView& run) {
+        return !run.failed() && run.metric(hidden_metric(kind.traffic)).value_or(0) +
+                                        run.metric(exposed_metric(kind.traffic)).value_or(0) >
+                                    0;
       });
     });
   }
@@ -177,7 +165,7 @@ class Columns {
     const NumberColumn hidden = each([](const RunView& run) -> std::optional<double> {
       if (run.failed()) return std::nullopt;
       double sum = 0;
-      for (const char* kind : kTraffic) sum += run.metric(hidden_metric(kind)).value_or(0);
+      for (const TrafficInfo& kind : traffics()) sum += run.metric(hidden_metric(kind.traffic)).value_or(0);
       return sum;
     });
     const NumberColumn bytes = metric("bytes_sent_per_worker_per_step");
@@ -187,9 +175,9 @@ class Columns {
     };
     if (any(hidden)) row("Hidden communication", unit, hidden);
     if (any(hidden) && kinds_sent() > 1)
-      for (const std::string kind : kTraffic)
-        if (const NumberColumn part = metric(hidden_metric(kind)); any(part))
-          row(fmt::format("    of {}s", kind), unit, part);
+      for (const TrafficInfo& kind : traffics())
+        if (const NumberColumn part = metric(hidden_metric(kind.traffic)); any(part))
+          row(fmt::format("    of {}s", kind.name), unit, part);
     if (any(bytes)) row("Sent per worker and step", common_bytes_unit(known(bytes)), bytes);
   }
 

@@ -1,4 +1,4 @@
-#include "sim/base/atomic_file.hpp"
+#include "results/atomic_file.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -11,7 +11,7 @@
 #include "tests/scenarios/support.hpp"
 #include "tests/support/in_child.hpp"
 
-namespace simsgd::test::analysis_atomic_file {
+namespace simsgd::test::results_atomic_file {
 
 TEST_CASE("a file has its name when it is whole, and not before") {
   const Folder folder;
@@ -47,4 +47,4 @@ TEST_CASE("a file that is given up, or that a full disk cuts, leaves nothing") {
   CHECK(!std::filesystem::exists(path + ".part"));
 }
 
-}  // namespace simsgd::test::analysis_atomic_file
+}  // namespace simsgd::test::results_atomic_file
