@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "scenarios/language/job_notes.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/collectives/plan.hpp"
@@ -98,6 +99,7 @@ BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settin
   std::vector<std::unique_ptr<Plan>> plans;
   std::vector<double> times;
   BenchResult result;
+  if (std::optional<Note> note = note_on_host_costs(cluster)) add_note(result.notes, std::move(*note));
   for (const double bytes : settings.sizes_bytes) {
     plans.push_back(make_plan(cluster, settings, bytes));
     const FidelityChoice choice = plans.back()->choose(settings.fidelity, jitter != nullptr);
@@ -176,8 +178,10 @@ std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, co
     text += fmt::format("{:12.0f}  {:12.0f}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes, row.count, "float",
                         reduces(settings.op) ? "sum" : "none", root_of(settings.op), half, half);
   }
-  return text + fmt::format("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {:.6g}\n#\n",
-                            average_bus_GBps(result));
+  text += fmt::format("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {:.6g}\n#\n",
+                      average_bus_GBps(result));
+  for (const Note& note : result.notes) text += "# Note: " + note.text + "\n";
+  return text;
 }
 
 nlohmann::ordered_json nccl_json(const BenchSettings& settings, const Cluster& cluster,
@@ -194,7 +198,9 @@ nlohmann::ordered_json nccl_json(const BenchSettings& settings, const Cluster& c
       {"ranks", cluster.workers()},
       {"fidelity", result.fidelity},
       {"fidelity_reason", result.reason},
-      {"exact", result.exact}};
+      {"exact", result.exact},
+      {"notes", nlohmann::ordered_json::array()}};
+  for (const Note& note : result.notes) json["config"]["notes"].push_back(note.text);
   json["devices"] = {{{"name", cluster.device.name}, {"count", cluster.workers()}}};
   json["results"] = nlohmann::ordered_json::array();
   for (const BenchRow& row : result.rows) {

@@ -33,6 +33,7 @@ struct BenchResult {
   std::vector<BenchRow> rows;
   std::string fidelity, reason;
   bool exact = true;
+  std::vector<Note> notes;  ///< what the times leave out
 };
 
 /// Costs the schedule alone where `closed` or `steps` are chosen (any number of ranks); simulates it

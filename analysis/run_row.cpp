@@ -25,18 +25,6 @@ RunStatus status_from_name(const std::string& name) {
   throw RunError("No run has the status \"" + name + "\"; a newer simsgd may have written it.");
 }
 
-OrderedJson to_json(const RunContext& context) {
-  return {{"program", context.program},
-          {"version", context.version},
-          {"git_commit", context.git_commit},
-          {"simgrid_version", context.simgrid_version},
-          {"build_type", context.build_type},
-          {"host", context.host},
-          {"date", context.date},
-          {"wall_time_s", context.wall_time_s},
-          {"peak_memory_bytes", context.peak_memory_bytes}};
-}
-
 OrderedJson to_json(const RunRow& run) {
   // A document holds its scenario and its context.
   const bool whole = !run.document.is_null();

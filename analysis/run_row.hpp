@@ -39,9 +39,6 @@ struct SweepRow {
   std::vector<SweepPointRow> points;  ///< in the study's order
 };
 
-/// A context as documents have it.
-nlohmann::ordered_json to_json(const RunContext& context);
-
 /// A run and a sweep as JSON, for spool files. Reading throws nlohmann's exceptions or RunError where
 /// something is missing or unknown.
 nlohmann::ordered_json to_json(const RunRow& run);

@@ -11,6 +11,7 @@
 #include "bench/benchmarks.hpp"
 #include "bench/child.hpp"
 #include "bench/scenario_run.hpp"
+#include "scenarios/language/scenario.hpp"
 #include "sim/learn/data/registry.hpp"
 
 namespace simsgd::bench {

@@ -2,6 +2,7 @@
 
 #include "analysis/runner.hpp"
 #include "bench/child.hpp"
+#include "scenarios/language/scenario.hpp"
 
 namespace simsgd::bench {
 

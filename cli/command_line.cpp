@@ -16,13 +16,6 @@ namespace simsgd {
 
 namespace {
 
-std::string version_text() {
-  const RunContext context = build_context();
-  return fmt::format("simsgd {} ({}, {}, SimGrid {})", context.version,
-                     context.git_commit.empty() ? "no commit" : context.git_commit, context.build_type,
-                     context.simgrid_version);
-}
-
 constexpr const char* kFooter =
     "Examples:\n"
     "  simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16\n"
@@ -37,7 +30,7 @@ int run_verb(int argc, char** argv) {
       "SimSGD predicts how long distributed SGD takes on a GPU cluster, and how well it learns in that "
       "time."};
   app.footer(kFooter);
-  app.set_version_flag("--version", version_text());
+  app.set_version_flag("--version", version_text(build_context()));
   app.require_subcommand(1);
   ExitCode exit_code;
   add_run(app, exit_code);

@@ -1,21 +1,15 @@
 // simsgd run: one scenario, one result.
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 
 #include <memory>
 
-#include "analysis/expected.hpp"
 #include "analysis/runner.hpp"
-#include "analysis/summary.hpp"
-#include "analysis/summary_tables.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
+#include "results/expected.hpp"
+#include "results/run_summary.hpp"
 #include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"
 
@@ -46,46 +40,6 @@ SimulationOptions simulation_options(const RunVerb& verb, const std::shared_ptr<
   return options;
 }
 
-std::string job_title(const Scenario& scenario, const std::string& label) {
-  if (!label.empty()) return label;
-  const Json& name = scenario.resolved.at("name");
-  return name.is_string() ? name.get<std::string>() : scenario.file;
-}
-
-void print_files(const RunFiles& files) {
-  fmt::print("\nresult    {}\n", files.document.string());
-  if (!files.training_curve.empty()) fmt::print("loss      {}\n", files.training_curve.string());
-  if (!files.timeline.empty())
-    fmt::print("timeline  {}  (open in https://ui.perfetto.dev)\n", files.timeline.string());
-}
-
-// Before the run, not after it. A directory that is made for nothing is removed again.
-class OutputDirectory {
- public:
-  explicit OutputDirectory(const std::filesystem::path& path) : path_(path) {
-    if (path.empty()) return;
-    std::error_code failure;
-    made_ = std::filesystem::create_directories(path, failure);
-    std::string why = failure.message();
-    if (!failure) {
-      if (access(path.c_str(), W_OK | X_OK) == 0) return;
-      why = std::strerror(errno);
-    }
-    throw ConfigError(InputError{"-o", "", "cannot be written to: " + why, path.string(),
-                                 "Name a directory that you may write to"});
-  }
-  ~OutputDirectory() {
-    std::error_code ignored;
-    if (made_) std::filesystem::remove(path_, ignored);  // if it is empty
-  }
-  OutputDirectory(const OutputDirectory&) = delete;
-  OutputDirectory& operator=(const OutputDirectory&) = delete;
-
- private:
-  std::filesystem::path path_;
-  bool made_ = false;
-};
-
 int run(const RunVerb& verb) {
   const auto [scenario, label] = chosen(verb);
   const OutputDirectory directory(verb.directory);
@@ -98,12 +52,8 @@ int run(const RunVerb& verb) {
   if (interrupted()) throw Interrupted();
   RunFiles files;
   if (!verb.directory.empty()) files = write_run(outcome, verb.directory);
-  if (verb.json)
-    fmt::print("{}\n", outcome.document.dump());
-  else
-    fmt::print("{}{}", summary_table({{job_title(scenario, label), &outcome.document}}),
-               decided_tables(outcome.document));
-  if (!verb.json && !verb.directory.empty()) print_files(files);
+  const std::string title = label.empty() ? title_of(outcome.document, scenario.file) : label;
+  fmt::print("{}", verb.json ? outcome.document.dump() + "\n" : run_summary(outcome.document, title, files));
   if (!verb.check) return 0;
   const std::vector<ExpectedOutcome> outcomes = compare_expected(outcome.document);
   fmt::print(verb.json ? stderr : stdout, "\n{}", expected_table(outcomes));

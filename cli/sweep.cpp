@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "analysis/sweep.hpp"
-#include "analysis/text_table.hpp"
 #include "cli/sweep_output.hpp"
+#include "results/text_table.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 

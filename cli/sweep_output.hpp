@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/expected.hpp"
-#include "analysis/summary.hpp"
 #include "analysis/sweep.hpp"
 #include "cli/sweep.hpp"
 #include "cli/sweep_progress.hpp"
+#include "results/expected.hpp"
+#include "results/summary.hpp"
 
 namespace simsgd {
 

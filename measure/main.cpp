@@ -12,7 +12,11 @@
 
 #include "measure/gathering.hpp"
 #include "measure/mpi_worker.hpp"
-#include "measure/real_document.hpp"
+#include "measure/real_notes.hpp"
+#include "results/document.hpp"
+#include "results/run_files.hpp"
+#include "results/run_summary.hpp"
+#include "scenarios/language/scenario.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/learn/numerics.hpp"
 
@@ -32,6 +36,8 @@ struct Ranks {
   int rank = 0, size = 1;
   bool first() const { return rank == 0; }
 };
+
+constexpr const char* kProgram = "simsgd-measure";
 
 constexpr const char* kFooter =
     "Example:\n"
@@ -129,30 +135,48 @@ int on_all_ranks(Ranks ranks, const std::function<void()>& attempt) {
   std::abort();
 }
 
-RunRecord run_job(const Job& job, double patience_s) {
-  MpiWorker worker(job, MPI_COMM_WORLD, patience_s);
-  job.algorithm->run(worker);
-  return worker.finish();
+// The outcome at rank 0; elsewhere nothing.
+std::optional<RunOutcome> run_job(Loaded& loaded, double patience_s) {
+  const RunClock clock;
+  MpiWorker worker(loaded.job, MPI_COMM_WORLD, patience_s);
+  loaded.job.algorithm->run(worker);
+  const RunRecord record = worker.finish();
+  if (worker.rank() != 0) return std::nullopt;
+  for (Note& note : notes_on_real_run(loaded.scenario, loaded.job))
+    add_note(loaded.job.notes, std::move(note));
+  RunContext context = with_machine(context_of(kProgram));
+  context.wall_time_s = clock.wall_s();
+  return RunOutcome{make_document(context, loaded.scenario, loaded.job, record)};
+}
+
+void print(const Settings& settings, const RunOutcome& outcome) {
+  RunFiles files;
+  if (!settings.directory.empty()) files = write_run(outcome, settings.directory);
+  fmt::print("{}", settings.json
+                       ? outcome.document.dump() + "\n"
+                       : run_summary(outcome.document, title_of(outcome.document, settings.scenario), files));
+  if (std::fflush(stdout) != 0) throw RunError("Cannot write to standard output.");
 }
 
 int run(const Settings& settings, Ranks ranks) {
   std::optional<Loaded> loaded;
-  if (const int code = on_all_ranks(ranks, [&] { loaded.emplace(load(settings, ranks)); }); code != 0)
-    return code;
+  std::optional<OutputDirectory> directory;
+  const int code = on_all_ranks(ranks, [&] {
+    loaded.emplace(load(settings, ranks));
+    directory.emplace(ranks.first() ? settings.directory : "");
+  });
+  if (code != 0) return code;
   try {
-    RunClock clock;
-    const RunRecord record = run_job(loaded->job, settings.patience_s);
-    if (!ranks.first()) return 0;
-    const auto document = real_document(loaded->scenario, loaded->job, record, clock.wall_s());
-    if (!settings.directory.empty()) write_real_run(document, settings.directory);
-    fmt::print("{}", settings.json ? document.dump() + "\n" : real_summary(document));
-    if (std::fflush(stdout) != 0) throw RunError("Cannot write to standard output.");
+    if (const auto outcome = run_job(*loaded, settings.patience_s)) print(settings, *outcome);
     return 0;
   } catch (const RunError& error) {
+    directory.reset();
     end_all(ranks, error.what());
   } catch (const std::bad_alloc&) {
+    directory.reset();
     end_all(ranks, "Out of memory. Use fewer ranks, a smaller model, or a machine with more memory.");
   } catch (const std::exception& error) {
+    directory.reset();
     end_all(ranks, fmt::format("SimSGD failed, which is a defect of SimSGD: {}", error.what()));
   }
 }
@@ -179,7 +203,7 @@ int measure(int argc, char** argv, Ranks ranks) {
   Settings settings;
   CLI::App app{"simsgd-measure runs a scenario of SimSGD for real over MPI, and writes the same document."};
   app.footer(kFooter);
-  app.set_version_flag("--version", version_text());
+  app.set_version_flag("--version", version_text(context_of(kProgram)));
   app.require_subcommand(1);
   add_run(app, settings);
   try {

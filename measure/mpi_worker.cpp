@@ -56,6 +56,7 @@ bool MpiWorker::next_step() {
   const double samples = static_cast<double>(step_) * job_.workers() * job_.workload.batch;
   if (over_ || step_ >= job_.stop.steps || samples >= job_.stop.samples * (1 - 1e-9)) return false;
   ++step_;
+  mini_batches_ = 0;
   ledger_.begin_step(booked_s_);
   return true;
 }

@@ -17,8 +17,8 @@
 #include "measure/mpi_collectives.hpp"
 #include "measure/mpi_mailroom.hpp"
 #include "measure/run_clock.hpp"
-#include "sim/cluster/stragglers.hpp"
 #include "sim/recording/ledger.hpp"
+#include "sim/step_cost.hpp"
 
 namespace simsgd {
 
@@ -69,16 +69,10 @@ class MpiWorker final : public Worker {
   RunRecord finish();
 
  private:
-  struct StepCost {
-    double delay_s = 0;  // stragglers, before computing
-    double scale = 1;    // time of each layer, where computing is slept through
-    double straggle = 1;
-  };
   using Condition = std::function<bool()>;
 
   void book(Activity activity);
   void end_step();
-  StepCost cost_of_step();
   Values learn(const ComputeOptions& options, double straggle);
   void sleep_through(const ComputeOptions& options, const StepCost& cost);
   void sleep_to(double& end_s, double nominal_s, const StepCost& cost);
@@ -108,7 +102,7 @@ class MpiWorker final : public Worker {
   ReplicaState state_;
   Values model_of_step_;  // as it was at the end of the last step
   std::uint64_t step_ = 0;
-  std::uint64_t delayed_step_ = 0;  // the step whose straggler delay has been paid
+  std::uint32_t mini_batches_ = 0;  // begun in this step
   double booked_s_ = 0;             // everything before is booked
   bool over_ = false;
 };

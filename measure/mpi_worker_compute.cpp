@@ -30,28 +30,13 @@ void MpiWorker::spend(Activity activity, double seconds) {
   book(activity);
 }
 
-// The draws are those of the simulation.
-MpiWorker::StepCost MpiWorker::cost_of_step() {
-  StepCost cost;
-  cost.scale = 1.0 / job_.cluster.speed_of_rank(rank_);
-  if (job_.workload.compute_factor.kind != Distribution::Kind::constant) {
-    Stream draws({job_.seed, Purpose::compute_time, static_cast<std::uint32_t>(rank_), step_});
-    cost.scale *= job_.workload.compute_factor.draw(draws);
-  } else {
-    cost.scale *= job_.workload.compute_factor.quantile(0.5);
-  }
-  if (!job_.stragglers.empty()) {
-    const Straggle straggle =
-        job_.stragglers.at(job_.seed, rank_, size(), step_, job_.workload.step_compute_s() * cost.scale);
-    cost.delay_s = delayed_step_ == step_ ? 0 : straggle.delay_s;
-    cost.straggle = straggle.factor;
-  }
-  delayed_step_ = step_;
-  return cost;
-}
-
 Values MpiWorker::compute_gradient(const ComputeOptions& options) {
-  StepCost cost = cost_of_step();
+  StepCost cost = step_cost(job_,
+                            {.rank = rank_,
+                             .step = step_,
+                             .index = mini_batches_++,
+                             .of = static_cast<std::uint32_t>(options.parts)},
+                            job_.workload.step_compute_s());
   if (cost.delay_s > 0) spend(Activity::straggle, cost.delay_s);
   if (job_.learner) return learn(options, cost.straggle);
   ledger_.used_samples(static_cast<double>(job_.workload.batch) / options.parts);

@@ -1,15 +1,14 @@
 #include "results/document.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
-#include <ctime>
+#include <nlohmann/json.hpp>
 
+#include "results/curves.hpp"
 #include "scenarios/language/job_notes.hpp"
+#include "scenarios/language/scenario.hpp"
+#include "sim/recording/activities.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
@@ -19,18 +18,6 @@ namespace {
 using Document = nlohmann::ordered_json;
 
 constexpr std::size_t kMostLinks = 64;
-
-Document context_part(const RunContext& context) {
-  return {{"program", context.program},
-          {"version", context.version},
-          {"git_commit", context.git_commit},
-          {"simgrid_version", context.simgrid_version},
-          {"build_type", context.build_type},
-          {"host", context.host},
-          {"date", context.date},
-          {"wall_time_s", context.wall_time_s},
-          {"peak_memory_bytes", context.peak_memory_bytes}};
-}
 
 Document metrics_part(const RunRecord& record, const Job& job) {
   Document part = Document::object();
@@ -45,7 +32,7 @@ Document by_kind(const std::array<double, size>& values, Name name) {
   return part;
 }
 
-std::string activity_key(std::size_t index) { return activity_name(static_cast<Activity>(index)) + "_s"; }
+std::string activity_key(std::size_t index) { return activity_metric(static_cast<Activity>(index)); }
 std::string traffic_key(std::size_t index) { return traffic_name(static_cast<Traffic>(index)); }
 
 Document histogram_part(const Histogram& histogram) {
@@ -138,24 +125,6 @@ Document tables_part(const RunRecord& record) {
   return part;
 }
 
-/// JSON has no NaN: what has no value is null.
-Document number(double value) { return std::isfinite(value) ? Document(value) : Document(nullptr); }
-
-Document series_part(const RunRecord& record) {
-  Document train = Document::array(), test = Document::array();
-  for (const SeriesPoint& point : record.series)
-    train.push_back(
-        {{"step", point.step}, {"time_s", point.time_s}, {"train_loss", number(point.train_loss)}});
-  for (const EvaluationPoint& point : record.evaluations)
-    test.push_back({{"step", point.step},
-                    {"time_s", point.time_s},
-                    {"test_loss", number(point.test_loss)},
-                    {"test_accuracy", number(point.test_accuracy)},
-                    {"consensus_distance", number(point.consensus_distance)},
-                    {"worker_steps", point.worker_steps}});
-  return {{"train", std::move(train)}, {"test", std::move(test)}};
-}
-
 Document notes_part(const Scenario& scenario, const Job& job, const RunRecord& record) {
   std::vector<Note> notes = job.notes;
   for (Note& note : notes_of_run(scenario.resolved, job, record)) add_note(notes, std::move(note));
@@ -166,26 +135,11 @@ Document notes_part(const Scenario& scenario, const Job& job, const RunRecord& r
 
 }  // namespace
 
-RunContext with_machine(RunContext context) {
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) == 0) context.host = host.data();
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::array<char, 32> date{};
-  std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  context.date = date.data();
-  rusage usage{};
-  if (getrusage(RUSAGE_SELF, &usage) == 0)
-    context.peak_memory_bytes = static_cast<double>(usage.ru_maxrss) * 1024;
-  return context;
-}
-
 nlohmann::ordered_json make_document(const RunContext& context, const Scenario& scenario, const Job& job,
                                      const RunRecord& record) {
   Document document;
   document["schema_version"] = kSchemaVersion;
-  document["context"] = context_part(context);
+  document["context"] = to_json(context);
   document["scenario"] = Document::parse(scenario.resolved.dump());
   document["clock"] = record.clock;
   document["one_device"] = {{"step_s", job.workload.one_device_step_s},
@@ -196,57 +150,9 @@ nlohmann::ordered_json make_document(const RunContext& context, const Scenario& 
   document["links_total"] = record.links.size();
   document["fidelity"] = fidelity_part(record);
   document["tables"] = tables_part(record);
-  document["series"] = series_part(record);
+  document["series"] = series_of(record);
   document["notes"] = notes_part(scenario, job, record);
   return document;
-}
-
-const std::vector<DocumentKey>& document_keys() {
-  static const std::vector<DocumentKey> keys = {
-      {"/schema_version", "1", "Version of this layout"},
-      {"/context", "",
-       "Program, version, commit, machine, date, wall time and peak memory: all that is not reproducible"},
-      {"/scenario", "", "The scenario with everything it uses and every default; a scenario file in itself"},
-      {"/clock", "", "\"simulated\", or \"wall\" for a real run"},
-      {"/one_device/step_s", "s", "A step of the workload on one device, the baseline of scaling_efficiency"},
-      {"/one_device/source", "", "Where that time comes from"},
-      {"/metrics/*", "", "See the table of metrics; one that has no value is left out"},
-      {"/workers/*/rank", "1", "Rank of the worker"},
-      {"/workers/*/node", "1", "Node that it runs on"},
-      {"/workers/*/steps", "1", "Steps that it completed"},
-      {"/workers/*/samples", "1", "Training samples whose gradient was used"},
-      {"/workers/*/end_s", "s", "When its last step ended"},
-      {"/workers/*/time_s", "s", "Sum of time_by_activity"},
-      {"/workers/*/time_by_activity/*", "s", "Its whole time, by what it did"},
-      {"/workers/*/communication_s/*", "s", "Communication in progress, exposed or hidden, by kind"},
-      {"/workers/*/communication_exposed_s/*", "s", "Communication that it waited for, by kind"},
-      {"/workers/*/communication_not_hidden_s/*", "s",
-       "What it lost to collectives, by kind: exposed communication and host work"},
-      {"/workers/*/bytes_sent/*", "B", "Bytes sent, by kind"},
-      {"/workers/*/staleness/*", "1", "Ages in steps of what was applied; 0 where nothing has an age"},
-      {"/workers/*/distributions/*/zero", "1", "Steps in which it waited, or straggled, less than 1 ns"},
-      {"/workers/*/distributions/*/bins", "s",
-       "Steps by how long it waited or straggled in them: lists of from, to (excluded) and number of steps"},
-      {"/workers/*/distributions/staleness", "1", "Lists of an age in steps, and how often it occurred"},
-      {"/links/*/name", "", "The busiest links, at most 64, by utilisation"},
-      {"/links/*/bandwidth_Bps", "B/s", "Bandwidth of one direction"},
-      {"/links/*/bytes", "B", "Bytes carried"},
-      {"/links/*/utilisation", "1", "Bytes over what it could have carried in the run"},
-      {"/links_total", "1", "Links that carried anything"},
-      {"/fidelity/*", "",
-       "How each kind of collective was costed, why, whether that is exact, and how many there were"},
-      {"/tables/*/columns", "", "What the algorithm decided, such as fusion groups: names of the columns"},
-      {"/tables/*/rows", "", "One list for each row, a cell for each column"},
-      {"/series/train/*", "",
-       "Per step: step, time_s when all had completed it, mean mini-batch loss (null without a learner)"},
-      {"/series/test/*", "",
-       "Per evaluation of the models at one instant: step, time_s, test_loss, test_accuracy, "
-       "consensus_distance "
-       "(null without a value), worker_steps: the steps that each worker had completed"},
-      {"/notes/*", "",
-       "What the result leaves out or assumes; of a real run, what it does not take from its scenario"},
-  };
-  return keys;
 }
 
 }  // namespace simsgd

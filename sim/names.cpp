@@ -2,22 +2,9 @@
 #include <array>
 
 #include "sim/job.hpp"
-#include "sim/record.hpp"
 #include "sim/worker.hpp"
 
 namespace simsgd {
-
-std::string activity_name(Activity activity) {
-  static constexpr std::array<const char*, kActivities> kNames = {
-      "compute", "straggle", "selection", "factor", "inverse", "host", "communication_exposed", "wait"};
-  return kNames[static_cast<std::size_t>(activity)];
-}
-
-std::string traffic_name(Traffic traffic) {
-  static constexpr std::array<const char*, kTraffics> kNames = {"gradient", "model", "factor", "inverse",
-                                                                "control"};
-  return kNames[static_cast<std::size_t>(traffic)];
-}
 
 std::string op_name(Collective::Op op) {
   static constexpr std::array<const char*, 7> kNames = {

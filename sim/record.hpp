@@ -1,6 +1,6 @@
 // What a run leaves behind: where every worker's time went, what it sent, and how well it learned. Filled by
 // whoever runs the job (the simulation or a real run over MPI), turned into metrics and documents by
-// scenarios/document.
+// results/document.
 #pragma once
 
 #include <array>

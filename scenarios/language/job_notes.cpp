@@ -1,6 +1,7 @@
 #include "scenarios/language/job_notes.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -118,6 +119,22 @@ void note_device_time(const Reader& reader, const Device& device, const Workload
               fmt::format("no step was measured on {}: it is modelled from FLOPs at {:.4g} % of the peak and "
                           "from memory traffic",
                           device.name, 100 * device.efficiency)});
+}
+
+std::optional<Note> note_on_host_costs(const Cluster& cluster) {
+  const HostCosts& host = cluster.host;
+  const std::pair<const char*, const Cost&> costs[] = {{"launch", host.launch_s},
+                                                       {"pack", host.pack_s_per_byte},
+                                                       {"staged", host.staging_Bps},
+                                                       {"reduce", host.reduce_s_per_byte},
+                                                       {"tensor", host.tensor_s}};
+  std::vector<std::string> unknown;
+  for (const auto& [key, cost] : costs)
+    if (!cost.known()) unknown.push_back(fmt::format("\"host.{}\"", key));
+  if (cluster.workers() == 1 || unknown.empty()) return std::nullopt;
+  return Note{"unknown-cost", fmt::format("the hosts' work in communication takes no time as far as it "
+                                          "is unknown: cluster {} has no {}",
+                                          cluster.name, fmt::join(unknown, ", "))};
 }
 
 void note_job(const Reader& reader, Job& job) {

@@ -2,6 +2,7 @@
 // "Notes".
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "scenarios/language/reader.hpp"
@@ -14,6 +15,10 @@ namespace simsgd {
 /// time that is used; 0 where there is none.
 void note_device_time(const Reader& reader, const Device& device, const Workload& workload,
                       int measured_samples, std::vector<Note>& notes);
+
+/// What of the hosts' work in communication the cluster does not know; nothing where it knows all, or where
+/// there is nobody to communicate with.
+std::optional<Note> note_on_host_costs(const Cluster& cluster);
 
 /// What else can be told before the run: imbalance of the workload, mini-batches of less than a sample,
 /// options without effect.

@@ -17,6 +17,7 @@
 #include "sim/recording/learning_curve.hpp"
 #include "sim/recording/ledger.hpp"
 #include "sim/recording/timeline.hpp"
+#include "sim/step_cost.hpp"
 
 namespace simsgd {
 
@@ -122,11 +123,6 @@ class SimWorker final : public Worker, public Waiter {
   bool blocked() const { return blocked_; }
 
  private:
-  struct StepCost {
-    double delay_s = 0;   // stragglers, before computing
-    double scale = 1;     // time of each layer: compute factor and speed
-    double straggle = 1;  // slow-down by stragglers
-  };
   // A gradient that was started and is neither complete nor cancelled.
   struct RunningGradient {
     std::shared_ptr<SimPending> pending;  // shared with the algorithm, which waits for it

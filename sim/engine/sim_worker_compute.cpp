@@ -9,30 +9,12 @@
 namespace simsgd {
 
 // Of the next of the parts that this step is computed in.
-SimWorker::StepCost SimWorker::cost_of_mini_batch(int parts) {
-  const Job& job = world_.job;
-  StepCost cost;
-  cost.scale = 1.0 / job.cluster.speed_of_rank(rank_);
-  if (job.workload.compute_factor.kind != Distribution::Kind::constant) {
-    Stream draws({job.seed, Purpose::compute_time, static_cast<std::uint32_t>(rank_), step_});
-    cost.scale *= job.workload.compute_factor.draw(draws);
-  } else {
-    cost.scale *= job.workload.compute_factor.quantile(0.5);
-  }
-  if (!job.stragglers.empty()) {
-    const double nominal = job.workload.micro_batches * (world_.forward_s + world_.backward_s) * cost.scale;
-    const Straggle straggle = job.stragglers.at({.seed = job.seed,
-                                                 .rank = rank_,
-                                                 .workers = size(),
-                                                 .step = step_,
-                                                 .nominal_compute_s = nominal,
-                                                 .mini_batch = mini_batches_,
-                                                 .mini_batches = static_cast<std::uint32_t>(parts)});
-    cost.delay_s = straggle.delay_s;
-    cost.straggle = straggle.factor;
-  }
-  ++mini_batches_;
-  return cost;
+StepCost SimWorker::cost_of_mini_batch(int parts) {
+  const double nominal_step_s = world_.job.workload.micro_batches * (world_.forward_s + world_.backward_s);
+  return step_cost(
+      world_.job,
+      {.rank = rank_, .step = step_, .index = mini_batches_++, .of = static_cast<std::uint32_t>(parts)},
+      nominal_step_s);
 }
 
 // Advances the clock by `seconds` of computing, and by what communication beside it adds, which is booked;

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
+#include "sim/recording/activities.hpp"
 #include "sim/recording/metric_tables.hpp"
 
 namespace simsgd {
@@ -63,6 +66,20 @@ Value hidden_s(const RunRecord& record, const Job&) {
   });
 }
 
+template <Traffic traffic>
+Value not_hidden_s(const RunRecord& record, const Job&) {
+  return per_step(record, [](const WorkerRecord& worker) {
+    return worker.not_hidden_s[static_cast<std::size_t>(traffic)];
+  });
+}
+
+template <Traffic traffic>
+Value bytes_sent(const RunRecord& record, const Job&) {
+  return per_step(record, [](const WorkerRecord& worker) {
+    return worker.bytes_sent[static_cast<std::size_t>(traffic)];
+  });
+}
+
 Value bytes_per_step(const RunRecord& record, const Job&) {
   return per_step(record, [](const WorkerRecord& worker) {
     double sum = 0;
@@ -112,115 +129,75 @@ std::vector<Metric> step_metrics() {
        iteration_quantile<50>},
       {"iteration_time_p95_s", "s", "95th percentile of the same durations.", iteration_quantile<95>},
       {"iteration_time_p99_s", "s", "99th percentile of the same durations.", iteration_quantile<99>},
-      {"compute_s", "s", "Per step: forward and backward passes and the optimizer at nominal speed.",
-       activity_s<Activity::compute>},
-      {"straggle_s", "s", "Per step: what stragglers add to it.", activity_s<Activity::straggle>},
-      {"selection_s", "s", "Per step: choosing the entries of a sparse gradient.",
-       activity_s<Activity::selection>},
-      {"factor_s", "s", "Per step: K-FAC factors and preconditioning.", activity_s<Activity::factor>},
-      {"inverse_s", "s", "Per step: K-FAC inversions.", activity_s<Activity::inverse>},
-      {"host_s", "s",
-       "Per step: launching, packing, staging and other copies on the host, where the worker waits for them. "
-       "What a receiver does at the end of a message (adding up, merging) is part of communication.",
-       activity_s<Activity::host>},
-      {"communication_exposed_s", "s",
-       "Per step: waiting for bytes that are on their way, and computing slower because they are.",
-       activity_s<Activity::communication>},
-      {"wait_s", "s", "Per step: waiting for others that have not arrived yet.", activity_s<Activity::wait>},
   };
 }
 
-template <Traffic traffic>
-Value not_hidden_s(const RunRecord& record, const Job&) {
-  return per_step(record, [](const WorkerRecord& worker) {
-    return worker.not_hidden_s[static_cast<std::size_t>(traffic)];
+// Calls `add` with each index of a table, as a constant.
+template <std::size_t count, class Add>
+void for_each_index(Add add) {
+  [&]<std::size_t... index>(std::index_sequence<index...>) {
+    (add(std::integral_constant<std::size_t, index>()), ...);
+  }
+  (std::make_index_sequence<count>());
+}
+
+void add_activity_metrics(std::vector<Metric>& all) {
+  for_each_index<kActivities>([&all](auto index) {
+    constexpr auto kActivity = static_cast<Activity>(index());
+    all.push_back({activity_metric(kActivity), "s",
+                   std::string("Per step: ") + activities()[index].definition, activity_s<kActivity>});
   });
 }
 
-std::vector<Metric> not_hidden_metrics() {
-  const std::string definition =
-      "Per step: what the worker lost to collectives with {}, but for waiting for others to come: bytes on "
-      "their "
-      "way, host work, and computing that they slowed. Part of communication_exposed_s and host_s.";
-  std::vector<Metric> all;
-  const auto add = [&](const std::string& kind, const std::string& what, auto value) {
+void add_communication_metrics(std::vector<Metric>& all) {
+  for_each_index<kTraffics>([&all](auto index) {
+    constexpr auto kTraffic = static_cast<Traffic>(index());
+    const std::string what = traffics()[index].plural;
     all.push_back(
-        {kind + "_communication_not_hidden_s", "s", fmt::format(fmt::runtime(definition), what), value});
-  };
-  add("gradient", "gradients", not_hidden_s<Traffic::gradient>);
-  add("model", "models", not_hidden_s<Traffic::model>);
-  add("factor", "K-FAC factors", not_hidden_s<Traffic::factor>);
-  add("inverse", "K-FAC inverses", not_hidden_s<Traffic::inverse>);
-  add("control", "control messages", not_hidden_s<Traffic::control>);
-  return all;
-}
-
-std::vector<Metric> communication_metrics() {
-  return {
-      {"gradient_communication_exposed_s", "s",
-       "Per step: waiting for gradients on their way; part of communication_exposed_s.",
-       exposed_s<Traffic::gradient>},
-      {"gradient_communication_hidden_s", "s",
-       "Per step: gradients on their way while the worker did something else.", hidden_s<Traffic::gradient>},
-      {"model_communication_exposed_s", "s",
-       "Per step: waiting for models on their way; part of communication_exposed_s.",
-       exposed_s<Traffic::model>},
-      {"model_communication_hidden_s", "s",
-       "Per step: models on their way while the worker did something else.", hidden_s<Traffic::model>},
-      {"factor_communication_exposed_s", "s",
-       "Per step: waiting for K-FAC factors on their way; part of communication_exposed_s.",
-       exposed_s<Traffic::factor>},
-      {"factor_communication_hidden_s", "s",
-       "Per step: K-FAC factors on their way while the worker did something else.",
-       hidden_s<Traffic::factor>},
-      {"inverse_communication_exposed_s", "s",
-       "Per step: waiting for K-FAC inverses on their way; part of communication_exposed_s.",
-       exposed_s<Traffic::inverse>},
-      {"inverse_communication_hidden_s", "s",
-       "Per step: K-FAC inverses on their way while the worker did something else.",
-       hidden_s<Traffic::inverse>},
-      {"control_communication_exposed_s", "s",
-       "Per step: waiting for control messages on their way; part of communication_exposed_s.",
-       exposed_s<Traffic::control>},
-      {"control_communication_hidden_s", "s",
-       "Per step: control messages on their way while the worker did something else.",
-       hidden_s<Traffic::control>},
-      {"exchange_s", "s",
-       "Per step: host_s, communication_exposed_s and wait_s together, what exchanging with others costs.",
-       exchange_s},
-      {"bytes_sent_per_worker_per_step", "B",
-       "Bytes that a worker sends in a step, of all kinds; mean over workers.", bytes_per_step},
-  };
-}
-
-template <Traffic traffic>
-Value bytes_sent(const RunRecord& record, const Job&) {
-  return per_step(record, [](const WorkerRecord& worker) {
-    return worker.bytes_sent[static_cast<std::size_t>(traffic)];
+        {exposed_metric(kTraffic), "s",
+         fmt::format("Per step: waiting for {} on their way; part of communication_exposed_s.", what),
+         exposed_s<kTraffic>});
+    all.push_back({hidden_metric(kTraffic), "s",
+                   fmt::format("Per step: {} on their way while the worker did something else.", what),
+                   hidden_s<kTraffic>});
   });
 }
 
-std::vector<Metric> bytes_metrics() {
-  std::vector<Metric> all;
-  const auto add = [&](const std::string& kind, const std::string& what, auto value) {
-    all.push_back({kind + "_bytes_sent_per_worker_per_step", "B",
-                   fmt::format("Of bytes_sent_per_worker_per_step, those of {}.", what), value});
-  };
-  add("gradient", "gradients", bytes_sent<Traffic::gradient>);
-  add("model", "models", bytes_sent<Traffic::model>);
-  add("factor", "K-FAC factors", bytes_sent<Traffic::factor>);
-  add("inverse", "K-FAC inverses", bytes_sent<Traffic::inverse>);
-  add("control", "control messages", bytes_sent<Traffic::control>);
-  return all;
+void add_not_hidden_metrics(std::vector<Metric>& all) {
+  for_each_index<kTraffics>([&all](auto index) {
+    constexpr auto kTraffic = static_cast<Traffic>(index());
+    all.push_back({traffic_name(kTraffic) + "_communication_not_hidden_s", "s",
+                   fmt::format("Per step: what the worker lost to collectives with {}, but for waiting for "
+                               "others to come: bytes on their way, host work, and computing that they "
+                               "slowed. Part of communication_exposed_s and host_s.",
+                               traffics()[index].plural),
+                   not_hidden_s<kTraffic>});
+  });
+}
+
+void add_bytes_metrics(std::vector<Metric>& all) {
+  for_each_index<kTraffics>([&all](auto index) {
+    constexpr auto kTraffic = static_cast<Traffic>(index());
+    all.push_back({traffic_name(kTraffic) + "_bytes_sent_per_worker_per_step", "B",
+                   fmt::format("Of bytes_sent_per_worker_per_step, those of {}.", traffics()[index].plural),
+                   bytes_sent<kTraffic>});
+  });
 }
 
 }  // namespace
 
 std::vector<Metric> time_metrics() {
   std::vector<Metric> all = step_metrics();
-  for (Metric& metric : communication_metrics()) all.push_back(std::move(metric));
-  for (Metric& metric : not_hidden_metrics()) all.push_back(std::move(metric));
-  for (Metric& metric : bytes_metrics()) all.push_back(std::move(metric));
+  add_activity_metrics(all);
+  add_communication_metrics(all);
+  all.push_back(
+      {"exchange_s", "s",
+       "Per step: host_s, communication_exposed_s and wait_s together, what exchanging with others costs.",
+       exchange_s});
+  all.push_back({"bytes_sent_per_worker_per_step", "B",
+                 "Bytes that a worker sends in a step, of all kinds; mean over workers.", bytes_per_step});
+  add_not_hidden_metrics(all);
+  add_bytes_metrics(all);
   return all;
 }
 

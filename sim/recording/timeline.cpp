@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/atomic_file.hpp"
-#include "sim/base/errors.hpp"
-
 namespace simsgd {
 
 namespace {
 
 constexpr int kMostRanks = 16;
 constexpr double kShortestArrow_s = 10e-6;  // shorter waits are latencies
-constexpr int kMainLane = 0, kComputeLane = 7, kFirstChannelLane = 20, kSentLane = 1000, kReceivedLane = 2000;
 
 // As NCCL names its kernels: operation, and schedule in capitals. An operation of an algorithm's own: its
 // schedule.
@@ -31,31 +27,7 @@ std::string kernel_name(const CollectiveEvent& event) {
   return "ncclDevKernel_" + schedule;
 }
 
-std::string microseconds(double seconds) { return fmt::format("{:.4f}", seconds * 1e6); }
-
 std::string text(const std::string& value) { return nlohmann::json(value).dump(); }
-
-std::string thread_name(int lane) {
-  if (lane == kMainLane) return "main thread";
-  if (lane == kComputeLane) return "stream 7: compute";
-  if (lane >= kReceivedLane) return "messages received";
-  if (lane >= kSentLane) return "messages sent";
-  return fmt::format("stream {}: channel {}", lane, lane - kFirstChannelLane);
-}
-
-std::string metadata(int rank, int lane, const char* kind, const std::string& value) {
-  return fmt::format(
-      "{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":0,\"args\":{{\"name\":{}}}}}", kind, rank,
-      lane, text(value));
-}
-
-// One end of an arrow between ranks: 's' where it starts, 'f' inside the event that it points at.
-std::string arrow_end(char end, std::uint64_t id, int rank, int lane, double time_s) {
-  return fmt::format(
-      "{{\"ph\":\"{}\",\"id\":{},\"cat\":\"wait\",\"name\":\"holds up\",\"pid\":{},\"tid\":{},"
-      "\"ts\":{}{}}}",
-      end, id, rank, lane, microseconds(time_s), end == 'f' ? ",\"bp\":\"e\"" : "");
-}
 
 }  // namespace
 
@@ -66,7 +38,7 @@ Timeline::Timeline(TimelineSetup setup)
       counts_(static_cast<std::size_t>(ranks_), 0),
       full_(static_cast<std::size_t>(ranks_), false) {}
 
-void Timeline::add(Event event) {
+void Timeline::add(TimelineEvent event) {
   ++counts_[static_cast<std::size_t>(event.rank)];
   events_.push_back(std::move(event));
 }
@@ -133,72 +105,6 @@ void Timeline::step(int rank, std::uint64_t step, double start_s, double end_s) 
   // Another step like the mean of those so far must still fit.
   const std::uint64_t count = counts_[static_cast<std::size_t>(rank)];
   if (count + count / step > events_per_rank_) full_[static_cast<std::size_t>(rank)] = true;
-}
-
-void Timeline::write(const std::filesystem::path& directory) const {
-  std::error_code failure;
-  std::filesystem::create_directories(directory / "kineto", failure);
-  if (failure)
-    throw RunError(fmt::format("Cannot make {}: {}", (directory / "kineto").string(), failure.message()));
-  write_file(directory / "timeline.json", -1);
-  for (int rank = 0; rank < ranks_; ++rank)
-    write_file(directory / "kineto" / fmt::format("rank{}.json", rank), rank);
-}
-
-void Timeline::write_file(const std::filesystem::path& path, int only_rank) const {
-  AtomicFile file(path);
-  const int rank = std::max(only_rank, 0);
-  file.write(fmt::format(
-      "{{\"schemaVersion\":1,\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{:.0f}}}],"
-      "\"distributedInfo\":{{\"backend\":\"simsgd\",\"rank\":{},\"world_size\":{},\"pg_config\":[{{\"pg_"
-      "name\":\"0\","
-      "\"pg_desc\":\"default_pg\",\"pg_size\":{}}}]}},\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":0,"
-      "\"traceName\":{},\n\"traceEvents\":[",
-      text(setup_.device_name), setup_.device_memory_bytes, rank, setup_.workers, setup_.workers,
-      text(setup_.title)));
-  std::vector<std::pair<int, int>> lanes;
-  std::string separator = "\n";
-  const auto write_line = [&](const std::string& line) {
-    file.write(separator + line);
-    separator = ",\n";
-  };
-  for (const Event& event : events_) {
-    if (only_rank >= 0 && event.rank != only_rank) continue;
-    lanes.emplace_back(event.rank, event.lane);
-    write_line(
-        fmt::format("{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{}"
-                    ",\"args\":{{{}}}}}",
-                    event.category, event.name, event.rank, event.lane, microseconds(event.start_s),
-                    microseconds(event.end_s - event.start_s), event.arguments));
-    if (event.flow > 0 && only_rank < 0) {
-      const bool ends = event.flow % 2 == 1;
-      write_line(fmt::format(
-          "{{\"ph\":\"{}\",\"id\":{},\"cat\":\"message\",\"name\":\"message\",\"pid\":{},\"tid\":{},"
-          "\"ts\":{}{}}}",
-          ends ? 'f' : 's', event.flow / 2, event.rank, event.lane,
-          microseconds(ends ? event.end_s : event.start_s), ends ? ",\"bp\":\"e\"" : ""));
-    }
-  }
-  if (only_rank < 0) {
-    std::uint64_t id = flows_;
-    for (const Arrow& arrow : arrows_) {
-      ++id;
-      write_line(arrow_end('s', id, arrow.from, arrow.lane, arrow.time_s));
-      write_line(arrow_end('f', id, arrow.to, arrow.lane, arrow.time_s));
-    }
-  }
-  std::sort(lanes.begin(), lanes.end());
-  lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
-  int last_rank = -1;
-  for (const auto& [pid, lane] : lanes) {
-    if (pid != last_rank)
-      write_line(metadata(pid, 0, "process_name",
-                          fmt::format("rank {} (node {})", pid, pid / setup_.gpus_per_node)));
-    last_rank = pid;
-    write_line(metadata(pid, lane, "thread_name", thread_name(lane)));
-  }
-  file.write("\n]}\n");
-  file.finish();
 }
 
 }  // namespace simsgd

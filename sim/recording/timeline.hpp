@@ -1,12 +1,10 @@
 // The timeline of a run, in the shape of a PyTorch profiler (Kineto) trace, so that Perfetto, HTA and Chakra
 // tools read a simulated run like a measured one: one file per rank with distributedInfo, and one file with
 // all recorded ranks for Perfetto. Bounded: at most `most_events` events, whole steps of the first ranks (at
-// most 16) until they are used up. Lanes (tid): 0 the main thread (ProfilerStep#k and what the worker waits
-// for), 7 the compute stream, 20 + c channel c.
+// most 16) until they are used up. results/timeline_files writes it.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,6 +13,11 @@
 #include "sim/record.hpp"
 
 namespace simsgd {
+
+/// Lanes (tid): the main thread (ProfilerStep#k and what the worker waits for), the compute stream, channel c
+/// at kFirstChannelLane + c, and messages, as many lanes as there are at a time.
+inline constexpr int kMainLane = 0, kComputeLane = 7, kFirstChannelLane = 20, kSentLane = 1000,
+                     kReceivedLane = 2000;
 
 struct TimelineSetup {
   std::uint64_t most_events = 0;
@@ -41,6 +44,19 @@ struct CollectiveEvent {
   double go_s = 0;      ///< when it came
 };
 
+struct TimelineEvent {
+  std::int32_t rank, lane;
+  double start_s, end_s;
+  std::string name, category, arguments;  ///< arguments: the inside of a JSON object
+  std::uint64_t flow = 0;                 ///< of a message: 2 id for its begin, 2 id + 1 for its end
+};
+
+/// Who was waited for: from the begin of its part of an operation to the one that waited.
+struct TimelineArrow {
+  std::int32_t from, to, lane;
+  double time_s;
+};
+
 class Timeline {
  public:
   explicit Timeline(TimelineSetup setup);
@@ -61,32 +77,23 @@ class Timeline {
   int ranks() const { return ranks_; }
   std::uint64_t steps_recorded() const { return steps_recorded_; }
 
-  /// Writes DIR/timeline.json (Perfetto) and DIR/kineto/rank<N>.json. Throws RunError if that fails.
-  void write(const std::filesystem::path& directory) const;
+  const TimelineSetup& setup() const { return setup_; }
+  const std::vector<TimelineEvent>& events() const { return events_; }
+  const std::vector<TimelineArrow>& arrows() const { return arrows_; }
+  /// Messages between recorded ranks: the greatest id of a flow.
+  std::uint64_t flows() const { return flows_; }
 
  private:
-  struct Event {
-    std::int32_t rank, lane;
-    double start_s, end_s;
-    std::string name, category, arguments;  // arguments: the inside of a JSON object
-    std::uint64_t flow = 0;                 // of a message: 2 id for its begin, 2 id + 1 for its end
-  };
-  // Who was waited for: from the begin of its part of an operation to the one that waited.
-  struct Arrow {
-    std::int32_t from, to, lane;
-    double time_s;
-  };
-  void add(Event event);
+  void add(TimelineEvent event);
   int free_lane(int rank, int first, double start_s, double end_s);
-  void write_file(const std::filesystem::path& path, int only_rank) const;
 
   TimelineSetup setup_;
   int ranks_;
   std::uint64_t events_per_rank_;
   std::vector<std::uint64_t> counts_;
   std::vector<bool> full_;
-  std::vector<Event> events_;
-  std::vector<Arrow> arrows_;
+  std::vector<TimelineEvent> events_;
+  std::vector<TimelineArrow> arrows_;
   std::map<std::pair<int, int>, std::vector<double>>
       lane_ends_s_;  // by (rank, first lane): when each lane is free
   std::uint64_t steps_recorded_ = 0;

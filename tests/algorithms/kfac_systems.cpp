@@ -9,6 +9,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "results/timeline_files.hpp"
 #include "sim/engine/simulate.hpp"
 #include "tests/algorithms/kfac_support.hpp"
 
@@ -258,7 +259,7 @@ TEST_CASE("the timeline shows each factor inside the passes, each inverse, and t
     job.record.timeline_events = 100000;
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("simsgd_kfac_timeline_" + std::to_string(getpid()));
-    simulate(job, SimulationOptions{}).timeline.write(folder);
+    write_timeline(simulate(job, SimulationOptions{}).timeline, folder);
     std::ifstream file(folder / "timeline.json");
     const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     std::filesystem::remove_all(folder);

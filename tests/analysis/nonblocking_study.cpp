@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "analysis/runner.hpp"
+#include "scenarios/language/scenario.hpp"
 #include "scenarios/language/study.hpp"
 #include "tests/support/in_child.hpp"
 

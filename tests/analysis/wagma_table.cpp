@@ -4,8 +4,9 @@
 
 #include <map>
 
-#include "analysis/expected.hpp"
 #include "analysis/runner.hpp"
+#include "results/expected.hpp"
+#include "scenarios/language/scenario.hpp"
 #include "tests/support/in_child.hpp"
 
 namespace simsgd::test::analysis_wagma_table {

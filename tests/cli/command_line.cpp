@@ -179,6 +179,26 @@ TEST_CASE("bench prints nccl-tests' table: rows that a parser of its columns und
   CHECK(outcome.out.find("# Avg bus bandwidth") != std::string::npos);
 }
 
+TEST_CASE("bench notes the host costs that a cluster does not know, in its table and its JSON") {
+  const Scratch scratch;
+  const std::string options =
+      "bench all_reduce -b 1M -e 1M --workers 4 --cluster clusters/infiniband-100g.json";
+  CHECK(scratch.simsgd(options).out.find("Note") == std::string::npos);
+  scratch.write(
+      "c.json",
+      R"({"name": "C", "nic": {"bandwidth": "1 GB/s", "latency": "10 us"}, "topology": {"name": "star"},
+    "device": {"name": "D", "peak_flops": "1 TFLOPS", "memory": "1 GB"}})");
+  const Outcome table = scratch.simsgd("bench all_reduce -b 1M -e 1M --workers 4 --cluster c.json");
+  CAPTURE(table.err);
+  const std::string note =
+      "the hosts' work in communication takes no time as far as it is unknown: cluster C has no ";
+  CHECK(table.out.find("\n# Note: " + note) != std::string::npos);
+  const Outcome json = scratch.simsgd("bench all_reduce -b 1M -e 1M --workers 4 --cluster c.json --json");
+  CHECK(Json::parse(json.out)["config"]["notes"][0].get<std::string>().starts_with(note));
+  CHECK(scratch.simsgd("bench all_reduce -b 1M -e 1M --workers 1 --cluster c.json").out.find("Note") ==
+        std::string::npos);
+}
+
 TEST_CASE("list names the kinds, and an unknown one is answered with the nearest") {
   const Scratch scratch;
   CHECK(scratch.simsgd("list").out.find("algorithms") != std::string::npos);

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "analysis/runner.hpp"
+#include "scenarios/language/scenario.hpp"
 #include "scenarios/language/study.hpp"
 #include "sim/base/printable.hpp"
 #include "tests/generator/generator.hpp"

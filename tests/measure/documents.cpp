@@ -129,11 +129,51 @@ TEST_CASE("the notes say that another workload's sizes do not apply, and a summa
   const Ran ran = run_ranks(
       2, std::string(SIMSGD_MEASURE_PROGRAM) + " run - --set '/learner=" + kLearner + "'", kTimeOnly);
   CHECK(ran.code == 0);
-  CHECK(ran.output.starts_with("time only: 2 ranks, measured\n"));
+  CHECK(ran.output.starts_with(
+      "time only: 2 ranks, measured, softmax_regression on gaussian_mixture (batch 8), allreduce_sgd\n\n"));
+  CHECK(ran.output.find("Throughput") != std::string::npos);
+  CHECK(ran.output.find("\nNotes\n") != std::string::npos);
   // 8 features and a bias for each of 4 classes.
   CHECK(ran.output.find(
             "- Times and message sizes are the learner's (36 parameters in fp32), not those of tiny.\n") !=
         std::string::npos);
+}
+
+TEST_CASE("a real run keeps the notes of its job, and adds its own") {
+  const json notes = document(run_ranks(
+      2, SIMSGD_MEASURE_PROGRAM " run - --json --set /stragglers/0/probability=0", kTimeOnly))["notes"];
+  REQUIRE(notes.size() > 2);
+  CHECK(notes.front() == "/stragglers/0 has no effect: its probability is 0");
+  CHECK(notes.back() == "No timeline is recorded.");
+}
+
+TEST_CASE("a directory that cannot be written to is refused before the run, once") {
+  const Ran ran = run_ranks(2, SIMSGD_MEASURE_PROGRAM " run - -o /dev/null/out", kTimeOnly);
+  CHECK(ran.code == 2);
+  CHECK(ran.output.empty());
+  CHECK(count(ran.errors, "-o: cannot be written to: Not a directory. Found: /dev/null/out.") == 1);
+}
+
+TEST_CASE("evaluations by the clock: at instants that all ranks have passed, and at the end") {
+  const json real =
+      document(run_ranks(2,
+                         std::string(SIMSGD_MEASURE_PROGRAM) + " run - --json --set '/learner=" + kLearner +
+                             "' --set '/stop={\"time\": \"0.1 s\"}' "
+                             "--set '/record/evaluate_every=20 ms'",
+                         kTimeOnly));
+  const json test = real["series"]["test"];
+  // At 20, 40, ... ms; a rank that the machine holds up may pass several instants at once.
+  REQUIRE(test.size() >= 2);
+  CHECK(test.size() <= 6);
+  double before_s = 0;
+  for (const json& point : test) {
+    CHECK(point["time_s"].get<double>() > before_s);
+    before_s = point["time_s"];
+    CHECK(point["test_loss"].is_number());
+    CHECK(point["worker_steps"].size() == 2);
+  }
+  CHECK(test[0]["time_s"].get<double>() >= 0.02);
+  CHECK(test.back()["step"] == real["workers"][0]["steps"]);
 }
 
 TEST_CASE("training that diverges ends all ranks with the reason, said once, and exit code 1") {

@@ -1,0 +1,65 @@
+#include "results/run_files.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "results/atomic_file.hpp"
+#include "results/curves.hpp"
+#include "results/timeline_files.hpp"
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+namespace fs = std::filesystem;
+
+RunFiles write_run(const RunOutcome& outcome, const fs::path& directory) {
+  std::error_code failure;
+  fs::create_directories(directory, failure);
+  if (failure) throw RunError(fmt::format("Cannot make {}: {}", directory.string(), failure.message()));
+  RunFiles files;
+  for (const Curve& curve : curves()) {
+    const nlohmann::ordered_json& points = outcome.document.at("series").at(curve.series);
+    if (points.empty()) continue;
+    fs::path& file = curve.series == "train" ? files.training_curve : files.test_curve;
+    file = directory / curve.file;
+    write_file_atomically(file, curve_csv(curve, points));
+  }
+  if (!outcome.timeline.empty()) {
+    write_timeline(outcome.timeline, directory);
+    files.timeline = directory / "timeline.json";
+  }
+  files.document = directory / "result.json";
+  write_file_atomically(files.document, outcome.document.dump(2) + "\n");
+  return files;
+}
+
+std::string files_text(const RunFiles& files) {
+  std::string text = fmt::format("\nresult    {}\n", files.document.string());
+  if (!files.training_curve.empty()) text += fmt::format("loss      {}\n", files.training_curve.string());
+  if (!files.timeline.empty())
+    text += fmt::format("timeline  {}  (open in https://ui.perfetto.dev)\n", files.timeline.string());
+  return text;
+}
+
+OutputDirectory::OutputDirectory(const fs::path& path) : path_(path) {
+  if (path.empty()) return;
+  std::error_code failure;
+  made_ = fs::create_directories(path, failure);
+  std::string why = failure.message();
+  if (!failure) {
+    if (access(path.c_str(), W_OK | X_OK) == 0) return;
+    why = std::strerror(errno);
+  }
+  throw ConfigError(InputError{"-o", "", "cannot be written to: " + why, path.string(),
+                               "Name a directory that you may write to"});
+}
+
+OutputDirectory::~OutputDirectory() {
+  std::error_code ignored;
+  if (made_) fs::remove(path_, ignored);  // if it is empty
+}
+
+}  // namespace simsgd

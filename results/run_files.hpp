@@ -1,0 +1,45 @@
+// The files of a run, simulated or real.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "sim/recording/timeline.hpp"
+
+namespace simsgd {
+
+/// The document of a run, and what only files hold.
+struct RunOutcome {
+  nlohmann::ordered_json document;
+  Timeline timeline{TimelineSetup{}};  ///< empty where none was recorded
+};
+
+/// Where the files of a run lie.
+struct RunFiles {
+  std::filesystem::path document, training_curve, test_curve, timeline;
+};
+
+/// Writes DIR/result.json, DIR/loss.csv, DIR/accuracy.csv, DIR/timeline.json and DIR/kineto/rank<N>.json;
+/// leaves out what the run does not have. Makes DIR. Each file appears whole or not at all. Throws RunError.
+RunFiles write_run(const RunOutcome& outcome, const std::filesystem::path& directory);
+
+/// Where they lie, for people.
+std::string files_text(const RunFiles& files);
+
+/// The directory that they will lie in: made before the run, not after it. One that was made for nothing is
+/// removed again.
+class OutputDirectory {
+ public:
+  /// Nothing where the path is empty. Throws ConfigError where it cannot be made or written to.
+  explicit OutputDirectory(const std::filesystem::path& path);
+  ~OutputDirectory();
+  OutputDirectory(const OutputDirectory&) = delete;
+  OutputDirectory& operator=(const OutputDirectory&) = delete;
+
+ private:
+  std::filesystem::path path_;
+  bool made_ = false;
+};
+
+}  // namespace simsgd

@@ -1,0 +1,18 @@
+// What a program prints of one run, simulated or real.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "results/run_files.hpp"
+
+namespace simsgd {
+
+/// The name of the run's scenario; where it has none, `file`.
+std::string title_of(const nlohmann::ordered_json& document, const std::string& file);
+
+/// The summary under this title, what the algorithm decided, and where the files lie, if any were written.
+std::string run_summary(const nlohmann::ordered_json& document, const std::string& title,
+                        const RunFiles& files);
+
+}  // namespace simsgd

@@ -1,0 +1,28 @@
+// The summary of runs for people: throughput, where the time of a step goes, how well it learns in what time,
+// what it costs. Made from documents alone.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace simsgd {
+
+struct SummaryColumn {
+  std::string title;
+  const nlohmann::ordered_json* document = nullptr;  ///< of the run; null: it failed
+  /// Name and value of what distinguishes it, instead of the title; the same names in every column.
+  std::vector<std::pair<std::string, std::string>> coordinates = {};
+};
+
+/// Up to so many runs stand side by side; more become rows of a shorter table.
+inline constexpr std::size_t kMostSummaryColumns = 6;
+
+/// What several runs have in common in one line, then the table.
+std::string summary_table(const std::vector<SummaryColumn>& runs);
+
+/// What a table of rows needs of a document: to keep of many runs.
+nlohmann::ordered_json shortened_for_rows(const nlohmann::ordered_json& document);
+
+}  // namespace simsgd

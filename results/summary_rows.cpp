@@ -1,0 +1,148 @@
+// Many runs: a row for each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "results/summary_view.hpp"
+#include "results/text_table.hpp"
+
+namespace simsgd {
+
+namespace {
+
+enum class Unit { given, step_time, run_time };
+
+struct Field {
+  const char *metric, *title;
+  Unit unit;  // times of a step share one, and times of a run
+  const char* name = "";
+  double size = 1;
+};
+
+constexpr Field kFields[] = {{"throughput_samples_per_s", "throughput", Unit::given, "samples/s"},
+                             {"scaling_efficiency", "efficiency", Unit::given, "%", 0.01},
+                             {"iteration_time_mean_s", "step", Unit::step_time},
+                             {"straggle_s", "stragglers", Unit::step_time},
+                             {"communication_exposed_s", "exposed comm.", Unit::step_time},
+                             {"wait_s", "waiting", Unit::step_time},
+                             {"simulated_time_s", "run", Unit::run_time},
+                             {"time_to_target_s", "to target", Unit::run_time},
+                             {"train_loss_final", "loss", Unit::given},
+                             {"test_accuracy_final", "accuracy", Unit::given, "%", 0.01},
+                             {"cost_usd", "cost", Unit::given, "USD"},
+                             {"energy_J", "energy", Unit::given, "kWh", kJoulePerKWh}};
+
+std::vector<double> known(const char* metric, const std::vector<RunView>& runs) {
+  std::vector<double> known;
+  for (const RunView& run : runs)
+    if (const auto value = run.metric(metric)) known.push_back(*value);
+  return known;
+}
+
+CommonUnit unit_of(const Field& field, const std::vector<RunView>& runs) {
+  if (field.unit == Unit::step_time) return common_time_unit(known("iteration_time_mean_s", runs));
+  if (field.unit == Unit::run_time) return common_time_unit(known("simulated_time_s", runs));
+  return common_unit(field.name, field.size, known(field.metric, runs));
+}
+
+// Title, unit, and a cell for each run; empty where no run has a value other than 0.
+std::vector<std::string> column(const Field& field, const std::vector<RunView>& runs) {
+  const std::vector<double> values = known(field.metric, runs);
+  if (std::all_of(values.begin(), values.end(), [](double value) { return value == 0; })) return {};
+  const CommonUnit unit = unit_of(field, runs);
+  std::vector<std::string> cells = {field.title, unit.name};
+  for (const RunView& run : runs) {
+    const auto value = run.metric(field.metric);
+    cells.push_back(value ? unit.show(*value) : "-");
+  }
+  return cells;
+}
+
+// Throughput over the first run's.
+std::vector<std::string> against_first(const std::vector<RunView>& runs) {
+  std::vector<std::optional<double>> values;
+  for (const RunView& run : runs) values.push_back(run.metric(kFields[0].metric));
+  const std::vector<std::optional<double>> over_first = ratios(values);
+  std::vector<double> all;
+  for (const auto& ratio : over_first)
+    if (ratio) all.push_back(*ratio);
+  const CommonUnit unit = common_unit("x", 1, all);
+  std::vector<std::string> cells;
+  if (!over_first.empty()) cells = {"over first", unit.name};
+  for (const auto& ratio : over_first) cells.push_back(ratio ? unit.show(*ratio) : "-");
+  return cells;
+}
+
+// How the network of each was costed; none where nothing was sent.
+std::vector<std::string> fidelities(const std::vector<RunView>& runs) {
+  std::vector<std::string> cells = {"network", ""};
+  bool any = false;
+  for (const RunView& run : runs) {
+    const std::string text = run.network_fidelity();
+    any = any || !text.empty();
+    cells.push_back(text.empty() ? "-" : text);
+  }
+  return any ? cells : std::vector<std::string>();
+}
+
+bool follows_from(const std::vector<SummaryColumn>& runs, std::size_t later, std::size_t earlier) {
+  std::map<std::string, std::string> of;
+  return std::all_of(runs.begin(), runs.end(), [&](const SummaryColumn& run) {
+    const std::string& value = run.coordinates[later].second;
+    return of.try_emplace(run.coordinates[earlier].second, value).first->second == value;
+  });
+}
+
+// The coordinates that are shown: not those that are long and follow from an earlier one, as in zipped axes.
+std::vector<std::size_t> shown_coordinates(const std::vector<SummaryColumn>& runs) {
+  constexpr std::size_t kLong = 24;
+  std::vector<std::size_t> shown;
+  for (std::size_t c = 0; c < runs.front().coordinates.size(); ++c) {
+    const bool is_long = std::any_of(runs.begin(), runs.end(), [c](const SummaryColumn& run) {
+      return run.coordinates[c].second.size() > kLong;
+    });
+    const bool follows = std::any_of(shown.begin(), shown.end(),
+                                     [&](std::size_t earlier) { return follows_from(runs, c, earlier); });
+    if (!is_long || !follows) shown.push_back(c);
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::string summary_of_rows(const std::vector<SummaryColumn>& runs) {
+  const std::vector<RunView> views = run_views(runs);
+  TextTable table;
+  const std::vector<std::size_t> shown = shown_coordinates(runs);
+  table.left = std::max<std::size_t>(1, shown.size());
+  table.rows.resize(runs.size() + 2);
+  for (const std::size_t c : shown) table.rows[0].push_back(runs.front().coordinates[c].first);
+  if (shown.empty()) table.rows[0].emplace_back("point");
+  table.rows[1].resize(table.left);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const std::size_t c : shown) table.rows[i + 2].push_back(runs[i].coordinates[c].second);
+    table.rows[i + 2].resize(table.left, shown.empty() ? runs[i].title : "");
+  }
+  const auto add = [&table](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) table.rows[i].push_back(cells[i]);
+  };
+  for (const Field& field : kFields) {
+    add(column(field, views));
+    if (&field == kFields) add(against_first(views));
+  }
+  const std::string fidelity = common_text(views, [](const RunView& run) { return run.network_fidelity(); });
+  if (fidelity.empty()) add(fidelities(views));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!views[i].failed()) continue;
+    table.rows[i + 2].resize(table.left);
+    table.rows[i + 2].emplace_back("failed");
+  }
+  table.rows.insert(table.rows.begin() + 2, {"-"});
+  const std::string heading = summary_heading(views);
+  return (heading.empty() ? "" : heading + "\n\n") + table.text() +
+         (fidelity.empty() ? "" : "\nNetwork fidelity: " + fidelity + "\n") + approximation_lines(views) +
+         notes_block(runs, views);
+}
+
+}  // namespace simsgd

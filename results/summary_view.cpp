@@ -1,0 +1,163 @@
+#include "results/summary_view.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "results/text_table.hpp"
+#include "sim/base/printable.hpp"
+
+namespace simsgd {
+
+using OrderedJson = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::size_t kLossSteps = 50;
+
+OrderedJson member(const OrderedJson* document, const std::string& pointer) {
+  const OrderedJson::json_pointer at(pointer);
+  return document != nullptr && document->contains(at) ? document->at(at) : OrderedJson();
+}
+
+std::optional<double> number(const OrderedJson& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+// The last element whose step is at most `step`; null where there is none.
+const OrderedJson* last_until(const OrderedJson& series, std::uint64_t step) {
+  const OrderedJson* last = nullptr;
+  for (const OrderedJson& each : series)
+    if (each.at("step").get<std::uint64_t>() <= step) last = &each;
+  return last;
+}
+
+std::optional<double> mean_loss_until(const OrderedJson& series, std::uint64_t step) {
+  std::vector<double> losses;
+  for (const OrderedJson& each : series) {
+    const auto loss = number(each, "train_loss");
+    if (loss && each.at("step").get<std::uint64_t>() <= step) losses.push_back(*loss);
+  }
+  if (losses.empty()) return std::nullopt;
+  const std::size_t count = std::min(kLossSteps, losses.size());
+  double sum = 0;
+  for (std::size_t i = losses.size() - count; i < losses.size(); ++i) sum += losses[i];
+  return sum / static_cast<double>(count);
+}
+
+}  // namespace
+
+RunView::RunView(const OrderedJson* document)
+    : document_(document),
+      scenario_(member(document, "/scenario")),
+      train_(member(document, "/series/train")),
+      test_(member(document, "/series/test")) {}
+
+std::optional<double> RunView::metric(const std::string& name) const {
+  return failed() ? std::nullopt : number(document_->at("metrics"), name);
+}
+
+std::string RunView::text(const std::string& pointer) const {
+  const OrderedJson value = member(&scenario_, pointer);
+  return value.is_null() ? "" : printable(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+std::string RunView::clock() const { return failed() ? "" : document_->value("clock", ""); }
+
+std::uint64_t RunView::steps() const {
+  std::uint64_t most = 0;
+  for (const OrderedJson& worker : member(document_, "/workers"))
+    most = std::max(most, worker.at("steps").get<std::uint64_t>());
+  return most;
+}
+
+std::array<std::optional<LearningMark>, 4> RunView::marks() const {
+  std::array<std::optional<LearningMark>, 4> marks;
+  if (failed() || train_.empty() || member(&scenario_, "/learner").is_null()) return marks;
+  const auto total = train_.back().at("step").get<std::uint64_t>();
+  std::uint64_t before = 0;
+  for (std::size_t quarter = 0; quarter < marks.size(); ++quarter) {
+    const std::uint64_t until = total * (quarter + 1) / 4;
+    const OrderedJson* point = last_until(test_.empty() ? train_ : test_, until);
+    if (point == nullptr || point->at("step") == before) continue;
+    before = point->at("step").get<std::uint64_t>();
+    marks[quarter] = {before, point->at("time_s").get<double>(), mean_loss_until(train_, before),
+                      number(*point, "test_accuracy")};
+  }
+  return marks;
+}
+
+std::optional<double> RunView::best_accuracy() const {
+  std::optional<double> best;
+  for (const OrderedJson& point : test_)
+    if (const auto accuracy = number(point, "test_accuracy")) best = std::max(best.value_or(0), *accuracy);
+  return best;
+}
+
+std::optional<double> RunView::time_to_accuracy_s(double accuracy) const {
+  for (const OrderedJson& point : test_)
+    if (number(point, "test_accuracy").value_or(-1) >= accuracy) return number(point, "time_s");
+  return std::nullopt;
+}
+
+std::vector<std::string> RunView::approximations() const {
+  std::vector<std::string> found;
+  for (const OrderedJson& each : member(document_, "/fidelity"))
+    if (!each.at("exact").get<bool>())
+      found.push_back(fmt::format("{} by {} ({})", each.at("operation").get<std::string>(),
+                                  each.at("fidelity").get<std::string>(),
+                                  each.at("reason").get<std::string>()));
+  return found;
+}
+
+std::vector<std::string> RunView::notes() const {
+  std::vector<std::string> texts;
+  for (const OrderedJson& note : member(document_, "/notes")) texts.push_back(note.get<std::string>());
+  return texts;
+}
+
+std::vector<RunView> run_views(const std::vector<SummaryColumn>& runs) {
+  std::vector<RunView> views;
+  for (const SummaryColumn& run : runs) views.emplace_back(run.document);
+  return views;
+}
+
+std::string target_label(const std::vector<RunView>& runs) {
+  if (std::none_of(runs.begin(), runs.end(), [](const RunView& run) { return !run.text("/target").empty(); }))
+    return "";
+  const std::string metric = common_text(runs, [](const RunView& run) { return run.text("/target/metric"); });
+  const std::string value = common_text(runs, [](const RunView& run) { return run.text("/target/value"); });
+  if (metric.empty() || value.empty()) return "Time to the target";
+  if (metric == "test_accuracy") return fmt::format("Time to {:.4g} % test accuracy", 100 * std::stod(value));
+  return fmt::format("Time to a {} loss of {}", metric == "train_loss" ? "training" : "test", value);
+}
+
+std::string summary_heading(const std::vector<RunView>& runs) {
+  const auto common = [&runs](const std::string& pointer) {
+    return common_text(runs, [&pointer](const RunView& run) { return run.text(pointer); });
+  };
+  std::vector<std::string> parts;
+  const std::string workers = common("/cluster/workers"), device = common("/cluster/device/name");
+  const std::string cluster = common("/cluster/name"), workload = common("/workload/name");
+  // A real run is on another cluster than its scenario's.
+  const bool real = common_text(runs, [](const RunView& run) { return run.clock(); }) == "wall";
+  if (real && !workers.empty()) parts.push_back(workers + " ranks, measured");
+  if (!real && !workers.empty())
+    parts.push_back(device.empty() ? workers + " workers" : workers + " x " + device);
+  if (!real && !cluster.empty()) parts.push_back(cluster);
+  const auto batch = [](const std::string& size) { return size.empty() ? "" : " (batch " + size + ")"; };
+  const std::string model = common("/learner/model/name"), data = common("/learner/data/name");
+  if (!workload.empty() && !(real && !model.empty()))
+    parts.push_back("timing of " + workload + batch(common("/workload/batch")));
+  if (!model.empty() && !data.empty())
+    parts.push_back(model + " on " + data + batch(common("/learner/batch")));
+  if (const std::string algorithm = common("/algorithm/name"); !algorithm.empty()) parts.push_back(algorithm);
+  const std::string name = common("/name");
+  std::string heading;
+  for (const std::string& part : parts) heading += (heading.empty() ? "" : ", ") + part;
+  return name.empty() || heading.empty() ? name + heading : name + ": " + heading;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,35 @@
+#include "analysis/reference.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace simsgd::test::analysis_reference {
+
+TEST_CASE("docs/results.md is what the program's tables say") {
+  const std::string path = SIMSGD_SOURCE_DIR "/docs/results.md";
+  if (std::getenv("SIMSGD_WRITE_DOCS") != nullptr)
+    std::ofstream(path, std::ios::binary) << results_reference();
+  std::ifstream file(path, std::ios::binary);
+  const std::string written(std::istreambuf_iterator<char>(file), {});
+  // Not compared in a CHECK, which would print both.
+  const bool up_to_date = written == results_reference();
+  CHECK_MESSAGE(
+      up_to_date,
+      "docs/results.md is stale: run this test with SIMSGD_WRITE_DOCS=1, and commit what it writes");
+}
+
+TEST_CASE("the reference has a line for each metric, with its unit, and for each column of a curve") {
+  const std::string page = results_reference();
+  CHECK(page.find("\n| `throughput_samples_per_s` | 1/s | Training samples whose gradient was used, ") !=
+        std::string::npos);
+  CHECK(page.find(
+            "\n| `train_loss` | 1 | Mean over workers of their mini-batch losses in this step | without a "
+            "learner |\n") != std::string::npos);
+  // A bar would end the cell.
+  CHECK(page.find("sqrt(mean over workers of \\|x_i - mean\\|^2)") != std::string::npos);
+}
+
+}  // namespace simsgd::test::analysis_reference
