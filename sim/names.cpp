@@ -1,9 +1,7 @@
-// Names of the closed sets of core, as scenario files, metrics and tables write them.
+// Names of the closed sets of records, as scenario files, metrics and tables write them.
 #include <array>
 
-#include "sim/job.hpp"
 #include "sim/record.hpp"
-#include "sim/worker.hpp"
 
 namespace simsgd {
 
@@ -17,17 +15,6 @@ std::string traffic_name(Traffic traffic) {
   static constexpr std::array<const char*, kTraffics> kNames = {"gradient", "model", "factor", "inverse",
                                                                 "control"};
   return kNames[static_cast<std::size_t>(traffic)];
-}
-
-std::string op_name(Collective::Op op) {
-  static constexpr std::array<const char*, 7> kNames = {
-      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier", "custom"};
-  return kNames[static_cast<std::size_t>(op)];
-}
-
-std::string fidelity_name(Fidelity fidelity) {
-  static constexpr std::array<const char*, 5> kNames = {"auto", "closed", "steps", "flows", "messages"};
-  return kNames[static_cast<std::size_t>(fidelity)];
 }
 
 }  // namespace simsgd
