@@ -3,6 +3,7 @@
 #   ./setup.sh run     runs the quick-start study
 #   ./setup.sh test    runs the tests
 #   ./setup.sh build   stops after the build
+#   ./setup.sh tools   installs all that CI needs, and stops
 # Takes no question. Needs root (or sudo) only where a package is missing.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -15,12 +16,15 @@ readonly packages=(
   doctest-dev librapidcheck-dev libbenchmark-dev
   dataset-fashion-mnist
 )
+# What keeps the sources in order (.ci); Debian 12 has version 14 of both.
+readonly tools=(clang-format clang-tidy)
 
 say() { printf '\n== %s\n' "$*" >&2; }
 
+# install_packages PACKAGE...
 install_packages() {
   local missing=() package
-  for package in "${packages[@]}"; do
+  for package in "$@"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   if [ ${#missing[@]} -eq 0 ]; then
@@ -54,22 +58,25 @@ run_tests() {
 
 case "${1:-}" in
   run)
-    install_packages
+    install_packages "${packages[@]}"
     build simsgd
     mkdir -p out
     run
     ;;
   test)
-    install_packages
+    install_packages "${packages[@]}"
     build
     run_tests
     ;;
   build)
-    install_packages
+    install_packages "${packages[@]}"
     build
     ;;
+  tools)
+    install_packages "${packages[@]}" "${tools[@]}"
+    ;;
   *)
-    echo "usage: ./setup.sh run | test | build" >&2
+    echo "usage: ./setup.sh run | test | build | tools" >&2
     exit 2
     ;;
 esac

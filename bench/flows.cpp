@@ -15,7 +15,7 @@ constexpr int kOperations = 100;
 // Time of one of a hundred operations in a row, their share of the platform included.
 void ring(benchmark::State& state, Summary& summary, const std::string& what, const Cluster& cluster) {
   const Plan plan = all_reduce_plan(cluster, "ring", 1e8);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const ChildRun run = run_in_child([&] {
       const std::vector<const Plan*> plans(kOperations, &plan);
       const Stopwatch watch;

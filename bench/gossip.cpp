@@ -12,7 +12,7 @@ namespace {
 void gossip(benchmark::State& state, Summary& summary, const std::string& algorithm, double limit_s) {
   const std::string file = SIMSGD_SOURCE_DIR "/scenarios/papers/wagma_resnet50_" + algorithm + ".json";
   const Overrides overrides{{{"/cluster/workers", "1024"}, {"/stop/steps", "1000"}}, {}};
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const ScenarioRun run = time_scenario(state, file, overrides);
     summary.time(algorithm + ", 1,024 workers x 1,000 steps", run.elapsed, limit_s);
     summary.memory("memory of that, " + algorithm, run.peak_bytes, 1e9);

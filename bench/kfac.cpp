@@ -13,7 +13,7 @@ constexpr const char* kKfacScenario = SIMSGD_SOURCE_DIR "/scenarios/papers/spd_k
 void spd_kfac(benchmark::State& state, Summary& summary) {
   const Overrides overrides{
       {{"/workload/use", "workloads/resnet152.json"}, {"/workload/batch", "8"}, {"/stop/steps", "1"}}, {}};
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const ScenarioRun run = time_scenario(state, kKfacScenario, overrides);
     summary.time("an iteration of SPD-KFAC, ResNet-152 on 64 GPUs", run.elapsed, 0.3);
   }

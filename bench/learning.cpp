@@ -52,7 +52,7 @@ std::vector<double> compare(int threads) {
 }
 
 void against_bare_loop(benchmark::State& state, Summary& summary, int threads) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const ChildRun run = run_in_child([threads] { return compare(threads); });
     const Elapsed simulated{run.numbers.at(0), run.numbers.at(1)}, bare{run.numbers.at(2), run.numbers.at(3)};
     state.SetIterationTime(simulated.wall_s);
@@ -63,7 +63,7 @@ void against_bare_loop(benchmark::State& state, Summary& summary, int threads) {
 }
 
 void many_replicas(benchmark::State& state, Summary& summary) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const Overrides overrides = {{{"/cluster/workers", "1024"}, {"/stop/steps", "10"}}, {}};
     const ScenarioRun run = time_scenario(state, kLearningScenario, overrides, 2);
     summary.time("1,024 workers x 10 steps, model of 50,890 parameters", run.elapsed, 0);

@@ -27,7 +27,7 @@ void ring_by_steps(benchmark::State& state, Summary& summary) {
   const Plan plan = all_reduce_plan(unequal_star(kRanks), "ring", kBytes);
   const std::vector<double> begin = arrivals(kRanks);
   std::vector<double> ends;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const Stopwatch watch;
     plan.ends_by_steps(begin, nullptr, ends);
     summary.time("ring of 100 MB over 1,024 ranks, unequal links: `steps`", watch.elapsed(), 3e-3);
@@ -69,7 +69,7 @@ void ring_with_jitter(benchmark::State& state, Summary& summary) {
   const std::vector<double> begin = arrivals(kRanks);
   std::vector<double> ends, row(kRanks);
   JitterDraws draws{&table, 1, 0, 0};
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     ++draws.operation;
     const Elapsed ring = timed([&] { plan.ends_by_steps(begin, &draws, ends); });
     const Elapsed blocks = timed([&] { draw_blocks(draws.operation); });
@@ -86,7 +86,7 @@ void ring_with_jitter(benchmark::State& state, Summary& summary) {
 
 // Network, schedule, plan and result: 8,192 nodes of 8 GPUs.
 void hierarchical(benchmark::State& state, Summary& summary, Fidelity fidelity) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const Stopwatch watch;
     const Cluster cluster = railed_star(8192, 8);
     const Elapsed network = watch.elapsed();

@@ -19,7 +19,7 @@ constexpr std::size_t kEntries = 25'000'000, kChosen = kEntries / 1000;
 
 void gtopk_steps(benchmark::State& state, Summary& summary, const std::string& what, double limit_s,
                  const Overrides& overrides) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const ScenarioRun run = time_scenario(state, kSparseScenario, overrides);
     summary.time("1,000 gTop-k steps, " + what, run.elapsed, limit_s);
   }
@@ -42,7 +42,7 @@ Elapsed nth_element(std::vector<float> values) {
 
 void selection(benchmark::State& state, Summary& summary) {
   const std::vector<float> values = normal_values();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const Elapsed reference = nth_element(values);
     Tensor chosen;
     const Stopwatch watch;

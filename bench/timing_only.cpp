@@ -12,7 +12,7 @@ constexpr const char* kTimingScenario = SIMSGD_SOURCE_DIR "/bench/timing_only.js
 
 void timing_only(benchmark::State& state, Summary& summary, const std::string& what,
                  const Overrides& overrides) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const ScenarioRun run = time_scenario(state, kTimingScenario, overrides);
     const std::string name = "1,024 workers x 1,000 steps, log-normal stragglers, " + what;
     summary.time(name, run.elapsed, 5);

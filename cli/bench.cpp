@@ -56,11 +56,13 @@ std::vector<double> sizes_of(const BenchVerb& verb) {
   if (verb.factor > 1 && first <= 0)
     usage_error("-b", "cannot grow by a factor", verb.first, "Start at 1 or more");
   std::vector<double> sizes;
-  for (double size = first; size <= last; size = verb.factor > 1 ? size * verb.factor : size + step) {
+  double size = first;
+  while (size <= last) {
     sizes.push_back(std::floor(size));
     if (sizes.size() > 100000)
       usage_error("-i", "gives more than 100,000 sizes", verb.step_bytes, "Use -f, or a larger step");
     if (size == last) break;
+    size = verb.factor > 1 ? size * verb.factor : size + step;
   }
   return sizes;
 }

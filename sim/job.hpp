@@ -14,16 +14,13 @@
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/failures.hpp"
 #include "sim/cluster/stragglers.hpp"
+#include "sim/collectives/operation.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/learn/optimizer.hpp"
 #include "sim/logical_graph.hpp"
 #include "sim/workload.hpp"
 
 namespace simsgd {
-
-/// How collectives are costed; docs/model.md, "Fidelity".
-enum class Fidelity : std::uint8_t { automatic, closed, steps, flows, messages };
-std::string fidelity_name(Fidelity fidelity);
 
 /// Format of numbers in messages. Contributions are rounded to it when they are sent; sums are fp32.
 enum class Precision : std::uint8_t { fp32, fp16, bf16 };

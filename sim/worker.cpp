@@ -10,6 +10,8 @@ namespace {
 }
 }  // namespace
 
+// What a machine that offers it takes over, and these need not.
+// NOLINTBEGIN(performance-unnecessary-value-param)
 Handle Worker::start_gradient(const ComputeOptions&) { not_offered("gradients that can be cancelled"); }
 void Worker::cancel(const Handle&) { not_offered("gradients that can be cancelled"); }
 void Worker::recover_by(Recovery, std::function<void()>) {}
@@ -26,6 +28,7 @@ double Worker::learning_rate() const { not_offered("the learning rate"); }
 void Worker::note_staleness(double) {}
 void Worker::note_table(RecordTable) {}
 void Worker::note_work(const std::string&) {}
+// NOLINTEND(performance-unnecessary-value-param)
 const LogicalGraph& Worker::graph() const { not_offered("a logical graph"); }
 
 Values Worker::allreduce_mean(Values values, Traffic traffic) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sim/base/random.hpp"
+#include "sim/collectives/operation.hpp"
 #include "sim/collectives/schedule.hpp"
 #include "sim/learn/optimizer.hpp"
 #include "sim/learn/values.hpp"
@@ -53,10 +54,7 @@ using PlaceEffect =
 
 /// A collective operation. Members of a group start the same operations of a channel in the same order.
 struct Collective {
-  /// all_reduce, reduce: sum of the contributions, times `scale`. reduce_scatter: member i gets the i-th part
-  /// of it. all_gather: everybody gets every contribution. broadcast: the root's. custom: a schedule by name
-  /// with an `effect`.
-  enum class Op : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, reduce, barrier, custom };
+  using Op = CollectiveOp;
   Op op = Op::all_reduce;
   double bytes = 0;  ///< of the whole vector: what is reduced or broadcast, or all that is gathered
   Traffic traffic = Traffic::gradient;
@@ -75,7 +73,6 @@ struct Collective {
   Effect effect;
   PlaceEffect place_effect;  ///< instead of `effect`, where members leave early
 };
-std::string op_name(Collective::Op op);
 
 /// Something started and perhaps not finished: a message, a collective, a computation. Shared by the
 /// algorithm and the machine that will complete it.

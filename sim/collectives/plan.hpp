@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/collectives/operation.hpp"
 #include "sim/collectives/recurrence.hpp"
 #include "sim/collectives/schedule.hpp"
-#include "sim/job.hpp"
 
 namespace simsgd {
 

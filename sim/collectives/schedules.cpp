@@ -24,13 +24,13 @@ const std::vector<SchedulePlugin>& schedule_plugins() {
   return table;
 }
 
-std::string default_schedule(Collective::Op op) {
+std::string default_schedule(CollectiveOp op) {
   for (const SchedulePlugin& plugin : schedule_plugins())
     if (plugin.op == op) return plugin.info.name;
   return {};
 }
 
-const SchedulePlugin* find_schedule(Collective::Op op, const std::string& name) {
+const SchedulePlugin* find_schedule(CollectiveOp op, const std::string& name) {
   for (const SchedulePlugin& plugin : schedule_plugins())
     if (plugin.op == op && plugin.info.name == name) return &plugin;
   return nullptr;

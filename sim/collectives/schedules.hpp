@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/collectives/operation.hpp"
 #include "sim/collectives/schedule.hpp"
 #include "sim/plugin.hpp"
-#include "sim/worker.hpp"
 
 namespace simsgd {
 
@@ -22,7 +22,7 @@ struct ScheduleRequest {
 
 struct SchedulePlugin {
   PluginInfo info;
-  Collective::Op op;
+  CollectiveOp op;
   std::string formula;  ///< closed form of its time on equal, dedicated links, for people
   /// Throws ParameterError where the schedule cannot be made for the request.
   Schedule (*make)(const ScheduleRequest&);
@@ -30,8 +30,8 @@ struct SchedulePlugin {
 
 const std::vector<SchedulePlugin>& schedule_plugins();
 /// The schedule that an operation uses when the scenario names none.
-std::string default_schedule(Collective::Op op);
+std::string default_schedule(CollectiveOp op);
 /// Null if there is none of that name for the operation.
-const SchedulePlugin* find_schedule(Collective::Op op, const std::string& name);
+const SchedulePlugin* find_schedule(CollectiveOp op, const std::string& name);
 
 }  // namespace simsgd

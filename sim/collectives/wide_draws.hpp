@@ -69,7 +69,7 @@ inline void wide_philox(const r123::Philox4x32::ctr_type& counter, const r123::P
     const __m256i words23 = _mm256_blend_epi32(word[2][v], _mm256_slli_epi64(word[3][v], 32), 0xAA);
     const __m256i blocks02 = _mm256_unpacklo_epi64(words01, words23);
     const __m256i blocks13 = _mm256_unpackhi_epi64(words01, words23);
-    auto* out = reinterpret_cast<__m256i*>(bits.data() + 16 * v);
+    auto* out = reinterpret_cast<__m256i*>(bits.data() + std::ptrdiff_t{16} * v);
     _mm256_storeu_si256(out, _mm256_permute2x128_si256(blocks02, blocks13, 0x20));
     _mm256_storeu_si256(out + 1, _mm256_permute2x128_si256(blocks02, blocks13, 0x31));
   }

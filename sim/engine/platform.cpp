@@ -66,6 +66,9 @@ std::unique_ptr<simgrid::s4u::Engine> make_engine() {
                                            // Its words on a deadlock; ours say more (Simulation::deadlock).
                                            "--log=ker_engine.app:file:/dev/null", "--log=ker_engine.add:0",
                                            fmt::format("--cfg=contexts/stack-size:{}", kStackBytes / 1024)};
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  words.push_back("--cfg=contexts/factory:thread");  // sanitizers lose their way where a stack is swapped
+#endif
   static std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   int count = static_cast<int>(arguments.size());

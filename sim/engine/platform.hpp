@@ -18,7 +18,7 @@ class Host;
 namespace simsgd {
 
 /// Of a simulated worker.
-inline constexpr std::size_t kStackBytes = 512 * 1024;
+inline constexpr std::size_t kStackBytes = std::size_t{512} * 1024;
 
 /// Bytes are simulated in units of 2^-20: SimGrid counts whole bytes, and a P-th of a message is not one.
 inline constexpr double kUnitsPerByte = 1048576.0;

@@ -196,8 +196,8 @@ std::vector<ModelAtInstant> Simulation::models_now() const {
 bool Simulation::anybody_goes_on() const {
   std::size_t run = 0, blocked = 0;
   for (const auto& worker : workers_) {
-    run += worker->runs() ? 1 : 0;
-    blocked += worker->blocked() ? 1 : 0;
+    run += worker->runs() ? 1U : 0U;
+    blocked += worker->blocked() ? 1U : 0U;
   }
   if (run > 0 && run == blocked && transport_.idle()) throw RunError(deadlock());
   return run > 0;

@@ -6,7 +6,7 @@ namespace simsgd {
 
 void fix_numerics() {
   constexpr std::ptrdiff_t kKiB = 1024;
-  Eigen::setCpuCacheSizes(32 * kKiB, 512 * kKiB, 16 * 1024 * kKiB);
+  Eigen::setCpuCacheSizes(32 * kKiB, 512 * kKiB, 16 * kKiB * kKiB);
 }
 
 }  // namespace simsgd

@@ -162,7 +162,7 @@ class RoundsAlone final : public Rounds {
         listeners_(std::move(listeners)),
         workers_(static_cast<std::uint64_t>(job.workers())),
         every_(job.learner ? job.record.evaluate_every : 0),
-        step_losses_(job.workers()) {}
+        step_losses_(static_cast<std::size_t>(job.workers())) {}
 
   void loss(int rank, std::uint64_t /*step*/, const Values& loss) override {
     Values& slot = step_losses_[static_cast<std::size_t>(rank)];

@@ -23,7 +23,7 @@ std::string kernel_name(const CollectiveEvent& event) {
   for (char& letter : schedule)
     letter = letter == ' ' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   for (const auto& [name, kernel] : kKernelNames)
-    if (name == event.name) return "ncclDevKernel_" + kernel + "_" + schedule + "_LL";
+    if (name == event.name) return fmt::format("ncclDevKernel_{}_{}_LL", kernel, schedule);
   return "ncclDevKernel_" + schedule;
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("the weights sum to P and the numerators to what they were, after any 
           const Sums sums =
               sums_after(workers, neighbours, rounds, late ? Coupling::neighbour : Coupling::global, late);
           CHECK(sums.weights == doctest::Approx(workers).epsilon(1e-12));
-          CHECK(sums.numerators == doctest::Approx(workers * (workers + 1) / 2).epsilon(1e-6));
+          CHECK(sums.numerators == doctest::Approx(0.5 * workers * (workers + 1)).epsilon(1e-6));
         }
       }
     }

@@ -121,7 +121,7 @@ ByHand convolution_by_hand(const std::vector<double>& at, const DataSet& data, i
     std::vector<double> error(static_cast<std::size_t>(classes));  // softmax - one-hot
     double total = 0;
     for (Eigen::Index c = 0; c < classes; ++c) {
-      double logit = weights[8 * classes + c];
+      double logit = weights[Eigen::Index{8} * classes + c];
       for (Eigen::Index i = 0; i < 8; ++i) logit += weights[i * classes + c] * hidden(i / 4, i % 4);
       total += error[static_cast<std::size_t>(c)] = std::exp(logit);
     }

@@ -57,7 +57,7 @@ TEST_CASE("a stream is Philox with the seed as key and (block, entity, step, pur
   for (std::uint32_t block = 0; block < 2; ++block) {
     const auto expected =
         r123::Philox4x32{}({{block, 7, 0x12, (5u << 8) | 0x34u}}, {{0x89abcdef, 0x01234567}});
-    for (std::size_t i = 0; i < 4; ++i) CHECK(found[4 * block + i] == expected[i]);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(found[std::size_t{4} * block + i] == expected[i]);
   }
 }
 

@@ -12,7 +12,7 @@ namespace simsgd::test {
 
 /// The stragglers of a JSON list (or of one object) in a job of so many workers.
 inline Stragglers stragglers(const std::string& text, int workers, std::uint64_t seed = 1,
-                             std::vector<int> node_of_rank = {}) {
+                             const std::vector<int>& node_of_rank = {}) {
   Json list = Json::parse(text);
   if (list.is_object()) list = Json::array({list});
   Stragglers all;

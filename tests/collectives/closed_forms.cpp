@@ -9,7 +9,7 @@
 
 namespace simsgd::test::collectives_closed_forms {
 
-using Op = Collective::Op;
+using Op = CollectiveOp;
 
 namespace {
 

@@ -11,7 +11,7 @@
 
 namespace simsgd::test::collectives_early_leave {
 
-using Op = Collective::Op;
+using Op = CollectiveOp;
 
 namespace {
 

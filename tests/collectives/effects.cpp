@@ -10,7 +10,7 @@
 
 namespace simsgd::test::collectives_effects {
 
-using Op = Collective::Op;
+using Op = CollectiveOp;
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 namespace simsgd::test::collectives_fidelity_choices {
 
-using Op = Collective::Op;
+using Op = CollectiveOp;
 
 namespace {
 

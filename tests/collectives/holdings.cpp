@@ -167,27 +167,27 @@ void run_move(const Stage& stage, const Move& move, double block_bytes, Holdings
 
 }  // namespace
 
-Meaning meaning_of(Collective::Op op, const std::string& schedule, const ScheduleRequest& request) {
+Meaning meaning_of(CollectiveOp op, const std::string& schedule, const ScheduleRequest& request) {
   const int ranks = request.ranks;
   Meaning meaning;
   switch (op) {
-    case Collective::Op::all_reduce:
+    case CollectiveOp::all_reduce:
       return meaning_of_all_reduce(schedule, request);
-    case Collective::Op::reduce_scatter:
+    case CollectiveOp::reduce_scatter:
       meaning.blocks = ranks;
       if (schedule == "ring") add_ring_reduction(meaning, ranks);
       if (schedule == "recursive_halving") add_halving(meaning, ranks);
       return meaning;
-    case Collective::Op::all_gather:
+    case CollectiveOp::all_gather:
       if (schedule == "bruck") return bruck(ranks);
       meaning.blocks = ranks;
       if (schedule == "ring") add_ring_gather(meaning, ranks);
       return meaning;
-    case Collective::Op::broadcast:
+    case CollectiveOp::broadcast:
       if (schedule == "scatter_all_gather") return scatter_all_gather(request);
       add_whole(meaning, ceil_log2(ranks), Kind::copy);
       return meaning;
-    case Collective::Op::reduce:
+    case CollectiveOp::reduce:
       add_whole(meaning, ceil_log2(ranks), Kind::add);
       return meaning;
     default:

@@ -32,7 +32,7 @@ struct Meaning {
   std::vector<Move> moves;
 };
 
-Meaning meaning_of(Collective::Op op, const std::string& schedule, const ScheduleRequest& request);
+Meaning meaning_of(CollectiveOp op, const std::string& schedule, const ScheduleRequest& request);
 
 /// Runs the meaning along the messages of the schedule. Throws std::runtime_error, in words, where a message
 /// has other bytes than what it means, sends what the rank does not hold, or adds a contribution twice.

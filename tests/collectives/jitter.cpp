@@ -122,7 +122,7 @@ TEST_CASE("the mean of a million draws is the distribution's within four standar
 TEST_CASE("jitter of a message is added to its latency: P = 2 by hand") {
   const JitterTable table(lognormal(5e-6, 0.5));
   const JitterDraws draws{&table, 1, 1, 3};
-  const Plan plan = plan_of(Collective::Op::all_reduce, "ring", 1e6, star(2));
+  const Plan plan = plan_of(CollectiveOp::all_reduce, "ring", 1e6, star(2));
   // Two steps; in each both messages start together and both ranks wait for the later one.
   double expected = 0;
   for (const std::uint32_t step : {0u, 1u})

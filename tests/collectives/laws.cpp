@@ -147,7 +147,7 @@ TEST_CASE("no rank ends before its own messages could have passed, nor after eve
 }
 
 TEST_CASE("turning equal ranks of a ring around the ring turns their ends") {
-  const Plan plan = plan_of(Collective::Op::all_gather, "ring", 1e6, star(7));
+  const Plan plan = plan_of(CollectiveOp::all_gather, "ring", 1e6, star(7));
   std::vector<double> arrivals = spread(7, 1e-3, 27);
   std::vector<double> ends = ends_of(plan, arrivals);
   std::rotate(arrivals.begin(), arrivals.begin() + 3, arrivals.end());

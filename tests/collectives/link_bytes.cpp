@@ -8,7 +8,7 @@
 
 namespace simsgd::test::collectives_link_bytes {
 
-using Op = Collective::Op;
+using Op = CollectiveOp;
 
 namespace {
 

@@ -63,7 +63,7 @@ inline std::vector<int> all_ranks(const Cluster& cluster) {
   return ranks;
 }
 
-inline Plan plan_of(Collective::Op op, const std::string& schedule, double bytes, const Cluster& cluster,
+inline Plan plan_of(CollectiveOp op, const std::string& schedule, double bytes, const Cluster& cluster,
                     int root = 0) {
   const std::vector<int> ranks = all_ranks(cluster);
   const SchedulePlugin* plugin = find_schedule(op, schedule);

@@ -48,7 +48,8 @@ std::vector<double> ends(const Setting& setting, Fidelity fidelity, const Collec
         for (int operation = 0; operation < 3; ++operation) {
           worker.spend(Activity::compute, arrival(setting, worker.rank(), operation));
           worker.wait(worker.start(collective));
-          all[static_cast<std::size_t>(3 * worker.rank() + operation)] = worker.now();
+          all[3 * static_cast<std::size_t>(worker.rank()) + static_cast<std::size_t>(operation)] =
+              worker.now();
         }
       }
     });

@@ -136,7 +136,7 @@ std::vector<double> ends(const Case& given, Fidelity fidelity, double skew_s) {
         for (std::uint64_t operation = 0; operation < kOperations; ++operation) {
           worker.spend(Activity::compute, skew_s * uniform(rank, 10 + operation));
           worker.wait(worker.start(collective));
-          all[kOperations * rank + operation] = worker.now();
+          all[std::size_t{kOperations} * rank + operation] = worker.now();
         }
       }
     });

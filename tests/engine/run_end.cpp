@@ -139,8 +139,8 @@ TEST_CASE("evaluations at an instant hold the models of that instant, and every 
       all.push_back(point.time_s);
       for (const std::uint64_t step : point.worker_steps) all.push_back(static_cast<double>(step));
       // By hand: sqrt(d / 3 sum (x_i - mean)^2) for d equal entries.
-      const double x[] = {static_cast<double>(point.worker_steps[0]), 1000.0 + point.worker_steps[1],
-                          2000.0 + point.worker_steps[2]};
+      const auto steps = [&](std::size_t worker) { return static_cast<double>(point.worker_steps[worker]); };
+      const double x[] = {steps(0), 1000 + steps(1), 2000 + steps(2)};
       const double mean = (x[0] + x[1] + x[2]) / 3;
       double sum = 0;
       for (const double each : x) sum += (each - mean) * (each - mean);
@@ -242,7 +242,7 @@ TEST_CASE("the mean of a window reaches a target: one lucky evaluation is no arr
   std::vector<EvaluationPoint> evaluations;
   for (const double accuracy : {0.5, 0.9, 0.6, 0.7, 0.85, 0.9})
     evaluations.push_back({.step = evaluations.size() + 1,
-                           .time_s = 10.0 * (evaluations.size() + 1),
+                           .time_s = 10.0 * static_cast<double>(evaluations.size() + 1),
                            .test_accuracy = accuracy,
                            .worker_steps = {}});
   Target target{Target::Metric::test_accuracy, 0.8, false, 1};

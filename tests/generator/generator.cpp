@@ -201,7 +201,7 @@ Json ScenarioGenerator::workload() {
   if (by_time) {
     table.erase("layers");
     table.erase("one_device");
-    table["step_time"] = 1e-3 * (1 + below(100));
+    table["step_time"] = 1e-3 * static_cast<double>(1 + below(100));
     table["parameters"] = 1 + below(100000);
     return table;
   }

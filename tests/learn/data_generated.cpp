@@ -106,7 +106,9 @@ TEST_CASE("every plug-in is listed once, in order, with a summary and a descript
       CAPTURE(info.name);
       CHECK(!info.summary.empty());
       CHECK(info.summary.back() != '.');
-      for (const auto& [key, schema] : info.properties.items()) {
+      for (const auto& property : info.properties.items()) {
+        const std::string& key = property.key();
+        const Json& schema = property.value();
         CAPTURE(key);
         CHECK(schema.contains("description"));
         CHECK((schema.contains("type") || schema.contains("enum")));

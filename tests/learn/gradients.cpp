@@ -20,7 +20,7 @@ struct Case {
 };
 
 DataSet random_images(int channels, int height, int width, int classes) {
-  DataSet data = random_classes(5, channels * height * width, classes, 3);
+  DataSet data = random_classes(5, std::int64_t{channels} * height * width, classes, 3);
   data.channels = channels, data.height = height, data.width = width;
   return data;
 }

@@ -22,7 +22,7 @@ TEST_CASE("patches of a 3 x 3 image under a 3 x 3 kernel with padding 1 and stri
                                .padding = 1};
   REQUIRE(shape.positions() == 4);
   const std::vector<double> image = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  std::vector<double> patches(4 * 9, -1);
+  std::vector<double> patches(std::size_t{4} * 9, -1);
   image_to_patches(shape, image.data(), patches.data());
   const std::vector<std::vector<double>> by_kernel_entry = {
       {0, 0, 0, 5},  // upper left of each centre: outside, outside, outside, 5
@@ -59,7 +59,7 @@ TEST_CASE("adding patches to an image is the transpose of taking them: <patches(
         CAPTURE(stride);
         CAPTURE(padding);
         // Small whole numbers, so that the sums are exact.
-        std::vector<double> image(2 * 5 * 7),
+        std::vector<double> image(std::size_t{2} * 5 * 7),
             patches(static_cast<std::size_t>(shape.positions() * shape.patch()));
         for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<double>(i % 11) - 5;
         std::vector<double> weights(patches.size());

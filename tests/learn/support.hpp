@@ -36,7 +36,7 @@ inline DataSet image_set(int height, int width, const std::vector<float>& pixels
   DataSet data;
   data.name = "image";
   data.count = 1;
-  data.features = height * width;
+  data.features = std::int64_t{height} * width;
   data.height = height, data.width = width, data.channels = 1;
   data.classes = classes;
   data.floats = pixels;

@@ -44,7 +44,7 @@ SchedulePlugin bruck_all_gather() {
            "Bruck et al., IEEE TPDS 8(11), 1997, doi:10.1109/71.642949",
            {},
            {}},
-          Collective::Op::all_gather,
+          CollectiveOp::all_gather,
           "ceil(log2 P) alpha + (P-1)/P m beta",
           make_all_gather};
 }
@@ -55,7 +55,7 @@ SchedulePlugin dissemination_barrier() {
            "Hensgen, Finkel, Manber, IJPP 17(1), 1988",
            {},
            {}},
-          Collective::Op::barrier,
+          CollectiveOp::barrier,
           "ceil(log2 P) alpha",
           make_barrier};
 }

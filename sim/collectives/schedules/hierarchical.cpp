@@ -46,7 +46,7 @@ SchedulePlugin hierarchical_all_reduce() {
            "Mikami et al., arXiv:1811.05233",
            {},
            {}},
-          Collective::Op::all_reduce,
+          CollectiveOp::all_reduce,
           "2 (g-1) (alpha1 + m/g beta1) + 2 (N-1) (alpha2 + m/(gN) beta2)",
           make_hierarchical};
 }

@@ -84,7 +84,7 @@ SchedulePlugin recursive_doubling_all_reduce() {
            "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521",
            {},
            {}},
-          Collective::Op::all_reduce,
+          CollectiveOp::all_reduce,
           "log2 P (alpha + m beta), P = 2^n",
           make_doubling};
 }
@@ -95,7 +95,7 @@ SchedulePlugin rabenseifner_all_reduce() {
            "Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
            {},
            {}},
-          Collective::Op::all_reduce,
+          CollectiveOp::all_reduce,
           "2 log2 P alpha + 2 (P-1)/P m beta, P = 2^n",
           make_rabenseifner};
 }
@@ -106,7 +106,7 @@ SchedulePlugin recursive_halving_reduce_scatter() {
            "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
            {},
            {}},
-          Collective::Op::reduce_scatter,
+          CollectiveOp::reduce_scatter,
           "log2 P alpha + (P-1)/P m beta, P = 2^n",
           make_halving};
 }

@@ -35,21 +35,21 @@ SchedulePlugin ring_all_reduce() {
            "Patarasuk and Yuan, JPDC 69(2), 2009, doi:10.1016/j.jpdc.2008.09.002",
            {},
            {}},
-          Collective::Op::all_reduce,
+          CollectiveOp::all_reduce,
           "2 (P-1) (alpha + m/P beta)",
           [](const ScheduleRequest& request) { return make_ring(request, true, true); }};
 }
 
 SchedulePlugin ring_reduce_scatter() {
   return {{"ring", "partial sums travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009", {}, {}},
-          Collective::Op::reduce_scatter,
+          CollectiveOp::reduce_scatter,
           "(P-1) (alpha + m/P beta)",
           [](const ScheduleRequest& request) { return make_ring(request, true, false); }};
 }
 
 SchedulePlugin ring_all_gather() {
   return {{"ring", "blocks travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009", {}, {}},
-          Collective::Op::all_gather,
+          CollectiveOp::all_gather,
           "(P-1) (alpha + m/P beta)",
           [](const ScheduleRequest& request) { return make_ring(request, false, true); }};
 }

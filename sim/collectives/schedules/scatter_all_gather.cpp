@@ -49,7 +49,7 @@ SchedulePlugin scatter_all_gather_broadcast() {
            "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
            {},
            {}},
-          Collective::Op::broadcast,
+          CollectiveOp::broadcast,
           "(ceil(log2 P) + P-1) alpha + 2 (P-1)/P m beta",
           make_scatter_all_gather};
 }

@@ -54,14 +54,14 @@ SchedulePlugin tree_all_reduce() {
            "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
            {},
            {}},
-          Collective::Op::all_reduce,
+          CollectiveOp::all_reduce,
           "2 ceil(log2 P) (alpha + m beta)",
           make_all_reduce};
 }
 
 SchedulePlugin tree_broadcast() {
   return {{"tree", "binomial tree from the root", "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          Collective::Op::broadcast,
+          CollectiveOp::broadcast,
           "ceil(log2 P) (alpha + m beta)",
           [](const ScheduleRequest& request) {
             Schedule schedule{"tree", request.ranks, {}, false, false};
@@ -72,7 +72,7 @@ SchedulePlugin tree_broadcast() {
 
 SchedulePlugin tree_reduce() {
   return {{"tree", "binomial tree to the root", "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          Collective::Op::reduce,
+          CollectiveOp::reduce,
           "ceil(log2 P) (alpha + m beta)",
           [](const ScheduleRequest& request) {
             Schedule schedule{"tree", request.ranks, {}, false, false};

@@ -1,12 +1,10 @@
-// Names of the closed sets of core, as scenario files, metrics and tables write them.
-#include <array>
+#include "sim/collectives/operation.hpp"
 
-#include "sim/job.hpp"
-#include "sim/worker.hpp"
+#include <array>
 
 namespace simsgd {
 
-std::string op_name(Collective::Op op) {
+std::string op_name(CollectiveOp op) {
   static constexpr std::array<const char*, 7> kNames = {
       "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier", "custom"};
   return kNames[static_cast<std::size_t>(op)];
