@@ -62,7 +62,7 @@ std::string expected_table(const std::vector<ExpectedOutcome>& outcomes) {
   for (const ExpectedOutcome& each : outcomes)
     source_width = std::max(source_width, shown_width(each.source));
   for (const ExpectedOutcome& each : outcomes) {
-    held += each.holds() ? 1 : 0;
+    held += each.holds() ? 1U : 0U;
     table.rows.push_back({each.metric, each.unit, fmt::format("{:.6g}", each.expected),
                           each.simulated ? fmt::format("{:.6g}", *each.simulated) : "none",
                           std::isfinite(each.error()) ? fmt::format("{:+.2f} %", 100 * each.error()) : "-",

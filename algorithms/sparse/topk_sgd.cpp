@@ -25,7 +25,7 @@ Values sum_all(Executor& executor, const std::vector<Values>& contributions, std
       for (std::size_t i = 0; i < sparse->values.size(); ++i) {
         const auto index = static_cast<std::size_t>(sparse->indices[i]);
         out.values[index] += sparse->values[i];
-        distinct += touched[index] ? 0 : 1;
+        distinct += touched[index] ? 0U : 1U;
         touched[index] = true;
       }
     }

@@ -76,7 +76,9 @@ std::map<std::string, std::string> value_labels(const std::map<std::string, cons
   for (const auto& each : values)
     if (each.second->is_object()) of_name[name_of(*each.second)].push_back(each.second);
   std::map<std::string, std::string> labels;
-  for (const auto& [json, value] : values) {
+  for (const auto& each : values) {  // clang 14 captures no structured binding
+    const std::string& json = each.first;
+    const Json* const value = each.second;
     if (!value->is_object() || name_of(*value).empty()) {
       labels[json] = text_of(*value);
       continue;

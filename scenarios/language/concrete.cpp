@@ -54,7 +54,7 @@ Json any_name(const std::vector<const Json*>& forms) {
 std::size_t likeness(const Json& form, const Json& object) {
   std::size_t known = 0;
   for (const auto& member : object.items())
-    known += form.contains("properties") && form["properties"].contains(member.key()) ? 1 : 0;
+    known += form.contains("properties") && form["properties"].contains(member.key()) ? 1U : 0U;
   const Json required = form.value("required", Json::array());
   const bool complete = std::all_of(required.begin(), required.end(),
                                     [&object](const Json& key) { return object.contains(key); });

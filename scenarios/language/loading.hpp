@@ -34,7 +34,7 @@ Scenario finished(Loading loading);
 /// takes two of the 65,530 memory maps that Linux gives a process (vm.max_map_count).
 inline constexpr int kMostWorkers = 30000;
 /// Address space of an actor: its stack (sim/engine/platform.cpp) and what is around it.
-inline constexpr std::size_t kActorBytes = 530 * 1024;
+inline constexpr std::size_t kActorBytes = std::size_t{530} * 1024;
 /// Links of a network that is simulated: gigabytes of it.
 inline constexpr std::size_t kMostLinks = 1000000;
 /// Steps times workers: days of computing, so that what ends is told from what does not.
