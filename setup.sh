@@ -10,6 +10,7 @@ cd "$(dirname "$0")"
 
 readonly packages=(
   g++ cmake ninja-build ccache pkgconf git ca-certificates
+  dpkg-dev file
   libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
   openmpi-bin libopenmpi-dev
@@ -41,8 +42,16 @@ install_packages() {
 build() {
   say "Building (release, in build/release)"
   cmake --preset release >/dev/null
-  # Of each step: how many are done, of how many, and for how long it has been building.
-  NINJA_STATUS='[%f/%t, %e s] ' cmake --build --preset release -- "$@"
+  # Of each step: how many are done, of how many, for how long it has been building, and for how long at this pace it will.
+  NINJA_STATUS='%f %t %e ' cmake --build --preset release -- "$@" | while read -r finished all seconds what; do
+    if [[ "$finished $all $seconds" =~ ^[0-9]+\ [0-9]+\ [0-9.]+$ && $finished -gt 0 ]]; then
+      seconds=${seconds%.*}
+      printf '[%d/%d, %d s, about %d s left] %s\n' "$finished" "$all" "$seconds" \
+        $((seconds * (all - finished) / finished)) "$what"
+    else
+      printf '%s\n' "$finished${all:+ $all}${seconds:+ $seconds}${what:+ $what}"
+    fi
+  done
 }
 
 run() {

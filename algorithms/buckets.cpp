@@ -6,31 +6,18 @@
 
 namespace simsgd {
 
-Json fusion_schema() {
-  return {
-      {"fusion",
-       {{"enum", {"none", "threshold", "all"}},
-        {"default", "threshold"},
-        {"description",
+void FusionSettings::fields(Fields& f) {
+  fields(f,
          "how gradients travel: every tensor by itself as soon as it is ready (none), in buckets of at least "
-         "fusion_threshold (threshold), or all in one message after the backward pass (all)"}}},
-      {"fusion_threshold", [] {
-         Json schema = quantity("bytes", "size at which a bucket is sent; PyTorch DDP uses 25 MiB");
-         schema["default"] = "25 MiB";
-         schema["exclusiveMinimum"] = 0;
-         return schema;
-       }()}};
+         "fusion_threshold (threshold), or all in one message after the backward pass (all)");
 }
 
-FusionSettings fusion_from(const Parameters& parameters) {
-  FusionSettings settings;
-  const std::string kind = parameters.text("fusion", "threshold");
-  settings.kind = kind == "none"  ? FusionSettings::Kind::none
-                  : kind == "all" ? FusionSettings::Kind::all
-                                  : FusionSettings::Kind::threshold;
-  settings.threshold_bytes =
-      parameters.quantity("fusion_threshold", Dimension::bytes, settings.threshold_bytes);
-  return settings;
+void FusionSettings::fields(Fields& f, std::string_view meaning) {
+  f.choice("fusion", kind, {{"none", Kind::none}, {"threshold", Kind::threshold}, {"all", Kind::all}},
+           meaning);
+  f.bytes("fusion_threshold", threshold_bytes, "size at which a bucket is sent; PyTorch DDP uses 25 MiB")
+      .above(0)
+      .example("\"25 MiB\"");
 }
 
 Buckets make_buckets(const Workload& workload, const FusionSettings& settings) {

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "sim/parameters.hpp"
+#include "sim/base/fields.hpp"
 #include "sim/worker.hpp"
 
 namespace simsgd {
@@ -20,11 +20,12 @@ struct FusionSettings {
     all,        ///< one message after the whole backward pass
   } kind = Kind::threshold;
   double threshold_bytes = 25.0 * 1024 * 1024;
-};
 
-/// The schema fragment of `fusion` and `fusion_threshold`, and their reader.
-Json fusion_schema();
-FusionSettings fusion_from(const Parameters& parameters);
+  void fields(Fields& f);
+
+ protected:
+  void fields(Fields& f, std::string_view meaning);
+};
 
 /// Consecutive tensors (in the order in which they become ready) that travel together.
 struct Bucket {

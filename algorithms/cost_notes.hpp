@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 
 namespace simsgd {
 

@@ -4,19 +4,20 @@
 
 namespace simsgd {
 
-Json coupling_schema() {
-  return {
-      {"coupling",
-       {{"enum", {"neighbour", "global"}},
-        {"default", "neighbour"},
-        {"description",
-         "whom a worker waits for in each round: those it exchanges with, or all workers (what a chain of "
-         "blocking exchanges, tensor by tensor, amounts to)"}}}};
+namespace {
+
+template <class Value>
+void add_coupling(Fields& f, Value& value) {
+  f.choice<Coupling>(
+      "coupling", value, {{"neighbour", Coupling::neighbour}, {"global", Coupling::global}},
+      "whom a worker waits for in each round: those it exchanges with, or all workers (what a chain of "
+      "blocking exchanges, tensor by tensor, amounts to)");
 }
 
-Coupling coupling_from(const Parameters& parameters) {
-  return parameters.text("coupling", "neighbour") == "global" ? Coupling::global : Coupling::neighbour;
-}
+}  // namespace
+
+void coupling_field(Fields& f, Coupling& value) { add_coupling(f, value); }
+void coupling_field(Fields& f, std::optional<Coupling>& value) { add_coupling(f, value); }
 
 Messages edge_messages(const LogicalGraph& graph) {
   Messages messages;
@@ -92,19 +93,11 @@ PiecewiseExchange::Result PiecewiseExchange::run(Worker& worker, const Contribut
   return result;
 }
 
-Json model_fusion_schema() {
-  Json schema = fusion_schema();
-  schema["fusion"]["default"] = "all";
-  schema["fusion"]["description"] =
+void ModelFusion::fields(Fields& f) {
+  FusionSettings::fields(
+      f,
       "how models travel: every tensor by itself as soon as its gradient is ready (none), in buckets of at "
-      "least fusion_threshold (threshold), or all in one message after the backward pass (all)";
-  return schema;
-}
-
-FusionSettings model_fusion_from(const Parameters& parameters) {
-  FusionSettings settings = fusion_from(parameters);
-  if (!parameters.has("fusion")) settings.kind = FusionSettings::Kind::all;
-  return settings;
+      "least fusion_threshold (threshold), or all in one message after the backward pass (all)");
 }
 
 std::pair<std::size_t, std::size_t> entries_of(const Worker& worker, const Bucket& bucket) {

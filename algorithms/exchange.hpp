@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "algorithms/buckets.hpp"
@@ -20,8 +21,9 @@ enum class Coupling : std::uint8_t {
   global,  ///< for all workers: what many small blocking exchanges, one after another, amount to, since each
            ///< carries a delay one worker further
 };
-Json coupling_schema();
-Coupling coupling_from(const Parameters& parameters);
+void coupling_field(Fields& f, Coupling& value);
+/// Where the default depends on another key.
+void coupling_field(Fields& f, std::optional<Coupling>& value);
 
 /// The messages of an exchange: stages[s][i] is whom rank i sends its s-th message to, -1: none.
 using Messages = std::vector<std::vector<std::int32_t>>;
@@ -74,8 +76,10 @@ class PiecewiseExchange {
 };
 
 /// `fusion` for models: all in one message after the backward pass unless the scenario says otherwise.
-Json model_fusion_schema();
-FusionSettings model_fusion_from(const Parameters& parameters);
+struct ModelFusion : FusionSettings {
+  ModelFusion() { kind = Kind::all; }
+  void fields(Fields& f);
+};
 
 /// The entries [begin, end) of the learner's flat vector that travel with a bucket of the workload.
 std::pair<std::size_t, std::size_t> entries_of(const Worker& worker, const Bucket& bucket);

@@ -2,7 +2,9 @@
 // something else between the rounds (d_psgd, matcha, nonblocking).
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "algorithms/exchange.hpp"
@@ -82,17 +84,46 @@ class MatchingRounds final : public GossipRounds {
   std::shared_ptr<const Schedule> gate_;  // shared with the machine
 };
 
-/// The property `graph` of an algorithm: the loader knows which graphs there are, and makes the one asked
-/// for.
-Json graph_schema(const std::string& otherwise);
+/// The key "graph" of an algorithm. The scenario language makes the graph that it names.
+void graph_field(Fields& f, RawValue& graph);
 
-/// What d_psgd and matcha are made of, for algorithms that run over them: their parameters, and the rounds.
-/// Throw ParameterError.
-Json neighbour_rounds_schema();
-NeighbourRounds neighbour_rounds_from(const Parameters& parameters, const LogicalGraph& graph,
-                                      const Workload& workload);
-Json matching_rounds_schema();
-MatchingRounds matching_rounds_from(const Parameters& parameters, const LogicalGraph& graph,
-                                    const Workload& workload, std::uint64_t seed);
+enum class NeighbourWeights : std::uint8_t { metropolis, laplacian };
+enum class MatchingUse : std::uint8_t { optimised, uniform };
+
+/// What d_psgd is made of, for algorithms that run over it. Throws ParameterError.
+struct NeighbourRoundsOptions {
+  Coupling coupling = Coupling::neighbour;
+  NeighbourWeights weights = NeighbourWeights::metropolis;
+  std::optional<double> alpha;
+  ModelFusion fusion;
+
+  void fields(Fields& f);
+  /// The alpha that the graph gives, where it counts and is known.
+  void complete(const LogicalGraph& graph);
+  NeighbourRounds rounds(const LogicalGraph& graph, const Workload& workload) const;
+};
+
+/// What matcha is made of, likewise.
+struct MatchingRoundsOptions {
+  Coupling coupling = Coupling::global;
+  double budget = 0.5;
+  MatchingUse probabilities = MatchingUse::optimised;
+  std::optional<double> alpha;
+
+  void fields(Fields& f);
+  MatchingRounds rounds(const LogicalGraph& graph, const Workload& workload, std::uint64_t seed) const;
+};
+
+/// Both, where another key says which of them there are rounds of: only what the file gives.
+struct GivenRoundsOptions {
+  std::optional<Coupling> coupling;
+  std::optional<NeighbourWeights> weights;
+  std::optional<double> alpha, budget;
+  std::optional<MatchingUse> probabilities;
+
+  void fields(Fields& f);
+  NeighbourRoundsOptions of_neighbours() const;
+  MatchingRoundsOptions of_matchings() const;
+};
 
 }  // namespace simsgd

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sim/base/check.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

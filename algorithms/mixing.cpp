@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/base/check.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

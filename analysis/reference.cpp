@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "analysis/markdown.hpp"
 #include "analysis/store_schema.hpp"
 #include "results/curves.hpp"
 #include "results/document.hpp"
@@ -11,23 +12,9 @@ namespace simsgd {
 
 namespace {
 
-std::string code(const std::string& name) { return "`" + name + "`"; }
-
-std::string row_text(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) {
-    line += ' ';
-    for (const char c : cell) line += c == '|' ? "\\|" : std::string(1, c);
-    line += cell.empty() ? "|" : " |";
-  }
-  return line + "\n";
-}
-
-std::string heading(const std::vector<std::string>& names) {
-  std::string rule = "|";
-  for (std::size_t i = 0; i < names.size(); ++i) rule += "---|";
-  return "\n" + row_text(names) + rule + "\n";
-}
+using markdown::code;
+using markdown::heading;
+using markdown::row_text;
 
 std::string metrics_table_text() {
   std::string text = heading({"metric", "unit", "definition"});

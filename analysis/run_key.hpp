@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/model_version.hpp"
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 

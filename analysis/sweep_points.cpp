@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "analysis/run_key.hpp"

@@ -1,4 +1,5 @@
 #include "bench/bare_training.hpp"
+#include "sim/learn/model.hpp"
 
 #include <Eigen/Core>
 #include <barrier>

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "analysis/runner.hpp"
@@ -24,8 +25,8 @@ std::shared_ptr<const DataSet> fashion_mnist() {
   for (const DataPlugin& plugin : data_plugins())
     if (plugin.info.name == "fashion_mnist")
       return plugin
-          .load(Parameters(Json::object()), 1,
-                [](const std::string& path) { return std::filesystem::path(path); })
+          .make(Json::object(),
+                {.seed = 1, .resolve = [](const std::string& path) { return std::filesystem::path(path); }})
           .train;
   throw std::runtime_error("no data set fashion_mnist");
 }

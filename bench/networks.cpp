@@ -1,5 +1,6 @@
 #include "bench/networks.hpp"
 
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <stdexcept>
 
@@ -15,8 +16,7 @@ Cluster cluster_on(const std::string& topology, const NodeShape& shape, const Js
   Cluster cluster;
   cluster.nodes = shape.nodes;
   cluster.gpus_per_node = shape.gpus_per_node;
-  for (const TopologyPlugin& plugin : topology_plugins())
-    if (plugin.info.name == topology) cluster.network = plugin.make(shape, Parameters(parameters));
+  cluster.network = find_plugin(topology_plugins(), topology, "topology").make(parameters, shape);
   cluster.endpoint_of_rank.resize(static_cast<std::size_t>(cluster.network.endpoints));
   std::iota(cluster.endpoint_of_rank.begin(), cluster.endpoint_of_rank.end(), 0);
   return cluster;

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "analysis/runner.hpp"
+#include "cli/documents.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -39,6 +40,7 @@ int run_verb(int argc, char** argv) {
   add_list(app, exit_code);
   add_schema(app, exit_code);
   add_bench(app, exit_code);
+  add_documents(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "algorithms/mixing.hpp"
-#include "scenarios/language/json_source.hpp"
 #include "sim/base/errors.hpp"
-#include "topologies/graph_registry.hpp"
 
 namespace simsgd {
 
@@ -16,55 +15,52 @@ namespace {
 constexpr int kExampleWorkers[] = {16, 8};
 
 /// "/key=value": a value is JSON where it parses, else text.
-void set_parameter(const PluginInfo& plugin, const std::string& text, Json& parameters) {
+void set_option(const Json& form, const std::string& text, Json& object) {
   const std::size_t equals = text.find('=');
   const std::string key = text.substr(0, equals).substr(text.starts_with("/") ? 1 : 0);
   std::vector<std::string> known;
-  for (const auto& property : plugin.properties.items()) known.push_back(property.key());
+  for (const auto& property : form["properties"].items())
+    if (property.key() != "name") known.push_back(property.key());
   if (equals == std::string::npos || std::find(known.begin(), known.end(), key) == known.end())
-    throw ConfigError(
-        InputError{"--set", "", "sets no parameter of the graph \"" + plugin.name + "\"", text,
-                   known.empty() ? "It has none" : "Write /key=value, where the key is " + one_of(known)});
+    throw ConfigError(InputError{
+        "--set", "", "sets no parameter of the graph \"" + form["title"].get<std::string>() + "\"", text,
+        known.empty() ? "It has none" : "Write /key=value, where the key is " + one_of(known)});
   const std::string value = text.substr(equals + 1);
   const Json json = Json::parse(value, nullptr, false);
-  parameters[key] = json.is_discarded() ? Json(value) : json;
+  object[key] = json.is_discarded() ? Json(value) : json;
 }
 
-GraphRequest request_of(const PluginInfo& plugin, const GraphOptions& options, int workers) {
-  Json parameters = {{"name", plugin.name}};
-  for (const std::string& each : options.set) set_parameter(plugin, each, parameters);
-  for (const std::string& key : plugin.required)
-    if (!parameters.contains(key))
-      throw ConfigError(InputError{"--set", "", "is missing for the graph \"" + plugin.name + "\"", "",
-                                   "Write --set /" + key + "=VALUE"});
-  return {.workers = workers,
-          .seed = options.seed,
-          .parameters = Parameters(parameters),
-          .find_file = [](const std::string& name) { return name; }};
+/// As a scenario would write the graph.
+Json object_of(const GraphPlugin& plugin, const std::vector<std::string>& set) {
+  Json form, object = {{"name", plugin.info.name}};
+  plugin.form(form);
+  for (const std::string& each : set) set_option(form, each, object);
+  for (const Json& key : form["required"])
+    if (!object.contains(key))
+      throw ConfigError(InputError{"--set", "", "is missing for the graph \"" + plugin.info.name + "\"", "",
+                                   "Write --set /" + key.get<std::string>() + "=VALUE"});
+  return object;
 }
 
-LogicalGraph made(const PluginInfo& plugin, const GraphOptions& options, int workers) {
+LogicalGraph made(const GraphPlugin& plugin, const GraphOptions& options, int workers) {
+  const Json object = object_of(plugin, options.set);
   try {
-    return make_graph(request_of(plugin, options, workers));
+    return make_graph({.workers = workers, .seed = options.seed}, object);
   } catch (const ParameterError& error) {
     throw ConfigError(InputError{fmt::format("graph of {} workers", workers), error.key, error.problem,
-                                 plugin.name, error.remedy});
-  } catch (const Json::exception&) {
-    throw ConfigError(InputError{"--set", "", "does not fit the graph's parameters",
-                                 fmt::format("{}", fmt::join(options.set, " ")),
-                                 "See `simsgd list graphs " + plugin.name + "`"});
+                                 plugin.info.name, error.remedy});
   }
 }
 
 }  // namespace
 
-LogicalGraph graph_of(const PluginInfo& plugin, const GraphOptions& options) {
+LogicalGraph graph_of(const GraphPlugin& plugin, const GraphOptions& options) {
   if (options.workers > 0) return made(plugin, options, options.workers);
   const std::optional<LogicalGraph> example = example_of(plugin, options);
   return example ? *example : made(plugin, options, kExampleWorkers[0]);
 }
 
-std::optional<LogicalGraph> example_of(const PluginInfo& plugin, const GraphOptions& options) {
+std::optional<LogicalGraph> example_of(const GraphPlugin& plugin, const GraphOptions& options) {
   for (const int workers : kExampleWorkers) {
     try {
       return made(plugin, options, options.workers > 0 ? options.workers : workers);

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/logical_graph.hpp"
-#include "sim/plugin.hpp"
+#include "topologies/graph_registry.hpp"
 
 namespace simsgd {
 
@@ -18,9 +17,9 @@ struct GraphOptions {
 };
 
 /// Throws ConfigError with the remedy where there is no such graph.
-LogicalGraph graph_of(const PluginInfo& plugin, const GraphOptions& options);
+LogicalGraph graph_of(const GraphPlugin& plugin, const GraphOptions& options);
 /// The same where nobody asked for a certain graph; nothing where there is none, as without a file's path.
-std::optional<LogicalGraph> example_of(const PluginInfo& plugin, const GraphOptions& options);
+std::optional<LogicalGraph> example_of(const GraphPlugin& plugin, const GraphOptions& options);
 
 /// Keys: workers, edges, degree_min, degree_max, matchings; laplacian_second, laplacian_last, alpha (the best
 /// one) and spectral_gap_laplacian where the eigenvalues are known; spectral_gap_metropolis.

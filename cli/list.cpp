@@ -7,16 +7,18 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "algorithms/registry.hpp"
 #include "cli/graphs.hpp"
 #include "cli/list_files.hpp"
+#include "cli/list_keys.hpp"
 #include "cli/verbs.hpp"
-#include "sim/base/distribution_json.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/collectives/schedules.hpp"
+#include "sim/distributions/registry.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
 #include "sim/recording/metrics.hpp"
@@ -36,29 +38,34 @@ struct Item {
   Json numbers{};  // of a file, the same
 };
 
-Item item_of(const PluginInfo& info, std::vector<std::string> details = {}) {
-  return {info.name, info.summary, info.citation, std::move(details), info.properties};
+template <class P>
+Item item_of(const P& plugin, std::vector<std::string> details = {}) {
+  Json form;
+  plugin.form(form);
+  form["properties"].erase("name");
+  const PluginInfo& info = plugin.info;
+  return {info.name, info.summary, info.citation, std::move(details), std::move(form["properties"])};
 }
 
 template <class Plugins>
 std::vector<Item> items_of(const Plugins& plugins) {
   std::vector<Item> items;
-  for (const auto& plugin : plugins) items.push_back(item_of(plugin.info));
+  for (const auto& plugin : plugins) items.push_back(item_of(plugin));
   return items;
 }
 
 std::vector<Item> algorithms() {
   std::vector<Item> items;
   for (const AlgorithmPlugin& plugin : algorithm_plugins())
-    items.push_back(item_of(plugin.info, {"Sends: " + plugin.bytes}));
+    items.push_back(item_of(plugin, {"Sends: " + plugin.bytes}));
   return items;
 }
 
 std::vector<Item> schedules() {
   std::vector<Item> items;
   for (const SchedulePlugin& plugin : schedule_plugins()) {
-    Item item = item_of(plugin.info, {"Operation: " + op_name(plugin.op),
-                                      "Time on equal, dedicated links: " + plugin.formula});
+    Item item = item_of(
+        plugin, {"Operation: " + op_name(plugin.op), "Time on equal, dedicated links: " + plugin.formula});
     item.summary = op_name(plugin.op) + ": " + item.summary;
     items.push_back(std::move(item));
   }
@@ -73,23 +80,16 @@ std::vector<Item> metric_items() {
   return items;
 }
 
-std::vector<Item> distributions() {
-  std::vector<Item> items;
-  for (const DistributionPlugin& plugin : distribution_plugins())
-    items.push_back(item_of(plugin.info(DrawUnit::seconds)));
-  return items;
-}
-
 // With the properties that they have with so many workers. The one that `name` asks for must exist if
 // anything is asked of it; the others are described where they can be made.
 std::vector<Item> graphs(const std::string& name, const GraphOptions& options) {
   std::vector<Item> items;
   for (const GraphPlugin& plugin : graph_plugins()) {
-    Item& item = items.emplace_back(item_of(plugin.info));
+    Item& item = items.emplace_back(item_of(plugin));
     if (!name.empty() && plugin.info.name != name) continue;
     const bool must_exist = !name.empty() && (options.workers > 0 || !options.set.empty());
     const std::optional<LogicalGraph> graph =
-        must_exist ? graph_of(plugin.info, options) : example_of(plugin.info, options);
+        must_exist ? graph_of(plugin, options) : example_of(plugin, options);
     if (!graph) continue;
     item.facts = graph_facts(*graph);
     item.details = graph_lines(item.facts);
@@ -129,7 +129,8 @@ const std::vector<Kind>& kinds() {
       {"data", "data sets (\"learner\": {\"data\": ...})", plain([] { return items_of(data_plugins()); })},
       {"devices", "device files (\"cluster\": {\"device\": {\"use\": ...}})",
        plain([] { return files("devices"); })},
-      {"distributions", "distributions of delays, compute factors and jitter", plain(distributions)},
+      {"distributions", "distributions of delays, compute factors and jitter",
+       plain([] { return items_of(distribution_plugins()); })},
       {"graphs", "logical graphs: who averages with whom (\"algorithm\": {\"graph\": ...})",
        [](const ListVerb& verb) { return graphs(verb.name, verb.graph); }},
       {"metrics", "what a result holds", plain(metric_items)},
@@ -205,7 +206,7 @@ bool draw(const ListVerb& verb) {
                    "Write list graphs NAME " + std::string(verb.dot ? "--dot" : "--set /key=value")});
   const GraphPlugin* plugin = one ? graph_plugin(verb.name) : nullptr;
   if (!verb.dot || plugin == nullptr) return false;
-  fmt::print("{}", to_dot(graph_of(plugin->info, verb.graph)));
+  fmt::print("{}", to_dot(graph_of(*plugin, verb.graph)));
   return true;
 }
 
@@ -231,27 +232,46 @@ void print_items(const std::vector<Item>& items, const ListVerb& verb) {
   if (!found && !verb.name.empty()) unknown("NAME", verb.name, names);
 }
 
+// Neither a kind nor a key: which of either may have been meant.
+[[noreturn]] void unknown_kind(const std::string& found) {
+  std::vector<std::string> all = list_kinds(), near = keys_like(found);
+  for (const std::string& key : key_names()) all.push_back(key);
+  if (const std::string whole = nearest(found, all); !whole.empty()) near = {whole};
+  throw ConfigError(InputError{"KIND", "", "is unknown", found,
+                               (near.empty() ? "" : "Did you mean " + one_of(near) + "? ") + "There are " +
+                                   one_of(list_kinds()) + ", and keys of scenario files"});
+}
+
+void print_kinds() {
+  for (const Kind& kind : kinds()) fmt::print("{:14}{}\n", kind.name, kind.summary);
+  fmt::print("{:14}{}\n", "KEY", "a key of scenario files, such as network or cluster/device/memory");
+}
+
 int list(const ListVerb& verb) {
   if (draw(verb)) return 0;
-  std::vector<std::string> names;
+  if (verb.kind.empty()) print_kinds();
   for (const Kind& kind : kinds()) {
-    names.push_back(kind.name);
-    if (verb.kind.empty()) fmt::print("{:14}{}\n", kind.name, kind.summary);
-    if (kind.name == verb.kind) {
-      print_items(kind.items(verb), verb);
-      return 0;
-    }
+    if (kind.name != verb.kind) continue;
+    print_items(kind.items(verb), verb);
+    return 0;
   }
-  if (!verb.kind.empty()) unknown("KIND", verb.kind, names);
+  const std::string key = verb.kind + (verb.name.empty() ? "" : "/" + verb.name);
+  if (!key.empty() && !list_key(key, verb.json)) unknown_kind(key);
   return 0;
 }
 
 }  // namespace
 
+std::vector<std::string> list_kinds() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds()) names.push_back(kind.name);
+  return names;
+}
+
 void add_list(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("list", "List algorithms, topologies, clusters, metrics, ...");
   auto settings = std::make_shared<ListVerb>();
-  verb->add_option("KIND", settings->kind, "What to list; without it, the kinds");
+  verb->add_option("KIND", settings->kind, "What to list, or a key of scenario files; without it, the kinds");
   verb->add_option("NAME", settings->name, "One of them, with its parameters and source");
   verb->add_flag("--json", settings->json, "As JSON");
   verb->add_option("--workers", settings->graph.workers, "Of a logical graph; by default 16")
@@ -262,7 +282,7 @@ void add_list(CLI::App& app, ExitCode& exit_code) {
       ->allow_extra_args(false);
   verb->add_flag("--dot", settings->dot, "Draw a logical graph: DOT, for Graphviz");
   verb->footer(
-      "Examples:\n  simsgd list algorithms allreduce_sgd\n"
+      "Examples:\n  simsgd list algorithms allreduce_sgd\n  simsgd list cluster/device/memory\n"
       "  simsgd list graphs torus --workers 24 --set /rows=4 --dot | dot -Tsvg > torus.svg");
   verb->callback([settings, &exit_code] { exit_code.value = list(*settings); });
 }

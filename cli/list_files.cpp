@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "scenarios/language/json_source.hpp"
 #include "sim/base/units.hpp"
@@ -59,7 +60,7 @@ std::string plain_text(const Json& value) {
 /// "nic/bandwidth  1 Gbps", for everything but names and sources.
 void add_lines(const Json& object, const std::string& above, std::vector<std::string>& lines) {
   for (const auto& [key, value] : object.items()) {
-    if (above.empty() && (key == "name" || key == "source" || key == "$schema")) continue;
+    if (above.empty() && (key == "name" || key == "source")) continue;
     const std::string path = above + key;
     if (key == "one_device") {
       for (const Json& time : value) lines.push_back(one_device_line(time));
@@ -82,8 +83,9 @@ std::vector<ListedFile> listed_files(const std::string& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
       if (entry.path().extension() != ".json") continue;
       std::ifstream stream(entry.path());
-      const Json json = Json::parse(stream, nullptr, false, true);
+      Json json = Json::parse(stream, nullptr, false, true);
       if (json.is_discarded() || !json.is_object()) continue;
+      json.erase("$schema");
       ListedFile file{folder + "/" + entry.path().filename().string(),
                       text_at(json, "name"),
                       text_at(json, "source"),

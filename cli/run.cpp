@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "analysis/runner.hpp"
 #include "cli/progress.hpp"

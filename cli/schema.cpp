@@ -1,20 +1,40 @@
-// simsgd schema: the JSON Schema (draft 7) of the scenario language, composed from the plug-ins.
+// simsgd schema: the JSON Schema (draft 7) of scenarios, studies and the files that they use, composed from
+// the plug-ins.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <memory>
+
 #include "cli/verbs.hpp"
 #include "scenarios/language/schema.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd {
 
+namespace {
+
+int print_schema(const std::string& kind) {
+  const std::vector<std::string>& kinds = file_kinds();
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+    const std::string near = nearest(kind, kinds);
+    throw ConfigError(
+        InputError{"KIND", "", "is unknown", kind,
+                   (near.empty() ? "" : "Did you mean " + near + "? ") + "There are " + one_of(kinds)});
+  }
+  fmt::print("{}\n", file_schema(kind).dump(2));
+  return 0;
+}
+
+}  // namespace
+
 void add_schema(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("schema", "Print the JSON Schema of scenario files");
+  auto kind = std::make_shared<std::string>("scenario");
+  verb->add_option("KIND", *kind, "Of which files: " + one_of(file_kinds()) + "; by default scenario");
   verb->footer("Example (completion in an editor):\n  simsgd schema > scenario.schema.json");
-  verb->callback([&exit_code] {
-    fmt::print("{}\n", scenario_schema().dump(2));
-    exit_code.value = 0;
-  });
+  verb->callback([kind, &exit_code] { exit_code.value = print_schema(*kind); });
 }
 
 }  // namespace simsgd

@@ -4,9 +4,9 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/reject.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/collectives/schedules.hpp"
-#include "sim/parameters.hpp"
 
 namespace simsgd {
 

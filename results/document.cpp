@@ -140,7 +140,7 @@ nlohmann::ordered_json make_document(const RunContext& context, const Scenario& 
   Document document;
   document["schema_version"] = kSchemaVersion;
   document["context"] = to_json(context);
-  document["scenario"] = Document::parse(scenario.resolved.dump());
+  document["scenario"] = Document::parse(completed(scenario, job).dump());
   document["clock"] = record.clock;
   document["one_device"] = {{"step_s", job.workload.one_device_step_s},
                             {"source", job.workload.one_device_source}};

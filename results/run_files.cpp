@@ -8,17 +8,38 @@
 
 #include "results/atomic_file.hpp"
 #include "results/curves.hpp"
-#include "results/timeline_files.hpp"
 #include "sim/base/errors.hpp"
+#include "traces/chrome_trace.hpp"
 
 namespace simsgd {
 
 namespace fs = std::filesystem;
 
-RunFiles write_run(const RunOutcome& outcome, const fs::path& directory) {
+namespace {
+
+void make_folder(const fs::path& folder) {
   std::error_code failure;
-  fs::create_directories(directory, failure);
-  if (failure) throw RunError(fmt::format("Cannot make {}: {}", directory.string(), failure.message()));
+  fs::create_directories(folder, failure);
+  if (failure) throw RunError(fmt::format("Cannot make {}: {}", folder.string(), failure.message()));
+}
+
+void write_trace(const Timeline& timeline, int rank, const fs::path& path) {
+  AtomicFile file(path);
+  write_chrome_trace(timeline, rank, [&file](const std::string& text) { file.write(text); });
+  file.finish();
+}
+
+}  // namespace
+
+void write_timeline(const Timeline& timeline, const fs::path& directory) {
+  make_folder(directory / "kineto");
+  write_trace(timeline, kAllRanks, directory / "timeline.json");
+  for (int rank = 0; rank < timeline.ranks(); ++rank)
+    write_trace(timeline, rank, directory / "kineto" / fmt::format("rank{}.json", rank));
+}
+
+RunFiles write_run(const RunOutcome& outcome, const fs::path& directory) {
+  make_folder(directory);
   RunFiles files;
   for (const Curve& curve : curves()) {
     const nlohmann::ordered_json& points = outcome.document.at("series").at(curve.series);

@@ -24,6 +24,9 @@ struct RunFiles {
 /// leaves out what the run does not have. Makes DIR. Each file appears whole or not at all. Throws RunError.
 RunFiles write_run(const RunOutcome& outcome, const std::filesystem::path& directory);
 
+/// Writes DIR/timeline.json (Perfetto) and DIR/kineto/rank<N>.json. Throws RunError.
+void write_timeline(const Timeline& timeline, const std::filesystem::path& directory);
+
 /// Where they lie, for people.
 std::string files_text(const RunFiles& files);
 

@@ -13,25 +13,25 @@ namespace {
 
 enum class Unit { given, step_time, run_time };
 
-struct Field {
+struct SummaryRow {
   const char *metric, *title;
   Unit unit;  // times of a step share one, and times of a run
   const char* name = "";
   double size = 1;
 };
 
-constexpr Field kFields[] = {{"throughput_samples_per_s", "throughput", Unit::given, "samples/s"},
-                             {"scaling_efficiency", "efficiency", Unit::given, "%", 0.01},
-                             {"iteration_time_mean_s", "step", Unit::step_time},
-                             {"straggle_s", "stragglers", Unit::step_time},
-                             {"communication_exposed_s", "exposed comm.", Unit::step_time},
-                             {"wait_s", "waiting", Unit::step_time},
-                             {"simulated_time_s", "run", Unit::run_time},
-                             {"time_to_target_s", "to target", Unit::run_time},
-                             {"train_loss_final", "loss", Unit::given},
-                             {"test_accuracy_final", "accuracy", Unit::given, "%", 0.01},
-                             {"cost_usd", "cost", Unit::given, "USD"},
-                             {"energy_J", "energy", Unit::given, "kWh", kJoulePerKWh}};
+constexpr SummaryRow kFields[] = {{"throughput_samples_per_s", "throughput", Unit::given, "samples/s"},
+                                  {"scaling_efficiency", "efficiency", Unit::given, "%", 0.01},
+                                  {"iteration_time_mean_s", "step", Unit::step_time},
+                                  {"straggle_s", "stragglers", Unit::step_time},
+                                  {"communication_exposed_s", "exposed comm.", Unit::step_time},
+                                  {"wait_s", "waiting", Unit::step_time},
+                                  {"simulated_time_s", "run", Unit::run_time},
+                                  {"time_to_target_s", "to target", Unit::run_time},
+                                  {"train_loss_final", "loss", Unit::given},
+                                  {"test_accuracy_final", "accuracy", Unit::given, "%", 0.01},
+                                  {"cost_usd", "cost", Unit::given, "USD"},
+                                  {"energy_J", "energy", Unit::given, "kWh", kJoulePerKWh}};
 
 std::vector<double> known(const char* metric, const std::vector<RunView>& runs) {
   std::vector<double> known;
@@ -40,14 +40,14 @@ std::vector<double> known(const char* metric, const std::vector<RunView>& runs) 
   return known;
 }
 
-CommonUnit unit_of(const Field& field, const std::vector<RunView>& runs) {
+CommonUnit unit_of(const SummaryRow& field, const std::vector<RunView>& runs) {
   if (field.unit == Unit::step_time) return common_time_unit(known("iteration_time_mean_s", runs));
   if (field.unit == Unit::run_time) return common_time_unit(known("simulated_time_s", runs));
   return common_unit(field.name, field.size, known(field.metric, runs));
 }
 
 // Title, unit, and a cell for each run; empty where no run has a value other than 0.
-std::vector<std::string> column(const Field& field, const std::vector<RunView>& runs) {
+std::vector<std::string> column(const SummaryRow& field, const std::vector<RunView>& runs) {
   const std::vector<double> values = known(field.metric, runs);
   if (std::all_of(values.begin(), values.end(), [](double value) { return value == 0; })) return {};
   const CommonUnit unit = unit_of(field, runs);
@@ -127,7 +127,7 @@ std::string summary_of_rows(const std::vector<SummaryColumn>& runs) {
   const auto add = [&table](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) table.rows[i].push_back(cells[i]);
   };
-  for (const Field& field : kFields) {
+  for (const SummaryRow& field : kFields) {
     add(column(field, views));
     if (&field == kFields) add(against_first(views));
   }

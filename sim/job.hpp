@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/algorithm.hpp"
+#include "sim/base/fields.hpp"
 #include "sim/base/notes.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/failures.hpp"
@@ -57,6 +58,19 @@ struct Target {
   /// The mean over so many steps (train_loss) or evaluations must reach it: the loss of one step is that of
   /// its samples alone, and one evaluation may be lucky.
   std::uint64_t window = 1;
+
+  void fields(Fields& f) {
+    f.choice("metric", metric,
+             {{"train_loss", Metric::train_loss},
+              {"test_loss", Metric::test_loss},
+              {"test_accuracy", Metric::test_accuracy}},
+             "What is to reach it")
+        .required();
+    f.number("value", value, "At most this loss, or at least this accuracy (0.86 is 86 %)").required();
+    f.whole("window", window, "The mean over so many steps (train_loss) or evaluations must reach it")
+        .at_least(1);
+    f.flag("stop", stop, "Whether the run ends at the instant at which it is reached");
+  }
 };
 
 struct RecordSettings {

@@ -11,11 +11,12 @@
 // A route costs O(global_links) comparisons. Nodes fill routers, then groups, in order. Tests:
 // tests/topologies/dragonfly.cpp.
 #include <algorithm>
+#include <optional>
 
 #include "topologies/node_links.hpp"
 #include "topologies/values.hpp"
 
-namespace simsgd {
+namespace simsgd::topologies {
 
 namespace {
 
@@ -159,41 +160,64 @@ std::int64_t cables_of(const Shape& shape) {
   return groups * (rows * pairs(columns) + columns * pairs(rows)) + pairs(groups) * shape.global_links;
 }
 
-int groups_of(const NodeShape& nodes, const Parameters& parameters, const Shape& shape) {
-  const std::int64_t group_nodes = static_cast<std::int64_t>(shape.routers()) * shape.nodes_per_router;
-  const auto needed = static_cast<int>((nodes.nodes + group_nodes - 1) / group_nodes);
-  const int groups = count_of(parameters, "groups", 1, needed);
-  if (groups < needed)
-    Parameters::reject("groups",
-                       "hold " + std::to_string(group_nodes) + " nodes each, too few for " +
-                           std::to_string(nodes.nodes) + " nodes",
-                       "Give at least " + std::to_string(needed));
-  return groups;
-}
+struct DragonflyOptions {
+  int nodes_per_router = 4, rows = 6, columns = 16;
+  std::optional<int> groups, global_links;
+  double row_Bps = 5.25e9, column_Bps = 15.75e9, global_Bps = 4.7e9;
+  double switch_latency_s = 0;
 
-Shape read(const NodeShape& nodes, const Parameters& parameters) {
-  Shape shape{.nodes_per_router = count_of(parameters, "nodes_per_router", 1, 4),
-              .rows = count_of(parameters, "rows", 1, 6),
-              .columns = count_of(parameters, "columns", 1, 16),
+  void fields(Fields& f) {
+    count_field(f, "nodes_per_router", nodes_per_router, "nodes on each router");
+    count_field(f, "rows", rows, "rows of a group's grid of routers; 1: all to all");
+    count_field(f, "columns", columns, "routers in a row");
+    count_field(f, "groups", groups, "groups of routers").by_rule("as many as the nodes need");
+    count_field(f, "global_links", global_links, "cables between each two groups, at most one per router")
+        .by_rule("10 per router, shared by the other groups");
+    f.bandwidth("row_bandwidth", row_Bps, "between two routers of a row");
+    f.bandwidth("column_bandwidth", column_Bps, "between two routers of a column");
+    f.bandwidth("global_bandwidth", global_Bps, "of a cable between groups");
+    switch_latency_field(f, switch_latency_s);
+  }
+  void complete(const NodeShape& shape) {
+    if (!groups) groups = groups_needed(shape);
+    const std::int64_t routers = static_cast<std::int64_t>(rows) * columns;
+    const std::int64_t full = kAriesGlobalPorts * routers / std::max(1, *groups - 1);
+    if (!global_links) global_links = static_cast<int>(std::clamp<std::int64_t>(full, 1, routers));
+  }
+
+  std::int64_t group_nodes() const { return static_cast<std::int64_t>(rows) * columns * nodes_per_router; }
+  int groups_needed(const NodeShape& shape) const {
+    return static_cast<int>((shape.nodes + group_nodes() - 1) / group_nodes());
+  }
+};
+
+Shape shape_of(const DragonflyOptions& options, const NodeShape& nodes) {
+  Shape shape{.nodes_per_router = options.nodes_per_router,
+              .rows = options.rows,
+              .columns = options.columns,
               .groups = 1,
               .global_links = 1};
   check_cables("columns", cables_of(shape));
-  shape.groups = groups_of(nodes, parameters, shape);
-  const int full = kAriesGlobalPorts * shape.routers() / std::max(1, shape.groups - 1);
-  shape.global_links = count_of(parameters, "global_links", 1, std::clamp(full, 1, shape.routers()));
+  shape.groups = *options.groups;
+  if (const int needed = options.groups_needed(nodes); shape.groups < needed)
+    reject("groups",
+           "hold " + std::to_string(options.group_nodes()) + " nodes each, too few for " +
+               std::to_string(nodes.nodes) + " nodes",
+           "Give at least " + std::to_string(needed));
+  shape.global_links = *options.global_links;
   if (shape.global_links > shape.routers())
-    Parameters::reject("global_links", "are more than the routers of a group",
-                       "Give at most " + std::to_string(shape.routers()) + ", and a higher global_bandwidth");
+    reject("global_links", "are more than the routers of a group",
+           "Give at most " + std::to_string(shape.routers()) + ", and a higher global_bandwidth");
   check_cables("groups", cables_of(shape));
   return shape;
 }
 
-Network make_dragonfly(const NodeShape& node_shape, const Parameters& parameters) {
-  const Shape shape = read(node_shape, parameters);
-  const Cables cables{.row_Bps = bandwidth_of(parameters, "row_bandwidth", 5.25e9),
-                      .column_Bps = bandwidth_of(parameters, "column_bandwidth", 15.75e9),
-                      .global_Bps = bandwidth_of(parameters, "global_bandwidth", 4.7e9),
-                      .latency_s = switch_latency_of(parameters)};
+Network make_dragonfly(const DragonflyOptions& options, const NodeShape& node_shape) {
+  const Shape shape = shape_of(options, node_shape);
+  const Cables cables{.row_Bps = options.row_Bps,
+                      .column_Bps = options.column_Bps,
+                      .global_Bps = options.global_Bps,
+                      .latency_s = options.switch_latency_s};
   Network network;
   network.topology = "dragonfly";
   const NodeLinks nodes(network, node_shape, shape.groups * shape.routers(),
@@ -213,26 +237,12 @@ Network make_dragonfly(const NodeShape& node_shape, const Parameters& parameters
 
 }  // namespace
 
-TopologyPlugin dragonfly_topology() {
-  PluginInfo info;
-  info.name = "dragonfly";
-  info.summary = "groups of routers joined pair by pair, minimal routing, Cray Aries by default";
-  info.citation =
-      "Kim et al., ISCA 2008, doi 10.1109/ISCA.2008.19; Faanes et al., SC'12, doi 10.1109/SC.2012.39";
-  info.properties = {
-      {"nodes_per_router", count_schema(1, "default 4")},
-      {"rows", count_schema(1, "rows of a group's grid of routers; 1: all to all; default 6")},
-      {"columns", count_schema(1, "routers in a row; default 16")},
-      {"groups", count_schema(1, "by default as many as the nodes need")},
-      {"global_links", count_schema(1,
-                                    "cables between each two groups, at most one per router; default 10 per "
-                                    "router, shared by the other groups")},
-      {"row_bandwidth", quantity("bandwidth", "between two routers of a row; default 5.25 GB/s")},
-      {"column_bandwidth", quantity("bandwidth", "between two routers of a column; default 15.75 GB/s")},
-      {"global_bandwidth", quantity("bandwidth", "of a cable between groups; default 4.7 GB/s")},
-      {"switch_latency", switch_latency_schema()},
-  };
-  return {info, make_dragonfly};
+std::vector<TopologyPlugin> dragonfly() {
+  return {{{.name = "dragonfly",
+            .summary = "groups of routers joined pair by pair, minimal routing, Cray Aries by default",
+            .citation = "Kim et al., ISCA 2008, doi 10.1109/ISCA.2008.19; Faanes et al., SC'12, "
+                        "doi 10.1109/SC.2012.39"},
+           make_dragonfly}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::topologies

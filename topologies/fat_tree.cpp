@@ -7,11 +7,12 @@
 // Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees",
 // CCIT report 776, Technion, 2010. Tests: tests/topologies/fat_tree.cpp.
 #include <cmath>
+#include <optional>
 
 #include "topologies/node_links.hpp"
 #include "topologies/values.hpp"
 
-namespace simsgd {
+namespace simsgd::topologies {
 
 namespace {
 
@@ -20,31 +21,52 @@ int natural_spines(const NodeShape& shape, int leaf_nodes, double oversubscripti
   const double spines = leaf_nodes * shape.nics / oversubscription;
   const double whole = std::round(spines);
   if (whole < 1 || whole > kLargestCount || std::abs(spines - whole) > 1e-9 * whole)
-    Parameters::reject("oversubscription",
-                       "does not divide the " + std::to_string(leaf_nodes * shape.nics) + " NICs of a leaf",
-                       "Give one that does, or the number of spines too");
+    reject("oversubscription",
+           "does not divide the " + std::to_string(leaf_nodes * shape.nics) + " NICs of a leaf",
+           "Give one that does, or the number of spines too");
   return static_cast<int>(whole);
 }
 
+struct FatTreeOptions {
+  std::optional<int> leaf_nodes, racks, spines;
+  double oversubscription = 1;
+  double switch_latency_s = 0;
+
+  void fields(Fields& f) {
+    count_field(f, "leaf_nodes", leaf_nodes, "nodes per leaf switch")
+        .by_rule("16, unless \"racks\" are given");
+    count_field(f, "racks", racks,
+                "in place of leaf_nodes: racks with a switch each, to which the nodes are dealt evenly; "
+                "what leaves a rack shares one uplink, unless spines are given");
+    f.number("oversubscription", oversubscription, "bandwidth of a leaf's NICs over that of its uplinks")
+        .above(0);
+    count_field(f, "spines", spines, "spine switches")
+        .by_rule("as many as make an uplink as fast as a NIC, or 1 with \"racks\"");
+    switch_latency_field(f, switch_latency_s);
+  }
+  void complete(const NodeShape& shape) {
+    if (!racks && !leaf_nodes) leaf_nodes = 16;
+    if (!spines) spines = racks ? 1 : natural_spines(shape, *leaf_nodes, oversubscription);
+  }
+};
+
 /// Nodes of the fullest of so many racks.
-int nodes_in_rack(const NodeShape& shape, const Parameters& parameters) {
-  const int racks = count_of(parameters, "racks", 1);
-  if (parameters.has("leaf_nodes"))
-    Parameters::reject("racks", "contradicts \"leaf_nodes\"", "Give one of the two");
+int nodes_in_rack(const NodeShape& shape, const FatTreeOptions& options) {
+  const int racks = *options.racks;
+  if (options.leaf_nodes) reject("racks", "contradicts \"leaf_nodes\"", "Give one of the two");
   if (racks > shape.nodes)
-    Parameters::reject("racks", "are more than the " + std::to_string(shape.nodes) + " nodes", "Give fewer");
+    reject("racks", "are more than the " + std::to_string(shape.nodes) + " nodes", "Give fewer");
   return (shape.nodes + racks - 1) / racks;
 }
 
-Network make_fat_tree(const NodeShape& shape, const Parameters& parameters) {
-  const bool racks = parameters.has("racks");
-  const int leaf_nodes = racks ? nodes_in_rack(shape, parameters) : count_of(parameters, "leaf_nodes", 1, 16);
-  const double oversubscription = oversubscription_of(parameters);
-  const int spines = racks || parameters.has("spines") ? count_of(parameters, "spines", 1, 1)
-                                                       : natural_spines(shape, leaf_nodes, oversubscription);
+Network make_fat_tree(const FatTreeOptions& options, const NodeShape& shape) {
+  const bool racks = options.racks.has_value();
+  const int leaf_nodes = racks ? nodes_in_rack(shape, options) : *options.leaf_nodes;
+  const double oversubscription = options.oversubscription;
+  const int spines = *options.spines;
   const double uplink_Bps = leaf_nodes * shape.nics * shape.nic_Bps / (oversubscription * spines);
-  const double latency_s = switch_latency_of(parameters);
-  const int leaves = racks ? count_of(parameters, "racks", 1) : (shape.nodes + leaf_nodes - 1) / leaf_nodes;
+  const double latency_s = options.switch_latency_s;
+  const int leaves = racks ? *options.racks : (shape.nodes + leaf_nodes - 1) / leaf_nodes;
   // Racks are filled evenly, leaves one after another.
   const auto leaf_of = [racks, leaves, leaf_nodes, all = shape.nodes](int node) {
     return racks ? static_cast<int>(static_cast<std::int64_t>(node) * leaves / all) : node / leaf_nodes;
@@ -76,23 +98,11 @@ Network make_fat_tree(const NodeShape& shape, const Parameters& parameters) {
 
 }  // namespace
 
-TopologyPlugin fat_tree_topology() {
-  PluginInfo info;
-  info.name = "fat_tree";
-  info.summary = "leaf and spine switches, static d-mod-k routing, any oversubscription";
-  info.citation = "Zahavi, CCIT report 776, Technion, 2010";
-  info.properties = {
-      {"leaf_nodes", count_schema(1, "nodes per leaf switch; default 16")},
-      {"racks",
-       count_schema(1,
-                    "in place of leaf_nodes: racks with a switch each, to which the nodes are dealt evenly; "
-                    "what leaves a rack shares one uplink, unless spines are given")},
-      {"oversubscription",
-       oversubscription_schema("bandwidth of a leaf's NICs over that of its uplinks; default 1")},
-      {"spines", count_schema(1, "spine switches; by default as many as make an uplink as fast as a NIC")},
-      {"switch_latency", switch_latency_schema()},
-  };
-  return {info, make_fat_tree};
+std::vector<TopologyPlugin> fat_tree() {
+  return {{{.name = "fat_tree",
+            .summary = "leaf and spine switches, static d-mod-k routing, any oversubscription",
+            .citation = "Zahavi, CCIT report 776, Technion, 2010"},
+           make_fat_tree}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::topologies

@@ -1,4 +1,4 @@
-// The table of logical graphs: one line each, nothing registers itself; and the making of one.
+// The table of logical graphs, written from the list in CMakeLists.txt, and the making of one.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ const std::vector<GraphPlugin>& graph_plugins();
 /// Eigenvalues of graphs without a closed form are computed (Eigen, dense) up to so many workers.
 inline constexpr int kMostForEigenvalues = 1024;
 
-/// The graph that the request's parameters name, complete: neighbours, matchings, eigenvalues. Throws
-/// ParameterError where there is none, or where it is not connected.
-LogicalGraph make_graph(const GraphRequest& request);
+/// The graph that `object` names, with the options that it gives, complete: neighbours, matchings,
+/// eigenvalues. Throws ParameterError where there is none, or where it is not connected.
+LogicalGraph make_graph(const GraphRequest& request, const Json& object);
 
 /// Laplacian eigenvalues, ascending, by Eigen.
 std::vector<double> laplacian_eigenvalues(const LogicalGraph& graph);

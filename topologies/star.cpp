@@ -2,11 +2,11 @@
 //   alpha = nic_latency, bandwidth = nic_Bps; test: tests/topologies/star.cpp
 #include "topologies/node_links.hpp"
 
-namespace simsgd {
+namespace simsgd::topologies {
 
 namespace {
 
-Network make_star(const NodeShape& shape, const Parameters&) {
+Network make_star(const NodeShape& shape) {
   Network network;
   network.topology = "star";
   const NodeLinks nodes(network, shape, 1, [](int) { return 0; });
@@ -16,11 +16,10 @@ Network make_star(const NodeShape& shape, const Parameters&) {
 
 }  // namespace
 
-TopologyPlugin star_topology() {
-  PluginInfo info;
-  info.name = "star";
-  info.summary = "one non-blocking switch that every node is plugged into";
-  return {info, make_star};
+std::vector<TopologyPlugin> star() {
+  return {
+      {{.name = "star", .summary = "one non-blocking switch that every node is plugged into", .citation = ""},
+       make_star}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::topologies

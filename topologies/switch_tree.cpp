@@ -10,15 +10,41 @@
 // 32 machines in exactly 5 switches, 7 + 6 + 6 + 6 + 7. Tests: tests/topologies/switch_tree.cpp.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "topologies/node_links.hpp"
 #include "topologies/values.hpp"
 
-namespace simsgd {
+namespace simsgd::topologies {
 
 namespace {
 
 constexpr int kMaxLevels = 32;  // at least 2 switches below each: 2^31 nodes
+
+struct SwitchTreeOptions {
+  bool chain = false;
+  int ports = 0;
+  std::optional<double> uplink_Bps;        ///< of a leaf
+  std::optional<double> oversubscription;  ///< in place of it, of all levels
+  double switch_latency_s = 0;
+
+  void fields(Fields& f) {
+    f.choice("shape", chain, {{"tree", false}, {"chain", true}},
+             "a balanced tree, or a chain, each switch joined to the next");
+    f.whole("ports", ports, "ports of a switch, those to other switches included")
+        .at_least(3)
+        .at_most(kLargestCount)
+        .required();
+    f.bandwidth("uplink", uplink_Bps, "of a cable between switches").by_rule("that of a NIC");
+    f.number("oversubscription", oversubscription,
+             "tree: bandwidth of a switch's ports below over that of its uplink; in place of uplink")
+        .above(0);
+    switch_latency_field(f, switch_latency_s);
+  }
+  void complete(const NodeShape& shape) {
+    if (!uplink_Bps && !oversubscription) uplink_Bps = shape.nic_Bps;
+  }
+};
 
 struct Settings {
   int ports;
@@ -30,20 +56,19 @@ struct Settings {
 /// Nodes that a switch takes beside its `cables` to other switches.
 int room(const NodeShape& shape, int ports, int cables) { return (ports - cables) / shape.nics; }
 
-Settings read(const NodeShape& shape, const Parameters& parameters, bool chain) {
-  Settings settings{};
-  settings.ports = count_of(parameters, "ports", 3);
-  if (room(shape, settings.ports, chain ? 2 : 1) < 1)
-    Parameters::reject("ports", "leave none for a node with " + std::to_string(shape.nics) + " NICs",
-                       "Give at least " + std::to_string(shape.nics + (chain ? 2 : 1)));
-  settings.uplink_Bps = bandwidth_of(parameters, "uplink", shape.nic_Bps);
-  settings.latency_s = switch_latency_of(parameters);
-  if (!parameters.has("oversubscription")) return settings;
-  if (chain)
-    Parameters::reject("oversubscription", "has no meaning in a chain", "Give the bandwidth as \"uplink\"");
-  if (parameters.has("uplink"))
-    Parameters::reject("oversubscription", "contradicts \"uplink\"", "Give one of the two");
-  settings.oversubscription = oversubscription_of(parameters);
+Settings settings_of(const SwitchTreeOptions& options, const NodeShape& shape) {
+  const int taken = options.chain ? 2 : 1;
+  if (room(shape, options.ports, taken) < 1)
+    reject("ports", "leave none for a node with " + std::to_string(shape.nics) + " NICs",
+           "Give at least " + std::to_string(shape.nics + taken));
+  Settings settings{.ports = options.ports,
+                    .uplink_Bps = options.uplink_Bps.value_or(0),
+                    .oversubscription = options.oversubscription.value_or(0),
+                    .latency_s = options.switch_latency_s};
+  if (!options.oversubscription) return settings;
+  if (options.chain)
+    reject("oversubscription", "has no meaning in a chain", "Give the bandwidth as \"uplink\"");
+  if (options.uplink_Bps) reject("oversubscription", "contradicts \"uplink\"", "Give one of the two");
   settings.uplink_Bps =
       room(shape, settings.ports, 1) * shape.nics * shape.nic_Bps / settings.oversubscription;
   return settings;
@@ -144,13 +169,10 @@ Network make_balanced(const NodeShape& shape, const Settings& settings) {
   return network;
 }
 
-Network make_switch_tree(const NodeShape& shape, const Parameters& parameters) {
-  const std::string form = parameters.text("shape", "tree");
-  if (form != "tree" && form != "chain")
-    Parameters::reject("shape", "is no shape of a switch_tree", "Give \"tree\" or \"chain\"");
-  const Settings settings = read(shape, parameters, form == "chain");
+Network make_switch_tree(const SwitchTreeOptions& options, const NodeShape& shape) {
+  const Settings settings = settings_of(options, shape);
   Network network = shape.nodes <= room(shape, settings.ports, 0) ? make_single(shape)
-                    : form == "chain"                             ? make_chain(shape, settings)
+                    : options.chain                               ? make_chain(shape, settings)
                                                                   : make_balanced(shape, settings);
   network.topology = "switch_tree";
   return network;
@@ -158,24 +180,11 @@ Network make_switch_tree(const NodeShape& shape, const Parameters& parameters) {
 
 }  // namespace
 
-TopologyPlugin switch_tree_topology() {
-  PluginInfo info;
-  info.name = "switch_tree";
-  info.summary = "small switches joined by single cables, as a balanced tree or a chain";
-  info.properties = {
-      {"shape",
-       {{"type", "string"},
-        {"enum", {"tree", "chain"}},
-        {"description", "a balanced tree (default) or a chain, each switch joined to the next"}}},
-      {"ports", count_schema(3, "ports of a switch, those to other switches included")},
-      {"uplink", quantity("bandwidth", "of a cable between switches; default: that of a NIC")},
-      {"oversubscription",
-       oversubscription_schema("tree: bandwidth of a switch's ports below over that of its uplink; "
-                               "in place of uplink")},
-      {"switch_latency", switch_latency_schema()},
-  };
-  info.required = {"ports"};
-  return {info, make_switch_tree};
+std::vector<TopologyPlugin> switch_tree() {
+  return {{{.name = "switch_tree",
+            .summary = "small switches joined by single cables, as a balanced tree or a chain",
+            .citation = ""},
+           make_switch_tree}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::topologies

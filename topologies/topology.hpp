@@ -1,13 +1,13 @@
-// A topology: a physical network as a plug-in, one file under topologies/, listed in topologies/registry.cpp.
-// From the shape of the nodes and its own parameters it makes a plain description (links and a routing rule).
+// A topology: a physical network as a plug-in, one file under topologies/, listed in
+// topologies/CMakeLists.txt. From the shape of the nodes and its own options it makes a plain description
+// (links and a routing rule), or throws ParameterError.
 //
 // Latency is the same rule in all of them: a message between nodes pays `nic_latency_s`, which includes the
-// first switch, and `switch_latency` (a parameter, default 0) for every further switch on its path.
+// first switch, and `switch_latency` (an option, default 0) for every further switch on its path.
 // A lone message of m bytes takes the sum of the latencies + m / (narrowest bandwidth), exactly.
 #pragma once
 
 #include "sim/cluster/network.hpp"
-#include "sim/parameters.hpp"
 #include "sim/plugin.hpp"
 
 namespace simsgd {
@@ -24,10 +24,6 @@ struct NodeShape {
   int nics = 1;                   ///< NICs (rails) per node: GPU g uses NIC g * nics / gpus_per_node
 };
 
-struct TopologyPlugin {
-  PluginInfo info;
-  /// Throws ParameterError where the parameters cannot be built.
-  Network (*make)(const NodeShape& shape, const Parameters& parameters) = nullptr;
-};
+using TopologyPlugin = Plugin<Network, const NodeShape&>;
 
 }  // namespace simsgd

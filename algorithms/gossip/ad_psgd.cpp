@@ -11,11 +11,10 @@
 // arXiv:1710.06952, Algorithm 1. An active worker has `averagings_per_step` of them in each step, one after
 // another, and ends the step when the last one has ended. Bytes per averaging: the model each way.
 // After a crash a worker computes again what it lost; its neighbours go on averaging with it meanwhile.
-#include "algorithms/gossip/ad_psgd.hpp"
-
 #include "algorithms/gossip_rounds.hpp"
+#include "algorithms/plugin.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
 
@@ -130,11 +129,22 @@ class AdPsgd final : public Algorithm {
   int averagings_per_step_;
 };
 
-std::unique_ptr<const Algorithm> make_ad_psgd(const Parameters& parameters, const AlgorithmContext& context) {
+struct AdPsgdOptions {
+  RawValue graph;
+  int averagings_per_step = 1;
+
+  void fields(Fields& f) {
+    graph_field(f, graph);
+    f.whole("averagings_per_step", averagings_per_step,
+            "averagings that an active worker begins in each step; 0: every worker trains alone");
+  }
+};
+
+MadeAlgorithm make_ad_psgd(const AdPsgdOptions& options, const AlgorithmContext& context) {
   const LogicalGraph& graph = *context.graph;
   if (context.workers > 1 && graph.sides().empty()) {
     const bool ring = graph.name == "ring";
-    Parameters::reject(
+    reject(
         "graph/name",
         ring ? "is a ring of " + std::to_string(context.workers) +
                    " workers, an odd number: neighbours cannot be active and passive in turn, and "
@@ -143,24 +153,18 @@ std::unique_ptr<const Algorithm> make_ad_psgd(const Parameters& parameters, cons
                "ones, and averagings could deadlock",
         ring ? "Use an even number of workers" : "Use a ring of an even number of workers, or a hypercube");
   }
-  return std::make_unique<AdPsgd>(graph, static_cast<int>(parameters.integer("averagings_per_step", 1)));
+  return std::make_unique<AdPsgd>(graph, options.averagings_per_step);
 }
 
 }  // namespace
 
-AlgorithmPlugin ad_psgd_plugin() {
-  const Json averagings = {
-      {"type", "integer"},
-      {"minimum", 0},
-      {"default", 1},
-      {"description", "averagings that an active worker begins in each step; 0: every worker trains alone"}};
-  return {{"ad_psgd",
-           "asynchronous decentralised SGD: pairs of workers average while they compute, nobody waits",
-           "Lian et al., ICML 2018, arXiv:1710.06952",
-           {{"graph", graph_schema("ring")}, {"averagings_per_step", averagings}},
-           {}},
-          "the model, once for each averaging that a worker takes part in",
-          make_ad_psgd};
+std::vector<AlgorithmPlugin> ad_psgd() {
+  return {{{.name = "ad_psgd",
+            .summary =
+                "asynchronous decentralised SGD: pairs of workers average while they compute, nobody waits",
+            .citation = "Lian et al., ICML 2018, arXiv:1710.06952"},
+           "the model, once for each averaging that a worker takes part in",
+           make_ad_psgd}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

@@ -3,13 +3,24 @@
 // Lian, Zhang, Zhang, Hsieh, Zhang, Liu, "Can Decentralized Algorithms Outperform Centralized Algorithms?",
 // NeurIPS 2017, arXiv:1705.09056, Algorithm 1. Bytes per worker and step: the model to each neighbour.
 // After a crash a worker computes again what it lost; its neighbours wait.
-#include "algorithms/gossip/d_psgd.hpp"
-
 #include "algorithms/gossip_rounds.hpp"
+#include "algorithms/plugin.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
+
+struct DPsgdOptions : NeighbourRoundsOptions {
+  RawValue graph;
+
+  void fields(Fields& f) {
+    NeighbourRoundsOptions::fields(f);
+    graph_field(f, graph);
+  }
+  void complete(const AlgorithmContext& context) {
+    if (context.graph != nullptr) NeighbourRoundsOptions::complete(*context.graph);
+  }
+};
 
 class DPsgd final : public Algorithm {
  public:
@@ -29,19 +40,15 @@ class DPsgd final : public Algorithm {
 
 }  // namespace
 
-AlgorithmPlugin d_psgd_plugin() {
-  Json properties = neighbour_rounds_schema();
-  properties["graph"] = graph_schema("ring");
+std::vector<AlgorithmPlugin> d_psgd() {
   return {
-      {"d_psgd",
-       "decentralised SGD: every worker averages its model with its neighbours' in every step",
-       "Lian et al., NeurIPS 2017, arXiv:1705.09056",
-       properties,
-       {}},
-      "the model to each neighbour: 2 m on a ring",
-      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
-        return std::make_unique<DPsgd>(neighbour_rounds_from(parameters, *context.graph, *context.workload));
-      }};
+      {{.name = "d_psgd",
+        .summary = "decentralised SGD: every worker averages its model with its neighbours' in every step",
+        .citation = "Lian et al., NeurIPS 2017, arXiv:1705.09056"},
+       "the model to each neighbour: 2 m on a ring",
+       +[](const DPsgdOptions& options, const AlgorithmContext& context) -> MadeAlgorithm {
+         return std::make_unique<DPsgd>(options.rounds(*context.graph, *context.workload));
+       }}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

@@ -2,16 +2,24 @@
 //   X <- W(k) (X - eta U(G)),  W(k) = I - alpha sum over active matchings j of L_j
 // Matching j is active with probability p_j, by a draw that all workers share; active matchings exchange one
 // after another, so communication takes time in proportion to their number. p and alpha:
-// services/matching_probabilities. Wang, Sahu, Yang, Joshi, Kar, 2019, arXiv:1905.09435.
+// algorithms/matching_probabilities.hpp. Wang, Sahu, Yang, Joshi, Kar, 2019, arXiv:1905.09435.
 // Bytes per worker and step: on average the model to a share c_b (the budget) of its neighbours.
 // After a crash a worker computes again what it lost; its neighbours wait.
-#include "algorithms/gossip/matcha.hpp"
-
 #include "algorithms/gossip_rounds.hpp"
+#include "algorithms/plugin.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
+
+struct MatchaOptions : MatchingRoundsOptions {
+  RawValue graph;
+
+  void fields(Fields& f) {
+    MatchingRoundsOptions::fields(f);
+    graph_field(f, graph);
+  }
+};
 
 class Matcha final : public Algorithm {
  public:
@@ -30,20 +38,14 @@ class Matcha final : public Algorithm {
 
 }  // namespace
 
-AlgorithmPlugin matcha_plugin() {
-  Json properties = matching_rounds_schema();
-  properties["graph"] = graph_schema("ring");
-  return {
-      {"matcha",
-       "decentralised SGD over randomly activated matchings of a graph",
-       "Wang et al., 2019, arXiv:1905.09435",
-       properties,
-       {}},
-      "the model to each neighbour whose matching is active: on average budget x degree x m",
-      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
-        return std::make_unique<Matcha>(
-            matching_rounds_from(parameters, *context.graph, *context.workload, context.seed));
-      }};
+std::vector<AlgorithmPlugin> matcha() {
+  return {{{.name = "matcha",
+            .summary = "decentralised SGD over randomly activated matchings of a graph",
+            .citation = "Wang et al., 2019, arXiv:1905.09435"},
+           "the model to each neighbour whose matching is active: on average budget x degree x m",
+           +[](const MatchaOptions& options, const AlgorithmContext& context) -> MadeAlgorithm {
+             return std::make_unique<Matcha>(options.rounds(*context.graph, *context.workload, context.seed));
+           }}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

@@ -1,16 +1,15 @@
 // SGP: stochastic gradient push, decentralised SGD over directed messages.
 //   x_i <- x_i - eta U(g_i(z_i)),  then a push-sum round of (x, w),  z_i = x_i / w_i
-// Neighbours change from round to round: services/push_sum. Momentum stays local.
+// Neighbours change from round to round: push_sum.hpp. Momentum stays local.
 // Assran, Loizou, Ballas, Rabbat, "Stochastic Gradient Push for Distributed Deep Learning", ICML 2019,
 // arXiv:1811.10792, Algorithm 1. Bytes per worker and step: the model to n others. Beside the messages the
 // host scales the model twice a step, by 1 / (n + 1) and by 1 / w: HostCosts::scale_s_per_byte each.
 // After a crash a worker computes again what it lost; its neighbours wait, because weights must not be lost.
-#include "algorithms/gossip/sgp.hpp"
-
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/gossip/push_sum.hpp"
+#include "algorithms/plugin.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
 
@@ -41,49 +40,50 @@ class Sgp final : public Algorithm {
   double scaling_s_;  // of a step
 };
 
-Json sgp_schema() {
-  Json schema = coupling_schema();
-  schema.update(model_fusion_schema());
-  schema["neighbours"] = {{"type", "integer"},
-                          {"minimum", 1},
-                          {"default", 1},
-                          {"description", "whom a worker sends to in each round, at most ceil(log2 P)"}};
-  return schema;
-}
+struct SgpOptions {
+  Coupling coupling = Coupling::neighbour;
+  ModelFusion fusion;
+  int neighbours = 1;
 
-std::unique_ptr<const Algorithm> make_sgp(const Parameters& parameters, const AlgorithmContext& context) {
-  const auto neighbours = static_cast<int>(parameters.integer("neighbours", 1));
+  void fields(Fields& f) {
+    coupling_field(f, coupling);
+    fusion.fields(f);
+    f.whole("neighbours", neighbours, "whom a worker sends to in each round, at most ceil(log2 P)")
+        .at_least(1);
+  }
+};
+
+MadeAlgorithm make_sgp(const SgpOptions& options, const AlgorithmContext& context) {
   const int most = push_sum_period(context.workers);
-  if (neighbours > most)
-    Parameters::reject("neighbours",
-                       "is more than the " + std::to_string(most) + " distances that " +
-                           std::to_string(context.workers) + " workers have",
-                       "Use at most " + std::to_string(most) + ", or more workers");
+  if (options.neighbours > most)
+    reject("neighbours",
+           "is more than the " + std::to_string(most) + " distances that " + std::to_string(context.workers) +
+               " workers have",
+           "Use at most " + std::to_string(most) + ", or more workers");
   double scaling_s = 0;
   if (context.workers > 1 && context.cluster != nullptr) {
     scaling_s = 2 * context.workload->model_bytes() * context.cluster->host.scale_s_per_byte;
     note_cluster_cost(context, context.cluster->host.scale_s_per_byte, "scaling a model takes no time",
                       "host.scale");
   }
-  return std::make_unique<Sgp>(
-      PushSumRounds({.workers = context.workers,
-                     .neighbours = neighbours,
-                     .coupling = coupling_from(parameters),
-                     .buckets = make_buckets(*context.workload, model_fusion_from(parameters)),
-                     .bytes_per_parameter = context.workload->bytes_per_parameter}),
-      scaling_s);
+  return std::make_unique<Sgp>(PushSumRounds({.workers = context.workers,
+                                              .neighbours = options.neighbours,
+                                              .coupling = options.coupling,
+                                              .buckets = make_buckets(*context.workload, options.fusion),
+                                              .bytes_per_parameter = context.workload->bytes_per_parameter}),
+                               scaling_s);
 }
 
 }  // namespace
 
-AlgorithmPlugin sgp_plugin() {
-  return {{"sgp",
-           "stochastic gradient push: push-sum over a directed exponential graph that changes every step",
-           "Assran et al., ICML 2019, arXiv:1811.10792",
-           sgp_schema(),
-           {}},
-          "the model to each of `neighbours` others",
-          make_sgp};
+std::vector<AlgorithmPlugin> sgp() {
+  return {
+      {{.name = "sgp",
+        .summary =
+            "stochastic gradient push: push-sum over a directed exponential graph that changes every step",
+        .citation = "Assran et al., ICML 2019, arXiv:1811.10792"},
+       "the model to each of `neighbours` others",
+       make_sgp}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/parameters.hpp"
+#include "sim/base/reject.hpp"
 
 namespace simsgd {
 
@@ -20,7 +20,8 @@ double interpolated_s(const std::vector<InverseKernel::Time>& table, double dim)
   auto above = std::find_if(table.begin() + 1, table.end() - 1,
                             [dim](const InverseKernel::Time& row) { return dim <= row.dimension; });
   const InverseKernel::Time &low = *(above - 1), &high = *above;
-  const double place = std::log(dim / low.dimension) / std::log(high.dimension / low.dimension);
+  const double low_dim = low.dimension, high_dim = high.dimension;
+  const double place = std::log(dim / low_dim) / std::log(high_dim / low_dim);
   return low.seconds * std::pow(high.seconds / low.seconds, place);
 }
 
@@ -53,8 +54,8 @@ KfacCosts kfac_costs(const Cluster* cluster, const Workload& workload, const Kfa
   if (cluster == nullptr) return costs;
   const Device& device = cluster->device;
   if (!(device.peak_flops > 0))
-    Parameters::reject("name", "cannot be timed: the device \"" + device.name + "\" has no peak_flops",
-                       "Give /cluster/device/peak_flops, from which factors and inverses are timed");
+    reject("name", "cannot be timed: the device \"" + device.name + "\" has no peak_flops",
+           "Give /cluster/device/peak_flops, from which factors and inverses are timed");
   for (std::size_t f = 0; f < layers.factors.size(); ++f) {
     costs.factor_s[f] = factor_time_s(device, workload.batch, layers.factors[f]);
     costs.inverse_s[f] = inverse_time_s(device, layers.factors[f].dim);

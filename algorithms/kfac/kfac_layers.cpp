@@ -1,4 +1,5 @@
 #include "algorithms/kfac/kfac_layers.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

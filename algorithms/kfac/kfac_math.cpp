@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/base/errors.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

@@ -1,5 +1,4 @@
-// What every K-FAC algorithm is set up with: the parameters that they share, their schema, and what follows
-// from the job.
+// What every K-FAC algorithm is set up with: the options that they share, and what follows from the job.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 #include "algorithms/kfac/kfac_costs.hpp"
 #include "algorithms/kfac/kfac_layers.hpp"
 #include "algorithms/kfac/kfac_math.hpp"
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 
 namespace simsgd {
 
@@ -22,13 +21,23 @@ struct KfacSetup {
   KfacCosts costs;
 };
 
-/// Schema of the parameters that KfacSetup reads: damping, ema, kl_clip, intervals, and those of the
-/// gradient's buckets.
-Json kfac_schema();
-/// Of the threshold at which factors are sent together (not read where one worker trains alone).
-Json factor_threshold_schema();
+struct KfacOptions {
+  KfacMath math;
+  RawValue ema;  ///< "released", or the weight of the old factor
+  std::uint64_t factor_interval = 1, inverse_interval = 1;
+  FusionSettings fusion;
+  double factor_threshold_bytes = 64.0 * 1024 * 1024;  ///< means nothing where one worker trains alone
+
+  KfacOptions();
+  void fields(Fields& f);
+};
+
+/// Of several workers.
+struct DistributedKfacOptions : KfacOptions {
+  void fields(Fields& f);
+};
 
 /// Throws ParameterError for what cannot be used.
-KfacSetup make_kfac_setup(const Parameters& parameters, const AlgorithmContext& context);
+KfacSetup make_kfac_setup(const KfacOptions& options, const AlgorithmContext& context);
 
 }  // namespace simsgd

@@ -10,46 +10,28 @@ namespace {
 constexpr int kSyncTag = 0x5C00, kReportTag = 0x5C01;
 }
 
-Json trigger_schema() {
-  Json deadline = quantity("time", "seconds of a round after which it ends; for \"trigger\": \"deadline\"");
-  deadline["exclusiveMinimum"] = 0;
-  return {
-      {"trigger",
-       {{"enum", {"none", "first", "deadline", "kth"}},
-        {"default", "first"},
-        {"description",
-         "what ends a round: the first worker that finishes it (first), the k-th (kth), a time (deadline), "
-         "or the last worker (none: blocking)"}}},
-      {"deadline", std::move(deadline)},
-      {"k",
-       {{"type", "integer"},
-        {"minimum", 1},
-        {"description", "workers that must have finished; for \"trigger\": \"kth\""}}}};
+void TriggerSettings::fields(Fields& f) {
+  f.choice("trigger", rule,
+           {{"none", Rule::none}, {"first", Rule::first}, {"deadline", Rule::deadline}, {"kth", Rule::kth}},
+           "what ends a round: the first worker that finishes it (first), the k-th (kth), a time (deadline), "
+           "or the last worker (none: blocking)");
+  f.time("deadline", deadline_s, "seconds of a round after which it ends; for \"trigger\": \"deadline\"")
+      .above(0);
+  f.whole("k", k, "workers that must have finished; for \"trigger\": \"kth\"").at_least(1);
 }
 
-TriggerSettings trigger_from(const Parameters& parameters, int workers) {
-  using Rule = TriggerSettings::Rule;
-  const std::string name = parameters.text("trigger", "first");
-  TriggerSettings settings;
-  settings.rule = name == "none"       ? Rule::none
-                  : name == "deadline" ? Rule::deadline
-                  : name == "kth"      ? Rule::kth
-                                       : Rule::first;
-  const auto belongs = [&](const char* key, Rule rule, const char* trigger) {
-    if (settings.rule == rule && !parameters.has(key))
-      Parameters::reject("trigger", fmt::format("needs \"{}\"", key), fmt::format("Add \"{}\"", key));
-    if (settings.rule != rule && parameters.has(key))
-      Parameters::reject(key, fmt::format("is for \"trigger\": \"{}\" alone", trigger),
-                         fmt::format("Leave it out, or set \"trigger\": \"{}\"", trigger));
+void TriggerSettings::check(int workers) const {
+  const auto belongs = [this](const char* key, bool given, Rule to, const char* trigger) {
+    if (rule == to && !given)
+      reject("trigger", fmt::format("needs \"{}\"", key), fmt::format("Add \"{}\"", key));
+    if (rule != to && given)
+      reject(key, fmt::format("is for \"trigger\": \"{}\" alone", trigger),
+             fmt::format("Leave it out, or set \"trigger\": \"{}\"", trigger));
   };
-  belongs("deadline", Rule::deadline, "deadline");
-  belongs("k", Rule::kth, "kth");
-  settings.deadline_s = parameters.quantity("deadline", Dimension::time_s, 0);
-  settings.k = static_cast<int>(parameters.integer("k", 1));
-  if (settings.k > workers)
-    Parameters::reject("k", fmt::format("is more than the {} workers", workers),
-                       fmt::format("Give at most {}", workers));
-  return settings;
+  belongs("deadline", deadline_s.has_value(), Rule::deadline, "deadline");
+  belongs("k", k.has_value(), Rule::kth, "kth");
+  if (k && *k > workers)
+    reject("k", fmt::format("is more than the {} workers", workers), fmt::format("Give at most {}", workers));
 }
 
 class RoundTrigger::Rank : public std::enable_shared_from_this<RoundTrigger::Rank> {
@@ -72,7 +54,8 @@ class RoundTrigger::Rank : public std::enable_shared_from_this<RoundTrigger::Ran
   Handle begin(std::uint64_t round) {
     round_ = round;
     if (settings_.rule == TriggerSettings::Rule::none) return nullptr;
-    if (settings_.rule == TriggerSettings::Rule::deadline) return worker_.start_timer(settings_.deadline_s);
+    if (settings_.rule == TriggerSettings::Rule::deadline)
+      return worker_.start_timer(settings_.deadline_s.value());
     over_ = worker_.make_event();
     if (heard_ >= round_) worker_.signal(over_);
     return over_;
@@ -98,7 +81,7 @@ class RoundTrigger::Rank : public std::enable_shared_from_this<RoundTrigger::Ran
 
   // Rank 0: one more has finished.
   void count(std::uint64_t round) {
-    if (++reports_[round] == settings_.k) activation_->announce(round);
+    if (++reports_[round] == settings_.k.value()) activation_->announce(round);
     if (reports_[round] == worker_.size()) reports_.erase(round);
   }
 

@@ -1,7 +1,7 @@
 // What ends a round of mini-batches before everybody has finished it, for everybody.
 //   none      nothing: all finish
-//   first     the first worker that finishes sends SYNC to all (services/activation: ceil(log2 P) messages)
-//   kth       finishers report to rank 0, which sends SYNC when k have: one message more on the way
+//   first     the first worker that finishes sends SYNC to all (algorithms/activation.hpp: ceil(log2 P)
+//   messages) kth       finishers report to rank 0, which sends SYNC when k have: one message more on the way
 //   deadline  every worker's own clock, so long after it began the round; no message
 // A SYNC carries the number of its round, from 1. Several may send the one of a round; one that arrives when
 // the round is over is ignored, one of a later round ends the earlier ones too.
@@ -12,19 +12,19 @@
 #include <optional>
 
 #include "algorithms/activation.hpp"
-#include "sim/parameters.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 
 struct TriggerSettings {
   enum class Rule : std::uint8_t { none, first, deadline, kth } rule = Rule::first;
-  double deadline_s = 0;
-  int k = 1;
-};
+  std::optional<double> deadline_s;  ///< there with Rule::deadline alone
+  std::optional<int> k;              ///< there with Rule::kth alone
 
-/// The schema fragment of "trigger", "deadline" and "k", and its reader. Throws ParameterError.
-Json trigger_schema();
-TriggerSettings trigger_from(const Parameters& parameters, int workers);
+  void fields(Fields& f);
+  /// Throws ParameterError where they do not fit together, or `workers`.
+  void check(int workers) const;
+};
 
 /// One rank's side.
 class RoundTrigger {

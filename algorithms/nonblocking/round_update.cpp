@@ -86,6 +86,16 @@ class UpdateOverGossip final : public RoundUpdate {
 
 }  // namespace
 
+void RoundSettings::fields(Fields& f) {
+  f.whole("mini_batches", mini_batches, "mini-batches that a worker's batch is cut into")
+      .at_least(1)
+      .at_most(1024);
+  f.choice(
+      "weighting", weighting, {{"sample", Weighting::sample}, {"worker", Weighting::worker}},
+      "the update is the mean over finished samples, scaled by their share of the batch (sample), or the "
+      "mean of the workers' own means (worker)");
+}
+
 std::unique_ptr<RoundUpdate> update_over_allreduce(Worker& worker, const RoundSettings& settings) {
   return std::make_unique<UpdateOverAllreduce>(worker, settings);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "algorithms/gossip_rounds.hpp"
+#include "sim/base/fields.hpp"
 #include "sim/worker.hpp"
 
 namespace simsgd {
@@ -20,6 +21,8 @@ enum class Weighting : std::uint8_t { sample, worker };
 struct RoundSettings {
   int mini_batches = 1;  ///< M
   Weighting weighting = Weighting::sample;
+
+  void fields(Fields& f);
 };
 
 /// One rank's part in the exchange that ends every round.

@@ -6,13 +6,12 @@
 // Sparsification for Low Bandwidth Networks", ICDCS 2019, algorithms 1 to 4, arXiv:1901.04359. Rounds, other
 // P than 2^n and what counts as sent: sparse_exchange.hpp. Top-k is over the whole model; nothing
 // overlaps with the backward pass. Bytes: one message of k entries per rank and round.
-#include "algorithms/sparse/gtopk.hpp"
-
 #include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 #include "algorithms/sparse/sparse_exchange.hpp"
 #include "algorithms/sparse/sparsification.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
 
@@ -72,48 +71,45 @@ class GTopK final : public Algorithm {
   std::vector<std::shared_ptr<const Schedule>> schedules_;  // of each phase; shared with the operations
 };
 
-Json gtopk_properties() {
-  Json all = sparsification_schema();
-  all["variant"] = {
-      {"enum", {"tree", "recursive_doubling"}},
-      {"default", "tree"},
-      {"description", "a tree to rank 0 and a broadcast (as published), or exchanges at doubling distance"}};
-  all["put_back"] = {
-      {"enum", {"paper", "exact"}},
-      {"default", "paper"},
-      {"description",
-       "which entries go back to the residual: those whose index is not in the result (as published: values "
-       "dropped on the way to an index that is, are lost), or exactly those whose value is not in it"}};
-  return all;
-}
+struct GTopKOptions : SparsificationOptions {
+  MergeVariant variant = MergeVariant::tree;
+  PutBack put_back = PutBack::paper;
 
-std::unique_ptr<const Algorithm> make_gtopk(const Parameters& parameters, const AlgorithmContext& context) {
-  const SparsificationSettings settings = sparsification_from(parameters, context);
+  void fields(Fields& f) {
+    SparsificationOptions::fields(f);
+    f.choice("variant", variant,
+             {{"tree", MergeVariant::tree}, {"recursive_doubling", MergeVariant::recursive_doubling}},
+             "a tree to rank 0 and a broadcast (as published), or exchanges at doubling distance");
+    f.choice("put_back", put_back, {{"paper", PutBack::paper}, {"exact", PutBack::exact}},
+             "which entries go back to the residual: those whose index is not in the result (as published: "
+             "values dropped on the way to an index that is, are lost), or exactly those whose value is not "
+             "in it");
+  }
+};
+
+MadeAlgorithm make_gtopk(const GTopKOptions& options, const AlgorithmContext& context) {
+  const SparsificationSettings settings = sparsification_of(options, context);
   if (context.cluster != nullptr && context.workers > 1)
     note_cluster_cost(context, context.cluster->sparsification.merge_s,
                       "merging chosen entries takes no time", "sparsification.merge");
   return std::make_unique<GTopK>(
-      settings,
-      MergeScheduleRequest{
-          .workers = context.workers,
-          .variant = parameters.text("variant", "tree") == "tree" ? MergeVariant::tree
-                                                                  : MergeVariant::recursive_doubling,
-          .put_back = parameters.text("put_back", "paper") == "paper" ? PutBack::paper : PutBack::exact,
-          .entries = settings.message_entries(settings.phases.size() - 1),
-          .bytes_per_entry = settings.bytes_per_entry,
-          .merge_s = settings.merge_s});
+      settings, MergeScheduleRequest{.workers = context.workers,
+                                     .variant = options.variant,
+                                     .put_back = options.put_back,
+                                     .entries = settings.message_entries(settings.phases.size() - 1),
+                                     .bytes_per_entry = settings.bytes_per_entry,
+                                     .merge_s = settings.merge_s});
 }
 
 }  // namespace
 
-AlgorithmPlugin gtopk_plugin() {
-  return {{"gtopk",
-           "sparsified SGD: log2 P rounds of merging leave the same k entries everywhere",
-           "Shi et al., ICDCS 2019, arXiv:1901.04359",
-           gtopk_properties(),
-           {}},
-          "a message of k entries for each merge, and the result: 2 log2 P k on the longest path of the tree",
-          make_gtopk};
+std::vector<AlgorithmPlugin> gtopk() {
+  return {
+      {{.name = "gtopk",
+        .summary = "sparsified SGD: log2 P rounds of merging leave the same k entries everywhere",
+        .citation = "Shi et al., ICDCS 2019, arXiv:1901.04359"},
+       "a message of k entries for each merge, and the result: 2 log2 P k on the longest path of the tree",
+       make_gtopk}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

@@ -17,30 +17,25 @@ constexpr double kIndexBytes = 4;
 constexpr double kBytesPerNumber = 4;      // fp32: what crosses between device and host
 constexpr double kTruncation = 1 + 1e-12;  // k / d of a whole k is not truncated to k - 1
 
-Json density_schema(const std::string& description) {
-  return {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}, {"description", description}};
-}
+constexpr double kPublishedDensity = 0.001;
+constexpr double kPublishedWarmup[] = {0.25, 0.0725, 0.015, 0.004};
 
-double density_from(const Parameters& parameters, double entries) {
-  if (!parameters.has("k")) return parameters.number("density", 0.001);
-  if (parameters.has("density")) Parameters::reject("k", "contradicts \"density\"", "Give one of the two");
-  const auto k = static_cast<double>(parameters.integer("k"));
+double density_of(const SparsificationOptions& options, double entries) {
+  if (!options.k) return options.density.value();
+  if (options.density) reject("k", "contradicts \"density\"", "Give one of the two");
+  const auto k = static_cast<double>(*options.k);
   if (k > entries)
-    Parameters::reject("k", fmt::format("is more than the {:.0f} parameters of the workload", entries),
-                       fmt::format("Use at most {:.0f}", entries));
+    reject("k", fmt::format("is more than the {:.0f} parameters of the workload", entries),
+           fmt::format("Use at most {:.0f}", entries));
   return k / entries;
 }
 
-std::vector<DensityPhase> phases_from(const Parameters& parameters, double density) {
-  const auto steps = static_cast<std::uint64_t>(parameters.integer("warmup_steps", 0));
-  std::vector<double> densities = {0.25, 0.0725, 0.015, 0.004};
-  if (parameters.has("warmup_densities")) {
-    densities = parameters.json()["warmup_densities"].get<std::vector<double>>();
-    if (steps == 0)
-      Parameters::reject("warmup_densities", "has no effect without \"warmup_steps\"",
-                         "Give \"warmup_steps\", the steps with each of them, or leave both out");
-  }
-  if (steps == 0) densities.clear();
+std::vector<DensityPhase> phases_of(const SparsificationOptions& options, double density) {
+  const std::uint64_t steps = options.warmup_steps;
+  if (options.warmup_densities && steps == 0)
+    reject("warmup_densities", "has no effect without \"warmup_steps\"",
+           "Give \"warmup_steps\", the steps with each of them, or leave both out");
+  std::vector<double> densities = options.warmup_densities.value_or(std::vector<double>());
   densities.push_back(density);
   std::vector<DensityPhase> phases;
   for (std::size_t i = 0; i < densities.size(); ++i) phases.push_back({1 + i * steps, densities[i]});
@@ -64,7 +59,7 @@ void note_costs(const AlgorithmContext& context, bool sampled) {
   const Cluster& cluster = *context.cluster;
   note_device_cost(context, cluster.device.selection_s, "choosing the top k takes no time", "selection");
   if (sampled)
-    note_device_cost(context, cluster.device.vector_efficiency,
+    note_device_cost(context, cluster.device.vector_pass.efficiency,
                      cluster.device.memory_Bps > 0 ? "a pass over a vector runs at the peak of the memory"
                                                    : "a pass over a vector takes no time",
                      "vector_pass");
@@ -100,46 +95,45 @@ double SparsificationSettings::selection_s() const {
   return exact_s(sample * workload_entries) + scan_s_per_entry * workload_entries;
 }
 
-Json sparsification_schema() {
-  Json bytes = quantity("bytes",
-                        "of a value and its index in a message; default: a value in network.precision "
-                        "and 4 bytes of index");
-  bytes["exclusiveMinimum"] = 0;
-  Json sample = density_schema("sampled selection: share of the entries that is drawn for the threshold");
-  sample["default"] = 0.01;
-  return {
-      {"density", density_schema("share of the entries that is sent, k / d; default 0.001")},
-      {"k",
-       {{"type", "integer"},
-        {"minimum", 1},
-        {"description", "entries of the workload's gradient that are sent; in place of density"}}},
-      {"selection",
-       {{"enum", {"exact", "sampled"}},
-        {"default", "exact"},
-        {"description",
-         "the k largest entries, or those above a threshold estimated from a sample (at most k)"}}},
-      {"sample", std::move(sample)},
-      {"bytes_per_entry", std::move(bytes)},
-      {"warmup_steps",
-       {{"type", "integer"},
-        {"minimum", 0},
-        {"default", 0},
-        {"description", "density warm-up: steps (an epoch, in the paper) with each of warmup_densities"}}},
-      {"warmup_densities",
-       {{"type", "array"},
-        {"items", density_schema("a density")},
-        {"minItems", 1},
-        {"description", "densities of the warm-up, one after another; default 0.25, 0.0725, 0.015, 0.004"}}}};
+void SparsificationOptions::fields(Fields& f) {
+  f.number("density", density, "share of the entries that is sent, k / d")
+      .above(0)
+      .at_most(1)
+      .by_rule("0.001, unless \"k\" is given");
+  f.whole("k", k, "entries of the workload's gradient that are sent; in place of density").at_least(1);
+  f.choice("selection", sampled, {{"exact", false}, {"sampled", true}},
+           "the k largest entries, or those above a threshold estimated from a sample (at most k)");
+  f.number("sample", sample, "sampled selection: share of the entries that is drawn for the threshold")
+      .above(0)
+      .at_most(1);
+  f.bytes("bytes_per_entry", bytes_per_entry, "of a value and its index in a message")
+      .above(0)
+      .by_rule("a value in network.precision and 4 bytes of index");
+  f.whole("warmup_steps", warmup_steps,
+          "density warm-up: steps (an epoch, in the paper) with each of warmup_densities");
+  f.list("warmup_densities", warmup_densities, "densities of the warm-up, one after another", "a density")
+      .items_above(0)
+      .items_at_most(1)
+      .least_items(1)
+      .by_rule("0.25, 0.0725, 0.015, 0.004");
 }
 
-SparsificationSettings sparsification_from(const Parameters& parameters, const AlgorithmContext& context) {
+void SparsificationOptions::complete(const AlgorithmContext& context) {
+  if (!density && !k) density = kPublishedDensity;
+  if (!bytes_per_entry && context.workload != nullptr)
+    bytes_per_entry = context.workload->bytes_per_parameter + kIndexBytes;
+  if (!warmup_densities && warmup_steps > 0)
+    warmup_densities.emplace(std::begin(kPublishedWarmup), std::end(kPublishedWarmup));
+}
+
+SparsificationSettings sparsification_of(const SparsificationOptions& options,
+                                         const AlgorithmContext& context) {
   SparsificationSettings settings;
   settings.workload_entries = context.workload->parameters();
-  settings.phases = phases_from(parameters, density_from(parameters, settings.workload_entries));
-  settings.sampled = parameters.text("selection", "exact") == "sampled";
-  settings.sample = parameters.number("sample", settings.sample);
-  settings.bytes_per_entry = parameters.quantity("bytes_per_entry", Dimension::bytes,
-                                                 context.workload->bytes_per_parameter + kIndexBytes);
+  settings.phases = phases_of(options, density_of(options, settings.workload_entries));
+  settings.sampled = options.sampled;
+  settings.sample = options.sample;
+  settings.bytes_per_entry = options.bytes_per_entry.value();
   if (context.cluster == nullptr) return settings;
   read_costs(*context.cluster, settings);
   note_costs(context, settings.sampled);

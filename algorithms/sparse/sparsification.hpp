@@ -7,12 +7,11 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
-#include <string>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "algorithms/registry.hpp"
-#include "sim/parameters.hpp"
+#include "algorithms/plugin.hpp"
 #include "sim/worker.hpp"
 
 namespace simsgd {
@@ -46,9 +45,23 @@ struct SparsificationSettings {
 /// max(1, floor(density n)).
 std::size_t entries_of(double density, std::size_t n);
 
-/// Parameters that all sparsified algorithms have, and their reader. Throws ParameterError.
-Json sparsification_schema();
-SparsificationSettings sparsification_from(const Parameters& parameters, const AlgorithmContext& context);
+/// What all sparsified algorithms may be told.
+struct SparsificationOptions {
+  std::optional<double> density;
+  std::optional<std::int64_t> k;
+  bool sampled = false;
+  double sample = 0.01;
+  std::optional<double> bytes_per_entry;
+  std::uint64_t warmup_steps = 0;
+  std::optional<std::vector<double>> warmup_densities;
+
+  void fields(Fields& f);
+  void complete(const AlgorithmContext& context);
+};
+
+/// Of completed options, with what the job and its cluster give. Throws ParameterError.
+SparsificationSettings sparsification_of(const SparsificationOptions& options,
+                                         const AlgorithmContext& context);
 
 /// One worker's half of a step.
 class Sparsifier {

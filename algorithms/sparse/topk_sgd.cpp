@@ -3,14 +3,13 @@
 //   x <- x - eta U(1/P sum_j V_j),  U the optimizer, on dense vectors; all replicas stay equal
 // Aji, Heafield, EMNLP 2017, arXiv:1704.05021; as the baseline of Shi et al., ICDCS 2019, arXiv:1901.04359.
 // Bytes: an all-gather of k entries each, (P-1) k. Every worker adds all k P entries into a dense vector.
-#include "algorithms/sparse/topk_sgd.hpp"
-
 #include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 #include "algorithms/sparse/sparsification.hpp"
 #include "sim/base/check.hpp"
 #include "sim/collectives/schedules.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
 
@@ -98,35 +97,39 @@ class TopKSgd final : public Algorithm {
   std::vector<std::shared_ptr<const Schedule>> schedules_;  // of each phase; shared with the operations
 };
 
-Json topk_sgd_properties() {
-  Json all = sparsification_schema();
+std::vector<std::string> all_gather_schedules() {
   std::vector<std::string> names;
   for (const SchedulePlugin& plugin : schedule_plugins())
     if (plugin.op == Collective::Op::all_gather) names.push_back(plugin.info.name);
-  all["all_gather"] = {
-      {"enum", names},
-      {"default", "bruck"},
-      {"description", "schedule of the all-gather; bruck takes the time of recursive doubling"}};
-  return all;
+  return names;
+}
+
+struct TopKSgdOptions : SparsificationOptions {
+  std::string all_gather = "bruck";
+
+  void fields(Fields& f) {
+    SparsificationOptions::fields(f);
+    f.choice("all_gather", all_gather, all_gather_schedules(),
+             "schedule of the all-gather; bruck takes the time of recursive doubling");
+  }
+};
+
+MadeAlgorithm make_topk_sgd(const TopKSgdOptions& options, const AlgorithmContext& context) {
+  if (context.cluster != nullptr)
+    note_cluster_cost(context, context.cluster->sparsification.add_s, "adding gathered entries takes no time",
+                      "sparsification.add");
+  return std::make_unique<TopKSgd>(sparsification_of(options, context), options.all_gather, context.workers);
 }
 
 }  // namespace
 
-AlgorithmPlugin topk_sgd_plugin() {
+std::vector<AlgorithmPlugin> topk_sgd() {
   return {
-      {"topk_sgd",
-       "sparsified SGD: the k largest entries of every worker are gathered and added everywhere",
-       "Aji, Heafield, EMNLP 2017, arXiv:1704.05021",
-       topk_sgd_properties(),
-       {}},
-      "an all-gather of k entries of each worker: (P-1) k",
-      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
-        if (context.cluster != nullptr)
-          note_cluster_cost(context, context.cluster->sparsification.add_s,
-                            "adding gathered entries takes no time", "sparsification.add");
-        return std::make_unique<TopKSgd>(sparsification_from(parameters, context),
-                                         parameters.text("all_gather", "bruck"), context.workers);
-      }};
+      {{.name = "topk_sgd",
+        .summary = "sparsified SGD: the k largest entries of every worker are gathered and added everywhere",
+        .citation = "Aji, Heafield, EMNLP 2017, arXiv:1704.05021"},
+       "an all-gather of k entries of each worker: (P-1) k",
+       make_topk_sgd}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

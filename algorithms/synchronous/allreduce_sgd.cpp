@@ -5,12 +5,11 @@
 // Bytes per worker and step: one all-reduce of the model, 2 (P-1)/P m for a ring. Steps: 2 (P-1) for each
 // bucket.
 // After a crash a worker computes again what it lost; the others wait.
-#include "algorithms/synchronous/allreduce_sgd.hpp"
-
 #include "algorithms/buckets.hpp"
 #include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
 
@@ -32,18 +31,15 @@ class AllreduceSgd final : public Algorithm {
 
 }  // namespace
 
-AlgorithmPlugin allreduce_sgd_plugin() {
-  return {
-      {"allreduce_sgd",
-       "synchronous SGD: gradients are averaged over all workers in every step",
-       "Li et al., VLDB 2020, arXiv:2006.15704",
-       fusion_schema(),
-       {}},
-      "one all-reduce of the gradient: 2 (P-1)/P m by a ring",
-      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
-        note_overlap(context);
-        return std::make_unique<AllreduceSgd>(make_buckets(*context.workload, fusion_from(parameters)));
-      }};
+std::vector<AlgorithmPlugin> allreduce_sgd() {
+  return {{{.name = "allreduce_sgd",
+            .summary = "synchronous SGD: gradients are averaged over all workers in every step",
+            .citation = "Li et al., VLDB 2020, arXiv:2006.15704"},
+           "one all-reduce of the gradient: 2 (P-1)/P m by a ring",
+           +[](const FusionSettings& fusion, const AlgorithmContext& context) -> MadeAlgorithm {
+             note_overlap(context);
+             return std::make_unique<AllreduceSgd>(make_buckets(*context.workload, fusion));
+           }}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

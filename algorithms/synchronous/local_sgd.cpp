@@ -4,15 +4,23 @@
 // Momentum stays local and is not reset. Bytes per worker and averaging: one all-reduce of the model; nothing
 // overlaps.
 // After a crash a worker computes again what it lost; the others wait at the next averaging.
-#include "algorithms/synchronous/local_sgd.hpp"
+#include "algorithms/plugin.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
 
+struct LocalSgdOptions {
+  std::uint64_t period = 1;
+
+  void fields(Fields& f) {
+    f.whole("period", period, "steps between two averagings of the models").at_least(1);
+  }
+};
+
 class LocalSgd final : public Algorithm {
  public:
-  explicit LocalSgd(std::uint64_t period) : period_(period) {}
+  explicit LocalSgd(const LocalSgdOptions& options) : period_(options.period) {}
 
   void run(Worker& worker) const override {
     while (worker.next_step()) {
@@ -28,20 +36,14 @@ class LocalSgd final : public Algorithm {
 
 }  // namespace
 
-AlgorithmPlugin local_sgd_plugin() {
-  return {{"local_sgd",
-           "workers train alone and average their models every `period` steps",
-           "Stich, ICLR 2019, arXiv:1805.09767",
-           {{"period",
-             {{"type", "integer"},
-              {"minimum", 1},
-              {"default", 1},
-              {"description", "steps between two averagings of the models"}}}},
-           {}},
-          "one all-reduce of the model every `period` steps",
-          [](const Parameters& parameters, const AlgorithmContext&) -> std::unique_ptr<const Algorithm> {
-            return std::make_unique<LocalSgd>(static_cast<std::uint64_t>(parameters.integer("period", 1)));
-          }};
+std::vector<AlgorithmPlugin> local_sgd() {
+  return {{{.name = "local_sgd",
+            .summary = "workers train alone and average their models every `period` steps",
+            .citation = "Stich, ICLR 2019, arXiv:1805.09767"},
+           "one all-reduce of the model every `period` steps",
+           +[](const LocalSgdOptions& options, const AlgorithmContext&) -> MadeAlgorithm {
+             return std::make_unique<LocalSgd>(options);
+           }}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

@@ -8,12 +8,11 @@
 // Li, Ben-Nun, Di Girolamo, Alistarh, Hoefler, PPoPP 2020, arXiv:1908.04207. Bytes per worker and step: log2
 // P gradients (recursive doubling).
 // After a crash a worker computes again what it lost; the others go on without its gradient.
-#include "algorithms/wait_avoiding/eager_sgd.hpp"
-
 #include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
 
@@ -53,6 +52,12 @@ class SendBuffer {
   std::vector<std::uint64_t> from_steps_;  // of the gradients in sum_
 };
 
+struct EagerSgdOptions {
+  Initiator initiator = Initiator::solo;
+
+  void fields(Fields& f) { activation_field(f, initiator); }
+};
+
 class EagerSgd final : public Algorithm {
  public:
   explicit EagerSgd(Initiator initiator) : initiator_(initiator) {}
@@ -74,18 +79,17 @@ class EagerSgd final : public Algorithm {
 
 }  // namespace
 
-AlgorithmPlugin eager_sgd_plugin() {
-  return {
-      {"eager_sgd",
-       "gradients are averaged over all workers without waiting for late ones, whose gradients come later",
-       "Li et al., PPoPP 2020, arXiv:1908.04207",
-       {{"activation", activation_schema()}},
-       {}},
-      "log2 P gradients",
-      [](const Parameters& parameters, const AlgorithmContext& context) -> std::unique_ptr<const Algorithm> {
-        note_overlap(context);
-        return std::make_unique<EagerSgd>(initiator_from(parameters.text("activation", "solo")));
-      }};
+std::vector<AlgorithmPlugin> eager_sgd() {
+  return {{{.name = "eager_sgd",
+            .summary =
+                "gradients are averaged over all workers without waiting for late ones, whose gradients come "
+                "later",
+            .citation = "Li et al., PPoPP 2020, arXiv:1908.04207"},
+           "log2 P gradients",
+           +[](const EagerSgdOptions& options, const AlgorithmContext& context) -> MadeAlgorithm {
+             note_overlap(context);
+             return std::make_unique<EagerSgd>(options.initiator);
+           }}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

@@ -10,15 +10,14 @@
 // period-th step (recursive doubling, as measured there).
 // After a crash a worker computes again what it lost; the others go on with what it gave last, until the next
 // global averaging, where they wait.
-#include "algorithms/wait_avoiding/wagma.hpp"
-
 #include <fmt/format.h>
 
 #include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
 #include "algorithms/wait_avoiding/butterfly.hpp"
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
 
-namespace simsgd {
+namespace simsgd::algorithms {
 
 namespace {
 
@@ -26,11 +25,26 @@ constexpr const char* kSchedule = "recursive_doubling";
 constexpr ChannelId kGlobalChannel = 0, kGroupChannel = 1;
 constexpr int kWagmaActivation = 0x57A6;
 
-struct WagmaSettings {
-  int group_size = 1;
+struct WagmaOptions {
+  std::optional<int> group_size;
   std::uint64_t period = 10;
   bool dynamic = true;
   Initiator initiator = Initiator::solo;
+
+  void fields(Fields& f) {
+    f.whole("group_size", group_size,
+            "workers that average in a step, a power of two; 1: none, which is local SGD")
+        .at_least(1)
+        .at_most(1 << 20)
+        .by_rule("2^ceil(log2(workers) / 2), the square root where that is one");
+    f.whole("period", period, "steps between two averagings over all workers").at_least(1);
+    f.choice("groups", dynamic, {{"dynamic", true}, {"fixed", false}},
+             "whether the groups change from step to step (dynamic) or never (fixed)");
+    activation_field(f, initiator);
+  }
+  void complete(const AlgorithmContext& context) {
+    if (!group_size) group_size = 1 << (ceil_log2(context.workers) + 1) / 2;
+  }
 };
 
 // The iteration, from 0, of the group operation number `version`: those that synchronise globally have none.
@@ -41,14 +55,14 @@ std::uint64_t iteration_of(std::uint64_t version, std::uint64_t period) {
 // What one worker gives to the group operations, and which they are.
 class Averaging {
  public:
-  Averaging(Worker& worker, const WagmaSettings& settings)
+  Averaging(Worker& worker, const WagmaOptions& options)
       : worker_(worker),
-        settings_(settings),
+        options_(options),
         model_bytes_(worker.workload().model_bytes()),
         given_(worker.model()) {
-    const std::uint64_t cycle = settings.dynamic ? butterfly_cycle(worker.size(), settings.group_size) : 1;
+    const std::uint64_t cycle = options.dynamic ? butterfly_cycle(worker.size(), *options.group_size) : 1;
     for (std::uint64_t t = 0; t < cycle; ++t)
-      groups_.push_back(worker.group(butterfly_group(worker.rank(), worker.size(), settings.group_size, t)));
+      groups_.push_back(worker.group(butterfly_group(worker.rank(), worker.size(), *options.group_size, t)));
   }
 
   /// The worker has done its local update of this step.
@@ -58,7 +72,7 @@ class Averaging {
   }
 
   Collective part(std::uint64_t version) {
-    const std::uint64_t iteration = iteration_of(version, settings_.period);
+    const std::uint64_t iteration = iteration_of(version, options_.period);
     worker_.note_staleness(static_cast<double>(iteration + 1) - static_cast<double>(given_in_));
     Collective collective = model_sum(kGroupChannel);
     collective.group = groups_[iteration % groups_.size()];
@@ -85,7 +99,7 @@ class Averaging {
   }
 
   Worker& worker_;
-  const WagmaSettings& settings_;
+  const WagmaOptions& options_;
   double model_bytes_;
   Values given_;                // the send buffer
   std::uint64_t given_in_ = 0;  // step; 0: the initial model
@@ -94,92 +108,62 @@ class Averaging {
 
 class Wagma final : public Algorithm {
  public:
-  explicit Wagma(const WagmaSettings& settings) : settings_(settings) {}
+  explicit Wagma(const WagmaOptions& options) : options_(options) {}
 
   void run(Worker& worker) const override {
-    Averaging averaging(worker, settings_);
-    WaitAvoiding groups(worker, {settings_.initiator, kWagmaActivation},
+    Averaging averaging(worker, options_);
+    WaitAvoiding groups(worker, {options_.initiator, kWagmaActivation},
                         [&](std::uint64_t version, bool) { return averaging.part(version); });
     while (worker.next_step()) {
       worker.apply(worker.compute_gradient());
       averaging.give(worker.model());
-      if (worker.step() % settings_.period == 0)
+      if (worker.step() % options_.period == 0)
         worker.set_model(averaging.global_mean());
-      else if (settings_.group_size > 1)
+      else if (*options_.group_size > 1)
         worker.set_model(average(worker, groups.call()));
     }
   }
 
  private:
   Values average(Worker& worker, const WaitAvoiding::Outcome& outcome) const {
-    const double members = settings_.group_size;
+    const double members = *options_.group_size;
     if (outcome.fresh) return linear_combination(worker.executor(), {1.0}, {outcome.result}, 1 / members);
     return linear_combination(worker.executor(), {1.0, 1.0}, {outcome.seen_result, worker.model()},
                               1 / (members + 1));
   }
 
-  WagmaSettings settings_;
+  WagmaOptions options_;
 };
 
-void check(const WagmaSettings& settings, int workers, bool size_given) {
+void check(const WagmaOptions& options, int workers) {
   const int below = power_of_two_below(workers);
   if (below != workers)
-    Parameters::reject("name", fmt::format("needs a power of two of workers, and there are {}", workers),
-                       fmt::format("Use {} or {} workers", below, 2 * below));
-  if (!size_given) return;
-  const int size = settings.group_size, smaller = power_of_two_below(size);
+    reject("name", fmt::format("needs a power of two of workers, and there are {}", workers),
+           fmt::format("Use {} or {} workers", below, 2 * below));
+  const int size = *options.group_size, smaller = power_of_two_below(size);
   if (size > workers)
-    Parameters::reject("group_size", fmt::format("is more than the {} workers", workers),
-                       fmt::format("Use a power of two up to {}, or leave it out", workers));
+    reject("group_size", fmt::format("is more than the {} workers", workers),
+           fmt::format("Use a power of two up to {}, or leave it out", workers));
   if (smaller != size)
-    Parameters::reject("group_size", "is no power of two",
-                       2 * smaller <= workers ? fmt::format("Use {} or {}", smaller, 2 * smaller)
-                                              : fmt::format("Use {}", smaller));
+    reject("group_size", "is no power of two",
+           2 * smaller <= workers ? fmt::format("Use {} or {}", smaller, 2 * smaller)
+                                  : fmt::format("Use {}", smaller));
 }
 
-std::unique_ptr<const Algorithm> make_wagma(const Parameters& parameters, const AlgorithmContext& context) {
-  WagmaSettings settings;
-  const int bits = ceil_log2(context.workers);
-  settings.group_size = static_cast<int>(parameters.integer("group_size", 1 << (bits + 1) / 2));
-  settings.period = static_cast<std::uint64_t>(parameters.integer("period", 10));
-  settings.dynamic = parameters.text("groups", "dynamic") == "dynamic";
-  settings.initiator = initiator_from(parameters.text("activation", "solo"));
-  check(settings, context.workers, parameters.has("group_size"));
+MadeAlgorithm make_wagma(const WagmaOptions& options, const AlgorithmContext& context) {
+  check(options, context.workers);
   note_overlap(context);
-  return std::make_unique<Wagma>(settings);
-}
-
-Json wagma_properties() {
-  return {
-      {"group_size",
-       {{"type", "integer"},
-        {"minimum", 1},
-        {"maximum", 1 << 20},
-        {"description",
-         "workers that average in a step, a power of two; by default 2^ceil(log2(workers) / 2), the square "
-         "root where that is one; 1: none, which is local SGD"}}},
-      {"period",
-       {{"type", "integer"},
-        {"minimum", 1},
-        {"default", 10},
-        {"description", "steps between two averagings over all workers"}}},
-      {"groups",
-       {{"enum", {"dynamic", "fixed"}},
-        {"default", "dynamic"},
-        {"description", "whether the groups change from step to step (dynamic) or never (fixed)"}}},
-      {"activation", activation_schema()}};
+  return std::make_unique<Wagma>(options);
 }
 
 }  // namespace
 
-AlgorithmPlugin wagma_plugin() {
-  return {{"wagma",
-           "models are averaged in changing groups, without waiting for late workers",
-           "Li et al., IEEE TPDS 32(7), 2021, arXiv:2005.00124",
-           wagma_properties(),
-           {}},
-          "log2 S models, and log2 P models every `period` steps",
-          make_wagma};
+std::vector<AlgorithmPlugin> wagma() {
+  return {{{.name = "wagma",
+            .summary = "models are averaged in changing groups, without waiting for late workers",
+            .citation = "Li et al., IEEE TPDS 32(7), 2021, arXiv:2005.00124"},
+           "log2 S models, and log2 P models every `period` steps",
+           make_wagma}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::algorithms

@@ -9,17 +9,11 @@ namespace {
 constexpr std::uint32_t kInitiatorStream = 0x80000000;  // beyond all ranks
 }
 
-Json activation_schema() {
-  return {
-      {"enum", {"solo", "majority"}},
-      {"default", "solo"},
-      {"description",
-       "who starts an operation: the worker that reaches it first (solo), or one drawn at random for each "
-       "operation, so that half of the others have come on average (majority)"}};
-}
-
-Initiator initiator_from(const std::string& name) {
-  return name == "majority" ? Initiator::majority : Initiator::solo;
+void activation_field(Fields& f, Initiator& value) {
+  f.choice(
+      "activation", value, {{"solo", Initiator::solo}, {"majority", Initiator::majority}},
+      "who starts an operation: the worker that reaches it first (solo), or one drawn at random for each "
+      "operation, so that half of the others have come on average (majority)");
 }
 
 int drawn_initiator(std::uint64_t seed, std::uint64_t version, int ranks) {

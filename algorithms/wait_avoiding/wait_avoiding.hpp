@@ -13,17 +13,16 @@
 #include <string>
 
 #include "algorithms/activation.hpp"
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 
-/// The schema fragment of "activation", and its reader.
 enum class Initiator : std::uint8_t {
   solo,     ///< the first that arrives
   majority  ///< a rank drawn uniformly for each version: half of the others have come on average
 };
-Json activation_schema();
-Initiator initiator_from(const std::string& name);
+/// The key "activation".
+void activation_field(Fields& f, Initiator& value);
 /// The rank that may activate `version` under `majority`: the same on all ranks.
 int drawn_initiator(std::uint64_t seed, std::uint64_t version, int ranks);
 

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "scenarios/language/provenance.hpp"
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 

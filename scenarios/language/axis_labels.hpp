@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 

@@ -3,7 +3,7 @@
 // that whatever is wrong is wrong about the form that was meant.
 #pragma once
 
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 

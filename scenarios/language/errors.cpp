@@ -1,6 +1,7 @@
 #include "scenarios/language/errors.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace simsgd {
 

@@ -6,7 +6,7 @@
 
 #include "scenarios/language/provenance.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "scenarios/language/provenance.hpp"
@@ -167,8 +168,8 @@ std::vector<std::string> search_path(const std::string& name, const std::string&
   look_in("scenarios");
   const fs::path executable = executable_directory();
   if (!executable.empty()) {
-    look_in(executable / "../../scenarios");
     look_in(executable / "../share/simsgd/scenarios");
+    look_in(executable / "../../scenarios");
   }
   return paths;
 }

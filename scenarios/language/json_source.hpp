@@ -3,10 +3,11 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 
@@ -31,7 +32,7 @@ std::string shown_name(const std::string& path);
 
 /// Where `name`, as written in the file `from`, is looked for: itself if it is absolute; beside `from`; in
 /// each directory above `from` that is called "scenarios"; the current directory and its scenarios/; the
-/// scenario directory of the build tree or the installation of this executable.
+/// scenario directory of the installation of this executable, or of its build tree.
 std::vector<std::string> search_path(const std::string& name, const std::string& from);
 
 struct FoundFile {

@@ -4,14 +4,15 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <unordered_map>
 
+#include "sim/base/fields.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/stragglers.hpp"
 #include "sim/learn/dataset.hpp"
 #include "sim/logical_graph.hpp"
-#include "sim/plugin.hpp"
 #include "sim/workload.hpp"
 
 namespace simsgd {

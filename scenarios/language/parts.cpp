@@ -1,11 +1,12 @@
 #include "scenarios/language/parts.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "scenarios/language/build.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
+#include "scenarios/language/sections.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

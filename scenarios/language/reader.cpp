@@ -1,5 +1,7 @@
 #include "scenarios/language/reader.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "sim/base/check.hpp"
 
 namespace simsgd {

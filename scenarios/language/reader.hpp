@@ -2,12 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/scenario.hpp"
-#include "sim/parameters.hpp"
+#include "sim/plugin.hpp"
 
 namespace simsgd {
 
@@ -19,8 +20,11 @@ class Reader {
   bool usable(const std::string& pointer) const;
   bool has(const std::string& pointer) const;
   const Json& value(const std::string& pointer) const;
-  /// The object at `pointer`.
-  Parameters parameters(const std::string& pointer) const { return Parameters(value(pointer)); }
+  /// The object at `pointer` as the struct of its section.
+  template <class Section>
+  Section section(const std::string& pointer) const {
+    return options_of<Section>(value(pointer));
+  }
 
   void error(const std::string& pointer, const std::string& problem, const std::string& remedy) const;
 

@@ -1,11 +1,12 @@
 #include "scenarios/language/scenario.hpp"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
-#include "scenarios/language/build.hpp"
 #include "scenarios/language/concrete.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
+#include "scenarios/language/sections.hpp"
 #include "scenarios/language/use.hpp"
 #include "scenarios/language/validate.hpp"
 
@@ -42,32 +43,15 @@ void select_expected(const Sourced& sourced, Json& resolved) {
   resolved["expected"] = std::move(kept);
 }
 
-// assumed: a network whose layers are not known overlaps communication about as one of 32 equal layers does;
-// the result says so, and "equal_layers" shows what depends on it.
-constexpr int kUsualEqualLayers = 32;
-
 /// Defaults that depend on other values, in the sections that are right so far.
 void complete(Json& resolved, const ErrorList& errors) {
   const auto right = [&](const char* section) {
     return resolved.contains(section) && !errors.touches(std::string("/") + section);
   };
-  if (right("cluster") && !resolved["cluster"].contains("nodes")) {
-    Json& cluster = resolved["cluster"];
-    const std::int64_t per_node = cluster["gpus_per_node"].get<std::int64_t>();
-    cluster["nodes"] = (cluster["workers"].get<std::int64_t>() + per_node - 1) / per_node;
-  }
-  if (right("optimizer") && right("stop") && resolved["stop"].contains("steps")) {
-    Json& schedule = resolved["optimizer"]["schedule"];
-    if (schedule["name"] == "cosine" && !schedule.contains("total_steps"))
-      schedule["total_steps"] = resolved["stop"]["steps"];
-  }
-  if (right("workload") && resolved["workload"].is_object()) {
-    Json& workload = resolved["workload"];
-    if (!workload.contains("compute_factor") && !workload.contains("compute_time"))
-      workload["compute_factor"] = 1;
-    if (workload.contains("step_time") && !workload.contains("equal_layers"))
-      workload["equal_layers"] = kUsualEqualLayers;
-  }
+  if (right("cluster")) complete_cluster(resolved["cluster"]);
+  if (right("optimizer"))
+    complete_optimizer(resolved["optimizer"], right("stop") ? resolved["stop"] : Json());
+  if (right("workload")) complete_workload(resolved["workload"]);
 }
 
 /// Every section with its defaults; `right` receives those that are known to be right.

@@ -3,14 +3,15 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "scenarios/language/assignment.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/provenance.hpp"
+#include "sim/base/fields.hpp"
 #include "sim/job.hpp"
-#include "sim/plugin.hpp"
 
 namespace simsgd {
 
@@ -26,6 +27,10 @@ Scenario load_scenario(const std::string& path, const Overrides& overrides = {})
 
 /// Throws ConfigError with everything that makes the scenario impossible, also what lies in data files.
 Job make_job(const Scenario& scenario);
+
+/// The scenario as a document shows it: also with the defaults that plug-ins give by rule, which are known
+/// once the job is. Loading it gives the same job.
+Json completed(const Scenario& scenario, const Job& job);
 
 /// Workers of a cluster file for which nobody says how many.
 inline constexpr int kBenchWorkers = 8;

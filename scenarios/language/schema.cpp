@@ -1,43 +1,48 @@
 #include "scenarios/language/schema.hpp"
 
-#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "scenarios/language/provenance.hpp"
 #include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/sections.hpp"
 #include "sim/base/limits.hpp"
 
 namespace simsgd {
 
 namespace {
 
-Json composed() {
-  return schema::object("A scenario: distributed training to be simulated",
-                        {{"name", schema::text("What reports call it; by default the file's name")},
-                         {"description", schema::with_default(schema::text("What it shows"), "")},
-                         {"cluster", schema::cluster()},
-                         {"workload", schema::workload()},
-                         {"learner", schema::learner()},
-                         {"optimizer", schema::optimizer()},
-                         {"algorithm", schema::algorithm()},
-                         {"stragglers", schema::stragglers()},
-                         {"failures", schema::failures()},
-                         {"network", schema::network()},
-                         {"stop", schema::stop()},
-                         {"target", schema::target()},
-                         {"record", schema::record()},
-                         {"seed", schema::with_default(schema::big_integer("Of all random numbers", 0), 1)},
-                         {"expected", schema::expected()},
-                         {"axes", schema::axes()},
-                         {"seeds", schema::seeds()}},
-                        {"cluster", "workload", "algorithm", "stop"});
-}
+/// What a scenario says of itself, beyond its sections.
+struct RootSection {
+  std::optional<std::string> name;
+  std::string description;
+  std::uint64_t seed = Job().seed;
 
-double most_of(const Json& node) {
-  const std::string dimension = node.value("x-quantity", "");
-  if (dimension == "time") return kLongestTime_s;
-  if (dimension == "bytes" || dimension == "bandwidth") return 1e18;
-  if (dimension == "flop" || dimension == "flops") return 1e24;
-  return kLargestNumber;
+  void fields(Fields& f) {
+    f.text("name", name, "What reports call it").by_rule("the file's name");
+    f.text("description", description, "What it shows");
+    f.whole("seed", seed, "Of all random numbers");
+  }
+};
+
+Json composed() {
+  RootSection root;
+  Json all = schema::of(root, "A scenario: distributed training to be simulated");
+  all["properties"].update({{"cluster", schema::cluster()},
+                            {"workload", schema::workload()},
+                            {"learner", schema::learner()},
+                            {"optimizer", schema::optimizer()},
+                            {"algorithm", schema::algorithm()},
+                            {"stragglers", schema::stragglers()},
+                            {"failures", schema::failures()},
+                            {"network", schema::network()},
+                            {"stop", schema::stop()},
+                            {"target", schema::target()},
+                            {"record", schema::record()},
+                            {"expected", schema::expected()},
+                            {"axes", schema::axes()},
+                            {"seeds", schema::seeds()}});
+  all["required"] = {"cluster", "workload", "algorithm", "stop"};
+  return all;
 }
 
 /// Numbers without an upper bound of their own get one: what is larger overflows on its way through a run.
@@ -46,60 +51,11 @@ void bound_numbers(Json& node) {
   if (node.is_object() && node.contains("description") && !node.contains("maximum") &&
       !node.contains("exclusiveMaximum") &&
       (node.contains("x-quantity") || node.value("type", Json()) == "number"))
-    node["maximum"] = most_of(node);
+    node["maximum"] = largest_of(node.value("x-quantity", ""));
   for (const auto& part : node.items())
-    if (part.key() != "default" && part.key() != "enum" && part.key() != "const" && part.key() != "expected")
+    if (part.key() != "default" && part.key() != "enum" && part.key() != "const" &&
+        part.key() != "expected" && part.key() != "examples")
       bound_numbers(part.value());
-}
-
-bool describes_object(const Json& node) {
-  return node.is_object() && node.contains("properties") && node["properties"].is_object() &&
-         node.value("additionalProperties", Json(true)) == Json(false);
-}
-
-/// A form of an object that is chosen by its name.
-bool is_named(const Json& form) {
-  return describes_object(form) && form["properties"].contains("name") &&
-         form["properties"]["name"].contains("const");
-}
-
-Json use_property() {
-  return schema::text("A file whose object is taken over; the other keys here change it, key by key");
-}
-
-/// What the required keys become where a file may bring them. The name that chooses a form stays required.
-void relax_required(Json& object) {
-  if (!object.contains("required")) return;
-  Json kept = Json::array(), others = Json::array();
-  for (const Json& key : object["required"])
-    (is_named(object) && key == "name" ? kept : others).push_back(key);
-  object.erase("required");
-  if (!kept.empty()) object["required"] = std::move(kept);
-  if (!others.empty()) object["anyOf"] = {{{"required", {"use"}}}, {{"required", std::move(others)}}};
-}
-
-/// The form of a plug-in's object whose name is in a file.
-Json nameless_form() {
-  return {{"type", "object"},
-          {"description", "An object whose name is in a file"},
-          {"properties", {{"use", use_property()}}},
-          {"required", {"use"}},
-          {"not", {{"required", {"name"}}}}};
-}
-
-/// Lets every object begin with the object of a file.
-Json with_use(Json node) {
-  if (!node.is_structured()) return node;
-  for (auto& part : node.items())
-    if (part.key() != "default" && part.key() != "enum" && part.key() != "const")
-      part.value() = with_use(std::move(part.value()));
-  if (node.is_object() && node.contains("oneOf") &&
-      std::any_of(node["oneOf"].begin(), node["oneOf"].end(), is_named))
-    node["oneOf"].push_back(nameless_form());
-  if (!describes_object(node)) return node;
-  node["properties"]["use"] = use_property();
-  relax_required(node);
-  return node;
 }
 
 void collect_choices(const Json& node, const std::string& pointer, std::set<std::string>& all) {
@@ -116,6 +72,13 @@ void collect_choices(const Json& node, const std::string& pointer, std::set<std:
 
 }  // namespace
 
+double largest_of(const std::string& dimension) {
+  if (dimension == "time") return kLongestTime_s;
+  if (dimension == "bytes" || dimension == "bandwidth") return 1e18;
+  if (dimension == "flop" || dimension == "flops") return 1e24;
+  return kLargestNumber;
+}
+
 const Json& resolved_schema() {
   static const Json schema = [] {
     Json all = composed();
@@ -123,14 +86,6 @@ const Json& resolved_schema() {
     return all;
   }();
   return schema;
-}
-
-Json scenario_schema() {
-  Json all = with_use(resolved_schema());
-  all["$schema"] = "http://json-schema.org/draft-07/schema#";
-  all["title"] = "SimSGD scenario";
-  all["properties"]["$schema"] = schema::text("Where an editor finds this schema; ignored");
-  return all;
 }
 
 const std::set<std::string>& named_choices() {

@@ -3,16 +3,28 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
 
 /// Of a scenario whose `use`s are resolved: what the loader validates with.
 const Json& resolved_schema();
 
-/// Of files as people write them: `use` is allowed in every object, and an object with a `use` may leave out
-/// what the used file has. This is what `simsgd schema` prints and what editors complete from.
+/// What a number without an upper bound of its own may be at most. `dimension` as "x-quantity" has it; empty
+/// for a plain number.
+double largest_of(const std::string& dimension);
+
+/// Kinds of files that have a schema: "scenario", "study", "cluster", "device", "workload".
+const std::vector<std::string>& file_kinds();
+
+/// Of files of a kind as people write them: `use` is allowed in every object, an object with a `use` may
+/// leave out what the used file has, and "$schema" may say where the schema is. This is what `simsgd schema`
+/// prints and what editors complete from. A scenario's admits studies too.
+Json file_schema(const std::string& kind);
+
+/// Of scenarios.
 Json scenario_schema();
 
 /// Pointers of the objects whose `name` chooses a plug-in.

@@ -1,6 +1,7 @@
 #include "scenarios/language/use.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace simsgd {
 

@@ -1,6 +1,7 @@
 #include "scenarios/language/validate.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "scenarios/language/concrete.hpp"
 #include "scenarios/language/explain.hpp"

@@ -1,5 +1,6 @@
 // The one file that includes valijson, which takes seconds to compile.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>

@@ -7,19 +7,38 @@
 #include <limits>
 #include <vector>
 
+#include "sim/base/fields.hpp"
+
 namespace simsgd {
 
 struct FailureModel {
   struct Crash {
     int rank = 0;
     double time_s = 0;
+
+    void fields(Fields& f) {
+      f.whole("worker", rank, "Rank of the worker").required();
+      f.time("time", time_s, "When; without effect while the worker is down").required().above(0);
+    }
   };
 
-  double mean_time_between_s = std::numeric_limits<double>::infinity();  ///< of one worker, while it is up
-  double restart_s = 0;                ///< from a crash until the worker computes again
-  std::uint64_t checkpoint_every = 1;  ///< steps of the worker
-  double checkpoint_s = 0;             ///< that it stops to write one
-  std::vector<Crash> crashes;          ///< named ones; without effect where the worker is down
+  double mean_time_between_s = std::numeric_limits<double>::infinity();
+  double restart_s = 0;
+  std::uint64_t checkpoint_every = 1;
+  double checkpoint_s = 0;
+  std::vector<Crash> crashes;
+
+  void fields(Fields& f) {
+    f.time("mean_time_between", mean_time_between_s,
+           "Mean time between failures of one worker while it is up, exponential")
+        .above(0)
+        .by_rule("none: workers do not crash by themselves")
+        .example("\"10 h\"");
+    f.time("restart", restart_s, "From a crash until the worker computes again");
+    f.whole("checkpoint_every", checkpoint_every, "Steps between two checkpoints of a worker").at_least(1);
+    f.time("checkpoint", checkpoint_s, "That writing a checkpoint stops the worker");
+    f.objects("crashes", crashes, "Crashes at given times", "A crash");
+  }
 
   /// Whether anything happens at all.
   bool any() const {

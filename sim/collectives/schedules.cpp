@@ -1,27 +1,11 @@
 #include "sim/collectives/schedules.hpp"
 
-#include "sim/base/check.hpp"
-#include "sim/collectives/schedules/tables.hpp"
+#include <nlohmann/json.hpp>
 
 namespace simsgd {
 
-const std::vector<SchedulePlugin>& schedule_plugins() {
-  static const std::vector<SchedulePlugin> table = {
-      ring_all_reduce(),
-      recursive_doubling_all_reduce(),
-      rabenseifner_all_reduce(),
-      tree_all_reduce(),
-      hierarchical_all_reduce(),
-      ring_reduce_scatter(),
-      recursive_halving_reduce_scatter(),
-      ring_all_gather(),
-      bruck_all_gather(),
-      tree_broadcast(),
-      scatter_all_gather_broadcast(),
-      tree_reduce(),
-      dissemination_barrier(),
-  };
-  return table;
+Schedule SchedulePlugin::make(const ScheduleRequest& request) const {
+  return Plugin::make(Json::object(), request);
 }
 
 std::string default_schedule(CollectiveOp op) {

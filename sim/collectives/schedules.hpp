@@ -20,12 +20,16 @@ struct ScheduleRequest {
       1;  ///< consecutive ranks that share a node, 0 if that differs between nodes (hierarchical)
 };
 
-struct SchedulePlugin {
-  PluginInfo info;
+struct SchedulePlugin : Plugin<Schedule, const ScheduleRequest&> {
+  SchedulePlugin(PluginInfo about, CollectiveOp op_in, std::string formula_in,
+                 Schedule (*maker)(const ScheduleRequest&))
+      : Plugin(std::move(about), maker), op(op_in), formula(std::move(formula_in)) {}
+
+  /// Throws ParameterError where the schedule cannot be made for the request.
+  Schedule make(const ScheduleRequest& request) const;
+
   CollectiveOp op;
   std::string formula;  ///< closed form of its time on equal, dedicated links, for people
-  /// Throws ParameterError where the schedule cannot be made for the request.
-  Schedule (*make)(const ScheduleRequest&);
 };
 
 const std::vector<SchedulePlugin>& schedule_plugins();

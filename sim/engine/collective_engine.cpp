@@ -8,9 +8,9 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/reject.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/engine/collective_state.hpp"
-#include "sim/parameters.hpp"
 
 namespace simsgd {
 

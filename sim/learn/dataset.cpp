@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

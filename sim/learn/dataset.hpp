@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/learn/model.hpp"
-
 namespace simsgd {
+
+template <class T>
+struct Batch;  // model.hpp, which brings Eigen
 
 /// `count` samples of `features` inputs. Exactly one of `bytes` (scaled as byte * scale + shift when read)
 /// and `floats` is filled, sample after sample. `labels` for a classification, `targets` (sample after

@@ -8,8 +8,9 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/reject.hpp"
+#include "sim/learn/model.hpp"
 #include "sim/learn/partition.hpp"
-#include "sim/parameters.hpp"
 
 namespace simsgd {
 
@@ -20,17 +21,15 @@ void check_partition(const LearnerSpec& spec) {
   if (spec.partition.kind != PartitionSpec::Kind::dirichlet) return;
   const DataSet& train = *spec.train;
   if (train.classes == 0)
-    Parameters::reject("partition",
-                       fmt::format("is by label, and the data set \"{}\" has no labels", train.name),
-                       "Use an iid partition, or a data set with classes");
+    reject("partition", fmt::format("is by label, and the data set \"{}\" has no labels", train.name),
+           "Use an iid partition, or a data set with classes");
   if (train.count < spec.workers)
-    Parameters::reject(
-        "partition",
-        fmt::format("has to give each of {} workers a share of {} samples", spec.workers, train.count),
-        "Use fewer workers, more samples or an iid partition");
+    reject("partition",
+           fmt::format("has to give each of {} workers a share of {} samples", spec.workers, train.count),
+           "Use fewer workers, more samples or an iid partition");
   if (!(spec.partition.alpha > 0) || std::isinf(spec.partition.alpha))
-    Parameters::reject("partition", "has a concentration alpha that is no positive number",
-                       "Use a number above 0, such as 0.5");
+    reject("partition", "has a concentration alpha that is no positive number",
+           "Use a number above 0, such as 0.5");
 }
 
 SamplerSpec sampler_spec(const LearnerSpec& spec) {

@@ -12,10 +12,15 @@
 
 #include "sim/base/random.hpp"
 #include "sim/learn/dataset.hpp"
-#include "sim/learn/model.hpp"
 #include "sim/learn/sampler.hpp"
 
 namespace simsgd {
+
+// model.hpp, which brings Eigen
+template <class T>
+class Model;
+template <class T>
+struct LayerTap;
 
 /// How the training samples are spread over workers.
 struct PartitionSpec {
@@ -49,6 +54,7 @@ class Learner {
   int batch() const { return spec_.batch; }
   std::int64_t train_samples() const;
   const Model<float>& model() const { return *spec_.model; }
+  const DataSet& train_set() const { return *spec_.train; }
   bool has_test() const { return spec_.test != nullptr; }
 
   /// The model every replica starts from; a function of the seed alone.

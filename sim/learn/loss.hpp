@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/learn/layers/layer.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

@@ -1,4 +1,5 @@
 #include "sim/learn/numerics.hpp"
+#include "sim/learn/model.hpp"
 
 #include <Eigen/Core>
 

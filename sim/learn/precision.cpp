@@ -1,4 +1,5 @@
 #include "sim/learn/precision.hpp"
+#include "sim/learn/model.hpp"
 
 #include <bit>
 #include <limits>

@@ -1,7 +1,7 @@
 // The timeline of a run, in the shape of a PyTorch profiler (Kineto) trace, so that Perfetto, HTA and Chakra
 // tools read a simulated run like a measured one: one file per rank with distributedInfo, and one file with
 // all recorded ranks for Perfetto. Bounded: at most `most_events` events, whole steps of the first ranks (at
-// most 16) until they are used up. results/timeline_files writes it.
+// most 16) until they are used up. traces/chrome_trace writes it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // SGP, AD-PSGD and Non-blocking SGD over D-PSGD against models of their events.
+#include <nlohmann/json.hpp>
+
 #include "tests/algorithms/event_models.hpp"
 
 namespace simsgd::test::algorithms_event_models_gossip {

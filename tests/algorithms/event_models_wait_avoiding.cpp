@@ -1,4 +1,6 @@
 // Eager-SGD and WAGMA against a model of their events.
+#include <nlohmann/json.hpp>
+
 #include "tests/algorithms/event_models.hpp"
 
 namespace simsgd::test::algorithms_event_models_wait_avoiding {

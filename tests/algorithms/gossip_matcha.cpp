@@ -7,6 +7,7 @@
 
 #include "algorithms/gossip_rounds.hpp"
 #include "algorithms/matching_probabilities.hpp"
+#include "sim/learn/model.hpp"
 #include "tests/algorithms/gossip_support.hpp"
 
 namespace simsgd::test::algorithms_gossip_matcha {

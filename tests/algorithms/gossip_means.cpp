@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "algorithms/mixing.hpp"
 #include "tests/algorithms/gossip_support.hpp"

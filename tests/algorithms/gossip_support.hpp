@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/parameters.hpp"
+#include "sim/base/reject.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
 #include "tests/support/graphs.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 #include "tests/support/in_child.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tests/algorithms/kfac_support.hpp"
@@ -30,7 +31,7 @@ std::optional<int> steps_to_loss(const Task& task, const std::string& algorithm,
   Job job = kfac_workload(kWorkers);
   LearnerSpec spec;
   spec.train = task.train;
-  spec.model = testing::model_plugin(task.model).make(Parameters(task.shape), *task.train);
+  spec.model = testing::model_plugin(task.model).make(task.shape, *task.train);
   spec.workers = kWorkers;
   spec.batch = task.batch;
   job.learner = std::make_unique<Learner>(std::move(spec));

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/base/errors.hpp"
+#include "sim/learn/model.hpp"
 #include "tests/algorithms/kfac_support.hpp"
 
 namespace simsgd::test::algorithms_kfac_math {

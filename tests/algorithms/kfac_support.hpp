@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/learn/factors.hpp"
+#include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/in_child.hpp"
@@ -42,8 +43,8 @@ inline void add_perceptron(Job& job, int batch, double learning_rate = 0.05) {
   const DataSets sets = testing::load(
       "gaussian_mixture", {{"features", 8}, {"classes", 4}, {"samples", 2048}, {"test_samples", 64}}, 3);
   spec.train = sets.train;
-  spec.model = testing::model_plugin("mlp").make(Parameters(Json{{"hidden", {6, 5}}, {"activation", "tanh"}}),
-                                                 *spec.train);
+  spec.model =
+      testing::model_plugin("mlp").make(Json{{"hidden", {6, 5}}, {"activation", "tanh"}}, *spec.train);
   spec.workers = job.workers();
   spec.batch = batch;
   spec.seed = job.seed;

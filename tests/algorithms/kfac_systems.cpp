@@ -1,6 +1,7 @@
 // The K-FAC systems as whole algorithms: what they learn, send, and take.
 #include <doctest/doctest.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +10,7 @@
 #include <iterator>
 #include <numeric>
 
-#include "results/timeline_files.hpp"
+#include "results/run_files.hpp"
 #include "sim/engine/simulate.hpp"
 #include "tests/algorithms/kfac_support.hpp"
 
@@ -225,7 +226,7 @@ TEST_CASE("a factor that stays singular ends the run with a sentence") {
     for (std::size_t n = 0; n < 256; ++n) data.floats[5 * n + 2] = 0;  // an input that is always 0
     LearnerSpec spec;
     spec.train = std::make_shared<const DataSet>(data);
-    spec.model = testing::model_plugin("mlp").make(Parameters(Json{{"hidden", {4}}}), data);
+    spec.model = testing::model_plugin("mlp").make(Json{{"hidden", {4}}}, data);
     spec.workers = 2;
     job.learner = std::make_unique<Learner>(std::move(spec));
     use_algorithm(job, "spd_kfac", {{"ema", 0}, {"damping", 1e-40}});  // 1e40 is no float

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tests/algorithms/nonblocking_support.hpp"
 #include "tests/support/graphs.hpp"

@@ -1,5 +1,6 @@
 // Non-blocking SGD: when a round ends, for each trigger and preemption, and who is accounted for what.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/algorithms/nonblocking_support.hpp"
 

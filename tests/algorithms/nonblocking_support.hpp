@@ -30,7 +30,7 @@ inline Job round_job(const std::vector<double>& speeds, const Json& parameters, 
 }
 
 inline void add_straggler(Job& job, const Json& parameters) {
-  job.stragglers.add(make_straggler(Parameters(parameters), {.workers = job.workers()}));
+  job.stragglers.add(make_straggler(parameters, {.workers = job.workers()}));
 }
 
 /// The same parameters with some of them changed.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/fake_world.hpp"
 #include "tests/support/in_child.hpp"

@@ -1,6 +1,7 @@
 // Methods in which who is first decides what is learned: the same models in every unit of time, where very
 // much happens at the same instants.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/algorithms/wait_avoiding_support.hpp"
 #include "tests/support/graphs.hpp"

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "sim/parameters.hpp"
+#include "sim/base/reject.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_wagma {

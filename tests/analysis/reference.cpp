@@ -8,17 +8,16 @@
 
 namespace simsgd::test::analysis_reference {
 
-TEST_CASE("docs/results.md is what the program's tables say") {
-  const std::string path = SIMSGD_SOURCE_DIR "/docs/results.md";
-  if (std::getenv("SIMSGD_WRITE_DOCS") != nullptr)
-    std::ofstream(path, std::ios::binary) << results_reference();
-  std::ifstream file(path, std::ios::binary);
-  const std::string written(std::istreambuf_iterator<char>(file), {});
-  // Not compared in a CHECK, which would print both.
-  const bool up_to_date = written == results_reference();
-  CHECK_MESSAGE(
-      up_to_date,
-      "docs/results.md is stale: run this test with SIMSGD_WRITE_DOCS=1, and commit what it writes");
+TEST_CASE("docs/reference.md, docs/results.md and schemas/ are what the program's tables say") {
+  for (const auto& [name, text] : committed_documents()) {
+    const std::string path = SIMSGD_SOURCE_DIR "/" + name;
+    if (std::getenv("SIMSGD_WRITE_DOCS") != nullptr) std::ofstream(path, std::ios::binary) << text;
+    std::ifstream file(path, std::ios::binary);
+    const std::string written(std::istreambuf_iterator<char>(file), {});
+    const bool up_to_date = written == text;  // not compared in a CHECK, which would print both
+    CHECK_MESSAGE(up_to_date,
+                  name << " is stale: run this test with SIMSGD_WRITE_DOCS=1, and commit what it writes");
+  }
 }
 
 TEST_CASE("the reference has a line for each metric, with its unit, and for each column of a curve") {

@@ -1,6 +1,7 @@
 #include "analysis/run_key.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 namespace simsgd::test::analysis_run_key {
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <csignal>
 

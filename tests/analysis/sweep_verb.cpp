@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <nlohmann/json.hpp>
 
 #include "analysis/store.hpp"
 #include "tests/analysis/support.hpp"

@@ -2,7 +2,6 @@
 #include "sim/base/errors.hpp"
 
 #include "sim/base/check.hpp"
-#include "sim/parameters.hpp"
 
 namespace {
 
@@ -68,18 +67,6 @@ TEST_CASE("CHECK names the place, the sentence and the condition, in every build
     text = error.what();
   }
   CHECK(text == std::string(__FILE__) + ":" + std::to_string(kLine) + ": x must be positive (x > 0)");
-}
-
-TEST_CASE("a parameter error names key, problem and remedy") {
-  const Parameters parameters(Json{{"time", "5 parsecs"}, {"size", 3}});
-  CHECK_THROWS_WITH_AS(
-      parameters.quantity("time", Dimension::time_s),
-      "/time: has the unit \"parsecs\", which is no unit of time. Write \"20 ms\" or 0.02 (seconds)",
-      ParameterError);
-  CHECK_THROWS_WITH_AS(parameters.integer("count"), "/count: is missing. Give a value for it",
-                       ParameterError);
-  CHECK(parameters.integer("size") == 3);
-  CHECK(parameters.integer("count", 9) == 9);
 }
 
 }  // namespace simsgd::test::base_errors

@@ -249,8 +249,9 @@ TEST_CASE("list graphs: what cannot be is answered with exit code 2 and the reme
         "rows.\n");
   CHECK(refused("graphs file --workers 4") ==
         "--set: is missing for the graph \"file\". Write --set /path=VALUE.\n");
-  CHECK(refused("graphs torus --set /rows=a") ==
-        "--set: does not fit the graph's parameters. Found: /rows=a. See `simsgd list graphs torus`.\n");
+  CHECK(
+      refused("graphs torus --set /rows=a") ==
+      "graph of 16 workers:/rows: is not a whole number. Found: torus. Give a whole number of at least 2.\n");
   CHECK(refused("graphs rng").find("Did you mean ring?") != std::string::npos);
 }
 

@@ -103,6 +103,8 @@ constexpr Filled kWords[] = {
     {"run S", "run scenario.json"},
     {"check FILES", "check scenario.json study.json"},
     {"list KIND [NAME]", "list algorithms allreduce_sgd"},
+    {"list KEY", "list network"},
+    {"schema KIND", "schema study"},
     {"--prefix DIR", "--prefix installed"}};
 
 std::string filled(std::string command) {

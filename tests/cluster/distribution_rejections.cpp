@@ -15,8 +15,8 @@ struct Case {
 template <std::size_t count>
 void check_all(const Case (&cases)[count], DrawUnit unit = DrawUnit::seconds) {
   for (const Case& each : cases) {
-    CAPTURE(each.json);
-    CHECK(rejection([&] { distribution(each.json, unit); }) == each.text);
+    CAPTURE(std::string(each.json));
+    CHECK(rejection([&] { distribution(each.json, unit); }) == std::string(each.text));
   }
 }
 
@@ -24,14 +24,8 @@ void check_all(const Case (&cases)[count], DrawUnit unit = DrawUnit::seconds) {
 
 TEST_CASE("a distribution needs a name that exists and only its own parameters") {
   check_all({
-      {R"({"mean": 1})",
-       "/delay/name: is missing. Name a distribution: constant, uniform, exponential, shifted_exponential, "
-       "lognormal, "
-       "gamma, weibull, pareto or histogram"},
-      {R"({"name": 5})",
-       "/delay/name: is not a name. Name a distribution: constant, uniform, exponential, "
-       "shifted_exponential, "
-       "lognormal, gamma, weibull, pareto or histogram"},
+      {R"({"mean": 1})", "/delay/name: is missing. Name a distribution, such as \"exponential\""},
+      {R"({"name": 5})", "/delay/name: is not a name. Name a distribution, such as \"exponential\""},
       {R"({"name": "lognormale"})",
        "/delay/name: is no distribution. Did you mean \"lognormal\"? Valid are constant, uniform, "
        "exponential, "
@@ -41,22 +35,23 @@ TEST_CASE("a distribution needs a name that exists and only its own parameters")
        "lognormal, "
        "gamma, weibull, pareto or histogram"},
       {R"({"name": "exponential", "mena": 1})",
-       "/delay/mena: is no parameter of this distribution. Did you mean \"mean\"? Valid are name or mean"},
+       "/delay/mena: is no key here. Did you mean \"mean\"? Valid are mean"},
   });
 }
 
 TEST_CASE("amounts are times of at least 0") {
   check_all({
       {R"({"name": "exponential"})", "/delay/mean: is missing. Give a value for it"},
-      {R"({"name": "exponential", "mean": -1})", "/delay/mean: is below 0. Give 0 or more"},
-      {R"({"name": "exponential", "mean": "-1 ms"})", "/delay/mean: is below 0. Give 0 or more"},
+      {R"({"name": "exponential", "mean": -1})", "/delay/mean: is out of range. Give a time of at least 0"},
+      {R"({"name": "exponential", "mean": "-1 ms"})",
+       "/delay/mean: is out of range. Give a time of at least 0"},
       {R"({"name": "exponential", "mean": true})",
        "/delay/mean: is not a quantity. Write \"20 ms\" or 0.02 (seconds)"},
       {R"({"name": "exponential", "mean": "5 GB"})",
        "/delay/mean: has the unit \"GB\", which is no unit of time. Write \"20 ms\" or 0.02 (seconds)"},
       {R"("5 GB")",
        "/delay: has the unit \"GB\", which is no unit of time. Write \"20 ms\" or 0.02 (seconds)"},
-      {"-1", "/delay: is below 0. Give 0 or more"},
+      {"-1", "/delay: is out of range. Give a time of at least 0"},
       {R"({"name": "uniform", "minimum": 2, "maximum": 1})",
        "/delay/maximum: is below \"minimum\". Give a maximum of at least the minimum"},
   });
@@ -84,9 +79,9 @@ TEST_CASE("a log-normal has one location and one spread") {
       {R"({"name": "lognormal", "mean": 1, "sigma": 11})",
        "/delay/sigma: is out of range. Give a number from 0 to 10"},
       {R"({"name": "lognormal", "mean": 1, "cv": -1})",
-       "/delay/cv: is out of range. Give a number from 0 to 1e+06"},
+       "/delay/cv: is out of range. Give a number from 0 to 1000000"},
       {R"({"name": "lognormal", "mean": 1, "sigma": "wide"})",
-       "/delay/sigma: is not a number. Give a number"},
+       "/delay/sigma: is not a number. Give a number from 0 to 10"},
       {R"({"name": "lognormal", "mean": 1e300, "sigma": 10})",
        "/delay/mean: lets draws grow beyond the largest number. Give a smaller one"},
   });
@@ -100,29 +95,32 @@ TEST_CASE("a gamma is given by mean and cv, or by shape and scale") {
        "/delay/shape: is given beside \"mean\". Give either \"mean\" and \"cv\" or \"shape\" and \"scale\""},
       {R"({"name": "gamma", "cv": 1, "scale": 2})",
        "/delay/scale: is given beside \"cv\". Give either \"mean\" and \"cv\" or \"shape\" and \"scale\""},
-      {R"({"name": "gamma", "mean": 1})", "/delay/cv: is missing. Give a number"},
-      {R"({"name": "gamma", "scale": 1})", "/delay/shape: is missing. Give a number"},
-      {R"({"name": "gamma", "shape": 1})", "/delay/scale: is missing. Give a value for it"},
+      {R"({"name": "gamma", "mean": 1})",
+       "/delay/cv: is missing. Give either \"mean\" and \"cv\" or \"shape\" and \"scale\""},
+      {R"({"name": "gamma", "scale": 1})",
+       "/delay/shape: is missing. Give either \"mean\" and \"cv\" or \"shape\" and \"scale\""},
+      {R"({"name": "gamma", "shape": 1})",
+       "/delay/scale: is missing. Give either \"mean\" and \"cv\" or \"shape\" and \"scale\""},
       {R"({"name": "gamma", "mean": 1, "cv": 0.0001})",
        "/delay/cv: is too small for a gamma distribution. Give 0, which draws the mean always, or at least "
        "0.001"},
       {R"({"name": "gamma", "mean": 1, "cv": 101})",
        "/delay/cv: is out of range. Give a number from 0 to 100"},
       {R"({"name": "gamma", "shape": 0, "scale": 1})",
-       "/delay/shape: is out of range. Give a number from 0.0001 to 1e+06"},
+       "/delay/shape: is out of range. Give a number from 0.0001 to 1000000"},
   });
 }
 
 TEST_CASE("a Weibull and a Pareto have a shape above 0.1") {
   check_all({
-      {R"({"name": "weibull", "scale": 1})", "/delay/shape: is missing. Give a number"},
+      {R"({"name": "weibull", "scale": 1})", "/delay/shape: is missing. Give a value for it"},
       {R"({"name": "weibull", "shape": 0.05, "scale": 1})",
-       "/delay/shape: is out of range. Give a number from 0.1 to 1e+06"},
+       "/delay/shape: is out of range. Give a number from 0.1 to 1000000"},
       {R"({"name": "weibull", "shape": 2})", "/delay/mean: is missing. Give either \"mean\" or \"scale\""},
       {R"({"name": "weibull", "shape": 2, "mean": 1, "scale": 1})",
        "/delay/scale: is given beside \"mean\". Give either \"mean\" or \"scale\""},
       {R"({"name": "pareto", "minimum": 1, "shape": 0})",
-       "/delay/shape: is out of range. Give a number from 0.1 to 1e+06"},
+       "/delay/shape: is out of range. Give a number from 0.1 to 1000000"},
       {R"({"name": "pareto", "minimum": 1e200, "shape": 0.1})",
        "/delay/minimum: lets draws grow beyond the largest number. Give a smaller one"},
   });
@@ -130,11 +128,11 @@ TEST_CASE("a Weibull and a Pareto have a shape above 0.1") {
 
 TEST_CASE("a histogram has weights, and edges or a width") {
   check_all({
-      {R"({"name": "histogram", "width": 1})", "/delay/weights: is missing. Give a list of numbers"},
+      {R"({"name": "histogram", "width": 1})", "/delay/weights: is missing. Give a value for it"},
       {R"({"name": "histogram", "width": 1, "weights": []})",
-       "/delay/weights: is not a list of numbers. Give a list of numbers, such as [1, 2]"},
+       "/delay/weights: is too short. Give at least 1 of them"},
       {R"({"name": "histogram", "width": 1, "weights": [1, -1]})",
-       "/delay/weights/1: is out of range. Give a number from 0 to 1e+100"},
+       "/delay/weights/1: is out of range. Give a number of at least 0"},
       {R"({"name": "histogram", "width": 1, "weights": [0, 0]})",
        "/delay/weights: are all 0. Give at least one weight above 0"},
       {R"({"name": "histogram", "weights": [1]})",

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tests/cluster/support.hpp"
@@ -106,17 +107,18 @@ TEST_CASE("factors have no unit") {
 TEST_CASE("the table describes every parameter, and times are quantities only where times are asked for") {
   std::set<std::string> names;
   for (const DistributionPlugin& plugin : distribution_plugins()) {
-    CAPTURE(plugin.name);
-    CHECK(names.insert(plugin.name).second);
-    CHECK(!plugin.summary.empty());
+    CAPTURE(plugin.info.name);
+    CHECK(names.insert(plugin.info.name).second);
+    CHECK(!plugin.info.summary.empty());
     for (const DrawUnit unit : {DrawUnit::seconds, DrawUnit::factor}) {
-      const PluginInfo info = plugin.info(unit);
-      for (const auto& [key, schema] : info.properties.items()) {
+      Json form;
+      plugin.form(form, unit);
+      for (const auto& [key, schema] : form["properties"].items()) {
         CAPTURE(key);
         CHECK(!schema.value("description", "").empty());
         CHECK(!(unit == DrawUnit::factor && schema.contains("x-quantity")));
       }
-      for (const std::string& key : info.required) CHECK(info.properties.contains(key));
+      for (const std::string key : form["required"]) CHECK(form["properties"].contains(key));
     }
   }
   CHECK(names == std::set<std::string>{"constant", "uniform", "exponential", "shifted_exponential",
@@ -124,7 +126,7 @@ TEST_CASE("the table describes every parameter, and times are quantities only wh
 }
 
 TEST_CASE("the schema of a nested distribution has one form per distribution, and one for a plain amount") {
-  const Json schema = nested_distribution_schema(DrawUnit::seconds, "How late");
+  const Json schema = draw_schema(DrawUnit::seconds, "How late");
   REQUIRE(schema["oneOf"].size() == 1 + distribution_plugins().size());
   CHECK(schema["oneOf"][0]["x-quantity"] == "time");
   const Json& exponential = schema["oneOf"][3];

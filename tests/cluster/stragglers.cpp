@@ -1,6 +1,7 @@
 // How stragglers compose, and that one never changes what another draws.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 
@@ -85,7 +86,7 @@ TEST_CASE("twice the mean is twice the delay in every draw") {
 TEST_CASE("every distribution of delays is a straggler under its own name") {
   std::set<std::string> kinds;
   for (const StragglerPlugin& plugin : straggler_plugins()) kinds.insert(plugin.info.name);
-  for (const DistributionPlugin& plugin : distribution_plugins()) CHECK(kinds.contains(plugin.name));
+  for (const DistributionPlugin& plugin : distribution_plugins()) CHECK(kinds.contains(plugin.info.name));
   CHECK(kinds.contains("k_of_p"));
   CHECK(kinds.contains("trace"));
 }
@@ -94,13 +95,15 @@ TEST_CASE("every kind describes its parameters and has the common options") {
   for (const StragglerPlugin& plugin : straggler_plugins()) {
     CAPTURE(plugin.info.name);
     CHECK(!plugin.info.summary.empty());
-    for (const auto& [key, schema] : plugin.info.properties.items()) {
+    Json form;
+    plugin.form(form);
+    for (const auto& [key, schema] : form["properties"].items()) {
       CAPTURE(key);
       CHECK(!schema.value("description", "").empty());
     }
-    for (const std::string& key : plugin.info.required) CHECK(plugin.info.properties.contains(key));
+    for (const std::string key : form["required"]) CHECK(form["properties"].contains(key));
     for (const char* key : {"workers", "relative", "probability", "from_step", "to_step"})
-      CHECK(plugin.info.properties.contains(key));
+      CHECK(form["properties"].contains(key));
   }
 }
 

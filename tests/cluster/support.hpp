@@ -3,10 +3,11 @@
 
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
-#include "sim/base/distribution_json.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
+#include "sim/distributions/registry.hpp"
 
 namespace simsgd::test {
 
@@ -17,16 +18,16 @@ inline Stragglers stragglers(const std::string& text, int workers, std::uint64_t
   if (list.is_object()) list = Json::array({list});
   Stragglers all;
   for (std::size_t i = 0; i < list.size(); ++i)
-    all.add(make_straggler(Parameters(list[i]), {.workers = workers,
-                                                 .node_of_rank = node_of_rank,
-                                                 .seed = seed,
-                                                 .index = static_cast<std::uint32_t>(i)}));
+    all.add(make_straggler(list[i], {.workers = workers,
+                                     .node_of_rank = node_of_rank,
+                                     .seed = seed,
+                                     .index = static_cast<std::uint32_t>(i)}));
   return all;
 }
 
 /// A distribution from `{"name": ..., parameters}`.
 inline Distribution distribution(const std::string& text, DrawUnit unit = DrawUnit::seconds) {
-  return nested_distribution(Parameters(Json{{"delay", Json::parse(text)}}), "delay", unit);
+  return draw_of(Json::parse(text), "delay", unit);
 }
 
 /// The full text of the ParameterError that `action` throws; "" if it throws none.

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/cluster/support.hpp"
 
@@ -92,7 +93,7 @@ TEST_CASE("the path goes through the resolver of the scenario's folder") {
                                return std::filesystem::path(path).parent_path() / name;
                              }};
   Stragglers all;
-  all.add(make_straggler(Parameters(Json{{"name", "trace"}, {"file", "resolved.csv"}}), setup));
+  all.add(make_straggler(Json{{"name", "trace"}, {"file", "resolved.csv"}}, setup));
   CHECK(delay(all, 1, 1) == 0.2);
 }
 
@@ -169,9 +170,9 @@ TEST_CASE("options that a trace does not know are refused") {
       "/relative: does not go with a trace, whose columns have units of their own. Leave it out; the column "
       "\"factor\" is relative to the compute time");
   CHECK(rejection([] { replay(kDelays, R"(, "repeat": "forever")"); }) ==
-        "/repeat: is no valid choice. Give \"loop\" or \"end\"");
+        "/repeat: is not known. Use loop or end");
   CHECK(rejection([] { replay(kDelays, R"(, "rank_mapping": "any")"); }) ==
-        "/rank_mapping: is no valid choice. Give \"exact\" or \"modulo\"");
+        "/rank_mapping: is not known. Use exact or modulo");
 }
 
 }  // namespace simsgd::test::cluster_trace

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "holdings.hpp"
-#include "sim/parameters.hpp"
+#include "sim/base/reject.hpp"
 
 namespace simsgd::test::collectives_effects {
 

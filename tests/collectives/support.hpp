@@ -32,8 +32,7 @@ inline Cluster make_cluster(const std::string& topology, int nodes, int gpus_per
                             const Json& parameters = Json::object()) {
   const NodeShape shape{nodes, gpus_per_node, 300e9, 2e-6, kBandwidth, kAlpha, nics};
   for (const TopologyPlugin& plugin : topology_plugins())
-    if (plugin.info.name == topology)
-      return cluster_on(plugin.make(shape, Parameters(parameters)), gpus_per_node);
+    if (plugin.info.name == topology) return cluster_on(plugin.make(parameters, shape), gpus_per_node);
   FAIL("no topology " << topology);
   return {};
 }

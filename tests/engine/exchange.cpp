@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "algorithms/exchange.hpp"
@@ -18,8 +19,7 @@ namespace {
 constexpr double kAlpha_s = 1e-3, kBps = 1e9, kBytes = 1e8;  // 0.1 s per message
 
 LogicalGraph graph_of(const std::string& name, int workers) {
-  return make_graph(
-      {.workers = workers, .seed = 1, .parameters = Parameters(Json{{"name", name}}), .find_file = {}});
+  return make_graph({.workers = workers}, Json{{"name", name}});
 }
 
 /// When each rank has what it waits for, in one exchange that rank r reaches at `arrivals_s[r]`.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
 
@@ -67,7 +68,7 @@ double uniform(std::uint32_t entity, std::uint64_t step) {
 
 Network by_name(const std::string& topology, const NodeShape& shape, const Json& parameters) {
   for (const TopologyPlugin& plugin : topology_plugins())
-    if (plugin.info.name == topology) return plugin.make(shape, Parameters(parameters));
+    if (plugin.info.name == topology) return plugin.make(parameters, shape);
   throw std::runtime_error("no topology " + topology);
 }
 

@@ -1,6 +1,7 @@
 // What follows a backward pass may begin before its end: the host's "overlap".
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "tests/support/in_child.hpp"

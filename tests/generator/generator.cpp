@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "scenarios/language/provenance.hpp"
 #include "scenarios/language/schema.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/plugin.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd::test {
 

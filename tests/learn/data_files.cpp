@@ -1,12 +1,14 @@
 // Data sets from files, whole and damaged. Every message is given in full.
 #include <doctest/doctest.h>
 #include <zlib.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <fstream>
 
 #include "sim/learn/data/csv_table.hpp"
 #include "sim/learn/data/idx_file.hpp"
+#include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
 
 namespace simsgd::test::learn_data_files {

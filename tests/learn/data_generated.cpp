@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tests/learn/support.hpp"
@@ -56,7 +57,7 @@ TEST_CASE("a quadratic has curvatures from 1 down to 1 / condition, and the vect
   // About 1/2 (1 + 0.1 + 0.01) 2^2 = 2.22; the first variance is known to sqrt(2 / 500) = 6 per cent.
   CHECK(std::abs(data.optimum - 2.22) < 4 * 0.06 * 2.22);
 
-  const auto model = model_plugin("quadratic").make_double(Parameters(Json::object()), data);
+  const auto model = model_plugin("quadratic").in_double.make(Json::object(), data);
   const Differentiated at_optimum = differentiate(*model, {1, 1, 1}, data);
   CHECK(at_optimum.loss == doctest::Approx(data.optimum).epsilon(1e-9));
   for (const double slope : at_optimum.gradient) CHECK(std::abs(slope) < 1e-7);
@@ -96,24 +97,25 @@ TEST_CASE("the least loss of a student is half the noise of all outputs") {
 }
 
 TEST_CASE("every plug-in is listed once, in order, with a summary and a description of each parameter") {
-  std::vector<PluginInfo> models, sources;
-  for (const ModelPlugin& plugin : model_plugins()) models.push_back(plugin.info);
-  for (const DataPlugin& plugin : data_plugins()) sources.push_back(plugin.info);
-  for (const std::vector<PluginInfo>& table : {models, sources}) {
+  std::vector<Json> models, sources;
+  for (const ModelPlugin& plugin : model_plugins()) plugin.form(models.emplace_back());
+  for (const DataPlugin& plugin : data_plugins()) plugin.form(sources.emplace_back());
+  for (const std::vector<Json>& table : {models, sources}) {
     CHECK(std::is_sorted(table.begin(), table.end(),
-                         [](const PluginInfo& a, const PluginInfo& b) { return a.name < b.name; }));
-    for (const PluginInfo& info : table) {
-      CAPTURE(info.name);
-      CHECK(!info.summary.empty());
-      CHECK(info.summary.back() != '.');
-      for (const auto& property : info.properties.items()) {
+                         [](const Json& a, const Json& b) { return a["title"] < b["title"]; }));
+    for (const Json& form : table) {
+      CAPTURE(form["title"]);
+      const auto summary = form["description"].get<std::string>();
+      CHECK(!summary.empty());
+      CHECK(summary.back() != '.');
+      for (const auto& property : form["properties"].items()) {
         const std::string& key = property.key();
         const Json& schema = property.value();
         CAPTURE(key);
         CHECK(schema.contains("description"));
         CHECK((schema.contains("type") || schema.contains("enum")));
       }
-      for (const std::string& key : info.required) CHECK(info.properties.contains(key));
+      for (const std::string key : form["required"]) CHECK(form["properties"].contains(key));
     }
   }
 }

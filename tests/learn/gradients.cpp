@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
 
 namespace simsgd::test::learn_gradients {
@@ -61,7 +63,7 @@ TEST_CASE("the gradient of every model is that of its loss") {
   for (const Case& example : cases()) {
     CAPTURE(example.model);
     CAPTURE(example.parameters);
-    const auto model = model_plugin(example.model).make_double(Parameters(example.parameters), example.data);
+    const auto model = model_plugin(example.model).in_double.make(example.parameters, example.data);
     std::vector<double> at = random_parameters(model->parameters());
     const std::vector<double> gradient = differentiate(*model, at, example.data).gradient;
     const Batch<double> batch = example.data.batch<double>(all_samples(example.data));
@@ -89,7 +91,7 @@ TEST_CASE("every listed model is checked against finite differences") {
 TEST_CASE("score and loss_and_gradient give the same loss") {
   for (const Case& example : cases()) {
     CAPTURE(example.model);
-    const auto model = model_plugin(example.model).make_double(Parameters(example.parameters), example.data);
+    const auto model = model_plugin(example.model).in_double.make(example.parameters, example.data);
     const std::vector<double> at = random_parameters(model->parameters());
     const Batch<double> batch = example.data.batch<double>(all_samples(example.data));
     CHECK(model->score(at, batch).loss ==
@@ -103,7 +105,7 @@ TEST_CASE(
   for (const Case& example : cases()) {
     CAPTURE(example.model);
     CAPTURE(example.parameters);
-    const auto model = model_plugin(example.model).make_double(Parameters(example.parameters), example.data);
+    const auto model = model_plugin(example.model).in_double.make(example.parameters, example.data);
     const Differentiated found = differentiate(*model, random_parameters(model->parameters()), example.data);
     std::size_t entry = 0;
     for (const LayerInfo& layer : model->layers()) {
@@ -128,8 +130,8 @@ TEST_CASE(
 TEST_CASE("float and double agree to float's precision") {
   for (const Case& example : cases()) {
     CAPTURE(example.model);
-    const Parameters parameters(example.parameters);
-    const auto wide = model_plugin(example.model).make_double(parameters, example.data);
+    const Json& parameters = example.parameters;
+    const auto wide = model_plugin(example.model).in_double.make(parameters, example.data);
     const auto narrow = model_plugin(example.model).make(parameters, example.data);
     const std::vector<double> at = random_parameters(wide->parameters());
     const std::vector<float> at_float(at.begin(), at.end());

@@ -5,9 +5,11 @@
 
 #include <Eigen/Core>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "sim/base/errors.hpp"
+#include "sim/learn/model.hpp"
 #include "sim/learn/numerics.hpp"
 #include "tests/learn/support.hpp"
 
@@ -19,7 +21,7 @@ namespace {
 
 LearnerSpec spec_of(DataSet data, int workers, int batch) {
   LearnerSpec spec;
-  spec.model = model_plugin("mlp").make(Parameters(Json{{"hidden", {8}}}), data);
+  spec.model = model_plugin("mlp").make(Json{{"hidden", {8}}}, data);
   spec.train = std::make_shared<DataSet>(std::move(data));
   spec.workers = workers;
   spec.batch = batch;
@@ -112,7 +114,7 @@ TEST_CASE("evaluation averages loss and accuracy over all samples, whatever the 
 TEST_CASE("a regression has no accuracy") {
   const DataSets sets = load("teacher_student", {{"samples", 50}, {"test_samples", 20}});
   LearnerSpec spec;
-  spec.model = model_plugin("linear_regression").make(Parameters(Json::object()), *sets.train);
+  spec.model = model_plugin("linear_regression").make(Json::object(), *sets.train);
   spec.train = sets.train;
   spec.test = sets.test;
   const Learner learner(spec);

@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
+#include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
 
 namespace simsgd::test::learn_models {
@@ -32,7 +34,7 @@ TEST_CASE("softmax regression: mean cross-entropy of two samples, worked out by 
   data.count = 2, data.features = 2, data.classes = 2;
   data.floats = {1, 2, 0, 0};
   data.labels = {0, 1};
-  const auto model = model_plugin("softmax_regression").make_double(Parameters(Json::object()), data);
+  const auto model = model_plugin("softmax_regression").in_double.make(Json::object(), data);
   const Differentiated found = differentiate(*model, {1, 0, 0, 1, 0, 0}, data);
   CHECK(found.loss == doctest::Approx(1.00320443).epsilon(1e-8));
   check_equal(found.gradient, {-0.36552929, 0.36552929, -0.73105858, 0.73105858,  // W, column by column
@@ -45,12 +47,12 @@ TEST_CASE("linear regression: half the squared distance, worked out by hand") {
   data.count = 1, data.features = 1, data.target_size = 1;
   data.floats = {3};
   data.targets = {5};
-  const auto model = model_plugin("linear_regression").make_double(Parameters(Json::object()), data);
+  const auto model = model_plugin("linear_regression").in_double.make(Json::object(), data);
   const Differentiated found = differentiate(*model, {2, 1}, data);
   CHECK(found.loss == doctest::Approx(2.0));
   check_equal(found.gradient, {6, 2});
 
-  const auto without = model_plugin("linear_regression").make_double(Parameters(Json{{"bias", false}}), data);
+  const auto without = model_plugin("linear_regression").in_double.make(Json{{"bias", false}}, data);
   CHECK(without->parameters() == 1);
 }
 
@@ -63,7 +65,7 @@ TEST_CASE("mlp with relu: forward and backward through one hidden layer, worked 
   data.count = 1, data.features = 2, data.target_size = 1;
   data.floats = {3, 1};
   data.targets = {5};
-  const auto model = model_plugin("mlp").make_double(Parameters(Json{{"hidden", {2}}}), data);
+  const auto model = model_plugin("mlp").in_double.make(Json{{"hidden", {2}}}, data);
   const Differentiated found = differentiate(*model, {1, -2, -1, 0, 0, 1, 3, 4, 1}, data);
   CHECK(found.loss == doctest::Approx(2.0));
   check_equal(found.gradient, {18, 0, 6, 0, 6, 0, 4, 0, 2});
@@ -79,7 +81,7 @@ TEST_CASE("cnn: one convolution, relu and a linear layer, worked out by hand") {
   // 0.
   const DataSet data = image_set(3, 3, {1, 2, 3, 4, 5, 6, 7, 8, 9}, 0, 2);
   const Json parameters = {{"channels", {1}}, {"kernel", 2}, {"padding", 0}, {"pool", 1}};
-  const auto model = model_plugin("cnn").make_double(Parameters(parameters), data);
+  const auto model = model_plugin("cnn").in_double.make(parameters, data);
   const Differentiated found = differentiate(*model, {1, 0, 0, 1, -9, 0, 0, 0, 0, 0, 1, 0, -1, 0, 2}, data);
   CHECK(found.loss == doctest::Approx(std::log(2.0)));
   check_equal(found.gradient, {-0.5, -0.5, -0.5, -0.5, 0,                      // kernel, bias
@@ -94,7 +96,7 @@ TEST_CASE("quadratic: loss and gradient of two samples, worked out by hand") {
   data.count = 2, data.features = 2;
   data.floats = {0, 0, 2, 4};
   data.curvature = {1, 0.5};
-  const auto model = model_plugin("quadratic").make_double(Parameters(Json::object()), data);
+  const auto model = model_plugin("quadratic").in_double.make(Json::object(), data);
   const Differentiated found = differentiate(*model, {3, 0}, data);
   CHECK(found.loss == doctest::Approx(4.5));
   check_equal(found.gradient, {2, -1});
@@ -107,7 +109,7 @@ TEST_CASE("score counts the samples whose largest output is that of their label"
   data.count = 3, data.features = 2, data.classes = 2;
   data.floats = {2, 1, 1, 2, 1, 1};
   data.labels = {0, 0, 0};
-  const auto model = model_plugin("softmax_regression").make_double(Parameters(Json::object()), data);
+  const auto model = model_plugin("softmax_regression").in_double.make(Json::object(), data);
   const std::vector<double> identity = {1, 0, 0, 1, 0, 0};
   CHECK(model->score(identity, data.batch<double>(all_samples(data))).correct == 2);
 }
@@ -118,7 +120,7 @@ TEST_CASE("large outputs do not overflow the cross-entropy") {
   data.count = 1, data.features = 1, data.classes = 2;
   data.floats = {1000};
   data.labels = {1};
-  const auto model = model_plugin("softmax_regression").make_double(Parameters(Json::object()), data);
+  const auto model = model_plugin("softmax_regression").in_double.make(Json::object(), data);
   CHECK(differentiate(*model, {1, 0, 0, 0}, data).loss == doctest::Approx(1000));
 }
 
@@ -126,8 +128,7 @@ TEST_CASE("a parameter that is NaN makes the loss NaN, whatever the activation")
   const DataSet data = random_classes(4, 20, 3, 1);
   for (const char* activation : {"relu", "tanh"}) {
     CAPTURE(activation);
-    const auto model =
-        model_plugin("mlp").make(Parameters(Json{{"hidden", {16}}, {"activation", activation}}), data);
+    const auto model = model_plugin("mlp").make(Json{{"hidden", {16}}, {"activation", activation}}, data);
     std::vector<float> parameters(model->parameters(), 0.1f), gradient(model->parameters());
     parameters[0] = std::numeric_limits<float>::quiet_NaN();
     const Batch<float> batch = data.batch<float>(all_samples(data));
@@ -139,7 +140,7 @@ TEST_CASE("layers are slices of the flat vector, one after another, and count th
   // Defaults on 28 x 28: conv1 8 (1*3*3 + 1) = 80, conv2 16 (8*3*3 + 1) = 1,168, linear 10 (16*7*7 + 1) =
   // 7,850.
   DataSet data = image_set(28, 28, std::vector<float>(784, 0), 0, 10);
-  const auto model = model_plugin("cnn").make(Parameters(Json::object()), data);
+  const auto model = model_plugin("cnn").make(Json::object(), data);
   const std::vector<LayerInfo> layers = model->layers();
   REQUIRE(layers.size() == 3);
   CHECK(model->parameters() == 9098);
@@ -158,7 +159,7 @@ TEST_CASE("a model says why it does not fit its data") {
   const DataSet table = random_classes(4, 3, 2, 1);
   const auto what = [](const std::string& name, const Json& parameters, const DataSet& data) -> std::string {
     try {
-      model_plugin(name).make(Parameters(parameters), data);
+      model_plugin(name).make(parameters, data);
     } catch (const ParameterError& error) {
       return error.what();
     }

@@ -1,5 +1,6 @@
 // Rounding to 16-bit formats: examples by hand, and agreement with Eigen's types.
 #include "sim/learn/precision.hpp"
+#include "sim/learn/model.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/learner.hpp"
+#include "sim/learn/model.hpp"
 #include "sim/learn/models/registry.hpp"
 
 namespace simsgd::testing {
@@ -27,7 +29,7 @@ inline const DataPlugin& data_plugin(const std::string& name) {
 inline std::filesystem::path as_written(const std::string& path) { return path; }
 
 inline DataSets load(const std::string& name, const Json& parameters, std::uint64_t seed = 1) {
-  return data_plugin(name).load(Parameters(parameters), seed, as_written);
+  return data_plugin(name).make(parameters, {.seed = seed, .resolve = as_written});
 }
 
 /// One sample of one channel.

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "sim/learn/optimizer.hpp"
 #include "tests/learn/support.hpp"
@@ -24,7 +25,7 @@ struct Training {
 
 Learner learner_of(const Training& training) {
   LearnerSpec spec;
-  spec.model = model_plugin(training.model).make(Parameters(training.parameters), *training.data.train);
+  spec.model = model_plugin(training.model).make(training.parameters, *training.data.train);
   spec.train = training.data.train;
   spec.test = training.data.test;
   spec.batch = training.batch;

@@ -3,6 +3,7 @@
 #include "scenarios/language/axis_labels.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 namespace simsgd::test::scenarios_axes {
 

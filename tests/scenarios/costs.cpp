@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "algorithms/registry.hpp"
 #include "scenarios/language/json_source.hpp"
@@ -55,7 +56,7 @@ TEST_CASE("every device that we ship knows every kernel, and says where it has t
     CHECK(device.memory_Bps > 0);
     CHECK(device.launch_s > 0);
     CHECK(device.selection_s > 0);
-    CHECK(device.vector_efficiency > 0);
+    CHECK(device.vector_pass.efficiency > 0);
     CHECK(device.copy_Bps > 0);
     CHECK(device.gemm.efficiency > 0);
     CHECK(device.gemm.gather_s > 0);

@@ -1,5 +1,6 @@
 // What a resolved scenario holds: everything.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 

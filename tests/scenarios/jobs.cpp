@@ -1,6 +1,7 @@
 // From sections to the structs of a job.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tests/scenarios/support.hpp"

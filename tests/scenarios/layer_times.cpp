@@ -2,6 +2,7 @@
 #include "scenarios/language/layer_times.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 

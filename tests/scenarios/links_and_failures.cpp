@@ -1,5 +1,6 @@
 // Slow and jittery links, and crashes, as scenarios write them.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 

@@ -1,5 +1,6 @@
 // Files that cannot be read, and `use`s that lead nowhere.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "scenarios/language/json_source.hpp"
 #include "tests/scenarios/support.hpp"

@@ -1,6 +1,7 @@
 // Logical graphs and groups that a scenario asks for and cannot have: the full text of every message; and the
 // graph that a job gets.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 

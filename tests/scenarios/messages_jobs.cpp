@@ -1,5 +1,6 @@
 // What a schema cannot say: the full text of every message of the builders.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 
@@ -136,7 +137,8 @@ TEST_CASE("a factor on compute time") {
         "s.json:/workload/compute_time: has no finite mean above 0. Found: "
         "{\"minimum\":\"1 s\",\"name\":\"pareto\",\"shape\":0.5}. Give a distribution that has one.");
   CHECK(errors_with("/workload/compute_factor", {{"name", "gamma"}, {"mean", 1}}) ==
-        "s.json:/workload/compute_factor/cv: is missing. Give a number.");
+        "s.json:/workload/compute_factor/cv: is missing. Give either \"mean\" and \"cv\" or \"shape\" and "
+        "\"scale\".");
   Json scenario = small_scenario();
   scenario["workload"]["compute_factor"] = 1;
   scenario["workload"]["compute_time"] = "1 s";
@@ -227,7 +229,7 @@ TEST_CASE("a cosine needs an end") {
   CHECK(errors_of(scenario) ==
         "s.json:/optimizer/schedule: needs \"total_steps\", because /stop/steps does not say how long the "
         "run is. "
-        "Found: {\"floor\":0.0,\"name\":\"cosine\",\"warmup_from\":0.0,\"warmup_steps\":0}. Add "
+        "Found: {\"floor\":0,\"name\":\"cosine\",\"warmup_from\":0,\"warmup_steps\":0}. Add "
         "\"total_steps\".");
 }
 

@@ -1,5 +1,6 @@
 // What K-FAC refuses: the full text of every message.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 

@@ -1,5 +1,6 @@
 // What the schema finds: the full text of every kind of message.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "scenarios/language/explain.hpp"
 #include "tests/scenarios/support.hpp"
@@ -167,7 +168,7 @@ TEST_CASE("every error of every section comes at once, the schema's and the othe
         "s.json:/cluster/workers: is more than the 2 GPUs of the cluster (2 nodes x 1). Found: 4. Use at "
         "most 2 "
         "workers, or 4 nodes.\n"
-        "s.json:/stragglers/0/cv: is missing. Give a number.\n"
+        "s.json:/stragglers/0/cv: is missing. Give either \"mean\" and \"cv\" or \"shape\" and \"scale\".\n"
         "s.json:/workload/micro_batches: does not divide the batch of 8. Found: 3. Use a divisor of it.");
 }
 

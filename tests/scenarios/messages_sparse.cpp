@@ -1,5 +1,6 @@
 // What is wrong with the settings of a sparse gradient: the full text of every message.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 

@@ -1,5 +1,6 @@
 // What can be wrong with a study.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 

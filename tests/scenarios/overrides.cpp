@@ -1,5 +1,6 @@
 // --set and --seed.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 

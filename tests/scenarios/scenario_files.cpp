@@ -2,10 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "scenarios/language/json_source.hpp"
-#include "scenarios/language/schema.hpp"
-#include "scenarios/language/validate.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::scenarios_scenario_files {
@@ -84,28 +83,6 @@ TEST_CASE(
     Json scenario = small_scenario();
     scenario["cluster"]["device"] = {{"use", file}};
     CHECK(job_of(scenario).workload.step_compute_s() > 0);
-  }
-}
-
-TEST_CASE("the files meet the schema that editors complete from") {
-  const Json schema = scenario_schema();
-  JsonFiles files;
-  for (const char* folder : {"", "papers", "studies"}) {
-    for (const std::string& file : files_in(folder)) {
-      CAPTURE(file);
-      for (const Violation& violation : violations(schema, files.read(file))) FAIL_CHECK(violation.sentence);
-    }
-  }
-  const Json& properties = schema["properties"];
-  for (const std::string& file : files_in("clusters")) {
-    CAPTURE(file);
-    Json cluster = files.read(file);
-    cluster["workers"] = 1;
-    CHECK(violations(properties["cluster"], cluster).empty());
-  }
-  for (const std::string& file : files_in("workloads")) {
-    CAPTURE(file);
-    CHECK(violations(properties["workload"], files.read(file)).empty());
   }
 }
 

@@ -2,6 +2,7 @@
 #include "scenarios/language/schema.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "algorithms/registry.hpp"
 #include "scenarios/language/validate.hpp"

@@ -1,5 +1,6 @@
 // Studies: points, labels, and what each point is.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/scenarios/support.hpp"
 

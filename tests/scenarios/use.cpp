@@ -1,5 +1,6 @@
 // `use`: files under objects, and what wins.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "scenarios/language/json_source.hpp"
 #include "tests/scenarios/support.hpp"

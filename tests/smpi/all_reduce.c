@@ -1,5 +1,5 @@
-/* One MPI_Allreduce of argv[1] floats, run by smpirun: tests/smpi/oracle.cpp. Rank r begins up to argv[2] microseconds
- * late. Prints for each rank: rank, begin, end, in seconds of simulated time. */
+/* One MPI_Allreduce of argv[1] floats, run by smpirun: tests/smpi/oracle.cpp. Rank r begins up to argv[2]
+ * microseconds late. Prints for each rank: rank, begin, end, in seconds of simulated time. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

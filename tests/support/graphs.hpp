@@ -1,6 +1,7 @@
 // Logical graphs by plug-in name.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -8,11 +9,10 @@
 
 namespace simsgd::test {
 
-inline LogicalGraph graph_of(const std::string& name, int workers, Json parameters = Json::object(),
+inline LogicalGraph graph_of(const std::string& name, int workers, Json options = Json::object(),
                              std::uint64_t seed = 1) {
-  parameters["name"] = name;
-  return make_graph(
-      {.workers = workers, .seed = seed, .parameters = Parameters(std::move(parameters)), .find_file = {}});
+  options["name"] = name;
+  return make_graph({.workers = workers, .seed = seed}, options);
 }
 
 }  // namespace simsgd::test

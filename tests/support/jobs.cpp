@@ -1,5 +1,6 @@
 #include "tests/support/jobs.hpp"
 
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "algorithms/registry.hpp"
@@ -88,14 +89,14 @@ void give_learner(Job& job, const LearnerRequest& request) {
   LearnerSpec spec;
   for (const DataPlugin& plugin : data_plugins()) {
     if (plugin.info.name != request.data) continue;
-    const DataSets sets = plugin.load(Parameters(request.data_parameters), request.data_seed,
-                                      [](const std::string& path) { return path; });
+    const DataSets sets =
+        plugin.make(request.data_parameters,
+                    {.seed = request.data_seed, .resolve = [](const std::string& path) { return path; }});
     spec.train = sets.train;
     spec.test = sets.test;
   }
   for (const ModelPlugin& plugin : model_plugins())
-    if (plugin.info.name == request.model)
-      spec.model = plugin.make(Parameters(request.model_parameters), *spec.train);
+    if (plugin.info.name == request.model) spec.model = plugin.make(request.model_parameters, *spec.train);
   spec.workers = job.workers();
   spec.batch = request.batch;
   spec.seed = job.seed;
@@ -118,12 +119,12 @@ void add_learner(Job& job, int batch, int samples, double learning_rate) {
 void use_algorithm(Job& job, const std::string& name, const Json& parameters) {
   for (const AlgorithmPlugin& plugin : algorithm_plugins())
     if (plugin.info.name == name)
-      job.algorithm = plugin.make(Parameters(parameters), {.workers = job.workers(),
-                                                           .workload = &job.workload,
-                                                           .seed = job.seed,
-                                                           .cluster = &job.cluster,
-                                                           .graph = &job.graph,
-                                                           .learner = job.learner.get()});
+      job.algorithm = plugin.make(parameters, {.workers = job.workers(),
+                                               .workload = &job.workload,
+                                               .seed = job.seed,
+                                               .cluster = &job.cluster,
+                                               .graph = &job.graph,
+                                               .learner = job.learner.get()});
 }
 
 RunRecord simulate_job(const Job& job, int threads) {

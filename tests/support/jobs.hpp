@@ -2,9 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
+#include "sim/base/fields.hpp"
 #include "sim/job.hpp"
-#include "sim/plugin.hpp"
 
 namespace simsgd::test {
 

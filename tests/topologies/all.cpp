@@ -1,4 +1,6 @@
 // Facts about every topology.
+#include <nlohmann/json.hpp>
+
 #include "graph.hpp"
 
 namespace simsgd::test::topologies_all {
@@ -17,12 +19,33 @@ TEST_CASE("every topology says what it is and describes each of its parameters")
     CAPTURE(topology.info.name);
     CHECK(seen.insert(topology.info.name).second);
     CHECK(!topology.info.summary.empty());
-    for (const auto& [key, schema] : topology.info.properties.items()) {
+    Json form;
+    topology.form(form);
+    for (const auto& [key, schema] : form["properties"].items()) {
       CAPTURE(key);
       CHECK(schema.contains("description"));
     }
-    for (const std::string& key : topology.info.required) CHECK(topology.info.properties.contains(key));
+    for (const Json& key : form["required"]) CHECK(form["properties"].contains(key));
   }
+}
+
+TEST_CASE("options that a rule gives are written, and make the same network") {
+  const auto completed = [](const std::string& name, Json options) {
+    plugin(name).complete(options, railed_nodes(100));
+    CHECK(make(name, railed_nodes(100), options).links.size() > 0);
+    return options;
+  };
+  Json tree = completed("fat_tree", {{"oversubscription", 4}});
+  CHECK(tree["leaf_nodes"] == 16);
+  CHECK(tree["spines"] == 8);  // 16 nodes of 2 NICs over 4
+  tree = completed("fat_tree", {{"racks", 10}});
+  CHECK(!tree.contains("leaf_nodes"));
+  CHECK(tree["spines"] == 1);
+  CHECK(completed("switch_tree", {{"ports", 8}})["uplink"] == 1e9);
+  CHECK(!completed("switch_tree", {{"ports", 8}, {"oversubscription", 2}}).contains("uplink"));
+  const Json dragonfly = completed("dragonfly", {{"nodes_per_router", 1}, {"rows", 2}, {"columns", 4}});
+  CHECK(dragonfly["groups"] == 13);       // 100 nodes, 8 to a group
+  CHECK(dragonfly["global_links"] == 6);  // 80 ports over 12 others
 }
 
 TEST_CASE("65,536 GPUs, alone or eight to a node, have routes everywhere") {
@@ -33,7 +56,7 @@ TEST_CASE("65,536 GPUs, alone or eight to a node, have routes everywhere") {
       NodeShape shape = railed_nodes(65536 / gpus_per_node);
       shape.gpus_per_node = gpus_per_node;
       shape.nics = 1;
-      const Network network = topology.make(shape, Parameters(smallest(topology)));
+      const Network network = topology.make(smallest(topology), shape);
       CHECK(network.endpoints == 65536);
       for (int i = 0; i < 2000; ++i) {
         const int from = i * 7919 % 65536, to = (i * 104729 + 1) % 65536;
@@ -50,7 +73,7 @@ TEST_CASE("65,536 GPUs, alone or eight to a node, have routes everywhere") {
 TEST_CASE("link names are unique") {
   for (const TopologyPlugin& topology : topology_plugins()) {
     CAPTURE(topology.info.name);
-    const Network network = topology.make(railed_nodes(800), Parameters(smallest(topology)));
+    const Network network = topology.make(smallest(topology), railed_nodes(800));
     std::set<std::string> seen;
     for (const Link& each : network.links) {
       CAPTURE(each.name);
@@ -63,7 +86,7 @@ TEST_CASE(
     "a cable is two links of equal speed, one each way, and a message back uses no link of the one out") {
   for (const TopologyPlugin& topology : topology_plugins()) {
     CAPTURE(topology.info.name);
-    const Network network = topology.make(railed_nodes(100), Parameters(smallest(topology)));
+    const Network network = topology.make(smallest(topology), railed_nodes(100));
     for (std::size_t i = 0; i < network.links.size(); i += 2) {
       const Link &there = network.links[i], &back = network.links[i + 1];
       CHECK(there.from_vertex == back.to_vertex);

@@ -1,4 +1,5 @@
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "graph.hpp"
 
@@ -115,7 +116,7 @@ TEST_CASE("impossible dragonflies are rejected in words") {
   CHECK(error_of("dragonfly", plain_nodes(4), {{"groups", 10000}}) ==
         "/groups: makes 59595000 cables between switches. Give a network of at most 20000000");
   CHECK(error_of("dragonfly", plain_nodes(4), {{"row_bandwidth", "0 Gbps"}}) ==
-        "/row_bandwidth: is no bandwidth. Give one above 0, such as \"10 Gbps\"");
+        "/row_bandwidth: is out of range. Give a bandwidth above 0");
   CHECK(error_of("dragonfly", plain_nodes(4), {{"rows", 0}}) ==
         "/rows: is out of range. Give a whole number from 1 to 65536");
 }

@@ -6,6 +6,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/dijkstra_shortest_paths.hpp>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -42,7 +43,7 @@ inline const TopologyPlugin& plugin(const std::string& name) {
 
 inline Network make(const std::string& name, const NodeShape& shape,
                     const Json& parameters = Json::object()) {
-  return plugin(name).make(shape, Parameters(parameters));
+  return plugin(name).make(parameters, shape);
 }
 
 /// The text of the error that these parameters cause; empty if there is none.

@@ -1,6 +1,7 @@
 // Graphs from files, and what is refused.
 #include <doctest/doctest.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstdio>

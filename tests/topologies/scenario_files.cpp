@@ -2,6 +2,7 @@
 // makes a network.
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "graph.hpp"
 
@@ -45,7 +46,11 @@ Totals totals_of(const Json& workload) {
 }
 
 double quantity_of(const Json& value, Dimension dimension) {
-  return Parameters(Json{{"value", value}}).quantity("value", dimension);
+  double read = 0;
+  Fields fields;
+  fields.quantity(dimension, "value", read, "");
+  fields.read({{"value", value}});
+  return read;
 }
 
 }  // namespace
@@ -126,7 +131,9 @@ TEST_CASE("every cluster file makes a network whose messages take its NIC's late
     Json parameters = cluster.at("topology");
     const std::string topology = parameters.at("name");
     parameters.erase("name");
-    for (const auto& [key, value] : parameters.items()) CHECK(plugin(topology).info.properties.contains(key));
+    Json form;
+    plugin(topology).form(form);
+    for (const auto& [key, value] : parameters.items()) CHECK(form["properties"].contains(key));
     const Network network = make(topology, shape, parameters);
     const PathCost cost = network.path_cost(0, shape.gpus_per_node);
     CHECK(cost.alpha_s == doctest::Approx(shape.nic_latency_s).epsilon(1e-12));

@@ -3,7 +3,7 @@
 // workers, P for an odd one, as few as there can be.
 #include "topologies/graphs/graph.hpp"
 
-namespace simsgd {
+namespace simsgd::graphs {
 
 namespace {
 
@@ -33,11 +33,8 @@ GraphShape make_complete(const GraphRequest& request) {
 
 }  // namespace
 
-GraphPlugin complete_graph() {
-  PluginInfo info;
-  info.name = "complete";
-  info.summary = "everybody with everybody";
-  return {info, make_complete};
+std::vector<GraphPlugin> complete() {
+  return {{{.name = "complete", .summary = "everybody with everybody", .citation = ""}, make_complete}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::graphs

@@ -4,18 +4,34 @@
 // Drawn from the scenario's seed: a function of (seed, a, b) in the order of the pairs.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "sim/base/random.hpp"
 #include "topologies/graphs/graph.hpp"
 
-namespace simsgd {
+namespace simsgd::graphs {
 
 namespace {
 
-GraphShape make_erdos_renyi(const GraphRequest& request) {
+struct ErdosRenyiOptions {
+  std::optional<double> probability;
+
+  void fields(Fields& f) {
+    f.number("probability", probability, "that two workers are joined")
+        .at_least(0)
+        .at_most(1)
+        .by_rule("2 ln P / P, twice where the graph becomes connected");
+  }
+  void complete(const GraphRequest& request) {
+    const int n = request.workers;
+    const double threshold = n > 1 ? std::log(static_cast<double>(n)) / n : 0;
+    if (!probability) probability = std::min(1.0, 2 * threshold);
+  }
+};
+
+GraphShape make_erdos_renyi(const ErdosRenyiOptions& options, const GraphRequest& request) {
   const int n = request.workers;
-  const double threshold = n > 1 ? std::log(static_cast<double>(n)) / n : 0;
-  const double probability = request.parameters.number("probability", std::min(1.0, 2 * threshold));
+  const double probability = *options.probability;
   Stream draws({.seed = request.seed, .purpose = Purpose::graph, .entity = 0, .step = 0});
   GraphShape shape;
   for (int a = 0; a < n; ++a)
@@ -26,19 +42,11 @@ GraphShape make_erdos_renyi(const GraphRequest& request) {
 
 }  // namespace
 
-GraphPlugin erdos_renyi_graph() {
-  PluginInfo info;
-  info.name = "erdos_renyi";
-  info.summary = "every two workers with the same probability, drawn from the scenario's seed";
-  info.citation = "Erdos, Renyi, 1960";
-  info.properties = {{"probability",
-                      {{"type", "number"},
-                       {"minimum", 0},
-                       {"maximum", 1},
-                       {"description",
-                        "that two workers are joined; by default 2 ln P / P, twice where the graph becomes "
-                        "connected"}}}};
-  return {info, make_erdos_renyi};
+std::vector<GraphPlugin> erdos_renyi() {
+  return {{{.name = "erdos_renyi",
+            .summary = "every two workers with the same probability, drawn from the scenario's seed",
+            .citation = "Erdos, Renyi, 1960"},
+           make_erdos_renyi}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::graphs

@@ -8,7 +8,7 @@
 
 #include "topologies/graphs/graph.hpp"
 
-namespace simsgd {
+namespace simsgd::graphs {
 
 namespace {
 
@@ -16,7 +16,7 @@ using Properties = boost::property<boost::vertex_name_t, std::string>;
 using FileGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, Properties>;
 
 [[noreturn]] void refuse(const std::string& problem, const std::string& remedy) {
-  Parameters::reject("path", problem, remedy);
+  reject("path", problem, remedy);
 }
 
 bool ends_with(const std::string& text, const std::string& end) {
@@ -67,9 +67,19 @@ std::vector<int> workers_of(const FileGraph& graph) {
   return numbered ? by_name : in_order;
 }
 
-GraphShape make_from_file(const GraphRequest& request) {
-  const std::string name = request.parameters.text("path");
-  const FileGraph graph = read(request.find_file ? request.find_file(name) : name);
+struct FileGraphOptions {
+  std::string path;
+
+  void fields(Fields& f) {
+    f.text("path", path,
+           "a .graphml, .xml, .dot or .gv file, looked for like a `use`; nodes named 0 to P - 1 are "
+           "these workers, others are taken in order")
+        .required();
+  }
+};
+
+GraphShape make_from_file(const FileGraphOptions& options, const GraphRequest& request) {
+  const FileGraph graph = read(request.find_file ? request.find_file(options.path) : options.path);
   const auto nodes = static_cast<int>(boost::num_vertices(graph));
   if (nodes != request.workers)
     refuse("has " + std::to_string(nodes) + " nodes for " + std::to_string(request.workers) + " workers",
@@ -89,18 +99,9 @@ GraphShape make_from_file(const GraphRequest& request) {
 
 }  // namespace
 
-GraphPlugin file_graph() {
-  PluginInfo info;
-  info.name = "file";
-  info.summary = "any undirected graph, from a GraphML or DOT file";
-  info.properties = {
-      {"path",
-       {{"type", "string"},
-        {"description",
-         "a .graphml, .xml, .dot or .gv file, looked for like a `use`; nodes named 0 to P - 1 are "
-         "these workers, others are taken in order"}}}};
-  info.required = {"path"};
-  return {info, make_from_file};
+std::vector<GraphPlugin> file() {
+  return {{{.name = "file", .summary = "any undirected graph, from a GraphML or DOT file", .citation = ""},
+           make_from_file}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::graphs

@@ -1,5 +1,5 @@
 // A logical graph as a plug-in: who averages with whom, one file under topologies/graphs/, listed in
-// topologies/graph_registry.cpp. A plug-in names the edges; matchings and eigenvalues follow, unless it knows
+// topologies/CMakeLists.txt. A plug-in names the edges; matchings and eigenvalues follow, unless it knows
 // better ones. docs/graphs.md shows them.
 #pragma once
 
@@ -9,17 +9,15 @@
 #include <vector>
 
 #include "sim/logical_graph.hpp"
-#include "sim/parameters.hpp"
 #include "sim/plugin.hpp"
 
 namespace simsgd {
 
 struct GraphRequest {
   int workers = 1;
-  std::uint64_t seed = 1;                              ///< of graphs that are drawn
-  Parameters parameters = Parameters(Json::object());  ///< the object of the scenario
+  std::uint64_t seed = 1;  ///< of graphs that are drawn
   std::function<std::string(const std::string&)>
-      find_file;  ///< the path of a file that it names; may be empty
+      find_file{};  ///< the path of a file that the options name; may be empty
 };
 
 struct GraphShape {
@@ -28,11 +26,8 @@ struct GraphShape {
   std::vector<double> laplacian_eigenvalues;  ///< in any order; empty: to be computed where that is feasible
 };
 
-struct GraphPlugin {
-  PluginInfo info;
-  /// Throws ParameterError where there is no such graph.
-  GraphShape (*make)(const GraphRequest&) = nullptr;
-};
+/// Throws ParameterError where there is no such graph.
+using GraphPlugin = Plugin<GraphShape, const GraphRequest&>;
 
 /// Laplacian eigenvalues of a cycle of n workers; of two, which have one edge, 0 and 2.
 /// 2 - 2 cos(2 pi k / n), k = 0 ... n - 1. Chung, "Spectral Graph Theory", AMS 1997, example 1.5.

@@ -4,16 +4,16 @@
 
 #include "topologies/graphs/graph.hpp"
 
-namespace simsgd {
+namespace simsgd::graphs {
 
 namespace {
 
 GraphShape make_hypercube(const GraphRequest& request) {
   const auto n = static_cast<unsigned>(request.workers);
   if (!std::has_single_bit(n))
-    Parameters::reject("name", "needs a number of workers that is a power of two, not " + std::to_string(n),
-                       "Use " + std::to_string(std::bit_floor(n)) + " or " +
-                           std::to_string(std::bit_ceil(n)) + " workers, or the graph exponential");
+    reject("name", "needs a number of workers that is a power of two, not " + std::to_string(n),
+           "Use " + std::to_string(std::bit_floor(n)) + " or " + std::to_string(std::bit_ceil(n)) +
+               " workers, or the graph exponential");
   GraphShape shape;
   for (unsigned bit = 1; bit < n; bit *= 2) {
     std::vector<LogicalGraph::Edge>& pairs = shape.matchings.emplace_back();
@@ -27,11 +27,11 @@ GraphShape make_hypercube(const GraphRequest& request) {
 
 }  // namespace
 
-GraphPlugin hypercube_graph() {
-  PluginInfo info;
-  info.name = "hypercube";
-  info.summary = "workers whose numbers differ in one bit; a power of two of them";
-  return {info, make_hypercube};
+std::vector<GraphPlugin> hypercube() {
+  return {{{.name = "hypercube",
+            .summary = "workers whose numbers differ in one bit; a power of two of them",
+            .citation = ""},
+           make_hypercube}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::graphs

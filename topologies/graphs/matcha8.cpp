@@ -3,14 +3,14 @@
 //   Sampling", ICC 2019, arXiv:1905.09435.
 #include "topologies/graphs/graph.hpp"
 
-namespace simsgd {
+namespace simsgd::graphs {
 
 namespace {
 
 GraphShape make_matcha8(const GraphRequest& request) {
   if (request.workers != 8)
-    Parameters::reject("name", "has 8 workers, and there are " + std::to_string(request.workers),
-                       "Use 8 workers, or another graph of `simsgd list graphs`");
+    reject("name", "has 8 workers, and there are " + std::to_string(request.workers),
+           "Use 8 workers, or another graph of `simsgd list graphs`");
   GraphShape shape;
   shape.matchings = {{{1, 5}, {6, 7}, {0, 4}, {2, 3}},
                      {{1, 7}, {3, 6}},
@@ -24,12 +24,11 @@ GraphShape make_matcha8(const GraphRequest& request) {
 
 }  // namespace
 
-GraphPlugin matcha8_graph() {
-  PluginInfo info;
-  info.name = "matcha8";
-  info.summary = "the graph of 8 workers of the MATCHA paper, with its five matchings";
-  info.citation = "Wang et al., 2019, arXiv:1905.09435";
-  return {info, make_matcha8};
+std::vector<GraphPlugin> matcha8() {
+  return {{{.name = "matcha8",
+            .summary = "the graph of 8 workers of the MATCHA paper, with its five matchings",
+            .citation = "Wang et al., 2019, arXiv:1905.09435"},
+           make_matcha8}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::graphs

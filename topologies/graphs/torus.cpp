@@ -1,10 +1,11 @@
 // Torus: a grid of rows x columns whose sides are joined; every worker averages with the four around it.
 //   Laplacian eigenvalues: every sum of one of a cycle of `rows` and one of a cycle of `columns`.
 #include <cmath>
+#include <optional>
 
 #include "topologies/graphs/graph.hpp"
 
-namespace simsgd {
+namespace simsgd::graphs {
 
 namespace {
 
@@ -15,26 +16,34 @@ int most_square(int n) {
   return rows;
 }
 
-int rows_of(const GraphRequest& request) {
-  const int n = request.workers;
-  if (!request.parameters.has("rows")) {
-    const int rows = most_square(n);
-    if (rows < 2)
-      Parameters::reject("name", "cannot have two rows of several of " + std::to_string(n) + " workers",
-                         "Use a number of workers that is no prime, or the graph ring");
-    return rows;
+struct TorusOptions {
+  std::optional<int> rows;
+
+  void fields(Fields& f) {
+    f.whole("rows", rows, "rows of the grid, a divisor of the workers")
+        .at_least(2)
+        .by_rule("the most square grid");
   }
-  const std::int64_t rows = request.parameters.integer("rows");
-  if (rows < 2 || n % rows != 0 || n / rows < 2)
-    Parameters::reject("rows", "does not divide " + std::to_string(n) + " workers into rows of at least two",
-                       most_square(n) < 2
-                           ? "Use a number of workers that is no prime, or the graph ring"
-                           : "Leave it out for " + std::to_string(most_square(n)) + ", the most square");
-  return static_cast<int>(rows);
+  void complete(const GraphRequest& request) {
+    if (const int most = most_square(request.workers); !rows && most >= 2) rows = most;
+  }
+};
+
+int rows_of(const TorusOptions& options, int workers) {
+  if (!options.rows)
+    reject("name", "cannot have two rows of several of " + std::to_string(workers) + " workers",
+           "Use a number of workers that is no prime, or the graph ring");
+  const int rows = *options.rows;
+  if (workers % rows != 0 || workers / rows < 2)
+    reject("rows", "does not divide " + std::to_string(workers) + " workers into rows of at least two",
+           most_square(workers) < 2
+               ? "Use a number of workers that is no prime, or the graph ring"
+               : "Leave it out for " + std::to_string(most_square(workers)) + ", the most square");
+  return rows;
 }
 
-GraphShape make_torus(const GraphRequest& request) {
-  const int rows = rows_of(request), columns = request.workers / rows;
+GraphShape make_torus(const TorusOptions& options, const GraphRequest& request) {
+  const int rows = rows_of(options, request.workers), columns = request.workers / rows;
   const auto at = [rows, columns](int row, int column) { return row % rows * columns + column % columns; };
   GraphShape shape;
   for (int row = 0; row < rows; ++row) {
@@ -50,16 +59,11 @@ GraphShape make_torus(const GraphRequest& request) {
 
 }  // namespace
 
-GraphPlugin torus_graph() {
-  PluginInfo info;
-  info.name = "torus";
-  info.summary = "a grid whose sides are joined: every worker with the four around it";
-  info.properties = {
-      {"rows",
-       {{"type", "integer"},
-        {"minimum", 2},
-        {"description", "rows of the grid, a divisor of the workers; by default the most square grid"}}}};
-  return {info, make_torus};
+std::vector<GraphPlugin> torus() {
+  return {{{.name = "torus",
+            .summary = "a grid whose sides are joined: every worker with the four around it",
+            .citation = ""},
+           make_torus}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::graphs

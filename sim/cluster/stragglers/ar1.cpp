@@ -12,29 +12,42 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/cluster/stragglers/kinds.hpp"
 #include "sim/cluster/stragglers/options.hpp"
 
-namespace simsgd {
+namespace simsgd::stragglers {
 
 namespace {
 
 constexpr double kIndependent = 1e-18;  // a correlation that double precision does not see
 constexpr std::size_t kMostLevels = 37;
+constexpr double kLargestCv = 1e6;  // of a log-normal: sigma 5.3
 
 double log_variance(double cv) { return std::log1p(cv * cv); }
 
+struct Ar1Options {
+  double cv = 0, correlation = 0, persistent_cv = 0;
+
+  void fields(Fields& f) {
+    f.number("cv", cv, "Standard deviation of the noise over its mean, which is 1")
+        .required()
+        .at_least(0)
+        .at_most(kLargestCv);
+    f.number("correlation", correlation,
+             "Correlation of the noise of a worker's step with that of the step before")
+        .at_least(0)
+        .below(1);
+    f.number("persistent_cv", persistent_cv, "The same of the workers' own factors, drawn once")
+        .at_least(0)
+        .at_most(kLargestCv);
+  }
+};
+
 class Ar1Straggler final : public StragglerModel {
  public:
-  struct Settings {
-    double cv = 0, correlation = 0, persistent_cv = 0;
-  };
-
-  explicit Ar1Straggler(const Settings& settings)
-      : noise_variance_(log_variance(settings.cv)),
-        persistent_variance_(log_variance(settings.persistent_cv)) {
+  explicit Ar1Straggler(const Ar1Options& options)
+      : noise_variance_(log_variance(options.cv)), persistent_variance_(log_variance(options.persistent_cv)) {
     const double rho =
-        settings.cv > 0 ? std::log1p(settings.correlation * settings.cv * settings.cv) / noise_variance_ : 0;
+        options.cv > 0 ? std::log1p(options.correlation * options.cv * options.cv) / noise_variance_ : 0;
     for (double power = rho; power >= kIndependent && halves_.size() < kMostLevels; power *= power) {
       const double square = power * power;  // rho^{2h}
       halves_.push_back({power / (1 + square), std::sqrt((1 - square) / (1 + square))});
@@ -88,45 +101,19 @@ class Ar1Straggler final : public StragglerModel {
   std::vector<Half> halves_;
 };
 
-double read_from_0(const Parameters& parameters, const std::string& key, double below) {
-  const double value = parameters.number(key, 0);
-  if (!(value >= 0 && value < below))
-    Parameters::reject(key, "is out of range",
-                       "Give a number from 0" + std::string(below <= 1 ? " to below 1" : ""));
-  return value;
-}
-
-std::unique_ptr<const StragglerModel> make_ar1(const Parameters& parameters, const StragglerSetup&) {
-  if (is_relative(parameters))
-    Parameters::reject("relative", "has no delay to apply to", "Leave it out: factors are relative anyway");
-  Ar1Straggler::Settings settings;
-  settings.cv = read_from_0(parameters, "cv", 1e6);
-  settings.correlation = read_from_0(parameters, "correlation", 1);
-  settings.persistent_cv = read_from_0(parameters, "persistent_cv", 1e6);
-  return std::make_unique<Ar1Straggler>(settings);
+MadeStraggler make_ar1(const Ar1Options& options, const StragglerCommon& common, const StragglerSetup&) {
+  if (common.relative)
+    reject("relative", "has no delay to apply to", "Leave it out: factors are relative anyway");
+  return std::make_unique<Ar1Straggler>(options);
 }
 
 }  // namespace
 
-StragglerPlugin ar1_straggler() {
-  const auto cv = [](const std::string& description) {
-    return Json{{"type", "number"}, {"minimum", 0}, {"default", 0}, {"description", description}};
-  };
-  const Json correlation = {
-      {"type", "number"},
-      {"minimum", 0},
-      {"exclusiveMaximum", 1},
-      {"default", 0},
-      {"description", "Correlation of the noise of a worker's step with that of the step before"}};
-  PluginInfo info{
-      .name = "ar1",
-      .summary = "Compute times with a factor of each worker that stays, and noise that remembers",
-      .citation = "",
-      .properties = {{"cv", cv("Standard deviation of the noise over its mean, which is 1")},
-                     {"correlation", correlation},
-                     {"persistent_cv", cv("The same of the workers' own factors, drawn once")}},
-      .required = {"cv"}};
-  return {std::move(info), make_ar1};
+std::vector<StragglerPlugin> ar1() {
+  return {{{.name = "ar1",
+            .summary = "Compute times with a factor of each worker that stays, and noise that remembers",
+            .citation = ""},
+           make_ar1}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::stragglers

@@ -1,8 +1,7 @@
 // constant: some workers are always slower, or always late by the same time.
-#include "sim/cluster/stragglers/kinds.hpp"
 #include "sim/cluster/stragglers/options.hpp"
 
-namespace simsgd {
+namespace simsgd::stragglers {
 
 namespace {
 
@@ -20,33 +19,34 @@ class ConstantStraggler final : public StragglerModel {
   bool relative_;
 };
 
-std::unique_ptr<const StragglerModel> make_constant(const Parameters& parameters, const StragglerSetup&) {
-  if (!parameters.has("factor") && !parameters.has("delay"))
-    Parameters::reject("factor", "is missing", "Give \"factor\", \"delay\" or both");
-  if (is_relative(parameters) && !parameters.has("delay"))
-    Parameters::reject("relative", "has no delay to apply to", "Give \"delay\", or leave \"relative\" out");
+struct ConstantOptions {
+  std::optional<double> factor;
+  std::optional<Amount> delay;
+
+  void fields(Fields& f) {
+    f.number("factor", factor, "Computes this many times slower: 2 is half the speed").above(0).by_rule("1");
+    f.amount("delay", delay, "Idle time before each step").by_rule("0");
+  }
+};
+
+MadeStraggler make_constant(const ConstantOptions& options, const StragglerCommon& common,
+                            const StragglerSetup&) {
+  if (!options.factor && !options.delay) reject("factor", "is missing", "Give \"factor\", \"delay\" or both");
+  if (common.relative && !options.delay)
+    reject("relative", "has no delay to apply to", "Give \"delay\", or leave \"relative\" out");
   Straggle constant;
-  constant.factor = parameters.number("factor", 1);
-  if (!(constant.factor > 0))
-    Parameters::reject("factor", "is not above 0", "Give a factor above 0, such as 2 for half the speed");
-  if (parameters.has("delay")) constant.delay_s = read_amount(parameters, "delay", delay_unit(parameters));
-  return std::make_unique<ConstantStraggler>(constant, is_relative(parameters));
+  constant.factor = options.factor.value_or(1);
+  if (options.delay) constant.delay_s = options.delay->in(common.delay_unit(), "delay");
+  return std::make_unique<ConstantStraggler>(constant, common.relative);
 }
 
 }  // namespace
 
-StragglerPlugin constant_straggler() {
-  const Json factor = {{"type", "number"},
-                       {"exclusiveMinimum", 0},
-                       {"description", "Computes this many times slower: 2 is half the speed; 1 by default"}};
-  PluginInfo info{
-      .name = "constant",
-      .summary = "Workers that are slower, or late by the same time, in every step",
-      .citation = "",
-      .properties = {{"factor", factor},
-                     {"delay", amount_schema(DrawUnit::seconds, "Idle time before each step; 0 by default")}},
-      .required = {}};
-  return {std::move(info), make_constant};
+std::vector<StragglerPlugin> constant() {
+  return {{{.name = "constant",
+            .summary = "Workers that are slower, or late by the same time, in every step",
+            .citation = ""},
+           make_constant}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::stragglers

@@ -9,10 +9,10 @@
 #include <cmath>
 
 #include "sim/base/check.hpp"
-#include "sim/cluster/stragglers/kinds.hpp"
 #include "sim/cluster/stragglers/options.hpp"
+#include "sim/distributions/registry.hpp"
 
-namespace simsgd {
+namespace simsgd::stragglers {
 
 namespace {
 
@@ -66,50 +66,45 @@ class KOfP final : public StragglerModel {
   double independent_probability_;
 };
 
-std::unique_ptr<const StragglerModel> make_k_of_p(const Parameters& parameters, const StragglerSetup& setup) {
-  const std::vector<int> candidates = selected_ranks(parameters, setup);
+struct KOfPOptions {
+  std::int64_t k = 1;
+  bool distinct = true;
+  RawValue delay;
+
+  void fields(Fields& f) {
+    f.whole("k", k, "Workers that are late in each step").required().at_most(kMaximumRank);
+    f.choice("draw", distinct, {{"distinct", true}, {"independent", false}},
+             "\"distinct\": exactly k different workers; \"independent\": each with probability "
+             "1 - (1 - 1/P)^k");
+    add_draw(f, "delay", delay, "Delay of a late worker: a time, or a distribution of times").required();
+  }
+};
+
+MadeStraggler make_k_of_p(const KOfPOptions& options, const StragglerCommon& common,
+                          const StragglerSetup& setup) {
+  const std::vector<int> candidates = selected_ranks(common, setup);
   KOfP::Settings settings;
   settings.place_of_rank.assign(static_cast<std::size_t>(setup.workers), -1);
   for (std::size_t i = 0; i < candidates.size(); ++i)
     settings.place_of_rank[static_cast<std::size_t>(candidates[i])] = static_cast<int>(i);
   settings.candidates = static_cast<std::uint32_t>(candidates.size());
-  const std::string draw = parameters.text("draw", "distinct");
-  if (draw != "distinct" && draw != "independent")
-    Parameters::reject("draw", "is no way to draw", "Give \"distinct\" or \"independent\"");
-  settings.distinct = draw == "distinct";
-  const std::int64_t k = parameters.integer("k");
-  if (k < 0 || k > kMaximumRank)
-    Parameters::reject("k", "is no number of workers", "Give a whole number from 0");
-  if (settings.distinct && k > settings.candidates)
-    Parameters::reject("k", fmt::format("is more than the {} workers to choose from", settings.candidates),
-                       fmt::format("Give at most {}, or \"draw\": \"independent\"", settings.candidates));
-  settings.k = static_cast<std::uint32_t>(k);
-  settings.delay = nested_distribution(parameters, "delay", delay_unit(parameters));
-  settings.relative = is_relative(parameters);
+  settings.distinct = options.distinct;
+  if (settings.distinct && options.k > settings.candidates)
+    reject("k", fmt::format("is more than the {} workers to choose from", settings.candidates),
+           fmt::format("Give at most {}, or \"draw\": \"independent\"", settings.candidates));
+  settings.k = static_cast<std::uint32_t>(options.k);
+  settings.delay = draw_of(options.delay.json(), "delay", common.delay_unit());
+  settings.relative = common.relative;
   return std::make_unique<KOfP>(std::move(settings));
 }
 
 }  // namespace
 
-StragglerPlugin k_of_p_straggler() {
-  const Json k = {{"type", "integer"}, {"minimum", 0}, {"description", "Workers that are late in each step"}};
-  const Json draw = {{"type", "string"},
-                     {"enum", {"distinct", "independent"}},
-                     {"default", "distinct"},
-                     {"description",
-                      "\"distinct\": exactly k different workers; \"independent\": each with probability "
-                      "1 - (1 - 1/P)^k"}};
-  PluginInfo info{
-      .name = "k_of_p",
-      .summary = "In each step k random workers of the P are late",
-      .citation = "Li et al., WAGMA-SGD, IEEE TPDS 2021, arXiv:2005.00124",
-      .properties = {{"k", k},
-                     {"draw", draw},
-                     {"delay",
-                      nested_distribution_schema(
-                          DrawUnit::seconds, "Delay of a late worker: a time, or a distribution of times")}},
-      .required = {"k", "delay"}};
-  return {std::move(info), make_k_of_p};
+std::vector<StragglerPlugin> k_of_p() {
+  return {{{.name = "k_of_p",
+            .summary = "In each step k random workers of the P are late",
+            .citation = "Li et al., WAGMA-SGD, IEEE TPDS 2021, arXiv:2005.00124"},
+           make_k_of_p}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::stragglers

@@ -8,10 +8,9 @@
 // Checked by tests/cluster/markov.cpp.
 #include <cmath>
 
-#include "sim/cluster/stragglers/kinds.hpp"
 #include "sim/cluster/stragglers/options.hpp"
 
-namespace simsgd {
+namespace simsgd::stragglers {
 
 namespace {
 
@@ -71,51 +70,43 @@ class MarkovStraggler final : public StragglerModel {
   std::uint64_t block_steps_;
 };
 
-double read_steps(const Parameters& parameters, const std::string& key) {
-  const double steps = parameters.number(key);
-  if (!(steps >= 1)) Parameters::reject(key, "is below 1", "Give a mean number of steps from 1");
-  return steps;
-}
+struct MarkovOptions {
+  double slow_steps = 1, fast_steps = 1;
+  std::optional<double> factor;
+  std::optional<Amount> delay;
 
-std::unique_ptr<const StragglerModel> make_markov(const Parameters& parameters, const StragglerSetup&) {
+  void fields(Fields& f) {
+    f.number("slow_steps", slow_steps, "Mean number of steps that a worker stays slow")
+        .required()
+        .at_least(1);
+    f.number("fast_steps", fast_steps, "Mean number of steps that it stays fast").required().at_least(1);
+    f.number("factor", factor, "While slow it computes this many times slower").above(0).by_rule("1");
+    f.amount("delay", delay, "Idle time in each slow step").by_rule("0");
+  }
+};
+
+MadeStraggler make_markov(const MarkovOptions& options, const StragglerCommon& common,
+                          const StragglerSetup&) {
+  if (1 / options.slow_steps + 1 / options.fast_steps > 1)
+    reject("slow_steps", "and \"fast_steps\" are too short: 1/slow_steps + 1/fast_steps is above 1",
+           "Make one of them longer, such as 2 and 2; k_of_p draws every step anew");
+  if (!options.factor && !options.delay) reject("factor", "is missing", "Give \"factor\", \"delay\" or both");
   MarkovStraggler::Settings settings;
-  settings.slow_steps = read_steps(parameters, "slow_steps");
-  settings.fast_steps = read_steps(parameters, "fast_steps");
-  if (1 / settings.slow_steps + 1 / settings.fast_steps > 1)
-    Parameters::reject("slow_steps",
-                       "and \"fast_steps\" are too short: 1/slow_steps + 1/fast_steps is above 1",
-                       "Make one of them longer, such as 2 and 2; k_of_p draws every step anew");
-  if (!parameters.has("factor") && !parameters.has("delay"))
-    Parameters::reject("factor", "is missing", "Give \"factor\", \"delay\" or both");
-  settings.slow.factor = parameters.number("factor", 1);
-  if (!(settings.slow.factor > 0))
-    Parameters::reject("factor", "is not above 0",
-                       "Give a factor above 0, such as 3 for a third of the speed");
-  settings.relative = is_relative(parameters);
-  if (parameters.has("delay"))
-    settings.slow.delay_s = read_amount(parameters, "delay", delay_unit(parameters));
+  settings.slow_steps = options.slow_steps;
+  settings.fast_steps = options.fast_steps;
+  settings.slow.factor = options.factor.value_or(1);
+  settings.relative = common.relative;
+  if (options.delay) settings.slow.delay_s = options.delay->in(common.delay_unit(), "delay");
   return std::make_unique<MarkovStraggler>(settings);
 }
 
 }  // namespace
 
-StragglerPlugin markov_straggler() {
-  const auto steps = [](const std::string& description) {
-    return Json{{"type", "number"}, {"minimum", 1}, {"description", description}};
-  };
-  const Json factor = {{"type", "number"},
-                       {"exclusiveMinimum", 0},
-                       {"description", "While slow it computes this many times slower; 1 by default"}};
-  PluginInfo info{.name = "markov",
-                  .summary = "Workers that are slow for a while and fast for a while, each by itself",
-                  .citation = "",
-                  .properties = {{"slow_steps", steps("Mean number of steps that a worker stays slow")},
-                                 {"fast_steps", steps("Mean number of steps that it stays fast")},
-                                 {"factor", factor},
-                                 {"delay", amount_schema(DrawUnit::seconds,
-                                                         "Idle time in each slow step; 0 by default")}},
-                  .required = {"slow_steps", "fast_steps"}};
-  return {std::move(info), make_markov};
+std::vector<StragglerPlugin> markov() {
+  return {{{.name = "markov",
+            .summary = "Workers that are slow for a while and fast for a while, each by itself",
+            .citation = ""},
+           make_markov}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::stragglers

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "sim/base/distribution_json.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
 
 namespace simsgd {
@@ -30,20 +31,32 @@ Stream straggler_stream(const StragglerContext& context, StragglerDraw draw);
 /// The stream that all workers share in this step, so that they can agree on something.
 Stream common_straggler_stream(const StragglerContext& context, StragglerDraw draw);
 
-/// Schema properties of the common options.
-Json common_straggler_properties();
+/// The options that every kind has.
+struct StragglerCommon {
+  enum class Of : std::uint8_t { workers, nodes };
+
+  std::optional<std::vector<int>> workers;
+  std::optional<std::int64_t> count;
+  std::optional<double> share;
+  std::optional<Of> of;
+  bool relative = false;
+  double probability = 1;
+  bool per_mini_batch = false;
+  std::uint64_t from_step = 1;
+  std::optional<std::uint64_t> to_step;
+
+  void fields(Fields& f);
+  /// The unit in which delays are read.
+  DrawUnit delay_unit() const { return relative ? DrawUnit::relative : DrawUnit::seconds; }
+};
+
 /// The model, applied only where the common options allow.
-std::unique_ptr<const StragglerModel> with_common_options(std::unique_ptr<const StragglerModel> model,
-                                                          const Parameters& parameters,
-                                                          const StragglerSetup& setup);
+MadeStraggler with_common_options(MadeStraggler model, const StragglerCommon& common,
+                                  const StragglerSetup& setup);
 
 /// The ranks that "workers" lists, or that "count" or "share" draw once for the whole run, ascending; all
 /// without.
-std::vector<int> selected_ranks(const Parameters& parameters, const StragglerSetup& setup);
-/// Whether delays are multiples of the step's nominal compute time.
-bool is_relative(const Parameters& parameters);
-/// The unit in which the delays of this object are read.
-DrawUnit delay_unit(const Parameters& parameters);
+std::vector<int> selected_ranks(const StragglerCommon& common, const StragglerSetup& setup);
 /// Seconds of a delay that was read in delay_unit.
 inline double delay_s(double delay, bool relative, const StragglerContext& context) {
   return relative ? delay * context.nominal_compute_s : delay;

@@ -3,10 +3,10 @@
 //   blocking all-reduce, delays Exp(mean theta), n workers: E[step] = c + theta H_n; first finisher: c +
 //   theta / n
 // (David, Nagaraja, Order Statistics, Wiley 2003; checked by tests/cluster/order_statistics.cpp).
-#include "sim/cluster/stragglers/kinds.hpp"
 #include "sim/cluster/stragglers/options.hpp"
+#include "sim/distributions/registry.hpp"
 
-namespace simsgd {
+namespace simsgd::stragglers {
 
 namespace {
 
@@ -24,18 +24,26 @@ class RandomDelay final : public StragglerModel {
   bool relative_;
 };
 
-std::unique_ptr<const StragglerModel> make_random_delay(const Parameters& parameters, const StragglerSetup&) {
-  const DistributionPlugin& plugin = distribution_plugin(parameters.text("name"));
-  return std::make_unique<RandomDelay>(plugin.make(parameters, delay_unit(parameters)),
-                                       is_relative(parameters));
+/// A delay drawn from that distribution in every step: its options are the straggler's own.
+StragglerPlugin straggler_of(const DistributionPlugin& distribution) {
+  PluginInfo info = distribution.info;
+  info.summary += "; a delay for each worker and step";
+  return {std::move(info), distribution.own_fields(),
+          [distribution](const Json& object, const StragglerCommon& common,
+                         const StragglerSetup&) -> MadeStraggler {
+            return std::make_unique<RandomDelay>(distribution.make(object, common.delay_unit()),
+                                                 common.relative);
+          }};
 }
 
 }  // namespace
 
-StragglerPlugin random_delay_straggler(const std::string& distribution) {
-  PluginInfo info = distribution_plugin(distribution).info(DrawUnit::seconds);
-  info.summary += "; a delay for each worker and step";
-  return {std::move(info), make_random_delay};
+/// One for each distribution but the constant, which has a file of its own.
+std::vector<StragglerPlugin> random_delay() {
+  std::vector<StragglerPlugin> all;
+  for (const DistributionPlugin& each : distribution_plugins())
+    if (each.info.name != "constant") all.push_back(straggler_of(each));
+  return all;
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::stragglers

@@ -1,5 +1,5 @@
-// The kinds of straggler. To add one: a file here that defines `StragglerPlugin <kind>_straggler()`, its
-// declaration in kinds.hpp and its line in the table of registry.cpp. The options that every kind has (which
+// The kinds of straggler. To add one: a file here that defines `std::vector<StragglerPlugin>
+// stragglers::KIND()`, and its line in the list of ../CMakeLists.txt. The options that every kind has (which
 // workers, which steps, how probable, relative or not) are added and applied by this registry: options.hpp.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/cluster/stragglers.hpp"
-#include "sim/parameters.hpp"
+#include "sim/plugin.hpp"
 
 namespace simsgd {
 
@@ -26,10 +26,14 @@ struct StragglerSetup {
   };
 };
 
-struct StragglerPlugin {
-  PluginInfo info;  ///< in the table of straggler_plugins() with the common options
-  /// The model without its common options. `parameters` are the whole object of the scenario, with "name".
-  std::unique_ptr<const StragglerModel> (*make)(const Parameters&, const StragglerSetup&);
+struct StragglerCommon;
+using MadeStraggler = std::unique_ptr<const StragglerModel>;
+
+/// Makes the model without what the common options do around it; it may look at them.
+struct StragglerPlugin : Plugin<MadeStraggler, const StragglerCommon&, const StragglerSetup&> {
+  using Plugin::Plugin;
+  /// Of the scenario's object: with the common options.
+  void form(Json& form) const;
 };
 
 /// All of them, in the order in which they are listed to users.
@@ -37,7 +41,6 @@ const std::vector<StragglerPlugin>& straggler_plugins();
 
 /// The straggler that an object of the scenario's list describes, with its common options. Throws
 /// ParameterError.
-std::unique_ptr<const StragglerModel> make_straggler(const Parameters& parameters,
-                                                     const StragglerSetup& setup);
+MadeStraggler make_straggler(const Json& object, const StragglerSetup& setup);
 
 }  // namespace simsgd

@@ -4,11 +4,10 @@
 // the factor c / nominal compute time. Checked by tests/cluster/trace.cpp.
 #include <fmt/format.h>
 
-#include "sim/cluster/stragglers/kinds.hpp"
 #include "sim/cluster/stragglers/options.hpp"
 #include "sim/cluster/stragglers/trace_file.hpp"
 
-namespace simsgd {
+namespace simsgd::stragglers {
 
 namespace {
 
@@ -36,55 +35,46 @@ class TraceStraggler final : public StragglerModel {
   bool loop_;
 };
 
-/// Whether a text parameter has the first of two values; rejects all but these.
-bool is_first_of(const Parameters& parameters, const std::string& key, const std::string& first,
-                 const std::string& second) {
-  const std::string value = parameters.text(key, first);
-  if (value != first && value != second)
-    Parameters::reject(key, "is no valid choice", fmt::format("Give \"{}\" or \"{}\"", first, second));
-  return value == first;
-}
+struct TraceOptions {
+  std::string file;
+  bool loop = true, exact = true;
 
-std::unique_ptr<const StragglerModel> make_trace(const Parameters& parameters, const StragglerSetup& setup) {
-  if (is_relative(parameters))
-    Parameters::reject("relative", "does not go with a trace, whose columns have units of their own",
-                       "Leave it out; the column \"factor\" is relative to the compute time");
-  const bool loop = is_first_of(parameters, "repeat", "loop", "end");
-  const bool exact = is_first_of(parameters, "rank_mapping", "exact", "modulo");
-  StragglerTrace trace = read_straggler_trace(setup.resolve(parameters.text("file")));
-  const int last_rank = selected_ranks(parameters, setup).back();
-  if (exact && last_rank >= static_cast<int>(trace.workers.size()))
-    Parameters::reject("file",
-                       fmt::format("names a trace of {} workers, which has none for rank {}",
-                                   trace.workers.size(), last_rank),
-                       "Set \"rank_mapping\": \"modulo\", or list the ranks of the trace in \"workers\"");
-  return std::make_unique<TraceStraggler>(std::move(trace), loop);
+  void fields(Fields& f) {
+    f.text(
+         "file", file,
+         "CSV file with the columns worker, step and at least one of delay_s, factor, compute_s (factor and "
+         "compute_s not together)")
+        .required();
+    f.choice("repeat", loop, {{"loop", true}, {"end", false}},
+             "After the last step of the trace: \"loop\" begins again, \"end\" delays nobody");
+    f.choice("rank_mapping", exact, {{"exact", true}, {"modulo", false}},
+             "Ranks beyond the trace's workers: \"exact\" refuses them, \"modulo\" lets rank r replay "
+             "worker r mod (workers of the trace)");
+  }
+};
+
+MadeStraggler make_trace(const TraceOptions& options, const StragglerCommon& common,
+                         const StragglerSetup& setup) {
+  if (common.relative)
+    reject("relative", "does not go with a trace, whose columns have units of their own",
+           "Leave it out; the column \"factor\" is relative to the compute time");
+  StragglerTrace trace = read_straggler_trace(setup.resolve(options.file));
+  const int last_rank = selected_ranks(common, setup).back();
+  if (options.exact && last_rank >= static_cast<int>(trace.workers.size()))
+    reject("file",
+           fmt::format("names a trace of {} workers, which has none for rank {}", trace.workers.size(),
+                       last_rank),
+           "Set \"rank_mapping\": \"modulo\", or list the ranks of the trace in \"workers\"");
+  return std::make_unique<TraceStraggler>(std::move(trace), options.loop);
 }
 
 }  // namespace
 
-StragglerPlugin trace_straggler() {
-  const Json file = {{"type", "string"},
-                     {"description",
-                      "CSV file with the columns worker, step and at least one of delay_s, factor, compute_s "
-                      "(factor and compute_s not together)"}};
-  const Json repeat = {
-      {"type", "string"},
-      {"enum", {"loop", "end"}},
-      {"default", "loop"},
-      {"description", "After the last step of the trace: \"loop\" begins again, \"end\" delays nobody"}};
-  const Json mapping = {{"type", "string"},
-                        {"enum", {"exact", "modulo"}},
-                        {"default", "exact"},
-                        {"description",
-                         "Ranks beyond the trace's workers: \"exact\" refuses them, \"modulo\" lets rank r "
-                         "replay worker r mod (workers of the trace)"}};
-  PluginInfo info{.name = "trace",
-                  .summary = "Replays measured delays, factors or compute times from a file",
-                  .citation = "",
-                  .properties = {{"file", file}, {"repeat", repeat}, {"rank_mapping", mapping}},
-                  .required = {"file"}};
-  return {std::move(info), make_trace};
+std::vector<StragglerPlugin> trace() {
+  return {{{.name = "trace",
+            .summary = "Replays measured delays, factors or compute times from a file",
+            .citation = ""},
+           make_trace}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::stragglers

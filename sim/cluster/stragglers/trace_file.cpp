@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/reject.hpp"
 #include "sim/cluster/stragglers/options.hpp"
-#include "sim/parameters.hpp"
 
 namespace simsgd {
 
@@ -27,7 +27,7 @@ const std::array<std::string, kColumns> kNames = {"worker", "step", "delay_s", "
 constexpr double kMaximumStep = 0x1p38 - 1;  // as straggler streams
 
 [[noreturn]] void reject(const std::string& problem, const std::string& remedy) {
-  Parameters::reject("file", "names a trace that " + problem, remedy);
+  simsgd::reject("file", "names a trace that " + problem, remedy);
 }
 
 std::vector<std::string_view> split(std::string_view line) {

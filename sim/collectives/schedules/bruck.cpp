@@ -6,9 +6,9 @@
 // 1988. For P a power of two the times are those of an all-gather by recursive doubling.
 #include <algorithm>
 
-#include "sim/collectives/schedules/tables.hpp"
+#include "sim/collectives/schedules.hpp"
 
-namespace simsgd {
+namespace simsgd::schedules {
 
 namespace {
 
@@ -38,26 +38,17 @@ Schedule make_barrier(const ScheduleRequest& request) {
 
 }  // namespace
 
-SchedulePlugin bruck_all_gather() {
-  return {{"bruck",
-           "blocks double in each step; any P",
-           "Bruck et al., IEEE TPDS 8(11), 1997, doi:10.1109/71.642949",
-           {},
-           {}},
-          CollectiveOp::all_gather,
-          "ceil(log2 P) alpha + (P-1)/P m beta",
-          make_all_gather};
+std::vector<SchedulePlugin> bruck() {
+  return {{{"bruck", "blocks double in each step; any P",
+            "Bruck et al., IEEE TPDS 8(11), 1997, doi:10.1109/71.642949"},
+           CollectiveOp::all_gather,
+           "ceil(log2 P) alpha + (P-1)/P m beta",
+           make_all_gather},
+          {{"dissemination", "empty messages at doubling distance; any P",
+            "Hensgen, Finkel, Manber, IJPP 17(1), 1988"},
+           CollectiveOp::barrier,
+           "ceil(log2 P) alpha",
+           make_barrier}};
 }
 
-SchedulePlugin dissemination_barrier() {
-  return {{"dissemination",
-           "empty messages at doubling distance; any P",
-           "Hensgen, Finkel, Manber, IJPP 17(1), 1988",
-           {},
-           {}},
-          CollectiveOp::barrier,
-          "ceil(log2 P) alpha",
-          make_barrier};
-}
-
-}  // namespace simsgd
+}  // namespace simsgd::schedules

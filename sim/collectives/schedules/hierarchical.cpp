@@ -5,19 +5,18 @@
 // with alpha_1, beta_1 inside and alpha_2, beta_2 between nodes, where each ring has its own NIC; with fewer
 // NICs the rings share them, which `flows` and `messages` see. Mikami et al., arXiv:1811.05233 (2D-torus);
 // Horovod's and NCCL's hierarchical all-reduce.
-#include "sim/collectives/schedules/tables.hpp"
-#include "sim/parameters.hpp"
+#include "sim/base/reject.hpp"
+#include "sim/collectives/schedules.hpp"
 
-namespace simsgd {
+namespace simsgd::schedules {
 
 namespace {
 
 Schedule make_hierarchical(const ScheduleRequest& request) {
   const int per_node = request.ranks_per_node;
   if (per_node <= 0 || request.ranks % per_node != 0)
-    Parameters::reject("all_reduce",
-                       "the schedule \"hierarchical\" needs the same number of ranks on every node",
-                       "Use \"ring\", or a number of workers that fills every node equally");
+    reject("all_reduce", "the schedule \"hierarchical\" needs the same number of ranks on every node",
+           "Use \"ring\", or a number of workers that fills every node equally");
   const int nodes = request.ranks / per_node;
   std::vector<std::int32_t> inside(static_cast<std::size_t>(request.ranks));
   std::vector<std::int32_t> between(inside.size());
@@ -40,15 +39,12 @@ Schedule make_hierarchical(const ScheduleRequest& request) {
 
 }  // namespace
 
-SchedulePlugin hierarchical_all_reduce() {
-  return {{"hierarchical",
-           "rings inside nodes, then one ring between nodes for each local rank",
-           "Mikami et al., arXiv:1811.05233",
-           {},
-           {}},
-          CollectiveOp::all_reduce,
-          "2 (g-1) (alpha1 + m/g beta1) + 2 (N-1) (alpha2 + m/(gN) beta2)",
-          make_hierarchical};
+std::vector<SchedulePlugin> hierarchical() {
+  return {{{"hierarchical", "rings inside nodes, then one ring between nodes for each local rank",
+            "Mikami et al., arXiv:1811.05233"},
+           CollectiveOp::all_reduce,
+           "2 (g-1) (alpha1 + m/g beta1) + 2 (N-1) (alpha2 + m/(gN) beta2)",
+           make_hierarchical}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::schedules

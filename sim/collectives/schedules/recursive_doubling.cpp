@@ -3,10 +3,10 @@
 //   p first send their vector to rank - p, and receive the result at the end: 2 (alpha + m beta) more.
 // Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19(1),
 // 2005.
-#include "sim/collectives/schedules/tables.hpp"
-#include "sim/parameters.hpp"
+#include "sim/base/reject.hpp"
+#include "sim/collectives/schedules.hpp"
 
-namespace simsgd {
+namespace simsgd::schedules {
 
 namespace {
 
@@ -69,8 +69,8 @@ Schedule make_rabenseifner(const ScheduleRequest& request) {
 
 Schedule make_halving(const ScheduleRequest& request) {
   if (power_of_two_below(request.ranks) != request.ranks)
-    Parameters::reject("reduce_scatter", "recursive halving needs a power of two of ranks",
-                       "Use the schedule \"ring\", or 2^n ranks");
+    reject("reduce_scatter", "recursive halving needs a power of two of ranks",
+           "Use the schedule \"ring\", or 2^n ranks");
   Schedule schedule{"recursive_halving", request.ranks, {}, true, true};
   add_halving(schedule, request.ranks, request.bytes);
   return schedule;
@@ -78,37 +78,22 @@ Schedule make_halving(const ScheduleRequest& request) {
 
 }  // namespace
 
-SchedulePlugin recursive_doubling_all_reduce() {
-  return {{"recursive_doubling",
-           "exchange of whole vectors at doubling distance; fewest steps, most bytes",
-           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521",
-           {},
-           {}},
-          CollectiveOp::all_reduce,
-          "log2 P (alpha + m beta), P = 2^n",
-          make_doubling};
+std::vector<SchedulePlugin> recursive_doubling() {
+  return {{{"recursive_doubling", "exchange of whole vectors at doubling distance; fewest steps, most bytes",
+            "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521"},
+           CollectiveOp::all_reduce,
+           "log2 P (alpha + m beta), P = 2^n",
+           make_doubling},
+          {{"rabenseifner", "recursive halving, then recursive doubling; few steps and least bytes",
+            "Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005"},
+           CollectiveOp::all_reduce,
+           "2 log2 P alpha + 2 (P-1)/P m beta, P = 2^n",
+           make_rabenseifner},
+          {{"recursive_halving", "exchange of halves, far partners first; P a power of two",
+            "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005"},
+           CollectiveOp::reduce_scatter,
+           "log2 P alpha + (P-1)/P m beta, P = 2^n",
+           make_halving}};
 }
 
-SchedulePlugin rabenseifner_all_reduce() {
-  return {{"rabenseifner",
-           "recursive halving, then recursive doubling; few steps and least bytes",
-           "Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
-           {},
-           {}},
-          CollectiveOp::all_reduce,
-          "2 log2 P alpha + 2 (P-1)/P m beta, P = 2^n",
-          make_rabenseifner};
-}
-
-SchedulePlugin recursive_halving_reduce_scatter() {
-  return {{"recursive_halving",
-           "exchange of halves, far partners first; P a power of two",
-           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
-           {},
-           {}},
-          CollectiveOp::reduce_scatter,
-          "log2 P alpha + (P-1)/P m beta, P = 2^n",
-          make_halving};
-}
-
-}  // namespace simsgd
+}  // namespace simsgd::schedules

@@ -5,9 +5,9 @@
 //   reduce-scatter     (P-1) (alpha + m/P beta)
 //   all-gather         (P-1) (alpha + m/P beta)
 // for P equal, dedicated links and m bytes in all; test: tests/collectives/closed_forms.
-#include "sim/collectives/schedules/tables.hpp"
+#include "sim/collectives/schedules.hpp"
 
-namespace simsgd {
+namespace simsgd::schedules {
 
 namespace {
 
@@ -29,29 +29,20 @@ Schedule make_ring(const ScheduleRequest& request, bool reduce, bool gather) {
 
 }  // namespace
 
-SchedulePlugin ring_all_reduce() {
-  return {{"ring",
-           "reduce-scatter and all-gather around a ring; least bytes, most steps",
-           "Patarasuk and Yuan, JPDC 69(2), 2009, doi:10.1016/j.jpdc.2008.09.002",
-           {},
-           {}},
-          CollectiveOp::all_reduce,
-          "2 (P-1) (alpha + m/P beta)",
-          [](const ScheduleRequest& request) { return make_ring(request, true, true); }};
+std::vector<SchedulePlugin> ring() {
+  return {{{"ring", "reduce-scatter and all-gather around a ring; least bytes, most steps",
+            "Patarasuk and Yuan, JPDC 69(2), 2009, doi:10.1016/j.jpdc.2008.09.002"},
+           CollectiveOp::all_reduce,
+           "2 (P-1) (alpha + m/P beta)",
+           [](const ScheduleRequest& request) { return make_ring(request, true, true); }},
+          {{"ring", "partial sums travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009"},
+           CollectiveOp::reduce_scatter,
+           "(P-1) (alpha + m/P beta)",
+           [](const ScheduleRequest& request) { return make_ring(request, true, false); }},
+          {{"ring", "blocks travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009"},
+           CollectiveOp::all_gather,
+           "(P-1) (alpha + m/P beta)",
+           [](const ScheduleRequest& request) { return make_ring(request, false, true); }}};
 }
 
-SchedulePlugin ring_reduce_scatter() {
-  return {{"ring", "partial sums travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009", {}, {}},
-          CollectiveOp::reduce_scatter,
-          "(P-1) (alpha + m/P beta)",
-          [](const ScheduleRequest& request) { return make_ring(request, true, false); }};
-}
-
-SchedulePlugin ring_all_gather() {
-  return {{"ring", "blocks travel around a ring", "Patarasuk and Yuan, JPDC 69(2), 2009", {}, {}},
-          CollectiveOp::all_gather,
-          "(P-1) (alpha + m/P beta)",
-          [](const ScheduleRequest& request) { return make_ring(request, false, true); }};
-}
-
-}  // namespace simsgd
+}  // namespace simsgd::schedules

@@ -5,9 +5,9 @@
 // IJHPCA 19(1), 2005 (MPI's broadcast of long messages). Test: tests/collectives/closed_forms.
 #include <algorithm>
 
-#include "sim/collectives/schedules/tables.hpp"
+#include "sim/collectives/schedules.hpp"
 
-namespace simsgd {
+namespace simsgd::schedules {
 
 namespace {
 
@@ -43,15 +43,12 @@ Schedule make_scatter_all_gather(const ScheduleRequest& request) {
 
 }  // namespace
 
-SchedulePlugin scatter_all_gather_broadcast() {
-  return {{"scatter_all_gather",
-           "parts down a binomial tree, then around a ring; for long vectors",
-           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
-           {},
-           {}},
-          CollectiveOp::broadcast,
-          "(ceil(log2 P) + P-1) alpha + 2 (P-1)/P m beta",
-          make_scatter_all_gather};
+std::vector<SchedulePlugin> scatter_all_gather() {
+  return {{{"scatter_all_gather", "parts down a binomial tree, then around a ring; for long vectors",
+            "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005"},
+           CollectiveOp::broadcast,
+           "(ceil(log2 P) + P-1) alpha + 2 (P-1)/P m beta",
+           make_scatter_all_gather}};
 }
 
-}  // namespace simsgd
+}  // namespace simsgd::schedules

@@ -7,9 +7,9 @@
 // message.
 #include <algorithm>
 
-#include "sim/collectives/schedules/tables.hpp"
+#include "sim/collectives/schedules.hpp"
 
-namespace simsgd {
+namespace simsgd::schedules {
 
 namespace {
 
@@ -48,37 +48,28 @@ Schedule make_all_reduce(const ScheduleRequest& request) {
 
 }  // namespace
 
-SchedulePlugin tree_all_reduce() {
-  return {{"tree",
-           "binomial reduction to rank 0, then binomial broadcast",
-           "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005",
-           {},
-           {}},
-          CollectiveOp::all_reduce,
-          "2 ceil(log2 P) (alpha + m beta)",
-          make_all_reduce};
+std::vector<SchedulePlugin> tree() {
+  return {{{"tree", "binomial reduction to rank 0, then binomial broadcast",
+            "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005"},
+           CollectiveOp::all_reduce,
+           "2 ceil(log2 P) (alpha + m beta)",
+           make_all_reduce},
+          {{"tree", "binomial tree from the root", "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005"},
+           CollectiveOp::broadcast,
+           "ceil(log2 P) (alpha + m beta)",
+           [](const ScheduleRequest& request) {
+             Schedule schedule{"tree", request.ranks, {}, false, false};
+             add_broadcast(schedule, request);
+             return schedule;
+           }},
+          {{"tree", "binomial tree to the root", "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005"},
+           CollectiveOp::reduce,
+           "ceil(log2 P) (alpha + m beta)",
+           [](const ScheduleRequest& request) {
+             Schedule schedule{"tree", request.ranks, {}, false, false};
+             add_reduce(schedule, request);
+             return schedule;
+           }}};
 }
 
-SchedulePlugin tree_broadcast() {
-  return {{"tree", "binomial tree from the root", "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          CollectiveOp::broadcast,
-          "ceil(log2 P) (alpha + m beta)",
-          [](const ScheduleRequest& request) {
-            Schedule schedule{"tree", request.ranks, {}, false, false};
-            add_broadcast(schedule, request);
-            return schedule;
-          }};
-}
-
-SchedulePlugin tree_reduce() {
-  return {{"tree", "binomial tree to the root", "Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005", {}, {}},
-          CollectiveOp::reduce,
-          "ceil(log2 P) (alpha + m beta)",
-          [](const ScheduleRequest& request) {
-            Schedule schedule{"tree", request.ranks, {}, false, false};
-            add_reduce(schedule, request);
-            return schedule;
-          }};
-}
-
-}  // namespace simsgd
+}  // namespace simsgd::schedules

@@ -13,18 +13,48 @@
 #include "sim/base/random.hpp"
 #include "sim/learn/data/csv_table.hpp"
 #include "sim/learn/data/registry.hpp"
+#include "sim/learn/model.hpp"
 #include "sim/learn/partition.hpp"
 
 namespace simsgd::data_sources {
 
 namespace {
 
-FileSource source_of(const Parameters& parameters, const PathResolver& resolve, const std::string& key) {
-  return {resolve(parameters.text(key)), key, "Correct the file, or name a text table of numbers"};
+struct CsvOptions {
+  std::string path;
+  std::optional<std::string> label, target, test_path;
+  std::optional<double> test_fraction;
+  bool standardise = true, header = true;
+  std::string delimiter = ",";
+
+  void fields(Fields& f) {
+    f.text("path", path, "The table, plain or .gz").required().least_characters(1);
+    f.text("label", label,
+           "Column with the class of each row; without a header, columns are called \"1\", \"2\", ...")
+        .least_characters(1);
+    f.text("target", target, "Column with the number to predict, in place of label").least_characters(1);
+    f.text("test_path", test_path, "Another table with the same columns as test set").least_characters(1);
+    f.number("test_fraction", test_fraction,
+             "Share of the rows, drawn at random, that is the test set; not beside test_path")
+        .at_least(0)
+        .at_most(1)
+        .by_rule("0.2, or none beside test_path");
+    f.flag("standardise", standardise,
+           "Give every feature mean 0 and standard deviation 1 on the training rows");
+    f.flag("header", header, "Whether the first line names the columns");
+    f.text("delimiter", delimiter, "Character between fields").least_characters(1).most_characters(1);
+  }
+  void complete(const DataContext&) {
+    if (!test_path && !test_fraction) test_fraction = 0.2;
+  }
+};
+
+FileSource csv_source(const DataContext& context, const std::string& path, const std::string& key) {
+  return {context.resolve(path), key, "Correct the file, or name a text table of numbers"};
 }
 
-CsvFormat format_of(const Parameters& parameters) {
-  return {.delimiter = parameters.text("delimiter", ",").front(), .header = parameters.flag("header", true)};
+CsvFormat format_of(const CsvOptions& options) {
+  return {.delimiter = options.delimiter.front(), .header = options.header};
 }
 
 std::string columns_of(const CsvTable& table) {
@@ -34,20 +64,20 @@ std::string columns_of(const CsvTable& table) {
   return fmt::format("The {} columns are {}, {}, ..., {}", names.size(), names[0], names[1], names.back());
 }
 
-std::size_t chosen_column(const Parameters& parameters, const CsvTable& table) {
-  if (parameters.has("label") == parameters.has("target"))
-    Parameters::reject("label", "is one of two ways to say what to learn, and exactly one is needed",
-                       "Give either label (classes) or target (numbers)");
-  const std::string key = parameters.has("label") ? "label" : "target";
-  const std::string name = parameters.text(key);
+std::size_t chosen_column(const CsvOptions& options, const CsvTable& table) {
+  if (options.label.has_value() == options.target.has_value())
+    reject("label", "is one of two ways to say what to learn, and exactly one is needed",
+           "Give either label (classes) or target (numbers)");
+  const std::string key = options.label ? "label" : "target";
+  const std::string name = options.label ? *options.label : *options.target;
   const auto found = std::find(table.columns.begin(), table.columns.end(), name);
   if (found == table.columns.end()) {
     const std::string guess = nearest(name, table.columns);
-    Parameters::reject(key, "names the column \"" + name + "\", and there is none",
-                       guess.empty() ? columns_of(table) : "Did you mean \"" + guess + "\"?");
+    reject(key, "names the column \"" + name + "\", and there is none",
+           guess.empty() ? columns_of(table) : "Did you mean \"" + guess + "\"?");
   }
   if (table.columns.size() < 2)
-    Parameters::reject("path", "leads to a table of one column, without features", "Add features");
+    reject("path", "leads to a table of one column, without features", "Add features");
   return static_cast<std::size_t>(found - table.columns.begin());
 }
 
@@ -133,65 +163,39 @@ Split split(std::size_t rows, double test_fraction, std::uint64_t seed) {
   return parts;
 }
 
-DataSets load_csv(const Parameters& parameters, std::uint64_t seed, const PathResolver& resolve) {
-  const FileSource source = source_of(parameters, resolve, "path");
-  const CsvTable table = read_csv(source, format_of(parameters));
-  Task task{chosen_column(parameters, table), {}};
-  if (parameters.has("label")) task.classes = classes_of(source, table, task.column);
+DataSets load_csv(const CsvOptions& options, const DataContext& context) {
+  const FileSource source = csv_source(context, options.path, "path");
+  const CsvTable table = read_csv(source, format_of(options));
+  Task task{chosen_column(options, table), {}};
+  if (options.label) task.classes = classes_of(source, table, task.column);
 
-  const bool other_file = parameters.has("test_path");
-  if (other_file && parameters.has("test_fraction"))
-    Parameters::reject("test_fraction", "has no meaning beside test_path", "Leave one of the two out");
-  const Split rows = split(table.rows(), other_file ? 0.0 : parameters.number("test_fraction", 0.2), seed);
+  if (options.test_path && options.test_fraction)
+    reject("test_fraction", "has no meaning beside test_path", "Leave one of the two out");
+  const Split rows = split(table.rows(), options.test_fraction.value_or(0), context.seed);
   if (rows.train.empty())
-    Parameters::reject("test_fraction", fmt::format("leaves none of {} rows for training", table.rows()),
-                       "Use a smaller fraction");
+    reject("test_fraction", fmt::format("leaves none of {} rows for training", table.rows()),
+           "Use a smaller fraction");
   auto train = std::make_shared<DataSet>(select(source, table, task, rows.train));
   std::shared_ptr<DataSet> test;
-  if (other_file) {
-    const FileSource test_source = source_of(parameters, resolve, "test_path");
-    const CsvTable tests = read_csv(test_source, format_of(parameters));
+  if (options.test_path) {
+    const FileSource test_source = csv_source(context, *options.test_path, "test_path");
+    const CsvTable tests = read_csv(test_source, format_of(options));
     if (tests.columns != table.columns) reject_file(test_source, "has other columns than the training file");
-    test = std::make_shared<DataSet>(select(test_source, tests, task, split(tests.rows(), 0, seed).train));
+    test = std::make_shared<DataSet>(
+        select(test_source, tests, task, split(tests.rows(), 0, context.seed).train));
   } else if (!rows.test.empty()) {
     test = std::make_shared<DataSet>(select(source, table, task, rows.test));
   }
-  if (parameters.flag("standardise", true)) standardise(*train, test.get());
+  if (options.standardise) standardise(*train, test.get());
   return {std::move(train), std::move(test)};
 }
 
 }  // namespace
 
-DataPlugin csv() {
-  PluginInfo info;
-  info.name = "csv";
-  info.summary = "A text table of numbers with a label or target column";
-  const auto text = [&info](const std::string& key, const std::string& description) {
-    info.properties[key] = {{"type", "string"}, {"minLength", 1}, {"description", description}};
-  };
-  text("path", "The table, plain or .gz");
-  text("label", "Column with the class of each row; without a header, columns are called \"1\", \"2\", ...");
-  text("target", "Column with the number to predict, in place of label");
-  text("test_path", "Another table with the same columns as test set");
-  info.properties["test_fraction"] = {
-      {"type", "number"},
-      {"minimum", 0},
-      {"maximum", 1},
-      {"default", 0.2},
-      {"description", "Share of the rows, drawn at random, that is the test set; not beside test_path"}};
-  info.properties["standardise"] = {
-      {"type", "boolean"},
-      {"default", true},
-      {"description", "Give every feature mean 0 and standard deviation 1 on the training rows"}};
-  info.properties["header"] = {
-      {"type", "boolean"}, {"default", true}, {"description", "Whether the first line names the columns"}};
-  info.properties["delimiter"] = {{"type", "string"},
-                                  {"minLength", 1},
-                                  {"maxLength", 1},
-                                  {"default", ","},
-                                  {"description", "Character between fields"}};
-  info.required = {"path"};
-  return {info, load_csv};
+std::vector<DataPlugin> csv() {
+  return {
+      {{.name = "csv", .summary = "A text table of numbers with a label or target column", .citation = ""},
+       load_csv}};
 }
 
 }  // namespace simsgd::data_sources

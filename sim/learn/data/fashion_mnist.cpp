@@ -8,48 +8,48 @@ namespace simsgd::data_sources {
 
 namespace {
 
-constexpr const char* kDefaultPath = "/usr/share/datasets/fashion-mnist";
+struct FashionOptions {
+  std::string path = "/usr/share/datasets/fashion-mnist";
+  std::optional<std::int64_t> train_samples, test_samples;
 
-IdxPair pair(const Parameters& parameters, const PathResolver& resolve, const std::string& prefix,
-             const std::string& samples_key) {
-  const std::filesystem::path folder = resolve(parameters.text("path", kDefaultPath));
+  void fields(Fields& f) {
+    f.text("path", path, "Folder with the four .gz files");
+    f.whole("train_samples", train_samples, "Use the first so many training images")
+        .at_least(1)
+        .by_rule("all");
+    f.whole("test_samples", test_samples, "Use the first so many test images").at_least(1).by_rule("all");
+  }
+};
+
+IdxPair fashion_files(const FashionOptions& options, const DataContext& context, const std::string& prefix) {
+  const std::filesystem::path folder = context.resolve(options.path);
   const std::string remedy =
       "Install the Debian package dataset-fashion-mnist, or name the folder that holds its four files";
   IdxPair files;
   files.name = "fashion_mnist";
   files.images = {folder / (prefix + "-images-idx3-ubyte.gz"), "path", remedy};
   files.labels = {folder / (prefix + "-labels-idx1-ubyte.gz"), "path", remedy};
-  if (parameters.has(samples_key)) files.samples = parameters.integer(samples_key);
-  files.samples_key = samples_key;
+  const bool train = prefix == "train";
+  files.samples = train ? options.train_samples : options.test_samples;
+  files.samples_key = train ? "train_samples" : "test_samples";
   files.classes = 10;
   return files;
 }
 
-DataSets load_fashion_mnist(const Parameters& parameters, std::uint64_t /*seed*/,
-                            const PathResolver& resolve) {
+DataSets load_fashion_mnist(const FashionOptions& options, const DataContext& context) {
   DataSets sets;
-  sets.train = std::make_shared<DataSet>(load_idx_pair(pair(parameters, resolve, "train", "train_samples")));
-  sets.test = std::make_shared<DataSet>(load_idx_pair(pair(parameters, resolve, "t10k", "test_samples")));
+  sets.train = std::make_shared<DataSet>(load_idx_pair(fashion_files(options, context, "train")));
+  sets.test = std::make_shared<DataSet>(load_idx_pair(fashion_files(options, context, "t10k")));
   return sets;
 }
 
 }  // namespace
 
-DataPlugin fashion_mnist() {
-  PluginInfo info;
-  info.name = "fashion_mnist";
-  info.summary = "60,000 and 10,000 images of clothes, 28 x 28, 10 classes";
-  info.citation = "Xiao, Rasul, Vollgraf, 2017, arXiv:1708.07747";
-  info.properties["path"] = {
-      {"type", "string"}, {"default", kDefaultPath}, {"description", "Folder with the four .gz files"}};
-  info.properties["train_samples"] = {
-      {"type", "integer"},
-      {"minimum", 1},
-      {"description", "Use the first so many training images; all if absent"}};
-  info.properties["test_samples"] = {{"type", "integer"},
-                                     {"minimum", 1},
-                                     {"description", "Use the first so many test images; all if absent"}};
-  return {info, load_fashion_mnist};
+std::vector<DataPlugin> fashion_mnist() {
+  return {{{.name = "fashion_mnist",
+            .summary = "60,000 and 10,000 images of clothes, 28 x 28, 10 classes",
+            .citation = "Xiao, Rasul, Vollgraf, 2017, arXiv:1708.07747"},
+           load_fashion_mnist}};
 }
 
 }  // namespace simsgd::data_sources

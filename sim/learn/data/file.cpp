@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include "sim/parameters.hpp"
+#include "sim/base/reject.hpp"
 
 namespace simsgd {
 
 void reject_file(const FileSource& source, const std::string& problem) {
-  Parameters::reject(source.key, "the file " + source.path.string() + " " + problem, source.remedy);
+  reject(source.key, "the file " + source.path.string() + " " + problem, source.remedy);
 }
 
 struct DataFile::Handle {

@@ -3,85 +3,79 @@
 // separation is easier. Bishop, "Pattern Recognition and Machine Learning", 2006, section 2.3.9.
 #include "sim/base/random.hpp"
 #include "sim/learn/data/registry.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd::data_sources {
 
 namespace {
 
-struct Settings {
-  std::int64_t classes = 0, features = 0;
-  double separation = 0;
+struct MixtureOptions {
+  std::int64_t classes = 10, features = 20, samples = 10000, test_samples = 1000;
+  double separation = 3;
+
+  void fields(Fields& f) {
+    constexpr double kMost = 10000000;
+    f.whole("classes", classes, "Number of classes").at_least(2).at_most(kMost);
+    f.whole("features", features, "Dimension of a sample").at_least(1).at_most(kMost);
+    f.whole("samples", samples, "Training samples").at_least(1).at_most(kMost);
+    f.whole("test_samples", test_samples, "Test samples; 0 for no test set").at_most(kMost);
+    f.number("separation", separation,
+             "Distance of a class mean from the origin, in standard deviations of a class")
+        .at_least(0);
+  }
+};
+
+struct Mixture {
+  MixtureOptions options;
   std::uint64_t seed = 0;
 };
 
-Stream stream(const Settings& settings, std::uint32_t entity) {
-  return Stream({settings.seed, Purpose::data_set, entity, 0});
+Stream stream(const Mixture& mixture, std::uint32_t entity) {
+  return Stream({mixture.seed, Purpose::data_set, entity, 0});
 }
 
-Matrix<double> class_means(const Settings& settings) {
-  Stream draws = stream(settings, 0);
-  Matrix<double> means(settings.features, settings.classes);
+Matrix<double> class_means(const Mixture& mixture) {
+  Stream draws = stream(mixture, 0);
+  Matrix<double> means(mixture.options.features, mixture.options.classes);
   for (double& entry : means.reshaped()) entry = draws.normal();
   means.colwise().normalize();
-  return means * settings.separation;
+  return means * mixture.options.separation;
 }
 
-std::shared_ptr<const DataSet> draw(const Settings& settings, std::int64_t count, std::uint32_t entity) {
-  Stream draws = stream(settings, entity);
-  const Matrix<double> means = class_means(settings);
+std::shared_ptr<const DataSet> draw(const Mixture& mixture, std::int64_t count, std::uint32_t entity) {
+  Stream draws = stream(mixture, entity);
+  const Matrix<double> means = class_means(mixture);
   auto data = std::make_shared<DataSet>();
   data->name = "gaussian_mixture";
   data->count = count;
-  data->features = settings.features;
-  data->classes = static_cast<int>(settings.classes);
-  data->floats.reserve(static_cast<std::size_t>(count * settings.features));
+  data->features = mixture.options.features;
+  data->classes = static_cast<int>(mixture.options.classes);
+  data->floats.reserve(static_cast<std::size_t>(count * mixture.options.features));
   for (std::int64_t s = 0; s < count; ++s) {
-    const auto label = static_cast<std::int32_t>(draws.below(static_cast<std::uint32_t>(settings.classes)));
+    const auto label =
+        static_cast<std::int32_t>(draws.below(static_cast<std::uint32_t>(mixture.options.classes)));
     data->labels.push_back(label);
-    for (Eigen::Index i = 0; i < settings.features; ++i)
+    for (Eigen::Index i = 0; i < mixture.options.features; ++i)
       data->floats.push_back(static_cast<float>(means(i, label) + draws.normal()));
   }
   return data;
 }
 
-DataSets load_gaussian_mixture(const Parameters& parameters, std::uint64_t seed,
-                               const PathResolver& /*resolve*/) {
-  const Settings settings{.classes = parameters.integer("classes", 10),
-                          .features = parameters.integer("features", 20),
-                          .separation = parameters.number("separation", 3.0),
-                          .seed = seed};
+DataSets load_gaussian_mixture(const MixtureOptions& options, const DataContext& context) {
+  const Mixture mixture{options, context.seed};
   DataSets sets;
-  sets.train = draw(settings, parameters.integer("samples", 10000), 1);
-  if (const std::int64_t count = parameters.integer("test_samples", 1000); count > 0)
-    sets.test = draw(settings, count, 2);
+  sets.train = draw(mixture, options.samples, 1);
+  if (options.test_samples > 0) sets.test = draw(mixture, options.test_samples, 2);
   return sets;
 }
 
 }  // namespace
 
-DataPlugin gaussian_mixture() {
-  PluginInfo info;
-  info.name = "gaussian_mixture";
-  info.summary = "Generated classification: one Gaussian cloud per class";
-  info.citation = "Bishop, Pattern Recognition and Machine Learning, Springer 2006, section 2.3.9";
-  const auto count = [&info](const std::string& key, int least, int otherwise,
-                             const std::string& description) {
-    info.properties[key] = {{"type", "integer"},
-                            {"minimum", least},
-                            {"maximum", 10000000},
-                            {"default", otherwise},
-                            {"description", description}};
-  };
-  count("classes", 2, 10, "Number of classes");
-  count("features", 1, 20, "Dimension of a sample");
-  count("samples", 1, 10000, "Training samples");
-  count("test_samples", 0, 1000, "Test samples; 0 for no test set");
-  info.properties["separation"] = {
-      {"type", "number"},
-      {"minimum", 0},
-      {"default", 3.0},
-      {"description", "Distance of a class mean from the origin, in standard deviations of a class"}};
-  return {info, load_gaussian_mixture};
+std::vector<DataPlugin> gaussian_mixture() {
+  return {{{.name = "gaussian_mixture",
+            .summary = "Generated classification: one Gaussian cloud per class",
+            .citation = "Bishop, Pattern Recognition and Machine Learning, Springer 2006, section 2.3.9"},
+           load_gaussian_mixture}};
 }
 
 }  // namespace simsgd::data_sources

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/reject.hpp"
 #include "sim/base/units.hpp"
-#include "sim/parameters.hpp"
 
 namespace simsgd {
 
@@ -102,10 +102,10 @@ DataSet load_idx_pair(const IdxPair& pair) {
     reject_file(pair.labels, fmt::format("has {} dimensions, where labels have 1", labels.shape.size()));
   const std::int64_t available = labels.shape[0];
   if (pair.samples && *pair.samples > available)
-    Parameters::reject(pair.samples_key,
-                       fmt::format("asks for {} samples of the {} in {}", with_commas(*pair.samples),
-                                   with_commas(available), pair.labels.path.string()),
-                       "Ask for fewer, or leave it out to use all");
+    reject(pair.samples_key,
+           fmt::format("asks for {} samples of the {} in {}", with_commas(*pair.samples),
+                       with_commas(available), pair.labels.path.string()),
+           "Ask for fewer, or leave it out to use all");
   IdxFile images = read_idx(pair.images, pair.samples);
   if (images.shape[0] != available)
     reject_file(pair.images,

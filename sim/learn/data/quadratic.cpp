@@ -7,10 +7,24 @@
 
 #include "sim/base/random.hpp"
 #include "sim/learn/data/registry.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd::data_sources {
 
 namespace {
+
+struct QuadraticOptions {
+  std::int64_t dimension = 100, samples = 1000;
+  double condition = 100, noise = 1;
+
+  void fields(Fields& f) {
+    f.whole("dimension", dimension, "Number of parameters").at_least(1).at_most(1000000);
+    f.number("condition", condition, "Largest over smallest curvature; the largest is 1").at_least(1);
+    f.number("noise", noise, "Standard deviation of a sample around the optimum, in every direction")
+        .at_least(0);
+    f.whole("samples", samples, "Training samples").at_least(1).at_most(10000000);
+  }
+};
 
 std::vector<double> spectrum(std::int64_t dimension, double condition) {
   std::vector<double> curvature(static_cast<std::size_t>(dimension), 1.0);
@@ -30,16 +44,15 @@ double least_loss(const DataSet& data) {
   return loss;
 }
 
-DataSets load_quadratic(const Parameters& parameters, std::uint64_t seed, const PathResolver& /*resolve*/) {
+DataSets load_quadratic(const QuadraticOptions& options, const DataContext& context) {
   auto data = std::make_shared<DataSet>();
   data->name = "quadratic";
-  data->features = parameters.integer("dimension", 100);
-  data->count = parameters.integer("samples", 1000);
-  data->curvature = spectrum(data->features, parameters.number("condition", 100.0));
-  const double noise = parameters.number("noise", 1.0);
-  Stream draws({seed, Purpose::data_set, 0, 0});
+  data->features = options.dimension;
+  data->count = options.samples;
+  data->curvature = spectrum(data->features, options.condition);
+  Stream draws({context.seed, Purpose::data_set, 0, 0});
   Matrix<double> samples(data->features, data->count);
-  for (double& entry : samples.reshaped()) entry = noise * draws.normal();
+  for (double& entry : samples.reshaped()) entry = options.noise * draws.normal();
   samples.colwise() -= (samples.rowwise().mean().array() - 1.0).matrix().eval();
   data->floats.resize(static_cast<std::size_t>(samples.size()));
   Eigen::Map<Matrix<float>>(data->floats.data(), samples.rows(), samples.cols()) = samples.cast<float>();
@@ -49,31 +62,11 @@ DataSets load_quadratic(const Parameters& parameters, std::uint64_t seed, const 
 
 }  // namespace
 
-DataPlugin quadratic() {
-  PluginInfo info;
-  info.name = "quadratic";
-  info.summary = "Generated samples and curvature of a noisy quadratic with known optimum";
-  info.citation = "Zhang et al., NeurIPS 2019, arXiv:1907.04164";
-  info.properties["dimension"] = {{"type", "integer"},
-                                  {"minimum", 1},
-                                  {"maximum", 1000000},
-                                  {"default", 100},
-                                  {"description", "Number of parameters"}};
-  info.properties["condition"] = {{"type", "number"},
-                                  {"minimum", 1},
-                                  {"default", 100},
-                                  {"description", "Largest over smallest curvature; the largest is 1"}};
-  info.properties["noise"] = {
-      {"type", "number"},
-      {"minimum", 0},
-      {"default", 1},
-      {"description", "Standard deviation of a sample around the optimum, in every direction"}};
-  info.properties["samples"] = {{"type", "integer"},
-                                {"minimum", 1},
-                                {"maximum", 10000000},
-                                {"default", 1000},
-                                {"description", "Training samples"}};
-  return {info, load_quadratic};
+std::vector<DataPlugin> quadratic() {
+  return {{{.name = "quadratic",
+            .summary = "Generated samples and curvature of a noisy quadratic with known optimum",
+            .citation = "Zhang et al., NeurIPS 2019, arXiv:1907.04164"},
+           load_quadratic}};
 }
 
 }  // namespace simsgd::data_sources

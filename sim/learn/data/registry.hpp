@@ -1,5 +1,5 @@
-// The table of data sources. To add one: write data/NAME.cpp with a function `DataPlugin NAME()` in
-// simsgd::data_sources, and add one line to the list in registry.cpp (and the file to CMakeLists.txt).
+// The table of data sources. To add one: write data/NAME.cpp with a function `std::vector<DataPlugin> NAME()`
+// in simsgd::data_sources, and add one line to the list in CMakeLists.txt.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "sim/learn/dataset.hpp"
-#include "sim/parameters.hpp"
 #include "sim/plugin.hpp"
 
 namespace simsgd {
@@ -18,13 +17,16 @@ namespace simsgd {
 /// scenario).
 using PathResolver = std::function<std::filesystem::path(const std::string&)>;
 
-/// `load` throws ParameterError for a file that is missing or damaged, naming it, what is wrong, and the
-/// remedy. Generated data are a function of the parameters and the seed; files are not, but for a split drawn
-/// by the seed.
-struct DataPlugin {
-  PluginInfo info;
-  DataSets (*load)(const Parameters&, std::uint64_t seed, const PathResolver&);
+/// What data are made with beyond their options.
+struct DataContext {
+  std::uint64_t seed = 1;
+  PathResolver resolve;
 };
+
+/// Throws ParameterError for a file that is missing or damaged, naming it, what is wrong, and the remedy.
+/// Generated data are a function of the options and the seed; files are not, but for a split drawn by the
+/// seed.
+using DataPlugin = Plugin<DataSets, const DataContext&>;
 
 /// In alphabetical order.
 const std::vector<DataPlugin>& data_plugins();

@@ -6,10 +6,30 @@
 
 #include "sim/base/random.hpp"
 #include "sim/learn/data/registry.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd::data_sources {
 
 namespace {
+
+struct TeacherOptions {
+  std::int64_t features = 20, outputs = 1, samples = 10000, test_samples = 1000;
+  std::vector<std::int64_t> hidden;
+  double noise = 0.1;
+
+  void fields(Fields& f) {
+    constexpr double kMost = 10000000;
+    f.whole("features", features, "Inputs of the teacher").at_least(1).at_most(kMost);
+    f.whole("outputs", outputs, "Outputs of the teacher").at_least(1).at_most(kMost);
+    f.whole("samples", samples, "Training samples").at_least(1).at_most(kMost);
+    f.whole("test_samples", test_samples, "Test samples; 0 for no test set").at_most(kMost);
+    f.list("hidden", hidden, "Sizes of the teacher's hidden layers; [] for a linear teacher",
+           "Size of a layer")
+        .items_at_least(1)
+        .items_at_most(65536);
+    f.number("noise", noise, "Standard deviation of the noise on every target").at_least(0);
+  }
+};
 
 struct Teacher {
   std::vector<Matrix<double>> weights;  // of its layers, in order
@@ -25,14 +45,13 @@ struct Teacher {
   }
 };
 
-Teacher make_teacher(const Parameters& parameters, std::uint64_t seed) {
+Teacher make_teacher(const TeacherOptions& options, std::uint64_t seed) {
   Teacher teacher;
-  teacher.noise = parameters.number("noise", 0.1);
+  teacher.noise = options.noise;
   teacher.seed = seed;
-  std::vector<std::int64_t> sizes = {parameters.integer("features", 20)};
-  if (parameters.has("hidden"))
-    for (const Json& size : parameters.json().at("hidden")) sizes.push_back(size.get<std::int64_t>());
-  sizes.push_back(parameters.integer("outputs", 1));
+  std::vector<std::int64_t> sizes = {options.features};
+  sizes.insert(sizes.end(), options.hidden.begin(), options.hidden.end());
+  sizes.push_back(options.outputs);
   Stream draws({seed, Purpose::data_set, 0, 0});
   for (std::size_t l = 0; l + 1 < sizes.size(); ++l) {
     Matrix<double> weights(sizes[l + 1], sizes[l]);
@@ -61,45 +80,21 @@ std::shared_ptr<const DataSet> draw(const Teacher& teacher, std::int64_t count, 
   return data;
 }
 
-DataSets load_teacher_student(const Parameters& parameters, std::uint64_t seed,
-                              const PathResolver& /*resolve*/) {
-  const Teacher teacher = make_teacher(parameters, seed);
+DataSets load_teacher_student(const TeacherOptions& options, const DataContext& context) {
+  const Teacher teacher = make_teacher(options, context.seed);
   DataSets sets;
-  sets.train = draw(teacher, parameters.integer("samples", 10000), 1);
-  if (const std::int64_t count = parameters.integer("test_samples", 1000); count > 0)
-    sets.test = draw(teacher, count, 2);
+  sets.train = draw(teacher, options.samples, 1);
+  if (options.test_samples > 0) sets.test = draw(teacher, options.test_samples, 2);
   return sets;
 }
 
 }  // namespace
 
-DataPlugin teacher_student() {
-  PluginInfo info;
-  info.name = "teacher_student";
-  info.summary = "Generated regression: the targets of a linear or tanh teacher, with noise";
-  info.citation = "Saad and Solla, Phys. Rev. E 52, 1995, doi:10.1103/PhysRevE.52.4225";
-  const auto count = [&info](const std::string& key, int least, int otherwise,
-                             const std::string& description) {
-    info.properties[key] = {{"type", "integer"},
-                            {"minimum", least},
-                            {"maximum", 10000000},
-                            {"default", otherwise},
-                            {"description", description}};
-  };
-  count("features", 1, 20, "Inputs of the teacher");
-  count("outputs", 1, 1, "Outputs of the teacher");
-  count("samples", 1, 10000, "Training samples");
-  count("test_samples", 0, 1000, "Test samples; 0 for no test set");
-  info.properties["hidden"] = {
-      {"type", "array"},
-      {"items", {{"type", "integer"}, {"minimum", 1}, {"maximum", 65536}}},
-      {"default", Json::array()},
-      {"description", "Sizes of the teacher's hidden layers; [] for a linear teacher"}};
-  info.properties["noise"] = {{"type", "number"},
-                              {"minimum", 0},
-                              {"default", 0.1},
-                              {"description", "Standard deviation of the noise on every target"}};
-  return {info, load_teacher_student};
+std::vector<DataPlugin> teacher_student() {
+  return {{{.name = "teacher_student",
+            .summary = "Generated regression: the targets of a linear or tanh teacher, with noise",
+            .citation = "Saad and Solla, Phys. Rev. E 52, 1995, doi:10.1103/PhysRevE.52.4225"},
+           load_teacher_student}};
 }
 
 }  // namespace simsgd::data_sources

@@ -1,21 +1,11 @@
 #include "sim/learn/layers/activation.hpp"
-
-#include <algorithm>
-
-#include "sim/base/check.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 
-const std::vector<std::string>& activation_names() {
-  static const std::vector<std::string> names = {"relu", "tanh"};
-  return names;
-}
-
-ActivationKind activation_from_name(const std::string& name) {
-  const std::vector<std::string>& names = activation_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  CHECK(found != names.end(), "an activation that the schema does not list: " + name);
-  return static_cast<ActivationKind>(found - names.begin());
+Field& add_activation(Fields& fields, ActivationKind& kind, std::string_view meaning) {
+  return fields.choice("activation", kind, {{"relu", ActivationKind::relu}, {"tanh", ActivationKind::tanh}},
+                       meaning);
 }
 
 template <class T>

@@ -2,19 +2,17 @@
 //   relu: y = max(x, 0), dL/dx = dL/dy where y > 0, else 0;   tanh: y = tanh x, dL/dx = (1 - y^2) dL/dy
 #pragma once
 
-#include <string>
-#include <vector>
+#include <string_view>
 
+#include "sim/base/fields.hpp"
 #include "sim/learn/layers/layer.hpp"
 
 namespace simsgd {
 
 enum class ActivationKind : std::uint8_t { relu, tanh };
 
-/// Names as scenario files write them, in the order of the enumeration.
-const std::vector<std::string>& activation_names();
-/// `name` is one of activation_names() (a schema has checked it).
-ActivationKind activation_from_name(const std::string& name);
+/// The option "activation" of a model.
+Field& add_activation(Fields& fields, ActivationKind& kind, std::string_view meaning);
 
 template <class T>
 class Activation final : public ModelLayer<T> {

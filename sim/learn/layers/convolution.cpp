@@ -1,4 +1,5 @@
 #include "sim/learn/layers/convolution.hpp"
+#include "sim/learn/model.hpp"
 
 #include <algorithm>
 

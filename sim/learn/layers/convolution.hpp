@@ -10,6 +10,7 @@
 #include <string>
 
 #include "sim/learn/layers/layer.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

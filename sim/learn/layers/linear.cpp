@@ -1,4 +1,5 @@
 #include "sim/learn/layers/linear.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

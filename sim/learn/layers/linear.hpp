@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/learn/layers/layer.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

@@ -3,6 +3,7 @@
 // Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", 2009, section 3.2. Checked by hand in
 // tests/learn/models.cpp.
 #include "sim/learn/layers/linear.hpp"
+#include "sim/learn/model.hpp"
 #include "sim/learn/models/network.hpp"
 #include "sim/learn/models/registry.hpp"
 
@@ -10,31 +11,33 @@ namespace simsgd::models {
 
 namespace {
 
+struct LinearRegressionOptions {
+  bool bias = true;
+  void fields(Fields& f) { f.flag("bias", bias, "Whether to learn an intercept"); }
+};
+
 template <class T>
-std::unique_ptr<Model<T>> make_linear_regression(const Parameters& parameters, const DataSet& data) {
+std::unique_ptr<Model<T>> make_linear_regression(const LinearRegressionOptions& options,
+                                                 const DataSet& data) {
   if (data.target_size == 0)
-    Parameters::reject("name",
-                       "linear_regression needs targets, and the data set \"" + data.name + "\" has none",
-                       "Use softmax_regression or mlp, or a data set with targets such as teacher_student");
+    reject("name", "linear_regression needs targets, and the data set \"" + data.name + "\" has none",
+           "Use softmax_regression or mlp, or a data set with targets such as teacher_student");
   typename FeedForward<T>::Layers layers;
-  layers.push_back(std::make_unique<Linear<T>>(LinearShape{.name = "linear",
-                                                           .inputs = data.features,
-                                                           .outputs = data.target_size,
-                                                           .bias = parameters.flag("bias", true)}));
+  layers.push_back(std::make_unique<Linear<T>>(LinearShape{
+      .name = "linear", .inputs = data.features, .outputs = data.target_size, .bias = options.bias}));
   return std::make_unique<FeedForward<T>>(std::move(layers), LossKind::squared);
 }
 
 }  // namespace
 
-ModelPlugin linear_regression() {
-  PluginInfo info;
-  info.name = "linear_regression";
-  info.summary = "Linear map with squared loss, the student of a linear teacher; convex";
-  info.citation =
-      "Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, Springer 2009, section 3.2";
-  info.properties["bias"] = {
-      {"type", "boolean"}, {"default", true}, {"description", "Whether to learn an intercept"}};
-  return {info, make_linear_regression<float>, make_linear_regression<double>};
+std::vector<ModelPlugin> linear_regression() {
+  return {{{.name = "linear_regression",
+            .summary = "Linear map with squared loss, the student of a linear teacher; convex",
+            .citation =
+                "Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, Springer 2009, section "
+                "3.2"},
+           make_linear_regression<float>,
+           make_linear_regression<double>}};
 }
 
 }  // namespace simsgd::models

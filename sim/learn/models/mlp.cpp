@@ -3,6 +3,7 @@
 // Checked by hand in tests/learn/models.cpp.
 #include "sim/learn/layers/activation.hpp"
 #include "sim/learn/layers/linear.hpp"
+#include "sim/learn/model.hpp"
 #include "sim/learn/models/network.hpp"
 #include "sim/learn/models/registry.hpp"
 
@@ -10,20 +11,29 @@ namespace simsgd::models {
 
 namespace {
 
+struct MlpOptions {
+  std::vector<std::int64_t> hidden = {64};
+  ActivationKind activation = ActivationKind::relu;
+
+  void fields(Fields& f) {
+    f.list("hidden", hidden, "Sizes of the hidden layers, in order; [] for none", "Size of a layer")
+        .items_at_least(1)
+        .items_at_most(65536);
+    add_activation(f, activation, "Function applied to the outputs of every hidden layer");
+  }
+};
+
 template <class T>
-std::unique_ptr<Model<T>> make_mlp(const Parameters& parameters, const DataSet& data) {
+std::unique_ptr<Model<T>> make_mlp(const MlpOptions& options, const DataSet& data) {
   if (data.classes == 0 && data.target_size == 0)
-    Parameters::reject("name",
-                       "mlp needs classes or targets, and the data set \"" + data.name + "\" has neither",
-                       "Use the model quadratic, or another data set");
-  std::vector<std::int64_t> sizes = {64};
-  if (parameters.has("hidden")) sizes = parameters.json().at("hidden").get<std::vector<std::int64_t>>();
+    reject("name", "mlp needs classes or targets, and the data set \"" + data.name + "\" has neither",
+           "Use the model quadratic, or another data set");
+  std::vector<std::int64_t> sizes = options.hidden;
   sizes.push_back(data.classes > 0 ? data.classes : data.target_size);
-  const ActivationKind activation = activation_from_name(parameters.text("activation", "relu"));
   typename FeedForward<T>::Layers layers;
   std::int64_t inputs = data.features;
   for (std::size_t l = 0; l < sizes.size(); ++l) {
-    if (l > 0) layers.push_back(std::make_unique<Activation<T>>(activation, inputs));
+    if (l > 0) layers.push_back(std::make_unique<Activation<T>>(options.activation, inputs));
     layers.push_back(std::make_unique<Linear<T>>(
         LinearShape{.name = "linear" + std::to_string(l + 1), .inputs = inputs, .outputs = sizes[l]}));
     inputs = sizes[l];
@@ -34,19 +44,12 @@ std::unique_ptr<Model<T>> make_mlp(const Parameters& parameters, const DataSet& 
 
 }  // namespace
 
-ModelPlugin mlp() {
-  PluginInfo info;
-  info.name = "mlp";
-  info.summary = "Multi-layer perceptron; a classifier or a regression, as the data are";
-  info.citation = "Rumelhart, Hinton, Williams, Nature 323, 1986, doi:10.1038/323533a0";
-  info.properties["hidden"] = {{"type", "array"},
-                               {"items", {{"type", "integer"}, {"minimum", 1}, {"maximum", 65536}}},
-                               {"default", {64}},
-                               {"description", "Sizes of the hidden layers, in order; [] for none"}};
-  info.properties["activation"] = {{"enum", activation_names()},
-                                   {"default", "relu"},
-                                   {"description", "Function applied to the outputs of every hidden layer"}};
-  return {info, make_mlp<float>, make_mlp<double>};
+std::vector<ModelPlugin> mlp() {
+  return {{{.name = "mlp",
+            .summary = "Multi-layer perceptron; a classifier or a regression, as the data are",
+            .citation = "Rumelhart, Hinton, Williams, Nature 323, 1986, doi:10.1038/323533a0"},
+           make_mlp<float>,
+           make_mlp<double>}};
 }
 
 }  // namespace simsgd::models

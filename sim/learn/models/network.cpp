@@ -4,6 +4,7 @@
 
 #include "sim/base/check.hpp"
 #include "sim/learn/loss.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 

@@ -3,6 +3,7 @@
 // loss at x = mean b. Starts at x = 0. The noisy quadratic model of Zhang et al., NeurIPS 2019,
 // arXiv:1907.04164, section 3. Checked by hand in tests/learn/models.cpp.
 #include "sim/base/check.hpp"
+#include "sim/learn/model.hpp"
 #include "sim/learn/models/registry.hpp"
 
 namespace simsgd::models {
@@ -69,23 +70,23 @@ class Quadratic final : public Model<T> {
 };
 
 template <class T>
-std::unique_ptr<Model<T>> make_quadratic(const Parameters& /*parameters*/, const DataSet& data) {
+std::unique_ptr<Model<T>> make_quadratic(const NoOptions&, const DataSet& data) {
   if (data.curvature.empty())
-    Parameters::reject("name",
-                       "quadratic needs a data set with a curvature, and \"" + data.name + "\" has none",
-                       "Use the data set quadratic, or another model");
+    reject("name", "quadratic needs a data set with a curvature, and \"" + data.name + "\" has none",
+           "Use the data set quadratic, or another model");
   return std::make_unique<Quadratic<T>>(std::vector<T>(data.curvature.begin(), data.curvature.end()));
 }
 
 }  // namespace
 
-ModelPlugin quadratic() {
-  PluginInfo info;
-  info.name = "quadratic";
-  info.summary =
-      "Noisy quadratic with known optimum; dimension, condition and noise come with the data set quadratic";
-  info.citation = "Zhang et al., NeurIPS 2019, arXiv:1907.04164";
-  return {info, make_quadratic<float>, make_quadratic<double>};
+std::vector<ModelPlugin> quadratic() {
+  return {
+      {{.name = "quadratic",
+        .summary = "Noisy quadratic with known optimum; dimension, condition and noise come with the data "
+                   "set quadratic",
+        .citation = "Zhang et al., NeurIPS 2019, arXiv:1907.04164"},
+       make_quadratic<float>,
+       make_quadratic<double>}};
 }
 
 }  // namespace simsgd::models

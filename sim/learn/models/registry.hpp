@@ -1,5 +1,5 @@
-// The table of models. To add one: write models/NAME.cpp with a function `ModelPlugin NAME()` in
-// simsgd::models, and add one line to the list in registry.cpp (and the file to CMakeLists.txt).
+// The table of models. To add one: write models/NAME.cpp with a function `std::vector<ModelPlugin> NAME()` in
+// simsgd::models, and add one line to the list in CMakeLists.txt.
 #pragma once
 
 #include <memory>
@@ -8,18 +8,20 @@
 
 #include "sim/learn/dataset.hpp"
 #include "sim/learn/model.hpp"
-#include "sim/parameters.hpp"
 #include "sim/plugin.hpp"
 
 namespace simsgd {
 
-/// Makers read the model's parameters and the shape of the data that it will learn (features, classes or
-/// target size, image shape). They throw ParameterError if the two do not fit; "/name" says that it is the
-/// wrong model.
-struct ModelPlugin {
-  PluginInfo info;
-  std::unique_ptr<Model<float>> (*make)(const Parameters&, const DataSet&);
-  std::unique_ptr<Model<double>> (*make_double)(const Parameters&, const DataSet&);
+/// Makers get the model's options and the shape of the data that it will learn (features, classes or target
+/// size, image shape). They throw ParameterError if the two do not fit; "/name" says that it is the wrong
+/// model.
+struct ModelPlugin : Plugin<std::unique_ptr<Model<float>>, const DataSet&> {
+  template <class Options>
+  ModelPlugin(PluginInfo about, std::unique_ptr<Model<float>> (*maker)(const Options&, const DataSet&),
+              std::unique_ptr<Model<double>> (*maker_in_double)(const Options&, const DataSet&))
+      : Plugin(about, maker), in_double(about, maker_in_double) {}
+
+  Plugin<std::unique_ptr<Model<double>>, const DataSet&> in_double;  ///< the same, to check gradients with
 };
 
 /// In alphabetical order.

@@ -2,6 +2,7 @@
 // Convex. Bishop, "Pattern Recognition and Machine Learning", 2006, section 4.3.4. Checked by hand in
 // tests/learn/models.cpp.
 #include "sim/learn/layers/linear.hpp"
+#include "sim/learn/model.hpp"
 #include "sim/learn/models/network.hpp"
 #include "sim/learn/models/registry.hpp"
 
@@ -10,11 +11,11 @@ namespace simsgd::models {
 namespace {
 
 template <class T>
-std::unique_ptr<Model<T>> make_softmax_regression(const Parameters& /*parameters*/, const DataSet& data) {
+std::unique_ptr<Model<T>> make_softmax_regression(const NoOptions&, const DataSet& data) {
   if (data.classes == 0)
-    Parameters::reject(
-        "name", "softmax_regression is a classifier, and the data set \"" + data.name + "\" has no classes",
-        "Use linear_regression or mlp, or a data set with classes");
+    reject("name",
+           "softmax_regression is a classifier, and the data set \"" + data.name + "\" has no classes",
+           "Use linear_regression or mlp, or a data set with classes");
   typename FeedForward<T>::Layers layers;
   layers.push_back(std::make_unique<Linear<T>>(
       LinearShape{.name = "linear", .inputs = data.features, .outputs = data.classes}));
@@ -23,12 +24,12 @@ std::unique_ptr<Model<T>> make_softmax_regression(const Parameters& /*parameters
 
 }  // namespace
 
-ModelPlugin softmax_regression() {
-  PluginInfo info;
-  info.name = "softmax_regression";
-  info.summary = "Linear classifier with cross-entropy loss; convex";
-  info.citation = "Bishop, Pattern Recognition and Machine Learning, Springer 2006, section 4.3.4";
-  return {info, make_softmax_regression<float>, make_softmax_regression<double>};
+std::vector<ModelPlugin> softmax_regression() {
+  return {{{.name = "softmax_regression",
+            .summary = "Linear classifier with cross-entropy loss; convex",
+            .citation = "Bishop, Pattern Recognition and Machine Learning, Springer 2006, section 4.3.4"},
+           make_softmax_regression<float>,
+           make_softmax_regression<double>}};
 }
 
 }  // namespace simsgd::models

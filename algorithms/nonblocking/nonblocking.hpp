@@ -1,7 +1,0 @@
-#pragma once
-
-#include "algorithms/registry.hpp"
-
-namespace simsgd {
-AlgorithmPlugin nonblocking_plugin();
-}

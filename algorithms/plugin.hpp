@@ -1,0 +1,39 @@
+// A training method as a plug-in: one file in the folder of its family, listed in algorithms/CMakeLists.txt.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/algorithm.hpp"
+#include "sim/base/notes.hpp"
+#include "sim/cluster/cluster.hpp"
+#include "sim/learn/learner.hpp"
+#include "sim/plugin.hpp"
+
+namespace simsgd {
+
+/// What an algorithm may check its options against before the run.
+struct AlgorithmContext {
+  int workers = 1;
+  const Workload* workload = nullptr;
+  std::uint64_t seed = 1;
+  const Cluster* cluster = nullptr;     ///< device and host costs; null in tests that need none
+  const LogicalGraph* graph = nullptr;  ///< the scenario's graph of workers, if the algorithm has one
+  const Learner* learner = nullptr;     ///< null where only time is simulated
+  std::vector<Note>* notes = nullptr;   ///< receives what the result will leave out; null: nobody asks
+};
+
+using MadeAlgorithm = std::unique_ptr<const Algorithm>;
+
+struct AlgorithmPlugin : Plugin<MadeAlgorithm, const AlgorithmContext&> {
+  template <class Maker>
+  AlgorithmPlugin(PluginInfo about, std::string bytes_in, Maker maker)
+      : Plugin(std::move(about), maker), bytes(std::move(bytes_in)) {}
+
+  std::string bytes;  ///< what one step sends, as a formula for people
+};
+
+}  // namespace simsgd

@@ -1,0 +1,72 @@
+// The section "algorithm": the training method, and the logical graph that it may ask for.
+#include <nlohmann/json.hpp>
+
+#include "algorithms/registry.hpp"
+#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/sections.hpp"
+#include "topologies/graph_registry.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// Algorithms ask for a graph without knowing which there are: "x-plugin" becomes the forms of all of them.
+void fill_in_graphs(Json& algorithm) {
+  for (Json& form : algorithm["oneOf"])
+    for (Json& property : form["properties"])
+      if (property.value("x-plugin", "") == "graph")
+        property = schema::with_default(schema::plugin(property.at("description"), graph_plugins()),
+                                        property.at("default"));
+}
+
+AlgorithmContext context_of(const Job& job, std::vector<Note>* notes) {
+  return {.workers = job.workers(),
+          .workload = &job.workload,
+          .seed = job.seed,
+          .cluster = &job.cluster,
+          .graph = &job.graph,
+          .learner = job.learner.get(),
+          .notes = notes};
+}
+
+}  // namespace
+
+Json schema::algorithm() {
+  Json json = plugin("The training method", algorithm_plugins());
+  fill_in_graphs(json);
+  return json;
+}
+
+std::optional<LogicalGraph> build_graph(const Reader& reader, int workers) {
+  const std::string pointer = "/algorithm/graph";
+  if (!reader.has(pointer)) return LogicalGraph{};
+  if (!reader.usable(pointer) || !reader.usable("/seed")) return std::nullopt;
+  return reader.attempt(pointer, [&] {
+    return make_graph(
+        {.workers = workers,
+         .seed = reader.seed(),
+         .find_file = [&](const std::string& name) { return reader.resolve(pointer, name).string(); }},
+        reader.value(pointer));
+  });
+}
+
+void complete_algorithm(Json& algorithm, const Job& job) {
+  const AlgorithmContext context = context_of(job, nullptr);
+  find_plugin(algorithm_plugins(), algorithm["name"].get<std::string>(), "algorithm")
+      .complete(algorithm, context);
+  if (algorithm.contains("graph"))
+    find_plugin(graph_plugins(), algorithm["graph"]["name"].get<std::string>(), "logical graph")
+        .complete(algorithm["graph"], {.workers = job.workers(), .seed = job.seed, .find_file = {}});
+}
+
+void build_algorithm(const Reader& reader, Job& job) {
+  const Json& section = reader.value("/algorithm");
+  const AlgorithmContext context = context_of(job, &job.notes);
+  auto algorithm = reader.attempt("/algorithm", [&] {
+    return find_plugin(algorithm_plugins(), section["name"].get<std::string>(), "algorithm")
+        .make(section, context);
+  });
+  if (algorithm) job.algorithm = std::move(*algorithm);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,245 @@
+// The section "cluster": the machines, and where each worker sits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/sections.hpp"
+#include "sim/base/random.hpp"
+#include "topologies/registry.hpp"
+
+namespace simsgd {
+
+namespace {
+
+/// Counts that fit an int.
+constexpr double kMostCounted = 2147483647;
+constexpr std::int64_t kMostGpus = std::int64_t{1} << 22;  // their links must fit the memory of one machine
+
+struct GpuLink {
+  double bandwidth_Bps = 0;
+  double latency_s = 0;
+
+  void fields(Fields& f) {
+    f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second").required();
+    f.time("latency", latency_s, "One way, from GPU to GPU of one node");
+  }
+};
+
+struct Nic {
+  double bandwidth_Bps = 0;
+  double latency_s = 0;
+  int count = 1;
+
+  void fields(Fields& f) {
+    f.bandwidth("bandwidth", bandwidth_Bps, "Of each NIC and direction").required();
+    f.time("latency", latency_s, "One way, from NIC to NIC through one switch");
+    f.whole("count", count, "NICs (rails) per node").at_least(1);
+  }
+};
+
+/// GPUs drawn without replacement from the scenario's seed.
+Json random_placement() {
+  Json form;
+  write_form({"random", "GPUs drawn without replacement from the scenario's seed", ""}, Fields(), form);
+  return form;
+}
+
+Json placement_schema() {
+  std::vector<int> numbers;
+  Fields f;
+  f.list("numbers", numbers,
+         "GPU of each worker (node x gpus_per_node + GPU); the first `workers` entries are used",
+         "Number of a GPU")
+      .required()
+      .distinct();
+  return schema::either(
+      "Which GPU each worker has: block fills node after node, round_robin deals workers to the nodes in "
+      "turn",
+      {schema::choice("A rule", {"block", "round_robin"}), f.schema("")["properties"]["numbers"],
+       schema::either("Drawn", {random_placement()})});
+}
+
+struct ClusterSection {
+  std::string name = "cluster";
+  std::int64_t workers = 1;
+  std::optional<std::int64_t> nodes;
+  std::int64_t gpus_per_node = 1;
+  Device device;
+  std::optional<GpuLink> gpu_link;
+  Nic nic;
+  RawValue topology;
+  HostCosts host;
+  SparsificationCosts sparsification;
+  std::vector<double> node_speed;
+  RawValue placement{Json("block")};
+  std::string source;
+
+  void fields(Fields& f) {
+    f.text("name", name, "What reports call it");
+    f.whole("workers", workers, "How many GPUs train").required().at_least(1).at_most(kMostCounted);
+    f.whole("nodes", nodes, "How many nodes there are")
+        .at_least(1)
+        .at_most(kMostCounted)
+        .by_rule("as many as the workers need");
+    f.whole("gpus_per_node", gpus_per_node, "GPUs in a node").at_least(1).at_most(kMostCounted);
+    f.object("device", device, "The GPU that every worker has")
+        .required()
+        .renamed(
+            {{"kfac",
+              "Name the kernels: its \"gemm_efficiency\" is \"efficiency\" of \"gemm\", its "
+              "\"factor_overhead\" \"gather\" of \"gemm\", its \"inverse\" \"times\" of \"inverse\", its "
+              "\"inverse_overhead\" \"overhead\" of \"inverse\""}});
+    f.object("gpu_link", gpu_link, "NVLink or PCIe inside a node, per GPU and direction")
+        .by_rule("none: one GPU per node");
+    f.object("nic", nic, "How a node is attached to the network").required();
+    f.plugin("topology", topology, topology_plugins(), "The network between the nodes").required();
+    f.object(
+        "host", host,
+        "What the host adds to a message or a collective. What is left out is unknown: it counts as 0, and "
+        "the result says so");
+    f.object(
+        "sparsification", sparsification,
+        "What sparsified gradients cost beyond their messages and the device's selection. What is left out "
+        "is unknown: it counts as 0, and the result says so");
+    f.list("node_speed", node_speed,
+           "Relative speed of each node's GPUs, one number per node; [] is 1 for all",
+           "1 is the device's own speed")
+        .items_above(0);
+    f.raw("placement", placement, f.only_reads() ? Json::object() : placement_schema());
+    f.text("source", source, "Where the numbers come from");
+  }
+
+  std::int64_t gpus() const { return *nodes * gpus_per_node; }
+};
+
+/// Without a gpu_link there is one GPU per node, and its links inside the node are never used.
+NodeShape shape_of(const ClusterSection& section) {
+  return {.nodes = static_cast<int>(*section.nodes),
+          .gpus_per_node = static_cast<int>(section.gpus_per_node),
+          .gpu_link_Bps = section.gpu_link ? section.gpu_link->bandwidth_Bps : section.nic.bandwidth_Bps,
+          .gpu_link_latency_s = section.gpu_link ? section.gpu_link->latency_s : 0,
+          .nic_Bps = section.nic.bandwidth_Bps,
+          .nic_latency_s = section.nic.latency_s,
+          .nics = section.nic.count};
+}
+
+void check_inverse(const InverseKernel& inverse) {
+  for (std::size_t i = 1; i < inverse.times.size(); ++i)
+    if (inverse.times[i].dimension <= inverse.times[i - 1].dimension)
+      reject(child("inverse/times", i) + "/dimension", "is not above the one before it",
+             "List the measurements by ascending dimension");
+}
+
+bool check_counts(const Reader& reader, const ClusterSection& section) {
+  const std::int64_t nodes = *section.nodes, per_node = section.gpus_per_node;
+  bool right = true;
+  const auto wrong = [&](const std::string& pointer, const std::string& problem, const std::string& remedy) {
+    reader.error(pointer, problem, remedy);
+    right = false;
+  };
+  if (section.gpus() > kMostGpus)
+    wrong("/cluster/nodes", fmt::format("makes a cluster of {} GPUs", section.gpus()),
+          fmt::format("Use at most {}", kMostGpus));
+  if (section.nic.count > kMostGpus / std::max<std::int64_t>(1, std::min(nodes, kMostGpus)))
+    wrong("/cluster/nic/count", fmt::format("makes {} NICs on {} nodes", section.nic.count * nodes, nodes),
+          fmt::format("Use at most {} in all", kMostGpus));
+  if (section.workers > section.gpus())
+    wrong("/cluster/workers",
+          fmt::format("is more than the {} GPU{} of the cluster ({} node{} x {})", section.gpus(),
+                      section.gpus() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", per_node),
+          fmt::format("Use at most {} worker{}, or {} nodes", section.gpus(), section.gpus() == 1 ? "" : "s",
+                      (section.workers + per_node - 1) / per_node));
+  if (per_node > 1 && !section.gpu_link)
+    wrong("/cluster", "has several GPUs per node and no \"gpu_link\"",
+          "Add \"gpu_link\": NVLink or PCIe inside a node, such as {\"bandwidth\": \"12 GB/s\"}");
+  const std::size_t speeds = section.node_speed.size();
+  if (speeds > 0 && static_cast<std::int64_t>(speeds) != nodes)
+    wrong("/cluster/node_speed", fmt::format("has {} entries for {} nodes", speeds, nodes),
+          "Give one speed per node, or []");
+  return right;
+}
+
+std::optional<std::vector<int>> listed(const Reader& reader, const ClusterSection& section) {
+  const auto numbers = section.placement.json().get<std::vector<int>>();
+  const auto workers = static_cast<std::size_t>(section.workers);
+  if (numbers.size() < workers) {
+    reader.error("/cluster/placement", fmt::format("names {} GPUs for {} workers", numbers.size(), workers),
+                 "Name one GPU per worker");
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < section.gpus()) continue;
+    reader.error(child("/cluster/placement", i),
+                 fmt::format("is no GPU of the cluster, which has {}", section.gpus()),
+                 fmt::format("Write numbers from 0 to {}, each once", section.gpus() - 1));
+    return std::nullopt;
+  }
+  return std::vector<int>(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(workers));
+}
+
+/// The GPU of each rank.
+std::optional<std::vector<int>> place(const Reader& reader, const ClusterSection& section) {
+  const Json& placement = section.placement.json();
+  if (placement.is_array()) return listed(reader, section);
+  const auto nodes = static_cast<int>(*section.nodes), per_node = static_cast<int>(section.gpus_per_node);
+  std::vector<int> gpu_of_rank(
+      static_cast<std::size_t>(placement.is_object() ? section.gpus() : section.workers));
+  std::iota(gpu_of_rank.begin(), gpu_of_rank.end(), 0);
+  if (placement == "round_robin")
+    for (int& gpu : gpu_of_rank) gpu = gpu % nodes * per_node + gpu / nodes;
+  if (placement.is_object()) {
+    Stream stream({.seed = reader.seed(), .purpose = Purpose::placement, .entity = 0, .step = 0});
+    for (std::size_t i = 0; i < static_cast<std::size_t>(section.workers); ++i)
+      std::swap(gpu_of_rank[i],
+                gpu_of_rank[i + stream.below(static_cast<std::uint32_t>(gpu_of_rank.size() - i))]);
+    gpu_of_rank.resize(static_cast<std::size_t>(section.workers));
+  }
+  return gpu_of_rank;
+}
+
+}  // namespace
+
+Json schema::cluster() {
+  ClusterSection section;
+  return schema::of(section, "The machines");
+}
+
+void complete_cluster(Json& json) {
+  if (json.contains("nodes")) return;
+  const std::int64_t per_node = json["gpus_per_node"].get<std::int64_t>();
+  json["nodes"] = (json["workers"].get<std::int64_t>() + per_node - 1) / per_node;
+}
+
+void complete_topology(Json& cluster) {
+  const auto section = options_of<ClusterSection>(cluster);
+  find_plugin(topology_plugins(), section.topology.name(), "topology")
+      .complete(cluster["topology"], shape_of(section));
+}
+
+std::optional<Cluster> build_cluster(const Reader& reader) {
+  if (!reader.usable("/cluster")) return std::nullopt;
+  auto section = reader.section<ClusterSection>("/cluster");
+  if (!check_counts(reader, section)) return std::nullopt;
+  auto gpu_of_rank = place(reader, section);
+  auto network = reader.attempt("/cluster/topology",
+                                [&] { return make_network(section.topology.json(), shape_of(section)); });
+  const auto inverse =
+      reader.attempt("/cluster/device", [&] { return check_inverse(section.device.inverse), true; });
+  if (!gpu_of_rank || !network || !inverse) return std::nullopt;
+  section.host.complete(section.device);
+  section.sparsification.complete(section.device);
+  return Cluster{.name = std::move(section.name),
+                 .nodes = static_cast<int>(*section.nodes),
+                 .gpus_per_node = static_cast<int>(section.gpus_per_node),
+                 .device = std::move(section.device),
+                 .host = section.host,
+                 .sparsification = section.sparsification,
+                 .network = std::move(*network),
+                 .node_speed = std::move(section.node_speed),
+                 .endpoint_of_rank = std::move(*gpu_of_rank)};
+}
+
+}  // namespace simsgd

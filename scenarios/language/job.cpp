@@ -1,0 +1,168 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "scenarios/language/job_notes.hpp"
+#include "scenarios/language/loading.hpp"
+#include "scenarios/language/sections.hpp"
+
+namespace simsgd {
+
+namespace {
+
+void check_learning(const Reader& reader, const Learner* learner) {
+  if (learner == nullptr && reader.usable("/workload") && reader.value("/workload") == "self")
+    reader.error("/workload", "is the learner's, and there is no learner",
+                 "Add \"learner\", or use a workload file");
+  if (!reader.usable("/target") || reader.value("/target").is_null()) return;
+  if (learner == nullptr)
+    reader.error("/target", "asks for a level of learning, and there is no learner",
+                 "Add \"learner\", or remove it");
+  else if (!learner->has_test() && reader.value("/target/metric") != "train_loss")
+    reader.error("/target/metric", "needs test data, and the data set has none", "Use train_loss");
+  else if (reader.value("/target/stop") == true && reader.value("/target/metric") != "train_loss" &&
+           reader.usable("/record") && reader.value("/record/evaluate_every") == 0)
+    reader.error("/target/stop", "asks to stop at a level that is only measured at the end",
+                 "Set /record/evaluate_every to the steps between evaluations, or a time such as \"10 s\"");
+}
+
+/// What needs no other section.
+void build_settings(const Reader& reader, Job& job) {
+  job.name = reader.value("/name").is_string() ? reader.value("/name").get<std::string>() : "";
+  if (reader.usable("/seed")) job.seed = reader.seed();
+  if (reader.usable("/optimizer")) job.optimizer = build_optimizer(reader);
+  if (auto network = build_network(reader)) job.network = std::move(*network);
+  if (reader.usable("/stop")) job.stop = build_stop(reader);
+  if (reader.usable("/target")) job.target = build_target(reader);
+  if (reader.usable("/record")) job.record = build_record(reader);
+}
+
+/// The memo of a kind of part; null where nothing is remembered.
+template <class T>
+Memo<T>* memo_of(Known* known, Memo<T> Known::*part) {
+  return known == nullptr ? nullptr : &(known->*part);
+}
+
+void build_machines(const Reader& reader, Known* known, Job& job) {
+  const std::string at = "/cluster";
+  const bool drawn = reader.has("/cluster/placement") && reader.value("/cluster/placement").is_object();
+  auto cluster = remembered(reader, at, memo_of(known, &Known::clusters),
+                            drawn && reader.has("/seed") ? reader.value("/seed").dump() : "",
+                            [&] { return build_cluster(reader); });
+  if (!cluster) return;
+  job.cluster = std::move(*cluster);
+  build_slow_links(reader, job.cluster);
+}
+
+void build_timing(const Reader& reader, Known* known, Job& job) {
+  const bool machines = job.workers() > 0;
+  const WorkloadSetting setting{.device = machines ? &job.cluster.device : nullptr,
+                                .learner = job.learner.get(),
+                                .precision = job.network.precision,
+                                .momentum = job.optimizer.momentum > 0};
+  const bool own = reader.has("/workload") && reader.value("/workload").is_object();  // and not the learner's
+  const std::string rest = known != nullptr && machines
+                               ? fmt::format("{} {} {}", reader.value("/cluster/device").dump(),
+                                             static_cast<int>(setting.precision), setting.momentum)
+                               : "";
+  auto workload =
+      remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,
+                 [&] { return build_workload(reader, setting, job.notes); });
+  if (workload) job.workload = std::move(*workload);
+}
+
+/// What depends on the number of workers.
+void build_training(const Reader& reader, int workers, Known* known, Job& job) {
+  if (auto learner = build_learner(reader, workers, known)) {
+    job.learner = std::move(*learner);
+    check_learning(reader, job.learner.get());
+  }
+  const Cluster* cluster = job.workers() > 0 ? &job.cluster : nullptr;
+  const std::string late = "/stragglers";
+  if (!reader.usable(late)) known = nullptr;
+  auto stragglers = remembered(reader, late, memo_of(known, &Known::stragglers),
+                               fmt::format("{} {} {}", workers, job.cluster.gpus_per_node,
+                                           known == nullptr ? "" : reader.origin_file(late)),
+                               [&] { return build_stragglers(reader, workers, cluster); });
+  if (stragglers) job.stragglers = std::move(*stragglers);
+  if (auto failures = build_failures(reader, workers)) job.failures = std::move(*failures);
+}
+
+/// The graph and the algorithm, once everything that they may look at is there.
+void build_method(const Reader& reader, Known* known, Job& job) {
+  if (!reader.usable("/cluster") || !reader.usable("/algorithm") || job.workload.layers.empty()) return;
+  const std::string at = "/algorithm/graph";
+  const std::string rest =
+      reader.has(at) ? fmt::format("{} {} {}", job.workers(), job.seed, reader.origin_file(at)) : "";
+  auto graph = remembered(reader, at, memo_of(known, &Known::graphs), rest,
+                          [&] { return build_graph(reader, job.workers()); });
+  if (!graph) return;
+  job.graph = std::move(*graph);
+  build_algorithm(reader, job);
+  if (auto note = note_on_host_costs(job.cluster)) add_note(job.notes, std::move(*note));
+}
+
+}  // namespace
+
+Job build_job(Loading& loading, Known* known) {
+  const Reader reader(loading.scenario, loading.errors);
+  Job job;
+  build_settings(reader, job);
+  check_workers(reader);
+  const bool counted = reader.usable("/cluster/workers");
+  build_machines(reader, known, job);
+  if (counted) build_training(reader, reader.value("/cluster/workers").get<int>(), known, job);
+  build_timing(reader, known, job);
+  build_epochs(reader, job);
+  check_durations(reader, job);
+  check_length(reader, job);
+  build_method(reader, known, job);
+  if (loading.errors.empty()) note_job(reader, job);
+  return job;
+}
+
+Json completed(const Scenario& scenario, const Job& job) {
+  Json all = scenario.resolved;
+  complete_topology(all["cluster"]);
+  complete_learner(all["learner"], job);
+  complete_algorithm(all["algorithm"], job);
+  return all;
+}
+
+Job make_job(const Scenario& scenario) {
+  Loading loading{scenario, {}};
+  Job job = build_job(loading);
+  loading.errors.throw_if_any();
+  return job;
+}
+
+namespace {
+
+/// A cluster file, as a scenario of nothing else; a scenario or study as it is.
+Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
+  JsonFiles files;
+  const std::string file = scenario_path(path);
+  const Json& json = files.read(file);
+  const bool scenario = json.is_object() && json.contains("cluster");
+  std::vector<Assignment> all;
+  if (!scenario) all.push_back({"/cluster/use", file, {"--cluster", ""}});
+  if (workers || !scenario)
+    all.push_back({"/cluster/workers", workers.value_or(kBenchWorkers), {"--workers", ""}});
+  for (Assignment& each : assignments(overrides)) all.push_back(std::move(each));
+  if (scenario) return load(files, file, all, true);
+  files.put("--cluster", Json::object());
+  return load(files, "--cluster", all, false);
+}
+
+}  // namespace
+
+Cluster load_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
+  Loading loading = load_around_cluster(path, workers, overrides);
+  const Reader reader(loading.scenario, loading.errors);
+  std::optional<Cluster> cluster = build_cluster(reader);
+  // What is missing or wrong in other sections is no error here.
+  loading.errors.throw_if_any("/cluster");
+  return std::move(*cluster);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,171 @@
+// The section "network": how communication is simulated, and links that differ from what the cluster says.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/sections.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/collectives/schedules.hpp"
+#include "sim/distributions/registry.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using Op = Collective::Op;
+constexpr Op kOperations[] = {Op::all_reduce, Op::reduce_scatter, Op::all_gather,
+                              Op::broadcast,  Op::reduce,         Op::barrier};
+
+/// Changes of some links.
+struct SlowLinks {
+  std::optional<std::vector<int>> nodes;
+  std::optional<std::vector<std::string>> links;
+  double bandwidth_factor = 1;
+  double extra_latency_s = 0;
+  std::optional<double> jitter_factor;
+
+  void fields(Fields& f) {
+    f.list("nodes", nodes, "The cables between these nodes and the network, both directions",
+           "Number of a node, from 0")
+        .least_items(1)
+        .example("[0]");
+    f.list("links", links, "Links by name, one direction each, as results list them", "Name of a link")
+        .least_items(1)
+        .example("[\"node0.nic0.up\"]");
+    f.number("bandwidth_factor", bandwidth_factor, "Share of the bandwidth that is left").above(0);
+    f.time("extra_latency", extra_latency_s, "Latency that is added, for each such link crossed");
+    f.number("jitter_factor", jitter_factor,
+             "Sets how many times the jitter counts on messages that cross them: the greatest of their path")
+        .at_least(0)
+        .by_rule("1 where nothing sets it");
+  }
+};
+
+struct NetworkSection {
+  NetworkSettings settings;
+  RawValue jitter{Json(0)};
+  std::vector<SlowLinks> slow_links;
+
+  void fields(Fields& f) {
+    f.choice("fidelity", settings.fidelity,
+             {{"auto", Fidelity::automatic},
+              {"closed", Fidelity::closed},
+              {"steps", Fidelity::steps},
+              {"flows", Fidelity::flows},
+              {"messages", Fidelity::messages}},
+             "How collectives are costed; auto: the fastest way that is exact here");
+    f.choice("precision", settings.precision,
+             {{"fp32", Precision::fp32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}},
+             "Format of numbers in messages; sums are fp32");
+    add_draw(f, "jitter", jitter, "Extra latency of each message");
+    f.objects("slow_links", slow_links, "Links that differ from what the cluster says, in order",
+              "Changes of some links; without \"nodes\" and \"links\" of all");
+    for (const Op op : kOperations) schedule(f, op);
+  }
+
+ private:
+  void schedule(Fields& f, Op op) {
+    std::vector<std::string> names;
+    for (const SchedulePlugin& each : schedule_plugins())
+      if (each.op == op) names.push_back(each.info.name);
+    std::string& name = settings.schedule[op];
+    if (name.empty()) name = default_schedule(op);
+    f.choice(op_name(op), name, names, "Schedule of " + op_name(op));
+  }
+};
+
+/// The links between a node and the network.
+std::vector<LinkId> cables_of(const Cluster& cluster, int node) {
+  const int interior = cluster.network.endpoints + node;
+  const int first_switch = cluster.network.endpoints + cluster.nodes;
+  std::vector<LinkId> found;
+  for (std::size_t id = 0; id < cluster.network.links.size(); ++id) {
+    const Link& link = cluster.network.links[id];
+    if ((link.from_vertex == interior && link.to_vertex >= first_switch) ||
+        (link.to_vertex == interior && link.from_vertex >= first_switch))
+      found.push_back(static_cast<LinkId>(id));
+  }
+  return found;
+}
+
+std::vector<LinkId> links_of_nodes(const Cluster& cluster, const std::vector<int>& nodes) {
+  std::vector<LinkId> found;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::string key = fmt::format("nodes/{}", i);
+    if (nodes[i] >= cluster.nodes)
+      reject(key, fmt::format("is no node of the cluster, which has {}", cluster.nodes),
+             fmt::format("Write numbers from 0 to {}", cluster.nodes - 1));
+    const std::vector<LinkId> cables = cables_of(cluster, nodes[i]);
+    if (cables.empty()) reject(key, "has no cables that the topology tells apart", "Name them in \"links\"");
+    found.insert(found.end(), cables.begin(), cables.end());
+  }
+  return found;
+}
+
+std::vector<LinkId> links_by_name(const Network& network, const std::vector<std::string>& names) {
+  std::vector<LinkId> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto link = std::find_if(network.links.begin(), network.links.end(),
+                                   [&](const Link& each) { return each.name == names[i]; });
+    if (link != network.links.end()) {
+      found.push_back(static_cast<LinkId>(link - network.links.begin()));
+      continue;
+    }
+    std::vector<std::string> valid;
+    for (const Link& each : network.links) valid.push_back(each.name);
+    const std::string guess = nearest(names[i], valid);
+    reject(fmt::format("links/{}", i), "is no link of the network",
+           guess.empty() ? fmt::format("Links have names such as \"{}\"", valid.front())
+                         : fmt::format("Did you mean \"{}\"?", guess));
+  }
+  return found;
+}
+
+std::vector<LinkId> selected(const Cluster& cluster, const SlowLinks& entry) {
+  std::vector<LinkId> all;
+  if (!entry.nodes && !entry.links)
+    for (std::size_t id = 0; id < cluster.network.links.size(); ++id) all.push_back(static_cast<LinkId>(id));
+  if (entry.nodes) all = links_of_nodes(cluster, *entry.nodes);
+  if (entry.links)
+    for (const LinkId id : links_by_name(cluster.network, *entry.links)) all.push_back(id);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+}  // namespace
+
+Json schema::network() {
+  NetworkSection section;
+  return with_default(of(section, "How communication is simulated"), Json::object());
+}
+
+std::optional<NetworkSettings> build_network(const Reader& reader) {
+  if (!reader.usable("/network")) return std::nullopt;
+  auto section = reader.section<NetworkSection>("/network");
+  auto jitter =
+      reader.attempt("/network", [&] { return draw_of(section.jitter.json(), "jitter", DrawUnit::seconds); });
+  if (!jitter) return std::nullopt;
+  section.settings.jitter = std::move(*jitter);
+  return std::move(section.settings);
+}
+
+void build_slow_links(const Reader& reader, Cluster& cluster) {
+  if (!reader.usable("/network")) return;
+  const std::vector<SlowLinks> all = reader.section<NetworkSection>("/network").slow_links;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    reader.attempt(child("/network/slow_links", i), [&] {
+      for (const LinkId id : selected(cluster, all[i])) {
+        Link& link = cluster.network.links[static_cast<std::size_t>(id)];
+        link.bandwidth_Bps *= all[i].bandwidth_factor;
+        link.latency_s += all[i].extra_latency_s;
+        link.jitter_factor = all[i].jitter_factor.value_or(link.jitter_factor);
+      }
+      return true;
+    });
+  }
+}
+
+}  // namespace simsgd

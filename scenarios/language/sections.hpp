@@ -1,0 +1,102 @@
+// The sections of a scenario, each in a file of its own: its struct with its fields, from which comes its
+// schema, and its builder, from validated JSON to the structs of a job. Builders report what a schema cannot
+// say, and return nothing where the section cannot be built.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "scenarios/language/known.hpp"
+#include "scenarios/language/reader.hpp"
+#include "sim/job.hpp"
+
+namespace simsgd {
+
+namespace schema {
+Json cluster();
+Json workload();
+Json learner();
+Json optimizer();
+Json algorithm();
+Json stragglers();
+Json failures();
+Json network();
+Json stop();
+Json target();
+Json record();
+Json expected();
+Json axes();
+Json seeds();
+}  // namespace schema
+
+// Defaults that a rule gives, once a section is known to be right.
+void complete_cluster(Json& json);
+void complete_workload(Json& json);
+/// `stop`: the section of that name; null where it is wrong.
+void complete_optimizer(Json& json, const Json& stop);
+
+/// What `make` makes of the section at `pointer`, or what was made before of an equal one with the same
+/// `rest`. A null `memo` remembers nothing. What is wrong is not kept, even where something could be made of
+/// it.
+template <class T, class Make>
+std::optional<T> remembered(const Reader& reader, const std::string& pointer, Memo<T>* memo,
+                            const std::string& rest, Make make) {
+  if (memo == nullptr || !reader.usable(pointer)) return make();
+  if (const T* found = memo->find(reader.value(pointer), rest)) return *found;
+  std::optional<T> made = make();
+  if (made && reader.usable(pointer)) memo->keep(reader.value(pointer), rest, *made);
+  return made;
+}
+
+// Defaults that a plug-in's rule gives (Options::complete), once the job is there.
+void complete_topology(Json& cluster);
+void complete_learner(Json& learner, const Job& job);
+void complete_algorithm(Json& algorithm, const Job& job);
+
+std::optional<Cluster> build_cluster(const Reader& reader);
+
+/// Null without a learner. `known`: data that were read before, of any seed.
+std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers,
+                                                            Known* known = nullptr);
+
+/// The graph that the algorithm asks for; an empty one if it asks for none.
+std::optional<LogicalGraph> build_graph(const Reader& reader, int workers);
+
+/// Once everything that it may look at is in the job.
+void build_algorithm(const Reader& reader, Job& job);
+
+OptimizerSpec build_optimizer(const Reader& reader);
+/// `cluster`: null where it is wrong; then nodes are not known.
+std::optional<Stragglers> build_stragglers(const Reader& reader, int workers, const Cluster* cluster);
+std::optional<FailureModel> build_failures(const Reader& reader, int workers);
+std::optional<NetworkSettings> build_network(const Reader& reader);
+/// Changes the links that the section "network" says are slow.
+void build_slow_links(const Reader& reader, Cluster& cluster);
+StopRule build_stop(const Reader& reader);
+/// "stop": {"epochs": E}, once learner and workload are there.
+void build_epochs(const Reader& reader, Job& job);
+RecordSettings build_record(const Reader& reader);
+Target build_target(const Reader& reader);
+
+// What a run may cost (bounds.cpp).
+void check_workers(const Reader& reader);
+/// Whether the data can be made.
+bool check_data_size(const Reader& reader);
+void check_learner_size(const Reader& reader, const Learner& learner, int workers);
+void check_durations(const Reader& reader, const Job& job);
+void check_length(const Reader& reader, const Job& job);
+
+/// What a workload's times and sizes depend on.
+struct WorkloadSetting {
+  const Device* device =
+      nullptr;  ///< null where the cluster is wrong: then only the workload's own errors are found
+  const Learner* learner = nullptr;  ///< for "workload": "self"
+  Precision precision = Precision::fp32;
+  bool momentum = false;  ///< whether the optimizer keeps a velocity
+};
+/// `notes` receives where its times are not measurements, and what they leave out.
+std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting,
+                                       std::vector<Note>& notes);
+
+}  // namespace simsgd

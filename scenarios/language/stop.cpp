@@ -1,0 +1,126 @@
+// The sections "stop", "target" and "record": when a run ends, what it is to reach, what is recorded on the
+// way.
+#include <nlohmann/json.hpp>
+
+#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/sections.hpp"
+
+namespace simsgd {
+
+namespace {
+
+struct StopSection {
+  std::optional<std::uint64_t> steps;
+  std::optional<double> time_s, samples, epochs;
+
+  void fields(Fields& f) {
+    f.whole("steps", steps,
+            "After this many steps of every worker; of every worker on average where they do not need each "
+            "other")
+        .at_least(1)
+        .example("500");
+    f.time("time", time_s, "No worker begins a step at or after this simulated time").above(0);
+    f.number("samples", samples, "After this many samples of the workload, of all workers together").above(0);
+    f.number("epochs", epochs,
+             "After this many passes of all workers together over the learner's training set")
+        .above(0);
+  }
+};
+
+/// Steps of every worker, or a simulated time with its unit.
+Json interval_schema() {
+  std::uint64_t steps = RecordSettings().evaluate_every;
+  Fields f;
+  f.whole("steps", steps, "Steps of every worker, counted as in \"stop\"; 0: only at the end");
+  Json counted = f.schema("")["properties"]["steps"];
+  counted.erase("default");
+  return schema::either(
+      "Between evaluations of all workers' models on the test set",
+      {std::move(counted),
+       {{"type", "string"}, {"description", "Simulated time with its unit, such as \"10 s\""}}});
+}
+
+struct RecordSection {
+  RawValue evaluate_every{Json(RecordSettings().evaluate_every)};
+  std::uint64_t timeline_events = 100000;
+
+  void fields(Fields& f) {
+    f.raw("evaluate_every", evaluate_every, f.only_reads() ? Json::object() : interval_schema())
+        .example("\"10 s\"");
+    f.whole("timeline_events", timeline_events, "Most events in the timeline; 0: no timeline");
+  }
+};
+
+}  // namespace
+
+Json schema::stop() {
+  StopSection section;
+  Json json =
+      of(section,
+         "When the run ends: at the first of these. Workers that need each other complete the steps that "
+         "anybody has begun; others (ad_psgd, eager_sgd) are stopped at that instant");
+  json["minProperties"] = 1;
+  return json;
+}
+
+StopRule build_stop(const Reader& reader) {
+  const auto section = reader.section<StopSection>("/stop");
+  StopRule stop;
+  stop.steps = section.steps.value_or(stop.steps);
+  stop.time_s = section.time_s.value_or(stop.time_s);
+  stop.samples = section.samples.value_or(stop.samples);
+  return stop;
+}
+
+void build_epochs(const Reader& reader, Job& job) {
+  if (!reader.usable("/stop")) return;
+  const std::optional<double> epochs = reader.section<StopSection>("/stop").epochs;
+  if (!epochs) return;
+  if (job.learner == nullptr) {
+    if (reader.usable("/learner"))
+      reader.error("/stop/epochs", "counts passes over a training set, and there is no learner",
+                   "Use \"steps\", \"samples\" or \"time\"");
+    return;
+  }
+  // A step takes `batch` samples of the learner, and stands for a batch of the workload.
+  const double steps = *epochs * static_cast<double>(job.learner->train_samples()) / job.learner->batch();
+  job.stop.samples = std::min(job.stop.samples, steps * job.workload.batch);
+}
+
+Json schema::target() {
+  Target section;
+  return with_default(either("A level that the run is asked to reach, or null",
+                             {{{"type", "null"}, {"description", "null: none"}},
+                              of(section, "A level to reach; gives time_to_target_s")}),
+                      nullptr);
+}
+
+Target build_target(const Reader& reader) {
+  if (reader.value("/target").is_null()) return {};
+  return reader.section<Target>("/target");
+}
+
+Json schema::record() {
+  RecordSection section;
+  return with_default(of(section, "What is recorded on the way"), Json::object());
+}
+
+RecordSettings build_record(const Reader& reader) {
+  const auto section = reader.section<RecordSection>("/record");
+  RecordSettings record;
+  record.timeline_events = section.timeline_events;
+  const Json& every = section.evaluate_every.json();
+  if (!every.is_string()) {
+    record.evaluate_every = every.get<std::uint64_t>();
+    return record;
+  }
+  const ParsedQuantity time = parse_quantity(every.get<std::string>(), Dimension::time_s);
+  if (time.ok && time.value > 0)
+    record.evaluate_every_s = time.value;
+  else
+    reader.error("/record/evaluate_every", time.ok ? "is no time above 0" : time.problem,
+                 "Use a number of steps, or a time such as \"10 s\"");
+  return record;
+}
+
+}  // namespace simsgd

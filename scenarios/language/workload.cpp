@@ -1,0 +1,242 @@
+// The section "workload": the network whose training is timed, as it is written.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/sections.hpp"
+#include "scenarios/language/workload_section.hpp"
+#include "scenarios/language/workload_table.hpp"
+#include "sim/distributions/registry.hpp"
+#include "sim/learn/model.hpp"
+
+namespace simsgd {
+
+Field& add_measured(Fields& f, std::string_view key, RawValue& value, std::string_view meaning,
+                    DrawUnit unit) {
+  if (f.only_reads()) return f.raw(key, value, Json::object());
+  double shift = 0;
+  std::string source;
+  Fields more(unit);
+  more.amount("shift", shift, "Added to every draw").required();
+  more.text("source", source, "Where the numbers come from").required();
+  const Json added = more.schema("")["properties"];
+  Json schema = draw_schema(unit, meaning);
+  for (Json& form : schema["oneOf"])
+    for (const auto& property : added.items())
+      if (form.contains("properties")) form["properties"].emplace(property.key(), property.value());
+  return f.raw(key, value, schema);
+}
+
+namespace {
+
+Layer layer_of(const LayerSection& section, const std::string& type, std::size_t index) {
+  Layer layer;
+  layer.name = section.name.value_or(type + std::to_string(index + 1));
+  layer.kind = section.kind;
+  layer.tensors = section.tensors;
+  layer.forward_flop = section.forward_flop;
+  layer.activations = section.activations;
+  layer.a_dim = section.a_dim;
+  layer.g_dim = section.g_dim;
+  layer.factor_positions = section.positions;
+  return layer;
+}
+
+/// Without one of the two: the backward pass takes twice as long as the forward pass.
+std::optional<OwnTime> own_time(const LayerSection& layer, double batch) {
+  if (!layer.forward_s && !layer.backward_s) return std::nullopt;
+  return OwnTime{(layer.forward_s ? *layer.forward_s : *layer.backward_s / 2) / batch,
+                 (layer.backward_s ? *layer.backward_s : 2 * *layer.forward_s) / batch};
+}
+
+/// `json`: the same layers as they are written.
+LayerTable layers_of(const std::vector<LayerSection>& layers, const Json& json, double own_times_batch) {
+  LayerTable table;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    table.layers.push_back(layer_of(layers[i], json[i]["type"].get<std::string>(), i));
+    table.own.push_back(own_time(layers[i], own_times_batch));
+  }
+  return table;
+}
+
+/// Both of, or neither of, forward_backward and samples_per_s is an error.
+std::vector<OneDeviceTime> times_of(const Reader& reader, const std::vector<OneDeviceSection>& entries) {
+  std::vector<OneDeviceTime> times;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const OneDeviceSection& entry = entries[i];
+    if (entry.forward_backward_s.has_value() == entry.samples_per_s.has_value()) {
+      reader.error(child("/workload/one_device", i),
+                   entry.samples_per_s ? "says the time twice" : "does not say how long the step takes",
+                   "Give either \"forward_backward\" or \"samples_per_s\"");
+      continue;
+    }
+    const double step_s =
+        entry.samples_per_s ? entry.batch / *entry.samples_per_s : *entry.forward_backward_s;
+    times.push_back({entry.device, entry.batch, step_s, entry.source});
+  }
+  return times;
+}
+
+/// Factors of mean 1 out of measured times.
+Distribution over_its_mean(Distribution times) {
+  const double mean = times.mean();
+  times.shift /= mean;
+  times.scale /= mean;
+  for (double& edge : times.edges) edge /= mean;
+  return times;
+}
+
+/// Beyond what other distributions have, a measured one may have a "source" and a "shift".
+Distribution read_measured(Json value, const std::string& key, DrawUnit unit) {
+  double shift = 0;
+  if (value.is_object()) {
+    value.erase("source");
+    const std::string name = value.value("name", "");
+    Json own;
+    find_plugin(distribution_plugins(), name, "distribution").form(own, unit);
+    if (value.contains("shift") && !own["properties"].contains("shift")) {
+      shift = draw_of(value["shift"], key + "/shift", unit).scale;
+      value.erase("shift");
+    }
+  }
+  Distribution distribution = draw_of(value, key, unit);
+  distribution.shift += shift;
+  return distribution;
+}
+
+Distribution read_factor(const Reader& reader, const WorkloadSection& workload) {
+  const bool times = workload.compute_time.present();
+  const std::string key = times ? "compute_time" : "compute_factor";
+  if (times && workload.compute_factor.present())
+    reader.error("/workload/compute_factor", "is given beside \"compute_time\"", "Keep one of the two");
+  auto factor = reader.attempt("/workload", [&] {
+    return times ? read_measured(workload.compute_time.json(), key, DrawUnit::seconds)
+                 : read_measured(workload.compute_factor.json(), key, DrawUnit::factor);
+  });
+  if (!factor) return {};
+  const double mean = factor->mean();
+  if (std::isfinite(mean) && mean > 0) return times ? over_its_mean(std::move(*factor)) : *factor;
+  reader.error("/workload/" + key, "has no finite mean above 0", "Give a distribution that has one");
+  return {};
+}
+
+/// A network is given by its layers, or by what a step takes.
+void check_form(const Reader& reader, const WorkloadSection& workload) {
+  const bool layers = workload.layers.has_value(), time = workload.step_time_s.has_value();
+  if (layers && time)
+    reader.error("/workload/step_time", "is given beside \"layers\"", "Keep one of the two");
+  if (!layers && !time)
+    reader.error(
+        "/workload", "lacks the key \"layers\"",
+        "Add \"layers\": its layers in forward order; or \"step_time\" and \"parameters\": what a step "
+        "takes on one device, and how many parameters it has");
+  if (time && !workload.parameters)
+    reader.error(
+        "/workload", "lacks the key \"parameters\"",
+        "Add \"parameters\" to \"step_time\": how many there are, such as 25.6e6, is what has to be sent");
+  const auto only_with_time = [&](const char* key, bool given) {
+    if (!time && given)
+      reader.error(std::string("/workload/") + key, "is about a network without \"layers\"",
+                   "Remove it, or give \"step_time\" in place of the layers");
+  };
+  only_with_time("parameters", workload.parameters.has_value());
+  only_with_time("equal_layers", workload.equal_layers.has_value());
+  if (time && !workload.one_device.empty())
+    reader.error("/workload/one_device", "is given beside \"step_time\"", "Keep one of the two");
+}
+
+/// Layers of equal size and time, a third of it forward, as wherever only the sum is known.
+LayerTable equal_layers(const WorkloadSection& workload) {
+  const int count = workload.equal_layers.value_or(kUsualEqualLayers);
+  const double sample_s = *workload.step_time_s / workload.batch / count;
+  LayerTable table;
+  for (int i = 1; i <= count; ++i) {
+    Layer layer;
+    layer.name = fmt::format("part{}", i);
+    layer.tensors = {*workload.parameters / count};
+    table.layers.push_back(std::move(layer));
+    table.own.push_back(OwnTime{sample_s / 3, sample_s * 2 / 3});
+  }
+  return table;
+}
+
+Layer layer_of(const LayerInfo& info) {
+  Layer layer;
+  layer.name = info.name;
+  layer.tensors.push_back(static_cast<double>(info.rows * info.columns));
+  if (info.bias) layer.tensors.push_back(static_cast<double>(info.rows));
+  layer.forward_flop = info.forward_flop;
+  layer.activations = static_cast<double>(info.activations);
+  if (info.kind == LayerInfo::Kind::other) return layer;
+  layer.kind = info.kind == LayerInfo::Kind::convolution ? Layer::Kind::conv : Layer::Kind::fc;
+  layer.a_dim = static_cast<int>(info.columns + (info.bias ? 1 : 0));
+  layer.g_dim = static_cast<int>(info.rows);
+  layer.factor_positions = static_cast<double>(info.positions);
+  return layer;
+}
+
+}  // namespace
+
+Json schema::workload() {
+  WorkloadSection section;
+  return either(
+      "The network whose training is timed",
+      {{{"type", "string"}, {"const", "self"}, {"description", "\"self\": the learner's own model"}},
+       of(section, "A network, layer by layer")});
+}
+
+void complete_workload(Json& json) {
+  if (!json.is_object()) return;
+  if (!json.contains("compute_factor") && !json.contains("compute_time")) json["compute_factor"] = 1;
+  if (json.contains("step_time") && !json.contains("equal_layers")) json["equal_layers"] = kUsualEqualLayers;
+}
+
+std::optional<WorkloadTable> read_workload(const Reader& reader, const std::string& device) {
+  if (!reader.usable("/workload") || !reader.value("/workload").is_object()) return std::nullopt;
+  const auto section = reader.section<WorkloadSection>("/workload");
+  WorkloadTable table;
+  table.workload.name = section.name;
+  table.workload.batch = section.batch;
+  table.workload.micro_batches = section.micro_batches;
+  if (section.batch % section.micro_batches != 0)
+    reader.error("/workload/micro_batches", fmt::format("does not divide the batch of {}", section.batch),
+                 "Use a divisor of it");
+  table.workload.compute_factor = read_factor(reader, section);
+  table.one_device = times_of(reader, section.one_device);
+  check_form(reader, section);
+  if (!reader.usable("/workload")) return std::nullopt;
+  table.step_is_given = section.step_time_s.has_value();
+  if (table.step_is_given) {
+    table.layers = equal_layers(section);
+    return table;
+  }
+  const double samples = static_cast<double>(section.batch) / section.micro_batches;
+  const OneDeviceTime* near = nearest_time(table.one_device, device, samples);
+  if (near == nullptr && !table.one_device.empty()) near = &table.one_device.front();
+  const int batch = section.layer_times_batch.value_or(near != nullptr ? near->batch : section.batch);
+  table.layers = layers_of(*section.layers, reader.value("/workload/layers"), batch);
+  double parameters = 0;
+  for (const Layer& layer : table.layers.layers) parameters += layer.parameters();
+  if (!(parameters > 0)) {
+    reader.error("/workload/layers", "have no parameters: there is nothing to train",
+                 "Give the \"tensors\" of at least one layer");
+    return std::nullopt;
+  }
+  return table;
+}
+
+WorkloadTable workload_of(const Learner& learner) {
+  WorkloadTable table;
+  table.workload.name = "self";
+  table.workload.batch = learner.batch();
+  table.workload.compute_factor.scale = 1;
+  for (const LayerInfo& info : learner.model().layers()) {
+    table.layers.layers.push_back(layer_of(info));
+    table.layers.own.emplace_back();
+  }
+  return table;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,128 @@
+// The section "workload" as it is written: its fields. workload.cpp reads it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/fields.hpp"
+#include "sim/distributions/registry.hpp"
+#include "sim/workload.hpp"
+
+namespace simsgd {
+
+// assumed: a network whose layers are not known overlaps communication about as one of 32 equal layers does;
+// the result says so, and "equal_layers" shows what depends on it.
+inline constexpr int kUsualEqualLayers = 32;
+
+struct LayerSection {
+  std::optional<std::string> name;
+  Layer::Kind kind = Layer::Kind::other;
+  std::vector<double> tensors;
+  double forward_flop = 0;
+  std::optional<double> forward_s, backward_s;
+  double activations = 0;
+  int a_dim = 0, g_dim = 0;
+  double positions = 1;
+
+  void fields(Fields& f) {
+    f.text("name", name, "What timelines call it").by_rule("its type and number");
+    f.choice("type", kind,
+             {{"conv", Layer::Kind::conv},
+              {"fc", Layer::Kind::fc},
+              {"bn", Layer::Kind::bn},
+              {"embedding", Layer::Kind::embedding},
+              {"other", Layer::Kind::other}},
+             "Kind of layer")
+        .required();
+    f.list("tensors", tensors, "Number of parameters of each of its tensors (weight, bias)", "Parameters")
+        .required()
+        .items_at_least(0)
+        .example("[2048000, 1000]");
+    f.flop("forward_flop", forward_flop, "Per sample, a multiply-add counted as 2");
+    f.time("forward", forward_s, "Measured forward time for a batch of `layer_times_batch` samples")
+        .by_rule("half of the backward time where that is given, else its share of the step, or modelled");
+    f.time("backward", backward_s, "Measured backward time for the same batch")
+        .by_rule("twice the forward time");
+    f.number("activations", activations, "Output entries per sample").at_least(0);
+    f.whole("a_dim", a_dim, "K-FAC: dimension of factor A, 0 where the layer has none");
+    f.whole("g_dim", g_dim, "K-FAC: dimension of factor G");
+    f.number("positions", positions, "K-FAC: output height x width").at_least(1);
+  }
+};
+
+struct OneDeviceSection {
+  std::string device;
+  int batch = 1;
+  std::optional<double> forward_backward_s, samples_per_s;
+  std::string source;
+
+  void fields(Fields& f) {
+    f.text("device", device, "Name of the device").required();
+    f.whole("batch", batch, "Samples of the step (of the micro-batch, where gradients are accumulated)")
+        .required()
+        .at_least(1);
+    f.time("forward_backward", forward_backward_s, "Forward and backward pass of that batch").above(0);
+    f.number("samples_per_s", samples_per_s, "Or the throughput").above(0);
+    f.text("source", source, "Who measured it").required();
+  }
+};
+
+/// A distribution that may also be shifted, and say where it comes from.
+Field& add_measured(Fields& f, std::string_view key, RawValue& value, std::string_view meaning,
+                    DrawUnit unit);
+
+struct WorkloadSection {
+  std::string name = "workload";
+  std::optional<std::vector<LayerSection>> layers;
+  std::optional<double> step_time_s, parameters;
+  std::optional<int> equal_layers;
+  std::optional<int> layer_times_batch;
+  std::vector<OneDeviceSection> one_device;
+  int batch = 1;
+  int micro_batches = 1;
+  RawValue compute_factor, compute_time;
+  std::string source;
+
+  void fields(Fields& f) {
+    f.text("name", name, "What reports call it");
+    f.objects("layers", layers, "Its layers in forward order", "One layer, in forward order").least_items(1);
+    f.time("step_time", step_time_s,
+           "In place of layers: a step of `batch` samples on one device, forward and backward pass, where no "
+           "more is known; with \"parameters\"")
+        .above(0);
+    f.number("parameters", parameters, "With step_time: how many parameters the network has, such as 25.6e6")
+        .above(0)
+        .example("25.6e6");
+    f.whole(
+         "equal_layers", equal_layers,
+         "With step_time: so many layers of equal size and time stand for the network; 1: no communication "
+         "hides behind the backward pass")
+        .at_least(1)
+        .at_most(10000)
+        .by_rule(fmt::format("{} with step_time", kUsualEqualLayers));
+    f.whole("layer_times_batch", layer_times_batch, "Samples for which the layers' own times hold")
+        .at_least(1)
+        .by_rule(
+            "the batch of the one-device time that is used, else of the first, else the workload's batch");
+    f.objects("one_device", one_device,
+              "Measured one-device times; the one with the cluster's device and the nearest batch is used",
+              "A measured step on one device");
+    f.whole("batch", batch, "Samples per worker and step").required().at_least(1);
+    f.whole("micro_batches", micro_batches,
+            "Parts of the batch whose gradients are accumulated; only the last one communicates")
+        .at_least(1);
+    add_measured(f, "compute_factor", compute_factor, "Factor on the compute time of each worker and step",
+                 DrawUnit::factor)
+        .by_rule("1");
+    add_measured(f, "compute_time", compute_time,
+                 "Measured compute time of a step: only its shape counts, the factor is it over its "
+                 "mean",
+                 DrawUnit::seconds);
+    f.text("source", source, "Where the numbers come from");
+  }
+};
+
+}  // namespace simsgd

@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/language/job_notes.hpp"
+#include "scenarios/language/sections.hpp"
+#include "scenarios/language/workload_table.hpp"
+
+namespace simsgd {
+
+namespace {
+
+/// Seconds of all layers for one micro-batch, the baseline of a step, and where it comes from.
+bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& table) {
+  Workload& workload = table.workload;
+  const double samples = static_cast<double>(workload.batch) / workload.micro_batches;
+  const OneDeviceTime* measured = nearest_time(table.one_device, device.name, samples);
+  if (measured != nullptr) {
+    const double sample_s = measured->step_s / measured->batch;
+    if (!share_measured_time(table.layers, device, samples, sample_s * samples)) {
+      reader.error("/workload/layers", "have times of their own that add up to more than the measured step",
+                   fmt::format("Mend them, or the one-device time of {} for {} samples",
+                               human_time(measured->step_s), measured->batch));
+      return false;
+    }
+    workload.one_device_step_s = sample_s * workload.batch;
+    workload.one_device_source =
+        fmt::format("{}, batch {}: {}", device.name, measured->batch, measured->source);
+  } else if (!model_times(table.layers, device, samples)) {
+    reader.error("/workload", fmt::format("has no one-device time for the device \"{}\"", device.name),
+                 "Add a measured time to \"one_device\", or give the layers' forward_flop and the device's "
+                 "peak_flops");
+    return false;
+  }
+  workload.layers = std::move(table.layers.layers);
+  if (measured != nullptr) return true;
+  workload.one_device_step_s = workload.step_compute_s();
+  workload.one_device_source = table.step_is_given
+                                   ? "step_time of the workload"
+                                   : fmt::format("modelled from FLOPs and memory traffic on {}", device.name);
+  return true;
+}
+
+/// What the model of a layer's time needs of the device, and the device does not know.
+void note_modelled_times(const Device& device, const WorkloadTable& table, std::vector<Note>& notes) {
+  const bool measured = nearest_time(table.one_device, device.name, 1) != nullptr;
+  const bool all_own = std::all_of(table.layers.own.begin(), table.layers.own.end(),
+                                   [](const auto& own) { return own.has_value(); });
+  if (measured || all_own) return;
+  const auto note = [&](const char* what, const char* key) {
+    add_note(notes, {"unknown-cost", fmt::format("{}: device {} has no \"{}\"", what, device.name, key)});
+  };
+  if (!device.launch_s.known()) note("launching a kernel takes no time", "launch");
+  if (!(device.memory_Bps > 0)) note("a layer's memory traffic takes no time", "memory_bandwidth");
+}
+
+double activation_bytes(const Workload& workload) {
+  double entries = 0;
+  for (const Layer& layer : workload.layers) entries += layer.activations;
+  return kBytesPerNumber * entries * workload.batch / workload.micro_batches;
+}
+
+/// Parameters and their gradients, the velocity, and the activations of a micro-batch.
+void check_memory(const Reader& reader, const Device& device, bool momentum, Workload& workload) {
+  const double activations = activation_bytes(workload);
+  const double parameters = kBytesPerNumber * workload.parameters() * (momentum ? 3 : 2);
+  workload.memory_bytes = parameters + activations;
+  if (device.memory_bytes == 0 || workload.memory_bytes <= device.memory_bytes) return;
+  const bool self = reader.value("/workload").is_string();
+  reader.error(
+      self ? "/learner/batch" : "/workload/batch",
+      fmt::format("needs {} on each GPU, and {} has {}", human_bytes(workload.memory_bytes), device.name,
+                  human_bytes(device.memory_bytes)),
+      fmt::format("Use a smaller batch{}; parameters, gradients and optimizer take {}, activations {}",
+                  self ? "" : " or more micro_batches", human_bytes(parameters), human_bytes(activations)));
+}
+
+}  // namespace
+
+std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting,
+                                       std::vector<Note>& notes) {
+  std::optional<WorkloadTable> table =
+      read_workload(reader, setting.device != nullptr ? setting.device->name : "");
+  if (!table && setting.learner != nullptr && reader.usable("/workload") &&
+      reader.value("/workload").is_string())
+    table = workload_of(*setting.learner);
+  if (!table || setting.device == nullptr) return std::nullopt;
+  table->workload.bytes_per_parameter = setting.precision == Precision::fp32 ? 4 : 2;
+  if (!resolve_times(reader, *setting.device, *table)) return std::nullopt;
+  note_modelled_times(*setting.device, *table, notes);
+  const double samples = static_cast<double>(table->workload.batch) / table->workload.micro_batches;
+  const OneDeviceTime* measured = nearest_time(table->one_device, setting.device->name, samples);
+  note_device_time(reader, *setting.device, table->workload, measured != nullptr ? measured->batch : 0,
+                   notes);
+  check_memory(reader, *setting.device, setting.momentum, table->workload);
+  return std::move(table->workload);
+}
+
+}  // namespace simsgd

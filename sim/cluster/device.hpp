@@ -1,0 +1,196 @@
+// A GPU and what work on it costs, as the files of devices describe it. Costs of kernels have no default: one
+// that is left out is unknown, counts as 0, and the result says so.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/cost.hpp"
+#include "sim/base/fields.hpp"
+
+namespace simsgd {
+
+/// Products of matrices on a device: 2 m n k flop / (peak_flops x efficiency).
+struct GemmKernel {
+  Cost efficiency{};
+  Cost gather_s{};
+
+  void fields(Fields& f) {
+    f.number("efficiency", efficiency, "Share of the peak that large products reach")
+        .above(0)
+        .at_most(1)
+        .by_rule("unknown: that of training");
+    f.time(
+         "gather", gather_s,
+         "For each product of a matrix that is gathered first (a factor of K-FAC: patches, running average, "
+         "launches)")
+        .by_rule("unknown");
+  }
+};
+
+/// Inverting a symmetric matrix on a device.
+struct InverseKernel {
+  struct Time {
+    int dimension = 1;
+    double seconds = 0;
+
+    void fields(Fields& f) {
+      f.whole("dimension", dimension, "Rows of the matrix").required().at_least(1);
+      f.time("time", seconds, "Of the kernel alone").required().above(0);
+    }
+  };
+  std::vector<Time> times;  ///< empty: unknown, by FLOPs
+  Cost overhead_s{};
+
+  void fields(Fields& f) {
+    f.objects("times", times,
+              "Measured times, by ascending dimension; between them and beyond interpolated on logarithmic "
+              "scales",
+              "One measurement")
+        .required()
+        .least_items(1);
+    f.time("overhead", overhead_s, "For each matrix").by_rule("unknown");
+  }
+};
+
+/// Passes over long vectors.
+struct VectorPass {
+  Cost efficiency{};
+
+  void fields(Fields& f) {
+    f.number("efficiency", efficiency, "Share of memory_bandwidth that they reach")
+        .above(0)
+        .at_most(1)
+        .by_rule("unknown: all of it");
+  }
+};
+
+/// A GPU. Peak rates are the vendor's.
+struct Device {
+  std::string name;
+  double peak_flops = 0;
+  double efficiency = 0.5;
+  double memory_bytes = 0;
+  double memory_Bps = 0;
+  Cost launch_s{};
+  VectorPass vector_pass;
+  Cost copy_Bps{};
+  Cost communication_slowdown{};
+  GemmKernel gemm;
+  InverseKernel inverse;
+  Cost selection_s{};
+  double price_usd_per_h = 0;
+  double busy_W = 0;
+  double idle_W = 0;
+  std::string source;
+
+  void fields(Fields& f) {
+    f.text("name", name, "Its name; one-device times of workloads refer to it").required();
+    f.flops("peak_flops", peak_flops,
+            "Peak rate that training uses, a multiply-add counted as 2; 0 where unknown");
+    f.number("efficiency", efficiency, "Share of the peak that training kernels reach").above(0).at_most(1);
+    f.bytes("memory", memory_bytes, "Memory; 0 where unknown: then it is not checked");
+    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps, "Of its memory; 0 where unknown")
+        .at_least(0);
+    f.time("launch", launch_s, "Overhead per kernel: per layer and direction").by_rule("unknown");
+    f.object("vector_pass", vector_pass,
+             "Passes over long vectors: bytes read and written at a share of memory_bandwidth");
+    f.bandwidth("copy_bandwidth", copy_Bps, "Copies between its memory and the host's, each way: PCIe")
+        .by_rule("unknown");
+    f.number("communication_slowdown", communication_slowdown,
+             "Computing takes 1 + this times as long while a collective is in progress on the device")
+        .at_least(0)
+        .by_rule("unknown");
+    f.object("gemm", gemm, "Products of matrices: 2 m n k flop at a share of peak_flops");
+    f.object("inverse", inverse,
+             "Inverting symmetric matrices; unknown: dimension^3 FLOPs at the device's efficiency");
+    f.number("price_usd_per_h", price_usd_per_h,
+             "Price of one GPU with its share of the node; 0 where unknown")
+        .at_least(0);
+    f.time("selection", selection_s, "Choosing k of d entries takes this x d log2 d, whatever k; 0: no time")
+        .by_rule("unknown");
+    f.power("busy_power", busy_W, "While computing; 0 where unknown");
+    f.power("idle_power", idle_W, "While waiting or communicating");
+    f.text("source", source, "Where the numbers come from");
+  }
+
+  /// Bytes that a pass over long vectors reads and writes in a second; 0 where nothing is known of it.
+  double vector_Bps() const { return memory_Bps * vector_pass.efficiency.value_or(1); }
+};
+
+/// What the host adds to a message or a collective. Units and where each is charged: docs/model.md, "Host
+/// costs".
+struct HostCosts {
+  Cost launch_s{};
+  Cost pack_s_per_byte{};
+  Cost staging_Bps{};
+  Cost reduce_s_per_byte{};
+  double overlap_s = 0;
+  Cost tensor_s{};
+  Cost scale_s_per_byte{};
+  std::optional<bool> staged{};
+
+  void fields(Fields& f) {
+    f.time("launch", launch_s, "Per operation and worker, before its first byte moves").by_rule("unknown");
+    f.number("pack", pack_s_per_byte,
+             "Seconds per byte of payload: copy into a fusion buffer before, and out of it after")
+        .at_least(0)
+        .by_rule("a copy on the device, by its vector_pass");
+    f.flag("staged", staged,
+           "Whether payloads are copied device to host before and host to device after, at the device's "
+           "copy_bandwidth; false: no copy (RDMA)")
+        .by_rule("unknown");
+    f.quantity(Dimension::rate_Bps, "staging_bandwidth", staging_Bps,
+               "Of these copies where they have another one; 0: no copy")
+        .at_least(0)
+        .by_rule("as \"staged\" says");
+    f.number("reduce", reduce_s_per_byte, "Seconds per byte: adding what arrived to the local sum")
+        .at_least(0)
+        .by_rule("unknown");
+    f.time("tensor", tensor_s, "For each tensor that is gathered into a message").by_rule("unknown");
+    f.number("scale", scale_s_per_byte, "Seconds per byte: multiplying a vector by a number (sgp)")
+        .at_least(0)
+        .by_rule("on the device, by its vector_pass");
+    f.time("overlap", overlap_s,
+           "Before the end of a backward pass at which what follows it begins: tensors that are ready travel "
+           "meanwhile");
+  }
+  /// Fills what follows from the device where nothing is said.
+  void complete(const Device& device);
+
+  /// Time before the first byte of a `bytes` payload, gathered from so many `tensors`, moves; and after the
+  /// last one has arrived. Without tensors it is not packed: it is sent from where it lies.
+  double before_s(double bytes, int tensors = 1) const {
+    return launch_s + tensors * tensor_s + after_s(bytes, tensors);
+  }
+  double after_s(double bytes, int tensors = 1) const {
+    return (tensors > 0 ? bytes * pack_s_per_byte : 0) + (staging_Bps > 0 ? bytes / staging_Bps : 0);
+  }
+};
+
+/// What sparsified gradients cost beyond their messages and the device's selection. Units and where each is
+/// charged: docs/model.md, "Sparse gradients".
+struct SparsificationCosts {
+  Cost accumulate_s{};
+  Cost copy_s{};
+  Cost merge_s{};
+  Cost add_s{};
+
+  void fields(Fields& f) {
+    f.time("accumulate", accumulate_s,
+           "Per dense parameter: gathering the gradient into one vector and adding the residual; booked as "
+           "computing")
+        .by_rule("on the device, by its vector_pass");
+    f.time("copy", copy_s,
+           "Per dense parameter: copies on the host, beside the gradient's way down and up over "
+           "staging_bandwidth")
+        .by_rule("unknown");
+    f.time("merge", merge_s, "Per received entry of a merge (gTop-k), on the host").by_rule("unknown");
+    f.time("add", add_s, "Per gathered entry that is added into a dense vector (Top-k), on the host")
+        .by_rule("unknown");
+  }
+  void complete(const Device& device);
+};
+
+}  // namespace simsgd

@@ -1,0 +1,25 @@
+#include "sim/plugin.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+void write_form(const PluginInfo& info, const Fields& fields, Json& form) {
+  form = fields.schema(info.summary);
+  form["properties"]["name"] = {{"type", "string"}, {"const", info.name}, {"description", info.summary}};
+  Json required = {"name"};
+  for (const Json& key : form.value("required", Json::array())) required.push_back(key);
+  form["required"] = std::move(required);
+  form["title"] = info.name;
+  if (!info.citation.empty()) form["$comment"] = info.citation;
+}
+
+void reject_name(const std::string& name, const std::string& kind, const std::vector<std::string>& names) {
+  const std::string guess = nearest(name, names);
+  reject("name", "is no " + kind,
+         (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Valid are " + one_of(names));
+}
+
+}  // namespace simsgd

@@ -1,0 +1,188 @@
+// What is made of the command line and the reference of keys: `list KEY`, man page and shell completion. They
+// know the same keys as the schema (tests/scenarios/reference.cpp) and docs/reference.md.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "analysis/reference.hpp"
+#include "cli/commands.hpp"
+#include "cli/list_keys.hpp"
+#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/reference.hpp"
+#include "tests/cli/scratch.hpp"
+
+namespace simsgd::test::cli_completion {
+
+using namespace cli;
+
+namespace {
+
+/// man page and completion, written into a directory of their own.
+class Documents {
+ public:
+  Documents() { CHECK(scratch_.simsgd("documents .").code == 0); }
+  std::string text(const std::string& name) const { return contents(scratch_.path() / name); }
+
+  /// What bash completes the last of `words` to, as its arguments are given to the function. Every word is
+  /// quoted.
+  std::string completed(const std::string& words) const {
+    scratch_.write(
+        "ask",
+        "source ./simsgd.bash || exit\n[[ $(complete -p simsgd) == *'-F _simsgd simsgd' ]] || exit\n"
+        "COMP_WORDS=(" SIMSGD_BINARY_DIR "/simsgd " +
+            words +
+            ")\n"
+            "COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_simsgd\necho \"${COMPREPLY[*]}\"\n");
+    const std::string command = "cd " + scratch_.path().string() + " && bash ask > answer 2> errors";
+    CHECK(std::system(command.c_str()) == 0);
+    CHECK(contents(scratch_.path() / "errors").empty());
+    std::string answer = contents(scratch_.path() / "answer");
+    if (answer.ends_with('\n')) answer.pop_back();
+    return answer;
+  }
+  const Scratch& scratch() const { return scratch_; }
+
+ private:
+  Scratch scratch_;
+};
+
+/// All of `text` that follows a `begin`, each up to the next `end`.
+std::string parts(const std::string& text, const std::string& begin, const std::string& end) {
+  std::string found;
+  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + begin.size()))
+    found += text.substr(at, text.find(end, at + begin.size()) - at) + "\n";
+  return found;
+}
+
+std::string without_backslashes(std::string text) {
+  std::erase(text, '\\');
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("list, reference, man page and completion have every key") {
+  const Documents documents;
+  const std::string page = key_reference(), man = without_backslashes(documents.text("simsgd.1")),
+                    bash = documents.text("simsgd.bash"), zsh = documents.text("_simsgd");
+  const std::string bash_pointers = parts(bash, "_simsgd_pointers='", "'\n"),
+                    zsh_pointers = parts(zsh, "_simsgd_pointers=(", ")\n");
+  for (const ReferenceObject& object : reference()) {
+    const bool whole = object.pointer.empty();
+    const std::string plugin = object.plugin.empty() ? "" : ": `" + object.plugin + "`";
+    const std::string in_page =
+        parts(page, whole ? "## The scenario\n" : "## `" + object.pointer + "`" + plugin + "\n", "\n##");
+    const std::string title =
+        whole ? "The scenario" : object.pointer + (object.plugin.empty() ? "" : ": " + object.plugin);
+    const std::string in_man = parts(man, ".SS \"" + title + "\"\n", "\n.SS");
+    for (const ReferenceKey& key : object.keys) {
+      CAPTURE(key.pointer);
+      CAPTURE(object.plugin);
+      const std::string name = last_key(key.pointer);
+      CHECK(in_page.find("\n| `" + name + "` | ") != std::string::npos);
+      CHECK(in_man.find("\n.TP\nfB" + name + "fR\n") != std::string::npos);
+      bool listed = false;
+      for (const Json& each : key_json(key.pointer)) {
+        Json expected = to_json(key);
+        if (!object.plugin.empty()) expected["plugin"] = object.plugin;
+        if (!object.of.empty()) expected["of"] = object.of;
+        listed = listed || each == expected;
+      }
+      CHECK(listed);
+    }
+  }
+  for (const std::string& pointer : settable_pointers()) {
+    CAPTURE(pointer);
+    CHECK(bash_pointers.find(pointer) != std::string::npos);
+    CHECK(zsh_pointers.find(pointer) != std::string::npos);
+  }
+}
+
+TEST_CASE("list shows a key and the keys below it, and says what may have been meant") {
+  const Scratch scratch;
+  CHECK(scratch.simsgd("list cluster/device/memory").out ==
+        "/cluster/device/memory\n"
+        "  Memory; 0 where unknown: then it is not checked\n"
+        "  Type: bytes, in B\n"
+        "  Range: >= 0\n"
+        "  By default: 0\n"
+        "  Example: \"16 GB\"\n");
+  CHECK(scratch.simsgd("list cluster device memory").code == 2);  // two words at most
+  CHECK(scratch.simsgd("list /network fidelity").out.starts_with("/network/fidelity\n"));
+  CHECK(scratch.simsgd("list network").out.find("\n    fidelity (\"auto\" or ") != std::string::npos);
+  CHECK(scratch.simsgd("list stragglers/0/mean").out.starts_with("/stragglers/*/mean of exponential\n"));
+  // A kind wins.
+  CHECK(scratch.simsgd("list stragglers").out.starts_with("constant "));
+  CHECK(scratch.simsgd("list /stragglers").out.starts_with("/stragglers\n"));
+  CHECK(scratch.simsgd("list /").out.starts_with("/\n  A scenario: "));
+  CHECK(scratch.simsgd("list network/fidelty").err.find("Did you mean network/fidelity?") !=
+        std::string::npos);
+  CHECK(scratch.simsgd("list latency")
+            .err.find("Did you mean cluster/gpu_link/latency or cluster/nic/latency?") != std::string::npos);
+  const Json json = Json::parse(scratch.simsgd("list cluster/nic/bandwidth --json").out);
+  CHECK(json[0]["unit"] == "B/s");
+}
+
+TEST_CASE("bash completes verbs, options, files, kinds, keys and their values") {
+  const Documents documents;
+  documents.scratch().write("mine.json", "{}");
+  documents.scratch().write("mine.txt", "");
+  struct Asked {
+    const char *words, *answer;
+  };
+  for (const auto& [words, answer] : {
+           Asked{"sw", "sweep"},
+           {"sweep ''", "run plan"},
+           {"sweep run --sh", "--shard"},
+           {"run mi", "mine.json"},
+           {"run mine.json --o", "--output"},
+           {"run --set /cluster/work", "/cluster/workers="},
+           {"run --set /stragglers/0/na", "/stragglers/0/name="},
+           // bash makes words of what is around "=", where COMP_WORDBREAKS has it ...
+           {"run --set /network/fidelity =", "auto closed flows messages steps"},
+           {"run --set /network/fidelity = cl", "closed"},
+           {"run --set /network/fidelity = closed mi", "mine.json"},
+           // ... and else does not.
+           {"run --set /network/fidelity=cl", "/network/fidelity=closed"},
+           {"list clus", "cluster clusters"},
+           {"list clusters clusters/ethernet-1g", "clusters/ethernet-1g.json"},
+           {"list graphs to", "torus"},
+           {"list cluster/device/mem", "cluster/device/memory cluster/device/memory_bandwidth"},
+           {"list network ''", ""},
+           {"schema st", "study"},
+           {"bench all_r", "all_reduce"},
+           {"bench all_reduce --fidelity m", "messages"},
+       }) {
+    CAPTURE(words);
+    CHECK(documents.completed(words) == answer);
+  }
+}
+
+TEST_CASE("the man page has every verb with its options, the exit codes, and lines that roff takes as text") {
+  const std::string page = Documents().text("simsgd.1");
+  for (const char* line : {"\n.SS simsgd sweep run\n", "\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIDIR\\fR\n",
+                           "\nExit codes: 0 done; ", "\n.SH KEYS OF SCENARIO FILES\n"}) {
+    CAPTURE(line);
+    CHECK(page.find(line) != std::string::npos);
+  }
+  static const std::set<std::string> requests = {".TH", ".SH", ".SS", ".TP", ".PP",
+                                                 ".br", ".nf", ".fi", ".ad"};
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    if (line.starts_with('.')) CHECK(requests.contains(line.substr(0, 3)));
+    CHECK(!line.starts_with('\''));
+  }
+  if (std::system("command -v groff > /dev/null") == 0) {
+    const Documents documents;
+    const std::string command =
+        "cd " + documents.scratch().path().string() + " && groff -man -Tutf8 -ww -z simsgd.1 2>&1";
+    CHECK(std::system((command + " > warnings").c_str()) == 0);
+    CHECK(contents(documents.scratch().path() / "warnings").empty());
+  }
+}
+
+}  // namespace simsgd::test::cli_completion

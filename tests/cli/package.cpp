@@ -1,0 +1,107 @@
+// What `cpack` makes: the archive is unpacked into an empty directory and run there, without the environment
+// and from a working directory that is empty too, so that the program can find its scenarios only beside
+// itself. (A chroot would need the libraries in it; the build tree cannot be reached, since no path leads
+// there from the archive.)
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/scratch.hpp"
+
+namespace simsgd::test::cli_package {
+
+using Json = nlohmann::ordered_json;
+using namespace cli;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The one entry of a directory whose name ends in `end`.
+fs::path entry(const fs::path& directory, const std::string& end) {
+  for (const auto& each : fs::directory_iterator(directory))
+    if (each.path().filename().string().ends_with(end)) return each.path();
+  FAIL("there is no " << end << " in " << directory);
+  return {};
+}
+
+void shell(const std::string& command) {
+  CAPTURE(command);
+  CHECK(std::system(command.c_str()) == 0);
+}
+
+/// Makes a package in `directory`/made.
+void pack(const std::string& generator, const std::string& directory) {
+  shell("cd " SIMSGD_BINARY_DIR " && cpack -G " + generator + " -B " + directory + "/made > " + directory +
+        "/cpack.txt 2>&1");
+}
+
+class Unpacked {
+ public:
+  Unpacked() {
+    const std::string path = scratch_.path().string();
+    pack("TGZ", path);
+    fs::create_directories(scratch_.path() / "root");
+    fs::create_directories(scratch_.path() / "empty");
+    shell("tar xzf " + entry(scratch_.path() / "made", ".tar.gz").string() + " -C " + path + "/root");
+    prefix_ = entry(scratch_.path() / "root", "");
+  }
+
+  const fs::path& prefix() const { return prefix_; }
+
+  /// Its standard output; errors go the same way.
+  std::string simsgd(const std::string& arguments) const {
+    const fs::path out = scratch_.path() / "out.txt";
+    shell("cd " + (scratch_.path() / "empty").string() + " && env -i " + prefix_.string() + "/bin/simsgd " +
+          arguments + " > " + out.string() + " 2>&1");
+    return contents(out);
+  }
+
+ private:
+  Scratch scratch_;
+  fs::path prefix_;
+};
+
+}  // namespace
+
+TEST_CASE("the archive runs where it is unpacked, with its own scenarios") {
+  const Unpacked unpacked;
+  CHECK(unpacked.simsgd("list clusters").starts_with("clusters/ethernet-10g.json "));
+  CHECK(unpacked.simsgd("check quickstart.json").find("a study of 2 points, correct") != std::string::npos);
+  const Json run = Json::parse(unpacked.simsgd(
+      "run quickstart.json --point 1 --json --set /stop/steps=2 --set /learner=null --set /target=null"));
+  CHECK(run["metrics"]["iteration_time_mean_s"].get<double>() > 0);
+  for (const char* file :
+       {"share/man/man1/simsgd.1", "share/bash-completion/completions/simsgd",
+        "share/zsh/vendor-completions/_simsgd", "share/simsgd/schemas/scenario.schema.json",
+        "share/doc/simsgd/reference.md", "share/doc/simsgd/LICENSE"}) {
+    CAPTURE(file);
+    CHECK(fs::is_regular_file(unpacked.prefix() / file));
+  }
+  // What a scenario calls its schema is there after the install too.
+  const fs::path devices = unpacked.prefix() / "share/simsgd/scenarios/devices";
+  const Json device = Json::parse(contents(devices / "v100.json"), nullptr, true, true);
+  CHECK(fs::is_regular_file(devices / device["$schema"].get<std::string>()));
+  CHECK(!fs::exists(unpacked.prefix() / "share/simsgd/scenarios/language"));
+}
+
+TEST_CASE("the Debian package says which packages its libraries are in") {
+  if (std::system("command -v dpkg-shlibdeps file > /dev/null") != 0) {
+    MESSAGE("SKIPPED: dpkg-shlibdeps (Debian package dpkg-dev) or file is not installed");
+    return;
+  }
+  const Scratch scratch;
+  const std::string path = scratch.path().string();
+  pack("DEB", path);
+  shell("dpkg-deb -f " + entry(scratch.path() / "made", ".deb").string() + " Depends > " + path + "/depends");
+  const std::string depends = contents(scratch.path() / "depends");
+  for (const char* package : {"libsimgrid", "libc6", "libfmt", "libsqlite3", "zlib1g"}) {
+    CAPTURE(package);
+    CHECK(depends.find(package) != std::string::npos);
+  }
+}
+
+}  // namespace simsgd::test::cli_package
