@@ -8,6 +8,8 @@
 // A path through s switches has alpha = nic_latency + (s - 1) switch_latency and no choice of route.
 // The chain is the network of gTop-k, arXiv 1901.04359, as this project infers it: 8 ports at 1 Gb/s hold its
 // 32 machines in exactly 5 switches, 7 + 6 + 6 + 6 + 7. Tests: tests/topologies/switch_tree.cpp.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -94,8 +96,9 @@ Network make_chain(const NodeShape& shape, const Settings& settings) {
   for (int i = 0; i + 1 < switches; ++i) {
     const int vertex = NodeLinks::first_switch(shape) + i;
     const std::string here = "switch" + std::to_string(i), next = "switch" + std::to_string(i + 1);
-    network.add_cable({here + ">" + next, settings.uplink_Bps, settings.latency_s, vertex, vertex + 1},
-                      next + ">" + here);
+    network.add_cable(
+        {fmt::format("{}>{}", here, next), settings.uplink_Bps, settings.latency_s, vertex, vertex + 1},
+        fmt::format("{}>{}", next, here));
   }
   nodes.route(network, [=](int from, int to, std::vector<LinkId>& path) {
     int at = switch_of(nodes.node_of(from));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -104,7 +106,9 @@ std::string file_text(const std::string& path) {
 
 fs::path executable_directory() {
   std::error_code failed;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", failed);
+  fs::path executable = fs::read_symlink("/proc/self/exe", failed);
+  // Without /proc: the path that was executed, which a shell has made of a name without a slash.
+  if (failed) executable = fs::absolute(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), failed);
   return failed ? fs::path() : executable.parent_path();
 }
 

@@ -3,6 +3,7 @@
 
 #include <Eigen/Eigenvalues>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "algorithms/gossip_rounds.hpp"

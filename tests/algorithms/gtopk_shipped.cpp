@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "scenarios/language/scenario.hpp"
 #include "sim/recording/metrics.hpp"

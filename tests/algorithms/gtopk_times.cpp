@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "algorithms/sparse/sparse_exchange.hpp"
 #include "sim/collectives/schedules.hpp"

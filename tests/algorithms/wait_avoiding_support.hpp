@@ -2,6 +2,7 @@
 // models at the end of a run.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,9 @@
 // What `cpack` makes: the archive is unpacked into an empty directory and run there, without the environment
 // and from a working directory that is empty too, so that the program can find its scenarios only beside
-// itself. (A chroot would need the libraries in it; the build tree cannot be reached, since no path leads
-// there from the archive.)
+// itself; and in a root that holds nothing but the archive and the libraries that the program names.
 #include <doctest/doctest.h>
+
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -52,6 +53,17 @@ class Unpacked {
 
   const fs::path& prefix() const { return prefix_; }
 
+  /// Standard output of the program in a root of its own: the archive, and the libraries that it names.
+  std::string in_empty_root(const std::string& arguments) const {
+    const std::string root = (scratch_.path() / "root").string();
+    shell("for library in $(ldd " + prefix_.string() +
+          "/bin/simsgd | grep -o '/[^ ]*'); do install -D $library " + root + "$library; done");
+    const fs::path out = scratch_.path() / "out.txt";
+    shell(std::string(geteuid() == 0 ? "" : "unshare -r ") + "env -i $(command -v chroot) " + root + " /" +
+          prefix_.filename().string() + "/bin/simsgd " + arguments + " > " + out.string() + " 2>&1");
+    return contents(out);
+  }
+
   /// Its standard output; errors go the same way.
   std::string simsgd(const std::string& arguments) const {
     const fs::path out = scratch_.path() / "out.txt";
@@ -86,6 +98,18 @@ TEST_CASE("the archive runs where it is unpacked, with its own scenarios") {
   const Json device = Json::parse(contents(devices / "v100.json"), nullptr, true, true);
   CHECK(fs::is_regular_file(devices / device["$schema"].get<std::string>()));
   CHECK(!fs::exists(unpacked.prefix() / "share/simsgd/scenarios/language"));
+}
+
+TEST_CASE("the archive runs in a root in which there is nothing else") {
+  if (geteuid() != 0 && std::system("unshare -r true 2> /dev/null") != 0) {
+    MESSAGE("SKIPPED: a root of one's own needs root, or user namespaces");
+    return;
+  }
+  const Unpacked unpacked;
+  CHECK(unpacked.in_empty_root("list clusters").starts_with("clusters/ethernet-10g.json "));
+  const Json run = Json::parse(unpacked.in_empty_root(
+      "run quickstart.json --point 1 --json --set /stop/steps=2 --set /learner=null --set /target=null"));
+  CHECK(run["metrics"]["iteration_time_mean_s"].get<double>() > 0);
 }
 
 TEST_CASE("the Debian package says which packages its libraries are in") {

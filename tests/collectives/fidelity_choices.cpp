@@ -1,6 +1,8 @@
 // Which fidelity `auto` takes and what it says of the one asked for, with its reason in full.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "support.hpp"
 
 namespace simsgd::test::collectives_fidelity_choices {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "sim/collectives/schedules.hpp"
 #include "tests/support/in_child.hpp"

@@ -1,6 +1,7 @@
 // Logical graphs by plug-in name, and the sentence of one that is refused.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/support/graphs.hpp"
