@@ -108,7 +108,8 @@ fs::path executable_directory() {
   std::error_code failed;
   fs::path executable = fs::read_symlink("/proc/self/exe", failed);
   // Without /proc: the path that was executed, which a shell has made of a name without a slash.
-  if (failed) executable = fs::absolute(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), failed);
+  if (failed)  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives addresses as numbers
+    executable = fs::absolute(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), failed);
   return failed ? fs::path() : executable.parent_path();
 }
 

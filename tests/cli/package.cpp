@@ -31,7 +31,7 @@ fs::path entry(const fs::path& directory, const std::string& end) {
 
 void shell(const std::string& command) {
   CAPTURE(command);
-  CHECK(std::system(command.c_str()) == 0);
+  REQUIRE(std::system(command.c_str()) == 0);
 }
 
 /// Makes a package in `directory`/made.
@@ -58,6 +58,7 @@ class Unpacked {
     const std::string root = (scratch_.path() / "root").string();
     shell("for library in $(ldd " + prefix_.string() +
           "/bin/simsgd | grep -o '/[^ ]*'); do install -D $library " + root + "$library; done");
+    shell("mkdir -p " + root + "/dev && touch " + root + "/dev/null");  // SimGrid's log goes there
     const fs::path out = scratch_.path() / "out.txt";
     shell(std::string(geteuid() == 0 ? "" : "unshare -r ") + "env -i $(command -v chroot) " + root + " /" +
           prefix_.filename().string() + "/bin/simsgd " + arguments + " > " + out.string() + " 2>&1");

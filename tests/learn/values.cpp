@@ -68,7 +68,8 @@ TEST_CASE("a linear combination of long vectors is that of its entries, also at 
       linear_combination(executor, {1, 1}, {vector_of(executor, ones), vector_of(executor, counting)});
   const std::vector<float>& found = executor.get(sum).values;
   REQUIRE(found.size() == 5000);
-  for (const std::size_t i : {0, 2047, 2048, 4095, 4096, 4999}) CHECK(found[i] == static_cast<float>(i + 1));
+  for (const std::size_t i : std::vector<std::size_t>{0, 2047, 2048, 4095, 4096, 4999})
+    CHECK(found[i] == static_cast<float>(i + 1));
 }
 
 TEST_CASE("a slice takes entries from begin up to end, and slices concatenate to the whole") {
