@@ -13,12 +13,17 @@ namespace simsgd {
 
 namespace {
 
-// sqrt(mean_i |x_i - mean|^2) as the one scalar.
+// sqrt(mean_i |x_i - mean|^2) as the one scalar: 0 for equal models, whose mean is not exact in fp32.
 Values consensus_distance(Executor& executor, const std::vector<Values>& models, const Values& mean) {
   std::vector<Values> inputs = models;
   inputs.push_back(mean);
   return executor.submit(std::move(inputs), [](Tensor& out, auto in) {
     const std::vector<float>& centre = in.back()->values;
+    const auto equals_first = [&in](const Tensor* model) { return model->values == in[0]->values; };
+    if (std::all_of(in.begin(), in.end() - 1, equals_first)) {
+      out.scalars = {0};
+      return;
+    }
     double sum = 0;
     for (std::size_t i = 0; i + 1 < in.size(); ++i) {
       for (std::size_t k = 0; k < centre.size(); ++k) {
@@ -30,7 +35,9 @@ Values consensus_distance(Executor& executor, const std::vector<Values>& models,
   });
 }
 
-bool all_equal(const std::vector<Values>& models) {
+// That they are not the same tensor does not tell that they differ: a tensor that nobody holds any more is
+// computed again for whoever comes later.
+bool same_tensor(const std::vector<Values>& models) {
   return std::all_of(models.begin(), models.end(),
                      [&](const Values& model) { return model.id() == models.front().id(); });
 }
@@ -87,18 +94,19 @@ void LearningCurve::evaluate(std::uint64_t step, double time_s, const std::vecto
     models.push_back(worker.model);
     point.worker_steps.push_back(worker.step);
   }
-  const bool equal = all_equal(models);
-  const Values mean = equal ? models.front()
-                            : linear_combination(executor_, std::vector<double>(models.size(), 1.0), models,
-                                                 1.0 / static_cast<double>(models.size()));
+  const bool same = same_tensor(models);
+  const Values mean = same ? models.front()
+                           : linear_combination(executor_, std::vector<double>(models.size(), 1.0), models,
+                                                1.0 / static_cast<double>(models.size()));
   std::vector<Values> inputs = {mean};
-  if (!equal) inputs.push_back(consensus_distance(executor_, models, mean));
+  if (!same) inputs.insert(inputs.end(), {consensus_distance(executor_, models, mean), models.front()});
   const Learner* learner = job_.learner.get();
   pending_evaluations_.push_back(
       {std::move(point), executor_.submit(std::move(inputs), [learner](Tensor& out, auto in) {
          const double distance = in.size() > 1 ? in[1]->scalars.at(0) : 0.0;
          Evaluation result{std::nan(""), std::nan("")};
-         if (learner->has_test()) result = learner->evaluate_test(in[0]->values);
+         const Tensor* model = in.size() > 1 && distance == 0 ? in[2] : in[0];
+         if (learner->has_test()) result = learner->evaluate_test(model->values);
          out.scalars = {result.loss, result.accuracy, distance};
        })});
   evaluated_s_ = time_s;

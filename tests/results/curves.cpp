@@ -5,6 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/recording/learning_curve.hpp"
+#include "tests/support/jobs.hpp"
+
 namespace simsgd::test::results_curves {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -42,6 +45,29 @@ TEST_CASE("every column has a unit and a definition, and only what can be empty 
       CHECK(column.when_empty.empty() != is_loss);
     }
   }
+}
+
+TEST_CASE("models of equal values are evaluated as the one tensor that they might be") {
+  // 0.1 + 0.1 + 0.1 in fp32, times a third, is not 0.1: the mean of equal models is not exact.
+  Job job = scripted_job(star(3, 0, 1e9), [](Worker&) {});
+  add_learner(job, 4, 64);
+  Tensor model;
+  model.values.assign(job.learner->parameters(), 0.1F);
+  const auto evaluation = [&](bool one_tensor) {
+    Executor executor(1);
+    LearningCurve curve(job, executor);
+    const Values shared = executor.constant(model);
+    std::vector<ModelAtInstant> workers;
+    for (int rank = 0; rank < 3; ++rank)
+      workers.push_back({1, one_tensor ? shared : executor.constant(model)});
+    curve.evaluate(1.0, workers);
+    RunRecord record;
+    curve.finish(1.0, record);
+    return record.evaluations.at(0);
+  };
+  CHECK(evaluation(true).consensus_distance == 0);
+  CHECK(evaluation(false).consensus_distance == 0);
+  CHECK(evaluation(false).test_loss == evaluation(true).test_loss);
 }
 
 }  // namespace simsgd::test::results_curves
