@@ -1,0 +1,32 @@
+// The scenarios and studies of the repository, and short runs of them.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/cli/scratch.hpp"
+
+namespace simsgd::test {
+
+inline std::vector<std::filesystem::path> committed_scenarios() {
+  std::vector<std::filesystem::path> all;
+  const std::filesystem::path root = SIMSGD_SOURCE_DIR;
+  for (const char* folder : {"scenarios", "scenarios/papers", "scenarios/studies", "bench"})
+    for (const auto& entry : std::filesystem::directory_iterator(root / folder))
+      if (entry.path().extension() == ".json") all.push_back(entry.path());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// So many steps of it; of a study, of its first point.
+inline cli::Outcome short_run(const cli::Scratch& scratch, const std::filesystem::path& path, int steps) {
+  const std::string arguments = "run " + path.string() + " --json --set /stop/steps=" + std::to_string(steps);
+  const cli::Outcome outcome = scratch.simsgd(arguments);
+  return outcome.err.find("a study of several runs") == std::string::npos
+             ? outcome
+             : scratch.simsgd(arguments + " --point 1");
+}
+
+}  // namespace simsgd::test
