@@ -1,9 +1,9 @@
-// Non-blocking SGD: a worker's batch is cut into M mini-batches, and the model is updated from those that are
-// finished when a trigger ends the round, so that nobody waits for the slowest worker's whole batch.
-//   round k, worker i:  G_i = sum of the gradients of c_i <= M mini-batches, all at the same x_i;
+// Non-blocking SGD: a worker's batch is cut into M micro-batches, and the model is updated from those that
+// are finished when a trigger ends the round, so that nobody waits for the slowest worker's whole batch.
+//   round k, worker i:  G_i = sum of the gradients of c_i <= M micro-batches, all at the same x_i;
 //                       then the update of round_update.hpp: over an all-reduce, D-PSGD or MATCHA
 // "Non-blocking mini-batches": its abstract, and a reconstruction with every open choice as an option
-// (docs/papers/nonblocking.md). At equal times a completion comes before SYNC, and the next mini-batch has
+// (docs/papers/nonblocking.md). At equal times a completion comes before SYNC, and the next micro-batch has
 // then begun. "trigger": "none" is the blocking method, and so is M = 1 with "preempt": "finish". After a
 // crash a worker over an all-reduce recomputes what it lost while the others wait; over D-PSGD and MATCHA it
 // goes on with its checkpoint. Bytes per worker and round: those of the exchange, and SYNC, which has none.
@@ -26,7 +26,7 @@ struct NonblockingOptions {
   Over over = Over::allreduce;
   RawValue graph;
   GivenRoundsOptions gossip;
-  RoundSettings round{.mini_batches = 8};
+  RoundSettings round{.micro_batches = 8};
   TriggerSettings trigger;
   bool drop = false;
   bool carry = true;
@@ -40,8 +40,8 @@ struct NonblockingOptions {
     gossip.fields(f);
     round.fields(f);
     f.choice("preempt", drop, {{"finish", false}, {"drop", true}},
-             "what happens to the mini-batch in progress when the round ends");
-    f.flag("carry", carry, "whether mini-batches that a round leaves undone go into the next one");
+             "what happens to the micro-batch in progress when the round ends");
+    f.flag("carry", carry, "whether micro-batches that a round leaves undone go into the next one");
   }
 };
 
@@ -52,12 +52,12 @@ class NonblockingSgd final : public Algorithm {
       : options_(options), gossip_(std::move(gossip)) {}
 
   void run(Worker& worker) const override {
-    const auto most = static_cast<std::uint64_t>(options_.round.mini_batches);
+    const auto most = static_cast<std::uint64_t>(options_.round.micro_batches);
     RoundTrigger trigger(worker, options_.trigger);
     const std::unique_ptr<RoundUpdate> update = gossip_ ? update_over_gossip(worker, options_.round, *gossip_)
                                                         : update_over_allreduce(worker, options_.round);
     worker.recover_by(gossip_ ? Recovery::rejoin : Recovery::recompute);
-    std::uint64_t next = 0;  // of the worker's mini-batches, M of each batch
+    std::uint64_t next = 0;  // of the worker's micro-batches, M of each batch
     while (worker.next_step()) {
       if (!options_.carry) next = (worker.step() - 1) * most;
       const std::vector<Values> gradients = compute(worker, trigger, next);
@@ -67,16 +67,16 @@ class NonblockingSgd final : public Algorithm {
   }
 
  private:
-  // The gradients of the mini-batches from number `next` on that are finished before the round ends.
+  // The gradients of the micro-batches from number `next` on that are finished before the round ends.
   std::vector<Values> compute(Worker& worker, RoundTrigger& trigger, std::uint64_t next) const {
-    const auto most = static_cast<std::size_t>(options_.round.mini_batches);
+    const auto most = static_cast<std::size_t>(options_.round.micro_batches);
     std::vector<Values> gradients;
     const Handle over = trigger.begin(worker.step());
     if (over && worker.done(over)) return gradients;
     for (; gradients.size() < most; ++next) {
       ComputeOptions options;
       options.part = static_cast<int>(next % most);
-      options.parts = options_.round.mini_batches;
+      options.parts = options_.round.micro_batches;
       options.batch = next / most + 1;
       const Handle gradient = worker.start_gradient(options);
       const bool cut_short = over && worker.wait_any(std::array{gradient, over}) == 1;
@@ -125,8 +125,8 @@ std::unique_ptr<const GossipRounds> gossip_of(const NonblockingOptions& options,
 }
 
 MadeAlgorithm make_nonblocking(const NonblockingOptions& options, const AlgorithmContext& context) {
-  if (context.learner && context.learner->batch() < options.round.mini_batches)
-    reject("mini_batches",
+  if (context.learner && context.learner->batch() < options.round.micro_batches)
+    reject("micro_batches",
            fmt::format("is more than the {} samples of the learner's batch", context.learner->batch()),
            fmt::format("Give at most {}, or raise /learner/batch", context.learner->batch()));
   options.trigger.check(context.workers);
@@ -139,7 +139,7 @@ std::vector<AlgorithmPlugin> nonblocking() {
   return {
       {{.name = "nonblocking",
         .summary =
-            "the model is updated from the mini-batches that are finished when the first worker is through",
+            "the model is updated from the micro-batches that are finished when the first worker is through",
         .citation = "Non-blocking mini-batches (abstract, and a reconstruction: docs/papers/nonblocking.md)"},
        "one exchange of the gradient (over: allreduce) or of the model (d_psgd, matcha)",
        make_nonblocking}};

@@ -1,4 +1,4 @@
-// What ends a round of mini-batches before everybody has finished it, for everybody.
+// What ends a round of micro-batches before everybody has finished it, for everybody.
 //   none      nothing: all finish
 //   first     the first worker that finishes sends SYNC to all (algorithms/activation.hpp: ceil(log2 P)
 //   messages) kth       finishers report to rank 0, which sends SYNC when k have: one message more on the way

@@ -40,7 +40,7 @@ class UpdateOverAllreduce final : public RoundUpdate {
     collective.bytes = worker_.workload().model_bytes() + worker_.workload().bytes_per_parameter;
     collective.contribution =
         weighted_sum(worker_, gradients, own_weight(settings_, gradients.size()), &counted);
-    if (by_sample) collective.scale = 1.0 / (static_cast<double>(worker_.size()) * settings_.mini_batches);
+    if (by_sample) collective.scale = 1.0 / (static_cast<double>(worker_.size()) * settings_.micro_batches);
     const Handle handle = worker_.start(std::move(collective));
     worker_.wait(handle);
     worker_.apply(by_sample ? slice(worker_.executor(), worker_.result(handle), 0, worker_.model_size())
@@ -70,7 +70,7 @@ class UpdateOverGossip final : public RoundUpdate {
       : worker_(worker), settings_(settings), gossip_(gossip) {}
 
   void apply(const std::vector<Values>& gradients) override {
-    const double weight = settings_.weighting == Weighting::sample ? 1.0 / settings_.mini_batches
+    const double weight = settings_.weighting == Weighting::sample ? 1.0 / settings_.micro_batches
                                                                    : own_weight(settings_, gradients.size());
     const Values gradient = weighted_sum(worker_, gradients, weight);
     if (gossip_.steps_before_mixing()) worker_.apply(gradient);
@@ -87,7 +87,7 @@ class UpdateOverGossip final : public RoundUpdate {
 }  // namespace
 
 void RoundSettings::fields(Fields& f) {
-  f.whole("mini_batches", mini_batches, "mini-batches that a worker's batch is cut into")
+  f.whole("micro_batches", micro_batches, "micro-batches that a worker's batch is cut into")
       .at_least(1)
       .at_most(1024);
   f.choice(

@@ -1,7 +1,7 @@
-// How the mini-batches that the workers finished in a round change their models. c_i of M mini-batches of
+// How the micro-batches that the workers finished in a round change their models. c_i of M micro-batches of
 // worker i of n, G_i the sum of their mean gradients, U the optimizer:
 //   sample   x <- x - eta U(sum_i G_i / (n M)): the mean over samples, eta scaled by the share of
-//            mini-batches that were finished
+//            micro-batches that were finished
 //   worker   x <- x - eta U(mean of G_i / c_i over the workers with c_i > 0); nobody: a gradient of 0
 // Over gossip, g_i = G_i / M (sample) or G_i / c_i (worker; 0 if c_i is 0) takes the place of the gradient in
 // the rule: D-PSGD x_i <- sum_j w_ij x_j - eta U(g_i), MATCHA X <- W(k) (X - eta U(g)).
@@ -19,7 +19,7 @@ namespace simsgd {
 enum class Weighting : std::uint8_t { sample, worker };
 
 struct RoundSettings {
-  int mini_batches = 1;  ///< M
+  int micro_batches = 1;  ///< M
   Weighting weighting = Weighting::sample;
 
   void fields(Fields& f);
@@ -29,7 +29,7 @@ struct RoundSettings {
 class RoundUpdate {
  public:
   virtual ~RoundUpdate() = default;
-  /// Exchanges and changes the worker's model. `gradients` are those of the mini-batches that it finished.
+  /// Exchanges and changes the worker's model. `gradients` are those of the micro-batches that it finished.
   virtual void apply(const std::vector<Values>& gradients) = 0;
 };
 

@@ -151,11 +151,11 @@ void note_job(const Reader& reader, Job& job) {
                           factor.quantile(0.1) / mean, factor.quantile(0.9) / mean)});
   }
   const Json& algorithm = reader.value("/algorithm");
-  const int parts = algorithm.value("mini_batches", 1);
+  const int parts = algorithm.value("micro_batches", 1);
   if (parts > job.workload.batch)
     add_note(job.notes,
              {"batch-below-one",
-              fmt::format("each of the {} mini-batches of a step has {:.3g} samples of the workload, less "
+              fmt::format("each of the {} micro-batches of a step has {:.3g} samples of the workload, less "
                           "than one",
                           parts, static_cast<double>(job.workload.batch) / parts)});
   UnusedOptions(reader, job).find();

@@ -64,13 +64,13 @@ StepEnds ad_psgd_model(const ModelSetup& setup, double until_s, int averagings) 
   return ends;
 }
 
-/// Non-blocking SGD: M mini-batches a round; the first rank that is through tells all; whoever hears drops or
-/// finishes the mini-batch that it is in, and exchanges with both neighbours, each message when both are
+/// Non-blocking SGD: M micro-batches a round; the first rank that is through tells all; whoever hears drops
+/// or finishes the micro-batch that it is in, and exchanges with both neighbours, each message when both are
 /// there.
 class NonblockingModel {
  public:
-  NonblockingModel(const ModelSetup& setup, double until_s, int mini_batches, bool drop)
-      : setup_(setup), mini_batches_(mini_batches), drop_(drop), queue_(until_s) {}
+  NonblockingModel(const ModelSetup& setup, double until_s, int micro_batches, bool drop)
+      : setup_(setup), micro_batches_(micro_batches), drop_(drop), queue_(until_s) {}
 
   StepEnds run() {
     for (int rank = 0; rank < kModelRanks; ++rank) begin(rank);
@@ -83,7 +83,7 @@ class NonblockingModel {
     std::uint64_t round = 0, heard = 0;  // rounds that are over
     int done = 0;
     bool computing = false;
-    std::uint64_t run = 0;  // counts mini-batches, so that a dropped one's end is known
+    std::uint64_t run = 0;  // counts micro-batches, so that a dropped one's end is known
   };
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
@@ -96,7 +96,7 @@ class NonblockingModel {
     Rank& own = at(rank);
     if (own.done == 0 && own.heard >= own.round) return exchange(rank);
     own.computing = true;
-    queue_.computed(queue_.now() + setup_.compute_s(rank, own.round) / mini_batches_,
+    queue_.computed(queue_.now() + setup_.compute_s(rank, own.round) / micro_batches_,
                     [this, rank, run = ++own.run] { computed(rank, run); });
   }
   void computed(int rank, std::uint64_t run) {
@@ -105,7 +105,7 @@ class NonblockingModel {
     own.computing = false;
     ++own.done;
     if (own.heard >= own.round) return exchange(rank);
-    if (own.done < mini_batches_) return next(rank);
+    if (own.done < micro_batches_) return next(rank);
     hearing_.tell(rank, own.round);
     exchange(rank);
   }
@@ -132,7 +132,7 @@ class NonblockingModel {
   }
 
   ModelSetup setup_;
-  int mini_batches_;
+  int micro_batches_;
   bool drop_;
   EventQueue queue_;
   HearingModel hearing_{queue_, setup_.alpha_s,
@@ -162,7 +162,7 @@ TEST_CASE("Non-blocking SGD over D-PSGD: every worker's rounds end when a model 
     check_against([=](const ModelSetup& setup,
                       double until_s) { return NonblockingModel(setup, until_s, 8, drop).run(); },
                   true, Fidelity::messages, "nonblocking",
-                  {{"over", "d_psgd"}, {"mini_batches", 8}, {"preempt", drop ? "drop" : "finish"}});
+                  {{"over", "d_psgd"}, {"micro_batches", 8}, {"preempt", drop ? "drop" : "finish"}});
   }
 }
 

@@ -1,5 +1,5 @@
 // Non-blocking SGD against the closed forms and the table of gains in samples per second over the blocking
-// method (no communication, n = 8 workers, M = 8 mini-batches, a full batch of c = 1 s at speed 1). Longer
+// method (no communication, n = 8 workers, M = 8 micro-batches, a full batch of c = 1 s at speed 1). Longer
 // than a unit test.
 #include <doctest/doctest.h>
 
@@ -44,7 +44,7 @@ std::vector<double> some_slow(int count, double speed) {
   return speeds;
 }
 
-// Exp(mean 0.5 c), once per batch up front or for each of the eight mini-batches an eighth of it.
+// Exp(mean 0.5 c), once per batch up front or for each of the eight micro-batches an eighth of it.
 Json exponential(const std::string& per) {
   return {{"name", "exponential"}, {"mean", 0.5}, {"relative", true}, {"per", per}};
 }
@@ -63,7 +63,7 @@ TEST_CASE("blocking, delays Exp(theta): a round takes c + theta H_n; non-blockin
 }
 
 TEST_CASE("gains over blocking where speeds are constant are exact") {
-  // The fast workers are through after 1 s. One at half speed has then finished 4 of 8 mini-batches: gain
+  // The fast workers are through after 1 s. One at half speed has then finished 4 of 8 micro-batches: gain
   // 7.5 / 8 x 2. With "finish" the fifth, begun at that instant, makes the round 1.25 s: 7.625 / 8 x 2
   // / 1.25.
   CHECK(gain(kEqual, "drop") == doctest::Approx(1.0).epsilon(1e-9));
@@ -78,7 +78,7 @@ TEST_CASE("gains over blocking where speeds are constant are exact") {
 }
 
 TEST_CASE("gains over blocking under random delays agree with the table within sampling error") {
-  // Table: 1.27 / 1.02 once per batch, 1.12 / 1.09 per mini-batch, to two places. The mean of 4,000 rounds
+  // Table: 1.27 / 1.02 once per batch, 1.12 / 1.09 per micro-batch, to two places. The mean of 4,000 rounds
   // has a standard error of 0.004; the table's own is not known.
   constexpr double kError = 0.005 + 3 * 0.004;
   CHECK(std::fabs(gain(kEqual, "drop", exponential("step")) - 1.27) < kError);

@@ -1,5 +1,5 @@
-// Non-blocking SGD over gossip: with one mini-batch it is D-PSGD and MATCHA, and nobody waits for the slowest
-// batch.
+// Non-blocking SGD over gossip: with one micro-batch it is D-PSGD and MATCHA, and nobody waits for the
+// slowest batch.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -50,11 +50,11 @@ const std::vector<double> kEqual(6, 1.0);
 
 }  // namespace
 
-TEST_CASE("over D-PSGD with one mini-batch the losses are D-PSGD's, and over MATCHA MATCHA's") {
+TEST_CASE("over D-PSGD with one micro-batch the losses are D-PSGD's, and over MATCHA MATCHA's") {
   for (const std::string over : {"d_psgd", "matcha"}) {
     CAPTURE(over);
     const std::vector<double> blocking = losses(kEqual, over, Json::object());
-    const std::vector<double> one = losses(kEqual, "nonblocking", {{"over", over}, {"mini_batches", 1}});
+    const std::vector<double> one = losses(kEqual, "nonblocking", {{"over", over}, {"micro_batches", 1}});
     REQUIRE(blocking.size() == 50);
     CHECK(blocking.back() < 0.7 * blocking.front());
     for (std::size_t i = 0; i < blocking.size(); ++i)
@@ -63,7 +63,7 @@ TEST_CASE("over D-PSGD with one mini-batch the losses are D-PSGD's, and over MAT
 }
 
 TEST_CASE("over gossip, too, a round ends with the first worker that is through") {
-  // The slowest takes 2 s for its batch, and has then finished 4 of 8 mini-batches of 0.25 s.
+  // The slowest takes 2 s for its batch, and has then finished 4 of 8 micro-batches of 0.25 s.
   const std::vector<double> speeds = {1, 1, 0.5, 1, 1, 1};
   for (const std::string over : {"d_psgd", "matcha"}) {
     CAPTURE(over);
@@ -81,8 +81,8 @@ TEST_CASE("what belongs to another synchroniser is refused with the remedy") {
   CHECK(refusal({{"coupling", "global"}}) ==
         "/coupling: has no meaning over an all-reduce. Leave it out, or set \"over\" to \"d_psgd\" or "
         "\"matcha\"");
-  CHECK(refusal({{"mini_batches", 32}}) ==
-        "/mini_batches: is more than the 16 samples of the learner's batch. Give at most 16, or raise "
+  CHECK(refusal({{"micro_batches", 32}}) ==
+        "/micro_batches: is more than the 16 samples of the learner's batch. Give at most 16, or raise "
         "/learner/batch");
 }
 

@@ -1,4 +1,4 @@
-// Non-blocking SGD: what the workers learn from the mini-batches that were finished.
+// Non-blocking SGD: what the workers learn from the micro-batches that were finished.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -10,14 +10,15 @@ namespace simsgd::test::algorithms_nonblocking_learning {
 
 namespace {
 
-constexpr int kBatch = 16, kMiniBatches = 4;
+constexpr int kBatch = 16, kMicroBatches = 4;
 constexpr double kRate = 0.05;
 
 Job learning_job(const std::vector<double>& speeds, const Json& parameters, std::uint64_t rounds,
                  double rate = kRate) {
   Job job = round_job(speeds, Json::object(), rounds);
   add_learner(job, kBatch, 4096, rate);
-  use_algorithm(job, "nonblocking", with({{"mini_batches", kMiniBatches}, {"preempt", "drop"}}, parameters));
+  use_algorithm(job, "nonblocking",
+                with({{"micro_batches", kMicroBatches}, {"preempt", "drop"}}, parameters));
   return job;
 }
 
@@ -41,13 +42,13 @@ std::vector<double> final_model(Job job) {
   return model;
 }
 
-// Mean loss of a mini-batch at the initial model, and its gradient added to `sum` with a weight.
-double mini_batch(const Learner& learner, int rank, std::uint64_t batch, int part, double weight,
-                  std::vector<double>& sum) {
+// Mean loss of a micro-batch at the initial model, and its gradient added to `sum` with a weight.
+double micro_batch(const Learner& learner, int rank, std::uint64_t batch, int part, double weight,
+                   std::vector<double>& sum) {
   const std::vector<float> parameters = learner.initial_parameters();
   std::vector<float> gradient(parameters.size());
   const double loss =
-      learner.gradient(parameters, learner.samples(rank, batch, part, kMiniBatches), gradient);
+      learner.gradient(parameters, learner.samples(rank, batch, part, kMicroBatches), gradient);
   sum.resize(gradient.size());
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * static_cast<double>(gradient[i]);
   return loss;
@@ -64,7 +65,7 @@ double error(const Learner& learner, const std::vector<double>& model, const std
 
 }  // namespace
 
-TEST_CASE("with one mini-batch and equal speeds the losses are those of the blocking method, bit by bit") {
+TEST_CASE("with one micro-batch and equal speeds the losses are those of the blocking method, bit by bit") {
   const auto run = [](const std::string& name, const Json& parameters) {
     return in_child([&] {
       Job job = learning_job({1, 1, 1, 1}, Json::object(), 50);
@@ -72,10 +73,10 @@ TEST_CASE("with one mini-batch and equal speeds the losses are those of the bloc
       return losses(job);
     });
   };
-  const auto nonblocking = run("nonblocking", {{"mini_batches", 1}});
+  const auto nonblocking = run("nonblocking", {{"micro_batches", 1}});
   REQUIRE(nonblocking.size() == 50);
   CHECK(nonblocking.back() < 0.7 * nonblocking.front());
-  CHECK(nonblocking == run("nonblocking", {{"mini_batches", 1}, {"trigger", "none"}}));
+  CHECK(nonblocking == run("nonblocking", {{"micro_batches", 1}, {"trigger", "none"}}));
   CHECK(nonblocking == run("allreduce_sgd", {{"fusion", "all"}}));
 }
 
@@ -86,8 +87,8 @@ TEST_CASE("by sample, the update is the mean over finished samples times their s
   });
   const Job job = learning_job({1, 0.5}, Json::object(), 1);
   std::vector<double> gradient;
-  for (int part = 0; part < 4; ++part) mini_batch(*job.learner, 0, 1, part, 1. / 8, gradient);
-  for (int part = 0; part < 2; ++part) mini_batch(*job.learner, 1, 1, part, 1. / 8, gradient);
+  for (int part = 0; part < 4; ++part) micro_batch(*job.learner, 0, 1, part, 1. / 8, gradient);
+  for (int part = 0; part < 2; ++part) micro_batch(*job.learner, 1, 1, part, 1. / 8, gradient);
   CHECK(error(*job.learner, model, gradient) < 1e-6);
 }
 
@@ -99,8 +100,8 @@ TEST_CASE("by worker, the update is the mean of the workers' means, of those who
   });
   const Job job = learning_job(speeds, Json::object(), 1);
   std::vector<double> gradient;
-  for (int part = 0; part < 4; ++part) mini_batch(*job.learner, 0, 1, part, 1. / (2 * 4), gradient);
-  for (int part = 0; part < 2; ++part) mini_batch(*job.learner, 1, 1, part, 1. / (2 * 2), gradient);
+  for (int part = 0; part < 4; ++part) micro_batch(*job.learner, 0, 1, part, 1. / (2 * 4), gradient);
+  for (int part = 0; part < 2; ++part) micro_batch(*job.learner, 1, 1, part, 1. / (2 * 2), gradient);
   CHECK(error(*job.learner, model, gradient) < 1e-6);
 }
 
@@ -116,7 +117,8 @@ TEST_CASE("a round in which nobody finishes anything changes nothing, and divide
   }
 }
 
-TEST_CASE("with carry the mini-batches that a round leaves undone go into the next; without, they are lost") {
+TEST_CASE(
+    "with carry the micro-batches that a round leaves undone go into the next; without, they are lost") {
   // At a learning rate of 0 the loss of a round is that of its data at the initial model. The slow worker
   // finishes 2 of 4 in each round: parts 0, 1 and then 2, 3 of its batch 1, or 0, 1 of its batch 2.
   for (const bool carry : {true, false}) {
@@ -125,7 +127,7 @@ TEST_CASE("with carry the mini-batches that a round leaves undone go into the ne
     const Job job = learning_job({1, 0.5}, Json::object(), 1);
     std::vector<double> unused;
     const auto loss = [&](int rank, std::uint64_t batch, int part) {
-      return mini_batch(*job.learner, rank, batch, part, 0, unused);
+      return micro_batch(*job.learner, rank, batch, part, 0, unused);
     };
     double first = loss(1, 1, 0) + loss(1, 1, 1);
     double second = carry ? loss(1, 1, 2) + loss(1, 1, 3) : loss(1, 2, 0) + loss(1, 2, 1);
@@ -139,12 +141,12 @@ TEST_CASE("with carry the mini-batches that a round leaves undone go into the ne
   }
 }
 
-TEST_CASE("all mini-batches of a round are at the same model") {
-  // One worker, 4 mini-batches: one step of the whole batch, not 4 steps.
+TEST_CASE("all micro-batches of a round are at the same model") {
+  // One worker, 4 micro-batches: one step of the whole batch, not 4 steps.
   const auto model = in_child([] { return final_model(learning_job({1}, {{"trigger", "none"}}, 1)); });
   const Job job = learning_job({1}, Json::object(), 1);
   std::vector<double> gradient;
-  for (int part = 0; part < 4; ++part) mini_batch(*job.learner, 0, 1, part, 1. / 4, gradient);
+  for (int part = 0; part < 4; ++part) micro_batch(*job.learner, 0, 1, part, 1. / 4, gradient);
   CHECK(error(*job.learner, model, gradient) < 1e-6);
 }
 

@@ -1,4 +1,4 @@
-// Non-blocking SGD where mini-batches end at the instant of SYNC: gains over blocking of the shipped
+// Non-blocking SGD where micro-batches end at the instant of SYNC: gains over blocking of the shipped
 // networks, against whole numbers, and the same rounds in every unit of time.
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ namespace simsgd::test::algorithms_nonblocking_ties {
 
 namespace {
 
-constexpr std::int64_t kWorkers = 8, kMiniBatches = 8;
+constexpr std::int64_t kWorkers = 8, kMicroBatches = 8;
 using Numbers = std::vector<double>;
 
 /// A speed of p / q.
@@ -22,15 +22,15 @@ struct Speed {
 };
 
 /// The gain over blocking with one device of 8 at speed p / q, from the definition, in whole numbers: a
-/// mini-batch takes p at full speed and q on the slow device. The fast ones are through at 8 p. The slow one
+/// micro-batch takes p at full speed and q on the slow device. The fast ones are through at 8 p. The slow one
 /// has then ended 8 p / q of its own, one that ends at that instant among them, and is in the next one, which
 /// it drops or finishes.
 double derived_gain(Speed speed, bool drop) {
-  const std::int64_t sync = kMiniBatches * speed.p;
-  const std::int64_t done = std::min(kMiniBatches, sync / speed.q + (drop ? 0 : 1));
+  const std::int64_t sync = kMicroBatches * speed.p;
+  const std::int64_t done = std::min(kMicroBatches, sync / speed.q + (drop ? 0 : 1));
   const std::int64_t round = std::max(sync, done * speed.q);
-  const std::int64_t samples = (kWorkers - 1) * kMiniBatches + done;
-  const std::int64_t blocking_round = kMiniBatches * speed.q, blocking_samples = kWorkers * kMiniBatches;
+  const std::int64_t samples = (kWorkers - 1) * kMicroBatches + done;
+  const std::int64_t blocking_round = kMicroBatches * speed.q, blocking_samples = kWorkers * kMicroBatches;
   return static_cast<double>(samples * blocking_round) / static_cast<double>(round * blocking_samples);
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("the gain at every speed of the slow device is the derived one") {
 }
 
 TEST_CASE("all times times c give the same rounds") {
-  // Speeds at which mini-batches and SYNC coincide; a ring of neighbours, where they coincide with others'
+  // Speeds at which micro-batches and SYNC coincide; a ring of neighbours, where they coincide with others'
   // rounds.
   for (const Speed speed : {Speed{1, 2}, Speed{3, 8}, Speed{3, 4}, Speed{7, 8}}) {
     CAPTURE(speed.p);

@@ -36,8 +36,8 @@ TEST_CASE("all times times c: every worker ends with the same model, bit by bit"
       {"wagma", {{"activation", "majority"}}},
       {"eager_sgd", Json::object()},
       {"sgp", Json::object()},
-      {"nonblocking", {{"preempt", "drop"}, {"mini_batches", 4}}},
-      {"nonblocking", {{"over", "d_psgd"}, {"preempt", "drop"}, {"mini_batches", 4}}}};
+      {"nonblocking", {{"preempt", "drop"}, {"micro_batches", 4}}},
+      {"nonblocking", {{"over", "d_psgd"}, {"preempt", "drop"}, {"micro_batches", 4}}}};
   for (const auto& [name, parameters] : methods)
     for (const Fidelity fidelity : {Fidelity::automatic, Fidelity::messages}) {
       CAPTURE(name);

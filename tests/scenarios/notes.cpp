@@ -70,10 +70,10 @@ TEST_CASE("imbalance that comes from the workload: uniform from 1 to 3 s, mean 2
             .text.starts_with("the workload's own compute_factor makes"));
 }
 
-TEST_CASE("mini-batches of less than a sample") {
-  CHECK(notes_with("/algorithm", {{"name", "nonblocking"}, {"mini_batches", 16}}) ==
+TEST_CASE("micro-batches of less than a sample") {
+  CHECK(notes_with("/algorithm", {{"name", "nonblocking"}, {"micro_batches", 16}}) ==
         Notes{{"batch-below-one",
-               "each of the 16 mini-batches of a step has 0.5 samples of the workload, less than one"}});
+               "each of the 16 micro-batches of a step has 0.5 samples of the workload, less than one"}});
 }
 
 TEST_CASE("options without effect") {
