@@ -62,7 +62,7 @@ Document worker_part(int rank, const WorkerRecord& worker, const Job& job) {
   part["time_by_activity"] = by_kind(worker.activity_s, activity_key);
   part["communication_s"] = by_kind(worker.communication_s, traffic_key);
   part["communication_exposed_s"] = by_kind(worker.exposed_s, traffic_key);
-  part["communication_not_hidden_s"] = by_kind(worker.not_hidden_s, traffic_key);
+  part["communication_overhead_s"] = by_kind(worker.overhead_s, traffic_key);
   part["bytes_sent"] = by_kind(worker.bytes_sent, traffic_key);
   part["staleness"] = {
       {"mean",

@@ -25,7 +25,7 @@ std::vector<DocumentKey> run_keys() {
       {"/workers/*/time_by_activity/*", "s", "Its whole time, by what it did"},
       {"/workers/*/communication_s/*", "s", "Communication in progress, exposed or hidden, by kind"},
       {"/workers/*/communication_exposed_s/*", "s", "Communication that it waited for, by kind"},
-      {"/workers/*/communication_not_hidden_s/*", "s",
+      {"/workers/*/communication_overhead_s/*", "s",
        "What it lost to collectives, by kind: exposed communication and host work"},
       {"/workers/*/bytes_sent/*", "B", "Bytes sent, by kind"},
       {"/workers/*/staleness/*", "1", "Ages in steps of what was applied; 0 where nothing has an age"},

@@ -49,7 +49,7 @@ struct WorkerTotals {
   std::array<double, kActivities> activity_s{};
   std::array<double, kTraffics> exposed_s{};  ///< splits activity_s[communication]
   std::array<double, kTraffics>
-      not_hidden_s{};  ///< splits activity_s[communication] and [host], by collectives
+      overhead_s{};  ///< splits activity_s[communication] and [host], by collectives
   std::array<double, kTraffics> communication_s{};  ///< in progress, exposed or hidden
   std::array<double, kTraffics> bytes_sent{};
   double samples = 0;  ///< samples of the workload whose gradient was used

@@ -32,12 +32,12 @@ void Ledger::operation(std::int32_t channel, const OperationSpan& span) {
 void Ledger::expose(Traffic traffic, double seconds) {
   book(Activity::communication, seconds);
   record_.exposed_s[static_cast<std::size_t>(traffic)] += seconds;
-  record_.not_hidden_s[static_cast<std::size_t>(traffic)] += seconds;
+  record_.overhead_s[static_cast<std::size_t>(traffic)] += seconds;
 }
 
 void Ledger::handle(Traffic traffic, double seconds) {
   book(Activity::host, seconds);
-  record_.not_hidden_s[static_cast<std::size_t>(traffic)] += seconds;
+  record_.overhead_s[static_cast<std::size_t>(traffic)] += seconds;
 }
 
 void Ledger::wait(std::int32_t channel, double from_s, double to_s) {

@@ -67,9 +67,9 @@ Value hidden_s(const RunRecord& record, const Job&) {
 }
 
 template <Traffic traffic>
-Value not_hidden_s(const RunRecord& record, const Job&) {
+Value overhead_s(const RunRecord& record, const Job&) {
   return per_step(record, [](const WorkerRecord& worker) {
-    return worker.not_hidden_s[static_cast<std::size_t>(traffic)];
+    return worker.overhead_s[static_cast<std::size_t>(traffic)];
   });
 }
 
@@ -163,15 +163,15 @@ void add_communication_metrics(std::vector<Metric>& all) {
   });
 }
 
-void add_not_hidden_metrics(std::vector<Metric>& all) {
+void add_overhead_metrics(std::vector<Metric>& all) {
   for_each_index<kTraffics>([&all](auto index) {
     constexpr auto kTraffic = static_cast<Traffic>(index());
-    all.push_back({traffic_name(kTraffic) + "_communication_not_hidden_s", "s",
+    all.push_back({traffic_name(kTraffic) + "_communication_overhead_s", "s",
                    fmt::format("Per step: what the worker lost to collectives with {}, but for waiting for "
                                "others to come: bytes on their way, host work, and computing that they "
                                "slowed. Part of communication_exposed_s and host_s.",
                                traffics()[index].plural),
-                   not_hidden_s<kTraffic>});
+                   overhead_s<kTraffic>});
   });
 }
 
@@ -196,7 +196,7 @@ std::vector<Metric> time_metrics() {
        exchange_s});
   all.push_back({"bytes_sent_per_worker_per_step", "B",
                  "Bytes that a worker sends in a step, of all kinds; mean over workers.", bytes_per_step});
-  add_not_hidden_metrics(all);
+  add_overhead_metrics(all);
   add_bytes_metrics(all);
   return all;
 }

@@ -35,7 +35,12 @@ struct Exception {
 const std::vector<Exception> kExceptions = {};
 
 /// Metrics that have another name than when they were recorded.
-const std::map<std::string, std::string> kRenamed = {};
+const std::map<std::string, std::string> kRenamed = {
+    {"gradient_communication_not_hidden_s", "gradient_communication_overhead_s"},
+    {"model_communication_not_hidden_s", "model_communication_overhead_s"},
+    {"factor_communication_not_hidden_s", "factor_communication_overhead_s"},
+    {"inverse_communication_not_hidden_s", "inverse_communication_overhead_s"},
+    {"control_communication_not_hidden_s", "control_communication_overhead_s"}};
 
 std::string source(const char* name) { return std::string(SIMSGD_SOURCE_DIR "/tests/results/") + name; }
 
