@@ -21,6 +21,7 @@
 #include "sim/distributions/registry.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
+#include "sim/learn/optimizers/registry.hpp"
 #include "sim/recording/metrics.hpp"
 #include "topologies/graph_registry.hpp"
 #include "topologies/registry.hpp"
@@ -136,6 +137,8 @@ const std::vector<Kind>& kinds() {
       {"metrics", "what a result holds", plain(metric_items)},
       {"models", "models that train (\"learner\": {\"model\": ...})",
        plain([] { return items_of(model_plugins()); })},
+      {"optimizers", "how a gradient changes the model (\"optimizer\")",
+       plain([] { return items_of(optimizer_plugins()); })},
       {"schedules", "schedules of collectives (\"network\")", plain(schedules)},
       {"stragglers", "what makes workers late (\"stragglers\")",
        plain([] { return items_of(straggler_plugins()); })},

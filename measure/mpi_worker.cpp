@@ -117,7 +117,7 @@ void MpiWorker::apply(const Values& gradient) {
   if (!gradient) return;
   executor_.get(gradient);
   book(Activity::host);
-  state_ = sgd_step(executor_, job_.optimizer, job_.optimizer.learning_rate.at(step_), state_, gradient);
+  state_ = job_.optimizer.step(executor_, step_, state_, gradient);
   executor_.get(state_.parameters);
   book(Activity::compute);
 }

@@ -38,6 +38,9 @@ struct NoOptions {
 /// The schema of an object that chooses the plug-in: its fields and its name.
 void write_form(const PluginInfo& info, const Fields& fields, Json& form);
 
+/// Reads the keys that `fields` knows, and removes them from the object.
+void take(const Fields& fields, Json& object);
+
 /// The options that the object of a file gives, checked.
 template <class Options>
 Options options_of(const Json& object, DrawUnit amounts = DrawUnit::seconds) {
@@ -46,6 +49,15 @@ Options options_of(const Json& object, DrawUnit amounts = DrawUnit::seconds) {
   options.fields(fields);
   fields.read(object);
   return options;
+}
+
+/// Reads the keys that are those of `options`, and removes them from `object`: what all plug-ins of a kind
+/// have, beside the options of each.
+template <class Options>
+void take_options(Options& options, Json& object) {
+  Fields fields;
+  options.fields(fields);
+  take(fields, object);
 }
 
 /// `Made`: what its function makes. `Context`: what that may look at beyond the options. Options with a

@@ -1,5 +1,7 @@
 #include "sim/step_cost.hpp"
 
+#include <algorithm>
+
 namespace simsgd {
 
 StepCost step_cost(const Job& job, const StepPart& part, double nominal_step_s) {
@@ -23,6 +25,15 @@ StepCost step_cost(const Job& job, const StepPart& part, double nominal_step_s) 
   cost.delay_s = straggle.delay_s;
   cost.straggle = straggle.factor;
   return cost;
+}
+
+double update_s(const Device& device, const OptimizerSpec& optimizer, double parameters) {
+  constexpr double kIncluded_bytes = 20;  // momentum: read g, w, u; write w, u
+  constexpr double kNorm_bytes = 4;       // read g
+  if (!device.vector_pass.efficiency.known() || !(device.memory_Bps > 0)) return 0;
+  const UpdateBytes update = optimizer.rule->bytes_per_parameter();
+  const double bytes = update.read + update.written + (optimizer.clip_norm > 0 ? kNorm_bytes : 0);
+  return std::max(0.0, bytes - kIncluded_bytes) * parameters / device.vector_Bps();
 }
 
 }  // namespace simsgd

@@ -110,7 +110,9 @@ void explain_number(const Json& schema, const Json& si, std::vector<Explanation>
   if (value < bound("minimum", value) || value > bound("maximum", value) ||
       (schema.contains("exclusiveMinimum") && value <= bound("exclusiveMinimum", 0)) ||
       (schema.contains("exclusiveMaximum") && value >= bound("exclusiveMaximum", 0)))
-    all.push_back({"", "is out of range", "Write " + wanted_number(schema, value)});
+    all.push_back({"", "is out of range",
+                   "Write " + wanted_number(schema, value) +
+                       (schema.contains("x-remedy") ? ", " + schema["x-remedy"].get<std::string>() : "")});
 }
 
 void explain_list(const Json& schema, const Json& list, std::vector<Explanation>& all) {

@@ -59,12 +59,13 @@ void build_timing(const Reader& reader, Known* known, Job& job) {
   const WorkloadSetting setting{.device = machines ? &job.cluster.device : nullptr,
                                 .learner = job.learner.get(),
                                 .precision = job.network.precision,
-                                .momentum = job.optimizer.momentum > 0};
+                                .state_bytes_per_parameter = job.optimizer.state_bytes_per_parameter()};
   const bool own = reader.has("/workload") && reader.value("/workload").is_object();  // and not the learner's
-  const std::string rest = known != nullptr && machines
-                               ? fmt::format("{} {} {}", reader.value("/cluster/device").dump(),
-                                             static_cast<int>(setting.precision), setting.momentum)
-                               : "";
+  const std::string rest =
+      known != nullptr && machines
+          ? fmt::format("{} {} {}", reader.value("/cluster/device").dump(),
+                        static_cast<int>(setting.precision), setting.state_bytes_per_parameter)
+          : "";
   auto workload =
       remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,
                  [&] { return build_workload(reader, setting, job.notes); });

@@ -45,9 +45,11 @@ class UnusedOptions {
   }
 
   void without_learner() {
-    Json optimizer = with_defaults(resolved_schema()["properties"]["optimizer"], {{"name", "sgd"}});
-    optimizer["momentum"] = reader_.value("/optimizer")["momentum"];  // takes memory, learner or not
-    if (reader_.value("/optimizer") != optimizer) unused("/optimizer", "there is no learner");
+    const Json& written = reader_.value("/optimizer");
+    Json optimizer = with_defaults(resolved_schema()["properties"]["optimizer"], {{"name", written["name"]}});
+    for (const char* key : {"momentum", "clip_norm"})  // take memory or time, learner or not
+      if (written.contains(key)) optimizer[key] = written[key];
+    if (written != optimizer) unused("/optimizer", "there is no learner");
     if (const Json& record = reader_.value("/record"); record["evaluate_every"] != 0)
       unused("/record/evaluate_every", "there is no learner");
   }

@@ -61,10 +61,11 @@ double activation_bytes(const Workload& workload) {
   return kBytesPerNumber * entries * workload.batch / workload.micro_batches;
 }
 
-/// Parameters and their gradients, the velocity, and the activations of a micro-batch.
-void check_memory(const Reader& reader, const Device& device, bool momentum, Workload& workload) {
+/// Parameters and their gradients, what the optimizer keeps, and the activations of a micro-batch.
+void check_memory(const Reader& reader, const Device& device, double optimizer_bytes_per_parameter,
+                  Workload& workload) {
   const double activations = activation_bytes(workload);
-  const double parameters = kBytesPerNumber * workload.parameters() * (momentum ? 3 : 2);
+  const double parameters = (2 * kBytesPerNumber + optimizer_bytes_per_parameter) * workload.parameters();
   workload.memory_bytes = parameters + activations;
   if (device.memory_bytes == 0 || workload.memory_bytes <= device.memory_bytes) return;
   const bool self = reader.value("/workload").is_string();
@@ -93,7 +94,7 @@ std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetti
   const OneDeviceTime* measured = nearest_time(table->one_device, setting.device->name, samples);
   note_device_time(reader, *setting.device, table->workload, measured != nullptr ? measured->batch : 0,
                    notes);
-  check_memory(reader, *setting.device, setting.momentum, table->workload);
+  check_memory(reader, *setting.device, setting.state_bytes_per_parameter, table->workload);
   return std::move(table->workload);
 }
 

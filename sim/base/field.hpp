@@ -69,6 +69,9 @@ class Field {
   Field& example(std::string_view json);
   /// Where the default comes from.
   Field& source(std::string_view source);
+  /// What to do in place of writing a value out of range, in words that go on after "Write a number above 0,
+  /// ".
+  Field& remedy(std::string_view remedy);
   /// Names of earlier days, with what to write in their place.
   Field& renamed(std::initializer_list<std::pair<const char*, const char*>> names);
 

@@ -172,8 +172,7 @@ void SimWorker::cancel(const Handle& gradient) {
 
 void SimWorker::apply(const Values& gradient) {
   if (!gradient) return;
-  const OptimizerSpec& optimizer = world_.job.optimizer;
-  state_ = sgd_step(world_.executor, optimizer, optimizer.learning_rate.at(step_), state_, gradient);
+  state_ = world_.job.optimizer.step(world_.executor, step_, state_, gradient);
 }
 
 }  // namespace simsgd

@@ -1,7 +1,7 @@
 // The learner: the small model that really trains. It knows its model, loss, data, and which samples each
 // worker draws. Immutable once built and safe to use from several threads; what changes during a run
-// (parameters, momentum) lives in replicas outside. Numerics are float32; the same code instantiated in
-// double is checked against finite differences.
+// (parameters, state of the optimizer) lives in replicas outside. Numerics are float32; the same code
+// instantiated in double is checked against finite differences.
 #pragma once
 
 #include <cstdint>

@@ -30,69 +30,6 @@ double cosine_factor(const LearningRate& rate, std::uint64_t step) {
   return rate.floor + (1 - rate.floor) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
 }
 
-// u <- momentum u + (g + weight_decay w); without a velocity yet, u <- g + weight_decay w.
-Values next_velocity(Executor& executor, const OptimizerSpec& spec, const ReplicaState& state,
-                     const Values& gradient) {
-  std::vector<Values> inputs = {state.parameters, gradient};
-  if (state.velocity) inputs.push_back(state.velocity);
-  return executor.submit_shared(
-      "sgd_velocity", {spec.momentum, spec.weight_decay}, std::move(inputs),
-      [momentum = static_cast<float>(spec.momentum), decay = static_cast<float>(spec.weight_decay)](
-          Tensor& out, auto in) {
-        const std::vector<float>& w = in[0]->values;
-        const std::vector<float>& g = in[1]->values;
-        CHECK(g.size() == w.size(), "a gradient of another length than the parameters");
-        out.values.resize(w.size());
-        for (std::size_t i = 0; i < w.size(); ++i) out.values[i] = g[i] + decay * w[i];
-        if (in.size() < 3) return;
-        const std::vector<float>& u = in[2]->values;
-        CHECK(u.size() == w.size(), "a velocity of another length than the parameters");
-        for (std::size_t i = 0; i < w.size(); ++i) out.values[i] += momentum * u[i];
-      });
-}
-
-// w <- w - eta (g + weight_decay w)
-Values step_plain(Executor& executor, const OptimizerSpec& spec, double eta, const Values& parameters,
-                  const Values& gradient) {
-  return executor.submit_shared(
-      "sgd_plain", {eta, spec.weight_decay}, {parameters, gradient},
-      [rate = static_cast<float>(eta), decay = static_cast<float>(spec.weight_decay)](Tensor& out, auto in) {
-        const std::vector<float>& w = in[0]->values;
-        const std::vector<float>& g = in[1]->values;
-        CHECK(g.size() == w.size(), "a gradient of another length than the parameters");
-        out.values.resize(w.size());
-        for (std::size_t i = 0; i < w.size(); ++i) out.values[i] = w[i] - rate * (g[i] + decay * w[i]);
-      });
-}
-
-// w <- w - eta u
-Values step_along_velocity(Executor& executor, double eta, const Values& parameters, const Values& velocity) {
-  return executor.submit_shared("sgd_momentum", {eta}, {parameters, velocity},
-                                [rate = static_cast<float>(eta)](Tensor& out, auto in) {
-                                  const std::vector<float>& w = in[0]->values;
-                                  const std::vector<float>& u = in[1]->values;
-                                  out.values.resize(w.size());
-                                  for (std::size_t i = 0; i < w.size(); ++i)
-                                    out.values[i] = w[i] - rate * u[i];
-                                });
-}
-
-// w <- w - eta (g + weight_decay w + momentum u)
-Values step_nesterov(Executor& executor, const OptimizerSpec& spec, double eta, const ReplicaState& next,
-                     const Values& gradient) {
-  return executor.submit_shared("sgd_nesterov", {eta, spec.momentum, spec.weight_decay},
-                                {next.parameters, next.velocity, gradient},
-                                [rate = static_cast<float>(eta), momentum = static_cast<float>(spec.momentum),
-                                 decay = static_cast<float>(spec.weight_decay)](Tensor& out, auto in) {
-                                  const std::vector<float>& w = in[0]->values;
-                                  const std::vector<float>& u = in[1]->values;
-                                  const std::vector<float>& g = in[2]->values;
-                                  out.values.resize(w.size());
-                                  for (std::size_t i = 0; i < w.size(); ++i)
-                                    out.values[i] = w[i] - rate * (g[i] + decay * w[i] + momentum * u[i]);
-                                });
-}
-
 }  // namespace
 
 double LearningRate::at(std::uint64_t step) const {
@@ -109,14 +46,30 @@ double LearningRate::at(std::uint64_t step) const {
   return factor;
 }
 
-ReplicaState sgd_step(Executor& executor, const OptimizerSpec& spec, double eta, const ReplicaState& state,
-                      const Values& gradient) {
-  if (!state.parameters || !gradient) return {};
-  if (spec.momentum == 0) return {step_plain(executor, spec, eta, state.parameters, gradient), {}};
-  ReplicaState next{state.parameters, next_velocity(executor, spec, state, gradient)};
-  next.parameters = spec.nesterov ? step_nesterov(executor, spec, eta, next, gradient)
-                                  : step_along_velocity(executor, eta, state.parameters, next.velocity);
-  return next;
+Values clipped(Executor& executor, const Values& gradient, double norm) {
+  CHECK(norm > 0, "a gradient is clipped at a norm above 0");
+  if (!gradient) return {};
+  return executor.submit_shared("clipped", {norm}, {gradient}, [norm](Tensor& out, auto in) {
+    out = *in[0];
+    double squares = 0;
+    for (const float g : out.values) squares += static_cast<double>(g) * static_cast<double>(g);
+    const double length = std::sqrt(squares);
+    if (length <= norm) return;
+    const auto scale = static_cast<float>(norm / length);
+    for (float& g : out.values) g *= scale;
+  });
+}
+
+ReplicaState OptimizerSpec::step(Executor& executor, std::uint64_t step_number, const ReplicaState& replica,
+                                 const Values& gradient) const {
+  if (!replica.parameters || !gradient) return {};
+  return rule->step(executor, learning_rate.at(step_number), replica,
+                    clip_norm > 0 ? clipped(executor, gradient, clip_norm) : gradient);
+}
+
+double OptimizerSpec::state_bytes_per_parameter() const {
+  constexpr double kBytesOfNumber = 4;
+  return kBytesOfNumber * static_cast<double>(rule->state_names().size());
 }
 
 }  // namespace simsgd

@@ -1,8 +1,11 @@
-// First-order optimizers and learning-rate schedules. An optimizer is a pure function of (parameters,
-// velocity, gradient): two kernels on the numeric plane, so that workers with equal state share the result.
+// Optimizers and learning-rate schedules. An update is a pure function of (parameters, state, gradient):
+// kernels on the numeric plane, so that workers with equal state share the result, and a checkpoint is a copy
+// of handles. One optimizer is one file under optimizers/, listed in CMakeLists.txt.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "sim/learn/values.hpp"
@@ -28,25 +31,53 @@ struct LearningRate {
   double at(std::uint64_t step) const;
 };
 
-/// SGD with momentum, in PyTorch's convention: g <- g + weight_decay w; u <- momentum u + g; then
-/// w <- w - eta u, or with Nesterov's momentum w <- w - eta (g + momentum u).
-/// Sutskever et al., ICML 2013.
-struct OptimizerSpec {
-  LearningRate learning_rate;
-  double momentum = 0;
-  bool nesterov = false;
-  double weight_decay = 0;
-};
-
-/// The state of one replica: handles to its parameters and to its velocity (empty while momentum is 0).
+/// The state of one replica: its parameters, and the optimizer's named vectors (empty handles before the
+/// first step).
 struct ReplicaState {
   Values parameters;
-  Values velocity;
+  std::vector<Values> state;
 };
 
-/// One optimizer step at learning rate `eta`; the states given stay as they are. Without a velocity (the
-/// first step) u is g, as in PyTorch. Empty where the parameters or the gradient are empty.
-ReplicaState sgd_step(Executor& executor, const OptimizerSpec& spec, double eta, const ReplicaState& state,
-                      const Values& gradient);
+/// Bytes that one update reads and writes for each fp32 parameter.
+struct UpdateBytes {
+  double read = 0, written = 0;
+};
+
+/// One optimizer, its settings fixed when it is made.
+class UpdateRule {
+ public:
+  virtual ~UpdateRule() = default;
+  /// Of the vectors that it keeps, each as long as the parameters, fp32.
+  virtual std::vector<std::string> state_names() const = 0;
+  virtual UpdateBytes bytes_per_parameter() const = 0;
+  /// One update at learning rate `rate`; the states given stay as they are. Pure. Each parameter is updated
+  /// by itself: a slice of the parameters, with a state of its own from the first step on, gets what it gets
+  /// in the whole.
+  virtual ReplicaState step(Executor& executor, double rate, const ReplicaState& replica,
+                            const Values& gradient) const = 0;
+};
+
+/// SGD in PyTorch's convention (optimizers/sgd.cpp).
+std::shared_ptr<const UpdateRule> sgd_rule(double momentum = 0, bool nesterov = false,
+                                           double weight_decay = 0);
+
+/// How gradients change the model, over all steps of a run.
+struct OptimizerSpec {
+  LearningRate learning_rate;
+  std::shared_ptr<const UpdateRule> rule = sgd_rule();  ///< never null; shared by copies of the settings
+  double clip_norm = 0;                                 ///< 0: gradients are not clipped
+
+  /// Clips the gradient, then one update at the learning rate of that step (from 1). Empty where the
+  /// parameters or the gradient are empty. Of a slice only without clipping, which needs the norm of the
+  /// whole.
+  ReplicaState step(Executor& executor, std::uint64_t step_number, const ReplicaState& replica,
+                    const Values& gradient) const;
+  /// Memory of the named vectors.
+  double state_bytes_per_parameter() const;
+};
+
+/// g min(1, norm / |g|_2): a gradient that is longer than `norm` becomes that long. Pascanu, Mikolov, Bengio,
+/// ICML 2013, arXiv:1211.5063, Algorithm 1. What comes along with it (Tensor::scalars) stays.
+Values clipped(Executor& executor, const Values& gradient, double norm);
 
 }  // namespace simsgd

@@ -29,7 +29,7 @@ inline void use_method(Job& job, const Method& method) {
 inline Job gossip_job(int workers, const Method& method, std::uint64_t steps) {
   Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), steps);
   add_learner(job, 8);
-  job.optimizer.momentum = 0;
+  job.optimizer.rule = sgd_rule();
   use_method(job, method);
   return job;
 }

@@ -36,7 +36,7 @@ std::optional<int> steps_to_loss(const Task& task, const std::string& algorithm,
   spec.batch = task.batch;
   job.learner = std::make_unique<Learner>(std::move(spec));
   job.optimizer.learning_rate.base = learning_rate;
-  job.optimizer.momentum = 0.9;
+  job.optimizer.rule = sgd_rule(0.9);
   use_algorithm(job, algorithm, parameters);
   job.stop.steps = task.steps;
   const FakeResult result = run_fake(job);

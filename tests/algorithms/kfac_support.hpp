@@ -51,7 +51,7 @@ inline void add_perceptron(Job& job, int batch, double learning_rate = 0.05) {
   spec.seed = job.seed;
   job.learner = std::make_unique<Learner>(std::move(spec));
   job.optimizer.learning_rate.base = learning_rate;
-  job.optimizer.momentum = 0.9;
+  job.optimizer.rule = sgd_rule(0.9);
 }
 
 /// Both, 64 samples in a step over all workers, and the algorithm.

@@ -17,7 +17,7 @@ Job learning_job(int workers, const std::string& algorithm, const Json& paramete
                  double momentum) {
   Job job = paced_job(std::vector<double>(static_cast<std::size_t>(workers), 1.0), steps);
   add_learner(job, 8);
-  job.optimizer.momentum = momentum;
+  job.optimizer.rule = sgd_rule(momentum);
   use_algorithm(job, algorithm, parameters);
   return job;
 }

@@ -1,9 +1,11 @@
-// SGD and learning-rate schedules, by hand.
+// SGD, clipping and learning-rate schedules, by hand.
 #include "sim/learn/optimizer.hpp"
 
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace simsgd::test::learn_optimizer {
 
@@ -16,13 +18,13 @@ Values vector_of(Executor& executor, std::vector<float> values) {
 }
 
 // The parameter after each of two steps from w = 1 with the constant gradient 1 at eta = 0.1.
-std::vector<double> two_steps(const OptimizerSpec& spec) {
+std::vector<double> two_steps(const std::shared_ptr<const UpdateRule>& rule) {
   Executor executor(1);
   const Values gradient = vector_of(executor, {1});
   ReplicaState state{vector_of(executor, {1}), {}};
   std::vector<double> after;
   for (int step = 0; step < 2; ++step) {
-    state = sgd_step(executor, spec, 0.1, state, gradient);
+    state = rule->step(executor, 0.1, state, gradient);
     after.push_back(static_cast<double>(executor.get(state.parameters).values[0]));
   }
   return after;
@@ -32,8 +34,7 @@ std::vector<double> two_steps(const OptimizerSpec& spec) {
 
 TEST_CASE("plain SGD with weight decay: w <- w - eta (g + decay w)") {
   // 1 - 0.1 (1 + 0.1 * 1) = 0.89; 0.89 - 0.1 (1 + 0.089) = 0.7811.
-  const std::vector<double> w =
-      two_steps({.learning_rate = {}, .momentum = 0, .nesterov = false, .weight_decay = 0.1});
+  const std::vector<double> w = two_steps(sgd_rule(0, false, 0.1));
   CHECK(w[0] == doctest::Approx(0.89).epsilon(1e-6));
   CHECK(w[1] == doctest::Approx(0.7811).epsilon(1e-6));
 }
@@ -41,8 +42,7 @@ TEST_CASE("plain SGD with weight decay: w <- w - eta (g + decay w)") {
 TEST_CASE("momentum: u <- m u + g, w <- w - eta u") {
   // Decay 0.1, m = 0.5. Step 1: u = 1.1, w = 1 - 0.11 = 0.89.
   // Step 2: g = 1 + 0.089 = 1.089, u = 0.55 + 1.089 = 1.639, w = 0.89 - 0.1639 = 0.7261.
-  const std::vector<double> w =
-      two_steps({.learning_rate = {}, .momentum = 0.5, .nesterov = false, .weight_decay = 0.1});
+  const std::vector<double> w = two_steps(sgd_rule(0.5, false, 0.1));
   CHECK(w[0] == doctest::Approx(0.89).epsilon(1e-6));
   CHECK(w[1] == doctest::Approx(0.7261).epsilon(1e-6));
 }
@@ -51,8 +51,7 @@ TEST_CASE("Nesterov's momentum: w <- w - eta (g + m u)") {
   // Step 1: u = g = 1.1, w = 1 - 0.1 (1.1 + 0.55) = 0.835.
   // Step 2: g = 1 + 0.0835 = 1.0835, u = 0.55 + 1.0835 = 1.6335, w = 0.835 - 0.1 (1.0835 + 0.81675) =
   // 0.644975.
-  const std::vector<double> w =
-      two_steps({.learning_rate = {}, .momentum = 0.5, .nesterov = true, .weight_decay = 0.1});
+  const std::vector<double> w = two_steps(sgd_rule(0.5, true, 0.1));
   CHECK(w[0] == doctest::Approx(0.835).epsilon(1e-6));
   CHECK(w[1] == doctest::Approx(0.644975).epsilon(1e-6));
 }
@@ -65,27 +64,77 @@ TEST_CASE("equal replicas share the result of a step; the states given stay as t
     for (const double momentum : {0.0, 0.9}) {
       CAPTURE(nesterov);
       CAPTURE(momentum);
-      const OptimizerSpec spec{
-          .learning_rate = {}, .momentum = momentum, .nesterov = nesterov, .weight_decay = 0};
-      const ReplicaState one = sgd_step(executor, spec, 0.5, start, gradient);
-      const ReplicaState other = sgd_step(executor, spec, 0.5, start, gradient);
-      const ReplicaState faster = sgd_step(executor, spec, 1.0, start, gradient);
+      // Two rules that say the same, as two workers might have.
+      const ReplicaState one = sgd_rule(momentum, nesterov)->step(executor, 0.5, start, gradient);
+      const ReplicaState other = sgd_rule(momentum, nesterov)->step(executor, 0.5, start, gradient);
+      const ReplicaState faster = sgd_rule(momentum, nesterov)->step(executor, 1.0, start, gradient);
       CHECK(one.parameters.id() == other.parameters.id());
-      CHECK(one.velocity.id() == other.velocity.id());
-      CHECK(one.velocity.id() == faster.velocity.id());  // the velocity does not depend on eta
       CHECK(one.parameters.id() != faster.parameters.id());
-      CHECK(static_cast<bool>(one.velocity) == (momentum > 0));
+      REQUIRE(one.state.size() == (momentum > 0 ? 1 : 0));
+      if (momentum > 0) {
+        CHECK(one.state[0].id() == other.state[0].id());
+        CHECK(one.state[0].id() == faster.state[0].id());  // the velocity does not depend on eta
+      }
       CHECK(executor.get(start.parameters).values == std::vector<float>{0, 0});
       const float expected = momentum > 0 && nesterov ? -0.95f : -0.5f;  // 0.5 (1 + 0.9) and 0.5 * 1
       CHECK(executor.get(one.parameters).values[0] == doctest::Approx(expected));
     }
 }
 
+TEST_CASE("an empty handle before the first step is no state yet") {
+  Executor executor(1);
+  const Values start = vector_of(executor, {1}), gradient = vector_of(executor, {2});
+  const auto rule = sgd_rule(0.9);
+  CHECK(rule->step(executor, 0.5, {start, {Values()}}, gradient).parameters.id() ==
+        rule->step(executor, 0.5, {start, {}}, gradient).parameters.id());
+}
+
 TEST_CASE("a step without a learner is empty") {
   Executor executor(1);
-  const ReplicaState next = sgd_step(executor, {}, 0.1, {}, {});
+  OptimizerSpec spec;
+  spec.clip_norm = 1;
+  const ReplicaState next = spec.step(executor, 1, {}, {});
   CHECK(!next.parameters);
-  CHECK(!next.velocity);
+  CHECK(next.state.empty());
+  CHECK(!clipped(executor, {}, 1));
+}
+
+TEST_CASE("what SGD keeps and moves: with momentum one vector and 20 bytes, without none and 12") {
+  OptimizerSpec spec;
+  CHECK(spec.rule->state_names().empty());
+  CHECK(spec.state_bytes_per_parameter() == 0);
+  CHECK(spec.rule->bytes_per_parameter().read == 8);  // g, w
+  CHECK(spec.rule->bytes_per_parameter().written == 4);
+  spec.rule = sgd_rule(0.9, true);
+  CHECK(spec.rule->state_names() == std::vector<std::string>{"momentum"});
+  CHECK(spec.state_bytes_per_parameter() == 4);
+  CHECK(spec.rule->bytes_per_parameter().read == 12);  // g, w, u
+  CHECK(spec.rule->bytes_per_parameter().written == 8);
+}
+
+TEST_CASE("a gradient longer than clip_norm becomes that long; a shorter one stays as it is") {
+  Executor executor(1);
+  Tensor tensor{{3, -4}, {}, {0.25}};  // of length 5
+  const Values gradient = executor.constant(tensor);
+  const Tensor& half = executor.get(clipped(executor, gradient, 2.5));
+  CHECK(half.values == std::vector<float>{1.5, -2});
+  CHECK(half.scalars == std::vector<double>{0.25});  // the loss
+  CHECK(executor.get(clipped(executor, gradient, 5)).values == tensor.values);
+  CHECK(executor.get(clipped(executor, gradient, 6)).values == tensor.values);
+  CHECK(clipped(executor, gradient, 2.5).id() == clipped(executor, gradient, 2.5).id());
+
+  // At rate 0.5 from step 2 on: w = 1 - 0.5 * 1.5 and 1 + 0.5 * 2.
+  OptimizerSpec spec;
+  spec.learning_rate.base = 0.5;
+  spec.learning_rate.warmup_steps = 1;
+  spec.clip_norm = 2.5;
+  const ReplicaState start{vector_of(executor, {1, 1}), {}};
+  CHECK(executor.get(spec.step(executor, 2, start, gradient).parameters).values ==
+        std::vector<float>{0.25, 2});
+  CHECK(executor.get(spec.step(executor, 1, start, gradient).parameters).values == std::vector<float>{1, 1});
+  spec.clip_norm = 0;  // no clipping
+  CHECK(executor.get(spec.step(executor, 2, start, gradient).parameters).values ==
+        std::vector<float>{-0.5, 3});
 }
 
 TEST_CASE("warm-up rises linearly from its fraction at step 1 to the whole rate after its last step") {

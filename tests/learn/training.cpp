@@ -42,8 +42,7 @@ std::vector<float> train(const Training& training, const Learner& learner) {
       out.values.resize(learner.parameters());
       out.scalars = {learner.gradient(in[0]->values, learner.samples(0, step), out.values)};
     });
-    state =
-        sgd_step(executor, training.optimizer, training.optimizer.learning_rate.at(step), state, gradient);
+    state = training.optimizer.step(executor, step, state, gradient);
     executor.get(state.parameters);
   }
   return executor.get(state.parameters).values;
@@ -52,7 +51,7 @@ std::vector<float> train(const Training& training, const Learner& learner) {
 OptimizerSpec sgd(double rate, double momentum = 0) {
   OptimizerSpec spec;
   spec.learning_rate.base = rate;
-  spec.momentum = momentum;
+  spec.rule = sgd_rule(momentum);
   return spec;
 }
 

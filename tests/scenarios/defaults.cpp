@@ -24,6 +24,16 @@ TEST_CASE("every default is there to be read") {
              {"nesterov", false},
              {"weight_decay", 0},
              {"schedule", {{"name", "constant"}, {"warmup_steps", 0}, {"warmup_from", 0}}}});
+  Json with_adamw = small_scenario();
+  with_adamw["optimizer"] = {{"name", "adamw"}};
+  CHECK(load(with_adamw).resolved["optimizer"] ==
+        Json{{"name", "adamw"},
+             {"learning_rate", 0.001},
+             {"beta1", 0.9},
+             {"beta2", 0.999},
+             {"epsilon", 1e-8},
+             {"weight_decay", 0.01},
+             {"schedule", {{"name", "constant"}, {"warmup_steps", 0}, {"warmup_from", 0}}}});
   CHECK(resolved["stragglers"] == Json::array());
   CHECK(resolved["network"]["fidelity"] == "auto");
   CHECK(resolved["network"]["precision"] == "fp32");

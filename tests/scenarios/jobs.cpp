@@ -93,6 +93,39 @@ TEST_CASE("memory: parameters, gradients, velocity, and the activations of a mic
   CHECK(job_of(scenario).workload.memory_bytes == 16080);
   scenario["optimizer"] = {{"name", "sgd"}, {"momentum", 0.9}};
   CHECK(job_of(scenario).workload.memory_bytes == 16080 + 4040);
+  scenario["optimizer"] = {{"name", "adamw"}};  // two vectors
+  CHECK(job_of(scenario).workload.memory_bytes == 16080 + 8080);
+}
+
+TEST_CASE("an optimizer's options, and those that all have, become what a run calls") {
+  // From w = 1 the gradient 4, clipped to 2, at step 1 of rate 0.25.
+  const auto stepped = [](const Json& optimizer) {
+    Json scenario = small_scenario();
+    scenario["optimizer"] = optimizer;
+    const OptimizerSpec spec = job_of(scenario).optimizer;
+    Executor executor(1);
+    const ReplicaState start{executor.constant({{1}, {}, {}}), {}};
+    const Values gradient = executor.constant({{4}, {}, {}});
+    ReplicaState state = spec.step(executor, 1, start, gradient);
+    state = spec.step(executor, 2, state, gradient);
+    return static_cast<double>(executor.get(state.parameters).values[0]);
+  };
+  const auto clipped = [](Json optimizer) {
+    optimizer.update({{"learning_rate", 0.25}, {"clip_norm", 2}});
+    return optimizer;
+  };
+  CHECK(stepped(clipped({{"name", "sgd"}})) == 0);                         // 1 - 2 * 0.25 * 2
+  CHECK(stepped(clipped({{"name", "sgd"}, {"momentum", 0.5}})) == -0.25);  // 0.5 - 0.25 * 3
+  CHECK(stepped(clipped({{"name", "sgd"}, {"momentum", 0.5}, {"nesterov", true}})) ==
+        -0.625);  // 0.25 (3; 3.5)
+  // adamw, whatever the gradient's length: 1 - 0.25 = 0.75, then 0.5; with decay 0.5
+  // 0.875 - 0.25 = 0.625, then 0.875 * 0.625 - 0.25.
+  CHECK(stepped(clipped({{"name", "adamw"}, {"weight_decay", 0}})) == Approx(0.5).epsilon(1e-6));
+  CHECK(stepped(clipped({{"name", "adamw"}, {"weight_decay", 0.5}})) == Approx(0.296875).epsilon(1e-6));
+  // epsilon as long as the gradient halves each step; betas of 0 take the gradient itself, the same here.
+  CHECK(stepped(
+            clipped({{"name", "adamw"}, {"weight_decay", 0}, {"epsilon", 2}, {"beta1", 0}, {"beta2", 0}})) ==
+        Approx(0.75).epsilon(1e-6));
 }
 
 TEST_CASE("precision sets the bytes of a parameter in messages") {
@@ -151,8 +184,8 @@ TEST_CASE("learner, optimizer, stragglers, network, stop, target and record") {
   const Job job = job_of(scenario);
   CHECK(job.learner->batch() == 16);
   CHECK(job.learner->workers() == 4);
-  CHECK(job.optimizer.momentum == 0.9);
-  CHECK(job.optimizer.nesterov);
+  CHECK(job.optimizer.rule->state_names() == std::vector<std::string>{"momentum"});
+  CHECK(job.optimizer.clip_norm == 0);
   CHECK(job.optimizer.learning_rate.at(5) == Approx(0.1).epsilon(1e-12));
   CHECK(job.stragglers.at(1, 1, 4, 1, 1.0).delay_s == Approx(0.01).epsilon(1e-12));
   CHECK(job.network.fidelity == Fidelity::messages);

@@ -33,7 +33,7 @@ TEST_CASE("an unknown name of a plug-in lists the valid ones") {
 
 TEST_CASE("an object that chooses a plug-in needs a name") {
   CHECK(errors_with("/optimizer", {{"momentum", 0.9}}) ==
-        "s.json:/optimizer: lacks the key \"name\". Add \"name\": sgd.");
+        "s.json:/optimizer: lacks the key \"name\". Add \"name\": sgd or adamw.");
 }
 
 TEST_CASE("a value of the wrong type says what type is right") {
@@ -86,10 +86,35 @@ TEST_CASE("an impossible value says what is possible") {
         "ms\" or 0.02 (seconds).");
   CHECK(errors_with("/optimizer", {{"name", "sgd"}, {"momentum", 1}}) ==
         "s.json:/optimizer/momentum: is out of range. Found: 1. Write a number of at least 0 and below 1.");
+  for (const char* beta : {"beta1", "beta2"})
+    CHECK(errors_with("/optimizer", {{"name", "adamw"}, {beta, 1}}) ==
+          std::string("s.json:/optimizer/") + beta +
+              ": is out of range. Found: 1. Write a number of at least 0 and below 1.");
+  CHECK(errors_with("/optimizer", {{"name", "adamw"}, {"epsilon", 0}}) ==
+        "s.json:/optimizer/epsilon: is out of range. Found: 0. Write a number above 0.");
   CHECK(errors_with("/learner", {{"model", {{"name", "mlp"}, {"hidden", {0}}}},
                                  {"data", {{"name", "gaussian_mixture"}}},
                                  {"batch", 1}}) ==
         "s.json:/learner/model/hidden/0: is out of range. Found: 0. Write a whole number from 1 to 65536.");
+}
+
+TEST_CASE("clipping at 0 is refused: no clipping is to say nothing") {
+  for (const char* name : {"sgd", "adamw"})
+    CHECK(
+        errors_with("/optimizer", {{"name", name}, {"clip_norm", 0}}) ==
+        "s.json:/optimizer/clip_norm: is out of range. Found: 0. Write a number above 0, or leave it out for "
+        "no clipping.");
+}
+
+TEST_CASE("the options of one optimizer are not those of another") {
+  CHECK(errors_with("/optimizer", {{"name", "adamw"}, {"momentum", 0.9}}) ==
+        "s.json:/optimizer/momentum: is an unknown key. Found: 0.9. Valid keys of adamw: beta1, beta2, "
+        "clip_norm, "
+        "epsilon, learning_rate, name, schedule, weight_decay.");
+  CHECK(
+      errors_with("/optimizer", {{"name", "adam"}}) ==
+      "s.json:/optimizer/name: is not valid here. Found: \"adam\". Did you mean \"adamw\"? Valid are sgd or "
+      "adamw.");
 }
 
 TEST_CASE("a value that is not among the valid ones lists them") {

@@ -80,7 +80,12 @@ TEST_CASE("options without effect") {
   const auto unused = [](const std::string& text) { return Notes{{"unused-option", text}}; };
   CHECK(notes_with("/optimizer", {{"name", "sgd"}, {"learning_rate", 0.5}}) ==
         unused("/optimizer has no effect: there is no learner"));
-  CHECK(notes_with("/optimizer", {{"name", "sgd"}, {"momentum", 0.9}}) == Notes{});  // it takes memory
+  CHECK(notes_with("/optimizer", {{"name", "adamw"}, {"beta1", 0.5}}) ==
+        unused("/optimizer has no effect: there is no learner"));
+  // These take memory, or time.
+  CHECK(notes_with("/optimizer", {{"name", "sgd"}, {"momentum", 0.9}}) == Notes{});
+  CHECK(notes_with("/optimizer", {{"name", "sgd"}, {"clip_norm", 1}}) == Notes{});
+  CHECK(notes_with("/optimizer", {{"name", "adamw"}}) == Notes{});
   CHECK(notes_with("/record/evaluate_every", 5) ==
         unused("/record/evaluate_every has no effect: there is no learner"));
   CHECK(notes_with("/failures", {{"restart", "5 s"}}) ==

@@ -85,9 +85,8 @@ class FakeWorker final : public Worker {
   double learning_rate() const override { return shared_.job.optimizer.learning_rate.at(step_); }
   void apply(const Values& gradient) override {
     if (!gradient) return;
-    const OptimizerSpec& optimizer = shared_.job.optimizer;
     const std::lock_guard lock(shared_.mutex);
-    state_ = sgd_step(shared_.executor, optimizer, optimizer.learning_rate.at(step_), state_, gradient);
+    state_ = shared_.job.optimizer.step(shared_.executor, step_, state_, gradient);
   }
 
   Values compute_gradient(const ComputeOptions& options) override {

@@ -102,7 +102,7 @@ void give_learner(Job& job, const LearnerRequest& request) {
   spec.seed = job.seed;
   job.learner = std::make_unique<Learner>(std::move(spec));
   job.optimizer.learning_rate.base = request.learning_rate;
-  job.optimizer.momentum = request.momentum;
+  job.optimizer.rule = sgd_rule(request.momentum);
 }
 
 void add_learner(Job& job, int batch, int samples, double learning_rate) {
