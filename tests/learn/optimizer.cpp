@@ -116,12 +116,13 @@ TEST_CASE("a gradient longer than clip_norm becomes that long; a shorter one sta
   Executor executor(1);
   Tensor tensor{{3, -4}, {}, {0.25}};  // of length 5
   const Values gradient = executor.constant(tensor);
-  const Tensor& half = executor.get(clipped(executor, gradient, 2.5));
+  const Values handle = clipped(executor, gradient, 2.5);
+  const Tensor& half = executor.get(handle);
   CHECK(half.values == std::vector<float>{1.5, -2});
   CHECK(half.scalars == std::vector<double>{0.25});  // the loss
   CHECK(executor.get(clipped(executor, gradient, 5)).values == tensor.values);
   CHECK(executor.get(clipped(executor, gradient, 6)).values == tensor.values);
-  CHECK(clipped(executor, gradient, 2.5).id() == clipped(executor, gradient, 2.5).id());
+  CHECK(clipped(executor, gradient, 2.5).id() == handle.id());
 
   // At rate 0.5 from step 2 on: w = 1 - 0.5 * 1.5 and 1 + 0.5 * 2.
   OptimizerSpec spec;

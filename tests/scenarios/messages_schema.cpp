@@ -188,7 +188,8 @@ TEST_CASE("every error of every section comes at once, the schema's and the othe
   const Folder folder;
   folder.write_json("s.json", scenario);
   CHECK(folder.errors("s.json") ==
-        "s.json:/optimizer/name: is not valid here. Found: \"adam\". Valid is sgd.\n"
+        "s.json:/optimizer/name: is not valid here. Found: \"adam\". Did you mean \"adamw\"? Valid are sgd "
+        "or adamw.\n"
         "s.json:/stop/steps: is out of range. Found: 0. Write a whole number of at least 1.\n"
         "s.json:/cluster/workers: is more than the 2 GPUs of the cluster (2 nodes x 1). Found: 4. Use at "
         "most 2 "
