@@ -28,11 +28,11 @@ Buckets make_buckets(const Workload& workload, const FusionSettings& settings) {
   for (std::size_t place = 0; place < tensors.size(); ++place) {
     const TensorInfo& tensor = tensors[place];
     if (full) {
-      result.buckets.emplace_back().end_share = (tensor.offset + tensor.parameters) / total;
+      result.buckets.emplace_back().end_share = (tensor.offset + tensor.parameters()) / total;
       result.last_tensors.push_back(place);
     }
     Bucket& bucket = result.buckets.back();
-    bucket.parameters += tensor.parameters;
+    bucket.parameters += tensor.parameters();
     ++bucket.tensors;
     bucket.begin_share = tensor.offset / total;  // tensors come last layer first: the latest is the leftmost
     result.last_tensors.back() = place;

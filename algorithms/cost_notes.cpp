@@ -18,6 +18,12 @@ void note_device_cost(const AlgorithmContext& context, const Cost& cost, const s
     note(context, cost, fmt::format("{}: device {} has no \"{}\"", what, context.cluster->device.name, key));
 }
 
+void note_kernel(const AlgorithmContext& context, DeviceKernel kernel) {
+  if (context.cluster == nullptr) return;
+  for (const UnknownCost& cost : unknown_costs(context.cluster->device, kernel))
+    note_device_cost(context, Cost(), cost.instead, cost.key);
+}
+
 void note_cluster_cost(const AlgorithmContext& context, const Cost& cost, const std::string& what,
                        const std::string& key) {
   if (context.cluster != nullptr)

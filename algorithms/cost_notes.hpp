@@ -5,6 +5,7 @@
 #include <string>
 
 #include "algorithms/plugin.hpp"
+#include "sim/cluster/kernels.hpp"
 
 namespace simsgd {
 
@@ -12,6 +13,8 @@ namespace simsgd {
 /// takes no time".
 void note_device_cost(const AlgorithmContext& context, const Cost& cost, const std::string& what,
                       const std::string& key);
+/// All that the device does not know of a kernel, in the words of sim/cluster/kernels.hpp.
+void note_kernel(const AlgorithmContext& context, DeviceKernel kernel);
 /// The same for a cost of the cluster.
 void note_cluster_cost(const AlgorithmContext& context, const Cost& cost, const std::string& what,
                        const std::string& key);

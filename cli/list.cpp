@@ -37,6 +37,7 @@ struct Item {
   Json properties = Json::object();
   Json facts{};    // of a graph, what --json adds; null: nothing
   Json numbers{};  // of a file, the same
+  Json kernels{};  // of a device, the same
 };
 
 template <class P>
@@ -101,8 +102,14 @@ std::vector<Item> graphs(const std::string& name, const GraphOptions& options) {
 std::vector<Item> files(const std::string& folder) {
   std::vector<Item> items;
   for (ListedFile& file : listed_files(folder))
-    items.push_back(
-        {file.name, file.summary, file.source, std::move(file.lines), Json::object(), {}, file.numbers});
+    items.push_back({file.name,
+                     file.summary,
+                     file.source,
+                     std::move(file.lines),
+                     Json::object(),
+                     {},
+                     file.numbers,
+                     file.kernels});
   return items;
 }
 
@@ -191,6 +198,7 @@ Json item_json(const Item& item) {
                {"parameters", item.properties}};
   if (!item.facts.is_null()) json["graph"] = item.facts;
   if (!item.numbers.is_null()) json["numbers"] = item.numbers;
+  if (!item.kernels.is_null()) json["kernels"] = item.kernels;
   return json;
 }
 

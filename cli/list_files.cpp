@@ -6,9 +6,14 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
+#include "results/text_table.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/base/units.hpp"
+#include "sim/cluster/kernels.hpp"
+#include "sim/plugin.hpp"
 
 namespace simsgd {
 
@@ -18,6 +23,11 @@ std::string text_at(const Json& json, const std::string& key) {
   return json.contains(key) && json.at(key).is_string() ? json.at(key).get<std::string>() : "";
 }
 
+/// Of a tensor as a file has it: a size, or rows and columns.
+double parameters_of(const Json& tensor) {
+  return tensor.is_array() ? tensor.at(0).get<double>() * tensor.at(1).get<double>() : tensor.get<double>();
+}
+
 double sum_of(const Json& layers, const std::string& key) {
   double sum = 0;
   for (const Json& layer : layers) {
@@ -25,7 +35,7 @@ double sum_of(const Json& layers, const std::string& key) {
     const Json& value = layer.at(key);
     if (value.is_number()) sum += value.get<double>();
     if (value.is_string()) sum += parse_quantity(value.get<std::string>(), Dimension::flop).value;
-    for (const Json& tensor : value.is_array() ? value : Json::array()) sum += tensor.get<double>();
+    for (const Json& tensor : value.is_array() ? value : Json::array()) sum += parameters_of(tensor);
   }
   return sum;
 }
@@ -74,6 +84,41 @@ void add_lines(const Json& object, const std::string& above, std::vector<std::st
   }
 }
 
+std::optional<Device> device_of(const Json& json) {
+  try {
+    auto device = options_of<Device>(json);
+    device.complete();
+    return device;
+  } catch (const ParameterError&) {
+    return std::nullopt;  // a file that is wrong is listed as it is; `simsgd check` says what is wrong
+  }
+}
+
+/// What its kernels take, by their laws and for some sizes.
+void add_kernels(const Json& json, ListedFile& file) {
+  const std::optional<Device> device = device_of(json);
+  if (!device) return;
+  const std::vector<KernelDescription> kernels = describe_kernels(*device);
+  TextTable table;
+  for (const KernelDescription& kernel : kernels)
+    for (const auto& [size, seconds] : kernel.samples)
+      table.rows.push_back({"    " + size, human_time(seconds)});
+  std::istringstream rows(table.text());
+  file.kernels = Json::array();
+  file.lines.emplace_back("kernels, at nominal speed:");
+  for (const KernelDescription& kernel : kernels) {
+    file.lines.push_back(fmt::format("  {}: {}", kernel.name, kernel.law));
+    Json samples = Json::array(), unknown = Json::array();
+    for (const auto& [size, seconds] : kernel.samples) {
+      std::getline(rows, file.lines.emplace_back());
+      samples.push_back({{"size", size}, {"time_s", seconds}});
+    }
+    for (const UnknownCost& cost : unknown_costs(*device, kernel.kernel)) unknown.push_back(cost.key);
+    file.kernels.push_back(
+        {{"name", kernel.name}, {"law", kernel.law}, {"samples", samples}, {"unknown", unknown}});
+  }
+}
+
 }  // namespace
 
 std::vector<ListedFile> listed_files(const std::string& folder) {
@@ -93,6 +138,7 @@ std::vector<ListedFile> listed_files(const std::string& folder) {
                       {}};
       file.numbers = folder == "workloads" ? workload_numbers(json) : json;
       add_lines(file.numbers, "", file.lines);
+      if (folder == "devices") add_kernels(json, file);
       files.push_back(std::move(file));
     }
     if (!files.empty()) break;

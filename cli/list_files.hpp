@@ -1,6 +1,7 @@
 // What `simsgd list` says of scenario files: clusters, devices, workloads, with their numbers.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct ListedFile {
   std::string summary, source;     ///< its own "name" and "source"
   std::vector<std::string> lines;  ///< its numbers, for people
   Json numbers = Json::object();   ///< the same for programs: what the file says, and of layers their sums
+  Json kernels{};                  ///< of a device, what its kernels take; null: nothing
 };
 
 /// The files of a folder of scenarios/, the first of that name that is found, by name.

@@ -2,6 +2,12 @@
 
 namespace simsgd {
 
+double Layer::parameters() const {
+  double total = 0;
+  for (const TensorShape& tensor : tensors) total += tensor.parameters();
+  return total;
+}
+
 double Workload::parameters() const {
   double total = 0;
   for (const Layer& layer : layers) total += layer.parameters();
@@ -24,9 +30,9 @@ std::vector<TensorInfo> Workload::tensors() const {
   std::vector<TensorInfo> forward;
   double offset = 0;
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    for (const double parameters : layers[l].tensors) {
-      forward.push_back({static_cast<int>(l), parameters, offset});
-      offset += parameters;
+    for (const TensorShape& shape : layers[l].tensors) {
+      forward.push_back({static_cast<int>(l), shape, offset});
+      offset += shape.parameters();
     }
   }
   return {forward.rbegin(), forward.rend()};

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -11,29 +10,43 @@
 
 namespace simsgd {
 
+/// A parameter tensor: a vector of so many numbers, or a matrix, the one of the layer's product: of a
+/// convolution that of its im2col product, with rows = output channels, columns = c_in kh kw.
+struct TensorShape {
+  double rows = 0;
+  double columns = 0;  ///< 0: a vector of `rows` numbers
+
+  TensorShape() = default;
+  TensorShape(double numbers) : rows(numbers) {}  // NOLINT(google-explicit-constructor): a vector is its size
+  TensorShape(double matrix_rows, double matrix_columns) : rows(matrix_rows), columns(matrix_columns) {}
+
+  bool is_matrix() const { return columns > 0; }
+  double parameters() const { return is_matrix() ? rows * columns : rows; }
+};
+
 /// One layer as it is timed. Seconds are for one *micro-batch* on a device of speed 1 in the job's cluster,
 /// resolved when the scenario is loaded from measured one-device times or from FLOPs (docs/model.md, "Compute
 /// time").
 struct Layer {
   std::string name;
   enum class Kind { conv, fc, bn, embedding, other } kind = Kind::other;
-  std::vector<double> tensors;  ///< parameters of each of its tensors (weight, bias), possibly none
+  std::vector<TensorShape> tensors;  ///< weight, bias; possibly none
   double forward_s = 0;
   double backward_s = 0;
-  double forward_flop = 0;      ///< per sample; a multiply-add counts 2
-  double activations = 0;       ///< output entries per sample
-  int a_dim = 0;                ///< K-FAC: dimension of factor A, 0 where the layer has none
-  int g_dim = 0;                ///< K-FAC: dimension of factor G
-  double factor_positions = 1;  ///< K-FAC: output height x width
+  double forward_flop = 0;  ///< per sample; a multiply-add counts 2
+  double activations = 0;   ///< output entries per sample
+  double positions = 1;     ///< per sample at which its product is taken: output height x width
 
-  double parameters() const { return std::accumulate(tensors.begin(), tensors.end(), 0.0); }
+  double parameters() const;
 };
 
 /// A parameter tensor in the order in which its gradient becomes ready: last layer first.
 struct TensorInfo {
   int layer = 0;  ///< index into Workload::layers
-  double parameters = 0;
+  TensorShape shape{};
   double offset = 0;  ///< parameters of the tensors before it in *forward* order
+
+  double parameters() const { return shape.parameters(); }
 };
 
 struct Workload {

@@ -1,10 +1,8 @@
-// What K-FAC computes, as time on a device (sim/cluster: GemmKernel, InverseKernel), at nominal speed:
-//   factor of dimension n   2 B HW n^2 flop / (peak x gemm efficiency) + overhead, B samples, HW positions
-//   inverse of dimension n  measured kernel times, interpolated on log-log scales, + overhead per matrix;
-//                           without measurements n^3 flop (Cholesky n^3/3, inversion 2 n^3/3) / (peak x
-//                           efficiency)
-//   preconditioning         2 a g (a + g) flop of each layer's two products, at the efficiency of factors
-// Sources of the numbers: the cluster file. Test: tests/algorithms/kfac_costs.cpp.
+// What K-FAC computes, as kernels of a device (sim/cluster/kernels.hpp) at nominal speed:
+//   factor of dimension n   gemm n x n x B HW, and gemm.gather; B samples, HW positions
+//   inverse of dimension n  invert n
+//   preconditioning         gemm g x a x g and g x a x a of each layer
+// Sources of the numbers: the device file. Test: tests/algorithms/kfac_costs.cpp.
 #pragma once
 
 #include <vector>
@@ -15,7 +13,6 @@
 namespace simsgd {
 
 double factor_time_s(const Device& device, double samples, const WorkloadFactor& factor);
-double inverse_time_s(const Device& device, int dim);
 
 struct KfacCosts {
   std::vector<double> factor_s;   ///< by factor of the workload

@@ -1,17 +1,40 @@
 #include "algorithms/kfac/kfac_layers.hpp"
+
+#include <algorithm>
+
 #include "sim/learn/model.hpp"
 
 namespace simsgd {
+
+namespace {
+
+/// Of a layer's factors; 0 where it has none.
+struct FactorDims {
+  int a = 0, g = 0;
+};
+
+FactorDims factor_dims(const Layer& layer) {
+  const bool linear = layer.kind == Layer::Kind::conv || layer.kind == Layer::Kind::fc;
+  if (!linear || layer.tensors.empty() || !layer.tensors.front().is_matrix()) return {};
+  const TensorShape& weight = layer.tensors.front();
+  const bool bias = std::any_of(
+      layer.tensors.begin() + 1, layer.tensors.end(),
+      [&weight](const TensorShape& each) { return !each.is_matrix() && each.rows == weight.rows; });
+  return {static_cast<int>(weight.columns) + (bias ? 1 : 0), static_cast<int>(weight.rows)};
+}
+
+}  // namespace
 
 KfacLayers kfac_layers(const Workload& workload) {
   KfacLayers result;
   const std::vector<TensorInfo> tensors = workload.tensors();
   for (std::size_t l = 0; l < workload.layers.size(); ++l) {
     const Layer& layer = workload.layers[l];
-    if (layer.a_dim == 0 || layer.g_dim == 0) continue;
+    const FactorDims dims = factor_dims(layer);
+    if (dims.g == 0) continue;
     const int index = static_cast<int>(l);
-    result.factors.push_back({index, true, layer.a_dim, layer.factor_positions, "A " + layer.name});
-    result.factors.push_back({index, false, layer.g_dim, layer.factor_positions, "G " + layer.name});
+    result.factors.push_back({index, true, dims.a, layer.positions, "A " + layer.name});
+    result.factors.push_back({index, false, dims.g, layer.positions, "G " + layer.name});
     // The first place at which this layer and all behind it are through.
     std::size_t place = 0;
     while (place + 1 < tensors.size() && tensors[place + 1].layer >= index) ++place;

@@ -34,6 +34,8 @@ struct KfacLayers {
   const WorkloadFactor& a(std::size_t k) const { return factors[2 * k]; }
   const WorkloadFactor& g(std::size_t k) const { return factors[2 * k + 1]; }
 };
+/// Linear and convolutional layers whose first tensor is a matrix, rows x columns: G has `rows` rows, A as
+/// many as `columns`, and one more where a bias, a vector of `rows` numbers, stands beside it.
 KfacLayers kfac_layers(const Workload& workload);
 
 /// The learner's layers with factors, and with which of the workload's each of them travels.

@@ -34,10 +34,11 @@ void check_intervals(const KfacOptions& options) {
 
 void check_layers(const KfacSetup& setup, const AlgorithmContext& context) {
   if (setup.layers.count() == 0)
-    reject("name",
-           fmt::format("has nothing to work on: no layer of the workload \"{}\" has factors",
-                       context.workload->name),
-           "Give its linear and convolutional layers a_dim and g_dim, or use allreduce_sgd");
+    reject(
+        "name",
+        fmt::format("has nothing to work on: no layer of the workload \"{}\" has factors",
+                    context.workload->name),
+        "Write the tensors of its linear and convolutional layers as [rows, columns], or use allreduce_sgd");
   if (context.learner != nullptr && setup.learned.layout.layers.empty())
     reject("name", "has nothing to work on: the learner's model has no linear or convolutional layer",
            "Use a model that has, such as mlp, or allreduce_sgd");
@@ -47,14 +48,9 @@ void check_layers(const KfacSetup& setup, const AlgorithmContext& context) {
 void note_costs_of_kernels(const AlgorithmContext& context) {
   if (context.cluster == nullptr) return;
   const Device& device = context.cluster->device;
-  const Cost inverse = device.inverse.times.empty() ? Cost() : Cost(0);
-  note_device_cost(context, device.gemm.efficiency,
-                   "products of matrices run at the efficiency of training kernels", "gemm.efficiency");
+  note_kernel(context, DeviceKernel::gemm);
   note_device_cost(context, device.gemm.gather_s, "gathering a factor's matrix takes no time", "gemm.gather");
-  note_device_cost(context, inverse, "inverses are timed by FLOPs at the efficiency of training kernels",
-                   "inverse.times");
-  note_device_cost(context, device.inverse.overhead_s, "an inverse takes its kernel's time alone",
-                   "inverse.overhead");
+  note_kernel(context, DeviceKernel::invert);
   note_overlap(context);
 }
 

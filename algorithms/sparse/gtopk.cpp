@@ -90,8 +90,8 @@ struct GTopKOptions : SparsificationOptions {
 MadeAlgorithm make_gtopk(const GTopKOptions& options, const AlgorithmContext& context) {
   const SparsificationSettings settings = sparsification_of(options, context);
   if (context.cluster != nullptr && context.workers > 1)
-    note_cluster_cost(context, context.cluster->sparsification.merge_s,
-                      "merging chosen entries takes no time", "sparsification.merge");
+    note_cluster_cost(context, context.cluster->host.merge_s, "merging chosen entries takes no time",
+                      "host.merge");
   return std::make_unique<GTopK>(
       settings, MergeScheduleRequest{.workers = context.workers,
                                      .variant = options.variant,

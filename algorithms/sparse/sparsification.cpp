@@ -8,6 +8,7 @@
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/sparse/sparse.hpp"
 #include "sim/base/check.hpp"
+#include "sim/cluster/kernels.hpp"
 
 namespace simsgd {
 
@@ -43,31 +44,28 @@ std::vector<DensityPhase> phases_of(const SparsificationOptions& options, double
 }
 
 void read_costs(const Cluster& cluster, SparsificationSettings& settings) {
-  const SparsificationCosts& costs = cluster.sparsification;
+  const Device& device = cluster.device;
+  const HostCosts& host = cluster.host;
   const double d = settings.workload_entries;
-  settings.accumulate_s = d * costs.accumulate_s;
-  settings.crossing_s = d * costs.copy_s;
-  if (cluster.host.staging_Bps > 0) settings.crossing_s += 2 * d * kBytesPerNumber / cluster.host.staging_Bps;
-  settings.merge_s = costs.merge_s;
-  settings.add_s = costs.add_s;
-  settings.selection_s_per_entry_bit = cluster.device.selection_s;
-  if (const double pass_Bps = cluster.device.vector_Bps(); pass_Bps > 0)
-    settings.scan_s_per_entry = kBytesPerNumber / pass_Bps;
+  settings.accumulate_s = accumulate_s(device, d);
+  settings.crossing_s = d * host.copy_s;
+  if (host.staging_Bps > 0) settings.crossing_s += 2 * d * kBytesPerNumber / host.staging_Bps;
+  settings.merge_s = host.merge_s;
+  settings.add_s = host.scatter_add_s;
+  // Whatever k. Sampled: the same selection from the sample alone, and a pass over all entries.
+  const double chosen_from = settings.sampled ? settings.sample * d : d;
+  settings.selection_s = select_s(device, {.k = settings.message_entries(0), .n = chosen_from});
+  if (settings.sampled)
+    settings.selection_s += vector_pass_s(device, {.read = kBytesPerNumber * d, .written = 0});
 }
 
 void note_costs(const AlgorithmContext& context, bool sampled) {
-  const Cluster& cluster = *context.cluster;
-  note_device_cost(context, cluster.device.selection_s, "choosing the top k takes no time", "selection");
-  if (sampled)
-    note_device_cost(context, cluster.device.vector_pass.efficiency,
-                     cluster.device.memory_Bps > 0 ? "a pass over a vector runs at the peak of the memory"
-                                                   : "a pass over a vector takes no time",
-                     "vector_pass");
-  note_cluster_cost(context, cluster.sparsification.accumulate_s,
-                    "adding the residual to the gradient takes no time", "sparsification.accumulate");
+  note_kernel(context, DeviceKernel::select);
+  if (sampled) note_kernel(context, DeviceKernel::vector_pass);
+  note_kernel(context, DeviceKernel::accumulate);
   if (context.workers > 1)
-    note_cluster_cost(context, cluster.sparsification.copy_s,
-                      "copies of the gradient on the host take no time", "sparsification.copy");
+    note_cluster_cost(context, context.cluster->host.copy_s,
+                      "copies of the gradient on the host take no time", "host.copy");
 }
 
 }  // namespace
@@ -86,13 +84,6 @@ std::size_t SparsificationSettings::phase_at(std::uint64_t step) const {
 double SparsificationSettings::message_entries(std::size_t phase) const {
   return static_cast<double>(
       entries_of(phases[phase].density, static_cast<std::size_t>(std::llround(workload_entries))));
-}
-
-// Sampled: the same selection from the sample alone, and a pass over all entries.
-double SparsificationSettings::selection_s() const {
-  const auto exact_s = [this](double n) { return n > 1 ? selection_s_per_entry_bit * n * std::log2(n) : 0; };
-  if (!sampled) return exact_s(workload_entries);
-  return exact_s(sample * workload_entries) + scan_s_per_entry * workload_entries;
 }
 
 void SparsificationOptions::fields(Fields& f) {
@@ -163,7 +154,7 @@ Sparsifier::Choice Sparsifier::choose(const Values& gradient) {
       residual_ ? linear_combination(worker_.executor(), {1.0, 1.0}, {residual_, gradient}) : gradient;
   worker_.spend_on(Activity::compute, settings_.accumulate_s, choice.accumulated);
   choice.selected = select(choice.accumulated);
-  worker_.spend_on(Activity::selection, settings_.selection_s(), choice.selected);
+  worker_.spend_on(Activity::selection, settings_.selection_s, choice.selected);
   if (worker_.size() > 1) worker_.spend(Activity::host, settings_.crossing_s);
   return choice;
 }

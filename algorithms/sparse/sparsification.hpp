@@ -32,14 +32,12 @@ struct SparsificationSettings {
   double crossing_s = 0;    ///< host: the dense vector to the host and back, and copies on the way
   double merge_s = 0;       ///< host: per received entry of a merge
   double add_s = 0;         ///< host: per gathered entry that is added into a dense vector
+  double selection_s = 0;   ///< on the device
   double workload_entries = 0;
-  double selection_s_per_entry_bit = 0;  ///< exact selection on the device: this x d log2 d
-  double scan_s_per_entry = 0;           ///< one pass over a vector in the device's memory
 
   std::size_t phase_at(std::uint64_t step) const;
   /// Entries of the workload's vector in a message of that phase.
   double message_entries(std::size_t phase) const;
-  double selection_s() const;
 };
 
 /// max(1, floor(density n)).

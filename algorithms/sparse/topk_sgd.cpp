@@ -116,8 +116,8 @@ struct TopKSgdOptions : SparsificationOptions {
 
 MadeAlgorithm make_topk_sgd(const TopKSgdOptions& options, const AlgorithmContext& context) {
   if (context.cluster != nullptr)
-    note_cluster_cost(context, context.cluster->sparsification.add_s, "adding gathered entries takes no time",
-                      "sparsification.add");
+    note_cluster_cost(context, context.cluster->host.scatter_add_s, "adding gathered entries takes no time",
+                      "host.scatter_add");
   return std::make_unique<TopKSgd>(sparsification_of(options, context), options.all_gather, context.workers);
 }
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/random.hpp"
+#include "sim/cluster/kernels.hpp"
 #include "topologies/registry.hpp"
 
 namespace simsgd {
@@ -72,7 +74,6 @@ struct ClusterSection {
   Nic nic;
   RawValue topology;
   HostCosts host;
-  SparsificationCosts sparsification;
   std::vector<double> node_speed;
   RawValue placement{Json("block")};
   std::string source;
@@ -100,10 +101,6 @@ struct ClusterSection {
         "host", host,
         "What the host adds to a message or a collective. What is left out is unknown: it counts as 0, and "
         "the result says so");
-    f.object(
-        "sparsification", sparsification,
-        "What sparsified gradients cost beyond their messages and the device's selection. What is left out "
-        "is unknown: it counts as 0, and the result says so");
     f.list("node_speed", node_speed,
            "Relative speed of each node's GPUs, one number per node; [] is 1 for all",
            "1 is the device's own speed")
@@ -131,6 +128,20 @@ void check_inverse(const InverseKernel& inverse) {
     if (inverse.times[i].dimension <= inverse.times[i - 1].dimension)
       reject(child("inverse/times", i) + "/dimension", "is not above the one before it",
              "List the measurements by ascending dimension");
+}
+
+void check_qr(const QrKernel& qr) {
+  double above = 0;
+  for (std::size_t i = 0; i < qr.times.size(); ++i) {
+    const QrKernel::Time& time = qr.times[i];
+    if (time.rows < time.columns)
+      reject(child("qr/times", i) + "/columns", "is more than its rows", "Give the times of its transpose");
+    const double flop =
+        qr_flop({.m = static_cast<double>(time.rows), .n = static_cast<double>(time.columns)});
+    if (!(flop > std::exchange(above, flop)))
+      reject(child("qr/times", i), "takes no more FLOPs than the one before it",
+             "List the measurements by ascending 2 m n^2 - 2/3 n^3, m rows and n columns");
+  }
 }
 
 bool check_counts(const Reader& reader, const ClusterSection& section) {
@@ -226,17 +237,17 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
   auto gpu_of_rank = place(reader, section);
   auto network = reader.attempt("/cluster/topology",
                                 [&] { return make_network(section.topology.json(), shape_of(section)); });
-  const auto inverse =
-      reader.attempt("/cluster/device", [&] { return check_inverse(section.device.inverse), true; });
-  if (!gpu_of_rank || !network || !inverse) return std::nullopt;
+  const auto kernels = reader.attempt("/cluster/device", [&] {
+    return check_inverse(section.device.inverse), check_qr(section.device.qr), true;
+  });
+  if (!gpu_of_rank || !network || !kernels) return std::nullopt;
+  section.device.complete();
   section.host.complete(section.device);
-  section.sparsification.complete(section.device);
   return Cluster{.name = std::move(section.name),
                  .nodes = static_cast<int>(*section.nodes),
                  .gpus_per_node = static_cast<int>(section.gpus_per_node),
                  .device = std::move(section.device),
                  .host = section.host,
-                 .sparsification = section.sparsification,
                  .network = std::move(*network),
                  .node_speed = std::move(section.node_speed),
                  .endpoint_of_rank = std::move(*gpu_of_rank)};

@@ -31,16 +31,43 @@ Field& add_measured(Fields& f, std::string_view key, RawValue& value, std::strin
 
 namespace {
 
+constexpr double kLargestDimension = 1e9;  // and one more still fits an int
+
+}  // namespace
+
+Json tensors_schema() {
+  double size = 0;
+  std::vector<int> matrix;
+  Fields f;
+  f.number("size", size, "A vector of so many parameters, such as a bias").required().at_least(0);
+  f.list("matrix", matrix,
+         "A matrix: [rows, columns] of the layer's product; of a convolution output channels, and input "
+         "channels x kernel height x width",
+         "Rows, or columns")
+      .required()
+      .items_at_least(1)
+      .items_at_most(kLargestDimension);
+  Json forms = f.schema("")["properties"];
+  forms["matrix"]["minItems"] = forms["matrix"]["maxItems"] = 2;
+  return schema::list("Its tensors (weight, bias), each by its size or its shape",
+                      {{"oneOf", {forms["size"], forms["matrix"]}}, {"description", "A tensor"}});
+}
+
+namespace {
+
+TensorShape shape_of(const Json& json) {
+  if (json.is_number()) return {json.get<double>()};
+  return {json.at(0).get<double>(), json.at(1).get<double>()};
+}
+
 Layer layer_of(const LayerSection& section, const std::string& type, std::size_t index) {
   Layer layer;
   layer.name = section.name.value_or(type + std::to_string(index + 1));
   layer.kind = section.kind;
-  layer.tensors = section.tensors;
+  for (const Json& tensor : section.tensors.json()) layer.tensors.push_back(shape_of(tensor));
   layer.forward_flop = section.forward_flop;
   layer.activations = section.activations;
-  layer.a_dim = section.a_dim;
-  layer.g_dim = section.g_dim;
-  layer.factor_positions = section.positions;
+  layer.positions = section.positions;
   return layer;
 }
 
@@ -165,15 +192,13 @@ LayerTable equal_layers(const WorkloadSection& workload) {
 Layer layer_of(const LayerInfo& info) {
   Layer layer;
   layer.name = info.name;
-  layer.tensors.push_back(static_cast<double>(info.rows * info.columns));
-  if (info.bias) layer.tensors.push_back(static_cast<double>(info.rows));
+  layer.tensors.push_back({static_cast<double>(info.rows), static_cast<double>(info.columns)});
+  if (info.bias) layer.tensors.emplace_back(static_cast<double>(info.rows));
   layer.forward_flop = info.forward_flop;
   layer.activations = static_cast<double>(info.activations);
   if (info.kind == LayerInfo::Kind::other) return layer;
   layer.kind = info.kind == LayerInfo::Kind::convolution ? Layer::Kind::conv : Layer::Kind::fc;
-  layer.a_dim = static_cast<int>(info.columns + (info.bias ? 1 : 0));
-  layer.g_dim = static_cast<int>(info.rows);
-  layer.factor_positions = static_cast<double>(info.positions);
+  layer.positions = static_cast<double>(info.positions);
   return layer;
 }
 

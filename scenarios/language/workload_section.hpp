@@ -17,14 +17,16 @@ namespace simsgd {
 // the result says so, and "equal_layers" shows what depends on it.
 inline constexpr int kUsualEqualLayers = 32;
 
+/// Of a layer's tensors: each a vector's size, or a matrix.
+Json tensors_schema();
+
 struct LayerSection {
   std::optional<std::string> name;
   Layer::Kind kind = Layer::Kind::other;
-  std::vector<double> tensors;
+  RawValue tensors;
   double forward_flop = 0;
   std::optional<double> forward_s, backward_s;
   double activations = 0;
-  int a_dim = 0, g_dim = 0;
   double positions = 1;
 
   void fields(Fields& f) {
@@ -37,19 +39,17 @@ struct LayerSection {
               {"other", Layer::Kind::other}},
              "Kind of layer")
         .required();
-    f.list("tensors", tensors, "Number of parameters of each of its tensors (weight, bias)", "Parameters")
+    f.raw("tensors", tensors, f.only_reads() ? Json::object() : tensors_schema())
         .required()
-        .items_at_least(0)
-        .example("[2048000, 1000]");
+        .example("[[1000, 2048], 1000]");
     f.flop("forward_flop", forward_flop, "Per sample, a multiply-add counted as 2");
     f.time("forward", forward_s, "Measured forward time for a batch of `layer_times_batch` samples")
         .by_rule("half of the backward time where that is given, else its share of the step, or modelled");
     f.time("backward", backward_s, "Measured backward time for the same batch")
         .by_rule("twice the forward time");
     f.number("activations", activations, "Output entries per sample").at_least(0);
-    f.whole("a_dim", a_dim, "K-FAC: dimension of factor A, 0 where the layer has none");
-    f.whole("g_dim", g_dim, "K-FAC: dimension of factor G");
-    f.number("positions", positions, "K-FAC: output height x width").at_least(1);
+    f.number("positions", positions, "Per sample, at which its product is taken: output height x width")
+        .at_least(1);
   }
 };
 

@@ -15,7 +15,6 @@ struct Cluster {
   int gpus_per_node = 1;
   Device device;
   HostCosts host;
-  SparsificationCosts sparsification;
   Network network;
   std::vector<double> node_speed;  ///< relative speed of each node's GPUs; empty: all 1
   std::vector<int> endpoint_of_rank;

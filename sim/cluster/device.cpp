@@ -6,7 +6,7 @@ namespace {
 
 /// Numbers that an fp32 vector's pass reads and writes, per entry: 4 bytes each.
 constexpr double kCopyPasses = 2;        // read, write
-constexpr double kAccumulatePasses = 5;  // copy into one vector; read it and the residual, write the sum
+constexpr double kAccumulatePasses = 5;  // copy into one vector; read it and the other, write the sum
 constexpr double kBytesPerEntry = 4;
 
 /// What a kernel takes per byte of a vector that it passes over so often; unknown where its rate is.
@@ -17,14 +17,14 @@ Cost passes_s_per_byte(const Device& device, double passes) {
 
 }  // namespace
 
+void Device::complete() {
+  if (!accumulate_s.known()) accumulate_s = passes_s_per_byte(*this, kAccumulatePasses * kBytesPerEntry);
+}
+
 void HostCosts::complete(const Device& device) {
   if (!pack_s_per_byte.known()) pack_s_per_byte = passes_s_per_byte(device, kCopyPasses);
   if (!scale_s_per_byte.known()) scale_s_per_byte = passes_s_per_byte(device, kCopyPasses);
   if (!staging_Bps.known() && staged) staging_Bps = *staged ? device.copy_Bps : Cost(0);
-}
-
-void SparsificationCosts::complete(const Device& device) {
-  if (!accumulate_s.known()) accumulate_s = passes_s_per_byte(device, kAccumulatePasses * kBytesPerEntry);
 }
 
 }  // namespace simsgd

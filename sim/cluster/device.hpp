@@ -11,7 +11,7 @@
 
 namespace simsgd {
 
-/// Products of matrices on a device: 2 m n k flop / (peak_flops x efficiency).
+/// Products of matrices on a device.
 struct GemmKernel {
   Cost efficiency{};
   Cost gather_s{};
@@ -21,10 +21,9 @@ struct GemmKernel {
         .above(0)
         .at_most(1)
         .by_rule("unknown: that of training");
-    f.time(
-         "gather", gather_s,
-         "For each product of a matrix that is gathered first (a factor of K-FAC: patches, running average, "
-         "launches)")
+    f.time("gather", gather_s,
+           "For each product of a matrix that is gathered first, such as the patches of a convolution: its "
+           "launches and those of what is done with the product")
         .by_rule("unknown");
   }
 };
@@ -54,6 +53,33 @@ struct InverseKernel {
   }
 };
 
+/// Factorising m x n matrices into Q R.
+struct QrKernel {
+  struct Time {
+    int rows = 1, columns = 1;
+    double seconds = 0;
+
+    void fields(Fields& f) {
+      f.whole("rows", rows, "Of the matrix, as many as columns at least").required().at_least(1);
+      f.whole("columns", columns, "Of the matrix").required().at_least(1);
+      f.time("time", seconds, "Of the kernel alone").required().above(0);
+    }
+  };
+  std::vector<Time> times;  ///< empty: by FLOPs
+  Cost column_s{};
+  Cost overhead_s{};
+
+  void fields(Fields& f) {
+    f.objects(
+        "times", times,
+        "Measured times, by ascending FLOPs (2 m n^2 - 2/3 n^3); between them and beyond interpolated on "
+        "logarithmic scales",
+        "One measurement");
+    f.time("column", column_s, "Without times: for each column, as one follows another").by_rule("unknown");
+    f.time("overhead", overhead_s, "For each matrix").by_rule("unknown");
+  }
+};
+
 /// Passes over long vectors.
 struct VectorPass {
   Cost efficiency{};
@@ -66,7 +92,7 @@ struct VectorPass {
   }
 };
 
-/// A GPU. Peak rates are the vendor's.
+/// A GPU. Peak rates are the vendor's. How the numbers of kernels become times: kernels.hpp.
 struct Device {
   std::string name;
   double peak_flops = 0;
@@ -79,7 +105,10 @@ struct Device {
   Cost communication_slowdown{};
   GemmKernel gemm;
   InverseKernel inverse;
+  QrKernel qr;
   Cost selection_s{};
+  Cost quantise_s{};
+  Cost accumulate_s{};
   double price_usd_per_h = 0;
   double busy_W = 0;
   double idle_W = 0;
@@ -105,15 +134,25 @@ struct Device {
     f.object("gemm", gemm, "Products of matrices: 2 m n k flop at a share of peak_flops");
     f.object("inverse", inverse,
              "Inverting symmetric matrices; unknown: dimension^3 FLOPs at the device's efficiency");
+    f.object("qr", qr,
+             "QR factorisations; without times 2 m n^2 - 2/3 n^3 FLOPs at the efficiency of products");
     f.number("price_usd_per_h", price_usd_per_h,
              "Price of one GPU with its share of the node; 0 where unknown")
         .at_least(0);
     f.time("selection", selection_s, "Choosing k of d entries takes this x d log2 d, whatever k; 0: no time")
         .by_rule("unknown");
+    f.time("quantise", quantise_s, "Per number that is rounded to fewer bits, however many these are")
+        .by_rule("a pass over its vector that reads 4 bytes and writes these bits");
+    f.time("accumulate", accumulate_s,
+           "Per number: gathering tensors into one long vector and adding another vector to it")
+        .by_rule("by its vector_pass");
     f.power("busy_power", busy_W, "While computing; 0 where unknown");
     f.power("idle_power", idle_W, "While waiting or communicating");
     f.text("source", source, "Where the numbers come from");
   }
+
+  /// Fills what follows from other kernels where nothing is said.
+  void complete();
 
   /// Bytes that a pass over long vectors reads and writes in a second; 0 where nothing is known of it.
   double vector_Bps() const { return memory_Bps * vector_pass.efficiency.value_or(1); }
@@ -129,6 +168,9 @@ struct HostCosts {
   double overlap_s = 0;
   Cost tensor_s{};
   Cost scale_s_per_byte{};
+  Cost copy_s{};
+  Cost merge_s{};
+  Cost scatter_add_s{};
   std::optional<bool> staged{};
 
   void fields(Fields& f) {
@@ -149,9 +191,17 @@ struct HostCosts {
         .at_least(0)
         .by_rule("unknown");
     f.time("tensor", tensor_s, "For each tensor that is gathered into a message").by_rule("unknown");
-    f.number("scale", scale_s_per_byte, "Seconds per byte: multiplying a vector by a number (sgp)")
+    f.number("scale", scale_s_per_byte, "Seconds per byte: multiplying a vector by a number")
         .at_least(0)
         .by_rule("on the device, by its vector_pass");
+    f.time(
+         "copy", copy_s,
+         "Per number of a vector that is worked on by the host: its copies there, beside its way down and up "
+         "over staging_bandwidth")
+        .by_rule("unknown");
+    f.time("merge", merge_s, "Per received entry of a merge of two sorted lists").by_rule("unknown");
+    f.time("scatter_add", scatter_add_s, "Per entry (index, number) that is added into a dense vector")
+        .by_rule("unknown");
     f.time("overlap", overlap_s,
            "Before the end of a backward pass at which what follows it begins: tensors that are ready travel "
            "meanwhile");
@@ -167,30 +217,6 @@ struct HostCosts {
   double after_s(double bytes, int tensors = 1) const {
     return (tensors > 0 ? bytes * pack_s_per_byte : 0) + (staging_Bps > 0 ? bytes / staging_Bps : 0);
   }
-};
-
-/// What sparsified gradients cost beyond their messages and the device's selection. Units and where each is
-/// charged: docs/model.md, "Sparse gradients".
-struct SparsificationCosts {
-  Cost accumulate_s{};
-  Cost copy_s{};
-  Cost merge_s{};
-  Cost add_s{};
-
-  void fields(Fields& f) {
-    f.time("accumulate", accumulate_s,
-           "Per dense parameter: gathering the gradient into one vector and adding the residual; booked as "
-           "computing")
-        .by_rule("on the device, by its vector_pass");
-    f.time("copy", copy_s,
-           "Per dense parameter: copies on the host, beside the gradient's way down and up over "
-           "staging_bandwidth")
-        .by_rule("unknown");
-    f.time("merge", merge_s, "Per received entry of a merge (gTop-k), on the host").by_rule("unknown");
-    f.time("add", add_s, "Per gathered entry that is added into a dense vector (Top-k), on the host")
-        .by_rule("unknown");
-  }
-  void complete(const Device& device);
 };
 
 }  // namespace simsgd

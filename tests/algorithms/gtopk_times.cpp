@@ -156,7 +156,10 @@ TEST_CASE("a step of each algorithm is computing, selection, the way through the
       job.workload.layers.front().forward_s = 0.01;
       job.cluster.device.selection_s = 1e-10;
       job.cluster.host.staging_Bps = 1e9;
-      job.cluster.sparsification = {.accumulate_s = 2e-9, .copy_s = 3e-9, .merge_s = 1e-6, .add_s = 2e-6};
+      job.cluster.device.accumulate_s = 2e-9;
+      job.cluster.host.copy_s = 3e-9;
+      job.cluster.host.merge_s = 1e-6;
+      job.cluster.host.scatter_add_s = 2e-6;
       use_algorithm(job, algorithm, {{"density", 0.001}});
       job.stop.steps = 3;
       const RunRecord record = simulate_job(job);

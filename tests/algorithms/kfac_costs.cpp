@@ -29,19 +29,6 @@ TEST_CASE("a factor takes 2 B HW n^2 flop at the efficiency of products, and its
   CHECK(factor.elements() == 5050);  // 100 x 101 / 2
 }
 
-TEST_CASE("an inverse takes n^3 flop, or what was measured, interpolated on logarithmic scales") {
-  Device device = one_teraflops();
-  CHECK(inverse_time_s(device, 1000) == doctest::Approx(2e-3).epsilon(1e-12));  // 10^9 flop at 0.5 Tflop/s
-  device.inverse.times = {{100, 1e-3}, {1000, 1e-2}, {10000, 10}};
-  CHECK(inverse_time_s(device, 100) == doctest::Approx(1e-3).epsilon(1e-12));
-  CHECK(inverse_time_s(device, 400) == doctest::Approx(4e-3).epsilon(1e-12));   // linear here
-  CHECK(inverse_time_s(device, 2000) == doctest::Approx(8e-2).epsilon(1e-12));  // cubic here
-  CHECK(inverse_time_s(device, 10) == doctest::Approx(1e-4).epsilon(1e-12));    // beyond: as the nearest two
-  CHECK(inverse_time_s(device, 20000) == doctest::Approx(80).epsilon(1e-12));
-  device.inverse.overhead_s = 0.5;
-  CHECK(inverse_time_s(device, 400) == doctest::Approx(0.504).epsilon(1e-12));
-}
-
 TEST_CASE("preconditioning takes the flop of two products for each layer, and slow nodes take longer") {
   Job job = kfac_workload(2);
   job.cluster.device = one_teraflops();
@@ -63,6 +50,29 @@ TEST_CASE("the workload's factors are in forward order, and become ready with th
   CHECK(layers.a(2).layer == 3);  // the norm has none
   // Tensors become ready last layer first: fc, conv2, norm, conv1.
   CHECK(layers.ready_at == std::vector<std::size_t>{3, 1, 0});
+}
+
+TEST_CASE("dimensions of factors are those of the matrix, and one more of A beside a bias") {
+  Workload workload;
+  const auto add = [&workload](Layer::Kind kind, std::vector<TensorShape> tensors) {
+    Layer layer;
+    layer.kind = kind;
+    layer.tensors = std::move(tensors);
+    workload.layers.push_back(std::move(layer));
+  };
+  add(Layer::Kind::conv, {{64, 147}});
+  add(Layer::Kind::fc, {{1000, 2048}, 1000});
+  add(Layer::Kind::fc, {2048000, 1000});                // sizes without shape
+  add(Layer::Kind::embedding, {{33708, 512}});          // no product
+  add(Layer::Kind::other, {{2048, 576}, {2048, 512}});  // not one product
+  add(Layer::Kind::bn, {64, 64});
+  add(Layer::Kind::fc, {});
+  const KfacLayers layers = kfac_layers(workload);
+  REQUIRE(layers.count() == 2);
+  CHECK(layers.a(0).dim == 147);
+  CHECK(layers.g(0).dim == 64);
+  CHECK(layers.a(1).dim == 2049);
+  CHECK(layers.g(1).dim == 1000);
 }
 
 TEST_CASE("a learner's layers travel with the workload's of the same place, as shares of all") {

@@ -20,19 +20,20 @@ namespace simsgd::test {
 inline Job kfac_workload(int workers) {
   Job job = scripted_job(star(workers, 1e-6, 1e9), nullptr);
   job.cluster.device.peak_flops = 1e12;
-  const auto layer = [](const std::string& name, double parameters, int a_dim, int g_dim) {
+  const auto layer = [](const std::string& name, Layer::Kind kind, TensorShape tensor) {
     Layer made;
     made.name = name;
-    made.tensors = {parameters};
+    made.kind = kind;
+    made.tensors = {tensor};
     made.forward_s = 1e-3;
     made.backward_s = 2e-3;
-    made.a_dim = a_dim, made.g_dim = g_dim;
-    made.factor_positions = 4;
+    made.positions = 4;
     return made;
   };
   job.workload.name = "four layers";
-  job.workload.layers = {layer("conv1", 27 * 64, 27, 64), layer("norm", 128, 0, 0),
-                         layer("conv2", 576 * 96, 576, 96), layer("fc", 97 * 10, 97, 10)};
+  job.workload.layers = {layer("conv1", Layer::Kind::conv, {64, 27}), layer("norm", Layer::Kind::bn, 128),
+                         layer("conv2", Layer::Kind::conv, {96, 576}),
+                         layer("fc", Layer::Kind::fc, {10, 97})};
   job.workload.batch = 16;
   return job;
 }

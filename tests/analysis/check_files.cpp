@@ -112,9 +112,11 @@ TEST_CASE("what would never end, or does not fit, is refused") {
   timeless["stop"] = {{"time", 1}};
   CHECK(refusal("/seed", 1, timeless) ==
         "s.json:/stop/time: may never come: a step computes for no time. Found: 1. Add \"steps\".");
-  CHECK(refusal("/workload/layers/0/tensors", Json::array()) ==
-        "s.json:/workload/layers: have no parameters: there is nothing to train. Give the \"tensors\" of "
-        "at least one layer.");
+  CHECK(
+      refusal("/workload/layers/0/tensors", Json::array()) ==
+      "s.json:/workload/layers: have no parameters: there is nothing to train. Found: "
+      "[{\"activations\":0,\"forward_flop\":2000,\"positions\":1,\"tensors\":[],\"type\":\"fc\"}]. Give the "
+      "\"tensors\" of at least one layer.");
   CHECK(refusal("/stragglers", {{{"name", "constant"}, {"delay", 1e308}}}) ==
         "s.json:/stragglers/0/delay: is out of range. Found: 1e+308. Write at most 1000000000000.");
   CHECK(refusal("/cluster/device/price_usd_per_h", 2e12).find("is out of range") != std::string::npos);

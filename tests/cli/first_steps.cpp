@@ -64,6 +64,19 @@ TEST_CASE("list shows the numbers of devices and workloads") {
     CAPTURE(line);
     CHECK(device.find(line) != std::string::npos);
   }
+  // Its kernels with their laws and times: 2 x 4096^3 flop at 14 TFLOP/s x 0.8 are 12.3 ms.
+  for (const char* part :
+       {"  kernels, at nominal speed:\n", "    gemm: 2 m n k FLOPs at 14 TFLOP/s x 0.8", "m = n = k = 4096",
+        "12.3 ms\n", "    invert: table of 6 measured times, and 20 us", "    accumulate: "}) {
+    CAPTURE(part);
+    CHECK(device.find(part) != std::string::npos);
+  }
+  const Json kernels = Json::parse(scratch.simsgd("list devices v100 --json").out)[0]["kernels"];
+  REQUIRE(kernels.size() == 7);
+  CHECK(kernels[0]["name"] == "gemm");
+  CHECK(kernels[0]["samples"][2]["time_s"].get<double>() ==
+        doctest::Approx(2 * 4096. * 4096 * 4096 / (14e12 * 0.8)));
+  CHECK(kernels[0]["unknown"] == Json::array());
   const std::string workload = scratch.simsgd("list workloads resnet20").out;
   const Json json = Json::parse(scratch.simsgd("list workloads resnet20 --json").out)[0]["numbers"];
   // He et al., 2016: 0.27 million parameters for 19 convolutions, their normalisations and one dense layer.

@@ -155,7 +155,8 @@ Json ScenarioGenerator::value(const Json& schema, const std::string& key) {
   if (type == "null") return nullptr;
   if (type != "array") return text(key);
   Json list = Json::array();
-  for (std::size_t n = schema.value("minItems", std::size_t{0}) + below(3); n > 0; --n)
+  const std::size_t least = schema.value("minItems", std::size_t{0});
+  for (std::size_t n = std::min(least + below(3), schema.value("maxItems", least + 2)); n > 0; --n)
     list.push_back(value(schema.value("items", Json::object()), key));
   return list;
 }
@@ -176,8 +177,7 @@ Json ScenarioGenerator::cluster(int workers) {
   made["device"]["name"] = "D";
   if (chance(0.9)) made["device"]["peak_flops"] = "1 TFLOPS";
   if (per_node > 1 || chance(0.2)) made["gpu_link"] = value(schema["gpu_link"], "gpu_link");
-  for (const char* key : {"host", "sparsification"})
-    if (chance(0.2)) made[key] = value(schema[key], key);
+  if (chance(0.2)) made["host"] = value(schema["host"], "host");
   if (chance(0.15)) made["placement"] = value(schema["placement"], "placement");
   for (int node = 0; chance(0.1) && node < nodes; ++node) made["node_speed"].push_back(0.5 + uniform());
   return made;
@@ -209,7 +209,7 @@ Json ScenarioGenerator::workload() {
   const Json schema = resolved_schema()["properties"]["workload"]["oneOf"][1]["properties"]["layers"];
   if (!table.contains("layers")) table["layers"] = value(schema, "layers");
   for (Json& layer : table["layers"]) {
-    if (chance(0.9)) layer["tensors"] = {1 + below(5000), 1 + below(50)};
+    if (chance(0.9)) layer["tensors"] = {{1 + below(50), 1 + below(100)}, 1 + below(50)};
     if (chance(0.9)) layer["forward_flop"] = 1e3 + 1e6 * uniform();
   }
   return table;
@@ -249,9 +249,6 @@ void ScenarioGenerator::make_small(Json& scenario) {
   // A step of "self" may take nanoseconds: time alone does not bound a run.
   if (scenario["stop"].is_object() && !scenario["stop"].contains("steps")) scenario["stop"]["steps"] = 3;
   if (scenario["stop"].is_object()) at_most(scenario["stop"], "steps", 4);
-  if (!scenario["workload"].is_object() || !scenario["workload"].contains("layers")) return;
-  for (Json& layer : scenario["workload"]["layers"])
-    for (const char* key : {"a_dim", "g_dim"}) at_most(layer, key, 512);
 }
 
 void ScenarioGenerator::mutate(Json& scenario) {

@@ -7,6 +7,7 @@
 
 #include "algorithms/registry.hpp"
 #include "scenarios/language/json_source.hpp"
+#include "sim/cluster/kernels.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test::scenarios_costs {
@@ -34,8 +35,7 @@ std::vector<std::string> unknown_costs(const Job& job) {
 // here.
 Json scenario_with(const Json& algorithm) {
   Json scenario = small_scenario();
-  scenario["workload"]["layers"][0]["a_dim"] = 101;
-  scenario["workload"]["layers"][0]["g_dim"] = 10;
+  scenario["workload"]["layers"][0]["tensors"] = {{10, 100}, 10};
   scenario["cluster"]["name"] = "C";
   scenario["cluster"]["host"] = {{"launch", 0}, {"pack", 0}, {"staged", false}, {"reduce", 0}, {"tensor", 0}};
   scenario["cluster"]["device"]["launch"] = 0;
@@ -62,29 +62,34 @@ TEST_CASE("every device that we ship knows every kernel, and says where it has t
     CHECK(device.gemm.gather_s > 0);
     CHECK(device.inverse.times.size() >= 5);
     CHECK(device.inverse.overhead_s > 0);
+    CHECK(device.qr.column_s > 0);
+    CHECK(device.qr.overhead_s > 0);
+    for (const KernelDescription& kernel : describe_kernels(device)) {
+      CAPTURE(kernel.name);
+      CHECK(unknown_costs(device, kernel.kernel).empty());
+    }
     CHECK(device.communication_slowdown.known());
     for (std::size_t i = 1; i < device.inverse.times.size(); ++i)
       CHECK(device.inverse.times[i].seconds >= device.inverse.times[i - 1].seconds);
-    for (const char* key : {"selection", "vector_pass", "copy_bandwidth", "gemm", "gather", "inverse",
-                            "overhead", "communication_slowdown"}) {
+    for (const char* key : {"selection", "vector_pass", "copy_bandwidth", "gemm", "gather", "inverse", "qr",
+                            "quantise", "accumulate", "overhead", "communication_slowdown"}) {
       CAPTURE(key);
       CHECK(device.source.find(key) != std::string::npos);
     }
   }
 }
 
-TEST_CASE("every cluster that we ship knows what its hosts and sparse gradients cost, and says from where") {
+TEST_CASE("every cluster that we ship knows what its hosts cost, and says from where") {
   JsonFiles files;
   for (const std::string& file : files_in("clusters")) {
     CAPTURE(file);
     const Cluster cluster = load_cluster(file, 8);
     const HostCosts& host = cluster.host;
-    for (const Cost& cost : {host.launch_s, host.pack_s_per_byte, host.staging_Bps, host.reduce_s_per_byte,
-                             host.tensor_s, host.scale_s_per_byte})
+    for (const Cost& cost :
+         {host.launch_s, host.pack_s_per_byte, host.staging_Bps, host.reduce_s_per_byte, host.tensor_s,
+          host.scale_s_per_byte, host.copy_s, host.merge_s, host.scatter_add_s})
       CHECK(cost.known());
-    const SparsificationCosts& sparse = cluster.sparsification;
-    for (const Cost& cost : {sparse.accumulate_s, sparse.copy_s, sparse.merge_s, sparse.add_s})
-      CHECK(cost.known());
+    CHECK(cluster.device.accumulate_s.known());
     const auto source = files.read(file)["source"].get<std::string>();
     for (const char* key : {"launch", "reduce", "tensor"}) {
       CAPTURE(key);
@@ -117,14 +122,13 @@ TEST_CASE("a cost that is used and unknown is said in words") {
   CHECK(notes({{"name", "wagma"}}) == Texts{slowdown});
   CHECK(notes({{"name", "eager_sgd"}}) == Texts{slowdown});
   CHECK(notes({{"name", "sgp"}}) == Texts{"scaling a model takes no time: cluster C has no \"host.scale\""});
-  const Texts sparse = {
-      "choosing the top k takes no time: device D has no \"selection\"",
-      "adding the residual to the gradient takes no time: cluster C has no \"sparsification.accumulate\"",
-      "copies of the gradient on the host take no time: cluster C has no \"sparsification.copy\""};
+  const Texts sparse = {"choosing the top k takes no time: device D has no \"selection\"",
+                        "adding a vector to gathered tensors takes no time: device D has no \"accumulate\"",
+                        "copies of the gradient on the host take no time: cluster C has no \"host.copy\""};
   Texts gtopk = sparse, topk = sparse, sampled = sparse;
-  gtopk.emplace_back("merging chosen entries takes no time: cluster C has no \"sparsification.merge\"");
+  gtopk.emplace_back("merging chosen entries takes no time: cluster C has no \"host.merge\"");
   CHECK(notes({{"name", "gtopk"}}) == gtopk);
-  topk.insert(topk.begin(), "adding gathered entries takes no time: cluster C has no \"sparsification.add\"");
+  topk.insert(topk.begin(), "adding gathered entries takes no time: cluster C has no \"host.scatter_add\"");
   CHECK(notes({{"name", "topk_sgd"}}) == topk);
   sampled.insert(sampled.begin() + 1,
                  "a pass over a vector runs at the peak of the memory: device D has no \"vector_pass\"");
@@ -165,7 +169,8 @@ TEST_CASE("times modelled by FLOPs say what they leave out; measured ones need n
 TEST_CASE("what is said to be 0 is known") {
   Json scenario = scenario_with({{"name", "gtopk"}});
   scenario["cluster"]["device"]["selection"] = 0;
-  scenario["cluster"]["sparsification"] = {{"accumulate", 0}, {"copy", 0}, {"merge", 0}};
+  scenario["cluster"]["device"]["accumulate"] = 0;
+  for (const char* key : {"copy", "merge"}) scenario["cluster"]["host"][key] = 0;
   CHECK(unknown_costs(job_of(scenario)).empty());
   scenario["algorithm"] = {{"name", "allreduce_sgd"}};
   scenario["cluster"]["device"]["communication_slowdown"] = 0;
@@ -182,7 +187,7 @@ TEST_CASE("vectors that the device copies and adds take their passes over its me
   CHECK(cluster.host.pack_s_per_byte == Approx(2 / 0.8e12).epsilon(1e-12));   // reads and writes
   CHECK(cluster.host.scale_s_per_byte == Approx(2 / 0.8e12).epsilon(1e-12));  // likewise
   // Into one vector: 4 bytes read, 4 written; the sum with the residual: 8 read, 4 written.
-  CHECK(cluster.sparsification.accumulate_s == Approx(20 / 0.8e12).epsilon(1e-12));
+  CHECK(cluster.device.accumulate_s == Approx(20 / 0.8e12).epsilon(1e-12));
   CHECK(cluster.host.staging_Bps == 10e9);
   scenario["cluster"]["host"] = {{"staged", true}, {"pack", 1e-10}, {"staging_bandwidth", "3 GB/s"}};
   cluster = job_of(scenario).cluster;
@@ -213,6 +218,21 @@ TEST_CASE("times of inversions are by ascending dimension, and there is one at l
         "the measurements by ascending dimension.");
   CHECK(times(Json::array()) ==
         "s.json:/cluster/device/inverse/times: is too short. Found: []. Give at least 1 element.");
+}
+
+TEST_CASE("times of factorisations are by ascending FLOPs, of matrices that are not wide") {
+  const auto times = [](const Json& list) { return errors_with("/cluster/device/qr", {{"times", list}}); };
+  const auto time = [](int rows, int columns) {
+    return Json{{"rows", rows}, {"columns", columns}, {"time", "1 ms"}};
+  };
+  CHECK(times({time(1000, 4), time(100, 100)}).empty());  // 32 kflop, 1.3 Mflop
+  CHECK(times({time(100, 100), time(1000, 4)}) ==
+        "s.json:/cluster/device/qr/times/1: takes no more FLOPs than the one before it. Found: "
+        "{\"columns\":4,\"rows\":1000,\"time\":\"1 ms\"}. List the measurements by ascending 2 m n^2 - 2/3 "
+        "n^3, m rows and n columns.");
+  CHECK(times(Json::array({time(4, 8)})) ==
+        "s.json:/cluster/device/qr/times/0/columns: is more than its rows. Found: 8. Give the times of its "
+        "transpose.");
 }
 
 }  // namespace simsgd::test::scenarios_costs

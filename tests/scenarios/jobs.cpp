@@ -150,9 +150,11 @@ TEST_CASE("the learner can be the workload") {
   CHECK(job.workload.parameters() == static_cast<double>(job.learner->parameters()));
   const Layer& first = job.workload.layers[0];
   CHECK(first.kind == Layer::Kind::fc);
-  CHECK(first.tensors.size() == 2);
-  CHECK(first.g_dim == 32);
-  CHECK(first.a_dim * 32 == first.parameters());
+  REQUIRE(first.tensors.size() == 2);  // weight and bias
+  CHECK(first.tensors[0].rows == 32);
+  CHECK(first.tensors[0].columns * 32 + 32 == first.parameters());
+  CHECK(!first.tensors[1].is_matrix());
+  CHECK(first.tensors[1].rows == 32);
   CHECK(first.forward_s > 0);
   CHECK(job.workload.one_device_source == "modelled from FLOPs and memory traffic on D");
 }

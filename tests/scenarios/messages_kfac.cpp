@@ -11,9 +11,7 @@ namespace {
 // Two layers, one of which has factors.
 Json kfac_scenario() {
   Json scenario = small_scenario();
-  Json& layers = scenario["workload"]["layers"];
-  layers[0]["a_dim"] = 101;
-  layers[0]["g_dim"] = 10;
+  scenario["workload"]["layers"][0]["tensors"] = {{10, 100}, 10};
   scenario["algorithm"] = {{"name", "spd_kfac"}};
   return scenario;
 }
@@ -77,14 +75,14 @@ TEST_CASE("the weight of the old factor") {
   CHECK(with("/algorithm/ema", 0) == "");
 }
 
-TEST_CASE("a workload without dimensions of factors") {
+TEST_CASE("a workload without shapes") {
   Json scenario = kfac_scenario();
-  scenario["workload"]["layers"][0].erase("a_dim");
-  scenario["workload"]["layers"][0].erase("g_dim");
-  CHECK(
-      errors_of(scenario) ==
-      "s.json:/algorithm/name: has nothing to work on: no layer of the workload \"workload\" has factors. "
-      "Found: \"spd_kfac\". Give its linear and convolutional layers a_dim and g_dim, or use allreduce_sgd.");
+  scenario["workload"]["layers"][0]["tensors"] = {1000, 10};
+  CHECK(errors_of(scenario) ==
+        "s.json:/algorithm/name: has nothing to work on: no layer of the workload \"workload\" has factors. "
+        "Found: \"spd_kfac\". Write the tensors of its linear and convolutional layers as [rows, columns], "
+        "or use "
+        "allreduce_sgd.");
 }
 
 TEST_CASE("a learner without linear or convolutional layers") {

@@ -198,4 +198,18 @@ TEST_CASE("every error of every section comes at once, the schema's and the othe
         "s.json:/workload/micro_batches: does not divide the batch of 8. Found: 3. Use a divisor of it.");
 }
 
+TEST_CASE("a tensor is a number of parameters, or its rows and columns") {
+  const auto tensors = [](const Json& list) { return errors_with("/workload/layers/0/tensors", list); };
+  CHECK(tensors({Json{10, 100}, 10}).empty());
+  CHECK(tensors({Json{10, 100, 2}, 10}) ==
+        "s.json:/workload/layers/0/tensors/0: is too long. Found: [10,100,2]. Give at most 2 elements.");
+  CHECK(tensors({Json{0, 100}, 10}) ==
+        "s.json:/workload/layers/0/tensors/0/0: is out of range. Found: 0. Write a whole number from 1 to "
+        "1000000000.");
+  CHECK(tensors({"big", 10}) ==
+        "s.json:/workload/layers/0/tensors/0: has the wrong type. Found: \"big\". Write a number of at least "
+        "0 or "
+        "a list.");
+}
+
 }  // namespace simsgd::test::scenarios_messages_schema

@@ -33,14 +33,20 @@ struct Totals {
 Totals totals_of(const Json& workload) {
   Totals sum{"", 0, 0, 0, 0, 0, 0};
   for (const Json& layer : workload.at("layers")) {
-    for (const Json& tensor : layer.at("tensors")) sum.parameters += tensor.get<std::int64_t>();
-    sum.tensors += static_cast<std::int64_t>(layer.at("tensors").size());
-    const auto a = layer.value("a_dim", std::int64_t{0}), g = layer.value("g_dim", std::int64_t{0});
-    CHECK((a > 0) == (g > 0));
-    sum.factor_layers += a > 0;
+    sum.forward_multiply_adds += layer.value("forward_flop", 0.0) / 2;
+    const Json& tensors = layer.at("tensors");
+    for (const Json& tensor : tensors)
+      sum.parameters += tensor.is_array() ? tensor[0].get<std::int64_t>() * tensor[1].get<std::int64_t>()
+                                          : tensor.get<std::int64_t>();
+    sum.tensors += static_cast<std::int64_t>(tensors.size());
+    // Of a product: G is of the rows, A of the columns, and of a bias beside them.
+    const bool product = (layer.at("type") == "conv" || layer.at("type") == "fc") && !tensors.empty();
+    if (!product) continue;
+    const auto g = tensors[0][0].get<std::int64_t>();
+    const std::int64_t a = tensors[0][1].get<std::int64_t>() + (tensors.size() > 1 ? 1 : 0);
+    ++sum.factor_layers;
     sum.a_packed += a * (a + 1) / 2;
     sum.g_packed += g * (g + 1) / 2;
-    sum.forward_multiply_adds += layer.value("forward_flop", 0.0) / 2;
   }
   return sum;
 }

@@ -1,9 +1,9 @@
 // k_of_p: in each step k of the P workers are late; which ones is drawn anew.
 //   distinct:    a uniformly drawn set of exactly k workers
 //   independent: each worker with probability 1 - (1 - 1/P)^k, so that 0 to P are late
-// WAGMA-SGD (Li, Ben-Nun, Nadiradze, Di Girolamo, Dryden, Alistarh, Hoefler, IEEE TPDS 2021,
-// arXiv:2005.00124) delays "two random processes" by 320 ms in its text and draws independently in its
-// released code. Checked by tests/cluster/k_of_p.cpp. With "workers" P counts the workers listed.
+// Li, Ben-Nun, Nadiradze, Di Girolamo, Dryden, Alistarh, Hoefler, IEEE TPDS 2021, arXiv:2005.00124, delay
+// "two random processes" by 320 ms in their text and draw independently in their released code. Checked by
+// tests/cluster/k_of_p.cpp. With "workers" P counts the workers listed.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -103,7 +103,7 @@ MadeStraggler make_k_of_p(const KOfPOptions& options, const StragglerCommon& com
 std::vector<StragglerPlugin> k_of_p() {
   return {{{.name = "k_of_p",
             .summary = "In each step k random workers of the P are late",
-            .citation = "Li et al., WAGMA-SGD, IEEE TPDS 2021, arXiv:2005.00124"},
+            .citation = "Li et al., IEEE TPDS 2021, arXiv:2005.00124"},
            make_k_of_p}};
 }
 

@@ -22,7 +22,7 @@ namespace simsgd {
 
 namespace {
 
-enum Column : std::size_t { kWorker, kStep, kDelay, kFactor, kCompute, kColumns };
+enum Column : std::size_t { kWorker, kStep, kDelay, kSlowFactor, kCompute, kColumns };
 const std::array<std::string, kColumns> kNames = {"worker", "step", "delay_s", "factor", "compute_s"};
 constexpr double kMaximumStep = 0x1p38 - 1;  // as straggler streams
 
@@ -91,9 +91,9 @@ Header read_header(const std::vector<std::string_view>& fields) {
   for (const Column column : {kWorker, kStep})
     if (!header[column])
       reject(fmt::format("has no column \"{}\"", kNames[column]), "Name the columns in the first line");
-  if (!header[kDelay] && !header[kFactor] && !header[kCompute])
+  if (!header[kDelay] && !header[kSlowFactor] && !header[kCompute])
     reject("says nothing about lateness", "Add a column delay_s, factor or compute_s");
-  if (header[kFactor] && header[kCompute])
+  if (header[kSlowFactor] && header[kCompute])
     reject("has both \"factor\" and \"compute_s\"", "Leave one of the two columns out");
   return header;
 }
@@ -165,7 +165,7 @@ StragglerTrace read_straggler_trace(const std::filesystem::path& path) {
     StragglerTrace::Entry entry;
     entry.step = static_cast<std::uint64_t>(line.value(kStep, 0, "Steps are whole numbers from 0", is_step));
     entry.delay_s = line.value(kDelay, 0, "Delays are seconds of at least 0", is_delay);
-    entry.factor = line.value(kFactor, 1, "Factors are numbers above 0", is_positive);
+    entry.factor = line.value(kSlowFactor, 1, "Factors are numbers above 0", is_positive);
     entry.compute_s = line.value(kCompute, 0, "Compute times are seconds above 0", is_positive);
     if (worker >= trace.workers.size()) trace.workers.resize(worker + 1);
     trace.workers[worker].push_back(entry);
