@@ -9,16 +9,16 @@ constexpr std::size_t kRemembered = 1024;
 
 Activation::Activation(Worker& worker, int tag, Heard heard)
     : relay_(std::make_shared<Relay>(Relay{worker, tag, ceil_log2(worker.size()), std::move(heard)})),
-      listens_(worker.listen(tag, relay_->heard)) {
+      listens_(worker.background().hear(tag, relay_->heard)) {
   if (listens_) return;
-  worker.serve(tag, [relay = relay_](const Message& message) {
+  worker.background().serve(tag, [relay = relay_](const Message& message) {
     relay->forward(static_cast<std::uint64_t>(message.numbers[0]), static_cast<int>(message.numbers[1]) + 1);
   });
 }
 
 void Activation::announce(std::uint64_t version) {
   if (!listens_) return relay_->forward(version, 0);
-  relay_->worker.spread(relay_->tag, version);
+  relay_->worker.background().flood(relay_->tag, version);
   relay_->heard(version);
 }
 
@@ -28,7 +28,7 @@ void Activation::Relay::forward(std::uint64_t version, int phase) {
   for (int next = phase; next < told->second; ++next) {
     Message message;
     message.numbers = {static_cast<double>(version), static_cast<double>(next)};
-    worker.post((worker.rank() + (1 << next)) % worker.size(), tag, std::move(message));
+    worker.background().post((worker.rank() + (1 << next)) % worker.size(), tag, std::move(message));
   }
   told->second = std::min(told->second, phase);
   if (told_from.size() > kRemembered) told_from.erase(told_from.begin());

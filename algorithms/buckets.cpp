@@ -25,17 +25,17 @@ Buckets make_buckets(const Workload& workload, const FusionSettings& settings) {
   const std::vector<TensorInfo> tensors = workload.tensors();
   Buckets result;
   bool full = true;
-  for (std::size_t place = 0; place < tensors.size(); ++place) {
-    const TensorInfo& tensor = tensors[place];
+  for (std::size_t position = 0; position < tensors.size(); ++position) {
+    const TensorInfo& tensor = tensors[position];
     if (full) {
       result.buckets.emplace_back().end_share = (tensor.offset + tensor.parameters()) / total;
-      result.last_tensors.push_back(place);
+      result.last_tensors.push_back(position);
     }
     Bucket& bucket = result.buckets.back();
     bucket.parameters += tensor.parameters();
     ++bucket.tensors;
     bucket.begin_share = tensor.offset / total;  // tensors come last layer first: the latest is the leftmost
-    result.last_tensors.back() = place;
+    result.last_tensors.back() = position;
     full = settings.kind == FusionSettings::Kind::none ||
            (settings.kind == FusionSettings::Kind::threshold &&
             bucket.parameters * workload.bytes_per_parameter >= settings.threshold_bytes);
@@ -43,47 +43,67 @@ Buckets make_buckets(const Workload& workload, const FusionSettings& settings) {
   return result;
 }
 
-Values BucketedAllreduce::compute_gradient(const ComputeOptions& also) {
+std::vector<Bucket> equal_buckets(const Workload& workload, int count) {
+  std::vector<Bucket> buckets(static_cast<std::size_t>(count));
+  const double total = workload.parameters();
+  double before = 0;
+  for (const Layer& layer : workload.layers) {
+    const double middle = (before + layer.parameters() / 2) / total;
+    Bucket& bucket = buckets[std::min(static_cast<std::size_t>(middle * count), buckets.size() - 1)];
+    if (bucket.tensors == 0) bucket.begin_share = before / total;
+    before += layer.parameters();
+    bucket.parameters += layer.parameters();
+    bucket.tensors += static_cast<int>(layer.tensors.size());
+    bucket.end_share = before / total;
+  }
+  return buckets;
+}
+
+AllReduce mean_of(Worker& worker, const Bucket& bucket, double bytes_per_number, Traffic traffic) {
+  AllReduce mean;
+  mean.bytes = bucket.parameters * bytes_per_number;
+  mean.tensors = bucket.tensors;
+  mean.traffic = traffic;
+  mean.scale = 1.0 / worker.size();
+  return mean;
+}
+
+Tensor BucketedAllreduce::compute_gradient(const GradientOptions& also) {
   started_.reserve(buckets_.buckets.size());
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> positions;
   std::set_union(buckets_.last_tensors.begin(), buckets_.last_tensors.end(), also.ready_at.begin(),
-                 also.ready_at.end(), std::back_inserter(places));
-  ComputeOptions options = also;
-  options.ready_at = places;
+                 also.ready_at.end(), std::back_inserter(positions));
+  GradientOptions options = also;
+  options.ready_at = positions;
   std::size_t call = 0, others = 0;
-  options.gradient_ready = [&](const TensorInfo& tensor, const Values& gradient) {
-    const std::size_t place = places[call++];
-    if (started_.size() < buckets_.last_tensors.size() && buckets_.last_tensors[started_.size()] == place)
+  options.gradient_ready = [&](const TensorInfo& tensor, const Tensor& gradient) {
+    const std::size_t position = positions[call++];
+    if (started_.size() < buckets_.last_tensors.size() && buckets_.last_tensors[started_.size()] == position)
       send_next(gradient);
-    if (others == also.ready_at.size() || also.ready_at[others] != place) return;
+    if (others == also.ready_at.size() || also.ready_at[others] != position) return;
     ++others;
     also.gradient_ready(tensor, gradient);
   };
-  return worker_.compute_gradient(options);
+  return worker_.compute().gradient(options);
 }
 
-void BucketedAllreduce::send_next(const Values& gradient) {
+void BucketedAllreduce::send_next(const Tensor& gradient) {
   const Bucket& bucket = buckets_.buckets[started_.size()];
-  const auto entries = static_cast<double>(worker_.model_size());
-  Collective collective;
-  collective.op = Collective::Op::all_reduce;
-  collective.bytes = bucket.parameters * worker_.workload().bytes_per_parameter;
-  collective.tensors = bucket.tensors;
-  collective.traffic = Traffic::gradient;
+  const auto entries = static_cast<double>(worker_.replica().size());
+  AllReduce collective = mean_of(worker_, bucket, worker_.workload().bytes_per_parameter, Traffic::gradient);
   collective.contribution = gradient;
   collective.entries = {static_cast<std::size_t>(std::llround(bucket.begin_share * entries)),
                         static_cast<std::size_t>(std::llround(bucket.end_share * entries))};
-  collective.scale = 1.0 / worker_.size();
-  started_.push_back(worker_.start(std::move(collective)));
+  started_.push_back(worker_.collectives().start(std::move(collective)));
 }
 
-Values BucketedAllreduce::wait() {
-  std::vector<Values> parts;
+Tensor BucketedAllreduce::wait() {
+  std::vector<Tensor> parts;
   // The last bucket holds the first layers. One channel runs them in order, so the last to start is the last
   // to end.
   for (auto handle = started_.rbegin(); handle != started_.rend(); ++handle) {
     worker_.wait(*handle);
-    parts.push_back(worker_.result(*handle));
+    parts.push_back(handle->result());
   }
   return concatenate(worker_.executor(), parts);
 }

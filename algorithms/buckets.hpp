@@ -43,6 +43,12 @@ struct Buckets {
 
 Buckets make_buckets(const Workload& workload, const FusionSettings& settings);
 
+/// So many buckets of consecutive layers, in forward order, cut where they come nearest to equal sizes.
+std::vector<Bucket> equal_buckets(const Workload& workload, int count);
+
+/// An all-reduce that takes the mean over all workers of what they contribute, of a bucket's size.
+AllReduce mean_of(Worker& worker, const Bucket& bucket, double bytes_per_number, Traffic traffic);
+
 /// The all-reduce of one step's gradient, bucket by bucket, while the backward pass goes on.
 class BucketedAllreduce {
  public:
@@ -51,16 +57,16 @@ class BucketedAllreduce {
   /// Computes the step's gradient and sends each bucket when it is full. Returns the worker's own gradient.
   /// The callbacks of `also` are called too, gradient_ready at its `ready_at` and after a bucket that ends
   /// there has been sent.
-  Values compute_gradient(const ComputeOptions& also = {});
+  Tensor compute_gradient(const GradientOptions& also = {});
   /// Waits for all buckets; the mean gradient over all workers.
-  Values wait();
+  Tensor wait();
 
  private:
-  void send_next(const Values& gradient);
+  void send_next(const Tensor& gradient);
 
   Worker& worker_;
   const Buckets& buckets_;
-  std::vector<Handle> started_;
+  std::vector<Handle<Tensor>> started_;
 };
 
 }  // namespace simsgd

@@ -19,8 +19,8 @@ void add_coupling(Fields& f, Value& value) {
 void coupling_field(Fields& f, Coupling& value) { add_coupling(f, value); }
 void coupling_field(Fields& f, std::optional<Coupling>& value) { add_coupling(f, value); }
 
-Messages edge_messages(const LogicalGraph& graph) {
-  Messages messages;
+MessagePattern edge_messages(const LogicalGraph& graph) {
+  MessagePattern messages;
   for (const auto& matching : graph.matchings) {
     std::vector<std::int32_t>& to =
         messages.emplace_back(static_cast<std::size_t>(graph.workers), std::int32_t{-1});
@@ -32,7 +32,7 @@ Messages edge_messages(const LogicalGraph& graph) {
   return messages;
 }
 
-Exchange::Exchange(const Settings& settings, const Messages& messages, PlaceEffect effect)
+Exchange::Exchange(const Settings& settings, const MessagePattern& messages, MemberEffect effect)
     : bytes_(settings.bytes), tensors_(settings.tensors), effect_(std::move(effect)) {
   Schedule schedule;
   schedule.name = settings.name;
@@ -45,27 +45,26 @@ Exchange::Exchange(const Settings& settings, const Messages& messages, PlaceEffe
   schedule_ = std::make_shared<const Schedule>(std::move(schedule));
 }
 
-Handle Exchange::start(Worker& worker, Values contribution) const {
-  Collective collective;
-  collective.op = Collective::Op::custom;
+Handle<Tensor> Exchange::start(Worker& worker, Tensor contribution) const {
+  CustomCollective collective;
   collective.bytes = bytes_;
   collective.tensors = tensors_;
   collective.traffic = Traffic::model;
   collective.contribution = std::move(contribution);
-  collective.custom = schedule_;
-  collective.place_effect = effect_;
-  return worker.start(std::move(collective));
+  collective.messages = schedule_;
+  collective.member_effect = effect_;
+  return worker.collectives().start(std::move(collective));
 }
 
-Values Exchange::run(Worker& worker, Values contribution) const {
-  const Handle handle = start(worker, std::move(contribution));
+Tensor Exchange::run(Worker& worker, Tensor contribution) const {
+  const Handle<Tensor> handle = start(worker, std::move(contribution));
   worker.wait(handle);
-  return worker.result(handle);
+  return handle.result();
 }
 
-PiecewiseExchange::PiecewiseExchange(const Exchange::Settings& settings, const Messages& messages,
+PiecewiseExchange::PiecewiseExchange(const Exchange::Settings& settings, const MessagePattern& messages,
                                      const Buckets& buckets, double bytes_per_parameter,
-                                     const PlaceEffect& effect)
+                                     const MemberEffect& effect)
     : buckets_(buckets) {
   for (const Bucket& bucket : buckets_.buckets) {
     Exchange::Settings piece = settings;
@@ -76,19 +75,19 @@ PiecewiseExchange::PiecewiseExchange(const Exchange::Settings& settings, const M
 }
 
 PiecewiseExchange::Result PiecewiseExchange::run(Worker& worker, const Contribution& contribution) const {
-  std::vector<Handle> started;
-  ComputeOptions options;
+  std::vector<Handle<Tensor>> started;
+  GradientOptions options;
   options.ready_at = buckets_.last_tensors;
-  options.gradient_ready = [&](const TensorInfo&, const Values& gradient) {
+  options.gradient_ready = [&](const TensorInfo&, const Tensor& gradient) {
     const std::size_t piece = started.size();
     started.push_back(pieces_[piece].start(worker, contribution(gradient, buckets_.buckets[piece])));
   };
   Result result;
-  result.gradient = worker.compute_gradient(options);
+  result.gradient = worker.compute().gradient(options);
   // The last bucket holds the first layers.
   for (auto handle = started.rbegin(); handle != started.rend(); ++handle) {
     worker.wait(*handle);
-    result.received.push_back(worker.result(*handle));
+    result.received.push_back(handle->result());
   }
   return result;
 }
@@ -101,9 +100,19 @@ void ModelFusion::fields(Fields& f) {
 }
 
 std::pair<std::size_t, std::size_t> entries_of(const Worker& worker, const Bucket& bucket) {
-  const auto entries = static_cast<double>(worker.model_size());
+  const auto entries = static_cast<double>(worker.replica().size());
   return {static_cast<std::size_t>(std::llround(bucket.begin_share * entries)),
           static_cast<std::size_t>(std::llround(bucket.end_share * entries))};
+}
+
+Tensor own_part(Worker& worker, const Bucket& bucket) {
+  const auto [begin, end] = entries_of(worker, bucket);
+  return slice(worker.executor(), worker.replica().parameters(), begin, end);
+}
+
+void set_own_part(Worker& worker, const Bucket& bucket, const Tensor& part) {
+  worker.replica().set(
+      with_entries(worker.executor(), worker.replica().parameters(), entries_of(worker, bucket).first, part));
 }
 
 }  // namespace simsgd

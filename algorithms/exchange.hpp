@@ -26,10 +26,10 @@ void coupling_field(Fields& f, Coupling& value);
 void coupling_field(Fields& f, std::optional<Coupling>& value);
 
 /// The messages of an exchange: stages[s][i] is whom rank i sends its s-th message to, -1: none.
-using Messages = std::vector<std::vector<std::int32_t>>;
+using MessagePattern = std::vector<std::vector<std::int32_t>>;
 
 /// Both directions of every edge.
-Messages edge_messages(const LogicalGraph& graph);
+MessagePattern edge_messages(const LogicalGraph& graph);
 
 /// One exchange of a vector of `bytes` among all ranks. `effect` computes what a rank gets of the
 /// contributions; it may look at those of its partners only.
@@ -42,32 +42,32 @@ class Exchange {
     int tensors = 1;  ///< that the vector is gathered from
     Coupling coupling = Coupling::neighbour;
   };
-  Exchange(const Settings& settings, const Messages& messages, PlaceEffect effect);
+  Exchange(const Settings& settings, const MessagePattern& messages, MemberEffect effect);
 
-  Handle start(Worker& worker, Values contribution) const;
+  Handle<Tensor> start(Worker& worker, Tensor contribution) const;
   /// Blocks; the effect.
-  Values run(Worker& worker, Values contribution) const;
+  Tensor run(Worker& worker, Tensor contribution) const;
 
  private:
   std::shared_ptr<const Schedule> schedule_;  // shared with the machine, which costs it
   double bytes_;
   int tensors_;
-  PlaceEffect effect_;
+  MemberEffect effect_;
 };
 
 /// An exchange in pieces that leave while the backward pass goes on: piece k is bucket k of the model.
 class PiecewiseExchange {
  public:
-  PiecewiseExchange(const Exchange::Settings& settings, const Messages& messages, const Buckets& buckets,
-                    double bytes_per_parameter, const PlaceEffect& effect);
+  PiecewiseExchange(const Exchange::Settings& settings, const MessagePattern& messages,
+                    const Buckets& buckets, double bytes_per_parameter, const MemberEffect& effect);
 
   /// Computes the step's gradient and blocks until all pieces are through. `contribution` is asked for each
   /// piece when it may leave.
   struct Result {
-    Values gradient;
-    std::vector<Values> received;  ///< what the effect makes of each piece, in the order of the flat vector
+    Tensor gradient;
+    std::vector<Tensor> received;  ///< what the effect makes of each piece, in the order of the flat vector
   };
-  using Contribution = std::function<Values(const Values& gradient, const Bucket& piece)>;
+  using Contribution = std::function<Tensor(const Tensor& gradient, const Bucket& piece)>;
   Result run(Worker& worker, const Contribution& contribution) const;
 
  private:
@@ -83,5 +83,8 @@ struct ModelFusion : FusionSettings {
 
 /// The entries [begin, end) of the learner's flat vector that travel with a bucket of the workload.
 std::pair<std::size_t, std::size_t> entries_of(const Worker& worker, const Bucket& bucket);
+/// These entries of the worker's replica.
+Tensor own_part(Worker& worker, const Bucket& bucket);
+void set_own_part(Worker& worker, const Bucket& bucket, const Tensor& part);
 
 }  // namespace simsgd

@@ -9,18 +9,19 @@ namespace simsgd {
 namespace {
 
 /// The weighted sum of the neighbours' contributions; empty without any.
-PlaceEffect neighbours_sum(const LogicalGraph& graph, const MixingWeights& weights) {
+MemberEffect neighbours_sum(const LogicalGraph& graph, const MixingWeights& weights) {
   struct Table {
     std::vector<std::vector<int>> neighbours;
     std::vector<std::vector<double>> weights;
   };
   const auto table = std::make_shared<const Table>(Table{graph.neighbours, weights.neighbour});
-  return [table](Executor& executor, std::int32_t place, const std::vector<Values>& contributions) -> Values {
-    const auto i = static_cast<std::size_t>(place);
+  return [table](Executor& executor, std::int32_t group_rank,
+                 const std::vector<Tensor>& contributions) -> Tensor {
+    const auto i = static_cast<std::size_t>(group_rank);
     if (!contributions[i]) return {};
-    std::vector<Values> terms;
+    std::vector<Tensor> terms;
     for (const int j : table->neighbours[i]) terms.push_back(contributions[static_cast<std::size_t>(j)]);
-    return terms.empty() ? Values{} : linear_combination(executor, table->weights[i], terms);
+    return terms.empty() ? Tensor{} : linear_combination(executor, table->weights[i], terms);
   };
 }
 
@@ -48,19 +49,19 @@ NeighbourRounds::NeighbourRounds(const LogicalGraph& graph, const Settings& sett
               settings.bytes_per_parameter, neighbours_sum(graph, settings.weights)) {}
 
 // The own model does not travel, so it is not rounded to what messages carry.
-Values NeighbourRounds::add_own(Worker& worker, const Values& model, const Values& received) const {
+Tensor NeighbourRounds::add_own(Worker& worker, const Tensor& model, const Tensor& received) const {
   if (!received) return model;
   return linear_combination(worker.executor(), {own_weights_[static_cast<std::size_t>(worker.rank())], 1.0},
                             {model, received});
 }
 
-Values NeighbourRounds::mix(Worker& worker, std::uint64_t, const Values& model) const {
+Tensor NeighbourRounds::mix(Worker& worker, std::uint64_t, const Tensor& model) const {
   return add_own(worker, model, whole_.run(worker, model));
 }
 
 NeighbourRounds::Result NeighbourRounds::mix_while_computing(Worker& worker) const {
-  const Values model = worker.model();
-  const PiecewiseExchange::Result result = pieces_.run(worker, [&](const Values&, const Bucket& piece) {
+  const Tensor model = worker.replica().parameters();
+  const PiecewiseExchange::Result result = pieces_.run(worker, [&](const Tensor&, const Bucket& piece) {
     if (piece.begin_share == 0 && piece.end_share == 1) return model;
     const auto [begin, end] = entries_of(worker, piece);
     return slice(worker.executor(), model, begin, end);
@@ -93,8 +94,8 @@ MatchingRounds::Matching MatchingRounds::make_matching(const LogicalGraph& graph
   std::vector<std::int32_t> to;  // places in the group
   for (const int member : matching.members) {
     const int partner = matching.partner[static_cast<std::size_t>(member)];
-    const auto place = std::lower_bound(matching.members.begin(), matching.members.end(), partner);
-    to.push_back(static_cast<std::int32_t>(place - matching.members.begin()));
+    const auto group_rank = std::lower_bound(matching.members.begin(), matching.members.end(), partner);
+    to.push_back(static_cast<std::int32_t>(group_rank - matching.members.begin()));
   }
   Schedule schedule;
   schedule.name = "a matching of " + graph.name;
@@ -102,8 +103,8 @@ MatchingRounds::Matching MatchingRounds::make_matching(const LogicalGraph& graph
   schedule.all_wait_for_all = false;
   schedule.stages = {make_stage(to, settings_.bytes, settings_.bytes)};
   matching.schedule = std::make_shared<const Schedule>(std::move(schedule));
-  matching.effect = [to](Executor&, std::int32_t place, const std::vector<Values>& contributions) {
-    return contributions[static_cast<std::size_t>(to[static_cast<std::size_t>(place)])];
+  matching.effect = [to](Executor&, std::int32_t group_rank, const std::vector<Tensor>& contributions) {
+    return contributions[static_cast<std::size_t>(to[static_cast<std::size_t>(group_rank)])];
   };
   return matching;
 }
@@ -117,31 +118,27 @@ std::vector<char> MatchingRounds::active(std::uint64_t round) const {
 }
 
 void MatchingRounds::wait_for_all(Worker& worker) const {
-  Collective collective;
-  collective.op = Collective::Op::custom;
+  CustomCollective collective;
   collective.traffic = Traffic::control;
-  collective.custom = gate_;
-  worker.wait(worker.start(std::move(collective)));
+  collective.messages = gate_;
+  worker.wait(worker.collectives().start(std::move(collective)));
 }
 
-Values MatchingRounds::exchange(Worker& worker, const Matching& matching, const Values& model) const {
-  Collective collective;
-  collective.op = Collective::Op::custom;
+Tensor MatchingRounds::exchange(Worker& worker, const Matching& matching, const Tensor& model) const {
+  CustomCollective collective;
   collective.bytes = settings_.bytes;
   collective.traffic = Traffic::model;
   collective.contribution = model;
-  collective.group = worker.group(matching.members);
-  collective.custom = matching.schedule;
-  collective.place_effect = matching.effect;
-  const Handle handle = worker.start(std::move(collective));
-  worker.wait(handle);
-  return worker.result(handle);
+  collective.group = worker.collectives().group(matching.members);
+  collective.messages = matching.schedule;
+  collective.member_effect = matching.effect;
+  return worker.collectives().run(std::move(collective));
 }
 
-Values MatchingRounds::mix(Worker& worker, std::uint64_t round, const Values& model) const {
+Tensor MatchingRounds::mix(Worker& worker, std::uint64_t round, const Tensor& model) const {
   if (settings_.coupling == Coupling::global) wait_for_all(worker);
   const std::vector<char> flags = active(round);
-  std::vector<Values> terms = {model};
+  std::vector<Tensor> terms = {model};
   for (std::size_t m = 0; m < matchings_.size(); ++m)
     if (flags[m] && matchings_[m].partner[static_cast<std::size_t>(worker.rank())] >= 0)
       terms.push_back(exchange(worker, matchings_[m], model));

@@ -18,7 +18,7 @@ class GossipRounds {
   virtual ~GossipRounds() = default;
   /// Round `round` (from 1) of this worker, which contributes `model`: what it has after the round. Blocks.
   /// Every worker runs every round, in order.
-  virtual Values mix(Worker& worker, std::uint64_t round, const Values& model) const = 0;
+  virtual Tensor mix(Worker& worker, std::uint64_t round, const Tensor& model) const = 0;
   /// Whether the rule puts the gradient step before the mixing: X <- W (X - eta G); else X <- W X - eta G.
   virtual bool steps_before_mixing() const = 0;
 };
@@ -34,16 +34,16 @@ class NeighbourRounds final : public GossipRounds {
   };
   NeighbourRounds(const LogicalGraph& graph, const Settings& settings);
 
-  Values mix(Worker& worker, std::uint64_t round, const Values& model) const override;
+  Tensor mix(Worker& worker, std::uint64_t round, const Tensor& model) const override;
   bool steps_before_mixing() const override { return false; }
   /// Computes the step's gradient, and runs a round of the worker's model in pieces meanwhile. Blocks.
   struct Result {
-    Values gradient, mixed;
+    Tensor gradient, mixed;
   };
   Result mix_while_computing(Worker& worker) const;
 
  private:
-  Values add_own(Worker& worker, const Values& model, const Values& received) const;
+  Tensor add_own(Worker& worker, const Tensor& model, const Tensor& received) const;
 
   std::vector<double> own_weights_;
   Exchange whole_;
@@ -63,7 +63,7 @@ class MatchingRounds final : public GossipRounds {
   };
   MatchingRounds(const LogicalGraph& graph, const Settings& settings);
 
-  Values mix(Worker& worker, std::uint64_t round, const Values& model) const override;
+  Tensor mix(Worker& worker, std::uint64_t round, const Tensor& model) const override;
   bool steps_before_mixing() const override { return true; }
   /// Whether each matching is active in `round`.
   std::vector<char> active(std::uint64_t round) const;
@@ -73,10 +73,10 @@ class MatchingRounds final : public GossipRounds {
     std::vector<int> members;                  // ranks with an edge, ascending
     std::vector<std::int32_t> partner;         // by rank, -1: none
     std::shared_ptr<const Schedule> schedule;  // among the members; shared with the machine
-    PlaceEffect effect;
+    MemberEffect effect;
   };
   Matching make_matching(const LogicalGraph& graph, const std::vector<LogicalGraph::Edge>& edges) const;
-  Values exchange(Worker& worker, const Matching& matching, const Values& model) const;
+  Tensor exchange(Worker& worker, const Matching& matching, const Tensor& model) const;
   void wait_for_all(Worker& worker) const;
 
   Settings settings_;

@@ -12,6 +12,7 @@
 #include "sim/cluster/cluster.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/plugin.hpp"
+#include "sim/worker.hpp"
 
 namespace simsgd {
 
@@ -20,20 +21,30 @@ struct AlgorithmContext {
   int workers = 1;
   const Workload* workload = nullptr;
   std::uint64_t seed = 1;
-  const Cluster* cluster = nullptr;     ///< device and host costs; null in tests that need none
-  const LogicalGraph* graph = nullptr;  ///< the scenario's graph of workers, if the algorithm has one
-  const Learner* learner = nullptr;     ///< null where only time is simulated
-  std::vector<Note>* notes = nullptr;   ///< receives what the result will leave out; null: nobody asks
+  const Cluster* cluster = nullptr;          ///< device and host costs; null in tests that need none
+  const LogicalGraph* graph = nullptr;       ///< the scenario's graph of workers, if the algorithm has one
+  const OptimizerSpec* optimizer = nullptr;  ///< null in tests that need none
+  const Learner* learner = nullptr;          ///< null where only time is simulated
+  std::vector<Note>* notes = nullptr;        ///< receives what the result will leave out; null: nobody asks
 };
 
 using MadeAlgorithm = std::unique_ptr<const Algorithm>;
 
+/// What a method may book and send, whatever its options. Computing, stragglers' delays, host work,
+/// communication and waiting are every method's (ActivityInfo::of_every_method) and not listed; nor are
+/// control messages that carry no bytes: barriers, activations.
+struct AlgorithmUses {
+  std::vector<Traffic> sends{};
+  std::vector<Activity> activities{};
+};
+
 struct AlgorithmPlugin : Plugin<MadeAlgorithm, const AlgorithmContext&> {
   template <class Maker>
-  AlgorithmPlugin(PluginInfo about, std::string bytes_in, Maker maker)
-      : Plugin(std::move(about), maker), bytes(std::move(bytes_in)) {}
+  AlgorithmPlugin(PluginInfo about, std::string bytes_in, AlgorithmUses uses_in, Maker maker)
+      : Plugin(std::move(about), maker), bytes(std::move(bytes_in)), uses(std::move(uses_in)) {}
 
   std::string bytes;  ///< what one step sends, as a formula for people
+  AlgorithmUses uses;
 };
 
 }  // namespace simsgd

@@ -68,20 +68,21 @@ std::vector<double> times_by_simulation(const Cluster& cluster,
 }
 
 double elements(const BenchSettings& settings, int ranks, double bytes) {
-  const bool split =
-      settings.op == Collective::Op::all_gather || settings.op == Collective::Op::reduce_scatter;
+  const bool split = settings.op == CollectiveOp::all_gather || settings.op == CollectiveOp::reduce_scatter ||
+                     settings.op == CollectiveOp::all_to_all;
   return std::floor(bytes / 4 / (split ? ranks : 1));
 }
 
 }  // namespace
 
-double bus_factor(Collective::Op op, int ranks) {
+double bus_factor(CollectiveOp op, int ranks) {
   const double n = ranks;
   switch (op) {
-    case Collective::Op::all_reduce:
+    case CollectiveOp::all_reduce:
       return 2 * (n - 1) / n;
-    case Collective::Op::reduce_scatter:
-    case Collective::Op::all_gather:
+    case CollectiveOp::reduce_scatter:
+    case CollectiveOp::all_gather:
+    case CollectiveOp::all_to_all:
       return (n - 1) / n;
     default:
       return 1;
@@ -142,14 +143,11 @@ std::string microseconds(double seconds) {
                      : fmt::format("{:7.2f}", us);
 }
 
-bool reduces(Collective::Op op) {
-  return op == Collective::Op::all_reduce || op == Collective::Op::reduce ||
-         op == Collective::Op::reduce_scatter;
+bool reduces(CollectiveOp op) {
+  return op == CollectiveOp::all_reduce || op == CollectiveOp::reduce || op == CollectiveOp::reduce_scatter;
 }
 
-int root_of(Collective::Op op) {
-  return op == Collective::Op::broadcast || op == Collective::Op::reduce ? 0 : -1;
-}
+int root_of(CollectiveOp op) { return op == CollectiveOp::broadcast || op == CollectiveOp::reduce ? 0 : -1; }
 
 double average_bus_GBps(const BenchResult& result) {
   double sum = 0;

@@ -11,7 +11,7 @@
 namespace simsgd {
 
 struct BenchSettings {
-  Collective::Op op = Collective::Op::all_reduce;
+  CollectiveOp op = CollectiveOp::all_reduce;
   std::string schedule;  ///< "" for the default of the operation
   Fidelity fidelity = Fidelity::automatic;
   std::vector<double> sizes_bytes;  ///< of the whole array, as nccl-tests counts them
@@ -41,7 +41,7 @@ struct BenchResult {
 BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settings);
 
 /// busbw / algbw in nccl-tests: 2 (n-1)/n, (n-1)/n or 1.
-double bus_factor(Collective::Op op, int ranks);
+double bus_factor(CollectiveOp op, int ranks);
 
 /// nccl-tests' table, and its JSON (-J); `arguments` is the command line as it was typed.
 std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, const BenchResult& result);

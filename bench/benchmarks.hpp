@@ -11,6 +11,7 @@ void register_flows(Summary& summary);
 void register_gossip(Summary& summary);
 void register_timing_only(Summary& summary);
 void register_learning(Summary& summary);
+void register_low_communication(Summary& summary);
 void register_sparse(Summary& summary);
 void register_kfac(Summary& summary);
 

@@ -57,7 +57,7 @@ Cluster railed_star(int nodes, int gpus_per_node) {
 Plan all_reduce_plan(const Cluster& cluster, const std::string& schedule, double bytes) {
   std::vector<int> ranks(static_cast<std::size_t>(cluster.workers()));
   std::iota(ranks.begin(), ranks.end(), 0);
-  const SchedulePlugin* plugin = find_schedule(Collective::Op::all_reduce, schedule);
+  const SchedulePlugin* plugin = find_schedule(CollectiveOp::all_reduce, schedule);
   if (!plugin) throw std::runtime_error("no schedule " + schedule);
   return Plan(plugin->make({cluster.workers(), bytes, 0, ranks_per_node(cluster, ranks)}), cluster, ranks,
               bytes);

@@ -44,7 +44,7 @@ void selection(benchmark::State& state, Summary& summary) {
   const std::vector<float> values = normal_values();
   for ([[maybe_unused]] auto _ : state) {
     const Elapsed reference = nth_element(values);
-    Tensor chosen;
+    TensorData chosen;
     const Stopwatch watch;
     select_top_k(values, kChosen, chosen);
     const Elapsed elapsed = watch.elapsed();

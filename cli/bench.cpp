@@ -67,7 +67,7 @@ std::vector<double> sizes_of(const BenchVerb& verb) {
   return sizes;
 }
 
-Collective::Op parse_op(const std::string& name) {
+CollectiveOp parse_op(const std::string& name) {
   std::vector<std::string> names;
   for (const SchedulePlugin& plugin : schedule_plugins()) {
     if (op_name(plugin.op) == name) return plugin.op;
@@ -78,7 +78,7 @@ Collective::Op parse_op(const std::string& name) {
               (near.empty() ? "" : "Did you mean " + near + "? ") + "Use " + one_of(names));
 }
 
-void check_schedule(Collective::Op op, const std::string& name) {
+void check_schedule(CollectiveOp op, const std::string& name) {
   if (name.empty() || find_schedule(op, name)) return;
   std::vector<std::string> names;
   for (const SchedulePlugin& plugin : schedule_plugins())
@@ -102,7 +102,7 @@ int bench(const BenchVerb& verb, const std::string& arguments) {
   settings.schedule = verb.schedule;
   check_schedule(settings.op, verb.schedule);
   settings.fidelity = parse_fidelity(verb.fidelity);
-  settings.sizes_bytes = settings.op == Collective::Op::barrier ? std::vector<double>{0} : sizes_of(verb);
+  settings.sizes_bytes = settings.op == CollectiveOp::barrier ? std::vector<double>{0} : sizes_of(verb);
   settings.iterations = verb.iterations;
   if (!verb.jitter.empty()) {
     const ParsedQuantity mean = parse_quantity(verb.jitter, Dimension::time_s);
@@ -134,7 +134,7 @@ void add_bench(CLI::App& app, ExitCode& exit_code) {
       app.add_subcommand("bench", "Time one collective over a range of sizes (nccl-tests' table)");
   auto settings = std::make_shared<BenchVerb>();
   verb->add_option("OPERATION", settings->op,
-                   "all_reduce, reduce_scatter, all_gather, broadcast, reduce or barrier")
+                   "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce or barrier")
       ->required();
   verb->add_option("-b,--minbytes", settings->first, "Smallest size; K, M, G are powers of 1024")
       ->capture_default_str();

@@ -37,6 +37,7 @@ int run_verb(int argc, char** argv) {
   add_run(app, exit_code);
   add_sweep(app, exit_code);
   add_check(app, exit_code);
+  add_migrate(app, exit_code);
   add_list(app, exit_code);
   add_schema(app, exit_code);
   add_bench(app, exit_code);

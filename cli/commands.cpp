@@ -81,8 +81,8 @@ std::vector<Command> commands_of(const CLI::App& app) {
   return all;
 }
 
-Completion completion_of(const Command& command, const CommandOption& option) {
-  using Kind = Completion::Kind;
+ShellCompletion completion_of(const Command& command, const CommandOption& option) {
+  using Kind = ShellCompletion::Kind;
   const std::string& name = option.names.back();
   if (command.name == "list" && name == "KIND") return {Kind::list_kinds};
   if (command.name == "list" && name == "NAME") return {Kind::list_names};

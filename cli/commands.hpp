@@ -32,12 +32,12 @@ struct Command {
 std::vector<Command> commands_of(const CLI::App& app);
 
 /// What a value may be: see completion_of.
-struct Completion {
+struct ShellCompletion {
   enum class Kind { anything, words, json_files, files, directories, pointers, list_kinds, list_names };
   Kind kind = Kind::anything;
   std::vector<std::string> words = {};
 };
-Completion completion_of(const Command& command, const CommandOption& option);
+ShellCompletion completion_of(const Command& command, const CommandOption& option);
 
 /// Pointers as `--set` takes them: the first element of a list, "/stragglers/0/mean".
 std::vector<std::string> settable_pointers();

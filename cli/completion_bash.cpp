@@ -1,4 +1,4 @@
-// Completion for bash, from the command line's own definition and the reference of keys.
+// ShellCompletion for bash, from the command line's own definition and the reference of keys.
 #include <fmt/format.h>
 
 #include "cli/documents.hpp"
@@ -20,23 +20,23 @@ std::string branch(const std::string& pattern, const std::string& words) {
 }
 
 /// A kind of completion, as the script's functions pass it on.
-std::string kind_text(const Completion& completion) {
+std::string kind_text(const ShellCompletion& completion) {
   switch (completion.kind) {
-    case Completion::Kind::words:
+    case ShellCompletion::Kind::words:
       return "words " + joined(completion.words);
-    case Completion::Kind::json_files:
+    case ShellCompletion::Kind::json_files:
       return "json_files";
-    case Completion::Kind::files:
+    case ShellCompletion::Kind::files:
       return "files";
-    case Completion::Kind::directories:
+    case ShellCompletion::Kind::directories:
       return "directories";
-    case Completion::Kind::pointers:
+    case ShellCompletion::Kind::pointers:
       return "pointers";
-    case Completion::Kind::list_kinds:
+    case ShellCompletion::Kind::list_kinds:
       return "list_kinds";
-    case Completion::Kind::list_names:
+    case ShellCompletion::Kind::list_names:
       return "list_names";
-    case Completion::Kind::anything:
+    case ShellCompletion::Kind::anything:
       return "anything";
   }
   return "anything";
@@ -184,7 +184,7 @@ complete -F _simsgd simsgd
 }  // namespace
 
 std::string bash_completion(const std::vector<Command>& commands) {
-  return "# Completion of simsgd for bash; written by simsgd.\n\n" + verbs_function(commands) +
+  return "# ShellCompletion of simsgd for bash; written by simsgd.\n\n" + verbs_function(commands) +
          options_function(commands) + values_function(commands) + arguments_function(commands) +
          pointers_function() + kBashMachinery;
 }

@@ -1,4 +1,4 @@
-// Completion for zsh, from the command line's own definition and the reference of keys.
+// ShellCompletion for zsh, from the command line's own definition and the reference of keys.
 #include <fmt/format.h>
 
 #include "cli/documents.hpp"
@@ -32,23 +32,23 @@ std::string words_text(const std::vector<std::string>& words) {
 }
 
 /// What `_arguments` does for a value.
-std::string action(const Completion& completion) {
+std::string action(const ShellCompletion& completion) {
   switch (completion.kind) {
-    case Completion::Kind::words:
+    case ShellCompletion::Kind::words:
       return "(" + words_text(completion.words) + ")";
-    case Completion::Kind::json_files:
+    case ShellCompletion::Kind::json_files:
       return "_files -g \"*.json\"";
-    case Completion::Kind::files:
+    case ShellCompletion::Kind::files:
       return "_files";
-    case Completion::Kind::directories:
+    case ShellCompletion::Kind::directories:
       return "_files -/";
-    case Completion::Kind::pointers:
+    case ShellCompletion::Kind::pointers:
       return "_simsgd_set";
-    case Completion::Kind::list_kinds:
+    case ShellCompletion::Kind::list_kinds:
       return "_simsgd_list_kinds";
-    case Completion::Kind::list_names:
+    case ShellCompletion::Kind::list_names:
       return "_simsgd_list_names";
-    case Completion::Kind::anything:
+    case ShellCompletion::Kind::anything:
       return " ";
   }
   return " ";
@@ -152,7 +152,7 @@ _simsgd_list_names() {
 }  // namespace
 
 std::string zsh_completion(const std::vector<Command>& commands) {
-  std::string text = "#compdef simsgd\n# Completion of simsgd for zsh; written by simsgd.\n\n";
+  std::string text = "#compdef simsgd\n# ShellCompletion of simsgd for zsh; written by simsgd.\n\n";
   text += tables();
   text += kZshMachinery;
   for (const Command& command : commands)

@@ -1,5 +1,6 @@
 // simsgd list: what there is of each kind, from the plug-ins' own tables and the scenario files.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 
@@ -14,6 +15,7 @@
 #include "cli/list_files.hpp"
 #include "cli/list_keys.hpp"
 #include "cli/verbs.hpp"
+#include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
@@ -38,6 +40,7 @@ struct Item {
   Json facts{};    // of a graph, what --json adds; null: nothing
   Json numbers{};  // of a file, the same
   Json kernels{};  // of a device, the same
+  Json uses{};     // of an algorithm, the same
 };
 
 template <class P>
@@ -58,8 +61,20 @@ std::vector<Item> items_of(const Plugins& plugins) {
 
 std::vector<Item> algorithms() {
   std::vector<Item> items;
-  for (const AlgorithmPlugin& plugin : algorithm_plugins())
-    items.push_back(item_of(plugin, {"Sends: " + plugin.bytes}));
+  for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
+    std::vector<std::string> traffic, activities, metrics;
+    for (const Traffic kind : plugin.uses.sends) traffic.push_back(traffic_name(kind));
+    for (const Activity each : plugin.uses.activities) {
+      activities.push_back(activity_name(each));
+      metrics.push_back(activity_metric(each));
+    }
+    std::vector<std::string> lines = {"Sends: " + plugin.bytes};
+    if (!traffic.empty()) lines.push_back(fmt::format("Kinds of traffic: {}", fmt::join(traffic, ", ")));
+    if (!metrics.empty())
+      lines.push_back(fmt::format("Spends time of its own on: {}", fmt::join(metrics, ", ")));
+    items.push_back(item_of(plugin, std::move(lines)));
+    items.back().uses = {{"traffic", traffic}, {"activities", activities}};
+  }
   return items;
 }
 
@@ -199,6 +214,7 @@ Json item_json(const Item& item) {
   if (!item.facts.is_null()) json["graph"] = item.facts;
   if (!item.numbers.is_null()) json["numbers"] = item.numbers;
   if (!item.kernels.is_null()) json["kernels"] = item.kernels;
+  if (!item.uses.is_null()) json["uses"] = item.uses;
   return json;
 }
 

@@ -34,6 +34,7 @@ struct OverrideOptions {
 void add_run(CLI::App& app, ExitCode& exit_code);
 void add_sweep(CLI::App& app, ExitCode& exit_code);
 void add_check(CLI::App& app, ExitCode& exit_code);
+void add_migrate(CLI::App& app, ExitCode& exit_code);
 void add_list(CLI::App& app, ExitCode& exit_code);
 void add_schema(CLI::App& app, ExitCode& exit_code);
 void add_bench(CLI::App& app, ExitCode& exit_code);

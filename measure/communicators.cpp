@@ -56,7 +56,7 @@ ChannelSite Communicators::make(const std::vector<int>& ranks, int tag) {
   gather_members(ranks, tag);
   ChannelSite site;
   site.ranks = ranks;
-  site.place = static_cast<std::int32_t>(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin());
+  site.group_rank = static_cast<std::int32_t>(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin());
   MPI_Group everybody = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
   MPI_Comm_group(world_, &everybody);
   MPI_Group_incl(everybody, static_cast<int>(ranks.size()), ranks.data(), &members);

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/worker.hpp"
+#include "sim/roles/collectives.hpp"
 
 namespace simsgd {
 
@@ -20,7 +20,7 @@ struct ChannelSite {
   MPI_Comm data = MPI_COMM_NULL;
   MPI_Comm arrivals = MPI_COMM_NULL;  ///< tells when everybody has come to an operation
   std::vector<int> ranks;
-  std::int32_t place = 0;
+  std::int32_t group_rank = 0;
   std::int32_t ledger = 0;   ///< channel of the ledger
   std::vector<float> zeros;  ///< what operations without values send
 

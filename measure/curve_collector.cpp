@@ -10,7 +10,8 @@
 
 namespace simsgd {
 
-CurveCollector::CurveCollector(const Job& job, MPI_Comm world) : job_(job) {
+CurveCollector::CurveCollector(const Job& job, Executor& executor, Tensor model, MPI_Comm world)
+    : job_(job), executor_(executor), model_(std::move(model)) {
   MPI_Comm_dup(world, &world_);
   MPI_Comm_rank(world_, &rank_);
   if (rank_ != 0) return;
@@ -18,21 +19,32 @@ CurveCollector::CurveCollector(const Job& job, MPI_Comm world) : job_(job) {
   gathered_.resize(static_cast<std::size_t>(job_.workers()));
 }
 
-void CurveCollector::loss(std::uint64_t step, double loss) {
-  if (!std::isfinite(loss))
-    throw RunError(fmt::format(
-        "The training loss of rank {} is {} at step {}: training diverged. Lower the learning rate, or "
-        "check the data.",
-        rank_, loss, step));
-  current_.loss_sum += loss;
-  ++current_.losses;
+// The one before has been computed; this one is about to be, and its time is to be booked.
+void CurveCollector::gradient_used(int, std::uint64_t step, const Tensor& gradient, double) {
+  settle_losses(step);
+  if (gradient) used_.push_back(gradient);
 }
 
-void CurveCollector::completed(std::uint64_t step, double time_s) {
-  current_.step = step;
-  current_.time_s = time_s;
+void CurveCollector::settle_losses(std::uint64_t step) {
+  for (const Tensor& gradient : std::exchange(used_, {})) {
+    const double loss = executor_.get(gradient).scalars.front();
+    if (!std::isfinite(loss))
+      throw RunError(fmt::format(
+          "The training loss of rank {} is {} at step {}: training diverged. Lower the learning rate, or "
+          "check the data.",
+          rank_, loss, step));
+    current_.loss_sum += loss;
+    ++current_.losses;
+  }
+}
+
+void CurveCollector::step_ended(const StepEnd& end) {
+  settle_losses(end.step);
+  current_.step = end.step;
+  current_.time_s = end.end_s;
   entries_.push_back(current_);
   current_ = {};
+  model_ = end.model;
 }
 
 bool CurveCollector::meets_after(std::uint64_t step) const {
@@ -47,10 +59,10 @@ std::vector<std::vector<CurveCollector::Entry>> CurveCollector::gather_entries()
 }
 
 // Equal models share a handle, as they do in the simulation: their distance is 0.
-std::vector<Values> CurveCollector::gather_models(Executor& executor, const Values& model) {
-  std::vector<Values> models(static_cast<std::size_t>(job_.workers()));
+std::vector<Tensor> CurveCollector::gather_models() {
+  std::vector<Tensor> models(static_cast<std::size_t>(job_.workers()));
   if (!job_.learner) return models;
-  std::vector<std::vector<float>> all = gather_at_root(world_, executor.get(model).values);
+  std::vector<std::vector<float>> all = gather_at_root(world_, executor_.get(model_).values);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const bool equal = rank > 0 && all[rank] == all[0];
     models[rank] =
@@ -59,9 +71,9 @@ std::vector<Values> CurveCollector::gather_models(Executor& executor, const Valu
   return models;
 }
 
-void CurveCollector::gather(Executor& executor, const Values& model) {
+void CurveCollector::gather() {
   const std::vector<std::vector<Entry>> entries = gather_entries();
-  const std::vector<Values> models = gather_models(executor, model);
+  const std::vector<Tensor> models = gather_models();
   if (rank_ == 0) replay(entries, models);
 }
 
@@ -75,7 +87,7 @@ void CurveCollector::evaluate_by_clock(double first_s, double last_s) {
 // Step by step, so that the curve keeps no step open for long. Only the last step can be one that is
 // evaluated, so the models are right where they are looked at.
 void CurveCollector::replay(const std::vector<std::vector<Entry>>& entries,
-                            const std::vector<Values>& models) {
+                            const std::vector<Tensor>& models) {
   std::size_t most = 0;
   for (const std::vector<Entry>& of_rank : entries) most = std::max(most, of_rank.size());
   for (std::size_t i = 0; i < most; ++i) {
@@ -84,9 +96,11 @@ void CurveCollector::replay(const std::vector<std::vector<Entry>>& entries,
       const Entry& entry = entries[rank][i];
       for (std::uint64_t n = 0; n < entry.losses; ++n) {
         const double mean = entry.loss_sum / static_cast<double>(entry.losses);
-        curve_->loss(static_cast<int>(rank), entry.step, curve_executor_.constant({{}, {}, {mean}}));
+        curve_->gradient_used(static_cast<int>(rank), entry.step, curve_executor_.constant({{}, {}, {mean}}),
+                              0);
       }
-      curve_->completed(static_cast<int>(rank), entry.step, entry.time_s, models[rank]);
+      curve_->step_ended(
+          {.rank = static_cast<int>(rank), .step = entry.step, .end_s = entry.time_s, .model = models[rank]});
       gathered_[rank] = {entry.step, models[rank]};
     }
   }

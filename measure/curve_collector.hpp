@@ -13,18 +13,19 @@
 
 namespace simsgd {
 
-class CurveCollector {
+class CurveCollector final : public Observer {
  public:
-  CurveCollector(const Job& job, MPI_Comm world);
+  /// `model`: with which this rank begins.
+  CurveCollector(const Job& job, Executor& executor, Tensor model, MPI_Comm world);
 
-  /// This rank's mini-batch loss in `step`. Throws RunError where it is not finite.
-  void loss(std::uint64_t step, double loss);
-  void completed(std::uint64_t step, double time_s);
+  void gradient_used(int rank, std::uint64_t step, const Tensor& gradient, double samples) override;
+  /// Throws RunError where a loss of the step is not finite.
+  void step_ended(const StepEnd& end) override;
 
   /// Whether all ranks have to meet after they have completed `step`.
   bool meets_after(std::uint64_t step) const;
-  /// Collective. What was recorded since the last call goes to rank 0, with each rank's model as it is now.
-  void gather(Executor& executor, const Values& model);
+  /// Collective. What was recorded since the last call goes to rank 0, with each rank's model.
+  void gather();
   /// Collective, after gather. Whether the rule for stopping holds: no rank would begin a step before the
   /// last instant, or the target is met. Where evaluations are by the clock, one is made of the models as
   /// they were gathered once all ranks have passed its instant.
@@ -40,16 +41,20 @@ class CurveCollector {
     std::uint64_t losses = 0;
   };
   std::vector<std::vector<Entry>> gather_entries();
-  std::vector<Values> gather_models(Executor& executor, const Values& model);
+  std::vector<Tensor> gather_models();
+  void settle_losses(std::uint64_t step);
   void evaluate_by_clock(double first_s, double last_s);
-  void replay(const std::vector<std::vector<Entry>>& entries, const std::vector<Values>& models);
+  void replay(const std::vector<std::vector<Entry>>& entries, const std::vector<Tensor>& models);
 
   const Job& job_;
+  Executor& executor_;  // the worker's
   MPI_Comm world_ = MPI_COMM_NULL;
   int rank_ = 0;
   std::vector<Entry> entries_;  // of steps completed since the last gathering
   Entry current_;
-  Executor curve_executor_{1};            // apart from the workers': evaluations take no time of theirs
+  std::vector<Tensor> used_;    // gradients whose loss is not in `current_`: perhaps not computed yet
+  Tensor model_;                // as it was at the end of the last step
+  Executor curve_executor_{1};  // apart from the workers': evaluations take no time of theirs
   std::unique_ptr<LearningCurve> curve_;  // of rank 0
   std::vector<ModelAtInstant> gathered_;  // on rank 0, at the last gathering
   std::uint64_t evaluations_by_clock_ = 0;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "measure/communicators.hpp"
-#include "measure/mpi_pending.hpp"
+#include "measure/ongoing.hpp"
 #include "measure/packing.hpp"
 #include "measure/run_clock.hpp"
 #include "sim/job.hpp"
@@ -25,16 +25,17 @@ struct ExchangeContext {
   ChannelSite& site;
 };
 
-/// all_reduce, reduce and reduce_scatter, each number sent as often as by the schedules that send least:
-/// every rank receives its part of the vector from all others (MPI_Ialltoallv), adds it up in rank order and
-/// scales it; then the parts are gathered (MPI_Iallgatherv, MPI_Igatherv, or not at all). MPI_Iallreduce adds
-/// up in an order of its own; this is the simulation's, and so is every bit of the sum. An MPI_Ibarrier
-/// beside it tells when everybody had come, which splits waiting for others from waiting for bytes.
+/// all_reduce, reduce, reduce_scatter and all_to_all of vectors of one length, each number sent as often as
+/// by the schedules that send least: every rank receives its part of the vector from all others
+/// (MPI_Ialltoallv), adds it up in rank order and scales it; then the parts are gathered (MPI_Iallgatherv,
+/// MPI_Igatherv, or not at all). MPI_Iallreduce adds up in an order of its own; this is the simulation's, and
+/// so is every bit of the sum. An MPI_Ibarrier beside it tells when everybody had come, which splits waiting
+/// for others from waiting for bytes. all_to_all is the first half of it: the parts are what it gives.
 class Reduction {
  public:
-  Reduction(ExchangeContext& context, const Collective& collective);
-  bool advance(ExchangeContext& context, MpiPending& pending);
-  void deliver(ExchangeContext& context, const Collective& collective, MpiPending& pending);
+  Reduction(ExchangeContext& context, const AnyCollective& collective);
+  bool advance(ExchangeContext& context, Ongoing& ongoing);
+  void deliver(ExchangeContext& context, const AnyCollective& collective, const CollectiveSlot& slot);
   double bytes_sent(const ChannelSite& site) const;
   /// What is still open when the rank is through, because it may leave before the others come.
   MPI_Request left_behind() const { return arrivals_; }
@@ -43,17 +44,17 @@ class Reduction {
   void add_up();
   void gather_parts(const ChannelSite& site);
 
-  Collective::Op op_;
+  CollectiveOp op_;
   int root_;
   float scale_;
-  bool receives_ = true;      // the whole vector, or its part of it
-  bool gathering_ = false;    // the parts
-  std::size_t count_ = 0;     // of the contribution
-  std::size_t own_ = 0;       // of this rank's part
-  std::vector<float> terms_;  // this rank's part of every contribution, then of the sum
-  std::vector<float> sum_;
-  std::vector<int> parts_, places_;           // of the vector
-  std::vector<int> own_counts_, own_places_;  // of the terms
+  bool receives_ = true;                       // the whole vector, or its part of it
+  bool gathering_ = false;                     // the parts
+  std::size_t count_ = 0;                      // of the contribution
+  std::size_t own_ = 0;                        // of this rank's part
+  std::vector<float> terms_;                   // this rank's part of every contribution, then of the sum
+  std::vector<float> sum_;                     // what this rank gets
+  std::vector<int> parts_, offsets_;           // of the vector
+  std::vector<int> own_counts_, own_offsets_;  // of the terms
   MPI_Request data_ = MPI_REQUEST_NULL, arrivals_ = MPI_REQUEST_NULL;
 };
 
@@ -61,28 +62,28 @@ class Reduction {
 /// operation applies its effect to them on every rank, whatever its schedule.
 class Gathering {
  public:
-  Gathering(ExchangeContext& context, const Collective& collective);
-  bool advance(ExchangeContext& context, MpiPending& pending);
-  void deliver(ExchangeContext& context, const Collective& collective, MpiPending& pending);
+  Gathering(ExchangeContext& context, const AnyCollective& collective);
+  bool advance(ExchangeContext& context, Ongoing& ongoing);
+  void deliver(ExchangeContext& context, const AnyCollective& collective, const CollectiveSlot& slot);
   double bytes_sent(const ChannelSite& site) const;
 
  private:
-  std::vector<Values> contributions(ExchangeContext& context) const;
+  std::vector<Tensor> contributions(ExchangeContext& context) const;
 
   Bytes own_, all_;
   std::uint64_t own_size_ = 0;
   std::vector<std::uint64_t> sizes_;
-  std::vector<int> counts_, places_;
+  std::vector<int> counts_, offsets_;
   bool sized_ = false;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
 /// broadcast: the length, then the root's vector (MPI_Ibcast).
-class Broadcast {
+class BroadcastExchange {
  public:
-  Broadcast(ExchangeContext& context, const Collective& collective);
-  bool advance(ExchangeContext& context, MpiPending& pending);
-  void deliver(ExchangeContext& context, const Collective& collective, MpiPending& pending);
+  BroadcastExchange(ExchangeContext& context, const AnyCollective& collective);
+  bool advance(ExchangeContext& context, Ongoing& ongoing);
+  void deliver(ExchangeContext& context, const AnyCollective& collective, const CollectiveSlot& slot);
   double bytes_sent(const ChannelSite& site) const;
 
  private:
@@ -96,9 +97,9 @@ class Broadcast {
 /// barrier: MPI_Ibarrier.
 class BarrierExchange {
  public:
-  BarrierExchange(ExchangeContext& context, const Collective& collective);
-  bool advance(ExchangeContext& context, MpiPending& pending);
-  void deliver(ExchangeContext&, const Collective&, MpiPending&) {}
+  BarrierExchange(ExchangeContext& context, const AnyCollective& collective);
+  bool advance(ExchangeContext& context, Ongoing& ongoing);
+  void deliver(ExchangeContext&, const AnyCollective&, const CollectiveSlot&) {}
   double bytes_sent(const ChannelSite&) const { return 0; }
 
  private:
@@ -106,8 +107,8 @@ class BarrierExchange {
 };
 
 /// Empty until the exchange begins.
-using Exchange = std::variant<std::monostate, Reduction, Gathering, Broadcast, BarrierExchange>;
-void begin(Exchange& exchange, ExchangeContext& context, const Collective& collective);
+using Exchange = std::variant<std::monostate, Reduction, Gathering, BroadcastExchange, BarrierExchange>;
+void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective);
 
 /// True once the request is complete.
 bool is_complete(MPI_Request& request);

@@ -12,6 +12,7 @@
 
 #include "measure/gathering.hpp"
 #include "measure/mpi_worker.hpp"
+#include "measure/needed_roles.hpp"
 #include "measure/real_notes.hpp"
 #include "results/document.hpp"
 #include "results/run_files.hpp"
@@ -98,6 +99,7 @@ Loaded load(const Settings& settings, Ranks ranks) {
   overrides.set.emplace_back("/cluster/workers", std::to_string(ranks.size));
   Scenario scenario = load_scenario(settings.scenario, overrides);
   Job job = make_job(scenario);
+  require_roles(scenario, job);
   return {std::move(scenario), std::move(job)};
 }
 

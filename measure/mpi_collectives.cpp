@@ -4,40 +4,46 @@
 
 #include <algorithm>
 
+#include "measure/schedule_choice.hpp"
 #include "sim/base/check.hpp"
+#include "sim/roles/message_precision.hpp"
 
 namespace simsgd {
-
-MpiCollectives::MpiCollectives(const Job& job, Executor& executor, const RunClock& clock,
-                               Communicators& communicators, Ledger& ledger)
-    : job_(job), executor_(executor), clock_(clock), communicators_(communicators), ledger_(ledger) {}
 
 MpiCollectives::~MpiCollectives() {
   // Left behind: MPI may still write there. NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
   if (!idle()) new auto(std::move(channels_));
 }
 
-MpiCollectives::Channel& MpiCollectives::channel_of(const Collective& collective) {
-  const std::pair key{collective.group, collective.channel};
-  if (const auto known = channels_.find(key); known != channels_.end()) return known->second;
-  // Waits for the other members, and progress() looks at the channels meanwhile: entered when it is made.
-  ChannelSite& site = communicators_.site(collective.group, collective.channel);
-  return channels_.try_emplace(key, Channel{{job_, executor_, clock_, site}}).first->second;
+double MpiCollectives::predict(const AnyCollective& collective) {
+  return predicted_s(of_.job, collective, of_.communicators.ranks(options_of(collective).group));
 }
 
-std::shared_ptr<MpiPending> MpiCollectives::start(Collective collective) {
-  Channel& channel = channel_of(collective);
+MpiCollectives::Channel& MpiCollectives::channel_of(const CollectiveOptions& options) {
+  const std::pair key{options.group, options.channel};
+  if (const auto known = channels_.find(key); known != channels_.end()) return known->second;
+  // Waits for the other members, and progress() looks at the channels meanwhile: entered when it is made.
+  ChannelSite& site = of_.communicators.site(options.group, options.channel);
+  return channels_.try_emplace(key, Channel{{of_.job, of_.executor, of_.clock, site}}).first->second;
+}
+
+void MpiCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
+  CollectiveOptions& options = options_of(collective);
+  options.contribution = contribution_of(of_.executor, collective, of_.job.network.precision);
+  if (auto* all_reduce = std::get_if<AllReduce>(&collective))
+    all_reduce->entries.reset();  // they are cut out
+  if (options.contribution) of_.executor.get(options.contribution);
+  Channel& channel = channel_of(options);
   const ChannelSite& site = channel.context.site;
-  CHECK(collective.root >= 0 && collective.root < site.members(), "the root is no member of the group");
-  auto pending = std::make_shared<MpiPending>();
-  pending->channel = site.ledger;
-  pending->span.traffic = collective.traffic;
-  pending->description = fmt::format("{} among {}", op_name(collective.op), site.members());
-  ++counts_[pending->description];
-  if (collective.contribution) executor_.get(collective.contribution);
-  channel.operations.push_back({std::move(collective), pending});
+  const int root = root_of(collective);
+  CHECK(root >= 0 && root < site.members(), "the root is no member of the group");
+  Ongoing ongoing{slot.pending};
+  ongoing.span.traffic = options.traffic;
+  slot.pending->channel = site.ledger;
+  slot.pending->what = fmt::format("{} among {}", op_name(op_of(collective)), site.members());
+  ++counts_[slot.pending->what];
+  channel.operations.push_back({std::move(collective), std::move(slot), std::move(ongoing)});
   progress(channel);
-  return pending;
 }
 
 void MpiCollectives::progress() {
@@ -54,32 +60,35 @@ void MpiCollectives::progress(Channel& channel) {
 
 bool MpiCollectives::advance(Channel& channel, Operation& operation) {
   if (operation.exchange.index() == 0) {
-    operation.pending->span.start_s = clock_.now();
-    begin(operation.exchange, channel.context, operation.what);
+    operation.ongoing.span.start_s = of_.clock.now();
+    simsgd::begin(operation.exchange, channel.context, operation.what);
   }
   return std::visit(
       [&](auto& exchange) {
         if constexpr (std::is_same_v<decltype(exchange), std::monostate&>)
           return false;
         else
-          return exchange.advance(channel.context, *operation.pending);
+          return exchange.advance(channel.context, operation.ongoing);
       },
       operation.exchange);
 }
 
 void MpiCollectives::finish(Channel& channel, Operation& operation) {
-  operation.pending->finish(clock_.now());
-  ledger_.operation(operation.pending->channel, operation.pending->span);
+  Ongoing& ongoing = operation.ongoing;
+  ongoing.ended(of_.clock.now());
+  of_.observers.tell(Topic::time, &Observer::operation, of_.rank, ongoing.pending->channel, ongoing.span);
   std::visit(
       [&](auto& exchange) {
         if constexpr (!std::is_same_v<decltype(exchange), std::monostate&>) {
-          ledger_.sent(operation.what.traffic, exchange.bytes_sent(channel.context.site));
-          exchange.deliver(channel.context, operation.what, *operation.pending);
+          of_.observers.tell(Topic::time, &Observer::sent, of_.rank, options_of(operation.what).traffic,
+                             exchange.bytes_sent(channel.context.site));
+          exchange.deliver(channel.context, operation.what, operation.slot);
         }
       },
       operation.exchange);
   if (const auto* reduction = std::get_if<Reduction>(&operation.exchange))
     left_behind_.push_back(reduction->left_behind());
+  ongoing.pending->complete(ongoing.span.end_s);
 }
 
 bool MpiCollectives::idle() const {

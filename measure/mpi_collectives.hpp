@@ -2,7 +2,6 @@
 // each begins when the one before is complete, so all members make the same MPI calls in the same order.
 #pragma once
 
-#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -10,30 +9,42 @@
 #include <vector>
 
 #include "measure/exchanges.hpp"
+#include "measure/mpi_progress.hpp"
+#include "sim/observer.hpp"
 
 namespace simsgd {
 
-class MpiCollectives {
+class MpiCollectives final : public Collectives, public MpiProgress::Part {
  public:
-  MpiCollectives(const Job& job, Executor& executor, const RunClock& clock, Communicators& communicators,
-                 Ledger& ledger);
+  struct Setup {
+    int rank = 0;
+    const Job& job;
+    Executor& executor;
+    const Observers& observers;
+    const RunClock& clock;
+    Communicators& communicators;
+    Completion& completion;
+  };
+  explicit MpiCollectives(const Setup& setup) : Collectives(setup.completion), of_(setup) {}
   /// What is not complete is left to MPI, which may still use its memory.
-  ~MpiCollectives();
+  ~MpiCollectives() override;
   MpiCollectives(const MpiCollectives&) = delete;
   MpiCollectives& operator=(const MpiCollectives&) = delete;
 
-  std::shared_ptr<MpiPending> start(Collective collective);
-  /// Does whatever can be done now.
-  void progress();
-  /// Nothing is under way.
-  bool idle() const;
+  GroupId group(const std::vector<int>& ranks) override { return of_.communicators.group(ranks); }
+  /// By the scenario's cluster, not by this one: the same on all ranks.
+  double predict(const AnyCollective& collective) override;
+
+  void progress() override;
+  bool idle() const override;
   /// What this rank has taken part in.
   std::vector<FidelityRecord> record() const;
 
  private:
   struct Operation {
-    Collective what;
-    std::shared_ptr<MpiPending> pending;  // shared with the algorithm, which waits for it
+    AnyCollective what;
+    CollectiveSlot slot;
+    Ongoing ongoing;
     Exchange exchange{};
   };
   struct Channel {
@@ -41,16 +52,13 @@ class MpiCollectives {
     std::list<Operation> operations{};  // a list: exchanges do not move
   };
 
-  Channel& channel_of(const Collective& collective);
+  void begin(AnyCollective&& collective, CollectiveSlot slot) override;
+  Channel& channel_of(const CollectiveOptions& options);
   void progress(Channel& channel);
   bool advance(Channel& channel, Operation& operation);
   void finish(Channel& channel, Operation& operation);
 
-  const Job& job_;
-  Executor& executor_;
-  const RunClock& clock_;
-  Communicators& communicators_;
-  Ledger& ledger_;
+  Setup of_;
   std::map<std::pair<GroupId, ChannelId>, Channel> channels_;
   std::vector<MPI_Request> left_behind_;
   std::map<std::string, std::uint64_t> counts_;

@@ -37,8 +37,8 @@ std::vector<T> take(std::span<const std::byte>& bytes, std::uint64_t count) {
 }  // namespace
 
 Bytes pack(Executor& executor, const Message& message) {
-  static const Tensor kNothing;
-  const Tensor& tensor = message.values ? executor.get(message.values) : kNothing;
+  static const TensorData kNothing;
+  const TensorData& tensor = message.values ? executor.get(message.values) : kNothing;
   const Header header{message.numbers.size(),  tensor.scalars.size(),
                       tensor.values.size(),    tensor.indices.size(),
                       message.bytes,           static_cast<std::uint32_t>(message.traffic),
@@ -62,7 +62,7 @@ Message unpack(Executor& executor, std::span<const std::byte> bytes) {
   message.bytes = header.bytes;
   message.traffic = static_cast<Traffic>(header.traffic);
   message.numbers = take<double>(bytes, header.numbers);
-  Tensor tensor;
+  TensorData tensor;
   tensor.scalars = take<double>(bytes, header.scalars);
   tensor.values = take<float>(bytes, header.values);
   tensor.indices = take<std::int32_t>(bytes, header.indices);

@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/worker.hpp"
+#include "sim/learn/tensor.hpp"
+#include "sim/roles/messages.hpp"
 
 namespace simsgd {
 

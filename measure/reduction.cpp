@@ -5,35 +5,45 @@
 
 namespace simsgd {
 
-Reduction::Reduction(ExchangeContext& context, const Collective& collective)
-    : op_(collective.op), root_(collective.root), scale_(static_cast<float>(collective.scale)) {
+namespace {
+double scale_of(const AnyCollective& collective) {
+  if (const auto* all_reduce = std::get_if<AllReduce>(&collective)) return all_reduce->scale;
+  if (const auto* reduce_scatter = std::get_if<ReduceScatter>(&collective)) return reduce_scatter->scale;
+  if (const auto* reduce = std::get_if<Reduce>(&collective)) return reduce->scale;
+  return 1;
+}
+}  // namespace
+
+Reduction::Reduction(ExchangeContext& context, const AnyCollective& collective)
+    : op_(op_of(collective)), root_(root_of(collective)), scale_(static_cast<float>(scale_of(collective))) {
+  const CollectiveOptions& options = options_of(collective);
   ChannelSite& site = context.site;
   const auto members = static_cast<std::size_t>(site.members());
-  const auto place = static_cast<std::size_t>(site.place);
+  const auto member = static_cast<std::size_t>(site.group_rank);
   const float* sent = nullptr;
-  if (collective.contribution) {
-    const Tensor& tensor = context.executor.get(collective.contribution);
-    CHECK(tensor.indices.empty(), "only dense vectors can be added up by MPI");
+  if (options.contribution) {
+    const TensorData& tensor = context.executor.get(options.contribution);
+    CHECK(tensor.indices.empty(), "only dense vectors can be cut into parts by MPI");
     count_ = tensor.values.size();
     sent = tensor.values.data();
   } else {
-    count_ = static_cast<std::size_t>(std::ceil(collective.bytes / sizeof(float)));
+    count_ = static_cast<std::size_t>(std::ceil(options.bytes / sizeof(float)));
     if (site.zeros.size() < count_) site.zeros.resize(count_);
     sent = site.zeros.data();
   }
   mpi_count(count_ * members);
   for (std::size_t part = 0; part < members; ++part) {  // as in the simulation
     const std::size_t begin = count_ * part / members, end = count_ * (part + 1) / members;
-    places_.push_back(static_cast<int>(begin));
+    offsets_.push_back(static_cast<int>(begin));
     parts_.push_back(static_cast<int>(end - begin));
   }
-  own_ = static_cast<std::size_t>(parts_[place]);
-  own_counts_.assign(members, parts_[place]);
-  for (std::size_t from = 0; from < members; ++from) own_places_.push_back(static_cast<int>(from * own_));
-  receives_ = op_ != Collective::Op::reduce || site.place == root_;
+  own_ = static_cast<std::size_t>(parts_[member]);
+  own_counts_.assign(members, parts_[member]);
+  for (std::size_t from = 0; from < members; ++from) own_offsets_.push_back(static_cast<int>(from * own_));
+  receives_ = op_ != CollectiveOp::reduce || site.group_rank == root_;
   terms_.resize(own_ * members);
-  MPI_Ialltoallv(sent, parts_.data(), places_.data(), MPI_FLOAT, terms_.data(), own_counts_.data(),
-                 own_places_.data(), MPI_FLOAT, site.data, &data_);
+  MPI_Ialltoallv(sent, parts_.data(), offsets_.data(), MPI_FLOAT, terms_.data(), own_counts_.data(),
+                 own_offsets_.data(), MPI_FLOAT, site.data, &data_);
   MPI_Ibarrier(site.arrivals, &arrivals_);
 }
 
@@ -50,21 +60,25 @@ void Reduction::add_up() {
 void Reduction::gather_parts(const ChannelSite& site) {
   const auto own = static_cast<int>(own_);
   if (receives_) sum_.resize(count_);
-  if (op_ == Collective::Op::all_reduce)
-    MPI_Iallgatherv(terms_.data(), own, MPI_FLOAT, sum_.data(), parts_.data(), places_.data(), MPI_FLOAT,
+  if (op_ == CollectiveOp::all_reduce)
+    MPI_Iallgatherv(terms_.data(), own, MPI_FLOAT, sum_.data(), parts_.data(), offsets_.data(), MPI_FLOAT,
                     site.data, &data_);
   else
-    MPI_Igatherv(terms_.data(), own, MPI_FLOAT, sum_.data(), parts_.data(), places_.data(), MPI_FLOAT, root_,
+    MPI_Igatherv(terms_.data(), own, MPI_FLOAT, sum_.data(), parts_.data(), offsets_.data(), MPI_FLOAT, root_,
                  site.data, &data_);
 }
 
-bool Reduction::advance(ExchangeContext& context, MpiPending& pending) {
-  if (!pending.under_way && is_complete(arrivals_)) pending.others_came(context.clock.now());
+bool Reduction::advance(ExchangeContext& context, Ongoing& ongoing) {
+  if (!ongoing.pending->under_way && is_complete(arrivals_)) ongoing.others_came(context.clock.now());
   if (!is_complete(data_)) return false;
   if (gathering_) return true;
   gathering_ = true;
+  if (op_ == CollectiveOp::all_to_all) {
+    sum_ = std::move(terms_);
+    return true;
+  }
   add_up();
-  if (op_ == Collective::Op::reduce_scatter) {
+  if (op_ == CollectiveOp::reduce_scatter) {
     terms_.resize(own_);
     sum_ = std::move(terms_);
     return true;
@@ -73,16 +87,17 @@ bool Reduction::advance(ExchangeContext& context, MpiPending& pending) {
   return is_complete(data_);
 }
 
-void Reduction::deliver(ExchangeContext& context, const Collective& collective, MpiPending& pending) {
-  if (receives_ && collective.contribution)
-    pending.result = context.executor.constant({std::move(sum_), {}, {}});
+void Reduction::deliver(ExchangeContext& context, const AnyCollective& collective,
+                        const CollectiveSlot& slot) {
+  if (receives_ && options_of(collective).contribution)
+    *slot.value = context.executor.constant({std::move(sum_), {}, {}});
 }
 
 double Reduction::bytes_sent(const ChannelSite& site) const {
   const double others = sizeof(float) * static_cast<double>(count_ - own_);
   const double own = sizeof(float) * static_cast<double>(own_);
-  if (op_ == Collective::Op::all_reduce) return others + own * (site.members() - 1);
-  if (op_ == Collective::Op::reduce && !receives_) return others + own;
+  if (op_ == CollectiveOp::all_reduce) return others + own * (site.members() - 1);
+  if (op_ == CollectiveOp::reduce && !receives_) return others + own;
   return others;
 }
 

@@ -12,19 +12,22 @@ namespace simsgd {
 
 namespace {
 
-std::string name_of(const Job& job, const Collective& collective) {
-  if (!collective.schedule.empty()) return collective.schedule;
-  const auto chosen = job.network.schedule.find(collective.op);
-  return chosen == job.network.schedule.end() ? default_schedule(collective.op) : chosen->second;
+std::string name_of(const Job& job, CollectiveOp op, const CollectiveOptions& options) {
+  if (!options.schedule.empty()) return options.schedule;
+  const auto chosen = job.network.schedule.find(op);
+  return chosen == job.network.schedule.end() ? default_schedule(op) : chosen->second;
 }
 
-Schedule schedule_of(const Job& job, const Collective& collective, const std::vector<int>& ranks) {
-  if (collective.custom) return *collective.custom;
-  const std::string name = name_of(job, collective);
-  const SchedulePlugin* plugin = find_schedule(collective.op, name);
-  CHECK(plugin != nullptr, fmt::format("there is no schedule {} for {}", name, op_name(collective.op)));
+Schedule schedule_of(const Job& job, const AnyCollective& collective, const std::vector<int>& ranks) {
+  if (const auto* custom = std::get_if<CustomCollective>(&collective); custom && custom->messages)
+    return *custom->messages;
+  const CollectiveOp op = op_of(collective);
+  const CollectiveOptions& options = options_of(collective);
+  const std::string name = name_of(job, op, options);
+  const SchedulePlugin* plugin = find_schedule(op, name);
+  CHECK(plugin != nullptr, fmt::format("there is no schedule {} for {}", name, op_name(op)));
   try {
-    return plugin->make({static_cast<int>(ranks.size()), collective.bytes, collective.root,
+    return plugin->make({static_cast<int>(ranks.size()), options.bytes, root_of(collective),
                          ranks_per_node(job.cluster, ranks)});
   } catch (const ParameterError& error) {
     throw RunError(
@@ -34,13 +37,13 @@ Schedule schedule_of(const Job& job, const Collective& collective, const std::ve
 
 }  // namespace
 
-double predicted_s(const Job& job, const Collective& collective, const std::vector<int>& ranks) {
-  const Plan plan(schedule_of(job, collective, ranks), job.cluster, ranks, collective.bytes);
+double predicted_s(const Job& job, const AnyCollective& collective, const std::vector<int>& ranks) {
+  const Plan plan(schedule_of(job, collective, ranks), job.cluster, ranks, options_of(collective).bytes);
   return plan.sharing().dedicated ? plan.dedicated_time_s() : plan.contended_time_s();
 }
 
-void keep_what_arrives(const Job& job, const Collective& collective, const std::vector<int>& ranks,
-                       std::int32_t place, std::vector<Values>& contributions) {
+void keep_what_arrives(const Job& job, const CustomCollective& collective, const std::vector<int>& ranks,
+                       std::int32_t group_rank, std::vector<Tensor>& contributions) {
   const Schedule schedule = schedule_of(job, collective, ranks);
   const std::size_t members = ranks.size();
   // held[i][j]: what member i sends in the next stage has something of member j's in it.
@@ -57,7 +60,7 @@ void keep_what_arrives(const Job& job, const Collective& collective, const std::
     }
   }
   for (std::size_t j = 0; j < members; ++j)
-    if (!held[static_cast<std::size_t>(place)][j]) contributions[j] = {};
+    if (!held[static_cast<std::size_t>(group_rank)][j]) contributions[j] = {};
 }
 
 }  // namespace simsgd

@@ -5,14 +5,15 @@
 #include <vector>
 
 #include "sim/job.hpp"
+#include "sim/roles/collectives.hpp"
 
 namespace simsgd {
 
 /// Seconds that the scenario's cluster would take for the collective among `ranks`.
-double predicted_s(const Job& job, const Collective& collective, const std::vector<int>& ranks);
+double predicted_s(const Job& job, const AnyCollective& collective, const std::vector<int>& ranks);
 
-/// Empties the contributions that the custom operation's schedule does not bring to the member `place`.
-void keep_what_arrives(const Job& job, const Collective& collective, const std::vector<int>& ranks,
-                       std::int32_t place, std::vector<Values>& contributions);
+/// Empties the contributions that the custom operation's schedule does not bring to the member `group_rank`.
+void keep_what_arrives(const Job& job, const CustomCollective& collective, const std::vector<int>& ranks,
+                       std::int32_t group_rank, std::vector<Tensor>& contributions);
 
 }  // namespace simsgd

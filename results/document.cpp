@@ -8,7 +8,7 @@
 #include "results/curves.hpp"
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/scenario.hpp"
-#include "sim/recording/activities.hpp"
+#include "sim/activities.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
@@ -48,8 +48,8 @@ Document histogram_part(const Histogram& histogram) {
 Document distributions_part(const WorkerRecord& worker) {
   Document ages = Document::array();
   for (const auto& [age, count] : worker.ages) ages.push_back({age, count});
-  return {{"wait_s", histogram_part(worker.step_wait)},
-          {"straggle_s", histogram_part(worker.step_straggle)},
+  return {{activity_metric(Activity::wait), histogram_part(worker.step_wait)},
+          {activity_metric(Activity::straggle), histogram_part(worker.step_straggle)},
           {"staleness", std::move(ages)}};
 }
 
@@ -125,6 +125,12 @@ Document tables_part(const RunRecord& record) {
   return part;
 }
 
+Document memory_part(const Job& job) {
+  Document part = Document::array();
+  for (const MemoryPart& each : job.memory) part.push_back({{"part", each.name}, {"bytes", each.bytes}});
+  return part;
+}
+
 Document notes_part(const Scenario& scenario, const Job& job, const RunRecord& record) {
   std::vector<Note> notes = job.notes;
   for (Note& note : notes_of_run(scenario.resolved, job, record)) add_note(notes, std::move(note));
@@ -145,6 +151,7 @@ nlohmann::ordered_json make_document(const RunContext& context, const Scenario& 
   document["one_device"] = {{"step_s", job.workload.one_device_step_s},
                             {"source", job.workload.one_device_source}};
   document["metrics"] = metrics_part(record, job);
+  document["memory"] = memory_part(job);
   document["workers"] = workers_part(record, job);
   document["links"] = links_part(record);
   document["links_total"] = record.links.size();

@@ -16,6 +16,8 @@ std::vector<DocumentKey> run_keys() {
       {"/one_device/step_s", "s", "A step of the workload on one device, the baseline of scaling_efficiency"},
       {"/one_device/source", "", "Where that time comes from"},
       {"/metrics/*", "", "See the table of metrics; one that has no value is left out"},
+      {"/memory/*/part", "", "What the algorithm keeps on each GPU: parameters, activations, ..."},
+      {"/memory/*/bytes", "B", "Its size, the most of any GPU; together they are memory_bytes_per_gpu"},
       {"/workers/*/rank", "1", "Rank of the worker"},
       {"/workers/*/node", "1", "Node that it runs on"},
       {"/workers/*/steps", "1", "Steps that it completed"},

@@ -8,8 +8,8 @@
 
 #include "results/summary_view.hpp"
 #include "results/text_table.hpp"
+#include "sim/activities.hpp"
 #include "sim/base/units.hpp"
-#include "sim/recording/activities.hpp"
 
 namespace simsgd {
 
@@ -221,8 +221,11 @@ class Columns {
     const NumberColumn memory = metric("memory_bytes_per_gpu");
     const std::string size =
         common_text(runs_, [](const RunView& run) { return run.text("/cluster/device/memory"); });
-    row(size.empty() ? "Memory per GPU" : "Memory per GPU, of " + size, common_bytes_unit(known(memory)),
-        memory);
+    const CommonUnit unit = common_bytes_unit(known(memory));
+    row(size.empty() ? "Memory per GPU" : "Memory per GPU, of " + size, unit, memory);
+    if (runs_.size() == 1)
+      for (const auto& [part, bytes] : runs_[0].memory())
+        if (bytes > 0) row("  " + part, "", {unit.show(bytes)});
     const NumberColumn cost = metric("cost_usd"), energy = metric("energy_J");
     CommonUnit price = common_unit("USD", 1, known(cost));
     price.decimals = std::max(2, price.decimals);

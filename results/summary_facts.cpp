@@ -6,6 +6,7 @@
 #include <set>
 
 #include "results/summary_view.hpp"
+#include "sim/activities.hpp"
 
 namespace simsgd {
 
@@ -49,8 +50,10 @@ std::string RunView::slowest_worker() const {
     const double steps = worker.at("steps").get<double>();
     if (steps == 0 || !worker.contains("time_by_activity")) continue;
     const nlohmann::ordered_json& time = worker["time_by_activity"];
-    workers.emplace_back((time.value("compute_s", 0.0) + time.value("straggle_s", 0.0)) / steps,
-                         worker.at("rank").dump());
+    double busy_s = 0;
+    for (const Activity part : {Activity::compute, Activity::straggle})
+      busy_s += time.value(activity_metric(part), 0.0);
+    workers.emplace_back(busy_s / steps, worker.at("rank").dump());
   }
   if (workers.size() < 2) return "";
   const auto slowest = *std::max_element(workers.begin(), workers.end(),
@@ -67,6 +70,14 @@ std::string RunView::busiest_link() const {
   const nlohmann::ordered_json& link = document_->at("links").front();
   return fmt::format("{}, {:.0f} %", link.at("name").get<std::string>(),
                      100 * link.at("utilisation").get<double>());
+}
+
+std::vector<std::pair<std::string, double>> RunView::memory() const {
+  std::vector<std::pair<std::string, double>> parts;
+  if (failed() || !document_->contains("memory")) return parts;
+  for (const nlohmann::ordered_json& each : document_->at("memory"))
+    parts.emplace_back(each.at("part").get<std::string>(), each.at("bytes").get<double>());
+  return parts;
 }
 
 std::vector<std::vector<std::string>> fact_rows(const std::vector<RunView>& runs) {

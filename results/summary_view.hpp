@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "results/summary.hpp"
@@ -52,6 +53,8 @@ class RunView {
   std::string slowest_worker() const;
   /// "node3.nic0.up, 85 %": name and utilisation; empty where nothing was sent.
   std::string busiest_link() const;
+  /// What lies in a GPU's memory, and its bytes.
+  std::vector<std::pair<std::string, double>> memory() const;
   /// What the result leaves out or assumes.
   std::vector<std::string> notes() const;
 

@@ -1,9 +1,16 @@
 // Algorithm: a training method as a plug-in. One file under algorithms/, listed in algorithms/registry.cpp.
 #pragma once
 
-#include "sim/worker.hpp"
+#include "sim/memory.hpp"
 
 namespace simsgd {
+
+class Worker;
+
+/// Roles of a worker that not every machine has.
+struct Needs {
+  bool background = false, preemption = false;
+};
 
 /// Settings are fixed at construction; all state of a run lives on the stack of `run` and in the worker. One
 /// object is run by every rank, so `run` is const.
@@ -14,6 +21,14 @@ class Algorithm {
   /// Whether a worker comes to wait for late ones, so that all do equally many steps. Where not, a run ends
   /// at an instant wherever each worker is, and steps are counted over all of them (StopRule).
   virtual bool needs_others() const { return true; }
+  /// Replicas are shards of the model, in order of rank (Replica::keep_shard), instead of models.
+  virtual bool shards() const { return false; }
+  /// What training by it needs of a GPU.
+  virtual std::vector<MemoryPart> memory(const MemoryContext& context) const {
+    return replica_memory(context);
+  }
+  /// What it uses of what not every machine offers.
+  virtual Needs needs() const { return {}; }
 };
 
 }  // namespace simsgd

@@ -30,7 +30,7 @@ struct NetworkSettings {
   Fidelity fidelity = Fidelity::automatic;
   Precision precision = Precision::fp32;
   /// Name of the schedule for each operation; docs/model.md, "Schedules".
-  std::map<Collective::Op, std::string> schedule;
+  std::map<CollectiveOp, std::string> schedule;
   /// Extra latency of each message, seconds; keyed by sender, so independent of fidelity and order.
   Distribution jitter{Distribution::Kind::constant, 0, 0, 1, {}, {}};
   bool has_jitter() const {
@@ -91,7 +91,8 @@ struct Job {
   std::unique_ptr<const Algorithm> algorithm;
   Stragglers stragglers;
   FailureModel failures;
-  LogicalGraph graph;  ///< of algorithms that ask for one; else empty
+  std::vector<MemoryPart> memory;  ///< that the algorithm needs of each GPU
+  LogicalGraph graph;              ///< of algorithms that ask for one; else empty
   NetworkSettings network;
   StopRule stop;
   Target target;

@@ -17,8 +17,8 @@ enum class Activity : std::uint8_t {
   compute,        ///< forward and backward passes and the optimizer, at nominal speed
   straggle,       ///< what stragglers add to it
   selection,      ///< choosing the entries of a sparse gradient
-  factor,         ///< K-FAC: factors and preconditioning
-  inverse,        ///< K-FAC: inversions
+  factor,         ///< products and factorisations of matrices beside the gradient
+  inverse,        ///< inverting matrices
   host,           ///< launching, packing, staging copies and merging, where the worker waits for them
   communication,  ///< waiting for bytes that are on their way, or computing slower because they are (exposed)
   wait,           ///< waiting for others that have not arrived yet

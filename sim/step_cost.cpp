@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/job.hpp"
+
 namespace simsgd {
 
 StepCost step_cost(const Job& job, const StepPart& part, double nominal_step_s) {
@@ -20,8 +22,8 @@ StepCost step_cost(const Job& job, const StepPart& part, double nominal_step_s) 
                                                .workers = job.workers(),
                                                .step = part.step,
                                                .nominal_compute_s = nominal_step_s * cost.scale,
-                                               .mini_batch = part.index,
-                                               .mini_batches = part.of});
+                                               .micro_batch = part.index,
+                                               .micro_batches = part.of});
   cost.delay_s = straggle.delay_s;
   cost.straggle = straggle.factor;
   return cost;

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 
-#include "sim/job.hpp"
-
 namespace simsgd {
+
+struct Device;
+struct Job;
+struct OptimizerSpec;
 
 struct StepCost {
   double delay_s = 0;   ///< stragglers, before computing

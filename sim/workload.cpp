@@ -38,4 +38,13 @@ std::vector<TensorInfo> Workload::tensors() const {
   return {forward.rbegin(), forward.rend()};
 }
 
+PassTimes::PassTimes(const Workload& workload)
+    : tensors(workload.tensors()), forward_s(workload.forward_s()) {
+  auto tensor = tensors.begin();
+  for (int layer = static_cast<int>(workload.layers.size()) - 1; layer >= 0; --layer) {
+    backward_s += workload.layers[static_cast<std::size_t>(layer)].backward_s;
+    for (; tensor != tensors.end() && tensor->layer == layer; ++tensor) tensor_ready_s.push_back(backward_s);
+  }
+}
+
 }  // namespace simsgd

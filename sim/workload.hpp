@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "sim/base/distribution.hpp"
+#include "sim/base/units.hpp"
 
 namespace simsgd {
-
 /// A parameter tensor: a vector of so many numbers, or a matrix, the one of the layer's product: of a
 /// convolution that of its im2col product, with rows = output channels, columns = c_in kh kw.
 struct TensorShape {
@@ -59,8 +59,6 @@ struct Workload {
   double one_device_step_s =
       0;  ///< a whole step of `batch` samples on one device of speed 1, the scaling baseline
   std::string one_device_source;  ///< where one_device_step_s comes from
-  double memory_bytes =
-      0;  ///< needed on one GPU: parameters, gradients, optimizer, activations of a micro-batch
   /// Factor on the compute time of a step (mean 1 unless the workload says otherwise); constant 1 by default.
   Distribution compute_factor{Distribution::Kind::constant, 0, 1, 1, {}, {}};
 
@@ -71,6 +69,15 @@ struct Workload {
   double model_bytes() const { return parameters() * bytes_per_parameter; }
   /// Tensors in the order in which their gradients become ready.
   std::vector<TensorInfo> tensors() const;
+};
+
+/// When what happens in a micro-batch, at nominal speed. Made once for all workers of a run.
+struct PassTimes {
+  explicit PassTimes(const Workload& workload);
+
+  std::vector<TensorInfo> tensors;     ///< in the order in which they become ready
+  std::vector<double> tensor_ready_s;  ///< of each, from the start of the backward pass
+  double forward_s = 0, backward_s = 0;
 };
 
 }  // namespace simsgd

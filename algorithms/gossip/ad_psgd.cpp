@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kOffer = 0x6170, kAnswer = 0x6171;  // tags: from an active worker, and back
 
-Message model_message(const Worker& worker, Values model) {
+Message model_message(const Worker& worker, Tensor model) {
   Message message;
   message.bytes = worker.workload().model_bytes();
   message.traffic = Traffic::model;
@@ -30,11 +30,11 @@ Message model_message(const Worker& worker, Values model) {
 }
 
 void note_age(Worker& worker, const Message& message) {
-  worker.note_staleness(std::max(0.0, static_cast<double>(worker.step()) - message.numbers.at(0)));
+  worker.record().staleness(std::max(0.0, static_cast<double>(worker.step()) - message.numbers.at(0)));
 }
 
 /// (own + other) / 2; the same tensor on both sides where both have the same inputs.
-Values average(Worker& worker, const Values& active, const Values& passive) {
+Tensor average(Worker& worker, const Tensor& active, const Tensor& passive) {
   if (!active || !passive) return {};
   return linear_combination(worker.executor(), {0.5, 0.5}, {active, passive});
 }
@@ -45,42 +45,42 @@ class Averagings {
   Averagings(Worker& worker, const std::vector<int>& neighbours) : worker_(worker), neighbours_(neighbours) {}
 
   /// Begins `count` averagings, one after another; the returned event is complete after the last.
-  Handle begin(int count) {
+  Handle<Nothing> begin(int count) {
     left_ = count;
     draws_ = worker_.stream(Purpose::algorithm);
-    ended_ = worker_.make_event();
+    ended_ = worker_.background().make_event();
     offer();
     return ended_;
   }
 
   void answered(const Message& answer) {
     note_age(worker_, answer);
-    const Values now = worker_.model();
+    const Tensor now = worker_.replica().parameters();
     if (now && now.id() == offered_.id())
-      worker_.set_model(average(worker_, offered_, answer.values));
+      worker_.replica().set(average(worker_, offered_, answer.values));
     else if (now)
-      worker_.set_model(
+      worker_.replica().set(
           linear_combination(worker_.executor(), {1.0, 0.5, -0.5}, {now, answer.values, offered_}));
     offered_ = {};
     if (--left_ > 0)
       offer();
     else
-      worker_.signal(ended_);
+      worker_.background().signal(ended_);
   }
 
  private:
   void offer() {
     const auto choice = draws_.below(static_cast<std::uint32_t>(neighbours_.size()));
-    offered_ = worker_.model();
-    worker_.post(neighbours_[choice], kOffer, model_message(worker_, offered_));
+    offered_ = worker_.replica().parameters();
+    worker_.background().post(neighbours_[choice], kOffer, model_message(worker_, offered_));
   }
 
   Worker& worker_;
   const std::vector<int>& neighbours_;
   int left_ = 0;
   Stream draws_{{}};
-  Handle ended_;
-  Values offered_;
+  Handle<Nothing> ended_;
+  Tensor offered_;
 };
 
 class AdPsgd final : public Algorithm {
@@ -97,29 +97,33 @@ class AdPsgd final : public Algorithm {
       run_passive(worker);
   }
   bool needs_others() const override { return false; }
+  Needs needs() const override { return {.background = true}; }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context, {{"received model", context.vector_bytes()}});
+  }
 
  private:
   static void run_alone(Worker& worker) {
-    while (worker.next_step()) worker.apply(worker.compute_gradient());
+    while (worker.next_step()) worker.replica().apply(worker.compute().gradient());
   }
 
   void run_active(Worker& worker) const {
     const auto averagings =
         std::make_shared<Averagings>(worker, graph_.neighbours[static_cast<std::size_t>(worker.rank())]);
-    worker.serve(kAnswer, [averagings](const Message& answer) { averagings->answered(answer); });
+    worker.background().serve(kAnswer, [averagings](const Message& answer) { averagings->answered(answer); });
     while (worker.next_step()) {
-      const Handle ended = averagings->begin(averagings_per_step_);
-      worker.apply(worker.compute_gradient());
+      const Handle<Nothing> ended = averagings->begin(averagings_per_step_);
+      worker.replica().apply(worker.compute().gradient());
       worker.wait(ended);
     }
   }
 
   static void run_passive(Worker& worker) {
-    worker.serve(kOffer, [&worker](const Message& offer) {
+    worker.background().serve(kOffer, [&worker](const Message& offer) {
       note_age(worker, offer);
-      const Values own = worker.model();
-      worker.set_model(average(worker, offer.values, own));
-      worker.post(offer.from, kAnswer, model_message(worker, own));
+      const Tensor own = worker.replica().parameters();
+      worker.replica().set(average(worker, offer.values, own));
+      worker.background().post(offer.from, kAnswer, model_message(worker, own));
     });
     run_alone(worker);
   }
@@ -164,6 +168,7 @@ std::vector<AlgorithmPlugin> ad_psgd() {
                 "asynchronous decentralised SGD: pairs of workers average while they compute, nobody waits",
             .citation = "Lian et al., ICML 2018, arXiv:1710.06952"},
            "the model, once for each averaging that a worker takes part in",
+           {.sends = {Traffic::model}},
            make_ad_psgd}};
 }
 

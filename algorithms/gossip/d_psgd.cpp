@@ -29,9 +29,12 @@ class DPsgd final : public Algorithm {
   void run(Worker& worker) const override {
     while (worker.next_step()) {
       const NeighbourRounds::Result result = rounds_.mix_while_computing(worker);
-      worker.set_model(result.mixed);
-      worker.apply(result.gradient);
+      worker.replica().set(result.mixed);
+      worker.replica().apply(result.gradient);
     }
+  }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context, {{"received model", context.vector_bytes()}});
   }
 
  private:
@@ -46,6 +49,7 @@ std::vector<AlgorithmPlugin> d_psgd() {
         .summary = "decentralised SGD: every worker averages its model with its neighbours' in every step",
         .citation = "Lian et al., NeurIPS 2017, arXiv:1705.09056"},
        "the model to each neighbour: 2 m on a ring",
+       {.sends = {Traffic::model}},
        +[](const DPsgdOptions& options, const AlgorithmContext& context) -> MadeAlgorithm {
          return std::make_unique<DPsgd>(options.rounds(*context.graph, *context.workload));
        }}};

@@ -27,9 +27,12 @@ class Matcha final : public Algorithm {
 
   void run(Worker& worker) const override {
     while (worker.next_step()) {
-      worker.apply(worker.compute_gradient());
-      worker.set_model(rounds_.mix(worker, worker.step(), worker.model()));
+      worker.replica().apply(worker.compute().gradient());
+      worker.replica().set(rounds_.mix(worker, worker.step(), worker.replica().parameters()));
     }
+  }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context, {{"received model", context.vector_bytes()}});
   }
 
  private:
@@ -43,6 +46,7 @@ std::vector<AlgorithmPlugin> matcha() {
             .summary = "decentralised SGD over randomly activated matchings of a graph",
             .citation = "Wang et al., 2019, arXiv:1905.09435"},
            "the model to each neighbour whose matching is active: on average budget x degree x m",
+           {.sends = {Traffic::model}},
            +[](const MatchaOptions& options, const AlgorithmContext& context) -> MadeAlgorithm {
              return std::make_unique<Matcha>(options.rounds(*context.graph, *context.workload, context.seed));
            }}};

@@ -29,22 +29,22 @@ class PushSumRounds {
 
   /// What a worker has. The weight is the scalar of a tensor. Empty where nothing is learned.
   struct State {
-    Values numerator, weight;
+    Tensor numerator, weight;
   };
   static State initial(Worker& worker);
   /// x / w
-  static Values estimate(Worker& worker, const State& state);
+  static Tensor estimate(Worker& worker, const State& state);
 
-  /// A step: the gradient at `worker.model()` is computed, `update` turns it into the new numerator, and
-  /// round `round` (from 1) runs in pieces meanwhile. Blocks.
+  /// A step: the gradient at `worker.replica().parameters()` is computed, `update` turns it into the new
+  /// numerator, and round `round` (from 1) runs in pieces meanwhile. Blocks.
   State step(Worker& worker, std::uint64_t round, const State& state,
-             const std::function<Values(const Values& gradient)>& update) const;
+             const std::function<Tensor(const Tensor& gradient)>& update) const;
 
   /// Distances to the out-neighbours of round `round`.
   std::vector<int> distances(std::uint64_t round) const;
 
  private:
-  State add_up(Worker& worker, const State& own, const std::vector<Values>& received) const;
+  State add_up(Worker& worker, const State& own, const std::vector<Tensor>& received) const;
 
   Settings settings_;
   std::vector<PiecewiseExchange> rounds_;  // one period

@@ -21,18 +21,21 @@ class Sgp final : public Algorithm {
     PushSumRounds::State state = PushSumRounds::initial(worker);
     while (worker.next_step()) {
       // The gradient is computed at the worker's model, the estimate; the update changes the numerator.
-      const auto update = [&](const Values& gradient) {
-        const Values estimate = worker.model();
-        worker.set_model(state.numerator);
-        worker.apply(gradient);
-        const Values updated = worker.model();
-        worker.set_model(estimate);
+      const auto update = [&](const Tensor& gradient) {
+        const Tensor estimate = worker.replica().parameters();
+        worker.replica().set(state.numerator);
+        worker.replica().apply(gradient);
+        const Tensor updated = worker.replica().parameters();
+        worker.replica().set(estimate);
         return updated;
       };
       state = rounds_.step(worker, worker.step(), state, update);
-      if (scaling_s_ > 0) worker.spend(Activity::host, scaling_s_);
-      worker.set_model(PushSumRounds::estimate(worker, state));
+      if (scaling_s_ > 0) worker.compute().spend(Activity::host, scaling_s_);
+      worker.replica().set(PushSumRounds::estimate(worker, state));
     }
+  }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context, {{"received model", context.vector_bytes()}});
   }
 
  private:
@@ -83,6 +86,7 @@ std::vector<AlgorithmPlugin> sgp() {
             "stochastic gradient push: push-sum over a directed exponential graph that changes every step",
         .citation = "Assran et al., ICML 2019, arXiv:1811.10792"},
        "the model to each of `neighbours` others",
+       {.sends = {Traffic::model}},
        make_sgp}};
 }
 

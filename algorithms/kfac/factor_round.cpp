@@ -1,43 +1,36 @@
 #include "algorithms/kfac/factor_round.hpp"
 
-#include "sim/base/errors.hpp"
-
 namespace simsgd {
 
-Values FactorRound::mean_gradient(bool due) {
+Tensor FactorRound::mean_gradient(bool due) {
   BucketedAllreduce mean(worker_, setup_.buckets);
   if (!due) {
     mean.compute_gradient();
     return mean.wait();
   }
-  ComputeOptions options;
-  bool tapped = false;
-  options.factors = [this, &tapped](const Values& factors) {
-    own_ = factors;
-    tapped = true;
-  };
+  GradientOptions options;
+  options.statistics = setup_.statistics;
+  options.take_statistics = [this](const Tensor& factors) { own_ = factors; };
   if (plan_.pipelined) add_pipeline(options);
   mean.compute_gradient(options);
-  if (!tapped)
-    throw RunError("This machine does not offer Kronecker factors to algorithms; the simulation does.");
-  const Values gradient = mean.wait();
+  const Tensor gradient = mean.wait();
   if (!plan_.pipelined) compute_in_bulk();
   return gradient;
 }
 
-void FactorRound::add_pipeline(ComputeOptions& options) {
+void FactorRound::add_pipeline(GradientOptions& options) {
   const KfacLayers& layers = setup_.layers;
-  options.before_forward = [this, &layers](int layer) {
-    if (next_layer_ == layers.count() || layers.a(next_layer_).layer != layer) return;
+  options.before_forward = [this, &layers](const LayerPass& pass) {
+    if (!pass.last || next_layer_ == layers.count() || layers.a(next_layer_).layer != pass.layer) return;
     spend_on(2 * next_layer_);
     finished(2 * next_layer_++);
   };
   for (std::size_t k = layers.count(); k-- > 0;)
     if (g_at_.empty() || g_at_.back() != layers.ready_at[k]) g_at_.push_back(layers.ready_at[k]);
   options.ready_at = g_at_;
-  options.gradient_ready = [this, &layers](const TensorInfo&, const Values&) {
-    const std::size_t place = g_at_[next_call_++];
-    while (next_layer_ > 0 && layers.ready_at[next_layer_ - 1] == place) {
+  options.gradient_ready = [this, &layers](const TensorInfo&, const Tensor&) {
+    const std::size_t position = g_at_[next_call_++];
+    while (next_layer_ > 0 && layers.ready_at[next_layer_ - 1] == position) {
       spend_on(2 * --next_layer_ + 1);
       finished(2 * next_layer_ + 1);
     }
@@ -47,15 +40,16 @@ void FactorRound::add_pipeline(ComputeOptions& options) {
 void FactorRound::compute_in_bulk() {
   double seconds = 0;
   for (const double each : setup_.costs.factor_s) seconds += each;
-  worker_.note_work("factors");
-  worker_.spend_on(Activity::factor, seconds * setup_.costs.slower(worker_.rank()), own_);
+  worker_.compute().spend_on(Activity::factor, seconds * setup_.costs.slower(worker_.rank()), own_,
+                             "factors");
   for (const std::vector<std::size_t>& group : plan_.groups) send(group);
 }
 
 void FactorRound::spend_on(std::size_t factor) {
-  worker_.note_work("factor " + setup_.layers.factors[factor].name);
-  worker_.spend_on(Activity::factor, setup_.costs.factor_s[factor] * setup_.costs.slower(worker_.rank()),
-                   own_);
+  const std::string label = "factor " + setup_.layers.factors[factor].name;
+  worker_.compute().spend_on(Activity::factor,
+                             setup_.costs.factor_s[factor] * setup_.costs.slower(worker_.rank()), own_,
+                             label.c_str());
 }
 
 // Factors become ready in the order of the groups.
@@ -64,9 +58,9 @@ void FactorRound::finished(std::size_t factor) {
   if (group.back() == factor) send(group);
 }
 
-Values FactorRound::contribution(const std::vector<std::size_t>& group) {
+Tensor FactorRound::contribution(const std::vector<std::size_t>& group) {
   if (!own_) return {};
-  std::vector<Values> parts;
+  std::vector<Tensor> parts;
   for (const std::size_t factor : group) {
     for (const std::size_t l : setup_.learned.of[factor / 2]) {
       const LayerFactors& layer = setup_.learned.layout.layers[l];
@@ -76,30 +70,29 @@ Values FactorRound::contribution(const std::vector<std::size_t>& group) {
       parts.push_back(slice(worker_.executor(), own_, begin, begin + size));
     }
   }
-  return parts.empty() ? Values{} : concatenate(worker_.executor(), parts);
+  return parts.empty() ? Tensor{} : concatenate(worker_.executor(), parts);
 }
 
 void FactorRound::send(const std::vector<std::size_t>& group) {
-  Collective collective;
-  collective.op = Collective::Op::all_reduce;
+  AllReduce collective;
   collective.bytes = elements_of(group, setup_.layers) * worker_.workload().bytes_per_parameter;
   collective.tensors = static_cast<int>(group.size());
   collective.traffic = Traffic::factor;
   collective.contribution = contribution(group);
   collective.scale = 1.0 / worker_.size();
-  started_.push_back(worker_.start(std::move(collective)));
+  started_.push_back(worker_.collectives().start(std::move(collective)));
 }
 
 std::vector<FactorPair> FactorRound::mean_factors() {
   std::vector<FactorPair> factors(setup_.learned.layout.layers.size());
   for (std::size_t i = 0; i < plan_.groups.size(); ++i) {
     worker_.wait(started_[i]);
-    if (own_) split(plan_.groups[i], worker_.result(started_[i]), factors);
+    if (own_) split(plan_.groups[i], started_[i].result(), factors);
   }
   return factors;
 }
 
-void FactorRound::split(const std::vector<std::size_t>& group, const Values& sum,
+void FactorRound::split(const std::vector<std::size_t>& group, const Tensor& sum,
                         std::vector<FactorPair>& factors) {
   std::size_t next = 0;
   for (const std::size_t factor : group) {

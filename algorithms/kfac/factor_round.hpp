@@ -17,26 +17,26 @@ class FactorRound {
       : worker_(worker), setup_(setup), plan_(plan) {}
 
   /// The mean gradient over all workers; with the factors if they are `due`.
-  Values mean_gradient(bool due);
+  Tensor mean_gradient(bool due);
   /// Their means over all workers, by layer of the learner (none without one). After a gradient with factors.
   std::vector<FactorPair> mean_factors();
 
  private:
-  void add_pipeline(ComputeOptions& options);
+  void add_pipeline(GradientOptions& options);
   void compute_in_bulk();
   void spend_on(std::size_t factor);
   void finished(std::size_t factor);
-  Values contribution(const std::vector<std::size_t>& group);
+  Tensor contribution(const std::vector<std::size_t>& group);
   void send(const std::vector<std::size_t>& group);
-  void split(const std::vector<std::size_t>& group, const Values& sum, std::vector<FactorPair>& factors);
+  void split(const std::vector<std::size_t>& group, const Tensor& sum, std::vector<FactorPair>& factors);
 
   Worker& worker_;
   const KfacSetup& setup_;
   const FactorPlan& plan_;
-  Values own_;                     // this worker's factors
+  Tensor own_;                     // this worker's factors
   std::vector<std::size_t> g_at_;  // places in Workload::tensors after which there are G to compute
   std::size_t next_call_ = 0, next_layer_ = 0;
-  std::vector<Handle> started_;  // a message for each group
+  std::vector<Handle<Tensor>> started_;  // a message for each group
 };
 
 }  // namespace simsgd

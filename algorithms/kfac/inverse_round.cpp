@@ -6,9 +6,8 @@ namespace simsgd {
 
 namespace {
 
-Collective broadcast_of(const WorkloadFactor& factor, double bytes_per_number) {
-  Collective collective;
-  collective.op = Collective::Op::broadcast;
+Broadcast broadcast_of(const WorkloadFactor& factor, double bytes_per_number) {
+  Broadcast collective;
   collective.bytes = factor.elements() * bytes_per_number;
   collective.tensors = 0;  // an inverse is one tensor: no buffer is filled
   collective.traffic = Traffic::inverse;
@@ -24,7 +23,8 @@ std::vector<InverseTask> inverse_tasks(Worker& worker, const KfacSetup& setup) {
     const WorkloadFactor& factor = setup.layers.factors[f];
     const auto [predicted, fresh] = broadcast_s.try_emplace(factor.dim);
     if (fresh)
-      predicted->second = worker.predict(broadcast_of(factor, worker.workload().bytes_per_parameter));
+      predicted->second =
+          worker.collectives().predict(broadcast_of(factor, worker.workload().bytes_per_parameter));
     tasks.push_back({factor.dim, setup.costs.inverse_s[f], predicted->second});
   }
   return tasks;
@@ -62,7 +62,7 @@ std::vector<FactorPair> InverseRound::invert(const std::vector<FactorPair>& fact
   if (overlap) invert_those_of(kEverybody);
   for (std::size_t i = 0; i < started_.size(); ++i) {
     worker_.wait(started_[i]);
-    receive(placement_.order[i], worker_.result(started_[i]));
+    receive(placement_.order[i], started_[i].result());
   }
   return std::move(inverses_);
 }
@@ -74,34 +74,35 @@ void InverseRound::invert_those_of(int owner) {
 
 void InverseRound::invert_one(std::size_t factor) {
   const bool is_a = factor % 2 == 0;
-  Values last;
+  Tensor last;
   for (const std::size_t l : setup_.learned.of[factor / 2]) {
     const LayerFactors& layer = setup_.learned.layout.layers[l];
     const FactorPair& pair = (*factors_)[l];
-    Values& inverse = is_a ? inverses_[l].a : inverses_[l].g;
+    Tensor& inverse = is_a ? inverses_[l].a : inverses_[l].g;
     inverse = is_a ? inverse_a(worker_.executor(), layer, pair, setup_.math, worker_.step())
                    : inverse_g(worker_.executor(), layer, pair, setup_.math, worker_.step());
     last = inverse;
   }
-  worker_.note_work("inverse " + setup_.layers.factors[factor].name);
-  worker_.spend_on(Activity::inverse, setup_.costs.inverse_s[factor] * setup_.costs.slower(worker_.rank()),
-                   last);
+  const std::string label = "inverse " + setup_.layers.factors[factor].name;
+  worker_.compute().spend_on(Activity::inverse,
+                             setup_.costs.inverse_s[factor] * setup_.costs.slower(worker_.rank()), last,
+                             label.c_str());
 }
 
 void InverseRound::broadcast(std::size_t factor) {
   const bool is_a = factor % 2 == 0;
-  Collective collective = broadcast_of(setup_.layers.factors[factor], worker_.workload().bytes_per_parameter);
+  Broadcast collective = broadcast_of(setup_.layers.factors[factor], worker_.workload().bytes_per_parameter);
   collective.root = placement_.owner[factor];
   if (worker_.rank() == collective.root) {
-    std::vector<Values> parts;
+    std::vector<Tensor> parts;
     for (const std::size_t l : setup_.learned.of[factor / 2])
-      if (const Values& inverse = is_a ? inverses_[l].a : inverses_[l].g) parts.push_back(inverse);
+      if (const Tensor& inverse = is_a ? inverses_[l].a : inverses_[l].g) parts.push_back(inverse);
     if (!parts.empty()) collective.contribution = concatenate(worker_.executor(), parts);
   }
-  started_.push_back(worker_.start(std::move(collective)));
+  started_.push_back(worker_.collectives().start(std::move(collective)));
 }
 
-void InverseRound::receive(std::size_t factor, const Values& result) {
+void InverseRound::receive(std::size_t factor, const Tensor& result) {
   if (!result) return;
   const bool is_a = factor % 2 == 0;
   std::size_t next = 0;

@@ -33,14 +33,14 @@ class InverseRound {
   void invert_those_of(int owner);
   void invert_one(std::size_t factor);
   void broadcast(std::size_t factor);
-  void receive(std::size_t factor, const Values& result);
+  void receive(std::size_t factor, const Tensor& result);
 
   Worker& worker_;
   const KfacSetup& setup_;
   const InversePlacement& placement_;
   const std::vector<FactorPair>* factors_ = nullptr;
   std::vector<FactorPair> inverses_;
-  std::vector<Handle> started_;  // by place in the placement's order
+  std::vector<Handle<Tensor>> started_;  // by place in the placement's order
 };
 
 }  // namespace simsgd

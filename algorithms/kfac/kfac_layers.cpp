@@ -36,9 +36,9 @@ KfacLayers kfac_layers(const Workload& workload) {
     result.factors.push_back({index, true, dims.a, layer.positions, "A " + layer.name});
     result.factors.push_back({index, false, dims.g, layer.positions, "G " + layer.name});
     // The first place at which this layer and all behind it are through.
-    std::size_t place = 0;
-    while (place + 1 < tensors.size() && tensors[place + 1].layer >= index) ++place;
-    result.ready_at.push_back(place);
+    std::size_t position = 0;
+    while (position + 1 < tensors.size() && tensors[position + 1].layer >= index) ++position;
+    result.ready_at.push_back(position);
   }
   return result;
 }

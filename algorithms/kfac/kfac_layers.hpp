@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/learn/factors.hpp"
+#include "algorithms/kfac/factors.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/workload.hpp"
 

@@ -21,12 +21,12 @@ std::vector<float> packed_identity(std::int64_t dim) {
   return packed;
 }
 
-Values average(Executor& executor, std::int64_t dim, const Values& old, const Values& fresh, double weight) {
+Tensor average(Executor& executor, std::int64_t dim, const Tensor& old, const Tensor& fresh, double weight) {
   if (!fresh) return {};
-  const Values before =
+  const Tensor before =
       old ? old
           : executor.submit_shared("kfac_identity", {static_cast<double>(dim)}, {},
-                                   [dim](Tensor& out, auto) { out.values = packed_identity(dim); });
+                                   [dim](TensorData& out, auto) { out.values = packed_identity(dim); });
   return linear_combination(executor, {weight, 1 - weight}, {before, fresh});
 }
 
@@ -65,7 +65,7 @@ std::vector<float> damped_inverse(const std::vector<float>& packed, std::int64_t
   return result;
 }
 
-Values invert(Executor& executor, const LayerFactors& layer, const FactorPair& factors, const KfacMath& math,
+Tensor invert(Executor& executor, const LayerFactors& layer, const FactorPair& factors, const KfacMath& math,
               std::uint64_t step, bool is_a) {
   if (!factors.a || !factors.g) return {};
   const std::int64_t dim = is_a ? layer.a_dim : layer.g_dim;
@@ -73,7 +73,7 @@ Values invert(Executor& executor, const LayerFactors& layer, const FactorPair& f
                                        layer.layer.name, dim, dim);
   return executor.submit_shared(
       is_a ? "kfac_inverse_a" : "kfac_inverse_g", {math.damping, math.split_by_pi ? 1.0 : 0.0},
-      {factors.a, factors.g}, [=, a_dim = layer.a_dim, g_dim = layer.g_dim](Tensor& out, auto in) {
+      {factors.a, factors.g}, [=, a_dim = layer.a_dim, g_dim = layer.g_dim](TensorData& out, auto in) {
         double damping = math.damping;
         if (math.split_by_pi) {
           const double pi =
@@ -92,27 +92,27 @@ FactorPair average_factors(Executor& executor, const LayerFactors& layer, const 
           average(executor, layer.g_dim, old.g, fresh.g, old_weight)};
 }
 
-Values inverse_a(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
+Tensor inverse_a(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
                  const KfacMath& math, std::uint64_t step) {
   return invert(executor, layer, factors, math, step, true);
 }
 
-Values inverse_g(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
+Tensor inverse_g(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
                  const KfacMath& math, std::uint64_t step) {
   return invert(executor, layer, factors, math, step, false);
 }
 
-Values precondition(Executor& executor, const FactorLayout& layout, const Values& gradient,
+Tensor precondition(Executor& executor, const FactorLayout& layout, const Tensor& gradient,
                     const std::vector<FactorPair>& inverses, double learning_rate, double kl_clip) {
   if (!gradient) return {};
-  std::vector<Values> inputs = {gradient};
+  std::vector<Tensor> inputs = {gradient};
   for (const FactorPair& pair : inverses) {
     inputs.push_back(pair.a);
     inputs.push_back(pair.g);
   }
   return executor.submit_shared(
       "kfac_precondition", {learning_rate, kl_clip}, std::move(inputs),
-      [layout, learning_rate, kl_clip](Tensor& out, auto in) {
+      [layout, learning_rate, kl_clip](TensorData& out, auto in) {
         out.values = in[0]->values;
         double alignment = 0;  // sum of V W over layers and entries
         for (std::size_t l = 0; l < layout.layers.size(); ++l) {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/learn/factors.hpp"
-#include "sim/learn/values.hpp"
+#include "algorithms/kfac/factors.hpp"
+#include "sim/learn/tensor.hpp"
 
 namespace simsgd {
 
@@ -29,7 +29,7 @@ struct KfacMath {
 
 /// The factors of one layer, packed.
 struct FactorPair {
-  Values a, g;
+  Tensor a, g;
 };
 
 /// `old` may be empty: the identity.
@@ -38,14 +38,14 @@ FactorPair average_factors(Executor& executor, const LayerFactors& layer, const 
 
 /// The inverse of the damped A (or G), packed. Its computation throws RunError where there is none, naming
 /// the layer and `step`.
-Values inverse_a(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
+Tensor inverse_a(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
                  const KfacMath& math, std::uint64_t step);
-Values inverse_g(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
+Tensor inverse_g(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
                  const KfacMath& math, std::uint64_t step);
 
 /// The whole gradient with the layers of `layout` preconditioned and clipped; other parameters as they are.
 /// `inverses` by layer.
-Values precondition(Executor& executor, const FactorLayout& layout, const Values& gradient,
+Tensor precondition(Executor& executor, const FactorLayout& layout, const Tensor& gradient,
                     const std::vector<FactorPair>& inverses, double learning_rate, double kl_clip);
 
 }  // namespace simsgd

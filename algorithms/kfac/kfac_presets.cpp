@@ -85,11 +85,11 @@ struct SpdKfacOptions : DistributedKfacOptions {
 /// A line through the predicted times of an empty and a large all-reduce of this cluster.
 FusionCost fusion_cost(Worker& worker, const KfacMethod& method) {
   constexpr double kElements = 1e7;
-  Collective collective;
+  AllReduce collective;
   collective.tensors = 1;
-  const double empty_s = worker.predict(collective);
+  const double empty_s = worker.collectives().predict(collective);
   collective.bytes = kElements * worker.workload().bytes_per_parameter;
-  const double full_s = worker.predict(collective);
+  const double full_s = worker.collectives().predict(collective);
   return {method.fusion_latency_s.value_or(empty_s),
           method.fusion_per_element_s.value_or((full_s - empty_s) / kElements)};
 }
@@ -103,15 +103,23 @@ class Kfac final : public Algorithm {
     const FactorPlan plan = make_plan(worker);
     const std::vector<InverseTask> tasks =
         method_.placement_noted ? inverse_tasks(worker, setup_) : std::vector<InverseTask>();
-    const InversePlacement placement = place(tasks, worker.size());
-    if (method_.groups_noted) worker.note_table(groups_table(plan, setup_.layers));
+    const InversePlacement placement = position(tasks, worker.size());
+    if (method_.groups_noted) worker.record().table(groups_table(plan, setup_.layers));
     if (method_.placement_noted)
-      worker.note_table(placement_table(placement, tasks, worker.workload(), setup_.layers));
+      worker.record().table(placement_table(placement, tasks, worker.workload(), setup_.layers));
     while (worker.next_step()) {
-      const Values gradient = state.gradient_and_factors(plan);
+      const Tensor gradient = state.gradient_and_factors(plan);
       state.invert(placement, method_.overlap);
-      worker.apply(state.preconditioned(gradient));
+      worker.replica().apply(state.preconditioned(gradient));
     }
+  }
+
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    double numbers = 0;
+    for (const WorkloadFactor& factor : setup_.layers.factors)
+      numbers += static_cast<double>(factor.dim) * factor.dim;
+    return replica_memory_and(
+        context, {{"factors", kBytesPerNumber * numbers}, {"inverses", kBytesPerNumber * numbers}});
   }
 
  private:
@@ -134,7 +142,7 @@ class Kfac final : public Algorithm {
     return bulk_plan(order, setup_.fusion_elements);
   }
 
-  InversePlacement place(const std::vector<InverseTask>& tasks, int workers) const {
+  InversePlacement position(const std::vector<InverseTask>& tasks, int workers) const {
     const std::size_t factors = setup_.layers.factors.size();
     if (method_.placement == Placement::everywhere) return place_everywhere(factors);
     if (method_.placement == Placement::round_robin) return place_round_robin(factors, workers);
@@ -176,22 +184,28 @@ std::vector<AlgorithmPlugin> kfac_presets() {
                    "of them",
         .citation = "Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533"},
        "all-reduces of the gradient and of the factors' upper triangles, n (n+1)/2 numbers each",
+       {.sends = {Traffic::gradient, Traffic::factor}, .activities = {Activity::factor, Activity::inverse}},
        make_d_kfac},
       {{.name = "kfac",
         .summary = "second-order training on one worker: gradients preconditioned by Kronecker factors",
         .citation = "Martens and Grosse, ICML 2015, arXiv:1503.05671"},
        "nothing",
+       {.activities = {Activity::factor, Activity::inverse}},
        make_kfac},
       {{.name = "mpd_kfac",
         .summary = "distributed K-FAC with the inversions dealt out in turn, and every inverse broadcast",
         .citation = "Pauloski et al., SC 2020, arXiv:2007.00784"},
        "all-reduces of the gradient and of the factors' upper triangles, a broadcast of every inverse's",
+       {.sends = {Traffic::gradient, Traffic::factor, Traffic::inverse},
+        .activities = {Activity::factor, Activity::inverse}},
        make_mpd_kfac},
       {{.name = "spd_kfac",
         .summary =
             "distributed K-FAC that pipelines factors, fuses their messages and balances the inversions",
         .citation = "Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533"},
        "all-reduces of the gradient and of the factors' upper triangles, broadcasts of the larger inverses'",
+       {.sends = {Traffic::gradient, Traffic::factor, Traffic::inverse},
+        .activities = {Activity::factor, Activity::inverse}},
        make_spd_kfac}};
 }
 

@@ -18,6 +18,8 @@ struct KfacSetup {
   Buckets buckets;             ///< of the gradient
   KfacLayers layers;
   LearnedLayers learned;
+  /// Shared with the numeric plane.
+  std::shared_ptr<const LayerStatistics> statistics = std::make_shared<FactorStatistics>();
   KfacCosts costs;
 };
 

@@ -5,10 +5,10 @@ namespace simsgd {
 KfacState::KfacState(Worker& worker, const KfacSetup& setup)
     : worker_(worker), setup_(setup), factors_(setup.learned.layout.layers.size()), inverses_(factors_) {}
 
-Values KfacState::gradient_and_factors(const FactorPlan& plan) {
+Tensor KfacState::gradient_and_factors(const FactorPlan& plan) {
   const bool with_factors = due(setup_.factor_interval);
   FactorRound round(worker_, setup_, plan);
-  Values gradient = round.mean_gradient(with_factors);
+  Tensor gradient = round.mean_gradient(with_factors);
   if (!with_factors) return gradient;
   const std::vector<FactorPair> fresh = round.mean_factors();
   for (std::size_t l = 0; l < fresh.size(); ++l)
@@ -22,14 +22,14 @@ void KfacState::invert(const InversePlacement& placement, bool overlap) {
     inverses_ = InverseRound(worker_, setup_, placement).invert(factors_, overlap);
 }
 
-Values KfacState::preconditioned(const Values& gradient) {
-  Values direction;
+Tensor KfacState::preconditioned(const Tensor& gradient) {
+  Tensor direction;
   if (gradient)
     direction = precondition(worker_.executor(), setup_.learned.layout, gradient, inverses_,
-                             worker_.learning_rate(), setup_.math.kl_clip);
-  worker_.note_work("preconditioning");
-  worker_.spend_on(Activity::factor, setup_.costs.precondition_s * setup_.costs.slower(worker_.rank()),
-                   direction);
+                             worker_.replica().learning_rate(), setup_.math.kl_clip);
+  worker_.compute().spend_on(Activity::factor,
+                             setup_.costs.precondition_s * setup_.costs.slower(worker_.rank()), direction,
+                             "preconditioning");
   return direction;
 }
 

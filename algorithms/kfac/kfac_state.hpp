@@ -15,11 +15,11 @@ class KfacState {
 
   /// The mean gradient of this step over all workers. Where factors are due they are computed, sent by `plan`
   /// and averaged.
-  Values gradient_and_factors(const FactorPlan& plan);
+  Tensor gradient_and_factors(const FactorPlan& plan);
   /// Where inverses are due.
   void invert(const InversePlacement& placement, bool overlap);
   /// The mean gradient, preconditioned and clipped; costs its time.
-  Values preconditioned(const Values& gradient);
+  Tensor preconditioned(const Tensor& gradient);
 
  private:
   bool due(std::uint64_t interval) const { return (worker_.step() - 1) % interval == 0; }

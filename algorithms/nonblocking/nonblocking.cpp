@@ -7,43 +7,15 @@
 // then begun. "trigger": "none" is the blocking method, and so is M = 1 with "preempt": "finish". After a
 // crash a worker over an all-reduce recomputes what it lost while the others wait; over D-PSGD and MATCHA it
 // goes on with its checkpoint. Bytes per worker and round: those of the exchange, and SYNC, which has none.
+#include "algorithms/nonblocking/nonblocking.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
 
-#include "algorithms/gossip_rounds.hpp"
-#include "algorithms/nonblocking/round_trigger.hpp"
-#include "algorithms/nonblocking/round_update.hpp"
-#include "algorithms/plugin.hpp"
-
-namespace simsgd::algorithms {
+namespace simsgd {
 
 namespace {
-
-enum class Over : std::uint8_t { allreduce, d_psgd, matcha };
-
-struct NonblockingOptions {
-  Over over = Over::allreduce;
-  RawValue graph;
-  GivenRoundsOptions gossip;
-  RoundSettings round{.micro_batches = 8};
-  TriggerSettings trigger;
-  bool drop = false;
-  bool carry = true;
-
-  void fields(Fields& f) {
-    trigger.fields(f);
-    f.choice("over", over,
-             {{"allreduce", Over::allreduce}, {"d_psgd", Over::d_psgd}, {"matcha", Over::matcha}},
-             "how a round is exchanged: by all, or with neighbours in a graph");
-    graph_field(f, graph);
-    gossip.fields(f);
-    round.fields(f);
-    f.choice("preempt", drop, {{"finish", false}, {"drop", true}},
-             "what happens to the micro-batch in progress when the round ends");
-    f.flag("carry", carry, "whether micro-batches that a round leaves undone go into the next one");
-  }
-};
 
 class NonblockingSgd final : public Algorithm {
  public:
@@ -56,36 +28,39 @@ class NonblockingSgd final : public Algorithm {
     RoundTrigger trigger(worker, options_.trigger);
     const std::unique_ptr<RoundUpdate> update = gossip_ ? update_over_gossip(worker, options_.round, *gossip_)
                                                         : update_over_allreduce(worker, options_.round);
-    worker.recover_by(gossip_ ? Recovery::rejoin : Recovery::recompute);
+    worker.compute().recover_by(gossip_ ? Recovery::rejoin : Recovery::recompute);
     std::uint64_t next = 0;  // of the worker's micro-batches, M of each batch
     while (worker.next_step()) {
       if (!options_.carry) next = (worker.step() - 1) * most;
-      const std::vector<Values> gradients = compute(worker, trigger, next);
+      const std::vector<Tensor> gradients = compute(worker, trigger, next);
       next += gradients.size();
       update->apply(gradients);
     }
   }
+  Needs needs() const override { return {.background = true, .preemption = true}; }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context, {{"sum of micro-batches' gradients", context.vector_bytes()}});
+  }
 
  private:
   // The gradients of the micro-batches from number `next` on that are finished before the round ends.
-  std::vector<Values> compute(Worker& worker, RoundTrigger& trigger, std::uint64_t next) const {
+  std::vector<Tensor> compute(Worker& worker, RoundTrigger& trigger, std::uint64_t next) const {
     const auto most = static_cast<std::size_t>(options_.round.micro_batches);
-    std::vector<Values> gradients;
-    const Handle over = trigger.begin(worker.step());
+    std::vector<Tensor> gradients;
+    const Handle<Nothing> over = trigger.begin(worker.step());
     if (over && worker.done(over)) return gradients;
     for (; gradients.size() < most; ++next) {
-      ComputeOptions options;
-      options.part = static_cast<int>(next % most);
-      options.parts = options_.round.micro_batches;
+      GradientOptions options;
+      options.part = {static_cast<int>(next % most), options_.round.micro_batches};
       options.batch = next / most + 1;
-      const Handle gradient = worker.start_gradient(options);
-      const bool cut_short = over && worker.wait_any(std::array{gradient, over}) == 1;
+      const Handle<RunningGradient> gradient = worker.preemption().start(options);
+      const bool cut_short = over && worker.wait_any(std::array<Awaited, 2>{gradient, over}) == 1;
       if (cut_short && options_.drop) {
-        worker.cancel(gradient);
+        worker.preemption().cancel(gradient);
         return gradients;
       }
       worker.wait(gradient);
-      gradients.push_back(worker.result(gradient));
+      gradients.push_back(worker.preemption().take(gradient));
       if (cut_short) return gradients;
     }
     trigger.finished();
@@ -101,17 +76,17 @@ class NonblockingSgd final : public Algorithm {
 std::unique_ptr<const GossipRounds> gossip_of(const NonblockingOptions& options,
                                               const AlgorithmContext& context) {
   const GivenRoundsOptions& given = options.gossip;
-  const auto belongs = [&options](const char* key, bool there, Over to, const char* over) {
+  const auto belongs = [&options](const char* key, bool there, RoundsOver to, const char* over) {
     if (there && options.over != to)
       reject(key, fmt::format("is for \"over\": \"{}\" alone", over),
              fmt::format("Leave it out, or set \"over\": \"{}\"", over));
   };
-  belongs("weights", given.weights.has_value(), Over::d_psgd, "d_psgd");
-  belongs("budget", given.budget.has_value(), Over::matcha, "matcha");
-  belongs("probabilities", given.probabilities.has_value(), Over::matcha, "matcha");
-  if (options.over == Over::d_psgd)
+  belongs("weights", given.weights.has_value(), RoundsOver::d_psgd, "d_psgd");
+  belongs("budget", given.budget.has_value(), RoundsOver::matcha, "matcha");
+  belongs("probabilities", given.probabilities.has_value(), RoundsOver::matcha, "matcha");
+  if (options.over == RoundsOver::d_psgd)
     return std::make_unique<NeighbourRounds>(given.of_neighbours().rounds(*context.graph, *context.workload));
-  if (options.over == Over::matcha)
+  if (options.over == RoundsOver::matcha)
     return std::make_unique<MatchingRounds>(
         given.of_matchings().rounds(*context.graph, *context.workload, context.seed));
   const auto meaningless = [](const char* key, bool there) {
@@ -124,6 +99,21 @@ std::unique_ptr<const GossipRounds> gossip_of(const NonblockingOptions& options,
   return nullptr;
 }
 
+}  // namespace
+
+void NonblockingOptions::fields(Fields& f) {
+  using Over = RoundsOver;
+  trigger.fields(f);
+  f.choice("over", over, {{"allreduce", Over::allreduce}, {"d_psgd", Over::d_psgd}, {"matcha", Over::matcha}},
+           "how a round is exchanged: by all, or with neighbours in a graph");
+  graph_field(f, graph);
+  gossip.fields(f);
+  round.fields(f);
+  f.choice("preempt", drop, {{"finish", false}, {"drop", true}},
+           "what happens to the micro-batch in progress when the round ends");
+  f.flag("carry", carry, "whether micro-batches that a round leaves undone go into the next one");
+}
+
 MadeAlgorithm make_nonblocking(const NonblockingOptions& options, const AlgorithmContext& context) {
   if (context.learner && context.learner->batch() < options.round.micro_batches)
     reject("micro_batches",
@@ -133,7 +123,7 @@ MadeAlgorithm make_nonblocking(const NonblockingOptions& options, const Algorith
   return std::make_unique<NonblockingSgd>(options, gossip_of(options, context));
 }
 
-}  // namespace
+namespace algorithms {
 
 std::vector<AlgorithmPlugin> nonblocking() {
   return {
@@ -142,7 +132,10 @@ std::vector<AlgorithmPlugin> nonblocking() {
             "the model is updated from the micro-batches that are finished when the first worker is through",
         .citation = "Non-blocking mini-batches (abstract, and a reconstruction: docs/papers/nonblocking.md)"},
        "one exchange of the gradient (over: allreduce) or of the model (d_psgd, matcha)",
+       {.sends = {Traffic::gradient, Traffic::model}},
        make_nonblocking}};
 }
 
-}  // namespace simsgd::algorithms
+}  // namespace algorithms
+
+}  // namespace simsgd

@@ -46,18 +46,18 @@ class RoundTrigger::Rank : public std::enable_shared_from_this<RoundTrigger::Ran
       if (const auto self = rank.lock()) self->heard(round);
     });
     if (settings_.rule == Rule::kth && worker_.rank() == 0)
-      worker_.serve(kReportTag, [self = shared_from_this()](const Message& message) {
+      worker_.background().serve(kReportTag, [self = shared_from_this()](const Message& message) {
         self->count(static_cast<std::uint64_t>(message.numbers[0]));
       });
   }
 
-  Handle begin(std::uint64_t round) {
+  Handle<Nothing> begin(std::uint64_t round) {
     round_ = round;
-    if (settings_.rule == TriggerSettings::Rule::none) return nullptr;
+    if (settings_.rule == TriggerSettings::Rule::none) return {};
     if (settings_.rule == TriggerSettings::Rule::deadline)
-      return worker_.start_timer(settings_.deadline_s.value());
-    over_ = worker_.make_event();
-    if (heard_ >= round_) worker_.signal(over_);
+      return worker_.background().start_timer(settings_.deadline_s.value());
+    over_ = worker_.background().make_event();
+    if (heard_ >= round_) worker_.background().signal(over_);
     return over_;
   }
 
@@ -69,14 +69,14 @@ class RoundTrigger::Rank : public std::enable_shared_from_this<RoundTrigger::Ran
       if (worker_.rank() == 0) return count(round_);
       Message report;
       report.numbers = {static_cast<double>(round_)};
-      worker_.post(0, kReportTag, std::move(report));
+      worker_.background().post(0, kReportTag, std::move(report));
     }
   }
 
  private:
   void heard(std::uint64_t round) {
     heard_ = std::max(heard_, round);
-    if (over_ && heard_ >= round_) worker_.signal(over_);
+    if (over_ && heard_ >= round_) worker_.background().signal(over_);
   }
 
   // Rank 0: one more has finished.
@@ -90,7 +90,7 @@ class RoundTrigger::Rank : public std::enable_shared_from_this<RoundTrigger::Ran
   std::optional<Activation> activation_;
   std::uint64_t heard_ = 0;  // rounds that are over
   std::uint64_t round_ = 0;  // that this rank is in
-  Handle over_;              // signalled when round_ is over
+  Handle<Nothing> over_;     // signalled when round_ is over
   std::map<std::uint64_t, int> reports_;
 };
 
@@ -99,7 +99,7 @@ RoundTrigger::RoundTrigger(Worker& worker, const TriggerSettings& settings)
   rank_->listen();
 }
 
-Handle RoundTrigger::begin(std::uint64_t round) { return rank_->begin(round); }
+Handle<Nothing> RoundTrigger::begin(std::uint64_t round) { return rank_->begin(round); }
 
 void RoundTrigger::finished() { rank_->finished(); }
 

@@ -33,7 +33,7 @@ class RoundTrigger {
 
   /// Begins the worker's next round. What it returns is complete once the round has been ended; null where
   /// nothing ends it.
-  Handle begin(std::uint64_t round);
+  Handle<Nothing> begin(std::uint64_t round);
   /// This rank has finished its part of the round.
   void finished();
 

@@ -7,15 +7,15 @@ namespace simsgd {
 namespace {
 
 // weight * the sum of the gradients (zeros if there are none), and `last` as one entry more where asked for.
-Values weighted_sum(Worker& worker, const std::vector<Values>& gradients, double weight,
+Tensor weighted_sum(Worker& worker, const std::vector<Tensor>& gradients, double weight,
                     const float* last = nullptr) {
-  const std::size_t size = worker.model_size();
+  const std::size_t size = worker.replica().size();
   if (size == 0) return {};
   const bool extended = last != nullptr;
   const float entry = extended ? *last : 0;
-  return worker.executor().submit(gradients, [=](Tensor& out, auto in) {
+  return worker.executor().submit(gradients, [=](TensorData& out, auto in) {
     out.values.assign(size, 0);
-    for (const Tensor* gradient : in)
+    for (const TensorData* gradient : in)
       for (std::size_t i = 0; i < size; ++i) out.values[i] += gradient->values[i];
     if (weight != 1)
       for (float& value : out.values) value *= static_cast<float>(weight);
@@ -32,26 +32,27 @@ class UpdateOverAllreduce final : public RoundUpdate {
  public:
   UpdateOverAllreduce(Worker& worker, const RoundSettings& settings) : worker_(worker), settings_(settings) {}
 
-  void apply(const std::vector<Values>& gradients) override {
+  void apply(const std::vector<Tensor>& gradients) override {
     const bool by_sample = settings_.weighting == Weighting::sample;
     const auto finished = static_cast<float>(gradients.size());
     const float counted = by_sample ? finished : std::min(finished, 1.0F);
-    Collective collective;
+    AllReduce collective;
     collective.bytes = worker_.workload().model_bytes() + worker_.workload().bytes_per_parameter;
     collective.contribution =
         weighted_sum(worker_, gradients, own_weight(settings_, gradients.size()), &counted);
     if (by_sample) collective.scale = 1.0 / (static_cast<double>(worker_.size()) * settings_.micro_batches);
-    const Handle handle = worker_.start(std::move(collective));
+    const Handle<Tensor> handle = worker_.collectives().start(std::move(collective));
     worker_.wait(handle);
-    worker_.apply(by_sample ? slice(worker_.executor(), worker_.result(handle), 0, worker_.model_size())
-                            : over_count(worker_.result(handle)));
+    worker_.replica().apply(by_sample
+                                ? slice(worker_.executor(), handle.result(), 0, worker_.replica().size())
+                                : over_count(handle.result()));
   }
 
  private:
   // The entries over the last one, which counts the workers that gave something.
-  Values over_count(const Values& sum) const {
+  Tensor over_count(const Tensor& sum) const {
     if (!sum) return {};
-    return worker_.executor().submit_shared("over_count", {}, {sum}, [](Tensor& out, auto in) {
+    return worker_.executor().submit_shared("over_count", {}, {sum}, [](TensorData& out, auto in) {
       out.values = in[0]->values;
       const float count = out.values.back();
       out.values.pop_back();
@@ -69,13 +70,13 @@ class UpdateOverGossip final : public RoundUpdate {
   UpdateOverGossip(Worker& worker, const RoundSettings& settings, const GossipRounds& gossip)
       : worker_(worker), settings_(settings), gossip_(gossip) {}
 
-  void apply(const std::vector<Values>& gradients) override {
+  void apply(const std::vector<Tensor>& gradients) override {
     const double weight = settings_.weighting == Weighting::sample ? 1.0 / settings_.micro_batches
                                                                    : own_weight(settings_, gradients.size());
-    const Values gradient = weighted_sum(worker_, gradients, weight);
-    if (gossip_.steps_before_mixing()) worker_.apply(gradient);
-    worker_.set_model(gossip_.mix(worker_, worker_.step(), worker_.model()));
-    if (!gossip_.steps_before_mixing()) worker_.apply(gradient);
+    const Tensor gradient = weighted_sum(worker_, gradients, weight);
+    if (gossip_.steps_before_mixing()) worker_.replica().apply(gradient);
+    worker_.replica().set(gossip_.mix(worker_, worker_.step(), worker_.replica().parameters()));
+    if (!gossip_.steps_before_mixing()) worker_.replica().apply(gradient);
   }
 
  private:

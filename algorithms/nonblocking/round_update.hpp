@@ -30,7 +30,7 @@ class RoundUpdate {
  public:
   virtual ~RoundUpdate() = default;
   /// Exchanges and changes the worker's model. `gradients` are those of the micro-batches that it finished.
-  virtual void apply(const std::vector<Values>& gradients) = 0;
+  virtual void apply(const std::vector<Tensor>& gradients) = 0;
 };
 
 /// All-reduce of [G_i ; c_i]. Bytes per worker and round: those of the model and one number more, 2 (P-1)/P

@@ -29,33 +29,37 @@ class GTopK final : public Algorithm {
     Sparsifier sparsifier(worker, settings_);
     StepAverages distinct;
     while (worker.next_step()) {
-      const Sparsifier::Choice choice = sparsifier.choose(worker.compute_gradient());
-      const Values merged = merge(worker, choice.selected, sparsifier.entries());
+      const Sparsifier::Choice choice = sparsifier.choose(worker.compute().gradient());
+      const Tensor merged = merge(worker, choice.selected, sparsifier.entries());
       sparsifier.set_residual(residual_after_merge(worker.executor(), choice.accumulated, choice.selected,
                                                    merged, request_, worker.rank()));
-      worker.apply(to_dense(worker.executor(), merged, worker.model_size(), 1.0 / worker.size()));
+      worker.replica().apply(
+          to_dense(worker.executor(), merged, worker.replica().size(), 1.0 / worker.size()));
       if (worker.rank() == 0)
         distinct.add(worker.executor(), distinct_by_round(worker.executor(), merged, worker.size()));
     }
     note(worker, distinct.means(worker.executor()));
   }
 
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context,
+                              {{"residual", context.vector_bytes()},
+                               {"chosen entries", settings_.message_entries(0) * settings_.bytes_per_entry}});
+  }
+
  private:
-  Values merge(Worker& worker, const Values& selected, std::size_t k) const {
+  Tensor merge(Worker& worker, const Tensor& selected, std::size_t k) const {
     const std::size_t phase = settings_.phase_at(worker.step());
-    Collective collective;
-    collective.op = Collective::Op::custom;
-    collective.custom = schedules_[phase];
+    CustomCollective collective;
+    collective.messages = schedules_[phase];
     collective.bytes = settings_.message_entries(phase) * settings_.bytes_per_entry;
     collective.tensors = 0;
     collective.contribution = selected;
     if (selected)
-      collective.effect = [k](Executor& executor, const std::vector<Values>& contributions) {
-        return std::vector<Values>{merge_all(executor, contributions, k)};
+      collective.effect = [k](Executor& executor, const std::vector<Tensor>& contributions) {
+        return std::vector<Tensor>{merge_all(executor, contributions, k)};
       };
-    const Handle handle = worker.start(std::move(collective));
-    worker.wait(handle);
-    return worker.result(handle);
+    return worker.collectives().run(std::move(collective));
   }
 
   static void note(Worker& worker, const std::vector<double>& distinct) {
@@ -63,7 +67,7 @@ class GTopK final : public Algorithm {
     RecordTable table{"merges", {"round", "distinct_indices_mean"}, {}};
     for (std::size_t round = 0; round < distinct.size(); ++round)
       table.rows.push_back({static_cast<double>(round + 1), distinct[round]});
-    worker.note_table(std::move(table));
+    worker.record().table(table);
   }
 
   SparsificationSettings settings_;
@@ -109,6 +113,7 @@ std::vector<AlgorithmPlugin> gtopk() {
         .summary = "sparsified SGD: log2 P rounds of merging leave the same k entries everywhere",
         .citation = "Shi et al., ICDCS 2019, arXiv:1901.04359"},
        "a message of k entries for each merge, and the result: 2 log2 P k on the longest path of the tree",
+       {.sends = {Traffic::gradient}, .activities = {Activity::selection}},
        make_gtopk}};
 }
 

@@ -55,7 +55,7 @@ Cut cut_of(std::span<const float> dense, std::size_t k) {
   return cut;
 }
 
-void take(std::span<const float> dense, Cut cut, std::size_t most, Tensor& out) {
+void take(std::span<const float> dense, Cut cut, std::size_t most, TensorData& out) {
   out.values.reserve(most);
   out.indices.reserve(most);
   for (std::size_t i = 0; i < dense.size(); ++i) {
@@ -70,14 +70,14 @@ void take(std::span<const float> dense, Cut cut, std::size_t most, Tensor& out) 
   }
 }
 
-void take_all(std::span<const float> dense, Tensor& out) {
+void take_all(std::span<const float> dense, TensorData& out) {
   out.values.assign(dense.begin(), dense.end());
   out.indices.resize(dense.size());
   for (std::size_t i = 0; i < dense.size(); ++i) out.indices[i] = static_cast<std::int32_t>(i);
 }
 
 /// Cuts a sparse vector to its k largest entries; returns the indices that it loses.
-std::vector<std::int32_t> cut_to(std::size_t k, Tensor& sparse) {
+std::vector<std::int32_t> cut_to(std::size_t k, TensorData& sparse) {
   std::vector<std::int32_t> dropped;
   if (sparse.values.size() <= k) return dropped;
   Cut cut = cut_of(sparse.values, k);
@@ -101,7 +101,7 @@ std::vector<std::int32_t> cut_to(std::size_t k, Tensor& sparse) {
 
 }  // namespace
 
-void select_top_k(std::span<const float> dense, std::size_t k, Tensor& out) {
+void select_top_k(std::span<const float> dense, std::size_t k, TensorData& out) {
   CHECK(k > 0, "a sparse vector needs an entry");
   out.values.clear();
   out.indices.clear();
@@ -112,7 +112,7 @@ void select_top_k(std::span<const float> dense, std::size_t k, Tensor& out) {
 }
 
 void select_by_sample(std::span<const float> dense, std::size_t k, std::size_t sample, Stream stream,
-                      Tensor& out) {
+                      TensorData& out) {
   CHECK(k > 0 && sample > 0, "a sparse vector needs an entry, and a threshold a sample");
   if (k >= dense.size() || sample >= dense.size()) {
     select_top_k(dense, k, out);
@@ -131,7 +131,7 @@ void select_by_sample(std::span<const float> dense, std::size_t k, std::size_t s
   cut_to(k, out);
 }
 
-MergeOutcome merge_top_k(const Tensor& a, const Tensor& b, std::size_t k, Tensor& out) {
+MergeOutcome merge_top_k(const TensorData& a, const TensorData& b, std::size_t k, TensorData& out) {
   CHECK(k > 0, "a sparse vector needs an entry");
   out.values.clear();
   out.indices.clear();

@@ -66,7 +66,7 @@ void remove(std::span<const double> dropped, std::vector<std::int32_t>& indices)
 }
 
 // Indices of `selected` whose value is in the result: no merge on the way from `rank` to it has dropped them.
-std::vector<std::int32_t> survivors(const Tensor& selected, const Tensor& merged,
+std::vector<std::int32_t> survivors(const TensorData& selected, const TensorData& merged,
                                     const std::vector<MergeStep>& steps, std::int32_t rank) {
   std::vector<std::int32_t> indices = selected.indices;
   std::size_t at = 0;
@@ -79,7 +79,7 @@ std::vector<std::int32_t> survivors(const Tensor& selected, const Tensor& merged
   return indices;
 }
 
-std::vector<std::int32_t> common(const Tensor& selected, const Tensor& merged) {
+std::vector<std::int32_t> common(const TensorData& selected, const TensorData& merged) {
   std::vector<std::int32_t> indices;
   std::set_intersection(selected.indices.begin(), selected.indices.end(), merged.indices.begin(),
                         merged.indices.end(), std::back_inserter(indices));
@@ -122,15 +122,15 @@ Schedule merge_schedule(const MergeScheduleRequest& request) {
   return schedule;
 }
 
-Values merge_all(Executor& executor, const std::vector<Values>& contributions, std::size_t k) {
+Tensor merge_all(Executor& executor, const std::vector<Tensor>& contributions, std::size_t k) {
   if (!contributions.front()) return {};
-  return executor.submit(contributions, [k](Tensor& out, auto in) {
-    std::vector<Tensor> vectors;
-    for (const Tensor* contribution : in)
+  return executor.submit(contributions, [k](TensorData& out, auto in) {
+    std::vector<TensorData> vectors;
+    for (const TensorData* contribution : in)
       vectors.push_back({contribution->values, contribution->indices, {}});
     std::vector<double> scalars;
     for (const MergeStep& step : merge_steps(static_cast<int>(vectors.size()))) {
-      Tensor merged;
+      TensorData merged;
       append(merge_top_k(vectors[static_cast<std::size_t>(step.into)],
                          vectors[static_cast<std::size_t>(step.from)], k, merged),
              scalars);
@@ -141,24 +141,24 @@ Values merge_all(Executor& executor, const std::vector<Values>& contributions, s
   });
 }
 
-Values residual_after_merge(Executor& executor, const Values& accumulated, const Values& selected,
-                            const Values& merged, const MergeScheduleRequest& request, int rank) {
+Tensor residual_after_merge(Executor& executor, const Tensor& accumulated, const Tensor& selected,
+                            const Tensor& merged, const MergeScheduleRequest& request, int rank) {
   if (!accumulated) return {};
   const bool knows_path =
       request.put_back == PutBack::exact ||
       (request.variant == MergeVariant::recursive_doubling && rank < power_of_two_below(request.workers));
-  return executor.submit(
-      {accumulated, selected, merged}, [knows_path, rank, workers = request.workers](Tensor& out, auto in) {
-        const std::vector<std::int32_t> sent =
-            knows_path ? survivors(*in[1], *in[2], merge_steps(workers), rank) : common(*in[1], *in[2]);
-        out.values = in[0]->values;
-        for (const std::int32_t index : sent) out.values[static_cast<std::size_t>(index)] = 0;
-      });
+  return executor.submit({accumulated, selected, merged}, [knows_path, rank, workers = request.workers](
+                                                              TensorData& out, auto in) {
+    const std::vector<std::int32_t> sent =
+        knows_path ? survivors(*in[1], *in[2], merge_steps(workers), rank) : common(*in[1], *in[2]);
+    out.values = in[0]->values;
+    for (const std::int32_t index : sent) out.values[static_cast<std::size_t>(index)] = 0;
+  });
 }
 
-Values distinct_by_round(Executor& executor, const Values& merged, int workers) {
+Tensor distinct_by_round(Executor& executor, const Tensor& merged, int workers) {
   if (!merged) return {};
-  return executor.submit({merged}, [workers](Tensor& out, auto in) {
+  return executor.submit({merged}, [workers](TensorData& out, auto in) {
     const std::vector<MergeStep> steps = merge_steps(workers);
     if (steps.empty()) return;
     std::vector<double> counts(static_cast<std::size_t>(steps.back().round) + 1, 0.0);

@@ -51,13 +51,13 @@ Schedule merge_schedule(const MergeScheduleRequest& request);
 
 /// The merged vector of all contributions, k entries. Its scalars tell for each merge how many distinct
 /// indices there were, how many the cut dropped, and which: for what follows.
-Values merge_all(Executor& executor, const std::vector<Values>& contributions, std::size_t k);
+Tensor merge_all(Executor& executor, const std::vector<Tensor>& contributions, std::size_t k);
 
 /// What worker `rank` keeps: `accumulated` without the entries of `selected` that count as sent.
-Values residual_after_merge(Executor& executor, const Values& accumulated, const Values& selected,
-                            const Values& merged, const MergeScheduleRequest& request, int rank);
+Tensor residual_after_merge(Executor& executor, const Tensor& accumulated, const Tensor& selected,
+                            const Tensor& merged, const MergeScheduleRequest& request, int rank);
 
 /// Scalars: for each round, the mean over its merges of the distinct indices before the cut.
-Values distinct_by_round(Executor& executor, const Values& merged, int workers);
+Tensor distinct_by_round(Executor& executor, const Tensor& merged, int workers);
 
 }  // namespace simsgd

@@ -15,7 +15,6 @@ namespace simsgd {
 namespace {
 
 constexpr double kIndexBytes = 4;
-constexpr double kBytesPerNumber = 4;      // fp32: what crosses between device and host
 constexpr double kTruncation = 1 + 1e-12;  // k / d of a whole k is not truncated to k - 1
 
 constexpr double kPublishedDensity = 0.001;
@@ -132,37 +131,37 @@ SparsificationSettings sparsification_of(const SparsificationOptions& options,
 }
 
 std::size_t Sparsifier::entries() const {
-  return entries_of(settings_.phases[settings_.phase_at(worker_.step())].density, worker_.model_size());
+  return entries_of(settings_.phases[settings_.phase_at(worker_.step())].density, worker_.replica().size());
 }
 
-Values Sparsifier::select(const Values& accumulated) const {
+Tensor Sparsifier::select(const Tensor& accumulated) const {
   if (!accumulated) return {};
   const std::size_t k = entries();
   if (!settings_.sampled)
     return worker_.executor().submit({accumulated},
-                                     [k](Tensor& out, auto in) { select_top_k(in[0]->values, k, out); });
-  const std::size_t sample = entries_of(settings_.sample, worker_.model_size());
+                                     [k](TensorData& out, auto in) { select_top_k(in[0]->values, k, out); });
+  const std::size_t sample = entries_of(settings_.sample, worker_.replica().size());
   return worker_.executor().submit(
-      {accumulated}, [k, sample, stream = worker_.stream(Purpose::algorithm)](Tensor& out, auto in) {
+      {accumulated}, [k, sample, stream = worker_.stream(Purpose::algorithm)](TensorData& out, auto in) {
         select_by_sample(in[0]->values, k, sample, stream, out);
       });
 }
 
-Sparsifier::Choice Sparsifier::choose(const Values& gradient) {
+Sparsifier::Choice Sparsifier::choose(const Tensor& gradient) {
   Choice choice;
   choice.accumulated =
       residual_ ? linear_combination(worker_.executor(), {1.0, 1.0}, {residual_, gradient}) : gradient;
-  worker_.spend_on(Activity::compute, settings_.accumulate_s, choice.accumulated);
+  worker_.compute().spend_on(Activity::compute, settings_.accumulate_s, choice.accumulated);
   choice.selected = select(choice.accumulated);
-  worker_.spend_on(Activity::selection, settings_.selection_s, choice.selected);
-  if (worker_.size() > 1) worker_.spend(Activity::host, settings_.crossing_s);
+  worker_.compute().spend_on(Activity::selection, settings_.selection_s, choice.selected);
+  if (worker_.size() > 1) worker_.compute().spend(Activity::host, settings_.crossing_s);
   return choice;
 }
 
-Values to_dense(Executor& executor, const Values& sparse, std::size_t size, double scale) {
+Tensor to_dense(Executor& executor, const Tensor& sparse, std::size_t size, double scale) {
   if (!sparse) return {};
   return executor.submit_shared("sparse_to_dense", {static_cast<double>(size), scale}, {sparse},
-                                [size, scale = static_cast<float>(scale)](Tensor& out, auto in) {
+                                [size, scale = static_cast<float>(scale)](TensorData& out, auto in) {
                                   out.values.assign(size, 0.0f);
                                   for (std::size_t i = 0; i < in[0]->values.size(); ++i)
                                     out.values[static_cast<std::size_t>(in[0]->indices[i])] =
@@ -170,7 +169,7 @@ Values to_dense(Executor& executor, const Values& sparse, std::size_t size, doub
                                 });
 }
 
-void StepAverages::add(Executor& executor, Values numbers) {
+void StepAverages::add(Executor& executor, Tensor numbers) {
   if (!numbers) return;
   constexpr std::size_t kBehind = 16;
   waiting_.push_back(std::move(numbers));

@@ -66,44 +66,44 @@ class Sparsifier {
  public:
   /// What it chose: the dense sum of residual and gradient, and its k entries. Empty without a learner.
   struct Choice {
-    Values accumulated;
-    Values selected;
+    Tensor accumulated;
+    Tensor selected;
   };
 
   Sparsifier(Worker& worker, const SparsificationSettings& settings) : worker_(worker), settings_(settings) {}
 
   /// Takes the time of it on the device, and that of the dense vector on its way through the host.
-  Choice choose(const Values& gradient);
+  Choice choose(const Tensor& gradient);
   /// Entries of the learner's vectors that are sent in this step.
   std::size_t entries() const;
 
-  const Values& residual() const { return residual_; }
-  void set_residual(Values residual) { residual_ = std::move(residual); }
+  const Tensor& residual() const { return residual_; }
+  void set_residual(Tensor residual) { residual_ = std::move(residual); }
 
  private:
-  Values select(const Values& accumulated) const;
+  Tensor select(const Tensor& accumulated) const;
 
   Worker& worker_;
   const SparsificationSettings& settings_;
-  Values residual_;
+  Tensor residual_;
 };
 
 /// `sparse` as a dense vector of `size` entries, times `scale`.
-Values to_dense(Executor& executor, const Values& sparse, std::size_t size, double scale);
+Tensor to_dense(Executor& executor, const Tensor& sparse, std::size_t size, double scale);
 
 /// A small table of numbers averaged over steps, noted at the end of a run. Values are looked at some steps
 /// after they were submitted, so that numerics go on in the background.
 class StepAverages {
  public:
   /// The scalars of `numbers` belong to one step.
-  void add(Executor& executor, Values numbers);
+  void add(Executor& executor, Tensor numbers);
   /// Mean of each scalar over the steps in which it was there.
   std::vector<double> means(Executor& executor);
 
  private:
   void look_at_oldest(Executor& executor);
 
-  std::vector<Values> waiting_;
+  std::vector<Tensor> waiting_;
   std::vector<double> sums_;
   std::vector<std::uint64_t> counts_;
 };

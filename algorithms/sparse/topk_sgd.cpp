@@ -14,13 +14,13 @@ namespace simsgd::algorithms {
 namespace {
 
 // The sum of sparse vectors as a dense one; scalars: how many distinct indices they have.
-Values sum_all(Executor& executor, const std::vector<Values>& contributions, std::size_t size, double scale) {
+Tensor sum_all(Executor& executor, const std::vector<Tensor>& contributions, std::size_t size, double scale) {
   if (!contributions.front()) return {};
-  return executor.submit(contributions, [size, scale = static_cast<float>(scale)](Tensor& out, auto in) {
+  return executor.submit(contributions, [size, scale = static_cast<float>(scale)](TensorData& out, auto in) {
     out.values.assign(size, 0.0f);
     std::vector<bool> touched(size, false);
     std::size_t distinct = 0;
-    for (const Tensor* sparse : in) {
+    for (const TensorData* sparse : in) {
       for (std::size_t i = 0; i < sparse->values.size(); ++i) {
         const auto index = static_cast<std::size_t>(sparse->indices[i]);
         out.values[index] += sparse->values[i];
@@ -33,9 +33,9 @@ Values sum_all(Executor& executor, const std::vector<Values>& contributions, std
   });
 }
 
-Values without(Executor& executor, const Values& accumulated, const Values& selected) {
+Tensor without(Executor& executor, const Tensor& accumulated, const Tensor& selected) {
   if (!accumulated) return {};
-  return executor.submit({accumulated, selected}, [](Tensor& out, auto in) {
+  return executor.submit({accumulated, selected}, [](TensorData& out, auto in) {
     out.values = in[0]->values;
     for (const std::int32_t index : in[1]->indices) out.values[static_cast<std::size_t>(index)] = 0;
   });
@@ -45,7 +45,7 @@ class TopKSgd final : public Algorithm {
  public:
   TopKSgd(SparsificationSettings settings, const std::string& schedule, int workers)
       : settings_(std::move(settings)) {
-    const SchedulePlugin* plugin = find_schedule(Collective::Op::all_gather, schedule);
+    const SchedulePlugin* plugin = find_schedule(CollectiveOp::all_gather, schedule);
     CHECK(plugin != nullptr, "the schema offers only schedules that there are");
     for (std::size_t phase = 0; phase < settings_.phases.size(); ++phase) {
       ScheduleRequest request;
@@ -59,38 +59,41 @@ class TopKSgd final : public Algorithm {
     Sparsifier sparsifier(worker, settings_);
     StepAverages distinct;
     while (worker.next_step()) {
-      const Sparsifier::Choice choice = sparsifier.choose(worker.compute_gradient());
-      const Values mean = exchange(worker, choice.selected);
-      worker.spend(
+      const Sparsifier::Choice choice = sparsifier.choose(worker.compute().gradient());
+      const Tensor mean = exchange(worker, choice.selected);
+      worker.compute().spend(
           Activity::host,
           worker.size() * settings_.message_entries(settings_.phase_at(worker.step())) * settings_.add_s);
       sparsifier.set_residual(without(worker.executor(), choice.accumulated, choice.selected));
-      worker.apply(mean);
+      worker.replica().apply(mean);
       if (worker.rank() == 0) distinct.add(worker.executor(), mean);
     }
     const std::vector<double> means = distinct.means(worker.executor());
     if (!means.empty())
-      worker.note_table({"merges", {"round", "distinct_indices_mean"}, {{1.0, means.front()}}});
+      worker.record().table({"merges", {"round", "distinct_indices_mean"}, {{1.0, means.front()}}});
+  }
+
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context,
+                              {{"residual", context.vector_bytes()},
+                               {"chosen entries", settings_.message_entries(0) * settings_.bytes_per_entry}});
   }
 
  private:
-  Values exchange(Worker& worker, const Values& selected) const {
+  Tensor exchange(Worker& worker, const Tensor& selected) const {
     const std::size_t phase = settings_.phase_at(worker.step());
-    Collective collective;
-    collective.op = Collective::Op::custom;
-    collective.custom = schedules_[phase];
+    CustomCollective collective;
+    collective.messages = schedules_[phase];
     collective.bytes = settings_.message_entries(phase) * settings_.bytes_per_entry;
     collective.tensors = 0;
     collective.contribution = selected;
     if (selected)
-      collective.effect = [size = worker.model_size()](Executor& executor,
-                                                       const std::vector<Values>& contributions) {
-        return std::vector<Values>{
+      collective.effect = [size = worker.replica().size()](Executor& executor,
+                                                           const std::vector<Tensor>& contributions) {
+        return std::vector<Tensor>{
             sum_all(executor, contributions, size, 1.0 / static_cast<double>(contributions.size()))};
       };
-    const Handle handle = worker.start(std::move(collective));
-    worker.wait(handle);
-    return worker.result(handle);
+    return worker.collectives().run(std::move(collective));
   }
 
   SparsificationSettings settings_;
@@ -100,7 +103,7 @@ class TopKSgd final : public Algorithm {
 std::vector<std::string> all_gather_schedules() {
   std::vector<std::string> names;
   for (const SchedulePlugin& plugin : schedule_plugins())
-    if (plugin.op == Collective::Op::all_gather) names.push_back(plugin.info.name);
+    if (plugin.op == CollectiveOp::all_gather) names.push_back(plugin.info.name);
   return names;
 }
 
@@ -129,6 +132,7 @@ std::vector<AlgorithmPlugin> topk_sgd() {
         .summary = "sparsified SGD: the k largest entries of every worker are gathered and added everywhere",
         .citation = "Aji, Heafield, EMNLP 2017, arXiv:1704.05021"},
        "an all-gather of k entries of each worker: (P-1) k",
+       {.sends = {Traffic::gradient}, .activities = {Activity::selection}},
        make_topk_sgd}};
 }
 

@@ -21,7 +21,7 @@ class AllreduceSgd final : public Algorithm {
     while (worker.next_step()) {
       BucketedAllreduce mean(worker, buckets_);
       mean.compute_gradient();
-      worker.apply(mean.wait());
+      worker.replica().apply(mean.wait());
     }
   }
 
@@ -36,6 +36,7 @@ std::vector<AlgorithmPlugin> allreduce_sgd() {
             .summary = "synchronous SGD: gradients are averaged over all workers in every step",
             .citation = "Li et al., VLDB 2020, arXiv:2006.15704"},
            "one all-reduce of the gradient: 2 (P-1)/P m by a ring",
+           {.sends = {Traffic::gradient}},
            +[](const FusionSettings& fusion, const AlgorithmContext& context) -> MadeAlgorithm {
              note_overlap(context);
              return std::make_unique<AllreduceSgd>(make_buckets(*context.workload, fusion));

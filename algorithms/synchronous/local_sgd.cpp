@@ -24,9 +24,9 @@ class LocalSgd final : public Algorithm {
 
   void run(Worker& worker) const override {
     while (worker.next_step()) {
-      worker.apply(worker.compute_gradient());
+      worker.replica().apply(worker.compute().gradient());
       if (worker.step() % period_ == 0)
-        worker.set_model(worker.allreduce_mean(worker.model(), Traffic::model));
+        worker.replica().set(mean_over_all(worker, worker.replica().parameters(), Traffic::model));
     }
   }
 
@@ -41,6 +41,7 @@ std::vector<AlgorithmPlugin> local_sgd() {
             .summary = "workers train alone and average their models every `period` steps",
             .citation = "Stich, ICLR 2019, arXiv:1805.09767"},
            "one all-reduce of the model every `period` steps",
+           {.sends = {Traffic::model}},
            +[](const LocalSgdOptions& options, const AlgorithmContext&) -> MadeAlgorithm {
              return std::make_unique<LocalSgd>(options);
            }}};

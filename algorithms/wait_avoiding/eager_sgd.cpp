@@ -22,21 +22,21 @@ constexpr int kEagerActivation = 0xEA6E;
 class SendBuffer {
  public:
   explicit SendBuffer(Worker& worker) : worker_(worker), bytes_(worker.workload().model_bytes()) {
-    if (worker.model_size() > 0)
-      null_ = worker.executor().constant({std::vector<float>(worker.model_size(), 0.0F), {}, {}});
+    if (worker.replica().size() > 0)
+      null_ = worker.executor().constant({std::vector<float>(worker.replica().size(), 0.0F), {}, {}});
   }
 
-  void add(Values gradient) {
+  void add(Tensor gradient) {
     if (sum_) gradient = linear_combination(worker_.executor(), {1.0, 1.0}, {sum_, gradient});
     sum_ = std::move(gradient);
     from_steps_.push_back(worker_.step());
   }
 
-  Collective take(std::uint64_t version) {
+  AllReduce take(std::uint64_t version) {
     for (const std::uint64_t step : from_steps_)
-      worker_.note_staleness(static_cast<double>(version + 1) - static_cast<double>(step));
+      worker_.record().staleness(static_cast<double>(version + 1) - static_cast<double>(step));
     from_steps_.clear();
-    Collective collective;
+    AllReduce collective;
     collective.bytes = bytes_;
     collective.traffic = Traffic::gradient;
     collective.contribution = sum_ ? std::exchange(sum_, {}) : null_;
@@ -48,7 +48,7 @@ class SendBuffer {
  private:
   Worker& worker_;
   double bytes_;
-  Values null_, sum_;
+  Tensor null_, sum_;
   std::vector<std::uint64_t> from_steps_;  // of the gradients in sum_
 };
 
@@ -67,11 +67,15 @@ class EagerSgd final : public Algorithm {
     WaitAvoiding mean(worker, {initiator_, kEagerActivation},
                       [&](std::uint64_t version, bool) { return buffer.take(version); });
     while (worker.next_step()) {
-      buffer.add(worker.compute_gradient());
-      worker.apply(mean.call().result);
+      buffer.add(worker.compute().gradient());
+      worker.replica().apply(mean.call().result);
     }
   }
   bool needs_others() const override { return false; }
+  Needs needs() const override { return {.background = true}; }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context, {{"send and receive buffers", 2 * context.vector_bytes()}});
+  }
 
  private:
   Initiator initiator_;
@@ -86,6 +90,7 @@ std::vector<AlgorithmPlugin> eager_sgd() {
                 "later",
             .citation = "Li et al., PPoPP 2020, arXiv:1908.04207"},
            "log2 P gradients",
+           {.sends = {Traffic::gradient}},
            +[](const EagerSgdOptions& options, const AlgorithmContext& context) -> MadeAlgorithm {
              note_overlap(context);
              return std::make_unique<EagerSgd>(options.initiator);

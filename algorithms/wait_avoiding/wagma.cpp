@@ -59,37 +59,36 @@ class Averaging {
       : worker_(worker),
         options_(options),
         model_bytes_(worker.workload().model_bytes()),
-        given_(worker.model()) {
+        given_(worker.replica().parameters()) {
     const std::uint64_t cycle = options.dynamic ? butterfly_cycle(worker.size(), *options.group_size) : 1;
     for (std::uint64_t t = 0; t < cycle; ++t)
-      groups_.push_back(worker.group(butterfly_group(worker.rank(), worker.size(), *options.group_size, t)));
+      groups_.push_back(
+          worker.collectives().group(butterfly_group(worker.rank(), worker.size(), *options.group_size, t)));
   }
 
   /// The worker has done its local update of this step.
-  void give(Values model) {
+  void give(Tensor model) {
     given_ = std::move(model);
     given_in_ = worker_.step();
   }
 
-  Collective part(std::uint64_t version) {
+  AllReduce part(std::uint64_t version) {
     const std::uint64_t iteration = iteration_of(version, options_.period);
-    worker_.note_staleness(static_cast<double>(iteration + 1) - static_cast<double>(given_in_));
-    Collective collective = model_sum(kGroupChannel);
+    worker_.record().staleness(static_cast<double>(iteration + 1) - static_cast<double>(given_in_));
+    AllReduce collective = model_sum(kGroupChannel);
     collective.group = groups_[iteration % groups_.size()];
     return collective;
   }
 
-  Values global_mean() {
-    Collective collective = model_sum(kGlobalChannel);
+  Tensor global_mean() {
+    AllReduce collective = model_sum(kGlobalChannel);
     collective.scale = 1.0 / worker_.size();
-    const Handle handle = worker_.start(std::move(collective));
-    worker_.wait(handle);
-    return worker_.result(handle);
+    return worker_.collectives().run(std::move(collective));
   }
 
  private:
-  Collective model_sum(ChannelId channel) const {
-    Collective collective;
+  AllReduce model_sum(ChannelId channel) const {
+    AllReduce collective;
     collective.bytes = model_bytes_;
     collective.traffic = Traffic::model;
     collective.contribution = given_;
@@ -101,7 +100,7 @@ class Averaging {
   Worker& worker_;
   const WagmaOptions& options_;
   double model_bytes_;
-  Values given_;                // the send buffer
+  Tensor given_;                // the send buffer
   std::uint64_t given_in_ = 0;  // step; 0: the initial model
   std::vector<GroupId> groups_;
 };
@@ -115,21 +114,25 @@ class Wagma final : public Algorithm {
     WaitAvoiding groups(worker, {options_.initiator, kWagmaActivation},
                         [&](std::uint64_t version, bool) { return averaging.part(version); });
     while (worker.next_step()) {
-      worker.apply(worker.compute_gradient());
-      averaging.give(worker.model());
+      worker.replica().apply(worker.compute().gradient());
+      averaging.give(worker.replica().parameters());
       if (worker.step() % options_.period == 0)
-        worker.set_model(averaging.global_mean());
+        worker.replica().set(averaging.global_mean());
       else if (*options_.group_size > 1)
-        worker.set_model(average(worker, groups.call()));
+        worker.replica().set(average(worker, groups.call()));
     }
+  }
+  Needs needs() const override { return {.background = true}; }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context, {{"send and receive buffers", 2 * context.vector_bytes()}});
   }
 
  private:
-  Values average(Worker& worker, const WaitAvoiding::Outcome& outcome) const {
+  Tensor average(Worker& worker, const WaitAvoiding::Outcome& outcome) const {
     const double members = *options_.group_size;
     if (outcome.fresh) return linear_combination(worker.executor(), {1.0}, {outcome.result}, 1 / members);
-    return linear_combination(worker.executor(), {1.0, 1.0}, {outcome.seen_result, worker.model()},
-                              1 / (members + 1));
+    return linear_combination(worker.executor(), {1.0, 1.0},
+                              {outcome.seen_result, worker.replica().parameters()}, 1 / (members + 1));
   }
 
   WagmaOptions options_;
@@ -163,6 +166,7 @@ std::vector<AlgorithmPlugin> wagma() {
             .summary = "models are averaged in changing groups, without waiting for late workers",
             .citation = "Li et al., IEEE TPDS 32(7), 2021, arXiv:2005.00124"},
            "log2 S models, and log2 P models every `period` steps",
+           {.sends = {Traffic::model}},
            make_wagma}};
 }
 

@@ -38,9 +38,9 @@ class WaitAvoiding::Rank : public std::enable_shared_from_this<WaitAvoiding::Ran
     const std::uint64_t version = arrived_++;
     if (heard_ <= version && may_activate(version)) activation_->announce(version);
     if (started_ <= version) {
-      start_event_ = worker_.make_event();
+      start_event_ = worker_.background().make_event();
       worker_.wait(start_event_);
-      start_event_ = nullptr;
+      start_event_ = {};
     }
     while (first_kept_ < version) forget_first();
     const Part own = kept_.front();
@@ -51,14 +51,14 @@ class WaitAvoiding::Rank : public std::enable_shared_from_this<WaitAvoiding::Ran
       latest = kept_[kept_.size() - 2];
       --seen;
     }
-    return {version, own.fresh, worker_.result(own.operation), seen, worker_.result(latest.operation)};
+    return {version, own.fresh, own.operation.result(), seen, latest.operation.result()};
   }
 
   void close() { begin_ = nullptr; }
 
  private:
   struct Part {
-    Handle operation;
+    Handle<Tensor> operation;
     bool fresh = true;
   };
 
@@ -82,16 +82,16 @@ class WaitAvoiding::Rank : public std::enable_shared_from_this<WaitAvoiding::Ran
     while (started_ < heard_ && begin_) {
       if (!kept_.empty() && !worker_.done(kept_.back().operation)) return start_when_through();
       const bool fresh = arrived_ > started_;
-      kept_.push_back({worker_.start(begin_(started_, fresh)), fresh});
+      kept_.push_back({worker_.collectives().start(begin_(started_, fresh)), fresh});
       ++started_;
-      if (start_event_ && started_ == arrived_) worker_.signal(start_event_);
+      if (start_event_ && started_ == arrived_) worker_.background().signal(start_event_);
     }
   }
 
   void start_when_through() {
     if (waits_) return;
     waits_ = true;
-    worker_.then(kept_.back().operation, [self = shared_from_this()] {
+    worker_.background().then(kept_.back().operation, [self = shared_from_this()] {
       self->waits_ = false;
       self->start_next();
     });
@@ -105,9 +105,9 @@ class WaitAvoiding::Rank : public std::enable_shared_from_this<WaitAvoiding::Ran
   std::uint64_t started_ = 0;  // versions that this rank takes part in, or did
   std::uint64_t arrived_ = 0;  // versions that the main thread has called
   std::uint64_t first_kept_ = 0;
-  std::deque<Part> kept_;  // of versions first_kept_ ... started_ - 1
-  Handle start_event_;     // signalled when the version that the main thread waits for starts
-  bool waits_ = false;     // for the end of the last version, to start the next
+  std::deque<Part> kept_;        // of versions first_kept_ ... started_ - 1
+  Handle<Nothing> start_event_;  // signalled when the version that the main thread waits for starts
+  bool waits_ = false;           // for the end of the last version, to start the next
 };
 
 WaitAvoiding::WaitAvoiding(Worker& worker, const Settings& settings, Begin begin)

@@ -30,7 +30,7 @@ class WaitAvoiding {
  public:
   /// Makes this rank's part of `version` when it starts, perhaps in the background. `arrived`: this rank has
   /// called it. Is not called after this object is gone.
-  using Begin = std::function<Collective(std::uint64_t version, bool arrived)>;
+  using Begin = std::function<AllReduce(std::uint64_t version, bool arrived)>;
 
   struct Settings {
     Initiator initiator = Initiator::solo;
@@ -40,9 +40,9 @@ class WaitAvoiding {
   struct Outcome {
     std::uint64_t version = 0;
     bool fresh = true;       ///< this rank had arrived when its part of the version started
-    Values result;           ///< of the version
+    Tensor result;           ///< of the version
     std::uint64_t seen = 0;  ///< the latest version that is through on this rank: `version` or a later one
-    Values seen_result;      ///< its result: what a receive buffer holds that later versions overwrite
+    Tensor seen_result;      ///< its result: what a receive buffer holds that later versions overwrite
   };
 
   WaitAvoiding(Worker& worker, const Settings& settings, Begin begin);

@@ -1,9 +1,12 @@
 // The section "algorithm": the training method, and the logical graph that it may ask for.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "algorithms/registry.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
+#include "sim/base/units.hpp"
 #include "topologies/graph_registry.hpp"
 
 namespace simsgd {
@@ -25,8 +28,33 @@ AlgorithmContext context_of(const Job& job, std::vector<Note>* notes) {
           .seed = job.seed,
           .cluster = &job.cluster,
           .graph = &job.graph,
+          .optimizer = &job.optimizer,
           .learner = job.learner.get(),
           .notes = notes};
+}
+
+}  // namespace
+
+namespace {
+
+/// "parameters and gradients 204 MB, activations 1 GB": the parts of a whole.
+std::string listed(const std::vector<MemoryPart>& parts) {
+  std::string text;
+  for (const MemoryPart& part : parts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", part.name, human_bytes(part.bytes));
+  return text;
+}
+
+void check_memory(const Reader& reader, const Job& job) {
+  const Device& device = job.cluster.device;
+  const double bytes = total_bytes(job.memory);
+  if (device.memory_bytes == 0 || bytes <= device.memory_bytes) return;
+  const bool self = reader.value("/workload").is_string();
+  reader.error(self ? "/learner/batch" : "/workload/batch",
+               fmt::format("needs {} on each GPU, and {} has {}", human_bytes(bytes), device.name,
+                           human_bytes(device.memory_bytes)),
+               fmt::format("Use a smaller batch{}; it takes: {}", self ? "" : " or more micro_batches",
+                           listed(job.memory)));
 }
 
 }  // namespace
@@ -66,7 +94,10 @@ void build_algorithm(const Reader& reader, Job& job) {
     return find_plugin(algorithm_plugins(), section["name"].get<std::string>(), "algorithm")
         .make(section, context);
   });
-  if (algorithm) job.algorithm = std::move(*algorithm);
+  if (!algorithm) return;
+  job.algorithm = std::move(*algorithm);
+  job.memory = job.algorithm->memory({job.workload, job.optimizer, job.workers()});
+  check_memory(reader, job);
 }
 
 }  // namespace simsgd

@@ -86,13 +86,7 @@ struct ClusterSection {
         .at_most(kMostCounted)
         .by_rule("as many as the workers need");
     f.whole("gpus_per_node", gpus_per_node, "GPUs in a node").at_least(1).at_most(kMostCounted);
-    f.object("device", device, "The GPU that every worker has")
-        .required()
-        .renamed(
-            {{"kfac",
-              "Name the kernels: its \"gemm_efficiency\" is \"efficiency\" of \"gemm\", its "
-              "\"factor_overhead\" \"gather\" of \"gemm\", its \"inverse\" \"times\" of \"inverse\", its "
-              "\"inverse_overhead\" \"overhead\" of \"inverse\""}});
+    f.object("device", device, "The GPU that every worker has").required();
     f.object("gpu_link", gpu_link, "NVLink or PCIe inside a node, per GPU and direction")
         .by_rule("none: one GPU per node");
     f.object("nic", nic, "How a node is attached to the network").required();

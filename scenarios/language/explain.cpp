@@ -92,7 +92,8 @@ void explain_value(const Json& schema, const Json& written, std::vector<Explanat
   const std::vector<std::string> valid = valid_values(schema);
   all.push_back({"", "is not valid here",
                  suggestion(quoted_or_plain(written), valid) +
-                     (valid.size() == 1 ? "Valid is " : "Valid are ") + one_of(valid)});
+                     (valid.size() == 1 ? "Valid is " : "Valid are ") + one_of(valid),
+                 false, true});
 }
 
 std::string wanted_number(const Json& schema, double found) {
@@ -135,16 +136,11 @@ void explain_object(const Json& schema, const Json& object, std::vector<Explanat
   std::vector<std::string> keys;
   for (const auto& property : properties.items()) keys.push_back(property.key());
   const std::string owner = schema.contains("title") ? " of " + schema["title"].get<std::string>() : " here";
-  const Json renamed = schema.value("x-renamed", Json::object());
   const bool strict = schema.value("additionalProperties", Json(true)) == Json(false);
   for (const auto& member : object.items()) {
     if (!strict || properties.contains(member.key())) continue;
-    if (renamed.contains(member.key()))
-      all.push_back(
-          {child("", member.key()), "has another name now", renamed[member.key()].get<std::string>()});
-    else
-      all.push_back({child("", member.key()), "is an unknown key",
-                     suggestion(member.key(), keys) + "Valid keys" + owner + ": " + joined(keys)});
+    all.push_back({child("", member.key()), "is an unknown key",
+                   suggestion(member.key(), keys) + "Valid keys" + owner + ": " + joined(keys), false, true});
   }
   for (const Json& key : schema.value("required", Json::array())) {
     if (object.contains(key.get<std::string>())) continue;

@@ -58,13 +58,11 @@ void build_timing(const Reader& reader, Known* known, Job& job) {
   const bool machines = job.workers() > 0;
   const WorkloadSetting setting{.device = machines ? &job.cluster.device : nullptr,
                                 .learner = job.learner.get(),
-                                .precision = job.network.precision,
-                                .state_bytes_per_parameter = job.optimizer.state_bytes_per_parameter()};
+                                .precision = job.network.precision};
   const bool own = reader.has("/workload") && reader.value("/workload").is_object();  // and not the learner's
   const std::string rest =
       known != nullptr && machines
-          ? fmt::format("{} {} {}", reader.value("/cluster/device").dump(),
-                        static_cast<int>(setting.precision), setting.state_bytes_per_parameter)
+          ? fmt::format("{} {}", reader.value("/cluster/device").dump(), static_cast<int>(setting.precision))
           : "";
   auto workload =
       remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,

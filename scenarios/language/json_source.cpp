@@ -95,15 +95,6 @@ std::string stdin_text() {
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 
-std::string file_text(const std::string& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored))
-    throw ConfigError({path, "", "is a directory", "", "Name a JSON file in it"});
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw ConfigError({path, "", "cannot be read", "", "Check that it exists and may be read"});
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
-
 fs::path executable_directory() {
   std::error_code failed;
   fs::path executable = fs::read_symlink("/proc/self/exe", failed);
@@ -147,11 +138,20 @@ Json parse_json(const std::string& text, const std::string& file) {
   }
 }
 
+std::string read_file(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    throw ConfigError({path, "", "is a directory", "", "Name a JSON file in it"});
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw ConfigError({path, "", "cannot be read", "", "Check that it exists and may be read"});
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
 const Json& JsonFiles::read(const std::string& path) {
   const std::string name = shown_name(path);
   const auto known = read_.find(name);
   if (known != read_.end()) return known->second;
-  return read_[name] = parse_json(path == "-" ? stdin_text() : file_text(path), name);
+  return read_[name] = parse_json(path == "-" ? stdin_text() : read_file(path), name);
 }
 
 std::string shown_name(const std::string& path) { return path == "-" ? "<stdin>" : path; }

@@ -15,6 +15,9 @@ namespace simsgd {
 /// twice in one object is an error too. `file` is the name under which errors speak of it.
 Json parse_json(const std::string& text, const std::string& file);
 
+/// All of a file. Throws ConfigError.
+std::string read_file(const std::string& path);
+
 /// The files that a scenario is made of; each is read once.
 class JsonFiles {
  public:

@@ -17,9 +17,6 @@
 
 namespace simsgd {
 
-/// Computing is in fp32: parameters, gradients, velocity, activations.
-inline constexpr double kBytesPerNumber = 4;
-
 /// A layer's own measured time, per sample.
 struct OwnTime {
   double forward_s = 0;

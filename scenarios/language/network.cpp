@@ -14,8 +14,8 @@ namespace simsgd {
 
 namespace {
 
-using Op = Collective::Op;
-constexpr Op kOperations[] = {Op::all_reduce, Op::reduce_scatter, Op::all_gather,
+using Op = CollectiveOp;
+constexpr Op kOperations[] = {Op::all_reduce, Op::reduce_scatter, Op::all_gather, Op::all_to_all,
                               Op::broadcast,  Op::reduce,         Op::barrier};
 
 /// Changes of some links.

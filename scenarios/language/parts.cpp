@@ -79,6 +79,11 @@ Json frame_of(const Part& part, const Json& object) {
 
 }  // namespace
 
+std::string part_pointer(const Json& object) {
+  const std::optional<Part> part = part_of(object);
+  return part ? part->pointer : "";
+}
+
 std::string check_part(const std::string& path, const Overrides& overrides) {
   if (path == "-") return "";
   const std::string file = scenario_path(path);

@@ -1,11 +1,16 @@
 // Files that are a part of scenarios: a device, a cluster, a workload.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "scenarios/language/assignment.hpp"
 
 namespace simsgd {
+
+/// Where the object of a file belongs in a scenario: "/cluster", "/cluster/device" or "/workload" by the keys
+/// that it has; "" where it is a scenario, or nothing of these.
+std::string part_pointer(const nlohmann::json& object);
 
 /// What the file describes, "a device", "a cluster" or "a workload", by the keys that it has; "" where it is
 /// a scenario, or nothing of these. The pointers of `overrides` are of the file. Throws ConfigError with

@@ -93,7 +93,6 @@ struct WorkloadSetting {
       nullptr;  ///< null where the cluster is wrong: then only the workload's own errors are found
   const Learner* learner = nullptr;  ///< for "workload": "self"
   Precision precision = Precision::fp32;
-  double state_bytes_per_parameter = 0;  ///< of the optimizer
 };
 /// `notes` receives where its times are not measurements, and what they leave out.
 std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting,

@@ -55,28 +55,6 @@ void note_modelled_times(const Device& device, const WorkloadTable& table, std::
   if (!(device.memory_Bps > 0)) note("a layer's memory traffic takes no time", "memory_bandwidth");
 }
 
-double activation_bytes(const Workload& workload) {
-  double entries = 0;
-  for (const Layer& layer : workload.layers) entries += layer.activations;
-  return kBytesPerNumber * entries * workload.batch / workload.micro_batches;
-}
-
-/// Parameters and their gradients, what the optimizer keeps, and the activations of a micro-batch.
-void check_memory(const Reader& reader, const Device& device, double optimizer_bytes_per_parameter,
-                  Workload& workload) {
-  const double activations = activation_bytes(workload);
-  const double parameters = (2 * kBytesPerNumber + optimizer_bytes_per_parameter) * workload.parameters();
-  workload.memory_bytes = parameters + activations;
-  if (device.memory_bytes == 0 || workload.memory_bytes <= device.memory_bytes) return;
-  const bool self = reader.value("/workload").is_string();
-  reader.error(
-      self ? "/learner/batch" : "/workload/batch",
-      fmt::format("needs {} on each GPU, and {} has {}", human_bytes(workload.memory_bytes), device.name,
-                  human_bytes(device.memory_bytes)),
-      fmt::format("Use a smaller batch{}; parameters, gradients and optimizer take {}, activations {}",
-                  self ? "" : " or more micro_batches", human_bytes(parameters), human_bytes(activations)));
-}
-
 }  // namespace
 
 std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetting& setting,
@@ -94,7 +72,6 @@ std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetti
   const OneDeviceTime* measured = nearest_time(table->one_device, setting.device->name, samples);
   note_device_time(reader, *setting.device, table->workload, measured != nullptr ? measured->batch : 0,
                    notes);
-  check_memory(reader, *setting.device, setting.state_bytes_per_parameter, table->workload);
   return std::move(table->workload);
 }
 

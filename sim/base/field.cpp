@@ -97,9 +97,5 @@ Field& Field::remedy(std::string_view remedy) {
   schema()["x-remedy"] = remedy;
   return *this;
 }
-Field& Field::renamed(std::initializer_list<std::pair<const char*, const char*>> names) {
-  for (const auto& [name, remedy] : names) schema()["x-renamed"][name] = remedy;
-  return *this;
-}
 
 }  // namespace simsgd

@@ -72,8 +72,6 @@ class Field {
   /// What to do in place of writing a value out of range, in words that go on after "Write a number above 0,
   /// ".
   Field& remedy(std::string_view remedy);
-  /// Names of earlier days, with what to write in their place.
-  Field& renamed(std::initializer_list<std::pair<const char*, const char*>> names);
 
   Field(const Field&) = delete;
   Field(Field&&) = delete;

@@ -8,6 +8,9 @@
 
 namespace simsgd {
 
+/// Of fp32, in which replicas are kept and everything is computed.
+inline constexpr double kBytesPerNumber = 4;
+
 /// What a number measures. Each has one SI unit in which the program keeps it.
 enum class Dimension { time_s, bytes, rate_Bps, flop, rate_flops, power_W, number };
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/units.hpp"
+
 namespace simsgd {
 
 namespace {
-
-constexpr double kBytesPerNumber = 4;  // fp32
 
 double flop_s(const Device& device, double flop, double efficiency) {
   return device.peak_flops > 0 ? flop / (device.peak_flops * efficiency) : 0;

@@ -4,15 +4,15 @@ namespace simsgd {
 
 Straggle Stragglers::at(StragglerContext context) const {
   Straggle straggle;
-  StragglerContext of_step = context, of_mini_batch = context;
-  of_step.mini_batch = 0;
-  of_mini_batch.nominal_compute_s /= context.mini_batches;
+  StragglerContext of_step = context, of_micro_batch = context;
+  of_step.micro_batch = 0;
+  of_micro_batch.nominal_compute_s /= context.micro_batches;
   for (std::size_t i = 0; i < models_.size(); ++i) {
-    StragglerContext& seen = models_[i]->per_mini_batch() ? of_mini_batch : of_step;
+    StragglerContext& seen = models_[i]->per_micro_batch() ? of_micro_batch : of_step;
     seen.index = static_cast<std::uint32_t>(i);
     const double delay_s = straggle.delay_s;
     models_[i]->apply(seen, straggle);
-    if (context.mini_batch > seen.mini_batch) straggle.delay_s = delay_s;
+    if (context.micro_batch > seen.micro_batch) straggle.delay_s = delay_s;
   }
   return straggle;
 }

@@ -25,9 +25,9 @@ struct StragglerContext {
   int workers = 1;
   std::uint64_t step = 1;        ///< from 1
   double nominal_compute_s = 0;  ///< of this step on this worker, before stragglers
-  /// A step may be computed in `mini_batches` equal parts; which one is about to begin, from 0.
-  std::uint32_t mini_batch = 0;
-  std::uint32_t mini_batches = 1;
+  /// A step may be computed in `micro_batches` equal parts; which one is about to begin, from 0.
+  std::uint32_t micro_batch = 0;
+  std::uint32_t micro_batches = 1;
 };
 
 /// One kind of straggler; one file each under stragglers/, listed in stragglers/registry.cpp.
@@ -37,8 +37,8 @@ class StragglerModel {
   /// Adds what this model does to worker `context.rank` in step `context.step`. A pure function of the
   /// context.
   virtual void apply(const StragglerContext& context, Straggle& straggle) const = 0;
-  /// Whether it delays every mini-batch of a step, with a draw of its own, instead of the first one.
-  virtual bool per_mini_batch() const { return false; }
+  /// Whether it delays every micro-batch of a step, with a draw of its own, instead of the first one.
+  virtual bool per_micro_batch() const { return false; }
 };
 
 /// All of a job's stragglers.
@@ -46,8 +46,8 @@ class Stragglers {
  public:
   void add(std::shared_ptr<const StragglerModel> model) { models_.push_back(std::move(model)); }
   bool empty() const { return models_.empty(); }
-  /// What happens to the mini-batch `context.mini_batch`; the context's index is ours. Models that delay a
-  /// step once delay its first mini-batch; factors hold for all.
+  /// What happens to the micro-batch `context.micro_batch`; the context's index is ours. Models that delay a
+  /// step once delay its first micro-batch; factors hold for all.
   Straggle at(StragglerContext context) const;
   /// The same for a step that is computed in one piece.
   Straggle at(std::uint64_t seed, int rank, int workers, std::uint64_t step, double nominal_compute_s) const;

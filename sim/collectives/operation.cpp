@@ -5,8 +5,8 @@
 namespace simsgd {
 
 std::string op_name(CollectiveOp op) {
-  static constexpr std::array<const char*, 7> kNames = {
-      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier", "custom"};
+  static constexpr std::array<const char*, 8> kNames = {
+      "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "barrier", "custom"};
   return kNames[static_cast<std::size_t>(op)];
 }
 

@@ -7,13 +7,12 @@
 
 namespace simsgd {
 
-/// all_reduce, reduce: sum of the contributions, times Collective::scale. reduce_scatter: member i gets the
-/// i-th part of it. all_gather: everybody gets every contribution. broadcast: the root's. custom: a schedule
-/// by name with an effect (sim/worker.hpp, Collective).
+/// What each does: sim/roles/collectives.hpp.
 enum class CollectiveOp : std::uint8_t {
   all_reduce,
   reduce_scatter,
   all_gather,
+  all_to_all,
   broadcast,
   reduce,
   barrier,

@@ -14,7 +14,7 @@ namespace simsgd {
 /// What a schedule is made for. m = bytes, P = ranks.
 struct ScheduleRequest {
   int ranks = 1;
-  double bytes = 0;  ///< as Collective::bytes
+  double bytes = 0;  ///< as CollectiveOptions::bytes
   int root = 0;      ///< broadcast, reduce
   int ranks_per_node =
       1;  ///< consecutive ranks that share a node, 0 if that differs between nodes (hierarchical)

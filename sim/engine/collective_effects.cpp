@@ -1,4 +1,4 @@
-// The part of the collective engine that computes results, and tells at the end what was done.
+// The part of the collective engine that tells at the end what was done.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,60 +6,6 @@
 #include "sim/engine/collective_state.hpp"
 
 namespace simsgd {
-
-void CollectiveEngine::compute_effect(Operation& operation) {
-  std::vector<Values>& given = operation.contributions;
-  switch (operation.what.op) {
-    case Collective::Op::all_reduce:
-    case Collective::Op::reduce:
-    case Collective::Op::reduce_scatter:
-      if (given.front())
-        operation.results = {linear_combination(executor_, std::vector<double>(given.size(), 1.0), given,
-                                                operation.what.scale, operation.what.entries)};
-      break;
-    case Collective::Op::broadcast:
-      operation.results = {given[static_cast<std::size_t>(operation.what.root)]};
-      break;
-    case Collective::Op::custom:
-      if (operation.what.effect) operation.results = operation.what.effect(executor_, given);
-      break;
-    case Collective::Op::all_gather:
-    case Collective::Op::barrier:
-      break;
-  }
-}
-
-void CollectiveEngine::deliver_effect(Operation& operation, std::int32_t place) {
-  const auto p = static_cast<std::size_t>(place);
-  SimPending& pending = *operation.pendings[p];
-  const Collective& what = operation.what;
-  if (what.place_effect) {
-    pending.result = what.place_effect(executor_, place, operation.contributions);
-    return;
-  }
-  const bool complete = operation.posted == operation.entry->plan->ranks();
-  // A rank that leaves early may leave before the contributions are complete; it gets nothing, or the root's
-  // vector.
-  const bool needs_all = what.op != Collective::Op::broadcast;
-  if (needs_all && !complete) return;
-  if (operation.results.empty()) compute_effect(operation);
-  if (what.op == Collective::Op::all_gather) {
-    pending.gathered = operation.contributions;
-  } else if (what.op == Collective::Op::reduce) {
-    if (place == what.root && !operation.results.empty()) pending.result = operation.results.front();
-  } else if (what.op == Collective::Op::reduce_scatter) {
-    if (operation.results.empty()) return;
-    const Values whole = operation.results.front();
-    const auto members = static_cast<std::size_t>(operation.entry->plan->ranks());
-    pending.result = executor_.submit({whole}, [p, members](Tensor& out, auto in) {
-      const std::vector<float>& all = in[0]->values;
-      out.values.assign(all.begin() + static_cast<std::ptrdiff_t>(all.size() * p / members),
-                        all.begin() + static_cast<std::ptrdiff_t>(all.size() * (p + 1) / members));
-    });
-  } else if (!operation.results.empty()) {
-    pending.result = operation.results.size() == 1 ? operation.results.front() : operation.results[p];
-  }
-}
 
 std::vector<FidelityRecord> CollectiveEngine::fidelities() const {
   std::vector<FidelityRecord> records;

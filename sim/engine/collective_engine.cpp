@@ -14,6 +14,17 @@
 
 namespace simsgd {
 
+namespace {
+
+/// An algorithm's own; null: by name.
+const std::shared_ptr<const Schedule>& messages_of(const AnyCollective& collective) {
+  static const std::shared_ptr<const Schedule> kNone;
+  const auto* custom = std::get_if<CustomCollective>(&collective);
+  return custom ? custom->messages : kNone;
+}
+
+}  // namespace
+
 Groups::Groups(int workers) {
   std::vector<int> all(static_cast<std::size_t>(workers));
   std::iota(all.begin(), all.end(), 0);
@@ -26,7 +37,7 @@ GroupId Groups::intern(const std::vector<int>& ranks) {
   return entry->second;
 }
 
-std::int32_t Groups::place(GroupId group, int rank) const {
+std::int32_t Groups::rank_in(GroupId group, int rank) const {
   if (group == kWorld) return rank;
   const std::vector<int>& members = ranks(group);
   const auto found = std::lower_bound(members.begin(), members.end(), rank);
@@ -36,31 +47,33 @@ std::int32_t Groups::place(GroupId group, int rank) const {
 }
 
 CollectiveEngine::CollectiveEngine(const Job& job, Transport& transport, Groups& groups, Executor& executor,
-                                   Observer observer)
-    : job_(job), transport_(transport), groups_(groups), executor_(executor), observer_(std::move(observer)) {
+                                   const Observers& observers)
+    : job_(job), transport_(transport), groups_(groups), executor_(executor), observers_(observers) {
   if (job.network.has_jitter()) jitter_ = std::make_unique<JitterTable>(job.network.jitter);
 }
 
 CollectiveEngine::~CollectiveEngine() = default;
 
-std::string CollectiveEngine::schedule_name(const Collective& collective) {
-  if (collective.custom) {
-    const auto [name, fresh] = custom_names_.try_emplace(collective.custom.get());
-    if (fresh) name->second = fmt::format("{}#{}", collective.custom->name, custom_names_.size());
+std::string CollectiveEngine::schedule_name(const AnyCollective& collective) {
+  if (const Schedule* messages = messages_of(collective).get()) {
+    const auto [name, fresh] = custom_names_.try_emplace(messages);
+    if (fresh) name->second = fmt::format("{}#{}", messages->name, custom_names_.size());
     return name->second;
   }
-  if (!collective.schedule.empty()) return collective.schedule;
-  const auto chosen = job_.network.schedule.find(collective.op);
-  return chosen == job_.network.schedule.end() ? default_schedule(collective.op) : chosen->second;
+  const CollectiveOptions& options = options_of(collective);
+  if (!options.schedule.empty()) return options.schedule;
+  const auto chosen = job_.network.schedule.find(op_of(collective));
+  return chosen == job_.network.schedule.end() ? default_schedule(op_of(collective)) : chosen->second;
 }
 
-Schedule CollectiveEngine::make_schedule(const Collective& collective, const std::string& name) const {
-  if (collective.custom) return *collective.custom;
-  const SchedulePlugin* plugin = find_schedule(collective.op, name);
-  CHECK(plugin != nullptr, fmt::format("there is no schedule {} for {}", name, op_name(collective.op)));
-  const std::vector<int>& ranks = groups_.ranks(collective.group);
+Schedule CollectiveEngine::make_schedule(const AnyCollective& collective, const std::string& name) const {
+  if (const auto& messages = messages_of(collective)) return *messages;
+  const CollectiveOptions& options = options_of(collective);
+  const SchedulePlugin* plugin = find_schedule(op_of(collective), name);
+  CHECK(plugin != nullptr, fmt::format("there is no schedule {} for {}", name, op_name(op_of(collective))));
+  const std::vector<int>& ranks = groups_.ranks(options.group);
   try {
-    return plugin->make({static_cast<int>(ranks.size()), collective.bytes, collective.root,
+    return plugin->make({static_cast<int>(ranks.size()), options.bytes, root_of(collective),
                          ranks_per_node(job_.cluster, ranks)});
   } catch (const ParameterError& error) {
     throw RunError(
@@ -68,19 +81,20 @@ Schedule CollectiveEngine::make_schedule(const Collective& collective, const std
   }
 }
 
-CollectiveEngine::PlanEntry& CollectiveEngine::plan_for(const Collective& collective) {
+CollectiveEngine::PlanEntry& CollectiveEngine::plan_for(const AnyCollective& collective) {
   const std::string name = schedule_name(collective);
-  PlanEntry& entry = plans_[{collective.group, static_cast<int>(collective.op), name, collective.bytes,
-                             collective.root, collective.tensors}];
+  const CollectiveOptions& options = options_of(collective);
+  PlanEntry& entry = plans_[{options.group, static_cast<int>(op_of(collective)), name, options.bytes,
+                             root_of(collective), options.tensors}];
   if (entry.plan) return entry;
   Schedule schedule = make_schedule(collective, name);
   const std::string shown = schedule.name;
-  const std::vector<int>& ranks = groups_.ranks(collective.group);
-  entry.custom = collective.custom;
+  const std::vector<int>& ranks = groups_.ranks(options.group);
+  entry.custom = messages_of(collective);
   entry.plan =
-      std::make_unique<Plan>(std::move(schedule), job_.cluster, ranks, collective.bytes, collective.tensors);
+      std::make_unique<Plan>(std::move(schedule), job_.cluster, ranks, options.bytes, options.tensors);
   entry.choice = entry.plan->choose(job_.network.fidelity, jitter_ != nullptr);
-  entry.operation = fmt::format("{} by {} among {}", op_name(collective.op), shown, ranks.size());
+  entry.operation = fmt::format("{} by {} among {}", op_name(op_of(collective)), shown, ranks.size());
   return entry;
 }
 
@@ -103,66 +117,70 @@ std::int32_t CollectiveEngine::ledger_channel(GroupId group, ChannelId channel) 
   return channel_of(group, channel).ledger;
 }
 
-double CollectiveEngine::predict(int rank, const Collective& collective) {
-  groups_.place(collective.group, rank);
+double CollectiveEngine::predict(int rank, const AnyCollective& collective) {
+  groups_.rank_in(options_of(collective).group, rank);
   const Plan& plan = *plan_for(collective).plan;
   return plan.sharing().dedicated ? plan.dedicated_time_s() : plan.contended_time_s();
 }
 
-void CollectiveEngine::check_agreement(const Operation& operation, const Collective& collective,
+void CollectiveEngine::check_agreement(const Operation& operation, const AnyCollective& collective,
                                        int rank) const {
-  const Collective& first = operation.what;
-  if (first.op == collective.op && first.bytes == collective.bytes && first.root == collective.root) return;
-  throw RunError(fmt::format(
-      "Rank {} started {} of {} bytes as operation {} of its channel, where another rank "
-      "started {} of {} bytes: the algorithm's ranks disagree.",
-      rank, op_name(collective.op), collective.bytes, operation.sequence, op_name(first.op), first.bytes));
+  const auto said = [](const AnyCollective& each) {
+    return std::tuple(op_of(each), options_of(each).bytes, root_of(each));
+  };
+  const AnyCollective& first = operation.what;
+  if (said(first) == said(collective)) return;
+  throw RunError(
+      fmt::format("Rank {} started {} of {} bytes as operation {} of its channel, where another rank "
+                  "started {} of {} bytes: the algorithm's ranks disagree.",
+                  rank, op_name(op_of(collective)), options_of(collective).bytes, operation.sequence,
+                  op_name(op_of(first)), options_of(first).bytes));
 }
 
-CollectiveEngine::Operation& CollectiveEngine::post(Channel& channel, std::int32_t place, double time_s,
-                                                    Collective collective) {
-  const auto p = static_cast<std::size_t>(place);
+CollectiveEngine::Operation& CollectiveEngine::post(Channel& channel, std::int32_t group_rank, double time_s,
+                                                    AnyCollective&& collective, CollectiveSlot slot) {
+  const auto p = static_cast<std::size_t>(group_rank);
   const std::uint64_t sequence = channel.next[p]++;
   if (sequence - channel.first == channel.operations.size()) {
     const std::size_t members = channel.next.size();
     auto fresh = std::make_unique<Operation>();
     fresh->sequence = sequence;
     fresh->what = collective;
-    fresh->what.contribution = {};
+    options_of(fresh->what).contribution = {};
     fresh->entry = &plan_for(collective);
     ++fresh->entry->count;
     fresh->posted_s.assign(members, std::numeric_limits<double>::infinity());
     fresh->arrival_s.assign(members, std::numeric_limits<double>::infinity());
     fresh->contributions.resize(members);
-    fresh->pendings.resize(members);
+    fresh->slots.resize(members);
     fresh->jitter = {jitter_.get(), job_.seed, static_cast<std::uint32_t>(channel.ledger), sequence};
     channel.operations.push_back(std::move(fresh));
   }
   Operation& operation = channel.at(sequence);
   check_agreement(operation, collective, groups_.ranks(channel.group)[p]);
   operation.posted_s[p] = time_s;
-  operation.contributions[p] = std::move(collective.contribution);
-  operation.pendings[p] = std::make_shared<SimPending>();
-  operation.pendings[p]->channel = channel.ledger;
+  operation.contributions[p] = std::move(options_of(collective).contribution);
+  operation.slots[p] = std::move(slot);
+  operation.slots[p].pending->channel = channel.ledger;
   ++operation.posted;
   return operation;
 }
 
-std::shared_ptr<SimPending> CollectiveEngine::start(int rank, double time_s, Collective collective) {
-  const std::int32_t place = groups_.place(collective.group, rank);
-  const auto p = static_cast<std::size_t>(place);
-  Channel& channel = channel_of(collective.group, collective.channel);
-  Operation& operation = post(channel, place, time_s, std::move(collective));
-  std::shared_ptr<SimPending> pending = operation.pendings[p];
+void CollectiveEngine::start(int rank, double time_s, AnyCollective&& collective, CollectiveSlot slot) {
+  const CollectiveOptions& options = options_of(collective);
+  const std::int32_t group_rank = groups_.rank_in(options.group, rank);
+  const auto p = static_cast<std::size_t>(group_rank);
+  Channel& channel = channel_of(options.group, options.channel);
+  const Operation& operation = post(channel, group_rank, time_s, std::move(collective), std::move(slot));
   if (channel.through[p] == operation.sequence) {
-    arrive(channel, operation.sequence, place, std::max(time_s, channel.free_s[p]));
+    arrive(channel, operation.sequence, group_rank, std::max(time_s, channel.free_s[p]));
     process_arrivals();
   }
-  return pending;
 }
 
-void CollectiveEngine::arrive(Channel& channel, std::uint64_t sequence, std::int32_t place, double time_s) {
-  arrivals_.push_back({&channel, sequence, place, time_s});
+void CollectiveEngine::arrive(Channel& channel, std::uint64_t sequence, std::int32_t group_rank,
+                              double time_s) {
+  arrivals_.push_back({&channel, sequence, group_rank, time_s});
 }
 
 // A loop instead of a recursion: the end of one operation may be the arrival at the next, hundreds in a row.
@@ -180,18 +198,18 @@ void CollectiveEngine::process_arrivals() {
 void CollectiveEngine::process(const Arrival& arrival) {
   Channel& channel = *arrival.channel;
   Operation& operation = channel.at(arrival.sequence);
-  operation.arrival_s[static_cast<std::size_t>(arrival.place)] = arrival.time_s;
+  operation.arrival_s[static_cast<std::size_t>(arrival.group_rank)] = arrival.time_s;
   ++operation.arrived;
   const Plan& plan = *operation.entry->plan;
   const Fidelity fidelity = operation.entry->choice.fidelity;
   const JitterDraws* jitter = operation.jitter.table ? &operation.jitter : nullptr;
   if (fidelity == Fidelity::flows || fidelity == Fidelity::messages) {
-    simulate(channel, operation, arrival.place);
+    simulate(channel, operation, arrival.group_rank);
   } else if (!plan.schedule().all_wait_for_all) {
     if (!operation.early)
       operation.early = std::make_unique<EarlyLeave>(plan, jitter, fidelity == Fidelity::closed);
     std::vector<EarlyLeave::End> ends;
-    operation.early->arrive(arrival.place, arrival.time_s, ends);
+    operation.early->arrive(arrival.group_rank, arrival.time_s, ends);
     for (const EarlyLeave::End& end : ends)
       finish_one(channel, operation, end.rank, end.last_arrival_s, end.end_s);
   } else if (operation.arrived == plan.ranks()) {
@@ -199,8 +217,8 @@ void CollectiveEngine::process(const Arrival& arrival) {
   }
 }
 
-// `flows` and `messages`: the member at `place` has arrived.
-void CollectiveEngine::simulate(Channel& channel, Operation& operation, std::int32_t place) {
+// `flows` and `messages`: the member `group_rank` has arrived.
+void CollectiveEngine::simulate(Channel& channel, Operation& operation, std::int32_t group_rank) {
   const Plan& plan = *operation.entry->plan;
   if (!operation.run) {
     const std::uint64_t sequence = operation.sequence;
@@ -216,7 +234,8 @@ void CollectiveEngine::simulate(Channel& channel, Operation& operation, std::int
   }
   ScheduleRun* run = operation.run.get();
   if (!plan.schedule().together) {
-    transport_.at(operation.arrival_s[static_cast<std::size_t>(place)], [run, place] { run->arrive(place); });
+    transport_.at(operation.arrival_s[static_cast<std::size_t>(group_rank)],
+                  [run, group_rank] { run->arrive(group_rank); });
   } else if (operation.arrived == plan.ranks()) {
     const double last = *std::max_element(operation.arrival_s.begin(), operation.arrival_s.end());
     transport_.at(last, [run, ranks = plan.ranks()] {
@@ -233,27 +252,34 @@ void CollectiveEngine::finish_all(Channel& channel, Operation& operation) {
   else
     plan.ends_by_steps(operation.arrival_s, operation.jitter.table ? &operation.jitter : nullptr, ends);
   const double last = *std::max_element(operation.arrival_s.begin(), operation.arrival_s.end());
-  for (std::int32_t place = 0; place < plan.ranks(); ++place)
-    finish_one(channel, operation, place, last, ends[static_cast<std::size_t>(place)]);
+  for (std::int32_t group_rank = 0; group_rank < plan.ranks(); ++group_rank)
+    finish_one(channel, operation, group_rank, last, ends[static_cast<std::size_t>(group_rank)]);
 }
 
-void CollectiveEngine::finish_one(Channel& channel, Operation& operation, std::int32_t place, double go_s,
-                                  double end_s) {
-  const auto p = static_cast<std::size_t>(place);
+void CollectiveEngine::finish_one(Channel& channel, Operation& operation, std::int32_t group_rank,
+                                  double go_s, double end_s) {
+  const auto p = static_cast<std::size_t>(group_rank);
   const Plan& plan = *operation.entry->plan;
-  deliver_effect(operation, place);
-  const OperationSpan span{operation.arrival_s[p], go_s, end_s, plan.host_before_s(), plan.host_after_s(),
-                           operation.what.traffic};
-  observer_({groups_.ranks(channel.group)[p], &operation.what, &plan.schedule().name, span, channel.ledger,
-             operation.sequence, plan.ranks(), plan.bytes_sent()[p], &operation.arrival_s});
+  operation.results.deliver(executor_, operation.what, operation.contributions,
+                            operation.posted == plan.ranks(), group_rank, operation.slots[p]);
+  const CollectiveOptions& options = options_of(operation.what);
+  const OperationSpan span{operation.arrival_s[p], go_s,           end_s, plan.host_before_s(),
+                           plan.host_after_s(),    options.traffic};
+  const std::vector<int>& members = groups_.ranks(channel.group);
+  const int rank = members[p];
+  observers_.tell(Topic::time, &Observer::operation, rank, channel.ledger, span);
+  observers_.tell(Topic::time, &Observer::sent, rank, options.traffic, plan.bytes_sent()[p]);
+  observers_.tell(Topic::drawing, &Observer::collective,
+                  CollectiveSeen{rank, op_of(operation.what), options, plan.schedule().name, span,
+                                 channel.ledger, operation.sequence, members, operation.arrival_s});
   channel.free_s[p] = end_s;
   channel.through[p] = operation.sequence + 1;
-  const std::shared_ptr<SimPending> pending = std::move(operation.pendings[p]);
+  const std::shared_ptr<Pending> pending = std::move(operation.slots[p].pending);
   const std::uint64_t following = operation.sequence + 1;
   const bool last = ++operation.ended == plan.ranks();
   if (channel.next[p] > following) {
     const double posted = channel.at(following).posted_s[p];
-    arrive(channel, following, place, std::max(posted, end_s));
+    arrive(channel, following, group_rank, std::max(posted, end_s));
   }
   if (last) retire(channel);  // `operation` may be gone from here on
   pending->complete(end_s);

@@ -15,10 +15,10 @@
 
 #include "sim/collectives/early_leave.hpp"
 #include "sim/collectives/plan.hpp"
-#include "sim/engine/pending.hpp"
 #include "sim/engine/schedule_run.hpp"
 #include "sim/job.hpp"
-#include "sim/recording/ledger.hpp"
+#include "sim/observer.hpp"
+#include "sim/roles/collectives.hpp"
 
 namespace simsgd {
 
@@ -29,7 +29,7 @@ class Groups {
   GroupId intern(const std::vector<int>& ranks);
   const std::vector<int>& ranks(GroupId group) const { return groups_[static_cast<std::size_t>(group)]; }
   /// Place of `rank` in the group; fails if it is not a member.
-  std::int32_t place(GroupId group, int rank) const;
+  std::int32_t rank_in(GroupId group, int rank) const;
 
  private:
   std::deque<std::vector<int>> groups_;  // references to its entries stay valid
@@ -38,28 +38,14 @@ class Groups {
 
 class CollectiveEngine {
  public:
-  /// An operation of `rank` is known to have this span, and to have made it send so many bytes.
-  struct Seen {
-    int rank = 0;
-    const Collective* collective = nullptr;  ///< sizes and kind; no contribution
-    const std::string* schedule = nullptr;   ///< its name
-    OperationSpan span;
-    std::int32_t ledger_channel = 0;
-    std::uint64_t sequence = 0;
-    int group_size = 1;
-    double bytes_sent = 0;
-    const std::vector<double>* arrival_s = nullptr;  ///< of the members, as far as they are known
-  };
-  using Observer = std::function<void(const Seen&)>;
-
   CollectiveEngine(const Job& job, Transport& transport, Groups& groups, Executor& executor,
-                   Observer observer);
+                   const Observers& observers);
   ~CollectiveEngine();
 
-  std::shared_ptr<SimPending> start(int rank, double time_s, Collective collective);
+  void start(int rank, double time_s, AnyCollective&& collective, CollectiveSlot slot);
   /// The number of the ledger channel that operations of (group, channel) are booked on.
   std::int32_t ledger_channel(GroupId group, ChannelId channel);
-  double predict(int rank, const Collective& collective);
+  double predict(int rank, const AnyCollective& collective);
 
   /// What has been done: for the record.
   std::vector<FidelityRecord> fidelities() const;
@@ -82,31 +68,30 @@ class CollectiveEngine {
   struct Arrival {
     Channel* channel;
     std::uint64_t sequence;
-    std::int32_t place;
+    std::int32_t group_rank;
     double time_s;
   };
 
-  PlanEntry& plan_for(const Collective& collective);
-  std::string schedule_name(const Collective& collective);
-  Schedule make_schedule(const Collective& collective, const std::string& name) const;
+  PlanEntry& plan_for(const AnyCollective& collective);
+  std::string schedule_name(const AnyCollective& collective);
+  Schedule make_schedule(const AnyCollective& collective, const std::string& name) const;
   Channel& channel_of(GroupId group, ChannelId channel);
-  Operation& post(Channel& channel, std::int32_t place, double time_s, Collective collective);
-  void check_agreement(const Operation& operation, const Collective& collective, int rank) const;
-  void arrive(Channel& channel, std::uint64_t sequence, std::int32_t place, double time_s);
+  Operation& post(Channel& channel, std::int32_t group_rank, double time_s, AnyCollective&& collective,
+                  CollectiveSlot slot);
+  void check_agreement(const Operation& operation, const AnyCollective& collective, int rank) const;
+  void arrive(Channel& channel, std::uint64_t sequence, std::int32_t group_rank, double time_s);
   void process_arrivals();
   void process(const Arrival& arrival);
-  void simulate(Channel& channel, Operation& operation, std::int32_t place);
+  void simulate(Channel& channel, Operation& operation, std::int32_t group_rank);
   void finish_all(Channel& channel, Operation& operation);
-  void finish_one(Channel& channel, Operation& operation, std::int32_t place, double go_s, double end_s);
-  void compute_effect(Operation& operation);
-  void deliver_effect(Operation& operation, std::int32_t place);
+  void finish_one(Channel& channel, Operation& operation, std::int32_t group_rank, double go_s, double end_s);
   void retire(Channel& channel);
 
   const Job& job_;
   Transport& transport_;
   Groups& groups_;
   Executor& executor_;
-  Observer observer_;
+  const Observers& observers_;
   std::unique_ptr<JitterTable> jitter_;
   std::map<PlanKey, PlanEntry> plans_;
   std::map<const Schedule*, std::string> custom_names_;  // numbered in the order of first use

@@ -8,28 +8,41 @@ namespace simsgd {
 
 namespace {
 constexpr std::uint32_t kJitterChannel = 0x8000;  // apart from the channels of collectives
-}
+constexpr std::int32_t kMessageChannel = 0;       // of ledgers; collectives are booked from 1 on
+}  // namespace
 
-Mailroom::Mailroom(const Job& job, Transport& transport, Observer observer)
-    : job_(job), transport_(transport), observer_(std::move(observer)) {
+Mailroom::Mailroom(const Job& job, Transport& transport, const Observers& observers)
+    : job_(job), transport_(transport), observers_(observers) {
   if (job.network.has_jitter()) jitter_ = std::make_unique<JitterTable>(job.network.jitter);
 }
 
-std::shared_ptr<SimPending> Mailroom::send(int from, int to, int tag, Message message) {
+Handle<Nothing> Mailroom::send(int from, int to, int tag, Message message) {
   message.from = from;
   Box& box = boxes_[{from, to, tag}];
-  box.sends.push_back({transport_.now(), std::make_shared<SimPending>(), std::move(message)});
-  std::shared_ptr<SimPending> pending = box.sends.back().pending;
+  const Handle<Nothing> handle = Handle<Nothing>::make();
+  handle.pending()->channel = kMessageChannel;
+  box.sends.push_back({transport_.now(), handle, std::move(message)});
   match({from, to, tag}, box);
-  return pending;
+  return handle;
 }
 
-std::shared_ptr<SimPending> Mailroom::receive(int from, int to, int tag) {
+Handle<Message> Mailroom::receive(int from, int to, int tag) {
   Box& box = boxes_[{from, to, tag}];
-  box.receives.push_back({transport_.now(), std::make_shared<SimPending>(), {}});
-  std::shared_ptr<SimPending> pending = box.receives.back().pending;
+  const Handle<Message> handle = Handle<Message>::make();
+  handle.pending()->channel = kMessageChannel;
+  box.receives.push_back({transport_.now(), handle});
   match({from, to, tag}, box);
-  return pending;
+  return handle;
+}
+
+void Mailroom::arrived(const Transfer& transfer, double end_s) const {
+  const double go_s = std::max(transfer.send_posted_s, transfer.receive_posted_s);
+  observers_.tell(Topic::time, &Observer::operation, transfer.from, kMessageChannel,
+                  OperationSpan{transfer.send_posted_s, go_s, end_s, 0, 0, transfer.traffic});
+  observers_.tell(Topic::time, &Observer::operation, transfer.to, kMessageChannel,
+                  OperationSpan{transfer.receive_posted_s, go_s, end_s, 0, 0, transfer.traffic});
+  observers_.tell(Topic::drawing, &Observer::message, transfer.from, transfer.to, go_s, end_s,
+                  transfer.bytes);
 }
 
 // From the start of a message to its first byte on the way: host, latency, jitter.
@@ -43,17 +56,17 @@ double Mailroom::delay_s(int from, int to, double bytes) {
   return delay;
 }
 
-void Mailroom::post(int from, int to, Message message, std::function<void(const Message&)> arrived) {
+void Mailroom::post(int from, int to, Message message, std::function<void(const Message&)> handle) {
   const double bytes = message.bytes, posted_s = transport_.now();
   const auto shared = std::make_shared<Message>(std::move(message));
   transport_.message(from, to, bytes, delay_s(from, to, bytes),
-                     [this, from, to, shared, bytes, posted_s, arrived = std::move(arrived)] {
+                     [this, from, to, shared, bytes, posted_s, handle = std::move(handle)] {
                        const double end_s = transport_.now() + job_.cluster.host.after_s(bytes);
-                       const auto deliver = [this, from, to, shared, bytes, posted_s, end_s, arrived] {
+                       const auto deliver = [this, from, to, shared, bytes, posted_s, end_s, handle] {
                          // Signals without bytes are no communication, and there are very many.
                          if (bytes > 0)
-                           observer_({from, to, posted_s, posted_s, end_s, bytes, shared->traffic});
-                         arrived(*shared);
+                           arrived({from, to, posted_s, posted_s, bytes, shared->traffic}, end_s);
+                         handle(*shared);
                        };
                        if (end_s > transport_.now())
                          transport_.at(end_s, deliver);
@@ -65,8 +78,8 @@ void Mailroom::post(int from, int to, Message message, std::function<void(const 
 void Mailroom::match(const Address& address, Box& box) {
   if (box.sends.empty() || box.receives.empty()) return;
   const auto [from, to, tag] = address;
-  auto send = std::make_shared<Posted>(std::move(box.sends.front()));
-  auto receive = std::make_shared<Posted>(std::move(box.receives.front()));
+  auto send = std::make_shared<Sent>(std::move(box.sends.front()));
+  auto receive = std::make_shared<Expected>(std::move(box.receives.front()));
   box.sends.pop_front();
   box.receives.pop_front();
   const double bytes = send->message.bytes;
@@ -74,10 +87,10 @@ void Mailroom::match(const Address& address, Box& box) {
       from, to, bytes, delay_s(from, to, bytes), [this, from = from, to = to, bytes, send, receive] {
         const double end_s = transport_.now() + job_.cluster.host.after_s(bytes);
         const auto deliver = [this, from, to, bytes, end_s, send, receive] {
-          observer_({from, to, send->time_s, receive->time_s, end_s, bytes, send->message.traffic});
-          receive->pending->message = std::move(send->message);
-          send->pending->complete(end_s);
-          receive->pending->complete(end_s);
+          arrived({from, to, send->time_s, receive->time_s, bytes, send->message.traffic}, end_s);
+          receive->handle.pending()->result = std::move(send->message);
+          send->handle.pending()->complete(end_s);
+          receive->handle.pending()->complete(end_s);
         };
         if (end_s > transport_.now())
           transport_.at(end_s, deliver);

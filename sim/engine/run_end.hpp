@@ -8,10 +8,11 @@
 #include <optional>
 
 #include "sim/job.hpp"
+#include "sim/observer.hpp"
 
 namespace simsgd {
 
-class RunEnd {
+class RunEnd final : public Observer {
  public:
   /// `over` is called once, when the run is over at that instant; nobody begins a step after that.
   RunEnd(const Job& job, std::function<void(double at_s)> over);
@@ -25,8 +26,7 @@ class RunEnd {
   bool goes_on(std::uint64_t steps, double now_s);
   /// A worker has begun its step `step`.
   void begun(std::uint64_t step);
-  /// A worker uses the gradients of so many samples.
-  void used(double samples) { used_samples_ += samples; }
+  void gradient_used(int, std::uint64_t, const Tensor&, double samples) override { used_samples_ += samples; }
   /// A worker has completed a step, in which it used so many samples.
   void completed(double samples, double now_s);
   /// The run is over now.

@@ -13,6 +13,8 @@
 #include "sim/base/units.hpp"
 #include "sim/engine/platform.hpp"
 #include "sim/engine/sim_worker.hpp"
+#include "sim/recording/learning_curve.hpp"
+#include "sim/recording/ledger.hpp"
 
 namespace simsgd {
 
@@ -33,11 +35,9 @@ class Simulation {
 
  private:
   Timeline make_timeline() const;
-  Values make_initial_model();
-  void time_workload();
+  Tensor make_initial_model();
   void spawn_workers();
-  void collective_seen(const CollectiveEngine::Seen& seen);
-  void message_seen(const Mailroom::Delivered& delivered);
+  void attach_observers();
   std::string deadlock() const;
   std::vector<ModelAtInstant> models_now() const;
   bool anybody_goes_on() const;
@@ -52,15 +52,19 @@ class Simulation {
   Executor executor_;
   Transport transport_;
   Groups groups_;
+  Observers observers_;
   CollectiveEngine collectives_;
   Mailroom mailroom_;
   LearningCurve curve_;
   Timeline timeline_;
-  StepTimes step_times_;
-  News news_;
+  LedgerBook ledgers_;
+  Notebook notebook_;
+  Flooding flooding_;
   RunEnd end_;
   World world_;
+  SimWorker::Steps steps_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
+  std::vector<SimBackground*> backgrounds_;  // of the workers
 };
 
 Simulation::Simulation(const Job& job, const SimulationOptions& options)
@@ -70,21 +74,33 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
       executor_(options.threads),
       transport_(job.cluster),
       groups_(job.workers()),
-      collectives_(job, transport_, groups_, executor_, [this](const auto& seen) { collective_seen(seen); }),
-      mailroom_(job, transport_, [this](const auto& delivered) { message_seen(delivered); }),
+      collectives_(job, transport_, groups_, executor_, observers_),
+      mailroom_(job, transport_, observers_),
       curve_(job, executor_, [this] { return models_now(); }),
       timeline_(make_timeline()),
-      news_(job, transport_),
+      ledgers_(0, job.workers()),
+      flooding_(job, transport_),
       end_(job, [this](double) { transport_.at(transport_.now(), [] { throw Over(); }); }),
-      world_{job,    executor_, transport_,  groups_, collectives_, mailroom_,
-             curve_, timeline_, step_times_, news_,   end_} {
-  world_.workers = &workers_;
-  world_.initial_model = make_initial_model();
-  time_workload();
-  world_.progress = [this](std::uint64_t step) {
-    if (options_.interrupted && options_.interrupted()) throw Interrupted();
-    if (options_.progress) options_.progress(step);
-  };
+      world_{job,       PassTimes(job.workload),
+             executor_, transport_,
+             groups_,   collectives_,
+             mailroom_, flooding_,
+             observers_},
+      steps_{end_, [this] { return curve_.target_met_s(); },
+             [this](std::uint64_t step) {
+               if (options_.interrupted && options_.interrupted()) throw Interrupted();
+               if (options_.progress) options_.progress(step);
+             }} {
+  attach_observers();
+}
+
+void Simulation::attach_observers() {
+  observers_.attach(ledgers_, {Topic::time, Topic::steps, Topic::said});
+  if (timeline_.ranks() > 0) observers_.attach(timeline_, {Topic::time, Topic::drawing, Topic::steps});
+  observers_.attach(curve_, {Topic::steps});
+  observers_.attach(notebook_, {Topic::said});
+  observers_.attach(end_, {Topic::steps});
+  for (Observer* observer : options_.observers) observers_.attach(*observer);
 }
 
 Timeline Simulation::make_timeline() const {
@@ -93,21 +109,9 @@ Timeline Simulation::make_timeline() const {
                    job_.workload.bytes_per_parameter});
 }
 
-Values Simulation::make_initial_model() {
+Tensor Simulation::make_initial_model() {
   if (!job_.learner) return {};
   return executor_.constant({job_.learner->initial_parameters(), {}, {}});
-}
-
-void Simulation::time_workload() {
-  const Workload& workload = job_.workload;
-  world_.tensors = workload.tensors();
-  world_.forward_s = workload.forward_s();
-  auto tensor = world_.tensors.begin();
-  for (int layer = static_cast<int>(workload.layers.size()) - 1; layer >= 0; --layer) {
-    world_.backward_s += workload.layers[static_cast<std::size_t>(layer)].backward_s;
-    for (; tensor != world_.tensors.end() && tensor->layer == layer; ++tensor)
-      world_.tensor_ready_s.push_back(world_.backward_s);
-  }
 }
 
 // SimGrid aborts where it gets no stack: ask before it does.
@@ -124,9 +128,11 @@ void check_stacks(int workers) {
 
 void Simulation::spawn_workers() {
   check_stacks(job_.workers());
+  const Tensor initial_model = make_initial_model();
   for (int rank = 0; rank < job_.workers(); ++rank) {
-    workers_.push_back(std::make_unique<SimWorker>(rank, world_));
+    workers_.push_back(std::make_unique<SimWorker>(rank, world_, steps_, initial_model, backgrounds_));
     SimWorker* worker = workers_.back().get();
+    backgrounds_.push_back(&worker->sim_background());
     simgrid::s4u::Actor::create(fmt::format("worker{}", rank), transport_.host(rank), [this, worker] {
       try {
         job_.algorithm->run(*worker);
@@ -140,34 +146,6 @@ void Simulation::spawn_workers() {
       }
     });
   }
-}
-
-void Simulation::collective_seen(const CollectiveEngine::Seen& seen) {
-  Ledger& ledger = workers_[static_cast<std::size_t>(seen.rank)]->ledger();
-  ledger.operation(seen.ledger_channel, seen.span);
-  ledger.sent(seen.collective->traffic, seen.bytes_sent);
-  if (timeline_.records(seen.rank)) {
-    const auto last = std::find(seen.arrival_s->begin(), seen.arrival_s->end(), seen.span.go_s);
-    const bool waited = seen.span.go_s > seen.span.start_s && last != seen.arrival_s->end();
-    const std::vector<int>& members = groups_.ranks(seen.collective->group);
-    timeline_.collective(
-        seen.rank,
-        {op_name(seen.collective->op), *seen.schedule, seen.span.start_s, seen.span.end_s,
-         seen.collective->bytes, seen.group_size, seen.collective->group, seen.ledger_channel, seen.sequence,
-         seen.collective->traffic,
-         waited ? members[static_cast<std::size_t>(last - seen.arrival_s->begin())] : -1, seen.span.go_s});
-  }
-}
-
-void Simulation::message_seen(const Mailroom::Delivered& delivered) {
-  const double go = std::max(delivered.send_posted_s, delivered.receive_posted_s);
-  const auto book = [&](int rank, double posted) {
-    workers_[static_cast<std::size_t>(rank)]->ledger().operation(
-        0, {posted, go, delivered.end_s, 0, 0, delivered.traffic});
-  };
-  book(delivered.from, delivered.send_posted_s);
-  book(delivered.to, delivered.receive_posted_s);
-  timeline_.message(delivered.from, delivered.to, go, delivered.end_s, delivered.bytes);
 }
 
 std::string Simulation::deadlock() const {
@@ -224,8 +202,9 @@ void Simulation::end_by_the_clock() {
 
 void Simulation::add_workers(RunRecord& record) {
   for (const auto& worker : workers_) {
-    if (end_.over_s()) worker->ledger().cut(*end_.over_s());
-    record.workers.push_back(worker->ledger().record());
+    Ledger& ledger = ledgers_.of(worker->rank());
+    if (end_.over_s()) ledger.cut(*end_.over_s());
+    record.workers.push_back(ledger.record());
     record.end_s = std::max(record.end_s, record.workers.back().end_s);
   }
   if (end_.over_s()) record.end_s = *end_.over_s();
@@ -234,7 +213,7 @@ void Simulation::add_workers(RunRecord& record) {
 RunRecord Simulation::make_record() {
   RunRecord record;
   add_workers(record);
-  record.step_times_s = step_times_.values();
+  record.step_times_s = ledgers_.step_times().values();
   curve_.finish(record.end_s, record);
   std::vector<double> bytes = transport_.link_bytes();
   collectives_.add_link_bytes(bytes);
@@ -242,9 +221,9 @@ RunRecord Simulation::make_record() {
     const Link& link = job_.cluster.network.links[id];
     if (bytes[id] > 0) record.links.push_back({link.name, link.bandwidth_Bps, bytes[id]});
   }
-  record.tables = std::move(world_.tables);
+  notebook_.fill(record);
   for (const auto& worker : workers_)
-    if (const Outages* outages = worker->outages()) add_totals(outages->totals(), record.extra);
+    if (const Crashes* crashes = worker->crashes()) add_totals(crashes->totals(), record.extra);
   record.fidelities = collectives_.fidelities();
   record.events = transport_.events();
   for (const FidelityRecord& fidelity : record.fidelities) record.events += fidelity.count;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/job.hpp"
+#include "sim/observer.hpp"
 #include "sim/record.hpp"
 #include "sim/recording/timeline.hpp"
 
@@ -14,8 +15,9 @@ namespace simsgd {
 struct SimulationOptions {
   int threads = 1;  ///< for the numerics
   std::function<void(std::uint64_t)>
-      progress;                       ///< called with the number of the step that rank 0 ended; may be empty
-  std::function<bool()> interrupted;  ///< asked at each step of rank 0; true ends the run with Interrupted
+      progress;                        ///< called with the number of the step that rank 0 ended; may be empty
+  std::function<bool()> interrupted;   ///< asked at each step of rank 0; true ends the run with Interrupted
+  std::vector<Observer*> observers{};  ///< who else listens
 };
 
 /// The user stopped the run.

@@ -25,7 +25,7 @@ double run_plan(Transport& transport, const Plan& plan, const std::vector<int>& 
          if (--left == 0) finished->release();
        }});
   transport.at(begin, [&] {
-    for (std::int32_t place = 0; place < plan.ranks(); ++place) run.arrive(place);
+    for (std::int32_t group_rank = 0; group_rank < plan.ranks(); ++group_rank) run.arrive(group_rank);
   });
   finished->acquire();
   return last_end - begin;

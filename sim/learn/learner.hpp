@@ -70,7 +70,7 @@ class Learner {
   std::vector<std::int32_t> samples(int rank, std::uint64_t step, int part = 0, int parts = 1) const;
 
   /// Mean loss over `samples` at `parameters`, and its gradient into `gradient` (same length as
-  /// `parameters`). `tap`, if given, receives what K-FAC needs of each layer.
+  /// `parameters`). `tap`, if given, receives what each layer saw.
   double gradient(std::span<const float> parameters, std::span<const std::int32_t> samples,
                   std::span<float> gradient, LayerTap<float>* tap = nullptr) const;
 

@@ -43,7 +43,7 @@ struct LayerInfo {
   std::size_t size() const { return static_cast<std::size_t>(rows * columns + (bias ? rows : 0)); }
 };
 
-/// What K-FAC taps of a layer in one backward pass. For layer l: `input` is (columns [+1 row of ones if
+/// What is tapped of a layer in one backward pass. For layer l: `input` is (columns [+1 row of ones if
 /// bias]) x (samples * positions), `output_gradient` is rows x (samples * positions), of the *mean* loss.
 template <class T>
 struct LayerTap {

@@ -46,10 +46,10 @@ double LearningRate::at(std::uint64_t step) const {
   return factor;
 }
 
-Values clipped(Executor& executor, const Values& gradient, double norm) {
+Tensor clipped(Executor& executor, const Tensor& gradient, double norm) {
   CHECK(norm > 0, "a gradient is clipped at a norm above 0");
   if (!gradient) return {};
-  return executor.submit_shared("clipped", {norm}, {gradient}, [norm](Tensor& out, auto in) {
+  return executor.submit_shared("clipped", {norm}, {gradient}, [norm](TensorData& out, auto in) {
     out = *in[0];
     double squares = 0;
     for (const float g : out.values) squares += static_cast<double>(g) * static_cast<double>(g);
@@ -61,7 +61,7 @@ Values clipped(Executor& executor, const Values& gradient, double norm) {
 }
 
 ReplicaState OptimizerSpec::step(Executor& executor, std::uint64_t step_number, const ReplicaState& replica,
-                                 const Values& gradient) const {
+                                 const Tensor& gradient) const {
   if (!replica.parameters || !gradient) return {};
   return rule->step(executor, learning_rate.at(step_number), replica,
                     clip_norm > 0 ? clipped(executor, gradient, clip_norm) : gradient);

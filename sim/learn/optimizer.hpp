@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/learn/values.hpp"
+#include "sim/learn/tensor.hpp"
 
 namespace simsgd {
 
@@ -34,8 +34,8 @@ struct LearningRate {
 /// The state of one replica: its parameters, and the optimizer's named vectors (empty handles before the
 /// first step).
 struct ReplicaState {
-  Values parameters;
-  std::vector<Values> state;
+  Tensor parameters;
+  std::vector<Tensor> state;
 };
 
 /// Bytes that one update reads and writes for each fp32 parameter.
@@ -54,7 +54,7 @@ class UpdateRule {
   /// by itself: a slice of the parameters, with a state of its own from the first step on, gets what it gets
   /// in the whole.
   virtual ReplicaState step(Executor& executor, double rate, const ReplicaState& replica,
-                            const Values& gradient) const = 0;
+                            const Tensor& gradient) const = 0;
 };
 
 /// SGD in PyTorch's convention (optimizers/sgd.cpp).
@@ -71,13 +71,13 @@ struct OptimizerSpec {
   /// parameters or the gradient are empty. Of a slice only without clipping, which needs the norm of the
   /// whole.
   ReplicaState step(Executor& executor, std::uint64_t step_number, const ReplicaState& replica,
-                    const Values& gradient) const;
+                    const Tensor& gradient) const;
   /// Memory of the named vectors.
   double state_bytes_per_parameter() const;
 };
 
 /// g min(1, norm / |g|_2): a gradient that is longer than `norm` becomes that long. Pascanu, Mikolov, Bengio,
 /// ICML 2013, arXiv:1211.5063, Algorithm 1. What comes along with it (Tensor::scalars) stays.
-Values clipped(Executor& executor, const Values& gradient, double norm);
+Tensor clipped(Executor& executor, const Tensor& gradient, double norm);
 
 }  // namespace simsgd

@@ -1,7 +1,9 @@
 #include "sim/learn/precision.hpp"
 #include "sim/learn/model.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 namespace simsgd {
@@ -48,9 +50,9 @@ float nearest_bf16(float x) {
 }
 
 template <float (*round)(float)>
-Values rounded(Executor& executor, const char* name, const Values& values) {
+Tensor rounded(Executor& executor, const char* name, const Tensor& values) {
   if (!values) return {};
-  return executor.submit_shared(name, {}, {values}, [](Tensor& out, auto in) {
+  return executor.submit_shared(name, {}, {values}, [](TensorData& out, auto in) {
     const std::vector<float>& from = in[0]->values;
     out.indices = in[0]->indices;
     out.scalars = in[0]->scalars;
@@ -61,12 +63,27 @@ Values rounded(Executor& executor, const char* name, const Values& values) {
 
 }  // namespace
 
-Values rounded_to_fp16(Executor& executor, const Values& values) {
+Tensor rounded_to_fp16(Executor& executor, const Tensor& values) {
   return rounded<nearest_fp16>(executor, "rounded_to_fp16", values);
 }
 
-Values rounded_to_bf16(Executor& executor, const Values& values) {
+Tensor rounded_to_bf16(Executor& executor, const Tensor& values) {
   return rounded<nearest_bf16>(executor, "rounded_to_bf16", values);
+}
+
+Tensor rounded_to_bits(Executor& executor, const Tensor& values, int bits) {
+  if (!values || bits >= 16) return values;
+  const auto levels = static_cast<float>((1 << (bits - 1)) - 1);  // on each side of 0
+  return executor.submit_shared("rounded_to_bits", {static_cast<double>(bits)}, {values},
+                                [levels](TensorData& out, auto in) {
+                                  out = *in[0];
+                                  float largest = 0;
+                                  for (const float value : out.values)
+                                    largest = std::max(largest, std::fabs(value));
+                                  if (largest == 0) return;
+                                  for (float& value : out.values)
+                                    value = std::nearbyint(value / largest * levels) / levels * largest;
+                                });
 }
 
 }  // namespace simsgd

@@ -6,12 +6,16 @@
 //   arXiv:1905.12322.
 #pragma once
 
-#include "sim/learn/values.hpp"
+#include "sim/learn/tensor.hpp"
 
 namespace simsgd {
 
 /// Dense or sparse; indices and scalars stay as they are. Empty for an empty handle.
-Values rounded_to_fp16(Executor& executor, const Values& values);
-Values rounded_to_bf16(Executor& executor, const Values& values);
+Tensor rounded_to_fp16(Executor& executor, const Tensor& values);
+Tensor rounded_to_bf16(Executor& executor, const Tensor& values);
+
+/// To the nearest of the 2^bits - 1 evenly spaced levels between minus and plus the largest magnitude of the
+/// vector (symmetric uniform quantisation); as they are for 16 bits or more, which are formats of their own.
+Tensor rounded_to_bits(Executor& executor, const Tensor& values, int bits);
 
 }  // namespace simsgd

@@ -8,18 +8,19 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/roles/collectives.hpp"
 
 namespace simsgd {
 
 namespace {
 
 // sqrt(mean_i |x_i - mean|^2) as the one scalar: 0 for equal models, whose mean is not exact in fp32.
-Values consensus_distance(Executor& executor, const std::vector<Values>& models, const Values& mean) {
-  std::vector<Values> inputs = models;
+Tensor consensus_distance(Executor& executor, const std::vector<Tensor>& models, const Tensor& mean) {
+  std::vector<Tensor> inputs = models;
   inputs.push_back(mean);
-  return executor.submit(std::move(inputs), [](Tensor& out, auto in) {
+  return executor.submit(std::move(inputs), [](TensorData& out, auto in) {
     const std::vector<float>& centre = in.back()->values;
-    const auto equals_first = [&in](const Tensor* model) { return model->values == in[0]->values; };
+    const auto equals_first = [&in](const TensorData* model) { return model->values == in[0]->values; };
     if (std::all_of(in.begin(), in.end() - 1, equals_first)) {
       out.scalars = {0};
       return;
@@ -37,9 +38,9 @@ Values consensus_distance(Executor& executor, const std::vector<Values>& models,
 
 // That they are not the same tensor does not tell that they differ: a tensor that nobody holds any more is
 // computed again for whoever comes later.
-bool same_tensor(const std::vector<Values>& models) {
+bool same_tensor(const std::vector<Tensor>& models) {
   return std::all_of(models.begin(), models.end(),
-                     [&](const Values& model) { return model.id() == models.front().id(); });
+                     [&](const Tensor& model) { return model.id() == models.front().id(); });
 }
 
 }  // namespace
@@ -58,16 +59,16 @@ LearningCurve::LearningCurve(const Job& job, Executor& executor,
     rounds_ = rounds_together(job, executor, job.target.stop || !now_, listeners);
 }
 
-void LearningCurve::loss(int rank, std::uint64_t step, const Values& gradient) {
+void LearningCurve::gradient_used(int rank, std::uint64_t step, const Tensor& gradient, double) {
   if (!job_.learner || !gradient) return;
-  rounds_->loss(rank, step, executor_.submit({gradient}, [](Tensor& out, auto in) {
+  rounds_->loss(rank, step, executor_.submit({gradient}, [](TensorData& out, auto in) {
     out.scalars = {in[0]->scalars.at(0), 1};
   }));
 }
 
-void LearningCurve::completed(int rank, std::uint64_t step, double time_s, const Values& model) {
-  last_[static_cast<std::size_t>(rank)] = {step, model};
-  rounds_->completed(rank, step, time_s, model);
+void LearningCurve::step_ended(const StepEnd& end) {
+  last_[static_cast<std::size_t>(end.rank)] = {end.step, end.model};
+  rounds_->completed(end.rank, end.step, end.end_s, end.model);
 }
 
 void LearningCurve::complete(Round round) {
@@ -89,23 +90,28 @@ void LearningCurve::evaluate(std::uint64_t step, double time_s, const std::vecto
   EvaluationPoint point;
   point.step = step;
   point.time_s = time_s;
-  std::vector<Values> models;
+  std::vector<Tensor> models;
+  const bool shards = job_.algorithm->shards();
   for (const ModelAtInstant& worker : workers) {
-    models.push_back(worker.model);
+    // What a worker starts with is the whole model.
+    models.push_back(shards && worker.step == 0
+                         ? part_of(executor_, worker.model, models.size(), workers.size())
+                         : worker.model);
     point.worker_steps.push_back(worker.step);
   }
+  if (shards) models = {concatenate(executor_, models)};
   const bool same = same_tensor(models);
-  const Values mean = same ? models.front()
+  const Tensor mean = same ? models.front()
                            : linear_combination(executor_, std::vector<double>(models.size(), 1.0), models,
                                                 1.0 / static_cast<double>(models.size()));
-  std::vector<Values> inputs = {mean};
+  std::vector<Tensor> inputs = {mean};
   if (!same) inputs.insert(inputs.end(), {consensus_distance(executor_, models, mean), models.front()});
   const Learner* learner = job_.learner.get();
   pending_evaluations_.push_back(
-      {std::move(point), executor_.submit(std::move(inputs), [learner](Tensor& out, auto in) {
+      {std::move(point), executor_.submit(std::move(inputs), [learner](TensorData& out, auto in) {
          const double distance = in.size() > 1 ? in[1]->scalars.at(0) : 0.0;
          Evaluation result{std::nan(""), std::nan("")};
-         const Tensor* model = in.size() > 1 && distance == 0 ? in[2] : in[0];
+         const TensorData* model = in.size() > 1 && distance == 0 ? in[2] : in[0];
          if (learner->has_test()) result = learner->evaluate_test(model->values);
          out.scalars = {result.loss, result.accuracy, distance};
        })});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/job.hpp"
+#include "sim/observer.hpp"
 #include "sim/record.hpp"
 #include "sim/recording/rounds.hpp"
 
@@ -22,16 +23,14 @@ namespace simsgd {
 std::optional<double> arrival_s(const Target& target, std::span<const SeriesPoint> series,
                                 std::span<const EvaluationPoint> evaluations);
 
-class LearningCurve {
+class LearningCurve final : public Observer {
  public:
   /// `now` gives every worker's replica at the instant at which it is called; where it is empty, workers need
   /// each other, and all of them meet where a step is evaluated.
   LearningCurve(const Job& job, Executor& executor, std::function<std::vector<ModelAtInstant>()> now = {});
 
-  /// A gradient of worker `rank` was used in its step `step`; its tensor's first scalar is the mean loss.
-  void loss(int rank, std::uint64_t step, const Values& gradient);
-  /// Worker `rank` completed `step` at `time_s` with the model `model`.
-  void completed(int rank, std::uint64_t step, double time_s, const Values& model);
+  void gradient_used(int rank, std::uint64_t step, const Tensor& gradient, double samples) override;
+  void step_ended(const StepEnd& end) override;
   /// Evaluates these models, of all workers, which are those of `time_s`.
   void evaluate(double time_s, const std::vector<ModelAtInstant>& workers);
 
@@ -46,11 +45,11 @@ class LearningCurve {
   struct PendingLoss {
     std::uint64_t round;
     double time_s;
-    Values value;
+    Tensor value;
   };
   struct PendingEvaluation {
     EvaluationPoint point;
-    Values value;
+    Tensor value;
   };
   void complete(Round round);
   void evaluate(std::uint64_t step, double time_s, const std::vector<ModelAtInstant>& workers);

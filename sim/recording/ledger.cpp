@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/activities.hpp"
+
 namespace simsgd {
 
 Ledger::Lane& Ledger::lane_of(std::int32_t channel) {
@@ -102,9 +104,9 @@ void Ledger::cut(double end_s) {
 
 double busy_time_s(const WorkerTotals& worker) {
   double busy_s = worker.unfinished_busy_s;
-  for (const Activity activity :
-       {Activity::compute, Activity::straggle, Activity::selection, Activity::factor, Activity::inverse})
-    busy_s += worker.activity_s[static_cast<std::size_t>(activity)];
+  for (const ActivityInfo& info : activities())
+    if (info.occupies_device || info.activity == Activity::straggle)
+      busy_s += worker.activity_s[static_cast<std::size_t>(info.activity)];
   return busy_s;
 }
 

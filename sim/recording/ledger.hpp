@@ -1,23 +1,14 @@
 // The ledger of one worker: every second of its main thread is booked to exactly one activity, so that the
-// breakdown sums to the step time. Used by every implementation of Worker.
+// breakdown sums to the step time.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "sim/observer.hpp"
 #include "sim/record.hpp"
 
 namespace simsgd {
-
-/// An operation as one rank saw it on one channel.
-struct OperationSpan {
-  double start_s = 0;  ///< this rank was ready and the channel free
-  double go_s = 0;     ///< the last one that it depends on was ready
-  double end_s = 0;
-  double host_before_s = 0;  ///< host work right after start_s
-  double host_after_s = 0;   ///< host work right before end_s
-  Traffic traffic = Traffic::control;
-};
 
 class Ledger {
  public:
@@ -81,6 +72,36 @@ class StepTimes {
  private:
   std::vector<double> values_;
   std::uint64_t stride_ = 1, seen_ = 0;
+};
+
+/// The ledgers of ranks `first`, `first` + 1, ... of a run.
+class LedgerBook final : public Observer {
+ public:
+  LedgerBook(int first, int count) : first_(first), ledgers_(static_cast<std::size_t>(count)) {}
+
+  Ledger& of(int rank) { return ledgers_[static_cast<std::size_t>(rank - first_)]; }
+  const StepTimes& step_times() const { return step_times_; }
+
+  void booked(int rank, Activity activity, double seconds) override { of(rank).book(activity, seconds); }
+  void waited(int rank, std::int32_t channel, double from_s, double to_s) override {
+    of(rank).wait(channel, from_s, to_s);
+  }
+  void slowed(int rank, Traffic traffic, double seconds) override { of(rank).slowed(traffic, seconds); }
+  void operation(int rank, std::int32_t channel, const OperationSpan& span) override {
+    of(rank).operation(channel, span);
+  }
+  void sent(int rank, Traffic traffic, double bytes) override { of(rank).sent(traffic, bytes); }
+  void step_began(int rank, std::uint64_t, double now_s) override { of(rank).begin_step(now_s); }
+  void step_ended(const StepEnd& end) override { step_times_.add(of(end.rank).end_step(end.end_s)); }
+  void gradient_used(int rank, std::uint64_t, const Tensor&, double samples) override {
+    of(rank).used_samples(samples);
+  }
+  void staleness(int rank, double steps) override { of(rank).staleness(steps); }
+
+ private:
+  int first_;
+  std::vector<Ledger> ledgers_;
+  StepTimes step_times_;
 };
 
 }  // namespace simsgd

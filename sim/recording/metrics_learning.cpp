@@ -122,7 +122,7 @@ std::vector<Metric> resource_metrics() {
        [](const RunRecord& record, const Job&) -> Value { return static_cast<double>(record.events); }},
       {"memory_bytes_per_gpu", "B",
        "Parameters, gradients, optimizer state and the activations of a micro-batch, fp32.",
-       [](const RunRecord&, const Job& job) -> Value { return job.workload.memory_bytes; }},
+       [](const RunRecord&, const Job& job) -> Value { return total_bytes(job.memory); }},
       {"cost_usd", "USD",
        "Price of the workers' GPUs for the duration of the run. No value where the device has no price.",
        cost},

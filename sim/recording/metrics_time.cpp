@@ -1,11 +1,12 @@
 // Metrics of time: throughput, the duration of a step and its parts, communication by kind.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <type_traits>
 #include <utility>
 
-#include "sim/recording/activities.hpp"
+#include "sim/activities.hpp"
 #include "sim/recording/metric_tables.hpp"
 
 namespace simsgd {
@@ -88,11 +89,13 @@ Value bytes_per_step(const RunRecord& record, const Job&) {
   });
 }
 
+/// What exchanging with others costs.
+constexpr std::array kExchange = {Activity::host, Activity::communication, Activity::wait};
+
 Value exchange_s(const RunRecord& record, const Job&) {
   return per_step(record, [](const WorkerRecord& worker) {
     double sum = 0;
-    for (const Activity part : {Activity::host, Activity::communication, Activity::wait})
-      sum += worker.activity_s[static_cast<std::size_t>(part)];
+    for (const Activity part : kExchange) sum += worker.activity_s[static_cast<std::size_t>(part)];
     return sum;
   });
 }
@@ -111,6 +114,22 @@ Value scaling_efficiency(const RunRecord& record, const Job& job) {
   return *total / static_cast<double>(record.workers.size()) / alone;
 }
 
+/// "host_s, communication_exposed_s and wait_s": the metrics of some activities.
+template <class Activities>
+std::string sum_text(const Activities& parts) {
+  std::vector<std::string> names;
+  for (const Activity part : parts) names.push_back(activity_metric(part));
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+std::vector<Activity> all_activities() {
+  std::vector<Activity> all;
+  for (const ActivityInfo& each : activities()) all.push_back(each.activity);
+  return all;
+}
+
 // The functions above, by name. What follows a name: unit, definition, function.
 std::vector<Metric> step_metrics() {
   return {
@@ -121,8 +140,8 @@ std::vector<Metric> step_metrics() {
        "value without that time.",
        scaling_efficiency},
       {"iteration_time_mean_s", "s",
-       "Time of a step: mean over workers of a worker's time divided by its steps. The sum of the eight "
-       "parts that follow the percentiles.",
+       "Time of a step: mean over workers of a worker's time divided by its steps. The sum of " +
+           sum_text(all_activities()) + ".",
        iteration_mean},
       {"iteration_time_p50_s", "s",
        "Median of the durations of all steps of all workers (or of an even sample of them).",
@@ -190,10 +209,9 @@ std::vector<Metric> time_metrics() {
   std::vector<Metric> all = step_metrics();
   add_activity_metrics(all);
   add_communication_metrics(all);
-  all.push_back(
-      {"exchange_s", "s",
-       "Per step: host_s, communication_exposed_s and wait_s together, what exchanging with others costs.",
-       exchange_s});
+  all.push_back({"exchange_s", "s",
+                 "Per step: " + sum_text(kExchange) + " together, what exchanging with others costs.",
+                 exchange_s});
   all.push_back({"bytes_sent_per_worker_per_step", "B",
                  "Bytes that a worker sends in a step, of all kinds; mean over workers.", bytes_per_step});
   add_overhead_metrics(all);

@@ -10,8 +10,8 @@ namespace simsgd {
 
 namespace {
 
-std::vector<Values> known_losses(std::vector<Values> by_rank) {
-  std::erase_if(by_rank, [](const Values& loss) { return !loss; });
+std::vector<Tensor> known_losses(std::vector<Tensor> by_rank) {
+  std::erase_if(by_rank, [](const Tensor& loss) { return !loss; });
   return by_rank;
 }
 
@@ -20,7 +20,7 @@ class Histories {
  public:
   explicit Histories(std::size_t workers) : of_rank_(workers) {}
 
-  void add(int rank, std::uint64_t step, double time_s, const Values& model) {
+  void add(int rank, std::uint64_t step, double time_s, const Tensor& model) {
     of_rank_[static_cast<std::size_t>(rank)].push_back({time_s, {step, model}});
   }
 
@@ -66,12 +66,12 @@ class RoundsTogether final : public Rounds {
         in_time_order_(in_time_order),
         histories_(workers_) {}
 
-  void loss(int rank, std::uint64_t step, const Values& loss) override {
-    Values& slot = at(step).losses[static_cast<std::size_t>(rank)];
+  void loss(int rank, std::uint64_t step, const Tensor& loss) override {
+    Tensor& slot = at(step).losses[static_cast<std::size_t>(rank)];
     slot = slot ? add_losses(executor_, {slot, loss}) : loss;
   }
 
-  void completed(int rank, std::uint64_t step, double time_s, const Values& model) override {
+  void completed(int rank, std::uint64_t step, double time_s, const Tensor& model) override {
     Open& entry = at(step);
     entry.time_s = std::max(entry.time_s, time_s);
     ++entry.workers_done;
@@ -95,7 +95,7 @@ class RoundsTogether final : public Rounds {
   struct Open {
     std::size_t workers_done = 0;
     double time_s = 0;
-    std::vector<Values> losses;  // by rank
+    std::vector<Tensor> losses;  // by rank
   };
   struct Due {
     std::uint64_t round = 0;
@@ -164,12 +164,12 @@ class RoundsAlone final : public Rounds {
         every_(job.learner ? job.record.evaluate_every : 0),
         step_losses_(static_cast<std::size_t>(job.workers())) {}
 
-  void loss(int rank, std::uint64_t /*step*/, const Values& loss) override {
-    Values& slot = step_losses_[static_cast<std::size_t>(rank)];
+  void loss(int rank, std::uint64_t /*step*/, const Tensor& loss) override {
+    Tensor& slot = step_losses_[static_cast<std::size_t>(rank)];
     slot = slot ? add_losses(executor_, {slot, loss}) : loss;
   }
 
-  void completed(int rank, std::uint64_t /*step*/, double time_s, const Values& /*model*/) override {
+  void completed(int rank, std::uint64_t /*step*/, double time_s, const Tensor& /*model*/) override {
     round_losses_.push_back(std::exchange(step_losses_[static_cast<std::size_t>(rank)], {}));
     if (++steps_ % workers_ != 0) return;
     listeners_.complete({complete(), time_s, known_losses(std::exchange(round_losses_, {}))});
@@ -185,8 +185,8 @@ class RoundsAlone final : public Rounds {
   RoundListeners listeners_;
   std::uint64_t workers_, every_;
   std::uint64_t steps_ = 0;
-  std::vector<Values> step_losses_;   // by rank, of the step that it is in
-  std::vector<Values> round_losses_;  // of the steps of this round
+  std::vector<Tensor> step_losses_;   // by rank, of the step that it is in
+  std::vector<Tensor> round_losses_;  // of the steps of this round
 };
 
 }  // namespace
@@ -202,10 +202,10 @@ std::unique_ptr<Rounds> rounds_alone(const Job& job, Executor& executor,
   return std::make_unique<RoundsAlone>(job, executor, std::move(now), std::move(listeners));
 }
 
-Values add_losses(Executor& executor, std::vector<Values> losses) {
-  return executor.submit(std::move(losses), [](Tensor& out, auto in) {
+Tensor add_losses(Executor& executor, std::vector<Tensor> losses) {
+  return executor.submit(std::move(losses), [](TensorData& out, auto in) {
     out.scalars = {0, 0};
-    for (const Tensor* loss : in) {
+    for (const TensorData* loss : in) {
       out.scalars[0] += loss->scalars.at(0);
       out.scalars[1] += loss->scalars.at(1);
     }

@@ -16,14 +16,14 @@ namespace simsgd {
 /// A worker's replica at some instant.
 struct ModelAtInstant {
   std::uint64_t step = 0;  ///< completed
-  Values model;
+  Tensor model;
 };
 
 /// A round that is complete, and whoever wants to know.
 struct Round {
   std::uint64_t number = 0;
   double time_s = 0;           ///< when its last step was completed
-  std::vector<Values> losses;  ///< that workers reported; scalars {sum of losses, number of losses}
+  std::vector<Tensor> losses;  ///< that workers reported; scalars {sum of losses, number of losses}
 };
 struct RoundListeners {
   std::function<void(Round)> complete;
@@ -36,9 +36,9 @@ class Rounds {
  public:
   virtual ~Rounds() = default;
   /// Worker `rank` used a gradient of that loss in its step `step`.
-  virtual void loss(int rank, std::uint64_t step, const Values& loss) = 0;
+  virtual void loss(int rank, std::uint64_t step, const Tensor& loss) = 0;
   /// Worker `rank` completed `step` at `time_s` with the model `model`.
-  virtual void completed(int rank, std::uint64_t step, double time_s, const Values& model) = 0;
+  virtual void completed(int rank, std::uint64_t step, double time_s, const Tensor& model) = 0;
   virtual std::uint64_t complete() const = 0;  ///< rounds
   /// Nobody completes anything any more: evaluates what was still waited for.
   virtual void finish() = 0;
@@ -58,6 +58,6 @@ std::unique_ptr<Rounds> rounds_alone(const Job& job, Executor& executor,
                                      RoundListeners listeners);
 
 /// Adds up the scalars {sum of losses, number of losses}.
-Values add_losses(Executor& executor, std::vector<Values> losses);
+Tensor add_losses(Executor& executor, std::vector<Tensor> losses);
 
 }  // namespace simsgd

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/roles/collectives.hpp"
+
 namespace simsgd {
 
 namespace {
@@ -14,16 +16,19 @@ constexpr double kShortestArrow_s = 10e-6;  // shorter waits are latencies
 
 // As NCCL names its kernels: operation, and schedule in capitals. An operation of an algorithm's own: its
 // schedule.
-std::string kernel_name(const CollectiveEvent& event) {
+std::string kernel_name(const std::string& operation, std::string schedule) {
   static const std::vector<std::pair<std::string, std::string>> kKernelNames = {
-      {"all_reduce", "AllReduce_Sum_f32"}, {"reduce_scatter", "ReduceScatter_Sum_f32"},
-      {"all_gather", "AllGather"},         {"broadcast", "Broadcast"},
-      {"reduce", "Reduce_Sum_f32"},        {"barrier", "Barrier"}};
-  std::string schedule = event.schedule;
+      {"all_reduce", "AllReduce_Sum_f32"},
+      {"reduce_scatter", "ReduceScatter_Sum_f32"},
+      {"all_gather", "AllGather"},
+      {"all_to_all", "AllToAll"},
+      {"broadcast", "Broadcast"},
+      {"reduce", "Reduce_Sum_f32"},
+      {"barrier", "Barrier"}};
   for (char& letter : schedule)
     letter = letter == ' ' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   for (const auto& [name, kernel] : kKernelNames)
-    if (name == event.name) return fmt::format("ncclDevKernel_{}_{}_LL", kernel, schedule);
+    if (name == operation) return fmt::format("ncclDevKernel_{}_{}_LL", kernel, schedule);
   return "ncclDevKernel_" + schedule;
 }
 
@@ -43,31 +48,37 @@ void Timeline::add(TimelineEvent event) {
   events_.push_back(std::move(event));
 }
 
-void Timeline::compute(int rank, const char* name, double start_s, double end_s) {
-  if (!records(rank) || end_s <= start_s) return;
-  add({rank, kComputeLane, start_s, end_s, name, "kernel",
+void Timeline::span(int rank, const char* name, double from_s, double to_s) {
+  if (!records(rank) || to_s <= from_s) return;
+  add({rank, kComputeLane, from_s, to_s, name, "kernel",
        fmt::format("\"device\":{},\"stream\":{}", rank % setup_.gpus_per_node, kComputeLane)});
 }
 
-void Timeline::wait(int rank, double start_s, double end_s) {
-  if (!records(rank) || end_s <= start_s) return;
-  add({rank, kMainLane, start_s, end_s, "wait", "user_annotation", ""});
+void Timeline::waited(int rank, std::int32_t, double from_s, double to_s) {
+  if (!records(rank) || to_s <= from_s) return;
+  add({rank, kMainLane, from_s, to_s, "wait", "user_annotation", ""});
 }
 
-void Timeline::collective(int rank, const CollectiveEvent& event) {
-  if (!records(rank) || event.end_s <= event.start_s) return;
-  const auto elements = static_cast<std::uint64_t>(event.bytes / setup_.bytes_per_element);
-  const int lane = kFirstChannelLane + event.channel;
-  add({rank, lane, event.start_s, event.end_s, kernel_name(event), "kernel",
+void Timeline::collective(const CollectiveSeen& seen) {
+  const OperationSpan& span = seen.span;
+  if (!records(seen.rank) || span.end_s <= span.start_s) return;
+  // Who came last of those that this one depends on, if anybody came later.
+  const auto last = std::find(seen.arrival_s.begin(), seen.arrival_s.end(), span.go_s);
+  const bool waited = span.go_s > span.start_s && last != seen.arrival_s.end();
+  const int waited_for = waited ? seen.members[static_cast<std::size_t>(last - seen.arrival_s.begin())] : -1;
+  const auto elements = static_cast<std::uint64_t>(seen.options.bytes / setup_.bytes_per_element);
+  const int lane = kFirstChannelLane + seen.channel;
+  const std::string name = op_name(seen.op);
+  add({seen.rank, lane, span.start_s, span.end_s, kernel_name(name, seen.schedule), "kernel",
        fmt::format(
            "\"device\":{},\"stream\":{},\"Collective name\":{},\"In msg nelems\":{},\"Out msg nelems\":{},"
            "\"Group size\":{},\"dtype\":{},\"Process Group Name\":\"{}\",\"Seq\":{},\"traffic\":\"{}\"",
-           rank % setup_.gpus_per_node, lane, text(event.name), elements, elements, event.group_size,
-           setup_.bytes_per_element < 4 ? "\"Half\"" : "\"Float\"", event.group, event.sequence,
-           traffic_name(event.traffic)) +
-           (event.waited_for < 0 ? "" : fmt::format(",\"waited for rank\":{}", event.waited_for))});
-  if (event.waited_for >= 0 && records(event.waited_for) && event.go_s - event.start_s >= kShortestArrow_s)
-    arrows_.push_back({event.waited_for, rank, lane, event.go_s});
+           seen.rank % setup_.gpus_per_node, lane, text(name), elements, elements, seen.members.size(),
+           setup_.bytes_per_element < 4 ? "\"Half\"" : "\"Float\"", seen.options.group, seen.sequence,
+           traffic_name(seen.options.traffic)) +
+           (waited_for < 0 ? "" : fmt::format(",\"waited for rank\":{}", waited_for))});
+  if (waited_for >= 0 && records(waited_for) && span.go_s - span.start_s >= kShortestArrow_s)
+    arrows_.push_back({waited_for, seen.rank, lane, span.go_s});
 }
 
 void Timeline::message(int from, int to, double start_s, double end_s, double bytes) {
@@ -98,9 +109,11 @@ int Timeline::free_lane(int rank, int first, double start_s, double end_s) {
   return lane;
 }
 
-void Timeline::step(int rank, std::uint64_t step, double start_s, double end_s) {
+void Timeline::step_ended(const StepEnd& end) {
+  const int rank = end.rank;
+  const std::uint64_t step = end.step;
   if (!records(rank)) return;
-  add({rank, kMainLane, start_s, end_s, fmt::format("ProfilerStep#{}", step), "user_annotation", ""});
+  add({rank, kMainLane, end.begin_s, end.end_s, fmt::format("ProfilerStep#{}", step), "user_annotation", ""});
   steps_recorded_ = std::max(steps_recorded_, step);
   // Another step like the mean of those so far must still fit.
   const std::uint64_t count = counts_[static_cast<std::size_t>(rank)];

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/observer.hpp"
 #include "sim/record.hpp"
 
 namespace simsgd {
@@ -29,21 +30,6 @@ struct TimelineSetup {
   double bytes_per_element = 4;
 };
 
-/// A collective as the trace describes it.
-struct CollectiveEvent {
-  std::string name;      ///< "all_reduce"
-  std::string schedule;  ///< "ring"
-  double start_s = 0, end_s = 0;
-  double bytes = 0;
-  int group_size = 1;
-  std::int32_t group = 0;
-  std::int32_t channel = 0;
-  std::uint64_t sequence = 0;
-  Traffic traffic = Traffic::gradient;
-  int waited_for = -1;  ///< rank that came last of those that this one depends on; -1: nobody was later
-  double go_s = 0;      ///< when it came
-};
-
 struct TimelineEvent {
   std::int32_t rank, lane;
   double start_s, end_s;
@@ -57,21 +43,21 @@ struct TimelineArrow {
   double time_s;
 };
 
-class Timeline {
+class Timeline final : public Observer {
  public:
   explicit Timeline(TimelineSetup setup);
 
   /// False once the rank's share of events is used up, or if it is not recorded at all.
   bool records(int rank) const { return rank < ranks_ && !full_[static_cast<std::size_t>(rank)]; }
 
-  void compute(int rank, const char* name, double start_s, double end_s);
-  void wait(int rank, double start_s, double end_s);
+  void span(int rank, const char* name, double from_s, double to_s) override;
+  void waited(int rank, std::int32_t channel, double from_s, double to_s) override;
   /// With an arrow from the rank that it waited for, where both are recorded.
-  void collective(int rank, const CollectiveEvent& event);
-  /// A message between two ranks; drawn as a flow arrow where both are recorded.
-  void message(int from, int to, double start_s, double end_s, double bytes);
-  /// The step is over: only here can a rank become full, so that steps are recorded whole.
-  void step(int rank, std::uint64_t step, double start_s, double end_s);
+  void collective(const CollectiveSeen& seen) override;
+  /// Drawn as a flow arrow where both ranks are recorded.
+  void message(int from, int to, double start_s, double end_s, double bytes) override;
+  /// Only here can a rank become full, so that steps are recorded whole.
+  void step_ended(const StepEnd& end) override;
 
   bool empty() const { return events_.empty(); }
   int ranks() const { return ranks_; }

@@ -21,7 +21,6 @@
 #include "tests/support/graphs.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
-#include "tests/support/watched_worker.hpp"
 
 namespace simsgd::test {
 
@@ -147,20 +146,22 @@ inline std::vector<ModelCase> model_cases(bool pairs) {
   return cases;
 }
 
+/// Notes when each worker's each step ends.
+class StepEndsObserver final : public Observer {
+ public:
+  void step_ended(const StepEnd& end) override {
+    ends[static_cast<std::size_t>(end.rank)].push_back(end.end_s);
+  }
+  StepEnds ends = StepEnds(kModelRanks);
+};
+
 /// When the steps end in the simulation.
-inline StepEnds simulated_ends(Job& job) {
+inline StepEnds simulated_ends(const Job& job) {
   const std::vector<double> flat = in_child([&] {
-    StepEnds ends(kModelRanks);
-    std::vector<std::unique_ptr<WatchedWorker>> watched(kModelRanks);  // handlers outlive the algorithm's run
-    const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
-    job.algorithm = std::make_unique<ScriptedAlgorithm>([&, inner](Worker& worker) {
-      const auto rank = static_cast<std::size_t>(worker.rank());
-      watched[rank] = std::make_unique<WatchedWorker>(worker, ends[rank]);
-      inner->run(*watched[rank]);
-    });
-    simulate_job(job);
+    StepEndsObserver observer;
+    simulate_job(job, 1, {&observer});
     std::vector<double> all;
-    for (const std::vector<double>& of_rank : ends) {
+    for (const std::vector<double>& of_rank : observer.ends) {
       all.push_back(static_cast<double>(of_rank.size()));
       all.insert(all.end(), of_rank.begin(), of_rank.end());
     }

@@ -27,8 +27,8 @@ Sums sums_after(int workers, int neighbours, std::uint64_t rounds, Coupling coup
               worker.executor().constant({{static_cast<float>(worker.rank() + 1)}, {}, {}}),
               worker.executor().constant({{}, {}, {1.0}})};
           while (worker.next_step()) {
-            const Values numerator = state.numerator;
-            state = (*push_sum)->step(worker, worker.step(), state, [&](const Values&) { return numerator; });
+            const Tensor numerator = state.numerator;
+            state = (*push_sum)->step(worker, worker.step(), state, [&](const Tensor&) { return numerator; });
           }
           total[0] += worker.executor().get(state.weight).scalars[0];
           total[1] += static_cast<double>(worker.executor().get(state.numerator).values[0]);

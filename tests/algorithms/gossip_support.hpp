@@ -58,7 +58,8 @@ inline std::vector<float> drawn_model(int rank, std::size_t size) {
 inline void start_from_drawn_models(Job& job) {
   const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
   job.algorithm = std::make_unique<ScriptedAlgorithm>([inner](Worker& worker) {
-    worker.set_model(worker.executor().constant({drawn_model(worker.rank(), worker.model_size()), {}, {}}));
+    worker.replica().set(
+        worker.executor().constant({drawn_model(worker.rank(), worker.replica().size()), {}, {}}));
     inner->run(worker);
   });
 }
@@ -70,7 +71,7 @@ inline std::vector<double> settled_models(const std::function<Job()>& make) {
     const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
     job.algorithm = std::make_unique<ScriptedAlgorithm>([inner](Worker& worker) {
       inner->run(worker);
-      worker.barrier();
+      worker.collectives().run(Barrier());
     });
     return job;
   });

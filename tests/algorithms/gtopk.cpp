@@ -73,25 +73,25 @@ Balance exchange_often(int workers, MergeVariant variant, PutBack put_back) {
       .workers = workers, .variant = variant, .put_back = put_back, .entries = kChosen, .merge_s = 0};
   Executor executor(1);
   Balance balance;
-  std::vector<Values> residuals(static_cast<std::size_t>(workers));
+  std::vector<Tensor> residuals(static_cast<std::size_t>(workers));
   for (std::uint64_t step = 1; step <= 50; ++step) {
-    std::vector<Values> accumulated, selected;
+    std::vector<Tensor> accumulated, selected;
     for (std::size_t rank = 0; rank < residuals.size(); ++rank) {
       const std::vector<float> gradient = normal_values(kSize, 1000 * step + rank);
       add(balance.gradients, gradient);
-      const Values fresh = executor.constant({gradient, {}, {}});
+      const Tensor fresh = executor.constant({gradient, {}, {}});
       accumulated.push_back(
           residuals[rank] ? linear_combination(executor, {1.0, 1.0}, {residuals[rank], fresh}) : fresh);
       selected.push_back(executor.submit(
-          {accumulated.back()}, [](Tensor& out, auto in) { select_top_k(in[0]->values, kChosen, out); }));
+          {accumulated.back()}, [](TensorData& out, auto in) { select_top_k(in[0]->values, kChosen, out); }));
     }
-    const Values merged = merge_all(executor, selected, kChosen);
+    const Tensor merged = merge_all(executor, selected, kChosen);
     add(balance.applied, executor.get(to_dense(executor, merged, kSize, 1.0)).values);
     for (std::size_t rank = 0; rank < residuals.size(); ++rank)
       residuals[rank] = residual_after_merge(executor, accumulated[rank], selected[rank], merged, request,
                                              static_cast<int>(rank));
   }
-  for (const Values& residual : residuals) add(balance.residuals, executor.get(residual).values);
+  for (const Tensor& residual : residuals) add(balance.residuals, executor.get(residual).values);
   return balance;
 }
 
@@ -139,14 +139,14 @@ TEST_CASE("the merged vector is that of the rounds: pairs, then pairs of pairs; 
   // {2: 6}, and these {2: 6}. A fifth worker's 9 at index 1 is folded into worker 0: {1: 9}; worker 1 adds 4.
   Executor executor(1);
   const auto one = [&](std::int32_t index, float value) { return executor.constant({{value}, {index}, {}}); };
-  const std::vector<Values> four = {one(0, 5), one(1, 4), one(2, 3), one(2, 3)};
-  const Values merged_four = merge_all(executor, four, 1);
-  const Tensor& of_four = executor.get(merged_four);
+  const std::vector<Tensor> four = {one(0, 5), one(1, 4), one(2, 3), one(2, 3)};
+  const Tensor merged_four = merge_all(executor, four, 1);
+  const TensorData& of_four = executor.get(merged_four);
   CHECK(of_four.indices == std::vector<std::int32_t>{2});
   CHECK(of_four.values == std::vector<float>{6});
-  std::vector<Values> five = four;
+  std::vector<Tensor> five = four;
   five.push_back(one(1, 9));
-  const Values merged = merge_all(executor, five, 1);
+  const Tensor merged = merge_all(executor, five, 1);
   CHECK(executor.get(merged).indices == std::vector<std::int32_t>{1});
   CHECK(executor.get(merged).values == std::vector<float>{13});
   // Distinct indices before the cuts: {0, 1} in the fold; {1} and {2}, 1 each, so 1; {1, 2}.
@@ -177,14 +177,14 @@ TEST_CASE("a value that a merge dropped goes back to its worker's residual, by t
   // (0, 1) drops index 1 of worker 1; the result is {1: 6} of worker 2 alone.
   Executor executor(1);
   const std::vector<std::pair<std::int32_t, float>> entries = {{0, 5}, {1, 4}, {1, 6}, {2, 1}};
-  std::vector<Values> selected, accumulated;
+  std::vector<Tensor> selected, accumulated;
   for (const auto& [index, value] : entries) {
     std::vector<float> dense(3, 0.0f);
     dense[static_cast<std::size_t>(index)] = value;
     selected.push_back(executor.constant({{value}, {index}, {}}));
     accumulated.push_back(executor.constant({dense, {}, {}}));
   }
-  const Values merged = merge_all(executor, selected, 1);
+  const Tensor merged = merge_all(executor, selected, 1);
   REQUIRE(executor.get(merged).indices == std::vector<std::int32_t>{1});
   const auto kept_by_worker_1 = [&](MergeVariant variant, PutBack put_back) {
     const MergeScheduleRequest request{.workers = 4, .variant = variant, .put_back = put_back};

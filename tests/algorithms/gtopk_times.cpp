@@ -31,7 +31,7 @@ std::shared_ptr<const Schedule> all_gather(int workers) {
   ScheduleRequest request;
   request.ranks = workers;
   request.bytes = workers * kChosen * 8;
-  return shared(find_schedule(Collective::Op::all_gather, "bruck")->make(request));
+  return shared(find_schedule(CollectiveOp::all_gather, "bruck")->make(request));
 }
 
 std::shared_ptr<const Schedule> merging(int workers, MergeVariant variant, double merge_s = 0) {
@@ -48,9 +48,9 @@ double time_of(int workers, const std::shared_ptr<const Schedule>& schedule, Fid
   return in_child([&] {
            Job job = scripted_job(measured_star(workers), [&](Worker& worker) {
              while (worker.next_step()) {
-               Collective collective = timed(Collective::Op::custom, kChosen * 8, "");
-               collective.custom = schedule;
-               worker.wait(worker.start(collective));
+               auto collective = timed<CustomCollective>(kChosen * 8, "");
+               collective.messages = schedule;
+               worker.wait(worker.collectives().start(collective));
              }
            });
            job.network.fidelity = fidelity;
@@ -79,7 +79,7 @@ double ring_time(int workers, Fidelity fidelity) {
   ScheduleRequest request;
   request.ranks = workers;
   request.bytes = kEntries * kElement;
-  return time_of(workers, shared(find_schedule(Collective::Op::all_reduce, "ring")->make(request)), fidelity);
+  return time_of(workers, shared(find_schedule(CollectiveOp::all_reduce, "ring")->make(request)), fidelity);
 }
 
 }  // namespace

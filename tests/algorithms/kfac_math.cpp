@@ -16,7 +16,7 @@ namespace {
 
 using Dense = Matrix<double>;
 
-Values vector_of(Executor& executor, const std::vector<float>& values) {
+Tensor vector_of(Executor& executor, const std::vector<float>& values) {
   return executor.constant({values, {}, {}});
 }
 
@@ -35,7 +35,7 @@ Dense dense(const std::vector<float>& packed, std::int64_t dim) {
   return unpack_symmetric<float>(packed, dim).cast<double>();
 }
 
-std::string error_of(Executor& executor, const Values& values) {
+std::string error_of(Executor& executor, const Tensor& values) {
   try {
     executor.get(values);
   } catch (const RunError& error) {
@@ -54,7 +54,7 @@ float clipped(double weight, double learning_rate, double kl_clip) {
   const FactorPair inverses{inverse_a(executor, layer, factors, math, 1),
                             inverse_g(executor, layer, factors, math, 1)};
   FactorLayout layout{{layer}, 2};
-  const Values direction = precondition(executor, layout, vector_of(executor, {static_cast<float>(weight)}),
+  const Tensor direction = precondition(executor, layout, vector_of(executor, {static_cast<float>(weight)}),
                                         {inverses}, learning_rate, kl_clip);
   return executor.get(direction).values[0];
 }
@@ -80,7 +80,7 @@ TEST_CASE("preconditioning solves with the dense Kronecker product of the damped
     const FactorPair inverses{inverse_a(executor, layer, factors, math, 1),
                               inverse_g(executor, layer, factors, math, 1)};
     FactorLayout layout{{layer}, 0};
-    const Values direction = precondition(executor, layout, vector_of(executor, gradient), {inverses}, 1, 0);
+    const Tensor direction = precondition(executor, layout, vector_of(executor, gradient), {inverses}, 1, 0);
     const Dense fisher = kronecker(dense(a, 5) + each.damping_a * Dense::Identity(5, 5),
                                    dense(g, 3) + each.damping_g * Dense::Identity(3, 3));
     const Eigen::VectorXd right = Eigen::Map<const Eigen::VectorXf>(gradient.data(), 15).cast<double>();
@@ -97,7 +97,7 @@ TEST_CASE("parameters that have no factors keep their gradient") {
   LayerFactors layer = linear_layer(1, 1, false);
   layer.layer.offset = 1;
   const FactorPair half{vector_of(executor, {0.5F}), vector_of(executor, {1})};
-  const Values direction = precondition(executor, {{layer}, 0}, vector_of(executor, {7, 8, 9}), {half}, 1, 0);
+  const Tensor direction = precondition(executor, {{layer}, 0}, vector_of(executor, {7, 8, 9}), {half}, 1, 0);
   CHECK(executor.get(direction).values == std::vector<float>{7, 4, 9});
 }
 

@@ -83,8 +83,8 @@ TEST_CASE("gains over blocking under random delays agree with the table within s
   constexpr double kError = 0.005 + 3 * 0.004;
   CHECK(std::fabs(gain(kEqual, "drop", exponential("step")) - 1.27) < kError);
   CHECK(std::fabs(gain(kEqual, "finish", exponential("step")) - 1.02) < kError);
-  CHECK(std::fabs(gain(kEqual, "drop", exponential("mini_batch")) - 1.12) < kError);
-  CHECK(std::fabs(gain(kEqual, "finish", exponential("mini_batch")) - 1.09) < kError);
+  CHECK(std::fabs(gain(kEqual, "drop", exponential("micro_batch")) - 1.12) < kError);
+  CHECK(std::fabs(gain(kEqual, "finish", exponential("micro_batch")) - 1.09) < kError);
 }
 
 }  // namespace simsgd::test::algorithms_nonblocking_gains

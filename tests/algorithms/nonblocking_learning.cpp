@@ -35,7 +35,7 @@ std::vector<double> final_model(Job job) {
   job.algorithm = std::make_unique<ScriptedAlgorithm>([&model, inner](Worker& worker) {
     inner->run(worker);
     if (worker.rank() != 0) return;
-    const std::vector<float>& values = worker.executor().get(worker.model()).values;
+    const std::vector<float>& values = worker.executor().get(worker.replica().parameters()).values;
     model.assign(values.begin(), values.end());
   });
   simulate_job(job);

@@ -83,7 +83,7 @@ TEST_CASE("SYNC takes the latency of a message, and the round ends with the all-
 TEST_CASE("the activities of every worker sum to its time, and dropped work is computing") {
   const Numbers parts = in_child([] {
     Job job = round_job({1, 0.4, 1}, {{"micro_batches", 8}, {"preempt", "drop"}}, 50, star(3, 1e-3, 1e3));
-    add_straggler(job, {{"name", "exponential"}, {"mean", 0.05}, {"per", "mini_batch"}});
+    add_straggler(job, {{"name", "exponential"}, {"mean", 0.05}, {"per", "micro_batch"}});
     add_straggler(job, {{"name", "constant"}, {"factor", 1.25}});
     const RunRecord record = simulate_job(job);
     Numbers numbers;

@@ -14,20 +14,20 @@ namespace simsgd::test::algorithms_sparse {
 
 namespace {
 
-Tensor sparse(std::vector<std::int32_t> indices, std::vector<float> values) {
+TensorData sparse(std::vector<std::int32_t> indices, std::vector<float> values) {
   return {std::move(values), std::move(indices), {}};
 }
 
-bool same(const Tensor& a, const Tensor& b) { return a.values == b.values && a.indices == b.indices; }
+bool same(const TensorData& a, const TensorData& b) { return a.values == b.values && a.indices == b.indices; }
 
-Tensor chosen(const std::vector<float>& dense, std::size_t k) {
-  Tensor out;
+TensorData chosen(const std::vector<float>& dense, std::size_t k) {
+  TensorData out;
   select_top_k(dense, k, out);
   return out;
 }
 
-Tensor merged(const Tensor& a, const Tensor& b, std::size_t k) {
-  Tensor out;
+TensorData merged(const TensorData& a, const TensorData& b, std::size_t k) {
+  TensorData out;
   merge_top_k(a, b, k, out);
   return out;
 }
@@ -43,14 +43,14 @@ std::vector<float> normal_values(std::size_t n, std::uint64_t seed, float step =
 }
 
 // By sorting everything: larger magnitude first, then lower index.
-Tensor by_sorting(const std::vector<float>& dense, std::size_t k) {
+TensorData by_sorting(const std::vector<float>& dense, std::size_t k) {
   std::vector<std::int32_t> order(dense.size());
   std::iota(order.begin(), order.end(), 0);
   const auto at = [&dense](std::int32_t i) { return std::fabs(dense[static_cast<std::size_t>(i)]); };
   std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return at(a) > at(b); });
   order.resize(std::min(k, order.size()));
   std::sort(order.begin(), order.end());
-  Tensor out;
+  TensorData out;
   for (const std::int32_t i : order) out.values.push_back(dense[static_cast<std::size_t>(i)]);
   out.indices = order;
   return out;
@@ -86,7 +86,7 @@ TEST_CASE("the choice is that of a full sort, with and without equal magnitudes"
 }
 
 TEST_CASE("a NaN counts as the largest: it is sent, and found") {
-  const Tensor out = chosen({1, std::nanf(""), 1e30f}, 1);
+  const TensorData out = chosen({1, std::nanf(""), 1e30f}, 1);
   CHECK(out.indices == std::vector<std::int32_t>{1});
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("selection by a sample gives at most k entries, near k, none smaller t
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     const std::vector<float> dense = normal_values(kEntries, seed);
-    Tensor out;
+    TensorData out;
     select_by_sample(dense, kMost, kSample, Stream({.seed = seed}), out);
     CHECK(out.values.size() <= kMost);
     CHECK(std::is_sorted(out.indices.begin(), out.indices.end()));
@@ -105,7 +105,7 @@ TEST_CASE("selection by a sample gives at most k entries, near k, none smaller t
   }
   // 100 +- 10 of the sample lie above the threshold, so about 1000 +- 100 of all do, cut at 1000.
   CHECK(count > 900);
-  Tensor all, exact;
+  TensorData all, exact;
   const std::vector<float> few = normal_values(50, 1);
   select_by_sample(few, 5, 50, Stream({.seed = 1}), all);
   select_top_k(few, 5, exact);
@@ -114,7 +114,7 @@ TEST_CASE("selection by a sample gives at most k entries, near k, none smaller t
 
 TEST_CASE("the top operator adds two sparse vectors and keeps the k largest of the sum") {
   // {1: 2, 4: -3} + {1: 2.5, 7: 1} = {1: 4.5, 4: -3, 7: 1}; the two largest are 1 and 4.
-  Tensor out;
+  TensorData out;
   const MergeOutcome outcome = merge_top_k(sparse({1, 4}, {2, -3}), sparse({1, 7}, {2.5, 1}), 2, out);
   CHECK(same(out, sparse({1, 4}, {4.5, -3})));
   CHECK(outcome.distinct == 3);
@@ -127,9 +127,9 @@ TEST_CASE("the top operator is commutative, and agrees with a dense sum") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     const std::vector<float> x = normal_values(500, seed), y = normal_values(500, seed + 100);
-    const Tensor a = chosen(x, 40), b = chosen(y, 40);
+    const TensorData a = chosen(x, 40), b = chosen(y, 40);
     std::vector<float> sum(500, 0.0f);
-    for (const Tensor* each : {&a, &b})
+    for (const TensorData* each : {&a, &b})
       for (std::size_t i = 0; i < each->values.size(); ++i)
         sum[static_cast<std::size_t>(each->indices[i])] += each->values[i];
     CHECK(same(merged(a, b, 40), merged(b, a, 40)));
@@ -139,7 +139,7 @@ TEST_CASE("the top operator is commutative, and agrees with a dense sum") {
 
 TEST_CASE("the top operator is not associative") {
   // k = 1. ({0: 3} T {1: 2}) T {1: 2} = {0: 3} T {1: 2} = {0: 3};  {0: 3} T ({1: 2} T {1: 2}) = {1: 4}.
-  const Tensor a = sparse({0}, {3}), b = sparse({1}, {2}), c = sparse({1}, {2});
+  const TensorData a = sparse({0}, {3}), b = sparse({1}, {2}), c = sparse({1}, {2});
   CHECK(same(merged(merged(a, b, 1), c, 1), sparse({0}, {3})));
   CHECK(same(merged(a, merged(b, c, 1), 1), sparse({1}, {4})));
 }

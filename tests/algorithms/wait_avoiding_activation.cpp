@@ -23,9 +23,9 @@ std::vector<double> hearings(int ranks, int first, Fidelity fidelity) {
       double& mine = heard_s[static_cast<std::size_t>(worker.rank())];
       Activation activation(worker, 1, [&](std::uint64_t) { mine = worker.now(); });
       while (worker.next_step()) {
-        worker.spend(Activity::compute, worker.rank() == first ? 1.0 : 2.0);
+        worker.compute().spend(Activity::compute, worker.rank() == first ? 1.0 : 2.0);
         if (worker.rank() == first) activation.announce(0);
-        worker.spend(Activity::compute, 1.0);
+        worker.compute().spend(Activity::compute, 1.0);
       }
     });
     job.network.fidelity = fidelity;
@@ -47,12 +47,11 @@ std::vector<double> random_calls(int ranks, std::uint64_t seed, Initiator initia
       Bps.push_back(1e9 * (1 + draws.uniform()));
     }
     Job job = scripted_job(unequal_star(alpha_s, Bps), [&](Worker& worker) {
-      WaitAvoiding calls(worker, {initiator, 1}, [&](std::uint64_t, bool) {
-        return timed(Collective::Op::all_reduce, 1e5, "recursive_doubling");
-      });
+      WaitAvoiding calls(worker, {initiator, 1},
+                         [&](std::uint64_t, bool) { return timed<AllReduce>(1e5, "recursive_doubling"); });
       while (worker.next_step()) {
         Stream draws = worker.stream(Purpose::algorithm);
-        worker.spend(Activity::compute, 1e-3 * draws.uniform());
+        worker.compute().spend(Activity::compute, 1e-3 * draws.uniform());
         const WaitAvoiding::Outcome outcome = calls.call();
         const std::size_t at = 2 * (static_cast<std::size_t>(worker.rank()) * kSteps +
                                     static_cast<std::size_t>(worker.step() - 1));
@@ -81,13 +80,13 @@ Latencies micro_benchmark(int rounds, Initiator initiator, double launch_s = 0) 
     std::vector<double> total(3, 0.0);
     Job job = scripted_job(star(32, kAlpha_s, 1e10), [&](Worker& worker) {
       WaitAvoiding calls(worker, {initiator, 1}, [&](std::uint64_t, bool) {
-        Collective sum = timed(Collective::Op::all_reduce, 64, "recursive_doubling");
+        auto sum = timed<AllReduce>(64, "recursive_doubling");
         sum.channel = 1;
         return sum;
       });
       while (worker.next_step()) {
-        worker.barrier();
-        worker.spend(Activity::compute, 1e-3 * worker.rank());
+        worker.collectives().run(Barrier());
+        worker.compute().spend(Activity::compute, 1e-3 * worker.rank());
         const double arrived_s = worker.now();
         const bool fresh = calls.call().fresh;
         total[0] += worker.now() - arrived_s;
@@ -180,9 +179,9 @@ TEST_CASE("micro-benchmark, blocking: everybody waits for the last, half the ske
     std::vector<double> sum(1, 0.0);
     Job job = scripted_job(star(32, kAlpha_s, 1e10), [&](Worker& worker) {
       while (worker.next_step()) {
-        worker.spend(Activity::compute, 1e-3 * worker.rank());
+        worker.compute().spend(Activity::compute, 1e-3 * worker.rank());
         const double arrived_s = worker.now();
-        worker.wait(worker.start(timed(Collective::Op::all_reduce, 64, "recursive_doubling")));
+        worker.wait(worker.collectives().start(timed<AllReduce>(64, "recursive_doubling")));
         sum[0] += worker.now() - arrived_s;
       }
     });

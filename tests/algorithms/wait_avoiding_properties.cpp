@@ -59,8 +59,8 @@ struct Drawn {
   Initiator initiator;
 };
 
-Values one_entry(Worker& worker, double value) {
-  Tensor tensor;
+Tensor one_entry(Worker& worker, double value) {
+  TensorData tensor;
   tensor.values.assign(static_cast<std::size_t>(worker.size()), 0.0F);
   tensor.values[static_cast<std::size_t>(worker.rank())] = static_cast<float>(value);
   return worker.executor().constant(std::move(tensor));
@@ -79,15 +79,15 @@ double broken_by_averaging(Drawn& drawn) {
     WaitAvoiding calls(worker, {drawn.initiator, 1}, [&](std::uint64_t version, bool arrived) {
       expect(version == next++);
       expect(arrived == (version < worker.step() && given > static_cast<double>(version) + 1));
-      Collective sum = timed(Collective::Op::all_reduce, worker.workload().model_bytes(), "");
+      auto sum = timed<AllReduce>(worker.workload().model_bytes(), "");
       sum.schedule = "recursive_doubling";
       sum.channel = 1;
-      sum.group = worker.group(group_in(version));
+      sum.group = worker.collectives().group(group_in(version));
       sum.contribution = one_entry(worker, given);
       return sum;
     });
     while (worker.next_step()) {
-      worker.compute_gradient();
+      worker.compute().gradient();
       given = static_cast<double>(worker.step()) + 1;
       const WaitAvoiding::Outcome outcome = calls.call();
       expect(outcome.version == worker.step() - 1);
@@ -105,7 +105,7 @@ double broken_by_averaging(Drawn& drawn) {
       expect(newest <= static_cast<double>(outcome.version) + 2);  // nobody is ahead of its version
       if (drawn.initiator == Initiator::solo && drawn.size == drawn.workers)
         expect(newest == static_cast<double>(outcome.version) + 2);  // its activator had come
-      if (worker.step() % drawn.period == 0) worker.barrier();
+      if (worker.step() % drawn.period == 0) worker.collectives().run(Barrier());
     }
     expect(next == drawn.steps);
   });
@@ -124,13 +124,12 @@ double broken_by_gradients(Drawn& drawn) {
     std::vector<float> sum(ranks, 0.0F);
     WaitAvoiding calls(worker, {drawn.initiator, 1}, [&](std::uint64_t, bool arrived) {
       if (arrived && buffer == 0) ++broken;  // who has come gives something
-      Collective all =
-          timed(Collective::Op::all_reduce, worker.workload().model_bytes(), "recursive_doubling");
+      auto all = timed<AllReduce>(worker.workload().model_bytes(), "recursive_doubling");
       all.contribution = one_entry(worker, std::exchange(buffer, 0));
       return all;
     });
     while (worker.next_step()) {
-      worker.compute_gradient();
+      worker.compute().gradient();
       ++buffer;
       const std::vector<float> result = worker.executor().get(calls.call().result).values;
       for (std::size_t rank = 0; rank < ranks; ++rank) sum[rank] += result[rank];

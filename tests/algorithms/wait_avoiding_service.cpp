@@ -11,9 +11,9 @@ namespace simsgd::test::algorithms_wait_avoiding_service {
 
 namespace {
 
-Values number(Worker& worker, float value) { return worker.executor().constant({{value}, {}, {}}); }
+Tensor number(Worker& worker, float value) { return worker.executor().constant({{value}, {}, {}}); }
 
-double value_of(Worker& worker, const Values& values) {
+double value_of(Worker& worker, const Tensor& values) {
   return static_cast<double>(worker.executor().get(values).values.at(0));
 }
 
@@ -26,15 +26,15 @@ TEST_CASE("a late rank gives what it gave last, and sees the latest of the sums 
     std::vector<double> all;  // of rank 1: own result, fresh, version seen, its result
     std::vector<double> times;
     Job job = scripted_job(star(2, 1e-6, 1e9), [&](Worker& worker) {
-      Values buffer = number(worker, 0);
+      Tensor buffer = number(worker, 0);
       WaitAvoiding calls(worker, {Initiator::solo, 1}, [&](std::uint64_t, bool) {
-        Collective sum = timed(Collective::Op::all_reduce, 4, "recursive_doubling");
+        auto sum = timed<AllReduce>(4, "recursive_doubling");
         sum.contribution = buffer;
         return sum;
       });
       while (worker.next_step()) {
         const bool late = worker.rank() == 1;
-        worker.spend(Activity::compute, late && worker.step() == 1 ? 3.5 : 1.0);
+        worker.compute().spend(Activity::compute, late && worker.step() == 1 ? 3.5 : 1.0);
         buffer = number(worker, static_cast<float>(worker.step()) * (late ? 1.0F : 10.0F));
         const WaitAvoiding::Outcome outcome = calls.call();
         if (!late) {
@@ -68,12 +68,12 @@ TEST_CASE("the fastest rank starts the operations of all groups, not only of its
       const auto me = static_cast<std::size_t>(worker.rank());
       WaitAvoiding calls(worker, {Initiator::solo, 1}, [&](std::uint64_t, bool arrived) {
         started[me] = worker.now() + (arrived ? 100 : 0);
-        Collective sum = timed(Collective::Op::all_reduce, 1e9, "recursive_doubling");
-        sum.group = worker.group(butterfly_group(worker.rank(), 4, 2, 0));
+        auto sum = timed<AllReduce>(1e9, "recursive_doubling");
+        sum.group = worker.collectives().group(butterfly_group(worker.rank(), 4, 2, 0));
         return sum;
       });
       while (worker.next_step()) {
-        worker.spend(Activity::compute, worker.rank() == 0 ? 1.0 : 9.0);
+        worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 9.0);
         calls.call();
         ended[me] = worker.now();
       }
@@ -97,12 +97,12 @@ TEST_CASE("a version starts on a rank when the one before it is through there, t
     std::vector<double> ended(8, -1);
     Job job = scripted_job(unequal_star({0, 0, 0, 0}, {1e9, 1e9, 1e8, 1e8}), [&](Worker& worker) {
       WaitAvoiding calls(worker, {Initiator::solo, 1}, [&](std::uint64_t version, bool) {
-        Collective sum = timed(Collective::Op::all_reduce, 1e9, "recursive_doubling");
-        sum.group = worker.group(butterfly_group(worker.rank(), 4, 2, version));
+        auto sum = timed<AllReduce>(1e9, "recursive_doubling");
+        sum.group = worker.collectives().group(butterfly_group(worker.rank(), 4, 2, version));
         return sum;
       });
       while (worker.next_step()) {
-        worker.spend(Activity::compute, worker.rank() == 0 ? 1.0 : 30.0);
+        worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 30.0);
         calls.call();
         ended[static_cast<std::size_t>(worker.rank()) * 2 + worker.step() - 1] = worker.now();
       }
@@ -124,11 +124,10 @@ TEST_CASE("a rank that comes while its version runs waits for its end, and is st
   const std::vector<double> seen = in_child([] {
     std::vector<double> late(2, -1);
     Job job = scripted_job(star(2, 0, 1e9), [&](Worker& worker) {
-      WaitAvoiding calls(worker, {Initiator::solo, 1}, [](std::uint64_t, bool) {
-        return timed(Collective::Op::all_reduce, 1e9, "recursive_doubling");
-      });
+      WaitAvoiding calls(worker, {Initiator::solo, 1},
+                         [](std::uint64_t, bool) { return timed<AllReduce>(1e9, "recursive_doubling"); });
       while (worker.next_step()) {
-        worker.spend(Activity::compute, worker.rank() == 0 ? 1.0 : 1.5);
+        worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 1.5);
         const bool fresh = calls.call().fresh;
         if (worker.rank() == 1) late = {worker.now(), fresh ? 1.0 : 0.0};
       }
@@ -145,11 +144,10 @@ TEST_CASE("the waiting of a rank is booked: for the initiator as wait, for bytes
   const std::vector<double> booked = in_child([] {
     const int initiator = drawn_initiator(1, 0, 2);
     Job job = scripted_job(star(2, 0, 1e9), [&](Worker& worker) {
-      WaitAvoiding calls(worker, {Initiator::majority, 1}, [](std::uint64_t, bool) {
-        return timed(Collective::Op::all_reduce, 1e9, "recursive_doubling");
-      });
+      WaitAvoiding calls(worker, {Initiator::majority, 1},
+                         [](std::uint64_t, bool) { return timed<AllReduce>(1e9, "recursive_doubling"); });
       while (worker.next_step()) {
-        worker.spend(Activity::compute, worker.rank() == initiator ? 2.0 : 1.0);
+        worker.compute().spend(Activity::compute, worker.rank() == initiator ? 2.0 : 1.0);
         calls.call();
       }
     });

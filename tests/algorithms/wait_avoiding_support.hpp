@@ -39,7 +39,8 @@ inline std::vector<double> final_models(const std::function<Job()>& make) {
     const std::shared_ptr<const Algorithm> inner = std::move(job.algorithm);  // shared by the script's copies
     job.algorithm = std::make_unique<ScriptedAlgorithm>([&models, inner](Worker& worker) {
       inner->run(worker);
-      models[static_cast<std::size_t>(worker.rank())] = worker.executor().get(worker.model()).values;
+      models[static_cast<std::size_t>(worker.rank())] =
+          worker.executor().get(worker.replica().parameters()).values;
     });
     simulate_job(job);
     std::vector<double> all;

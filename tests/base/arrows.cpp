@@ -26,7 +26,9 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"sim/learn/", "sim/cluster/"},
     {"sim/collectives/"},
     {"sim/stacks/"},
-    {"sim/*"},  // the door: worker, algorithm, job, workload, record
+    {"sim/*"},       // what jobs, roles and records are made of
+    {"sim/roles/"},  // of a worker
+    {"sim/worker."},
     {"sim/recording/"},
     {"sim/engine/"},
     {"algorithms/*", "topologies/"},
@@ -127,7 +129,7 @@ std::vector<Include> all_includes() {
 
 TEST_CASE("what climbs: up a floor, to a neighbour, through a door that is not one's own") {
   CHECK(climbs("sim/learn/values.cpp", "sim/base/check.hpp").empty());
-  CHECK(climbs("sim/base/units.hpp", "sim/learn/values.hpp") == "sim/learn/ is above sim/base/");
+  CHECK(climbs("sim/base/units.hpp", "sim/learn/tensor.hpp") == "sim/learn/ is above sim/base/");
   CHECK(climbs("sim/learn/values.cpp", "sim/cluster/cluster.hpp") == "sim/cluster/ is beside sim/learn/");
   CHECK(climbs("sim/collectives/plan.hpp", "sim/job.hpp") == "sim/ is above sim/collectives/");
   CHECK(climbs("sim/learn/data/registry.hpp", "sim/plugin.hpp").empty());

@@ -138,6 +138,8 @@ TEST_CASE("bash completes verbs, options, files, kinds, keys and their values") 
            {"sweep ''", "run plan"},
            {"sweep run --sh", "--shard"},
            {"run mi", "mine.json"},
+           {"migrate --ch", "--check"},
+           {"migrate mi", "mine.json"},
            {"run mine.json --o", "--output"},
            {"run --set /cluster/work", "/cluster/workers="},
            {"run --set /stragglers/0/na", "/stragglers/0/name="},

@@ -44,7 +44,8 @@ std::vector<fs::path> documents() {
 bool is_command(const std::string& text) {
   static const std::regex command(
       R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake .+|\./setup\.sh .+)");
-  static const std::regex verb(R"(simsgd(-measure)? (run|check|bench|schema|list|sweep( run| plan)?))");
+  static const std::regex verb(
+      R"(simsgd(-measure)? (run|check|migrate|bench|schema|list|sweep( run| plan)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -102,6 +103,7 @@ constexpr Filled kWords[] = {
     {"plan STUDY", "plan scenarios/studies/scaling.json"},
     {"run S", "run scenario.json"},
     {"check FILES", "check scenario.json study.json"},
+    {"migrate FILES", "migrate scenario.json study.json"},
     {"list KIND [NAME]", "list algorithms allreduce_sgd"},
     {"list KEY", "list network"},
     {"schema KIND", "schema study"},

@@ -30,6 +30,7 @@ TEST_CASE("a ring takes 2 (P-1) (alpha + m/P beta), half of that for one of its 
     const double phase = (ranks - 1) * (kAlpha + kBytes / ranks * kBeta);
     CHECK(close(time_of(Op::all_reduce, "ring", ranks), 2 * phase));
     CHECK(close(time_of(Op::reduce_scatter, "ring", ranks), phase));
+    CHECK(close(time_of(Op::all_to_all, "pairwise", ranks), phase));
     CHECK(close(time_of(Op::all_gather, "ring", ranks), phase));
   }
 }

@@ -3,6 +3,8 @@
 // over nodes.
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include <bit>
 
 #include "holdings.hpp"
@@ -130,6 +132,20 @@ TEST_CASE("a schedule that says that all wait for all means it") {
       if (!schedule.all_wait_for_all) continue;
       for (const Ranks waited_for : dependencies(schedule)) CHECK(waited_for == everybody(ranks));
     }
+  }
+}
+
+TEST_CASE("all_to_all: every rank sends its part to every other, once") {
+  for (const int ranks : kSizes) {
+    CAPTURE(ranks);
+    std::set<std::pair<int, int>> pairs;
+    for (const Stage& stage : find_schedule(Op::all_to_all, "pairwise")->make({ranks, kBytes, 0, 1}).stages) {
+      CHECK(stage.repeat == 1);
+      CHECK(stage.bytes == kBytes / ranks);
+      for (int from = 0; from < ranks; ++from)
+        CHECK(pairs.emplace(from, stage.to[static_cast<std::size_t>(from)]).second);
+    }
+    CHECK(pairs.size() == static_cast<std::size_t>(ranks * (ranks - 1)));
   }
 }
 

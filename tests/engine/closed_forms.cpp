@@ -16,10 +16,10 @@ constexpr double kAlpha = 5e-6;
 constexpr double kBandwidth = 25e9;
 
 // Time of one collective that all ranks of a star start at 0.
-double time_of(int ranks, Fidelity fidelity, const Collective& collective) {
+double time_of(int ranks, Fidelity fidelity, const AnyCollective& collective) {
   return in_child([&] {
            Job job = scripted_job(star(ranks, kAlpha, kBandwidth), [&](Worker& worker) {
-             while (worker.next_step()) worker.wait(worker.start(collective));
+             while (worker.next_step()) run_any(worker, collective);
            });
            job.network.fidelity = fidelity;
            return std::vector<double>{simulate_job(job).end_s};
@@ -33,8 +33,8 @@ double message_time(double bytes, double alpha, double bandwidth) {
              while (worker.next_step()) {
                Message message;
                message.bytes = bytes;
-               if (worker.rank() == 0) worker.send(1, 0, message);
-               if (worker.rank() == 1) worker.receive(0, 0);
+               if (worker.rank() == 0) worker.messages().send(1, 0, message);
+               if (worker.rank() == 1) worker.messages().receive(0, 0);
              }
            });
            return std::vector<double>{simulate_job(job).end_s};
@@ -64,7 +64,7 @@ TEST_CASE("a ring all-reduce takes 2 (P-1) (alpha + m/P beta) at every fidelity"
     for (const Fidelity fidelity : kFidelities) {
       CAPTURE(ranks);
       CAPTURE(fidelity_name(fidelity));
-      CHECK(close(time_of(ranks, fidelity, timed(Collective::Op::all_reduce, bytes, "ring")), expected));
+      CHECK(close(time_of(ranks, fidelity, timed<AllReduce>(bytes, "ring")), expected));
     }
   }
 }
@@ -76,15 +76,15 @@ TEST_CASE("logarithmic all-reduces take their closed forms at every fidelity") {
     for (const Fidelity fidelity : kFidelities) {
       CAPTURE(ranks);
       CAPTURE(fidelity_name(fidelity));
-      CHECK(close(time_of(ranks, fidelity, timed(Collective::Op::all_reduce, bytes, "recursive_doubling")),
+      CHECK(close(time_of(ranks, fidelity, timed<AllReduce>(bytes, "recursive_doubling")),
                   steps * (kAlpha + bytes / kBandwidth)));
-      CHECK(close(time_of(ranks, fidelity, timed(Collective::Op::all_reduce, bytes, "rabenseifner")),
+      CHECK(close(time_of(ranks, fidelity, timed<AllReduce>(bytes, "rabenseifner")),
                   2 * steps * kAlpha + 2.0 * (ranks - 1) / ranks * bytes / kBandwidth));
-      CHECK(close(time_of(ranks, fidelity, timed(Collective::Op::all_reduce, bytes, "tree")),
+      CHECK(close(time_of(ranks, fidelity, timed<AllReduce>(bytes, "tree")),
                   2 * steps * (kAlpha + bytes / kBandwidth)));
-      CHECK(close(time_of(ranks, fidelity, timed(Collective::Op::broadcast, bytes, "tree")),
+      CHECK(close(time_of(ranks, fidelity, timed<Broadcast>(bytes, "tree")),
                   steps * (kAlpha + bytes / kBandwidth)));
-      CHECK(close(time_of(ranks, fidelity, timed(Collective::Op::all_gather, bytes, "bruck")),
+      CHECK(close(time_of(ranks, fidelity, timed<AllGather>(bytes, "bruck")),
                   steps * kAlpha + (ranks - 1.0) / ranks * bytes / kBandwidth));
     }
   }

@@ -29,11 +29,11 @@ std::vector<double> ends(const LogicalGraph& graph, const std::vector<double>& a
     std::vector<double> end_s(arrivals_s.size());
     const Exchange exchange({.name = "test", .ranks = graph.workers, .bytes = kBytes, .coupling = coupling},
                             edge_messages(graph),
-                            [](Executor&, std::int32_t, const std::vector<Values>&) { return Values{}; });
+                            [](Executor&, std::int32_t, const std::vector<Tensor>&) { return Tensor{}; });
     Job job = scripted_job(star(graph.workers, kAlpha_s, kBps), [&](Worker& worker) {
       const auto rank = static_cast<std::size_t>(worker.rank());
       while (worker.next_step()) {
-        worker.spend(Activity::compute, arrivals_s[rank]);
+        worker.compute().spend(Activity::compute, arrivals_s[rank]);
         exchange.run(worker, {});
         end_s[rank] = worker.now();
       }

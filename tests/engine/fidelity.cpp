@@ -41,14 +41,14 @@ double arrival(const Setting& setting, int rank, int operation) {
 }
 
 // Ends of three operations in a row on one channel, of every rank.
-std::vector<double> ends(const Setting& setting, Fidelity fidelity, const Collective& collective) {
+std::vector<double> ends(const Setting& setting, Fidelity fidelity, const AnyCollective& collective) {
   return in_child([&] {
     std::vector<double> all(static_cast<std::size_t>(3 * setting.ranks));
     Job job = scripted_job(network_of(setting), [&](Worker& worker) {
       while (worker.next_step()) {
         for (int operation = 0; operation < 3; ++operation) {
-          worker.spend(Activity::compute, arrival(setting, worker.rank(), operation));
-          worker.wait(worker.start(collective));
+          worker.compute().spend(Activity::compute, arrival(setting, worker.rank(), operation));
+          run_any(worker, collective);
           all[3 * static_cast<std::size_t>(worker.rank()) + static_cast<std::size_t>(operation)] =
               worker.now();
         }
@@ -83,8 +83,8 @@ TEST_CASE("steps equals messages for every schedule, with skew, jitter, unequal 
       for (int variant = 0; variant < 8; ++variant) {
         const Setting setting{
             ranks, (variant & 1) ? 3e-4 : 0.0, (variant & 2) != 0, (variant & 4) != 0, 1e-12, 2e-6};
-        const Collective collective =
-            timed(plugin.op, 1e6 + 1, plugin.info.name, plugin.op == Collective::Op::barrier ? 0 : 1);
+        const AnyCollective collective =
+            timed_any(plugin.op, 1e6 + 1, plugin.info.name, plugin.op == CollectiveOp::barrier ? 0 : 1);
         CAPTURE(op_name(plugin.op));
         CAPTURE(plugin.info.name);
         CAPTURE(ranks);
@@ -101,7 +101,7 @@ TEST_CASE(
     "arrivals") {
   for (const char* schedule : {"ring", "recursive_doubling", "rabenseifner"}) {
     const Setting setting{8, 1e-3, false, false, 0, 0};
-    const Collective collective = timed(Collective::Op::all_reduce, 1e6, schedule);
+    const AnyCollective collective = timed<AllReduce>(1e6, schedule);
     CAPTURE(schedule);
     CHECK(worst_difference(ends(setting, Fidelity::closed, collective),
                            ends(setting, Fidelity::messages, collective)) < 1e-9);
@@ -109,13 +109,13 @@ TEST_CASE(
 }
 
 TEST_CASE("flows equals messages on equal links with skew, and on unequal links without") {
-  const Collective ring = timed(Collective::Op::all_reduce, 1e6, "ring");
+  const AnyCollective ring = timed<AllReduce>(1e6, "ring");
   const Setting skewed{8, 1e-3, false, false, 0, 0};
   CHECK(worst_difference(ends(skewed, Fidelity::flows, ring), ends(skewed, Fidelity::messages, ring)) < 1e-9);
   for (const char* schedule : {"recursive_doubling", "rabenseifner", "tree"}) {
     // Nothing is aggregated: every stage happens once.
     const Setting everything{8, 3e-4, true, false, 0, 0};
-    const Collective collective = timed(Collective::Op::all_reduce, 1e6, schedule);
+    const AnyCollective collective = timed<AllReduce>(1e6, schedule);
     CAPTURE(schedule);
     CHECK(worst_difference(ends(everything, Fidelity::flows, collective),
                            ends(everything, Fidelity::messages, collective)) < 1e-9);
@@ -130,8 +130,8 @@ TEST_CASE("the root of a broadcast leaves when its children have been served, ho
       std::vector<double> all(8);
       Job job = scripted_job(star(8, 1e-3, 1e9), [&](Worker& worker) {
         while (worker.next_step()) {
-          if (worker.rank() == 7) worker.spend(Activity::compute, 1.0);
-          worker.wait(worker.start(timed(Collective::Op::broadcast, 1e6, "tree")));
+          if (worker.rank() == 7) worker.compute().spend(Activity::compute, 1.0);
+          worker.wait(worker.collectives().start(timed<Broadcast>(1e6, "tree")));
           all[static_cast<std::size_t>(worker.rank())] = worker.now();
         }
       });
@@ -155,8 +155,8 @@ TEST_CASE("a leaf of a reduction leaves after its one message; the root waits fo
       std::vector<double> all(4);
       Job job = scripted_job(star(4, 1e-3, 1e9), [&](Worker& worker) {
         while (worker.next_step()) {
-          if (worker.rank() == 3) worker.spend(Activity::compute, 1.0);
-          worker.wait(worker.start(timed(Collective::Op::reduce, 1e6, "tree")));
+          if (worker.rank() == 3) worker.compute().spend(Activity::compute, 1.0);
+          worker.wait(worker.collectives().start(timed<Reduce>(1e6, "tree")));
           all[static_cast<std::size_t>(worker.rank())] = worker.now();
         }
       });

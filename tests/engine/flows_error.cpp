@@ -131,12 +131,12 @@ std::vector<double> ends(const Case& given, Fidelity fidelity, double skew_s) {
     const bool two_rings = given.schedule == std::string("two rings");
     Job job = job_of(given, [&](Worker& worker) {
       const auto rank = static_cast<std::uint32_t>(worker.rank());
-      Collective collective = timed(Collective::Op::all_reduce, 1e7, two_rings ? "ring" : given.schedule);
-      if (two_rings) collective.group = worker.group(ring_of(worker.rank(), given.ranks));
+      auto collective = timed<AllReduce>(1e7, two_rings ? "ring" : given.schedule);
+      if (two_rings) collective.group = worker.collectives().group(ring_of(worker.rank(), given.ranks));
       while (worker.next_step()) {
         for (std::uint64_t operation = 0; operation < kOperations; ++operation) {
-          worker.spend(Activity::compute, skew_s * uniform(rank, 10 + operation));
-          worker.wait(worker.start(collective));
+          worker.compute().spend(Activity::compute, skew_s * uniform(rank, 10 + operation));
+          worker.wait(worker.collectives().start(collective));
           all[std::size_t{kOperations} * rank + operation] = worker.now();
         }
       }

@@ -19,8 +19,8 @@ Job job_of_steps(std::uint64_t steps, std::function<void(Worker&)> body) {
 
 void train_together(Worker& worker) {
   while (worker.next_step()) {
-    worker.compute_gradient();
-    worker.barrier();
+    worker.compute().gradient();
+    worker.collectives().run(Barrier());
   }
 }
 
@@ -82,8 +82,8 @@ TEST_CASE("computing of every kind is lost, and done again") {
   const Seen seen = run([] {
     Job job = job_of_steps(4, [](Worker& worker) {
       while (worker.next_step()) {
-        worker.compute_gradient();
-        worker.spend(Activity::factor, 1);
+        worker.compute().gradient();
+        worker.compute().spend(Activity::factor, 1);
       }
     });
     job.failures.crashes = {{0, 4.5}};
@@ -126,14 +126,15 @@ TEST_CASE("who rejoins goes on at once with the replica of its checkpoint, who r
     const std::vector<double> numbers = in_child([rejoins] {
       double model = -1, restarts = 0;
       Job job = job_of_steps(4, [&](Worker& worker) {
-        worker.recover_by(rejoins ? Recovery::rejoin : Recovery::recompute, [&] { ++restarts; });
+        worker.compute().recover_by(rejoins ? Recovery::rejoin : Recovery::recompute, [&] { ++restarts; });
         while (worker.next_step()) {
-          worker.compute_gradient();
-          const float last = worker.executor().get(worker.model()).values[0];
-          worker.set_model(worker.executor().constant(
-              {std::vector<float>(worker.model_size(), worker.step() == 1 ? 1.0F : last + 1), {}, {}}));
+          worker.compute().gradient();
+          const float last = worker.executor().get(worker.replica().parameters()).values[0];
+          worker.replica().set(worker.executor().constant(
+              {std::vector<float>(worker.replica().size(), worker.step() == 1 ? 1.0F : last + 1), {}, {}}));
         }
-        if (worker.rank() == 0) model = static_cast<double>(worker.executor().get(worker.model()).values[0]);
+        if (worker.rank() == 0)
+          model = static_cast<double>(worker.executor().get(worker.replica().parameters()).values[0]);
       });
       add_learner(job, 4, 64);
       job.failures.crashes = {{0, 2.5}};
@@ -155,7 +156,7 @@ TEST_CASE("random crashes come as often as their mean time between failures says
   // 2 workers, 20,000 s up in all each, one crash in 50 s: 800, standard deviation 28.
   const Seen seen = run([] {
     Job job = job_of_steps(10000, [](Worker& worker) {
-      while (worker.next_step()) worker.compute_gradient();
+      while (worker.next_step()) worker.compute().gradient();
     });
     job.failures.mean_time_between_s = 50;
     job.failures.restart_s = 0;

@@ -21,10 +21,11 @@ class Alone final : public Algorithm {
   explicit Alone(std::vector<double> step_s) : step_s_(std::move(step_s)) {}
   void run(Worker& worker) const override {
     while (worker.next_step()) {
-      worker.spend(Activity::compute, step_s_[static_cast<std::size_t>(worker.rank())]);
-      if (worker.model_size() == 0) continue;
+      worker.compute().spend(Activity::compute, step_s_[static_cast<std::size_t>(worker.rank())]);
+      if (worker.replica().size() == 0) continue;
       const auto value = static_cast<float>(1000 * worker.rank() + static_cast<int>(worker.step()));
-      worker.set_model(worker.executor().constant({std::vector<float>(worker.model_size(), value), {}, {}}));
+      worker.replica().set(
+          worker.executor().constant({std::vector<float>(worker.replica().size(), value), {}, {}}));
     }
   }
   bool needs_others() const override { return false; }
@@ -171,7 +172,7 @@ TEST_CASE("where workers need their neighbours alone, an evaluation has those th
   // A chain of one-way dependencies: rank 1 waits for rank 0, not the reverse; steps of 1 and 4 s.
   const std::vector<double> steps = in_child([] {
     Job job = scripted_job(star(2, 0, 1e9), [](Worker& worker) {
-      while (worker.next_step()) worker.spend(Activity::compute, worker.rank() == 0 ? 1.0 : 4.0);
+      while (worker.next_step()) worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 4.0);
     });
     add_learner(job, 4, 64);
     job.stop.steps = 8;
@@ -217,8 +218,8 @@ TEST_CASE("samples end a run: whole steps of all workers, and rounds that use le
   const std::vector<double> steps = in_child([] {
     Job job = scripted_job(star(3, 0, 1e9), [](Worker& worker) {
       while (worker.next_step()) {
-        worker.compute_gradient();
-        worker.barrier();
+        worker.compute().gradient();
+        worker.collectives().run(Barrier());
       }
     });
     job.stop.steps = 100;
@@ -267,7 +268,7 @@ TEST_CASE("a deadlock is found where evaluations by the clock would go on for ev
   const ChildResult result = run_in_child([] {
     Job job = scripted_job(star(2, 1e-6, 1e9), [](Worker& worker) {
       while (worker.next_step())
-        if (worker.rank() == 0) worker.receive(1, 7);
+        if (worker.rank() == 0) worker.messages().receive(1, 7);
     });
     add_learner(job, 4, 64);
     job.stop.steps = 3;

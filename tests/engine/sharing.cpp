@@ -19,9 +19,9 @@ TEST_CASE(
         message.bytes = 1e9;
         const int partner = (worker.rank() + 2) % 4;
         if (worker.rank() < 2)
-          worker.send(partner, 0, message);
+          worker.messages().send(partner, 0, message);
         else
-          worker.receive(partner, 0);
+          worker.messages().receive(partner, 0);
         all[static_cast<std::size_t>(worker.rank())] = worker.now();
       }
     });
@@ -44,10 +44,10 @@ TEST_CASE("two jobs whose rings cross one trunk each get half of it") {
       std::vector<double> all(4);
       Job job = scripted_job(trunk(4, 0, 1e12, 10e9), [&](Worker& worker) {
         const int pair = worker.rank() % 2;
-        Collective collective = timed(Collective::Op::all_reduce, 1e9, "ring");
-        collective.group = worker.group({pair, pair + 2});
+        auto collective = timed<AllReduce>(1e9, "ring");
+        collective.group = worker.collectives().group({pair, pair + 2});
         while (worker.next_step()) {
-          worker.wait(worker.start(collective));
+          worker.wait(worker.collectives().start(collective));
           all[static_cast<std::size_t>(worker.rank())] = worker.now();
         }
       });

@@ -33,7 +33,7 @@ Seen run(double slowdown, const std::function<void(Worker&)>& body, double tenso
   return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
 }
 
-Collective one_second() { return timed(Collective::Op::all_reduce, 1e9, "ring"); }
+AllReduce one_second() { return timed<AllReduce>(1e9, "ring"); }
 
 }  // namespace
 
@@ -41,8 +41,8 @@ TEST_CASE(
     "computing beside an all-reduce of 1 s takes 1.5 times as long until that ends; the rest is at full "
     "speed") {
   const auto body = [](Worker& worker) {
-    const Handle handle = worker.start(one_second());
-    worker.spend(Activity::inverse, 1);  // in the first second 1/1.5 of it, and 1/3 s after that
+    const Handle handle = worker.collectives().start(one_second());
+    worker.compute().spend(Activity::inverse, 1);  // in the first second 1/1.5 of it, and 1/3 s after that
     worker.wait(handle);
   };
   const Seen slowed = run(kSlowdown, body);
@@ -57,9 +57,9 @@ TEST_CASE(
 
 TEST_CASE("operations of one channel follow each other: two slow computing for 2 s") {
   const Seen seen = run(kSlowdown, [](Worker& worker) {
-    worker.start(one_second());
-    const Handle last = worker.start(one_second());
-    worker.spend(Activity::inverse, 2);  // 4/3 of it in 2 s, the rest in 2/3 s
+    worker.collectives().start(one_second());
+    const Handle last = worker.collectives().start(one_second());
+    worker.compute().spend(Activity::inverse, 2);  // 4/3 of it in 2 s, the rest in 2/3 s
     worker.wait(last);
   });
   CHECK(seen.end_s == doctest::Approx(8.0 / 3).epsilon(1e-12));
@@ -67,10 +67,10 @@ TEST_CASE("operations of one channel follow each other: two slow computing for 2
 
 TEST_CASE("those of two channels go on at once: computing is slowed once") {
   const Seen seen = run(kSlowdown, [](Worker& worker) {
-    Collective other = one_second();
+    AllReduce other = one_second();
     other.channel = 1;
-    const Handle first = worker.start(one_second()), second = worker.start(other);
-    worker.spend(Activity::inverse, 1);
+    const Handle first = worker.collectives().start(one_second()), second = worker.collectives().start(other);
+    worker.compute().spend(Activity::inverse, 1);
     worker.wait(first);
     worker.wait(second);
   });
@@ -79,9 +79,9 @@ TEST_CASE("those of two channels go on at once: computing is slowed once") {
 
 TEST_CASE("computing before an operation or after it is not slowed") {
   const Seen seen = run(kSlowdown, [](Worker& worker) {
-    worker.spend(Activity::inverse, 1);
-    worker.wait(worker.start(one_second()));
-    worker.spend(Activity::inverse, 1);
+    worker.compute().spend(Activity::inverse, 1);
+    worker.wait(worker.collectives().start(one_second()));
+    worker.compute().spend(Activity::inverse, 1);
   });
   CHECK(seen.end_s == doctest::Approx(3).epsilon(1e-12));
   CHECK(seen.inverse_s == doctest::Approx(2).epsilon(1e-12));
@@ -91,9 +91,9 @@ TEST_CASE("each tensor of a message costs its time on the host before the first 
   const Seen seen = run(
       0,
       [](Worker& worker) {
-        Collective collective = one_second();
+        AllReduce collective = one_second();
         collective.tensors = 3;
-        worker.wait(worker.start(collective));
+        worker.wait(worker.collectives().start(collective));
       },
       0.25);
   CHECK(seen.end_s == doctest::Approx(1.75).epsilon(1e-12));

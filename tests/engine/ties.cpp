@@ -21,20 +21,20 @@ Numbers heard(const std::vector<int>& pieces, double unit_s) {
     Numbers log;
     Job job = scripted_job(star(static_cast<int>(pieces.size()), 0, 1e30), [&](Worker& worker) {
       int computed = 0;  // whole rounds
-      worker.serve(kTag, [&](const Message& message) {
+      worker.background().serve(kTag, [&](const Message& message) {
         if (worker.rank() != 0) return;
         log.push_back(message.from);
         log.push_back(computed - message.numbers.at(0));
       });
       const int mine = pieces[static_cast<std::size_t>(worker.rank())];
       while (worker.next_step()) {
-        for (int i = 0; i < mine; ++i) worker.spend(Activity::compute, unit_s / mine);
+        for (int i = 0; i < mine; ++i) worker.compute().spend(Activity::compute, unit_s / mine);
         ++computed;
         Message message;
         message.numbers = {static_cast<double>(worker.step())};
-        if (worker.rank() != 0) worker.post(0, kTag, std::move(message));
+        if (worker.rank() != 0) worker.background().post(0, kTag, std::move(message));
       }
-      worker.spend(Activity::compute, unit_s);
+      worker.compute().spend(Activity::compute, unit_s);
     });
     job.stop.steps = 40;
     simulate_job(job);
@@ -64,11 +64,10 @@ TEST_CASE("of what is complete at the same instant the first that was asked for 
       Numbers seen;
       simulate_job(scripted_job(star(1, 0, 1e30), [&](Worker& worker) {
         worker.next_step();
-        const Handle whole = worker.start_timer(1.0);
-        for (int i = 0; i < 9; ++i) worker.spend(Activity::compute, 0.1);
-        const Handle tenth = worker.start_timer(0.1);
-        const std::array<Handle, 2> handles =
-            timer_first ? std::array{whole, tenth} : std::array{tenth, whole};
+        const Handle whole = worker.background().start_timer(1.0);
+        for (int i = 0; i < 9; ++i) worker.compute().spend(Activity::compute, 0.1);
+        const Handle tenth = worker.background().start_timer(0.1);
+        const std::array<Awaited, 2> handles = {timer_first ? whole : tenth, timer_first ? tenth : whole};
         seen.push_back(static_cast<double>(worker.wait_any(handles)));
         seen.push_back(worker.done(whole));
         seen.push_back(worker.done(tenth));
@@ -89,16 +88,16 @@ TEST_CASE("messages take alpha + m beta whatever the unit of time") {
         worker.next_step();
         Message message;
         message.bytes = 1000;
-        if (worker.rank() == 0) worker.send(1, kTag, message);
-        if (worker.rank() == 1) worker.receive(0, kTag);
-        worker.barrier();
+        if (worker.rank() == 0) worker.messages().send(1, kTag, message);
+        if (worker.rank() == 1) worker.messages().receive(0, kTag);
+        worker.collectives().run(Barrier());
         const double from = worker.now();
         if (worker.rank() != 3) {
-          worker.send(3, kTag, message);
+          worker.messages().send(3, kTag, message);
         } else {
-          std::vector<Handle> handles;
-          for (int peer = 0; peer < 3; ++peer) handles.push_back(worker.start_receive(peer, kTag));
-          for (const Handle& handle : handles) worker.wait(handle);
+          std::vector<Handle<Message>> handles;
+          for (int peer = 0; peer < 3; ++peer) handles.push_back(worker.messages().start_receive(peer, kTag));
+          for (const auto& handle : handles) worker.wait(handle);
         }
         seen[static_cast<std::size_t>(worker.rank())] = (worker.now() - from) / unit;
         if (worker.rank() == 1) seen[1] = from / unit;

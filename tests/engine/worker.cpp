@@ -1,6 +1,7 @@
 // The simulated worker: where its time is booked, how runs end, what happens in the background.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -55,8 +56,8 @@ TEST_CASE("a worker that is early waits; one that is late does not") {
   const std::vector<double> booked = in_child([] {
     Job job = scripted_job(star(2, 0, 1e9), [](Worker& worker) {
       while (worker.next_step()) {
-        worker.spend(Activity::compute, worker.rank() == 0 ? 1.0 : 3.0);
-        worker.wait(worker.start(timed(Collective::Op::all_reduce, 1e9, "ring")));
+        worker.compute().spend(Activity::compute, worker.rank() == 0 ? 1.0 : 3.0);
+        worker.wait(worker.collectives().start(timed<AllReduce>(1e9, "ring")));
       }
     });
     const RunRecord record = simulate_job(job);
@@ -72,8 +73,8 @@ TEST_CASE("communication that is hidden behind computing is not booked as expose
   const std::vector<double> booked = in_child([] {
     Job job = scripted_job(star(2, 0, 1e9), [](Worker& worker) {
       while (worker.next_step()) {
-        const Handle handle = worker.start(timed(Collective::Op::all_reduce, 1e9, "ring"));
-        worker.spend(Activity::compute, 0.75);
+        const Handle handle = worker.collectives().start(timed<AllReduce>(1e9, "ring"));
+        worker.compute().spend(Activity::compute, 0.75);
         worker.wait(handle);
       }
     });
@@ -90,10 +91,10 @@ TEST_CASE("operations of one channel run one after another; of two channels, at 
     const double end = in_child([&] {
                          Job job = scripted_job(star(2, 0, 1e9), [&](Worker& worker) {
                            while (worker.next_step()) {
-                             Collective second = timed(Collective::Op::all_reduce, 1e9, "ring");
+                             auto second = timed<AllReduce>(1e9, "ring");
                              second.channel = two_channels ? 1 : 0;
-                             const Handle a = worker.start(timed(Collective::Op::all_reduce, 1e9, "ring"));
-                             const Handle b = worker.start(second);
+                             const Handle a = worker.collectives().start(timed<AllReduce>(1e9, "ring"));
+                             const Handle b = worker.collectives().start(second);
                              worker.wait(b);
                              worker.wait(a);
                            }
@@ -110,8 +111,8 @@ TEST_CASE("a run that ends by the clock completes the steps that anybody has beg
   const std::vector<double> steps = in_child([] {
     Job job = scripted_job(star(3, 0, 1e9), [](Worker& worker) {
       while (worker.next_step()) {
-        worker.spend(Activity::compute, 1.0);
-        worker.barrier();
+        worker.compute().spend(Activity::compute, 1.0);
+        worker.collectives().run(Barrier());
       }
     });
     job.stop.steps = 100;
@@ -128,8 +129,8 @@ TEST_CASE("a deadlock ends with a sentence that names who waits for what") {
   const ChildResult result = run_in_child([] {
     Job job = scripted_job(star(3, 1e-6, 1e9), [](Worker& worker) {
       while (worker.next_step()) {
-        if (worker.rank() == 2) worker.receive(0, 7);
-        worker.wait(worker.start(timed(Collective::Op::all_reduce, 1e6, "ring")));
+        if (worker.rank() == 2) worker.messages().receive(0, 7);
+        worker.wait(worker.collectives().start(timed<AllReduce>(1e6, "ring")));
       }
     });
     simulate_job(job);
@@ -147,7 +148,7 @@ TEST_CASE("ranks that start different operations end the run with a sentence") {
   const ChildResult result = run_in_child([] {
     Job job = scripted_job(star(2, 1e-6, 1e9), [](Worker& worker) {
       while (worker.next_step())
-        worker.wait(worker.start(timed(Collective::Op::all_reduce, worker.rank() == 0 ? 1e6 : 2e6, "ring")));
+        worker.wait(worker.collectives().start(timed<AllReduce>(worker.rank() == 0 ? 1e6 : 2e6, "ring")));
     });
     simulate_job(job);
     return std::vector<double>{};
@@ -166,17 +167,17 @@ TEST_CASE(
     Job job = scripted_job(star(2, 0.5, 1e9), [&](Worker& worker) {
       while (worker.next_step()) {
         if (worker.rank() == 1) {
-          worker.serve(1, [&](const Message& message) {
+          worker.background().serve(1, [&](const Message& message) {
             seen[0] = worker.now();
-            worker.post(message.from, 2, {});
+            worker.background().post(message.from, 2, {});
           });
-          worker.spend(Activity::compute, 10.0);
+          worker.compute().spend(Activity::compute, 10.0);
           seen[2] = worker.now();
         } else {
-          const Handle answered = worker.make_event();
-          worker.serve(2, [&](const Message&) { worker.signal(answered); });
-          worker.spend(Activity::compute, 1.0);
-          worker.post(1, 1, {});
+          const Handle answered = worker.background().make_event();
+          worker.background().serve(2, [&](const Message&) { worker.background().signal(answered); });
+          worker.compute().spend(Activity::compute, 1.0);
+          worker.background().post(1, 1, {});
           worker.wait(answered);
           seen[1] = worker.now();
         }
@@ -196,16 +197,16 @@ TEST_CASE("a gradient that was started can be waited for with other things, and 
   const std::vector<double> booked = in_child([] {
     double end = 0;
     Job job = scripted_job(star(2, 1.0, 1e9), [&](Worker& worker) {
-      const Handle event = worker.make_event();
-      worker.serve(1, [&](const Message&) { worker.signal(event); });
+      const Handle event = worker.background().make_event();
+      worker.background().serve(1, [&](const Message&) { worker.background().signal(event); });
       while (worker.next_step()) {
         if (worker.rank() == 1) {
-          worker.post(0, 1, {});
+          worker.background().post(0, 1, {});
           continue;
         }
-        const Handle gradient = worker.start_gradient({});
-        const Handle both[] = {gradient, event};
-        if (worker.wait_any(both) == 1) worker.cancel(gradient);
+        const Handle gradient = worker.preemption().start({});
+        const std::array<Awaited, 2> both = {gradient, event};
+        if (worker.wait_any(both) == 1) worker.preemption().cancel(gradient);
         end = worker.now();
       }
     });
@@ -222,9 +223,10 @@ TEST_CASE("then calls its action when an operation ends, in the background") {
     std::vector<double> seen(2, -1);
     Job job = scripted_job(star(2, 0, 1e9), [&](Worker& worker) {
       while (worker.next_step()) {
-        const Handle handle = worker.start(timed(Collective::Op::all_reduce, 1e9, "ring"));
-        worker.then(handle, [&] { seen[static_cast<std::size_t>(worker.rank())] = worker.now(); });
-        worker.spend(Activity::compute, 5.0);
+        const Handle handle = worker.collectives().start(timed<AllReduce>(1e9, "ring"));
+        worker.background().then(handle,
+                                 [&] { seen[static_cast<std::size_t>(worker.rank())] = worker.now(); });
+        worker.compute().spend(Activity::compute, 5.0);
       }
     });
     simulate_job(job);
@@ -243,14 +245,16 @@ TEST_CASE("who waits for the answer to a posted message waits for bytes, and the
       Message big;
       big.bytes = 1e9;
       big.traffic = Traffic::model;
-      const Handle answered = worker.make_event();
-      worker.serve(7, [&worker, other, big](const Message&) { worker.post(other, 8, big); });
-      worker.serve(8, [&worker, answered](const Message&) { worker.signal(answered); });
+      const Handle answered = worker.background().make_event();
+      worker.background().serve(
+          7, [&worker, other, big](const Message&) { worker.background().post(other, 8, big); });
+      worker.background().serve(
+          8, [&worker, answered](const Message&) { worker.background().signal(answered); });
       if (worker.rank() == 0) {
-        worker.post(other, 7, big);
+        worker.background().post(other, 7, big);
         worker.wait(answered);
       } else {
-        worker.spend(Activity::compute, 5);
+        worker.compute().spend(Activity::compute, 5);
       }
       worker.next_step();
     });

@@ -17,7 +17,7 @@ std::shared_ptr<const UpdateRule> adamw(const Json& options = Json::object()) {
   return find_plugin(optimizer_plugins(), "adamw", "optimizer").make(options);
 }
 
-Values vector_of(Executor& executor, const std::vector<float>& values) {
+Tensor vector_of(Executor& executor, const std::vector<float>& values) {
   return executor.constant({values, {}, {}});
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("adamw keeps two vectors, and moves 28 bytes per parameter") {
 TEST_CASE("adamw: equal replicas share what a step makes, and the state given stays as it is") {
   Executor executor(1);
   const ReplicaState start{vector_of(executor, {1, 2}), {}};
-  const Values gradient = vector_of(executor, {0.5, -1});
+  const Tensor gradient = vector_of(executor, {0.5, -1});
   const ReplicaState first = adamw()->step(executor, 0.1, start, gradient);
   const ReplicaState one = adamw()->step(executor, 0.1, first, gradient);
   const ReplicaState other = adamw()->step(executor, 0.1, first, gradient);
@@ -110,16 +110,16 @@ TEST_CASE("every optimizer: steps on two halves, each with its state, give what 
       CAPTURE(plugin.info.name);
       Executor executor(1);
       const auto rule = plugin.make(options);
-      const Values start = vector_of(executor, gradients_at(0, 10));
+      const Tensor start = vector_of(executor, gradients_at(0, 10));
       ReplicaState whole{start, {}};
       ReplicaState halves[] = {{slice(executor, start, 0, 6), {}}, {slice(executor, start, 6, 10), {}}};
       for (int step = 1; step <= 3; ++step) {
-        const Values gradient = vector_of(executor, gradients_at(step, 10));
+        const Tensor gradient = vector_of(executor, gradients_at(step, 10));
         whole = rule->step(executor, 0.1, whole, gradient);
         halves[0] = rule->step(executor, 0.1, halves[0], slice(executor, gradient, 0, 6));
         halves[1] = rule->step(executor, 0.1, halves[1], slice(executor, gradient, 6, 10));
       }
-      const Values joined = concatenate(executor, {halves[0].parameters, halves[1].parameters});
+      const Tensor joined = concatenate(executor, {halves[0].parameters, halves[1].parameters});
       CHECK(executor.get(joined).values == executor.get(whole.parameters).values);
       CHECK(whole.state.size() == rule->state_names().size());
     }

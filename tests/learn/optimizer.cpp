@@ -11,8 +11,8 @@ namespace simsgd::test::learn_optimizer {
 
 namespace {
 
-Values vector_of(Executor& executor, std::vector<float> values) {
-  Tensor tensor;
+Tensor vector_of(Executor& executor, std::vector<float> values) {
+  TensorData tensor;
   tensor.values = std::move(values);
   return executor.constant(std::move(tensor));
 }
@@ -20,7 +20,7 @@ Values vector_of(Executor& executor, std::vector<float> values) {
 // The parameter after each of two steps from w = 1 with the constant gradient 1 at eta = 0.1.
 std::vector<double> two_steps(const std::shared_ptr<const UpdateRule>& rule) {
   Executor executor(1);
-  const Values gradient = vector_of(executor, {1});
+  const Tensor gradient = vector_of(executor, {1});
   ReplicaState state{vector_of(executor, {1}), {}};
   std::vector<double> after;
   for (int step = 0; step < 2; ++step) {
@@ -58,7 +58,7 @@ TEST_CASE("Nesterov's momentum: w <- w - eta (g + m u)") {
 
 TEST_CASE("equal replicas share the result of a step; the states given stay as they are") {
   Executor executor(1);
-  const Values gradient = vector_of(executor, {1, 2});
+  const Tensor gradient = vector_of(executor, {1, 2});
   const ReplicaState start{vector_of(executor, {0, 0}), {}};
   for (const bool nesterov : {false, true})
     for (const double momentum : {0.0, 0.9}) {
@@ -83,9 +83,9 @@ TEST_CASE("equal replicas share the result of a step; the states given stay as t
 
 TEST_CASE("an empty handle before the first step is no state yet") {
   Executor executor(1);
-  const Values start = vector_of(executor, {1}), gradient = vector_of(executor, {2});
+  const Tensor start = vector_of(executor, {1}), gradient = vector_of(executor, {2});
   const auto rule = sgd_rule(0.9);
-  CHECK(rule->step(executor, 0.5, {start, {Values()}}, gradient).parameters.id() ==
+  CHECK(rule->step(executor, 0.5, {start, {Tensor()}}, gradient).parameters.id() ==
         rule->step(executor, 0.5, {start, {}}, gradient).parameters.id());
 }
 
@@ -114,10 +114,10 @@ TEST_CASE("what SGD keeps and moves: with momentum one vector and 20 bytes, with
 
 TEST_CASE("a gradient longer than clip_norm becomes that long; a shorter one stays as it is") {
   Executor executor(1);
-  Tensor tensor{{3, -4}, {}, {0.25}};  // of length 5
-  const Values gradient = executor.constant(tensor);
-  const Values handle = clipped(executor, gradient, 2.5);
-  const Tensor& half = executor.get(handle);
+  TensorData tensor{{3, -4}, {}, {0.25}};  // of length 5
+  const Tensor gradient = executor.constant(tensor);
+  const Tensor handle = clipped(executor, gradient, 2.5);
+  const TensorData& half = executor.get(handle);
   CHECK(half.values == std::vector<float>{1.5, -2});
   CHECK(half.scalars == std::vector<double>{0.25});  // the loss
   CHECK(executor.get(clipped(executor, gradient, 5)).values == tensor.values);

@@ -13,9 +13,9 @@ namespace simsgd::test::learn_precision {
 
 namespace {
 
-std::vector<float> rounded(Values (*round)(Executor&, const Values&), std::vector<float> values) {
+std::vector<float> rounded(Tensor (*round)(Executor&, const Tensor&), std::vector<float> values) {
   Executor executor(1);
-  Tensor tensor;
+  TensorData tensor;
   tensor.values = std::move(values);
   return executor.get(round(executor, executor.constant(std::move(tensor)))).values;
 }
@@ -84,18 +84,18 @@ TEST_CASE("both roundings agree with Eigen's types on numbers of every exponent"
 
 TEST_CASE("a sparse vector keeps its indices and scalars; an empty handle stays empty; equal inputs share") {
   Executor executor(1);
-  Tensor sparse;
+  TensorData sparse;
   sparse.values = {1 + 0x1p-20f};
   sparse.indices = {42};
   sparse.scalars = {0.125};
-  const Values values = executor.constant(sparse);
-  const Values narrow = rounded_to_fp16(executor, values);
-  const Tensor& found = executor.get(narrow);
+  const Tensor values = executor.constant(sparse);
+  const Tensor narrow = rounded_to_fp16(executor, values);
+  const TensorData& found = executor.get(narrow);
   CHECK(found.values == std::vector<float>{1.0f});
   CHECK(found.indices == std::vector<std::int32_t>{42});
   CHECK(found.scalars == std::vector<double>{0.125});
   CHECK(!rounded_to_bf16(executor, {}));
-  const Values one = rounded_to_bf16(executor, values), other = rounded_to_bf16(executor, values);
+  const Tensor one = rounded_to_bf16(executor, values), other = rounded_to_bf16(executor, values);
   CHECK(one.id() == other.id());
 }
 

@@ -34,11 +34,11 @@ Learner learner_of(const Training& training) {
 
 std::vector<float> train(const Training& training, const Learner& learner) {
   Executor executor(1);
-  Tensor start;
+  TensorData start;
   start.values = learner.initial_parameters();
   ReplicaState state{executor.constant(std::move(start)), {}};
   for (std::uint64_t step = 1; step <= training.steps; ++step) {
-    const Values gradient = executor.submit({state.parameters}, [&learner, step](Tensor& out, auto in) {
+    const Tensor gradient = executor.submit({state.parameters}, [&learner, step](TensorData& out, auto in) {
       out.values.resize(learner.parameters());
       out.scalars = {learner.gradient(in[0]->values, learner.samples(0, step), out.values)};
     });

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/cluster/device.hpp"
+#include "sim/learn/optimizer.hpp"
 #include "sim/learn/optimizers/registry.hpp"
 #include "sim/step_cost.hpp"
 

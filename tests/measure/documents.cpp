@@ -196,6 +196,25 @@ TEST_CASE("an error in the scenario is said once, and the exit code is 2") {
   CHECK(count(ran.errors, "Did you mean \"allreduce_sgd\"?") == 1);
 }
 
+TEST_CASE("an algorithm that needs a role which real runs lack is refused before the run, by name") {
+  const Ran gossip =
+      run_ranks(2, SIMSGD_MEASURE_PROGRAM " run - --set '/algorithm={\"name\": \"ad_psgd\"}'", kTimeOnly);
+  CHECK(gossip.code == 2);
+  CHECK(gossip.output.empty());
+  CHECK(
+      count(gossip.errors,
+            "<stdin>:/algorithm/name: ad_psgd needs background (handlers, events and timers beside its main "
+            "thread) of its workers, which a real run does not offer. Simulate it with simsgd run, or take "
+            "another algorithm.") == 1);
+  const Ran given_up =
+      run_ranks(2, SIMSGD_MEASURE_PROGRAM " run - --set '/algorithm={\"name\": \"nonblocking\"}'", kTimeOnly);
+  CHECK(given_up.code == 2);
+  CHECK(
+      count(given_up.errors,
+            "needs background (handlers, events and timers beside its main thread) and preemption (gradients "
+            "that can be given up) of its workers") == 1);
+}
+
 TEST_CASE("--help shows an example, once") {
   const Ran ran = run_ranks(2, SIMSGD_MEASURE_PROGRAM " --help");
   CHECK(ran.code == 0);

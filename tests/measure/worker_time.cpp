@@ -17,7 +17,7 @@ double activity(const WorkerRecord& record, Activity kind) {
 // Rank r spends (r + 1) ms in each step, and the ranks exchange nothing.
 RunRecord run_alone(const Job& job) {
   MpiWorker worker(job, MPI_COMM_WORLD);
-  while (worker.next_step()) worker.spend(Activity::selection, 1e-3 * (worker.rank() + 1));
+  while (worker.next_step()) worker.compute().spend(Activity::selection, 1e-3 * (worker.rank() + 1));
   return worker.finish();
 }
 
@@ -73,26 +73,71 @@ TEST_CASE("without a learner the workload's times are slept through, layer by la
   MpiWorker worker(job, MPI_COMM_WORLD);
   std::vector<int> calls;
   worker.next_step();
-  ComputeOptions options;
-  options.before_forward = [&](int forward) { calls.push_back(forward); };
-  options.gradient_ready = [&](const TensorInfo& tensor, const Values& gradient) {
+  GradientOptions options;
+  options.before_forward = [&](const LayerPass& pass) {
+    calls.push_back(pass.layer);
+    worker.compute().spend(Activity::selection, 4e-3);  // no time of the layers'
+  };
+  options.gradient_ready = [&](const TensorInfo& tensor, const Tensor& gradient) {
     CHECK_FALSE(gradient);
-    calls.push_back(100 * tensor.layer + static_cast<int>(tensor.parameters));
+    calls.push_back(100 * tensor.layer + static_cast<int>(tensor.parameters()));
   };
   const std::vector<std::size_t> asked = {1, 2, 3};
   options.ready_at = asked;
-  worker.compute_gradient(options);
+  worker.compute().gradient(options);
   worker.next_step();
   // Layers forward, then the tensors from the last but for the very last one.
   CHECK(calls == std::vector<int>{0, 1, 100 + 300, 200, 300});
   const RunRecord record = worker.finish();
   for (const WorkerRecord& each : record.workers) {
-    // 2 x (1 + 2) ms at half the speed, after 3 ms.
-    CHECK(each.end_s >= 15e-3);
+    // 2 x (1 + 2) ms at half the speed, after 3 ms; and 8 ms in the hook.
+    CHECK(each.end_s >= 23e-3);
     CHECK(activity(each, Activity::compute) >= 5.9e-3);
     CHECK(activity(each, Activity::straggle) >= 8.9e-3);
     CHECK(each.samples == 8);
   }
+}
+
+TEST_CASE("a crash is slept through: the restart, and what is computed again") {
+  Job job = small_job(2);
+  job.workload.layers.front().forward_s = 1e-3;
+  job.workload.layers.front().backward_s = 2e-3;
+  job.failures.restart_s = 5e-3;
+  job.failures.crashes = {{.rank = 1, .time_s = 1e-3}};
+  MpiWorker worker(job, MPI_COMM_WORLD);
+  int restarts = 0;
+  worker.compute().recover_by(Recovery::recompute, [&] { ++restarts; });
+  while (worker.next_step()) worker.compute().gradient();
+  CHECK(restarts == (worker.rank() == 1 ? 1 : 0));
+  const RunRecord record = worker.finish();
+  if (record.workers.empty()) return;
+  CHECK(record.extra.at("crashes") == 1);
+  CHECK(record.extra.at("downtime_s") == doctest::Approx(5e-3));
+  // 2 steps of 3 ms; rank 1 crashes after at most 1 ms of the first, and is back after 5 ms.
+  CHECK(activity(record.workers[1], Activity::straggle) >= 5e-3);
+  CHECK(record.workers[1].end_s >= 11e-3);
+  for (const WorkerRecord& each : record.workers) CHECK(activity(each, Activity::compute) >= 5.9e-3);
+}
+
+TEST_CASE("what rank 0 says for the record is in it, and observers may listen too") {
+  class Counter final : public Observer {
+   public:
+    void number(int, const std::string&, double value) override { sum += value; }
+    double sum = 0;
+  };
+  const Job job = small_job();
+  Counter counter;
+  MpiWorker worker(job, MPI_COMM_WORLD);
+  worker.attach(counter);
+  worker.next_step();
+  worker.record().number("rounds", 3 + worker.rank());
+  worker.record().table({"table", {"column"}, {{1.0 + worker.rank()}}});
+  worker.next_step();
+  CHECK(counter.sum == 3 + worker.rank());
+  const RunRecord record = worker.finish();
+  if (record.workers.empty()) return;
+  CHECK(record.extra.at("rounds") == 3);
+  CHECK(record.tables.size() == 1);
 }
 
 }  // namespace simsgd::test::measure_worker_time

@@ -51,12 +51,12 @@ TEST_CASE("models of equal values are evaluated as the one tensor that they migh
   // 0.1 + 0.1 + 0.1 in fp32, times a third, is not 0.1: the mean of equal models is not exact.
   Job job = scripted_job(star(3, 0, 1e9), [](Worker&) {});
   add_learner(job, 4, 64);
-  Tensor model;
+  TensorData model;
   model.values.assign(job.learner->parameters(), 0.1F);
   const auto evaluation = [&](bool one_tensor) {
     Executor executor(1);
     LearningCurve curve(job, executor);
-    const Values shared = executor.constant(model);
+    const Tensor shared = executor.constant(model);
     std::vector<ModelAtInstant> workers;
     for (int rank = 0; rank < 3; ++rank)
       workers.push_back({1, one_tensor ? shared : executor.constant(model)});

@@ -28,8 +28,8 @@ TEST_CASE("a document has these keys in this order") {
   std::vector<std::string> keys;
   for (const auto& member : document.items()) keys.push_back(member.key());
   CHECK(keys == std::vector<std::string>{"schema_version", "context", "scenario", "clock", "one_device",
-                                         "metrics", "workers", "links", "links_total", "fidelity", "tables",
-                                         "series", "notes"});
+                                         "metrics", "memory", "workers", "links", "links_total", "fidelity",
+                                         "tables", "series", "notes"});
   CHECK(document["schema_version"] == 1);
   CHECK(document["context"]["version"] == "1.2.3");
   CHECK(document["clock"] == "simulated");
@@ -99,6 +99,17 @@ TEST_CASE("what has no value is null in a series and absent from the metrics") {
   CHECK(document["series"]["train"][0]["train_loss"].is_null());
   CHECK(document["series"]["test"][1]["test_accuracy"].is_null());
   CHECK(!document["metrics"].contains("test_accuracy_final"));
+}
+
+TEST_CASE("a document lists what lies in a GPU's memory, which sums to the metric") {
+  const Scenario loaded = load(small_scenario());
+  Job job = make_job(loaded);
+  job.memory = {{"parameters", 400}, {"residual", 100}};
+  const auto document = make_document(RunContext{}, loaded, job, example_record());
+  CHECK(document["memory"] ==
+        nlohmann::ordered_json::parse(
+            R"([{"part": "parameters", "bytes": 400.0}, {"part": "residual", "bytes": 100.0}])"));
+  CHECK(document["metrics"]["memory_bytes_per_gpu"] == 500);
 }
 
 TEST_CASE("fidelities say how and why") {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/activities.hpp"
 #include "tests/scenarios/record.hpp"
 
 namespace simsgd::test::results_metrics {
@@ -38,9 +39,7 @@ TEST_CASE("the parts of a step sum to it") {
   const Json scenario = small_scenario();
   const auto values = values_of(example_record(), job_of(scenario));
   double sum = 0;
-  for (const char* part : {"compute_s", "straggle_s", "selection_s", "factor_s", "inverse_s", "host_s",
-                           "communication_exposed_s", "wait_s"})
-    sum += values.at(part);
+  for (const ActivityInfo& part : activities()) sum += values.at(activity_metric(part.activity));
   CHECK(std::fabs(sum / values.at("iteration_time_mean_s") - 1) < 1e-12);
 }
 

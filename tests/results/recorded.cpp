@@ -79,8 +79,12 @@ void write_recorded(const std::map<std::string, OrderedJson>& all) {
   for (const auto& [name, values] : all)
     for (const auto& metric : values.items())
       if (known.insert(metric.key()).second) metrics.push_back(metric.key());
+  std::vector<std::string> recorded = metrics;  // a metric keeps the name that it was recorded with
+  for (std::string& name : recorded)
+    for (const auto& [old, now] : kRenamed)
+      if (name == now) name = old;
   std::ofstream file(source("recorded.json"));
-  file << "{\n\"metrics\": " << OrderedJson(metrics).dump() << ",\n\"runs\": {\n";
+  file << "{\n\"metrics\": " << OrderedJson(recorded).dump() << ",\n\"runs\": {\n";
   const char* separator = "";
   for (const auto& [name, values] : all) {
     OrderedJson line;

@@ -121,6 +121,21 @@ Approximate: all_reduce by ring among 8 by flows (shared links)
 )");
 }
 
+TEST_CASE("of one run the parts of a GPU's memory are named, of several the sum alone") {
+  OrderedJson run = document("ethernet-1g", 0.25);
+  run["memory"] =
+      OrderedJson::parse(R"([{"part": "parameters", "bytes": 1.5e9}, {"part": "momentum", "bytes": 0},
+    {"part": "activations", "bytes": 4.5e9}])");
+  const std::string alone = summary_table({{"made", &run}});
+  CHECK(alone.find("Memory per GPU, of 32 GB") != std::string::npos);
+  const std::string memory = alone.substr(alone.find("Memory"), alone.find("Cost") - alone.find("Memory"));
+  CHECK(memory ==
+        "Memory per GPU, of 32 GB    GB                               6.00\n"
+        "  parameters                                                 1.50\n"
+        "  activations                                                4.50\n");
+  CHECK(summary_table({column(run), column(run)}).find("  parameters") == std::string::npos);
+}
+
 TEST_CASE("notes that differ in their percentages alone are one, with the least and the greatest") {
   OrderedJson slow = document("a", 1.6), fast = document("b", 0.25), fastest = document("c", 0.2);
   slow["notes"] = {"late by up to 13 %: evaluate more often", "rank 1 is slow"};

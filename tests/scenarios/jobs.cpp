@@ -90,11 +90,11 @@ TEST_CASE("memory: parameters, gradients, velocity, and the activations of a mic
   scenario["workload"]["layers"][0]["activations"] = 500;
   scenario["workload"]["micro_batches"] = 2;
   // 1,010 parameters x 4 B x 2 + 500 activations x 4 B x 4 samples = 8,080 + 8,000 B.
-  CHECK(job_of(scenario).workload.memory_bytes == 16080);
+  CHECK(total_bytes(job_of(scenario).memory) == 16080);
   scenario["optimizer"] = {{"name", "sgd"}, {"momentum", 0.9}};
-  CHECK(job_of(scenario).workload.memory_bytes == 16080 + 4040);
+  CHECK(total_bytes(job_of(scenario).memory) == 16080 + 4040);
   scenario["optimizer"] = {{"name", "adamw"}};  // two vectors
-  CHECK(job_of(scenario).workload.memory_bytes == 16080 + 8080);
+  CHECK(total_bytes(job_of(scenario).memory) == 16080 + 8080);
 }
 
 TEST_CASE("an optimizer's options, and those that all have, become what a run calls") {
@@ -105,7 +105,7 @@ TEST_CASE("an optimizer's options, and those that all have, become what a run ca
     const OptimizerSpec spec = job_of(scenario).optimizer;
     Executor executor(1);
     const ReplicaState start{executor.constant({{1}, {}, {}}), {}};
-    const Values gradient = executor.constant({{4}, {}, {}});
+    const Tensor gradient = executor.constant({{4}, {}, {}});
     ReplicaState state = spec.step(executor, 1, start, gradient);
     state = spec.step(executor, 2, state, gradient);
     return static_cast<double>(executor.get(state.parameters).values[0]);
@@ -191,7 +191,7 @@ TEST_CASE("learner, optimizer, stragglers, network, stop, target and record") {
   CHECK(job.optimizer.learning_rate.at(5) == Approx(0.1).epsilon(1e-12));
   CHECK(job.stragglers.at(1, 1, 4, 1, 1.0).delay_s == Approx(0.01).epsilon(1e-12));
   CHECK(job.network.fidelity == Fidelity::messages);
-  CHECK(job.network.schedule.at(Collective::Op::all_reduce) == "recursive_doubling");
+  CHECK(job.network.schedule.at(CollectiveOp::all_reduce) == "recursive_doubling");
   CHECK(job.network.jitter.mean() == Approx(2e-6).epsilon(1e-12));
   CHECK(job.stop.steps == 10);
   CHECK(job.stop.time_s == 3600);

@@ -35,7 +35,7 @@ Cluster cluster_of(int ranks) {
 
 Plan enveloped_plan(const Cluster& cluster, const char* name, double bytes) {
   const int ranks = cluster.workers();
-  Schedule schedule = find_schedule(Collective::Op::all_reduce, name)->make({ranks, bytes, 0, 1});
+  Schedule schedule = find_schedule(CollectiveOp::all_reduce, name)->make({ranks, bytes, 0, 1});
   for (Stage& stage : schedule.stages) stage.bytes += kEnvelopeBytes;
   return Plan(std::move(schedule), cluster, cluster.endpoint_of_rank, bytes);
 }

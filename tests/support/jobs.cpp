@@ -3,8 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "algorithms/registry.hpp"
-#include "sim/engine/simulate.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
 
@@ -76,13 +74,22 @@ Job scripted_job(Network network, std::function<void(Worker&)> body, double para
   return job;
 }
 
-Collective timed(Collective::Op op, double bytes, const std::string& schedule, int root) {
-  Collective collective;
-  collective.op = op;
-  collective.bytes = bytes;
-  collective.schedule = schedule;
-  collective.root = root;
-  return collective;
+namespace {
+template <class... Operations>
+AnyCollective made(std::size_t index, double bytes, const std::string& schedule, int root,
+                   std::variant<Operations...>*) {
+  AnyCollective all[] = {timed<Operations>(bytes, schedule, root)...};
+  return std::move(all[index]);
+}
+}  // namespace
+
+AnyCollective timed_any(CollectiveOp op, double bytes, const std::string& schedule, int root) {
+  return made(static_cast<std::size_t>(op), bytes, schedule, root, static_cast<AnyCollective*>(nullptr));
+}
+
+void run_any(Worker& worker, AnyCollective collective) {
+  std::visit([&](auto& operation) { worker.wait(worker.collectives().start(std::move(operation))); },
+             collective);
 }
 
 void give_learner(Job& job, const LearnerRequest& request) {
@@ -114,23 +121,6 @@ void add_learner(Job& job, int batch, int samples, double learning_rate) {
             .batch = batch,
             .learning_rate = learning_rate,
             .momentum = 0.9});
-}
-
-void use_algorithm(Job& job, const std::string& name, const Json& parameters) {
-  for (const AlgorithmPlugin& plugin : algorithm_plugins())
-    if (plugin.info.name == name)
-      job.algorithm = plugin.make(parameters, {.workers = job.workers(),
-                                               .workload = &job.workload,
-                                               .seed = job.seed,
-                                               .cluster = &job.cluster,
-                                               .graph = &job.graph,
-                                               .learner = job.learner.get()});
-}
-
-RunRecord simulate_job(const Job& job, int threads) {
-  SimulationOptions options;
-  options.threads = threads;
-  return simulate(job, options).record;
 }
 
 }  // namespace simsgd::test

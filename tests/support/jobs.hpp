@@ -6,6 +6,8 @@
 
 #include "sim/base/fields.hpp"
 #include "sim/job.hpp"
+#include "sim/observer.hpp"
+#include "sim/worker.hpp"
 
 namespace simsgd::test {
 
@@ -33,7 +35,17 @@ class ScriptedAlgorithm final : public Algorithm {
 Job scripted_job(Network network, std::function<void(Worker&)> body, double parameters = 1e6);
 
 /// A collective of `bytes` without values.
-Collective timed(Collective::Op op, double bytes, const std::string& schedule, int root = 0);
+template <class Operation>
+Operation timed(double bytes, const std::string& schedule, int root = 0) {
+  Operation operation;
+  operation.bytes = bytes;
+  operation.schedule = schedule;
+  if constexpr (requires { operation.root; }) operation.root = root;
+  return operation;
+}
+/// The same where the operation is a parameter of the test; and waits for it.
+AnyCollective timed_any(CollectiveOp op, double bytes, const std::string& schedule, int root = 0);
+void run_any(Worker& worker, AnyCollective collective);
 
 struct LearnerRequest {
   std::string data, model;  ///< by the names of their plug-ins
@@ -53,6 +65,6 @@ void add_learner(Job& job, int batch, int samples = 4096, double learning_rate =
 void use_algorithm(Job& job, const std::string& name, const Json& parameters = Json::object());
 
 /// Simulates; only in a child process.
-RunRecord simulate_job(const Job& job, int threads = 1);
+RunRecord simulate_job(const Job& job, int threads = 1, const std::vector<Observer*>& observers = {});
 
 }  // namespace simsgd::test

@@ -93,7 +93,7 @@ class Ar1Straggler final : public StragglerModel {
 
   static double normal_at(StragglerContext context, std::uint64_t step, StragglerDraw draw) {
     context.step = step;
-    context.mini_batch = 0;
+    context.micro_batch = 0;
     return straggler_stream(context, draw).normal();
   }
 

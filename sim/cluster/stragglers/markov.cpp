@@ -60,7 +60,7 @@ class MarkovStraggler final : public StragglerModel {
 
   static Stream draws(StragglerContext context, std::uint64_t block) {
     context.step = block;
-    context.mini_batch = 0;
+    context.micro_batch = 0;
     return straggler_stream(context, StragglerDraw::choice);
   }
 

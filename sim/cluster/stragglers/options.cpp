@@ -21,12 +21,13 @@ constexpr std::uint64_t kLastStep = (std::uint64_t{1} << kStepBits) - 1;
 Stream stream_of(const StragglerContext& context, std::uint32_t rank, StragglerDraw draw) {
   CHECK(context.index < kMaximumStragglers, "a scenario has fewer than 4,096 stragglers");
   CHECK(context.step <= kLastStep, "a run has fewer than 2^38 steps");
-  CHECK(context.mini_batch == 0 ||
-            (context.mini_batch < kMaximumMiniBatches && context.step >> kShortStepBits == 0),
-        "a step has at most 1,024 mini-batches that are late by themselves, and a run fewer than 2^28 steps");
+  CHECK(
+      context.micro_batch == 0 ||
+          (context.micro_batch < kMaximumMicroBatches && context.step >> kShortStepBits == 0),
+      "a step has at most 1,024 micro-batches that are late by themselves, and a run fewer than 2^28 steps");
   return Stream({context.seed, Purpose::straggler, (context.index << kRankBits) + rank,
                  (static_cast<std::uint64_t>(draw) << kStepBits) +
-                     (static_cast<std::uint64_t>(context.mini_batch) << kShortStepBits) + context.step});
+                     (static_cast<std::uint64_t>(context.micro_batch) << kShortStepBits) + context.step});
 }
 
 /// The common options around a model.
@@ -35,7 +36,7 @@ class Filtered final : public StragglerModel {
   struct Settings {
     std::vector<bool> selected;  ///< by rank
     double probability = 1;
-    bool per_mini_batch = false;
+    bool per_micro_batch = false;
     std::uint64_t from_step = 1;
     std::uint64_t to_step = kLastStep;
   };
@@ -54,7 +55,7 @@ class Filtered final : public StragglerModel {
     model_->apply(context, straggle);
   }
 
-  bool per_mini_batch() const override { return settings_.per_mini_batch; }
+  bool per_micro_batch() const override { return settings_.per_micro_batch; }
 
  private:
   std::unique_ptr<const StragglerModel> model_;
@@ -166,9 +167,9 @@ void StragglerCommon::fields(Fields& f) {
            "Chance, for each worker and step independently, that it applies at all")
       .at_least(0)
       .at_most(1);
-  f.choice("per", per_mini_batch, {{"step", false}, {"mini_batch", true}},
-           "\"step\": a delay comes once, before the step's first mini-batch; \"mini_batch\": each of the "
-           "mini-batches that the algorithm cuts a step into has a delay of its own (relative to its own "
+  f.choice("per", per_micro_batch, {{"step", false}, {"micro_batch", true}},
+           "\"step\": a delay comes once, before the step's first micro-batch; \"micro_batch\": each of the "
+           "micro-batches that the algorithm cuts a step into has a delay of its own (relative to its own "
            "time)");
   f.whole("from_step", from_step, "First step that it can affect").at_least(1);
   f.whole("to_step", to_step, "Last step that it can affect").at_least(1).by_rule("no end");
@@ -181,14 +182,14 @@ MadeStraggler with_common_options(MadeStraggler model, const StragglerCommon& co
   for (const int rank : selected_ranks(common, setup))
     settings.selected[static_cast<std::size_t>(rank)] = true;
   settings.probability = common.probability;
-  settings.per_mini_batch = common.per_mini_batch;
+  settings.per_micro_batch = common.per_micro_batch;
   settings.from_step = std::min(common.from_step, kLastStep);
   settings.to_step = std::min(common.to_step.value_or(kLastStep), kLastStep);
   if (settings.to_step < settings.from_step)
     reject("to_step", "is before \"from_step\"", "Give the same step or a later one");
   const bool everybody =
       std::find(settings.selected.begin(), settings.selected.end(), false) == settings.selected.end();
-  if (everybody && settings.probability == 1 && !settings.per_mini_batch && settings.from_step == 1 &&
+  if (everybody && settings.probability == 1 && !settings.per_micro_batch && settings.from_step == 1 &&
       settings.to_step == kLastStep)
     return model;
   return std::make_unique<Filtered>(std::move(model), std::move(settings));

@@ -15,8 +15,8 @@ namespace simsgd {
 /// stream's entity.
 constexpr int kMaximumRank = (1 << 20) - 1;
 constexpr int kMaximumStragglers = 1 << 12;
-/// A step has at most this many mini-batches with draws of their own.
-constexpr int kMaximumMiniBatches = 1 << 10;
+/// A step has at most this many micro-batches with draws of their own.
+constexpr int kMaximumMicroBatches = 1 << 10;
 
 /// Independent streams of one model, worker and step. Values are part of every result: only append, up to 3.
 enum class StragglerDraw : std::uint64_t {
@@ -26,7 +26,7 @@ enum class StragglerDraw : std::uint64_t {
 };
 
 /// The stream of this worker: entity = index x 2^20 + rank; the upper two of the 40 bits of the step hold the
-/// draw, the next ten the mini-batch where there is one (steps are below 2^28 then).
+/// draw, the next ten the micro-batch where there is one (steps are below 2^28 then).
 Stream straggler_stream(const StragglerContext& context, StragglerDraw draw);
 /// The stream that all workers share in this step, so that they can agree on something.
 Stream common_straggler_stream(const StragglerContext& context, StragglerDraw draw);
@@ -41,7 +41,7 @@ struct StragglerCommon {
   std::optional<Of> of;
   bool relative = false;
   double probability = 1;
-  bool per_mini_batch = false;
+  bool per_micro_batch = false;
   std::uint64_t from_step = 1;
   std::optional<std::uint64_t> to_step;
 

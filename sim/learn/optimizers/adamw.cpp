@@ -28,7 +28,8 @@ struct AdamwOptions {
 };
 
 /// (1 - beta) g, and beta times the moment before, `in[1]`, if there is one.
-void add_moment(std::vector<float>& moment, double beta, std::span<const Tensor* const> in, bool squared) {
+void add_moment(std::vector<float>& moment, double beta, std::span<const TensorData* const> in,
+                bool squared) {
   const std::vector<float>& g = in[0]->values;
   const auto fresh = static_cast<float>(1 - beta), kept = static_cast<float>(beta);
   moment.resize(g.size());
@@ -47,25 +48,25 @@ class Adamw final : public UpdateRule {
   UpdateBytes bytes_per_parameter() const override { return {.read = 16, .written = 12}; }
 
   ReplicaState step(Executor& executor, double rate, const ReplicaState& replica,
-                    const Values& gradient) const override {
-    Values first = first_moment(executor, inputs_of(gradient, replica, 0));
-    Values second = second_moment(executor, inputs_of(gradient, replica, 1));
-    Values next = moved(executor, rate, {replica.parameters, first, second});
+                    const Tensor& gradient) const override {
+    Tensor first = first_moment(executor, inputs_of(gradient, replica, 0));
+    Tensor second = second_moment(executor, inputs_of(gradient, replica, 1));
+    Tensor next = moved(executor, rate, {replica.parameters, first, second});
     return {std::move(next), {std::move(first), std::move(second)}};
   }
 
  private:
   /// The gradient, and the moment if a step has made one.
-  static std::vector<Values> inputs_of(const Values& gradient, const ReplicaState& replica,
+  static std::vector<Tensor> inputs_of(const Tensor& gradient, const ReplicaState& replica,
                                        std::size_t moment) {
-    std::vector<Values> inputs = {gradient};
+    std::vector<Tensor> inputs = {gradient};
     if (moment < replica.state.size() && replica.state[moment]) inputs.push_back(replica.state[moment]);
     return inputs;
   }
 
-  Values first_moment(Executor& executor, std::vector<Values> inputs) const {
+  Tensor first_moment(Executor& executor, std::vector<Tensor> inputs) const {
     return executor.submit_shared("adamw_first_moment", {options_.beta1}, std::move(inputs),
-                                  [beta = options_.beta1](Tensor& out, auto in) {
+                                  [beta = options_.beta1](TensorData& out, auto in) {
                                     add_moment(out.values, beta, in, false);
                                     CHECK(in.size() < 2 || in[1]->scalars.size() == 1,
                                           "a first moment that has lost its step");
@@ -73,17 +74,17 @@ class Adamw final : public UpdateRule {
                                   });
   }
 
-  Values second_moment(Executor& executor, std::vector<Values> inputs) const {
+  Tensor second_moment(Executor& executor, std::vector<Tensor> inputs) const {
     return executor.submit_shared(
         "adamw_second_moment", {options_.beta2}, std::move(inputs),
-        [beta = options_.beta2](Tensor& out, auto in) { add_moment(out.values, beta, in, true); });
+        [beta = options_.beta2](TensorData& out, auto in) { add_moment(out.values, beta, in, true); });
   }
 
   /// Of (w, m, v).
-  Values moved(Executor& executor, double eta, std::vector<Values> inputs) const {
+  Tensor moved(Executor& executor, double eta, std::vector<Tensor> inputs) const {
     return executor.submit_shared(
         "adamw", {eta, options_.beta1, options_.beta2, options_.epsilon, options_.weight_decay},
-        std::move(inputs), [eta, options = options_](Tensor& out, auto in) {
+        std::move(inputs), [eta, options = options_](TensorData& out, auto in) {
           const std::vector<float>& w = in[0]->values;
           const std::vector<float>& m = in[1]->values;
           const std::vector<float>& v = in[2]->values;

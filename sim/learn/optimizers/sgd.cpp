@@ -37,10 +37,10 @@ class Sgd final : public UpdateRule {
   }
 
   ReplicaState step(Executor& executor, double rate, const ReplicaState& replica,
-                    const Values& gradient) const override {
-    const Values& w = replica.parameters;
+                    const Tensor& gradient) const override {
+    const Tensor& w = replica.parameters;
     if (!has_momentum()) return {plain(executor, rate, w, gradient), {}};
-    const Values u = next_velocity(executor, replica, gradient);
+    const Tensor u = next_velocity(executor, replica, gradient);
     return {options_.nesterov ? ahead(executor, rate, {w, u, gradient}) : along(executor, rate, w, u), {u}};
   }
 
@@ -48,28 +48,27 @@ class Sgd final : public UpdateRule {
   bool has_momentum() const { return options_.momentum != 0; }
 
   // w <- w - eta (g + weight_decay w)
-  Values plain(Executor& executor, double eta, const Values& parameters, const Values& gradient) const {
-    return executor.submit_shared("sgd_plain", {eta, options_.weight_decay}, {parameters, gradient},
-                                  [rate = static_cast<float>(eta),
-                                   decay = static_cast<float>(options_.weight_decay)](Tensor& out, auto in) {
-                                    const std::vector<float>& w = in[0]->values;
-                                    const std::vector<float>& g = in[1]->values;
-                                    CHECK(g.size() == w.size(),
-                                          "a gradient of another length than the parameters");
-                                    out.values.resize(w.size());
-                                    for (std::size_t i = 0; i < w.size(); ++i)
-                                      out.values[i] = w[i] - rate * (g[i] + decay * w[i]);
-                                  });
+  Tensor plain(Executor& executor, double eta, const Tensor& parameters, const Tensor& gradient) const {
+    return executor.submit_shared(
+        "sgd_plain", {eta, options_.weight_decay}, {parameters, gradient},
+        [rate = static_cast<float>(eta), decay = static_cast<float>(options_.weight_decay)](TensorData& out,
+                                                                                            auto in) {
+          const std::vector<float>& w = in[0]->values;
+          const std::vector<float>& g = in[1]->values;
+          CHECK(g.size() == w.size(), "a gradient of another length than the parameters");
+          out.values.resize(w.size());
+          for (std::size_t i = 0; i < w.size(); ++i) out.values[i] = w[i] - rate * (g[i] + decay * w[i]);
+        });
   }
 
   // u <- momentum u + (g + weight_decay w); without a velocity yet, u <- g + weight_decay w.
-  Values next_velocity(Executor& executor, const ReplicaState& replica, const Values& gradient) const {
-    std::vector<Values> inputs = {replica.parameters, gradient};
+  Tensor next_velocity(Executor& executor, const ReplicaState& replica, const Tensor& gradient) const {
+    std::vector<Tensor> inputs = {replica.parameters, gradient};
     if (!replica.state.empty() && replica.state[0]) inputs.push_back(replica.state[0]);
     return executor.submit_shared(
         "sgd_velocity", {options_.momentum, options_.weight_decay}, std::move(inputs),
         [momentum = static_cast<float>(options_.momentum), decay = static_cast<float>(options_.weight_decay)](
-            Tensor& out, auto in) {
+            TensorData& out, auto in) {
           const std::vector<float>& w = in[0]->values;
           const std::vector<float>& g = in[1]->values;
           CHECK(g.size() == w.size(), "a gradient of another length than the parameters");
@@ -83,9 +82,9 @@ class Sgd final : public UpdateRule {
   }
 
   // w <- w - eta u
-  static Values along(Executor& executor, double eta, const Values& parameters, const Values& velocity) {
+  static Tensor along(Executor& executor, double eta, const Tensor& parameters, const Tensor& velocity) {
     return executor.submit_shared("sgd_momentum", {eta}, {parameters, velocity},
-                                  [rate = static_cast<float>(eta)](Tensor& out, auto in) {
+                                  [rate = static_cast<float>(eta)](TensorData& out, auto in) {
                                     const std::vector<float>& w = in[0]->values;
                                     const std::vector<float>& u = in[1]->values;
                                     out.values.resize(w.size());
@@ -95,11 +94,11 @@ class Sgd final : public UpdateRule {
   }
 
   // w <- w - eta (g + weight_decay w + momentum u), of (w, u, g)
-  Values ahead(Executor& executor, double eta, std::vector<Values> inputs) const {
+  Tensor ahead(Executor& executor, double eta, std::vector<Tensor> inputs) const {
     return executor.submit_shared(
         "sgd_nesterov", {eta, options_.momentum, options_.weight_decay}, std::move(inputs),
         [rate = static_cast<float>(eta), momentum = static_cast<float>(options_.momentum),
-         decay = static_cast<float>(options_.weight_decay)](Tensor& out, auto in) {
+         decay = static_cast<float>(options_.weight_decay)](TensorData& out, auto in) {
           const std::vector<float>& w = in[0]->values;
           const std::vector<float>& u = in[1]->values;
           const std::vector<float>& g = in[2]->values;

@@ -1,0 +1,120 @@
+// DiLoCo: workers train alone for H steps by any optimizer; an outer optimizer follows the mean of how far
+// they went. Streaming: the model travels in F fragments of consecutive layers, each every H steps, and what
+// comes back tau steps after it left is mixed in. At step k fragment f goes if H divides k + floor(f H / F):
+//   D = 1/P sum_i (g - x_i);  u <- mu u + D;  g <- g - eta (D + mu u)  (Nesterov);  x_i <- m x_i + (1 - m) g
+// g: what the workers agreed on last, the same everywhere. With eta = 1, mu = 0, m = 0, F = 1 it is
+// local_sgd. Douillard et al., "DiLoCo", arXiv:2311.08105, Algorithm 1; "Streaming DiLoCo", arXiv:2501.18512.
+// Bytes per worker and H steps: one all-reduce of the model at `bits` per number: differences are rounded to
+// them (rounded_to_bits; the paper's are E3M0), sums are fp32. After a crash a worker computes again what it
+// lost; the others wait at the next fragment.
+#include <fmt/format.h>
+
+#include "algorithms/exchange.hpp"
+#include "algorithms/low_communication/outer_nesterov.hpp"
+#include "algorithms/plugin.hpp"
+#include "sim/learn/precision.hpp"
+
+namespace simsgd::algorithms {
+
+namespace {
+
+struct DilocoOptions {
+  int inner_steps = 32, fragments = 1, overlap = 0;
+  OuterSettings outer;
+  std::optional<int> bits;
+  std::optional<double> mixing;
+
+  void fields(Fields& f) {
+    f.whole("inner_steps", inner_steps, "H: steps between two exchanges of a fragment").at_least(1);
+    outer.fields(f);
+    f.whole("fragments", fragments, "F: parts of consecutive layers that travel in turn").at_least(1);
+    f.whole("overlap", overlap, "tau: steps from a fragment's departure to its return").at_least(0);
+    f.whole("bits", bits, "of a number on the wire").at_least(2).at_most(32).by_rule("network.precision");
+    f.number("mixing", mixing, "m: share of the worker's own model in what it goes on with")
+        .at_least(0)
+        .at_most(1)
+        .by_rule("0 without overlap, else 0.5");
+  }
+  void complete(const AlgorithmContext& context) {
+    if (!bits && context.workload) bits = static_cast<int>(8 * context.workload->bytes_per_parameter);
+    if (!mixing) mixing = overlap > 0 ? 0.5 : 0;
+  }
+};
+
+class Diloco final : public Algorithm {
+ public:
+  Diloco(const DilocoOptions& options, const AlgorithmContext& context)
+      : options_(options),
+        buckets_(equal_buckets(*context.workload, options.fragments)),
+        outer_s_(outer_step_s(context)) {}
+
+  void run(Worker& worker) const override {
+    std::vector<Fragment> fragments;
+    for (const Bucket& bucket : buckets_) fragments.push_back({{options_.outer, own_part(worker, bucket)}});
+    while (worker.next_step()) {
+      worker.replica().apply(worker.compute().gradient());
+      for (std::size_t f = 0; f < fragments.size(); ++f) {
+        if (is_due(worker.step(), f)) send(worker, buckets_[f], fragments[f]);
+        if (fragments[f].due_back == worker.step()) receive(worker, buckets_[f], fragments[f]);
+      }
+    }
+  }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    return replica_memory_and(context, {{"outer model and momentum", 2 * context.vector_bytes()}});
+  }
+
+ private:
+  struct Fragment {
+    OuterNesterov outer;
+    Handle<Tensor> sent{};       // the mean difference
+    std::uint64_t due_back = 0;  // the step after which it is mixed in
+  };
+
+  bool is_due(std::uint64_t step, std::size_t fragment) const {
+    const auto steps = static_cast<std::uint64_t>(options_.inner_steps);
+    return (step + fragment * steps / buckets_.size()) % steps == 0;
+  }
+  void send(Worker& worker, const Bucket& bucket, Fragment& fragment) const {
+    const Tensor gone = linear_combination(worker.executor(), {1.0, -1.0},
+                                           {fragment.outer.agreed(), own_part(worker, bucket)});
+    AllReduce mean = mean_of(worker, bucket, *options_.bits / 8.0, Traffic::model);
+    mean.contribution = rounded_to_bits(worker.executor(), gone, *options_.bits);
+    fragment.sent = worker.collectives().start(std::move(mean));
+    fragment.due_back = worker.step() + static_cast<std::uint64_t>(options_.overlap);
+  }
+  void receive(Worker& worker, const Bucket& bucket, Fragment& fragment) const {
+    worker.wait(fragment.sent);
+    fragment.outer.step(worker.executor(), fragment.sent.result());
+    worker.compute().spend(Activity::compute, outer_s_ * bucket.parameters * worker.compute().slower());
+    const Tensor mixed = linear_combination(worker.executor(), {*options_.mixing, 1 - *options_.mixing},
+                                            {own_part(worker, bucket), fragment.outer.agreed()});
+    set_own_part(worker, bucket, mixed);
+  }
+
+  DilocoOptions options_;
+  std::vector<Bucket> buckets_;
+  double outer_s_;  // of an outer step, for each parameter
+};
+
+MadeAlgorithm make_diloco(const DilocoOptions& options, const AlgorithmContext& context) {
+  if (options.overlap >= options.inner_steps)
+    reject("overlap", fmt::format("is not below the {} inner_steps", options.inner_steps),
+           fmt::format("Use at most {}, or more inner_steps", options.inner_steps - 1));
+  if (const auto layers = static_cast<int>(context.workload->layers.size()); options.fragments > layers)
+    reject("fragments", fmt::format("are more than the workload's {} layers", layers),
+           fmt::format("Use at most {}", layers));
+  return std::make_unique<Diloco>(options, context);
+}
+
+}  // namespace
+
+std::vector<AlgorithmPlugin> diloco() {
+  return {{{.name = "diloco",
+            .summary = "workers train alone; an outer optimizer follows the mean of how far they went",
+            .citation = "Douillard et al., 2023, arXiv:2311.08105; streaming: arXiv:2501.18512"},
+           "one all-reduce of the model every H steps, in `fragments`, at `bits` per number",
+           {.sends = {Traffic::model}},
+           make_diloco}};
+}
+
+}  // namespace simsgd::algorithms

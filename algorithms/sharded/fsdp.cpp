@@ -1,0 +1,106 @@
+// Fully sharded data parallelism (ZeRO): every worker holds and updates 1/P of the model.
+//   x_s <- x_s - eta U(s-th part of 1/P sum_i g_i(x)),  s = rank;  x = all shards, gathered where it is
+//   needed
+// Stage 1 shards the optimizer's state, 2 the gradients too, 3 the parameters too: then the parameters of
+// each layer are gathered before its forward pass, freed, and gathered again before its backward pass,
+// `prefetch` layers ahead, in every micro-batch. Gradients are reduce-scattered layer by layer during the
+// backward pass of the last micro-batch, or of each. Rajbhandari, Rasley, Ruwase, He, "ZeRO", SC 2020,
+// arXiv:1910.02054; Zhao et al., "PyTorch FSDP", VLDB 2023, arXiv:2304.11277 (prefetching). Bytes per worker
+// and step, N of parameters, M micro-batches, R = 1 or M reductions: stages 1 and 2 (R + 1) N (P-1)/P, stage
+// 3 (2 M + R) N (P-1)/P. Values travel with the operations of one layer: layers are no different on the
+// numeric plane. After a crash a worker computes again what it lost; the others wait.
+#include "algorithms/cost_notes.hpp"
+#include "algorithms/plugin.hpp"
+#include "algorithms/sharded/layer_shards.hpp"
+
+namespace simsgd::algorithms {
+
+namespace {
+
+struct FsdpOptions {
+  int stage = 3, prefetch = 1;
+  bool reduce_each = false;
+
+  void fields(Fields& f) {
+    f.whole("stage", stage, "1: optimizer state is sharded, 2: gradients too, 3: parameters too")
+        .at_least(1)
+        .at_most(3);
+    f.whole("prefetch", prefetch, "layers that are gathered ahead of the one that needs it")
+        .at_least(0)
+        .at_most(1024);
+    f.choice("reduce", reduce_each, {{"once", false}, {"each", true}},
+             "whether gradients are reduced after the last micro-batch or after each");
+  }
+};
+
+class Fsdp final : public Algorithm {
+ public:
+  explicit Fsdp(const FsdpOptions& options) : options_(options) {}
+
+  void run(Worker& worker) const override {
+    worker.replica().keep_shard(static_cast<std::size_t>(worker.rank()),
+                                static_cast<std::size_t>(worker.size()));
+    const int last = static_cast<int>(worker.workload().layers.size()) - 1;
+    const bool frees = options_.stage == 3;
+    LayerGathers gathers(worker, frees ? options_.prefetch : last);
+    LayerReductions reductions(worker);
+    GradientOptions options;
+    options.before_forward = [&](const LayerPass& pass) {
+      if (pass.layer == 0 && (frees || pass.micro_batch == 0)) gathers.begin(0, 1);
+      gathers.need(pass.layer);
+    };
+    options.parameters = [&] { return gathers.whole(); };
+    options.before_backward = [&](const LayerPass& pass) {
+      if (frees && pass.layer == last) gathers.begin(last, -1);
+      gathers.need(pass.layer);
+    };
+    options.gradient_ready = [&](const TensorInfo&, const Tensor& gradient) { reductions.give(gradient); };
+    options.after_backward = [&](const LayerPass& pass) {
+      if (pass.last || options_.reduce_each) reductions.start(pass);
+    };
+    while (worker.next_step()) {
+      worker.compute().gradient(options);
+      worker.replica().apply(reductions.wait());
+    }
+  }
+  bool shards() const override { return true; }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    // Gradients that are reduced once are added up whole.
+    const bool whole_gradients =
+        options_.stage == 1 || (context.workload.micro_batches > 1 && !options_.reduce_each);
+    std::vector<MemoryPart> parts = replica_memory(context);
+    for (MemoryPart& part : parts)
+      if (part.name == "optimizer state" || (part.name == "gradients" && !whole_gradients) ||
+          (part.name == "parameters" && options_.stage == 3))
+        part.bytes /= context.workers;
+    const auto layers = [&](int count) { return kBytesPerNumber * most_parameters(context.workload, count); };
+    if (!whole_gradients) parts.push_back({"a layer's gradients", layers(1)});
+    if (options_.stage == 3) parts.push_back({"gathered layers", layers(options_.prefetch + 1)});
+    return parts;
+  }
+
+ private:
+  FsdpOptions options_;
+};
+
+MadeAlgorithm make_fsdp(const FsdpOptions& options, const AlgorithmContext& context) {
+  if (context.optimizer != nullptr && context.optimizer->clip_norm > 0)
+    reject("name", "shards the gradient, and /optimizer/clip_norm needs the norm of all of it",
+           "Leave out /optimizer/clip_norm, or use allreduce_sgd");
+  note_overlap(context);
+  return std::make_unique<Fsdp>(options);
+}
+
+}  // namespace
+
+std::vector<AlgorithmPlugin> fsdp() {
+  return {
+      {{.name = "fsdp",
+        .summary = "every worker holds and updates 1/P of the model, and gathers the rest where it is needed",
+        .citation = "Rajbhandari et al., SC 2020, arXiv:1910.02054"},
+       "(R + 1) (P-1)/P m for stages 1 and 2, (2 M + R) (P-1)/P m for stage 3: M micro-batches, R reductions",
+       {.sends = {Traffic::gradient, Traffic::model}},
+       make_fsdp}};
+}
+
+}  // namespace simsgd::algorithms

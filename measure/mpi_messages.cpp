@@ -1,0 +1,103 @@
+#include "measure/mpi_messages.hpp"
+
+#include <fmt/format.h>
+
+#include "measure/exchanges.hpp"
+#include "sim/base/check.hpp"
+#include "sim/roles/message_precision.hpp"
+
+namespace simsgd {
+
+namespace {
+// Collectives are booked from channel 1 on.
+constexpr std::int32_t kMessageChannel = 0;
+
+template <class Result>
+Ongoing ongoing(const Handle<Result>& handle, const std::string& what, double now_s) {
+  handle.pending()->channel = kMessageChannel;
+  handle.pending()->what = what;
+  Ongoing begun{handle.pending()};
+  begun.span.start_s = now_s;
+  return begun;
+}
+}  // namespace
+
+MpiMessages::MpiMessages(MPI_Comm world, const Setup& setup) : Messages(setup.completion), of_(setup) {
+  MPI_Comm_dup(world, &world_);
+  MPI_Comm_rank(world_, &rank_);
+}
+
+MpiMessages::~MpiMessages() {
+  // Left behind: MPI may still read there. NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
+  if (!moving_.empty()) new auto(std::move(moving_));
+}
+
+void MpiMessages::check(int other, int tag) const {
+  CHECK(other >= 0 && other < of_.job.workers() && other != rank_, "a message to or from nobody, or oneself");
+  CHECK(tag >= 0, "tags of messages begin at 0");
+}
+
+Handle<Nothing> MpiMessages::start_send(int to, int tag, Message message) {
+  check(to, tag);
+  message.values = rounded_to(of_.executor, message.values, of_.job.network.precision);
+  const auto handle = Handle<Nothing>::make();
+  Bytes bytes = pack(of_.executor, message);
+  Moving& moving = moving_.emplace_back();
+  moving.ongoing = ongoing(handle, fmt::format("a message to rank {} (tag {})", to, tag), of_.clock.now());
+  moving.ongoing.span.traffic = message.traffic;
+  moving.ongoing.others_came(moving.ongoing.span.start_s);  // nobody tells the sender when the receiver came
+  moving.bytes = std::move(bytes);
+  of_.observers.tell(Topic::time, &Observer::sent, rank_, message.traffic,
+                     static_cast<double>(moving.bytes.size()));
+  MPI_Isend(moving.bytes.data(), mpi_count(moving.bytes.size()), MPI_BYTE, to, tag, world_, &moving.request);
+  return handle;
+}
+
+Handle<Message> MpiMessages::start_receive(int from, int tag) {
+  check(from, tag);
+  const auto handle = Handle<Message>::make();
+  std::string what = fmt::format("a message from rank {} (tag {})", from, tag);
+  expected_[{from, tag}].push_back({ongoing(handle, std::move(what), of_.clock.now()), handle.pending()});
+  progress();
+  return handle;
+}
+
+void MpiMessages::progress() {
+  for (auto& [sender, receives] : expected_)
+    while (!receives.empty() && match(sender, receives.front())) receives.pop_front();
+  std::erase_if(expected_, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(moving_, [this](Moving& moving) { return finished(moving); });
+}
+
+bool MpiMessages::match(const Sender& sender, const Receive& receive) {
+  int found = 0;
+  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Status status;
+  MPI_Improbe(sender.first, sender.second, world_, &found, &message, &status);
+  if (found == 0) return false;
+  int bytes = 0;
+  MPI_Get_count(&status, MPI_BYTE, &bytes);
+  Moving& moving = moving_.emplace_back();
+  static_cast<Receive&>(moving) = receive;
+  moving.bytes.resize(static_cast<std::size_t>(bytes));
+  moving.from = sender.first;
+  moving.ongoing.others_came(of_.clock.now());
+  MPI_Imrecv(moving.bytes.data(), bytes, MPI_BYTE, &message, &moving.request);
+  return true;
+}
+
+bool MpiMessages::finished(Moving& moving) {
+  if (!is_complete(moving.request)) return false;
+  Ongoing& ongoing = moving.ongoing;
+  ongoing.ended(of_.clock.now());
+  if (moving.arrives) {
+    moving.arrives->result = unpack(of_.executor, moving.bytes);
+    moving.arrives->result.from = moving.from;
+    ongoing.span.traffic = moving.arrives->result.traffic;
+  }
+  of_.observers.tell(Topic::time, &Observer::operation, rank_, ongoing.pending->channel, ongoing.span);
+  ongoing.pending->complete(ongoing.span.end_s);
+  return true;
+}
+
+}  // namespace simsgd

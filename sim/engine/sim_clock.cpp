@@ -1,0 +1,199 @@
+#include "sim/engine/sim_clock.hpp"
+
+#include <algorithm>
+#include <simgrid/s4u.hpp>
+
+#include "sim/activities.hpp"
+#include "sim/base/check.hpp"
+
+namespace simsgd {
+
+struct SimClock::Sleeper {
+  simgrid::s4u::SemaphorePtr semaphore = simgrid::s4u::Semaphore::create(0);
+};
+
+SimClock::SimClock(int rank, const Job& job, Transport& transport, Observers& observers)
+    : rank_(rank),
+      transport_(transport),
+      observers_(observers),
+      slowdown_(job.cluster.device.communication_slowdown),
+      backward_overlap_s_(job.cluster.host.overlap_s),
+      sleeper_(std::make_unique<Sleeper>()) {}
+
+SimClock::~SimClock() = default;
+
+// Time
+// -----------------------------------------------------------------------------------------------------------
+
+double SimClock::now() const { return in_background_ ? transport_.now() : local_s_; }
+
+void SimClock::settle() {
+  if (in_background_) return;  // handlers are called by events: they are on time
+  transport_.check_instant(local_s_);
+  if (before(transport_.now(), local_s_)) {
+    bool there = false;
+    transport_.wake_at(local_s_, rank_, [&] {
+      there = true;
+      wake();
+    });
+    while (!there) sleeper_->semaphore->acquire();  // others may wake it, too
+  }
+  local_s_ = std::max<double>(local_s_, transport_.now());
+}
+
+void SimClock::catch_up() {
+  if (serves_) settle();
+}
+
+void SimClock::block() {
+  CHECK(!in_background_, "a background handler tried to wait");
+  blocked_ = true;
+  sleeper_->semaphore->acquire();
+  blocked_ = false;
+}
+
+void SimClock::wake() { sleeper_->semaphore->release(); }
+
+void SimClock::in_background(const std::function<void()>& action) {
+  const bool outer = std::exchange(in_background_, true);
+  action();
+  in_background_ = outer;
+}
+
+// The device
+// -----------------------------------------------------------------------------------------------------------
+
+void SimClock::communicates(std::int32_t channel, double seconds, Traffic traffic) {
+  slowdown_.started({.channel = channel, .at_s = now(), .seconds = seconds, .traffic = traffic});
+}
+
+// Advances the clock by `seconds` of computing, and by what communication beside it adds, which is booked;
+// returns the rest of the time.
+double SimClock::work(double seconds) {
+  const double from = local_s_;
+  if (!slowdown_.felt_at(from)) {
+    local_s_ += seconds;
+    return local_s_ - from;
+  }
+  double added = 0;
+  local_s_ = slowdown_.end_of(from, seconds, [&](Traffic traffic, double more_s) {
+    observers_.tell(Topic::time, &Observer::slowed, rank_, traffic, more_s);
+    added += more_s;
+  });
+  return local_s_ - from - added;
+}
+
+void SimClock::compute(double seconds, double straggle) {
+  const double spent = work(seconds * straggle);
+  const double nominal = straggle > 1 ? std::min(spent, seconds) : spent;
+  observers_.tell(Topic::time, &Observer::booked, rank_, Activity::compute, nominal);
+  if (spent > nominal)
+    observers_.tell(Topic::time, &Observer::booked, rank_, Activity::straggle, spent - nominal);
+}
+
+void SimClock::spend(Activity activity, double seconds, const char* label) {
+  const double from = local_s_;
+  if (occupies_device(activity)) {
+    observers_.tell(Topic::time, &Observer::booked, rank_, activity, work(seconds));
+  } else {
+    local_s_ += seconds;
+    observers_.tell(Topic::time, &Observer::booked, rank_, activity, local_s_ - from);
+  }
+  observers_.tell(Topic::drawing, &Observer::span, rank_, label, from, double{local_s_});
+  catch_up();
+}
+
+void SimClock::compute_beside(double seconds, double straggle) {
+  beside_ = {local_s_, local_s_ + seconds, straggle > 1 ? 1 - 1 / straggle : 0};
+}
+
+// Nothing else is left to do until the backward pass is through.
+void SimClock::finish_beside() {
+  if (beside_.end_s <= local_s_) return;
+  book(beside_, local_s_, beside_.end_s);
+  local_s_ = beside_.end_s;
+  catch_up();
+}
+
+// The main thread is at most at the end of the outage, and is there afterwards.
+void SimClock::outage(double until_s, const std::function<void()>& restart) {
+  const double from = local_s_;
+  if (until_s > local_s_) {
+    observers_.tell(Topic::time, &Observer::booked, rank_, Activity::straggle, until_s - local_s_);
+    local_s_ = until_s;
+  }
+  observers_.tell(Topic::drawing, &Observer::span, rank_, "crash", from, double{local_s_});
+  restart();
+  catch_up();
+}
+
+// Books what the device did in [from_s, to_s], while the main thread waited; returns where its time ended.
+double SimClock::book(const DeviceWork& work, double from_s, double to_s) {
+  const double end = std::min(to_s, work.end_s);
+  if (end <= from_s) return from_s;
+  const double delayed = std::clamp(work.compute_s, from_s, end);
+  const double straggle = (end - delayed) * work.straggle_share;
+  observers_.tell(Topic::time, &Observer::booked, rank_, Activity::straggle, delayed - from_s + straggle);
+  observers_.tell(Topic::time, &Observer::booked, rank_, Activity::compute, end - delayed - straggle);
+  if (work.label) observers_.tell(Topic::drawing, &Observer::span, rank_, work.label, from_s, end);
+  return end;
+}
+
+// Waiting
+// -----------------------------------------------------------------------------------------------------------
+
+namespace {
+Pending& pending_of(Awaited handle) {
+  CHECK(handle.pending() != nullptr, "waiting for nothing");
+  return *handle.pending();
+}
+}  // namespace
+
+void SimClock::wait(Awaited handle) {
+  Pending& pending = pending_of(handle);
+  while (!pending.known()) {
+    pending.waiter = this;
+    block();
+    pending.waiter = nullptr;
+  }
+  const double from = local_s_;
+  local_s_ = std::max<double>(local_s_, pending.end_s);
+  book_wait(pending, from, local_s_);
+  catch_up();
+}
+
+std::size_t SimClock::wait_any(std::span<const Awaited> handles) {
+  CHECK(!handles.empty(), "waiting for any of nothing");
+  const double from = local_s_;
+  settle();
+  while (true) {
+    double earliest = Pending::kUnknown;
+    for (std::size_t i = 0; i < handles.size(); ++i) {
+      const Pending& pending = pending_of(handles[i]);
+      if (not_after(pending.end_s, transport_.now())) {
+        local_s_ = std::max<double>({local_s_, pending.end_s, transport_.now()});
+        book_wait(pending, from, local_s_);
+        return i;
+      }
+      earliest = std::min(earliest, pending.end_s);
+    }
+    for (const Awaited handle : handles) pending_of(handle).waiter = this;
+    if (earliest != Pending::kUnknown)
+      transport_.at(earliest, {Turn::Kind::completion, rank_}, [this] { wake(); });
+    block();
+    for (const Awaited handle : handles) pending_of(handle).waiter = nullptr;
+  }
+}
+
+bool SimClock::done(Awaited handle) {
+  settle();
+  return not_after(pending_of(handle).end_s, transport_.now());
+}
+
+// The main thread waited for `pending`; while the device computed meanwhile, that is what it did.
+void SimClock::book_wait(const Pending& pending, double from_s, double to_s) {
+  const double after = book(running_, book(beside_, from_s, to_s), to_s);
+  observers_.tell(Topic::time, &Observer::waited, rank_, pending.channel, after, to_s);
+}
+
+}  // namespace simsgd

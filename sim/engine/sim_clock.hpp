@@ -1,0 +1,93 @@
+// The clock of one simulated worker, which may run ahead of SimGrid's, and its device. Computing and
+// collectives at `closed` and `steps` only move that clock; the actor sleeps (`settle`) where the order of
+// events matters: messages, waiting for any of several things, a run that ends by the clock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "sim/base/instants.hpp"
+#include "sim/engine/slowdown.hpp"
+#include "sim/engine/transport.hpp"
+#include "sim/handle.hpp"
+#include "sim/job.hpp"
+#include "sim/observer.hpp"
+#include "sim/roles/machine.hpp"
+
+namespace simsgd {
+
+class SimClock final : public Machine, public Completion, public Waiter {
+ public:
+  SimClock(int rank, const Job& job, Transport& transport, Observers& observers);
+  ~SimClock() override;
+  SimClock(const SimClock&) = delete;
+  SimClock& operator=(const SimClock&) = delete;
+
+  // Machine.
+  double now() const override;
+  void compute(double seconds, double straggle) override;
+  void spend(Activity activity, double seconds, const char* label) override;
+  bool evaluates() const override { return false; }
+  void evaluate(const Tensor&, Activity, double) override {}
+  double backward_overlap_s() const override { return backward_overlap_s_; }
+  void compute_beside(double seconds, double straggle) override;
+  void finish_beside() override;
+  void outage(double until_s, const std::function<void()>& restart) override;
+  void catch_up() override;
+
+  // Completion.
+  void wait(Awaited handle) override;
+  std::size_t wait_any(std::span<const Awaited> handles) override;
+  bool done(Awaited handle) override;
+
+  void wake() override;
+
+  /// Time on this worker, exactly.
+  const Clock& local() const { return local_s_; }
+  /// Sleeps until SimGrid's clock is there too.
+  void settle();
+  /// Sleeps for something whose end is not known.
+  void block();
+  bool blocked() const { return blocked_; }
+
+  /// Handlers may touch this worker: its clock must not run ahead of events.
+  void serves() { serves_ = true; }
+  bool is_serving() const { return serves_; }
+  /// Runs `action` as a handler, at SimGrid's time.
+  void in_background(const std::function<void()>& action);
+
+  /// A collective occupies the device from now on (Slowdown).
+  void communicates(std::int32_t channel, double seconds, Traffic traffic);
+  bool is_slowed_by_communication() const { return slowdown_.active(); }
+
+  /// What the device does while the main thread waits: it is delayed until `compute_s`, computes until
+  /// `end_s`, and a share of that is the stragglers'.
+  struct DeviceWork {
+    double compute_s = 0, end_s = 0;
+    double straggle_share = 0;
+    const char* label = nullptr;  ///< in timelines; null: it is drawn by others
+  };
+  void works_on(const DeviceWork& work) { running_ = work; }
+
+ private:
+  struct Sleeper;  // SimGrid's semaphore
+  double work(double seconds);
+  double book(const DeviceWork& work, double from_s, double to_s);
+  void book_wait(const Pending& pending, double from_s, double to_s);
+
+  int rank_;
+  Transport& transport_;
+  Observers& observers_;
+  Clock local_s_;
+  Slowdown slowdown_;
+  double backward_overlap_s_;
+  std::unique_ptr<Sleeper> sleeper_;
+  bool blocked_ = false;
+  bool in_background_ = false;  // a handler or an action of `then` is running
+  bool serves_ = false;
+  DeviceWork beside_;   // the end of the last backward pass
+  DeviceWork running_;  // a gradient that may be given up
+};
+
+}  // namespace simsgd

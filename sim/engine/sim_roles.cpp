@@ -1,0 +1,159 @@
+#include "sim/engine/sim_roles.hpp"
+
+#include "sim/base/check.hpp"
+#include "sim/roles/message_precision.hpp"
+
+namespace simsgd {
+
+namespace {
+
+void check_peer(int peer, int rank, int workers) {
+  CHECK(peer >= 0 && peer < workers && peer != rank, "a message to or from nobody, or oneself");
+}
+
+}  // namespace
+
+// Messages
+// -----------------------------------------------------------------------------------------------------------
+
+Handle<Nothing> SimMessages::start_send(int to, int tag, Message message) {
+  check_peer(to, rank_, world_.job.workers());
+  clock_.settle();
+  message.values = rounded_to(world_.executor, message.values, world_.job.network.precision);
+  world_.observers.tell(Topic::time, &Observer::sent, rank_, message.traffic, message.bytes);
+  return world_.mailroom.send(rank_, to, tag, std::move(message));
+}
+
+Handle<Message> SimMessages::start_receive(int from, int tag) {
+  check_peer(from, rank_, world_.job.workers());
+  clock_.settle();
+  return world_.mailroom.receive(from, rank_, tag);
+}
+
+// Collectives
+// -----------------------------------------------------------------------------------------------------------
+
+void SimCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
+  const Precision precision = world_.job.network.precision;
+  auto* all_reduce = std::get_if<AllReduce>(&collective);
+  if (!all_reduce || precision != Precision::fp32) {
+    options_of(collective).contribution = contribution_of(world_.executor, collective, precision);
+    if (all_reduce) all_reduce->entries.reset();
+  }
+  const CollectiveOptions& options = options_of(collective);
+  if (clock_.is_slowed_by_communication())
+    clock_.communicates(world_.collectives.ledger_channel(options.group, options.channel),
+                        world_.collectives.predict(rank_, collective), options.traffic);
+  world_.collectives.start(rank_, clock_.now(), std::move(collective), std::move(slot));
+}
+
+// Background
+// -----------------------------------------------------------------------------------------------------------
+
+void SimBackground::serve(int tag, std::function<void(const Message&)> handler) {
+  clock_.serves();
+  clock_.settle();
+  handlers_[tag] = std::move(handler);
+}
+
+void SimBackground::post(int to, int tag, Message message) {
+  check_peer(to, rank_, world_.job.workers());
+  clock_.settle();
+  message.values = rounded_to(world_.executor, message.values, world_.job.network.precision);
+  message.from = rank_;
+  world_.observers.tell(Topic::time, &Observer::sent, rank_, message.traffic, message.bytes);
+  SimBackground* receiver = others_[static_cast<std::size_t>(to)];
+  world_.mailroom.post(rank_, to, std::move(message),
+                       [receiver, tag](const Message& arrived) { receiver->deliver(tag, arrived); });
+}
+
+void SimBackground::deliver(int tag, const Message& message) {
+  const auto handler = handlers_.find(tag);
+  CHECK(handler != handlers_.end(), "a message was posted to a rank that does not serve its tag");
+  clock_.in_background([&] { handler->second(message); });
+}
+
+void SimBackground::then(Awaited handle, std::function<void()> action) {
+  clock_.serves();
+  CHECK(handle.pending() != nullptr, "an action after nothing");
+  const auto schedule = [this, action = std::move(action)](double end_s) {
+    world_.transport.at(end_s, {Turn::Kind::signal, rank_}, [this, action] { clock_.in_background(action); });
+  };
+  if (handle.pending()->known())
+    schedule(handle.pending()->end_s);
+  else
+    handle.pending()->on_known.push_back(schedule);
+}
+
+bool SimBackground::hear(int tag, std::function<void(std::uint64_t)> heard) {
+  if (!world_.flooding.by_recurrence()) return false;
+  clock_.serves();
+  clock_.settle();
+  world_.flooding.hear(rank_, tag, [this, heard = std::move(heard)](std::uint64_t number) {
+    clock_.in_background([&] { heard(number); });
+  });
+  return true;
+}
+
+void SimBackground::flood(int tag, std::uint64_t number) {
+  clock_.settle();
+  world_.flooding.flood(rank_, tag, number);
+}
+
+Handle<Nothing> SimBackground::start_timer(double seconds) {
+  const Handle<Nothing> timer = make_event();
+  timer.pending()->end_s = clock_.now() + seconds;
+  return timer;
+}
+
+void SimBackground::signal(const Handle<Nothing>& event) {
+  clock_.settle();
+  Pending& pending = *event.pending();
+  if (!pending.known()) pending.complete(world_.transport.now());
+}
+
+// Preemption
+// -----------------------------------------------------------------------------------------------------------
+
+Handle<RunningGradient> SimPreemption::start(const GradientOptions& options) {
+  CHECK(!running_, "a worker computes one gradient at a time");
+  clock_.finish_beside();
+  clock_.settle();
+  const StepCost cost = compute_.next_cost(options.part.count);
+  running_ = Handle<RunningGradient>::make();
+  part_ = options.part;
+  seconds_ = compute_.seconds_of(options.part, cost);
+  const Crashes* crashes = compute_.crashes();
+  outages_ = crashes ? crashes->during(clock_.now(), seconds_) : std::vector<Crashes::Outage>();
+  const bool goes_back = !outages_.empty() && crashes->recovery() == Recovery::rejoin;
+  running_.pending()->result.gradient =
+      compute_.submit(options, goes_back ? compute_.checkpoint().parameters : replica_.parameters());
+  const double begin_s = (outages_.empty() ? clock_.now() : outages_.back().ready_s) + cost.delay_s;
+  const double end_s = begin_s + seconds_ - cost.delay_s;
+  clock_.works_on({begin_s, end_s, cost.straggle > 1 ? 1 - 1 / cost.straggle : 0, "micro-batch"});
+  running_.pending()->complete(end_s);
+  return running_;
+}
+
+void SimPreemption::cancel(const Handle<RunningGradient>& gradient) {
+  CHECK(running_ && gradient == running_, "only a running gradient can be cancelled");
+  clock_.settle();
+  running_ = {};
+  clock_.works_on({});
+  for (const Crashes::Outage& outage : std::exchange(outages_, {})) {
+    if (outage.crash_s > clock_.now()) break;
+    clock_.outage(outage.ready_s, [&] { compute_.restart(outage); });
+  }
+}
+
+Tensor SimPreemption::take(const Handle<RunningGradient>& gradient) {
+  CHECK(running_ && gradient == running_, "a gradient that is not this worker's");
+  running_ = {};
+  clock_.works_on({});
+  compute_.use(part_, gradient.result().gradient);
+  for (const Crashes::Outage& outage : std::exchange(outages_, {})) compute_.restart(outage);
+  if (compute_.crashes()) compute_.crashes()->computed(seconds_);
+  return gradient.result().gradient;
+}
+
+}  // namespace simsgd

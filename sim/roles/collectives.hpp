@@ -1,0 +1,150 @@
+// Collectives: operations of a group of ranks, one options type each. Members of a group start the same
+// operations of a channel in the same order; operations of one channel run one after another on each rank, in
+// the order in which they were started there, as on one NCCL stream.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/collectives/operation.hpp"
+#include "sim/collectives/schedule.hpp"
+#include "sim/handle.hpp"
+#include "sim/learn/tensor.hpp"
+#include "sim/record.hpp"
+
+namespace simsgd {
+
+/// A set of ranks in a fixed order. Made by Collectives::group; 0 is everybody.
+using GroupId = std::int32_t;
+inline constexpr GroupId kWorld = 0;
+using ChannelId = std::int32_t;
+
+/// Computes the result of a collective from the contributions of its members, in group order. One entry: the
+/// same result for all; as many entries as members: one each.
+using Effect = std::function<std::vector<Tensor>(Executor&, const std::vector<Tensor>& contributions)>;
+
+/// The same for one member, by its rank in the group, which may leave before everybody has come: only the
+/// contributions that its schedule brings to it are there, the others are empty.
+using MemberEffect =
+    std::function<Tensor(Executor&, std::int32_t group_rank, const std::vector<Tensor>& contributions)>;
+
+/// What every collective is told.
+struct CollectiveOptions {
+  double bytes = 0;  ///< of the whole vector: what is reduced or sent, or all that is gathered
+  Traffic traffic = Traffic::gradient;
+  /// How many tensors are gathered into one buffer before and scattered from it after (host costs); 0: the
+  /// payload is sent from where it lies.
+  int tensors = 1;
+  GroupId group = kWorld;
+  ChannelId channel = 0;
+  std::string schedule;  ///< "" leaves the choice to the scenario ("network")
+  Tensor contribution;   ///< empty where nothing is learned
+};
+
+/// Everybody gets scale * sum of the contributions.
+struct AllReduce : CollectiveOptions {
+  double scale = 1;
+  std::optional<EntryRange> entries;  ///< of the contribution: only these take part
+};
+/// Member i of P gets entries [n i / P, n (i+1) / P) of scale * sum of the contributions of n entries each.
+struct ReduceScatter : CollectiveOptions {
+  double scale = 1;
+};
+/// Everybody gets every contribution (an empty list where there are none); `bytes` are those of all.
+struct AllGather : CollectiveOptions {};
+/// Member j gets part j, as ReduceScatter cuts, of every contribution, one after another in group order;
+/// `bytes` are what one member contributes.
+struct AllToAll : CollectiveOptions {};
+/// Everybody gets the root's contribution.
+struct Broadcast : CollectiveOptions {
+  int root = 0;  ///< its rank in the group
+};
+/// The root gets scale * sum of the contributions.
+struct Reduce : CollectiveOptions {
+  double scale = 1;
+  int root = 0;
+};
+struct Barrier : CollectiveOptions {
+  Barrier() { traffic = Traffic::control; }
+};
+/// A schedule of the algorithm's own, and what it does to values.
+struct CustomCollective : CollectiveOptions {
+  /// One schedule object for all ranks, shared by them: the algorithm makes it once.
+  std::shared_ptr<const Schedule> messages;
+  Effect effect;
+  MemberEffect member_effect;  ///< instead of `effect`, where members leave early
+};
+
+/// One of them, in the order of CollectiveOp.
+using AnyCollective =
+    std::variant<AllReduce, ReduceScatter, AllGather, AllToAll, Broadcast, Reduce, Barrier, CustomCollective>;
+CollectiveOp op_of(const AnyCollective& collective);
+const CollectiveOptions& options_of(const AnyCollective& collective);
+CollectiveOptions& options_of(AnyCollective& collective);
+int root_of(const AnyCollective& collective);  ///< 0 where there is none
+
+/// Where a machine puts what a member gets: into its handle.
+struct CollectiveSlot {
+  std::shared_ptr<Pending> pending;      ///< shared with the algorithm's handle
+  Tensor* value = nullptr;               ///< of most operations
+  std::vector<Tensor>* parts = nullptr;  ///< of all_gather
+};
+
+class Collectives {
+ public:
+  explicit Collectives(Completion& completion) : completion_(completion) {}
+  virtual ~Collectives() = default;
+
+  virtual GroupId group(const std::vector<int>& ranks) = 0;  ///< ranks ascending, this one among them
+
+  Handle<Tensor> start(AllReduce operation) { return start_one(std::move(operation)); }
+  Handle<Tensor> start(ReduceScatter operation) { return start_one(std::move(operation)); }
+  Handle<std::vector<Tensor>> start(AllGather operation);
+  Handle<Tensor> start(AllToAll operation) { return start_one(std::move(operation)); }
+  Handle<Tensor> start(Broadcast operation) { return start_one(std::move(operation)); }
+  Handle<Tensor> start(Reduce operation) { return start_one(std::move(operation)); }
+  Handle<Nothing> start(Barrier operation);
+  Handle<Tensor> start(CustomCollective operation) { return start_one(std::move(operation)); }
+
+  /// Blocking: what it gives.
+  template <class Operation>
+  auto run(Operation operation) {
+    const auto handle = start(std::move(operation));
+    completion_.wait(handle);
+    return handle.result();
+  }
+
+  /// Seconds that the collective takes when all members arrive together and nothing else uses the network.
+  virtual double predict(const AnyCollective& collective) = 0;
+
+ protected:
+  /// Starts it; what it gives goes to `slot`.
+  virtual void begin(AnyCollective&& collective, CollectiveSlot slot) = 0;
+
+ private:
+  Handle<Tensor> start_one(AnyCollective&& collective);
+  Completion& completion_;
+};
+
+/// What the members of one operation get, computed once for all of them.
+class CollectiveResults {
+ public:
+  /// Puts what member `group_rank` gets into its slot. `contributions` as they arrive, in group order;
+  /// `complete`: all are there. Where they are not, a member that leaves early gets nothing, the root's
+  /// vector, or what its member_effect makes of those that are there.
+  void deliver(Executor& executor, const AnyCollective& collective, const std::vector<Tensor>& contributions,
+               bool complete, std::int32_t group_rank, const CollectiveSlot& slot);
+
+ private:
+  std::vector<Tensor> results_;
+};
+
+/// A group-sized part of a dense tensor: entries [n i / parts, n (i+1) / parts).
+Tensor part_of(Executor& executor, const Tensor& whole, std::size_t part, std::size_t parts);
+
+}  // namespace simsgd

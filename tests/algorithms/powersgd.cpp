@@ -1,0 +1,165 @@
+// PowerSGD against a model of its own, in double, with another orthogonalisation; what it sends and holds.
+#include <doctest/doctest.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/low_communication/low_rank.hpp"
+#include "tests/support/fake_world.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/jobs.hpp"
+
+namespace simsgd::test::algorithms_powersgd {
+
+namespace {
+
+using doctest::Approx;
+using Dense = Eigen::MatrixXd;
+
+constexpr double kRate = 0.05;
+
+/// Softmax regression of 8 features and 4 classes: a matrix of 4 x 8 and a bias of 4. SGD without momentum.
+Job learning_job(int workers, int batch, const std::string& algorithm, const Json& parameters,
+                 std::uint64_t steps) {
+  Job job = scripted_job(star(workers, 0, 1e9), nullptr);
+  job.workload.layers.front().tensors = {TensorShape(4, 8), 4};
+  add_learner(job, batch);
+  job.optimizer.learning_rate.base = kRate;
+  job.optimizer.rule = sgd_rule();
+  use_algorithm(job, algorithm, parameters);
+  job.stop.steps = steps;
+  return job;
+}
+
+Dense orthonormal_columns(Dense p) {  // modified Gram-Schmidt
+  for (Eigen::Index i = 0; i < p.cols(); ++i) {
+    for (Eigen::Index j = 0; j < i; ++j) p.col(i) -= p.col(j).dot(p.col(i)) * p.col(j);
+    p.col(i).normalize();
+  }
+  return p;
+}
+
+Dense mean_of(const std::vector<Dense>& all) {
+  Dense sum = all.front();
+  for (std::size_t i = 1; i < all.size(); ++i) sum += all[i];
+  return sum / static_cast<double>(all.size());
+}
+
+/// The flat numbers `from` on as a matrix.
+Dense matrix_at(const std::vector<float>& flat, std::size_t from, Eigen::Index rows, Eigen::Index columns) {
+  return Eigen::Map<const Eigen::MatrixXf>(flat.data() + from, rows, columns).cast<double>();
+}
+
+/// Algorithms 1 and 2 of the paper, for all workers at once, on the one matrix of the learner.
+class Reference {
+ public:
+  Reference(const Job& job, int rank)
+      : job_(job), layout_(low_rank_layout(rank, job.workload, job.learner.get())) {
+    REQUIRE(layout_.learned.size() == 1);
+    Executor executor(1);
+    const Tensor first = random_right(executor, layout_, job.seed);
+    q_ = matrix_at(executor.get(first).values, 0, matrix().columns, rank);
+    model_ = job.learner->initial_parameters();
+    residuals_.assign(static_cast<std::size_t>(job.workers()), Dense::Zero(matrix().rows, matrix().columns));
+    sum_of_gradients_ = 0 * residuals_.front();
+  }
+
+  void step(std::uint64_t step) {
+    std::vector<float> mean(model_.size(), 0.0F);
+    std::vector<Dense> sums, thin;
+    for (int rank = 0; rank < job_.workers(); ++rank) {
+      std::vector<float> gradient(model_.size());
+      job_.learner->gradient(model_, job_.learner->samples(rank, step), gradient);
+      for (std::size_t i = 0; i < mean.size(); ++i)
+        mean[i] += gradient[i] / static_cast<float>(job_.workers());
+      sums.push_back(of(gradient) + residuals_[static_cast<std::size_t>(rank)]);
+      thin.push_back(sums.back() * q_);
+    }
+    sum_of_gradients_ += of(mean);
+    const Dense p = orthonormal_columns(mean_of(thin));
+    q_ = mean_of(sums).transpose() * p;
+    const Dense update = p * q_.transpose();
+    for (std::size_t rank = 0; rank < sums.size(); ++rank) residuals_[rank] = sums[rank] - update;
+    Eigen::Map<Eigen::MatrixXf>(mean.data() + matrix().offset, matrix().rows, matrix().columns) =
+        update.cast<float>();
+    for (std::size_t i = 0; i < mean.size(); ++i) model_[i] -= static_cast<float>(kRate) * mean[i];
+  }
+
+  const std::vector<float>& model() const { return model_; }
+  Dense mean_residual() const { return mean_of(residuals_); }
+  const Dense& sum_of_gradients() const { return sum_of_gradients_; }  ///< of their means
+  Dense of(const std::vector<float>& flat) const {
+    return matrix_at(flat, matrix().offset, matrix().rows, matrix().columns);
+  }
+
+ private:
+  const LearnedMatrix& matrix() const { return layout_.learned.front(); }
+
+  const Job& job_;
+  LowRankLayout layout_;
+  Dense q_, sum_of_gradients_;
+  std::vector<Dense> residuals_;
+  std::vector<float> model_;
+};
+
+double worst_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, static_cast<double>(std::fabs(a[i] - b[i])));
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("PowerSGD is its paper's algorithm, and residuals and updates add up to the mean gradients") {
+  for (const int rank : {1, 2, 3}) {
+    CAPTURE(rank);
+    constexpr std::uint64_t kSteps = 15;
+    const Job job = learning_job(3, 8, "powersgd", {{"rank", rank}}, kSteps);
+    Reference reference(job, rank);
+    for (std::uint64_t step = 1; step <= kSteps; ++step) reference.step(step);
+    const FakeResult result = run_fake(job);
+    CHECK(result.models[0] == result.models[2]);
+    CHECK(worst_difference(result.models[0], reference.model()) < 1e-5);
+    // What the run has added to its model, in units of gradients.
+    const Dense updates =
+        (reference.of(job.learner->initial_parameters()) - reference.of(result.models[0])) / kRate;
+    const Dense missing = reference.sum_of_gradients() - updates;
+    CHECK((missing - reference.mean_residual()).norm() < 1e-3);
+    const bool all_sent = missing.norm() < 1e-4;
+    CHECK(all_sent == (rank == 3));  // columns of a softmax's gradient sum to 0: its rank is 3 at most
+  }
+}
+
+TEST_CASE("a mean gradient of rank at most r is sent without loss") {
+  // Columns of a softmax's gradient over 4 classes sum to 0, whatever the samples: its rank is 3 at most.
+  const auto model = [](const std::string& algorithm, const Json& parameters) {
+    return run_fake(learning_job(5, 16, algorithm, parameters, 20)).models[0];
+  };
+  const std::vector<float> exact = model("allreduce_sgd", Json::object());
+  CHECK(worst_difference(model("powersgd", {{"rank", 3}}), exact) < 1e-5);
+  CHECK(worst_difference(model("powersgd", {{"rank", 4}}), exact) < 1e-5);
+  CHECK(worst_difference(model("powersgd", {{"rank", 2}}), exact) > 1e-4);
+}
+
+TEST_CASE("PowerSGD sends r (rows + columns) numbers of each matrix, and the vectors") {
+  // 3 (100 + 40) + 3 (20 + 500) + 60 = 2,040 numbers of 4 bytes, by rings of 5: 2 (4/5) * 8,160 = 13,056.
+  const auto bytes = in_child([] {
+    Job job = scripted_job(star(5, 0, 1e9), nullptr);
+    Layer layer;
+    layer.tensors = {TensorShape(100, 40), 60};
+    job.workload.layers = {layer, layer};
+    job.workload.layers[1].tensors = {TensorShape(20, 500)};
+    job.network.schedule = {{CollectiveOp::all_reduce, "ring"}};
+    use_algorithm(job, "powersgd", {{"rank", 3}});
+    job.stop.steps = 2;
+    const WorkerRecord worker = simulate_job(job).workers[0];
+    return std::vector<double>{worker.bytes_sent[static_cast<std::size_t>(Traffic::gradient)] / 2};
+  });
+  CHECK(bytes[0] == Approx(13'056).epsilon(1e-12));
+}
+
+}  // namespace simsgd::test::algorithms_powersgd
