@@ -56,8 +56,8 @@ Handle<Nothing> MpiMessages::start_send(int to, int tag, Message message) {
 Handle<Message> MpiMessages::start_receive(int from, int tag) {
   check(from, tag);
   const auto handle = Handle<Message>::make();
-  std::string what = fmt::format("a message from rank {} (tag {})", from, tag);
-  expected_[{from, tag}].push_back({ongoing(handle, std::move(what), of_.clock.now()), handle.pending()});
+  const std::string what = fmt::format("a message from rank {} (tag {})", from, tag);
+  expected_[{from, tag}].push_back({ongoing(handle, what, of_.clock.now()), handle.pending()});
   progress();
   return handle;
 }

@@ -113,7 +113,7 @@ class Migration {
         continue;
       }
       if (there != nullptr && there->member(key) != nullptr) {
-        fail_twice(here.below(member.key), target + "/" + key, member);
+        fail_twice(here.below(member.key), fmt::format("{}/{}", target, key), member);
         continue;
       }
       gone.push_back(i);
