@@ -4,9 +4,8 @@
 //   D = 1/P sum_i (g - x_i);  u <- mu u + D;  g <- g - eta (D + mu u)  (Nesterov);  x_i <- m x_i + (1 - m) g
 // g: what the workers agreed on last, the same everywhere. With eta = 1, mu = 0, m = 0, F = 1 it is
 // local_sgd. Douillard et al., "DiLoCo", arXiv:2311.08105, Algorithm 1; "Streaming DiLoCo", arXiv:2501.18512.
-// Bytes per worker and H steps: one all-reduce of the model at `bits` per number: differences are rounded to
-// them (rounded_to_bits; the paper's are E3M0), sums are fp32. After a crash a worker computes again what it
-// lost; the others wait at the next fragment.
+// Bytes per worker and H steps: an all-reduce of the model at `bits` per number, to which differences are
+// rounded (the paper: E3M0); sums are fp32. After a crash a worker computes again what it lost; others wait.
 #include <fmt/format.h>
 
 #include "algorithms/exchange.hpp"
