@@ -31,7 +31,7 @@ std::vector<double> metrics(const Json& algorithm) {
 }  // namespace
 
 TEST_CASE("DropCompute gives the metrics of Non-blocking SGD with a deadline, drop, no carry, and sample") {
-  const auto nonblocking = [](Json changes) {
+  const auto nonblocking = [](const Json& changes) {
     Json algorithm = {{"name", "nonblocking"}, {"micro_batches", 4}, {"trigger", "deadline"},
                       {"deadline", "9 ms"},    {"preempt", "drop"},  {"carry", false},
                       {"weighting", "sample"}};
