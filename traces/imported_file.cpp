@@ -1,0 +1,125 @@
+#include "traces/imported_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "traces/measurement_table.hpp"
+#include "traces/text.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr double kMostBytes = 0x1p63;
+
+void mix(std::uint64_t& hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
+  hash ^= hash >> 29U;
+}
+
+void mix(std::uint64_t& hash, std::string_view text) { mix(hash, std::hash<std::string_view>{}(text)); }
+
+std::uint64_t point_key(const Measurement& row) {
+  std::uint64_t hash = 1, bytes = 0;
+  static_assert(sizeof bytes == sizeof row.bytes);
+  std::memcpy(&bytes, &row.bytes, sizeof bytes);
+  mix(hash, bytes);
+  mix(hash, (static_cast<std::uint64_t>(row.workers) << 32U) ^ static_cast<std::uint64_t>(row.nodes));
+  mix(hash, row.quantity);
+  mix(hash, row.operation);
+  mix(hash, row.campaign);
+  for (const auto& [name, value] : row.labels) {
+    mix(hash, name);
+    mix(hash, value);
+  }
+  return hash | 1U;  // 0 is an empty place
+}
+
+}  // namespace
+
+Dimension dimension_of_quantity(std::string_view quantity) {
+  constexpr std::pair<std::string_view, Dimension> kSuffixes[] = {
+      {"_per_s", Dimension::number},     {"_per_step", Dimension::number}, {"_s", Dimension::time_s},
+      {"_bytes", Dimension::bytes},      {"_Bps", Dimension::rate_Bps},    {"_flop", Dimension::flop},
+      {"_flops", Dimension::rate_flops}, {"_W", Dimension::power_W}};
+  for (const auto& [suffix, dimension] : kSuffixes)
+    if (quantity.ends_with(suffix)) return dimension;
+  return Dimension::number;
+}
+
+bool is_label_name(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !name.empty() && letter(name[0]) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || is_digit(c); }) &&
+         !is_measurement_column(name);
+}
+
+bool SeenPoints::insert(std::uint64_t key) {
+  std::size_t at = (key >> 1U) & (table_.size() - 1);
+  while (table_[at] != 0 && table_[at] != key) at = (at + 1) & (table_.size() - 1);
+  return std::exchange(table_[at], key) == 0;
+}
+
+bool SeenPoints::seen(const Measurement& row) {
+  if (2 * (count_ + 1) > table_.size()) {
+    const std::vector<std::uint64_t> old =
+        std::exchange(table_, std::vector<std::uint64_t>(std::max<std::size_t>(64, 4 * table_.size())));
+    for (const std::uint64_t key : old)
+      if (key != 0) insert(key);
+  }
+  const bool first = insert(point_key(row));
+  count_ += first ? 1 : 0;
+  return !first;
+}
+
+bool ImportedFile::possible(const Measurement& row) {
+  const bool sized = !std::isnan(row.bytes);
+  if (!std::isfinite(row.value)) {
+    ignore("values that are no finite number");
+  } else if (row.value < 0 && dimension_of_quantity(row.quantity) != Dimension::number) {
+    ignore("negative times, sizes or rates");
+  } else if (row.value < 0 && row.quantity.ends_with("_per_s")) {
+    ignore("negative times, sizes or rates");
+  } else if (sized && row.bytes < 0) {
+    ignore("negative times, sizes or rates");
+  } else if (sized && !(row.bytes < kMostBytes)) {
+    ignore("sizes of 2^63 bytes or more");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+void ImportedFile::complete(Measurement& row) {
+  const auto settle = [this](auto& own, const auto& said, const auto& none, const char* key) {
+    if (said == none || own == said) return;
+    if (own == none)
+      own = said;
+    else
+      ignore(std::string("values of ") + key + " that were set: rows tell another, which stays");
+  };
+  settle(row.operation, constants_.operation, std::string(), "operation");
+  settle(row.campaign, constants_.campaign, std::string(), "campaign");
+  settle(row.workers, constants_.workers, 0, "workers");
+  settle(row.nodes, constants_.nodes, 0, "nodes");
+  for (const auto& [name, value] : constants_.labels) {
+    const auto [label, added] = row.labels.emplace(name, value);
+    if (!added && label->second != value)
+      ignore("values of " + name + " that were set: rows tell another, which stays");
+  }
+}
+
+void ImportedFile::add(Measurement row) {
+  if (!possible(row)) return;
+  complete(row);
+  if (row.source.empty()) row.source = name_;
+  if (!(row.deviation >= 0)) row.deviation = kNotGiven;  // nor does it measure anything where it is negative
+  if (seen_.seen(row)) understand("points that were measured before, in this call; kept");
+  ++report.rows;
+  rows.push_back(std::move(row));
+}
+
+}  // namespace simsgd

@@ -1,0 +1,76 @@
+// What becomes of one file: its rows, completed by what the user said, and the counts of what was left out.
+// Values that no measurement can have are counted here, for all formats alike.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "traces/measurements.hpp"
+
+namespace simsgd {
+
+/// What a quantity is by its name: "time_s" a time, "bandwidth_Bps" a rate; `number` where the name has no
+/// unit of sim/base/units, as "throughput_samples_per_s".
+Dimension dimension_of_quantity(std::string_view quantity);
+
+/// What the user says of all files, beside what they say themselves.
+struct ImportConstants {
+  std::string operation, campaign;
+  int workers = 0, nodes = 0;
+  std::map<std::string, std::string> labels;
+};
+
+/// Whether a label may be called so: letters, digits and "_", and no column of our own table.
+bool is_label_name(std::string_view name);
+
+/// Which points there were already. Keeps 8 bytes of each.
+class SeenPoints {
+ public:
+  /// Whether another measurement of the same quantity, operation, size, ... was there before.
+  bool seen(const Measurement& row);
+
+ private:
+  bool insert(std::uint64_t key);
+
+  std::vector<std::uint64_t> table_;
+  std::size_t count_ = 0;
+};
+
+class ImportedFile {
+ public:
+  ImportedFile(std::string name, const ImportConstants& constants, SeenPoints& seen)
+      : name_(std::move(name)), constants_(constants), seen_(seen) {
+    report.file = name_;
+  }
+
+  /// Keeps the row, or counts why not. Its source is this file, unless it has one.
+  void add(Measurement row);
+  /// Something that is not understood, or cannot be a measurement; `reason` in the plural.
+  void ignore(const std::string& reason, std::size_t count = 1) { report.ignored[reason] += count; }
+  /// Something that is known, and is no measurement or a remark about one.
+  void understand(const std::string& kind, std::size_t count = 1) { report.understood[kind] += count; }
+  /// Whether to have no row is an error: not of a file of many that belong together.
+  void need_row() { needs_row_ = true; }
+  void need_no_row() { needs_row_ = false; }
+  bool needs_row() const { return needs_row_; }
+  const std::string& name() const { return name_; }
+
+  ImportReport report;
+  std::vector<Measurement> rows;
+
+ private:
+  bool possible(const Measurement& row);
+  void complete(Measurement& row);
+
+  std::string name_;
+  const ImportConstants& constants_;
+  SeenPoints& seen_;
+  bool needs_row_ = true;
+};
+
+}  // namespace simsgd
