@@ -14,5 +14,6 @@ void register_learning(Summary& summary);
 void register_low_communication(Summary& summary);
 void register_sparse(Summary& summary);
 void register_kfac(Summary& summary);
+void register_import(Summary& summary);
 
 }  // namespace simsgd::bench

@@ -18,6 +18,7 @@ int main(int count, char** arguments) {
   simsgd::bench::register_sparse(summary);
   simsgd::bench::register_kfac(summary);
   simsgd::bench::register_low_communication(summary);
+  simsgd::bench::register_import(summary);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   fmt::print("\n{}", summary.table());

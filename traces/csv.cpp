@@ -69,7 +69,8 @@ void CsvReader::split(std::string_view text, std::vector<std::string>& fields) {
 }
 
 void append_csv(std::string& out, std::string_view field) {
-  const bool plain = field.find_first_of(",\"\r\n") == std::string_view::npos &&
+  const bool plain = std::none_of(field.begin(), field.end(),
+                                  [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; }) &&
                      (field.empty() || (field.front() != ' ' && field.back() != ' '));
   if (plain) {
     out += field;

@@ -112,6 +112,13 @@ void ImportedFile::complete(Measurement& row) {
   }
 }
 
+void ImportedFile::expect(double fraction_read) {
+  constexpr std::size_t kEnough = 4096, kMost = std::size_t{1} << 23;
+  if (rows.size() < kEnough || rows.size() > kEnough + 8 || !(fraction_read > 0)) return;
+  rows.reserve(
+      std::min(kMost, static_cast<std::size_t>(1.02 * static_cast<double>(rows.size()) / fraction_read)));
+}
+
 void ImportedFile::add(Measurement row) {
   if (!possible(row)) return;
   complete(row);

@@ -54,6 +54,8 @@ class ImportedFile {
   void ignore(const std::string& reason, std::size_t count = 1) { report.ignored[reason] += count; }
   /// Something that is known, and is no measurement or a remark about one.
   void understand(const std::string& kind, std::size_t count = 1) { report.understood[kind] += count; }
+  /// After a while, how much of the file was read: room for as many rows as there will be, at once.
+  void expect(double fraction_read);
   /// Whether to have no row is an error: not of a file of many that belong together.
   void need_row() { needs_row_ = true; }
   void need_no_row() { needs_row_ = false; }

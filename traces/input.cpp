@@ -49,6 +49,8 @@ Input::Input(const std::string& path)
     throw ConfigError({name_, "", "cannot be read", "", "Try again with more memory"});
   }
   gzbuffer(source_->file, kChunk_bytes / 4);
+  size_ =
+      S_ISREG(status.st_mode) && gzdirect(source_->file) != 0 ? static_cast<std::size_t>(status.st_size) : 0;
 }
 
 Input::Input(std::string name, std::string text)
@@ -70,6 +72,7 @@ bool Input::fill() {
   const std::string why = gzerror(source_->file, &code);
   if (got > 0) {
     end_ += static_cast<std::size_t>(got);
+    filled_ += static_cast<std::size_t>(got);
     return true;
   }
   at_end_ = true;
@@ -86,6 +89,11 @@ std::string_view Input::head() {
   while (end_ - begin_ < kHead_bytes && fill()) {
   }
   return {buffer_.data() + begin_, std::min(end_ - begin_, kHead_bytes)};
+}
+
+double Input::fraction_read() const {
+  if (size_ == 0) return 0;
+  return static_cast<double>(filled_ - (end_ - begin_)) / static_cast<double>(size_);
 }
 
 bool Input::line(std::string_view& text) {

@@ -36,6 +36,8 @@ class Input {
   bool line_ended() const { return line_ended_; }
   /// All that is left. Throws ConfigError beyond kLargestDocument_bytes.
   std::string rest();
+  /// How much of a plain file was read, from 0 to 1; 0 where that is not known.
+  double fraction_read() const;
   /// After the end: whether a compressed file ended too early.
   bool cut() const { return cut_; }
 
@@ -47,7 +49,7 @@ class Input {
   std::unique_ptr<Source> source_;  // none: a text in memory
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // what is not read yet
-  std::size_t line_number_ = 0;
+  std::size_t line_number_ = 0, filled_ = 0, size_ = 0;
   bool line_ended_ = true, at_end_ = false, cut_ = false;
 };
 

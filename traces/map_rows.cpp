@@ -4,6 +4,7 @@
 #include "sim/base/printable.hpp"
 #include "traces/map.hpp"
 #include "traces/text.hpp"
+#include "traces/units_of_text.hpp"
 
 namespace simsgd {
 
@@ -63,7 +64,7 @@ bool Mapping::describe(const MapCells& cells, Measurement& row, ImportedFile& fi
     file.ignore("sizes that are no number");
     return false;
   }
-  row.bytes *= bytes_scale_;
+  row.bytes = in_si(row.bytes, bytes_scale_);
   return true;
 }
 
@@ -82,10 +83,11 @@ void Mapping::add_one(const Value& value, const MapCells& cells, Measurement row
   double minus = 0, samples = 0;
   if (!read_cell(cell_at(cells, value.from), row.value, file)) return;
   if (value.minus >= 0 && !read_cell(cell_at(cells, value.minus), minus, file)) return;
-  row.value = (row.value - minus) * value.scale;
+  row.value = in_si(row.value - minus, value.scale);
   row.quantity = value.quantity;
   const std::string_view deviation = cell_at(cells, value.deviation);
-  if (!deviation.empty() && read_cell(deviation, row.deviation, file)) row.deviation *= value.scale;
+  if (!deviation.empty() && read_cell(deviation, row.deviation, file))
+    row.deviation = in_si(row.deviation, value.scale);
   if (read_number(cell_at(cells, value.samples), samples) && samples >= 1 && samples < 0x1p53)
     row.samples = static_cast<std::uint64_t>(samples);
   for (const auto& [name, text] : value.labels) row.labels[name] = text;

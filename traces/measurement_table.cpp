@@ -78,10 +78,11 @@ bool is_measurement_column(std::string_view name) {
 void write_measurement_table(const std::vector<Measurement>& rows,
                              const std::function<void(const std::string&)>& write) {
   std::set<std::string> names;
-  const std::string* last = nullptr;
-  for (const Measurement& row : rows)
+  for (const Measurement& row : rows) {
+    auto known = names.begin();
     for (const auto& [name, value] : row.labels)
-      if (last == nullptr || *last != name) last = &*names.insert(name).first;
+      known = std::next(known != names.end() && *known == name ? known : names.insert(name).first);
+  }
   const std::vector<std::string> labels(names.begin(), names.end());
   std::string text;
   for (const MeasurementColumn& column : measurement_columns())

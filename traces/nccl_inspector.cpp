@@ -118,7 +118,7 @@ class NcclInspector final : public Importer {
     row.operation = operation_from(text_of(member(perf, "coll")));
     row.workers = count_of(member(header, "n_ranks"), 1, 0);
     row.nodes = count_of(member(header, "nnodes"), 1, 0);
-    row.value = number_of(member(perf, "coll_exec_time_us")) * 1e-6;
+    row.value = number_of(member(perf, "coll_exec_time_us")) / 1e6;
     row.bytes = number_of(member(perf, "coll_msg_size_bytes"));
     row.source = file.name();
     if (row.operation.empty() || !(row.value > 0) || !(row.bytes >= 0)) {

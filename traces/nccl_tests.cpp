@@ -11,6 +11,7 @@
 #include "traces/collective_names.hpp"
 #include "traces/import_format.hpp"
 #include "traces/text.hpp"
+#include "traces/units_of_text.hpp"
 
 namespace simsgd::importers {
 
@@ -150,6 +151,7 @@ class NcclTestsFile {
     label("type", columns_.type, type_);
     label("redop", columns_.redop, redop_);
     label("root", columns_.root, root_);
+    file_.expect(input_.fraction_read());
     for (int half = 0; half < 2; ++half)
       if (columns_.halves[half].time >= 0)
         add(columns_.halves[half], rows_[half], size * columns_.size_bytes);
@@ -164,7 +166,7 @@ class NcclTestsFile {
     if (half.wrong >= 0 && read_number(word(half.wrong), wrong) && wrong != 0)
       return file_.ignore("operations with wrong results");
     prototype.bytes = bytes;
-    prototype.value = time * half.time_s;
+    prototype.value = in_si(time, half.time_s);
     prototype.line = input_.line_number();
     const bool spread = half.cv >= 0 && read_number(word(half.cv), cv);
     prototype.deviation = spread ? cv / 100 * prototype.value : kNotGiven;

@@ -85,7 +85,7 @@ class NcclDocument {
   void half(const json& result, double size, const char* placement) {
     const json& half = member(result, placement);
     if (half.is_null()) return;
-    const double time_s = number_of(member(half, "time")) * 1e-6;
+    const double time_s = number_of(member(half, "time")) / 1e6;
     if (std::isnan(time_s)) return file_.understand("times that are N/A");
     if (time_s == 0) return file_.ignore("times of 0");
     const double wrong = number_of(member(half, "nwrong"));

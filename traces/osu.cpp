@@ -128,7 +128,7 @@ class OsuFile {
     if (size_ >= 0 && !read_number(words[static_cast<std::size_t>(size_)], row.bytes))
       return file_.ignore("sizes that are no number");
     row.quantity = quantity_;
-    row.value = value * scale_;
+    row.value = in_si(value, scale_);
     row.operation = operation_;
     row.workers = point_to_point_ ? 2 : workers_;
     row.line = input_.line_number();
