@@ -17,8 +17,8 @@ readonly packages=(
   doctest-dev librapidcheck-dev libbenchmark-dev
   dataset-fashion-mnist
 )
-# What keeps the sources in order (.ci); Debian 12 has version 14 of both.
-readonly tools=(clang-format clang-tidy)
+# What keeps the sources in order (.ci), and libFuzzer; Debian 12 has version 14 of all.
+readonly tools=(clang-format clang-tidy clang libclang-rt-14-dev)
 
 say() { printf '\n== %s\n' "$*" >&2; }
 

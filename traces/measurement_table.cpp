@@ -117,12 +117,11 @@ class MeasurementTable final : public Importer {
         continue;
       }
       Measurement row;
-      row.line = reader.line();
-      row.source.clear();
       std::string wrong;
       for (std::size_t i = 0; i < cells.size() && wrong.empty(); ++i)
         if (!put(names[i], cells[i], row)) wrong = names[i];
       if (wrong.empty() && (row.quantity.empty() || std::isnan(row.value))) wrong = "value_SI";
+      if (row.source.empty()) row.line = reader.line();  // a row that was written by hand
       if (wrong.empty())
         file.add(std::move(row));
       else

@@ -13,7 +13,7 @@ namespace simsgd {
 /// dimension.
 bool unit_scale(std::string_view unit, Dimension dimension, double& scale);
 
-/// `value` units of that scale in SI, to the nearest double: 332.4 us are 0.0003324 s, and not a bit less.
+/// `value` units of that scale in SI, rounded once: 332.4 us are 0.0003324 s, and not a bit less.
 double in_si(double value, double scale);
 
 }  // namespace simsgd

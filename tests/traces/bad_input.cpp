@@ -1,0 +1,120 @@
+// Files that are no measurements: an error with a sentence, or a count; never a crash, never silence.
+#include <doctest/doctest.h>
+
+#include "tests/traces/imports.hpp"
+#include "traces/import_format.hpp"
+#include "traces/json_text.hpp"
+
+namespace simsgd::test::traces_bad_input {
+
+using namespace traces;
+
+namespace {
+
+const char* const kTimes = R"({"values": [{"from": "/t", "unit": "s", "quantity": "time_s"}]})";
+
+}  // namespace
+
+TEST_CASE("half a JSON document, bad UTF-8, numbers beyond doubles, brackets without end") {
+  CHECK(errors_of(R"({"t": [1, 2)", mapped(kTimes))
+            .starts_with("f: is not valid JSON, line 1, column 12: syntax error"));
+  CHECK(errors_of(R"({"t": [1, 2)", mapped(kTimes))
+            .ends_with("The file ends too early: copy or write it again.\n"));
+  CHECK(errors_of("{\"t\": \"\xff\"}", mapped(kTimes)).ends_with("Write the text in UTF-8.\n"));
+  CHECK(errors_of(R"({"t": 1e999})", mapped(kTimes)).ends_with("Write numbers below 1.8e308.\n"));
+  CHECK(errors_of(std::string(100000, '['), mapped(kTimes)) ==
+        "f: is nested deeper than 100 levels. Check its brackets and braces.\n");
+  CHECK(errors_of(R"({"t": 99999999999999999999})", mapped(kTimes)).empty());  // a double
+}
+
+TEST_CASE("nothing in it, nothing of ours, and formats that do not exist") {
+  CHECK(errors_of("") == "f: is empty. Name a file with measurements.\n");
+  CHECK(errors_of(" \n\r\n") == "f: is empty. Name a file with measurements.\n");
+  CHECK(errors_of("hello\n").starts_with("f: is of no format that is known. Say what its columns"));
+  ImportOptions options;
+  options.format = "nccl_test";
+  CHECK(
+      errors_of("hello\n", options)
+          .starts_with(
+              "--format: is no format. Found: nccl_test. Did you mean nccl_tests? There are measurements,"));
+  options.format = "mapped_csv";
+  CHECK(errors_of("hello\n", options) == "--format: needs a map. Found: mapped_csv. Give one with --map.\n");
+  options = mapped(kTimes);
+  options.format = "osu";
+  CHECK(errors_of("hello\n", options) ==
+        "--format: takes no map. Found: osu. Leave out --map, or the format.\n");
+}
+
+TEST_CASE("constants that cannot be") {
+  CHECK(errors_of("x", with("workers", "many")) ==
+        "--set: workers is no whole number of at least 1. Found: many. Write workers as 8.\n");
+  CHECK(errors_of("x", with("value_SI", "3")) ==
+        "--set: value_SI is no name of a constant. Found: 3. Use operation, workers, nodes, campaign, or a "
+        "label of "
+        "letters, digits and \"_\".\n");
+  CHECK(errors_of("x", with("a", "")) == "--set: a is empty. Give a value, or leave it out.\n");
+}
+
+TEST_CASE("all errors of all files are told together") {
+  const Files files;
+  const std::string empty = files.write("empty.log", ""),
+                    none = files.write("none.log", "# OSU MPI Latency Test v1\n");
+  try {
+    (void)import_files({empty, "/nowhere/a.log", none}, {});
+    CHECK(false);
+  } catch (const ConfigError& error) {
+    REQUIRE(error.errors().size() == 3);
+    CHECK(error.errors()[0].file == empty);
+    CHECK(
+        error.errors()[1].text() ==
+        "/nowhere/a.log: cannot be read (No such file or directory). Check that it exists and may be read.");
+    CHECK(error.errors()[2].file == none);
+  }
+}
+
+TEST_CASE("a file that is given twice shows as points that were measured before") {
+  const Files files;
+  const std::string file = files.write("a.csv", "t\n1\n2\n");
+  const Measurements all =
+      import_files({file, file}, mapped(R"({"values": [{"from": "t", "unit": "s", "quantity": "time_s"}]})"));
+  CHECK(all.rows.size() == 4);
+  CHECK(counts(all.reports[0].understood) == "1 points that were measured before, in this call; kept");
+  CHECK(counts(all.reports[1].understood) == "2 points that were measured before, in this call; kept");
+}
+
+TEST_CASE("control characters and bytes that are no UTF-8 are written out in labels") {
+  const Measurements all = imported("t,l\n1,a\x1b[31m\xff\n", mapped(R"({"labels": {"l": "l"},
+      "values": [{"from": "t", "unit": "s", "quantity": "time_s"}]})"));
+  CHECK(all.rows.at(0).labels.at("l") == "a\\u001b[31m\\xff");
+}
+
+// Every prefix of every format's sample, read as every format.
+TEST_CASE("texts that stop anywhere, and are taken for another format, end in rows or in errors") {
+  const std::vector<std::string> samples = {
+      "quantity,operation,value_SI\r\ntime_s,x,1\r\n",
+      "# simsgd all_reduce on x: 4 ranks\n# size(B) count time(us) algbw(GB/s) busbw(GB/s) #wrong\n8 2 1 2 3 "
+      "0\n",
+      "[1,0]<stdout>:# nThread 1 iters: 3\n[1,0]<stdout>:#   size  time\n[1,0]<stdout>:#    (B)  (us)\n8 2\n",
+      "# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4    2.5\n",
+      R"({"header":{"id":1,"rank":0,"n_ranks":2},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":4,"coll_exec_time_us":2}})",
+      R"({"nccl_version":1,"args":"a_perf","devices":[{"count":3}],"results":[{"size":4,"in_place":{"time":1,"alg_bw":2}}]})",
+      R"({"schema_version":1,"scenario":{"algorithm":{"name":"x"}},"metrics":{"iteration_time_mean_s":1},"workers":[{"node":0}]})"};
+  int worked = 0, failed = 0;
+  for (const ImportFormat& format : import_formats())
+    for (const std::string& sample : samples)
+      for (std::size_t length = 0; length <= sample.size(); ++length) {
+        ImportOptions options;
+        if (format.info.name.starts_with("mapped_")) options = mapped(kTimes);
+        options.format = format.info.name;
+        try {
+          (void)imported(sample.substr(0, length), options);
+          ++worked;
+        } catch (const ConfigError&) {
+          ++failed;
+        }
+      }
+  CHECK(worked > 10);
+  CHECK(failed > 1000);
+}
+
+}  // namespace simsgd::test::traces_bad_input

@@ -1,0 +1,176 @@
+// CSV and JSON by a map: columns and pointers, units, labels, constants, filters; and what is wrong with a
+// map.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/traces/imports.hpp"
+
+namespace simsgd::test::traces_mapped {
+
+using namespace traces;
+
+TEST_CASE("columns by name and, where a name repeats, by number; several quantities of a row") {
+  const Measurements all = imported(
+      "size(B),count,time(ns),busbw,time(ns),busbw\n1048576,262144,44210,23.72,45100,23.25\n", mapped(R"x({
+        "bytes": {"from": "size(B)", "unit": "B"},
+        "values": [
+          {"from": 3, "unit": "ns", "quantity": "time_s", "labels": {"placement": "out_of_place"}},
+          {"from": 5, "unit": "ns", "quantity": "time_s", "labels": {"placement": "in_place"}}],
+        "constants": {
+  "operation" : "all_reduce", "workers" : 2, "machine" : "a100"
+}
+})x"));
+  REQUIRE(all.rows.size() == 2);
+  CHECK(all.rows[1].value == 45100e-9);
+  CHECK(all.rows[1].bytes == 1048576);
+  CHECK(all.rows[1].operation == "all_reduce");
+  CHECK(all.rows[1].workers == 2);
+  CHECK(all.rows[1].line == 2);
+  CHECK(all.rows[1].labels ==
+        std::map<std::string, std::string>{{"machine", "a100"}, {"placement", "in_place"}});
+}
+
+TEST_CASE("a difference of two columns, a deviation, samples, labels, and rows that a filter leaves out") {
+  const Measurements all =
+      imported("label;P;begin;end;pm;n;size\na;2;1.5;2;0.1;30;4\nb;2;0;1;;;4\na;4;0;1;;1.5;\na;x;0;1;;;4\n",
+               mapped(R"x({
+        "separator": ";", "workers": "P", "campaign": "label", "where": {"label": "a", "P": [2, 4.0, "x"]},
+        "bytes": {"from": "size", "unit": "KiB"}, "labels": {"ranks": "P"},
+        "values": [{"from": "end", "minus": "begin", "unit": "ms", "quantity": "time_s", "deviation": "pm",
+                    "samples": "n"}]})x"));
+  REQUIRE(all.rows.size() == 2);
+  CHECK(all.rows[0].value == 0.5e-3);
+  CHECK(all.rows[0].deviation == 1e-4);
+  CHECK(all.rows[0].samples == 30);
+  CHECK(all.rows[0].bytes == 4096);
+  CHECK(all.rows[0].campaign == "a");
+  CHECK(all.rows[0].labels.at("ranks") == "2");
+  CHECK(std::isnan(all.rows[1].deviation));
+  CHECK(std::isnan(all.rows[1].bytes));
+  CHECK(understood(all) == "1 rows that \"where\" leaves out");
+  CHECK(ignored(all) == "1 rows whose workers or nodes are no whole number");
+}
+
+TEST_CASE("a table without a header, between blanks, with comments") {
+  const Measurements all = imported("% n time\n 2   1.5\n 4\t3.5\n", mapped(R"x({
+        "header": false, "separator": "blanks", "comment": "%", "workers": 1,
+        "values": [{"from": 2, "unit": "s", "quantity": "step_s"}]})x"));
+  REQUIRE(all.rows.size() == 2);
+  CHECK(all.rows[1].workers == 4);
+  CHECK(all.rows[1].value == 3.5);
+}
+
+TEST_CASE("a value without a unit has the unit 1") {
+  CHECK(
+      imported("t\n476\n", mapped(R"x({"values": [{"from": "t", "unit": "1", "quantity": "batch_time"}]})x"))
+          .rows.at(0)
+          .value == 476);
+}
+
+TEST_CASE("cells that cannot be read are counted by reason") {
+  const Measurements all = imported(
+      "t,P\n1,1\n,1\n2 us,1\nabc,1\n1e400,1\n-3,1\n4\n5,1,1\n1,1\n\"6,1\n",
+      mapped(R"x({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}], "workers": "P"})x"));
+  CHECK(all.rows.size() == 2);
+  CHECK(ignored(all) ==
+        "2 cells that are no finite number; 1 cells with a unit of their own; 1 negative times, sizes or "
+        "rates; 2 rows that do not have the header's columns; 1 rows whose quotation marks stay open");
+  CHECK(understood(all) == "1 empty cells; 1 points that were measured before, in this call; kept");
+}
+
+TEST_CASE(
+    "JSON: records behind a pointer, what the document says of all of them, values of any scalar type") {
+  const Measurements all = imported(R"x({"H": 8, "world_size": 4, "id": "run", "steps": [
+      {"step": 0, "outer": false, "t": {"wall_ms": 27.5}}, {"step": 1, "outer": true, "t": {"wall_ms": "30"}},
+      {"step": 2, "outer": true, "t": null}, 7]})x",
+                                    mapped(R"x({
+      "records": "/steps", "document": {"workers": "/world_size", "H": "/H", "campaign": "/id"},
+      "labels": {"step": "/step", "outer": "/outer"},
+      "values": [{"from": "/t/wall_ms", "unit": "ms", "quantity": "step_s"}]})x"));
+  REQUIRE(all.rows.size() == 2);
+  CHECK(all.rows[0].value == 0.0275);
+  CHECK(all.rows[0].workers == 4);
+  CHECK(all.rows[0].campaign == "run");
+  CHECK(all.rows[1].value == 0.03);
+  CHECK(all.rows[1].labels ==
+        std::map<std::string, std::string>{{"H", "8"}, {"outer", "true"}, {"step", "1"}});
+  CHECK(understood(all) == "2 empty cells");
+}
+
+TEST_CASE("JSON: a filter goes by pointers too, and a document can be its only record") {
+  CHECK(
+      imported(
+          R"([{"a": 1, "t": 1}, {"a": 2, "t": 2}])",
+          mapped(R"x({"where": {"/a": 2}, "values": [{"from": "/t", "unit": "s", "quantity": "time_s"}]})x"))
+          .rows.at(0)
+          .value == 2);
+  CHECK(imported(R"x({"t": 3})x",
+                 mapped(R"x({"values": [{"from": "/t", "unit": "s", "quantity": "time_s"}]})x"))
+            .rows.at(0)
+            .value == 3);
+}
+
+TEST_CASE("JSON: what is not where the map says") {
+  const std::string map =
+      R"x({"records": "/a/b", "document": {"workers": "/P"}, "values": [{"from": "/t", "unit": "s", "quantity": "time_s"}]})x";
+  CHECK(errors_of(R"x({"a": {}})x", mapped(map)) ==
+        "f:/a/b: is no list of records. Set the map's /records to a JSON pointer to it.\n");
+  CHECK(errors_of(R"x({"a": {"b": [{"t": 1}]}})x", mapped(map)) ==
+        "f:/P: is missing. Mend the map's /document/workers.\n");
+  CHECK(errors_of(R"x({"P": 0.5, "a": {"b": [{"t": 1}]}})x", mapped(map)) ==
+        "f:/P: is no whole number of at least 1. Found: 0.5. Write workers as 8.\n");
+}
+
+TEST_CASE("what is wrong with a map is said with file, pointer, value and remedy") {
+  const auto wrong = [](const std::string& map) { return errors_of("a,b,a\n1,2,3\n", mapped(map)); };
+  CHECK(wrong("{}") == "map.json:/values: is missing. Give a value for it.\n");
+  CHECK(wrong(R"x({"values": []})x") ==
+        "map.json:/values: is empty. Found: []. Say at least once where a value stands.\n");
+  CHECK(wrong(R"x({"values": [{"from": "b", "quantity": "time_s"}]})x") ==
+        "map.json:/values/0/unit: is missing. Give a value for it.\n");
+  CHECK(wrong(R"x({"values": [{"from": "b", "unit": "GB", "quantity": "time_s"}]})x") ==
+        "map.json:/values/0/unit: is no unit of time. Found: \"GB\". Write the unit of \"20 ms\" or 0.02 "
+        "(seconds).\n");
+  CHECK(wrong(R"x({"values": [{"from": "b", "unit": "us", "quantity": "batch_time"}]})x") ==
+        "map.json:/values/0/unit: is no unit of number. Found: \"us\". Write 1 for a number without a unit, "
+        "or end the "
+        "quantity's name with its SI unit: time_s.\n");
+  CHECK(wrong(R"x({"values": [{"unit": "us", "quantity": "time_s"}]})x") ==
+        "map.json:/values/0/from: is missing. Give the name of a column, or its number from 1.\n");
+  CHECK(
+      wrong(R"x({"values": [{"from": 0, "unit": "us", "quantity": "time_s"}]})x") ==
+      "map.json:/values/0/from: is no column. Found: 0. Give the name of a column, or its number from 1.\n");
+  CHECK(wrong(R"x({"valeus": 1})x") ==
+        "map.json:/valeus: is no key here. Found: 1. Did you mean \"values\"? Valid are values, bytes, "
+        "operation, "
+        "workers, nodes, campaign, labels, constants, where, header, separator or comment.\n");
+  const std::string value = R"("values": [{"from": "b", "unit": "us", "quantity": "time_s"}])";
+  CHECK(wrong("{" + value + R"x(, "labels": {"line": "b"}})x")
+            .starts_with("map.json:/labels/line: is no name of a label. Found: \"b\". Use letters"));
+  CHECK(wrong("{" + value + R"x(, "constants": {"workers": -2}})x") ==
+        "map.json:/constants/workers: is no whole number of at least 1. Found: -2. Write workers as 8.\n");
+  CHECK(wrong("{" + value + R"x(, "header": false})x") ==
+        "map.json:/values/0/from: names a column of a file without a header. Found: \"b\". Give the column's "
+        "number, "
+        "from 1.\n");
+  CHECK(errors_of("{}", mapped(R"x({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}]})x")) ==
+        "map.json:/values/0/from: is no JSON pointer. Found: \"t\". Give a JSON pointer into the record, "
+        "such as "
+        "\"/time_ms\".\n");
+  CHECK(errors_of("a\n1\n", mapped("[1]")) == "map.json: is no map. Write an object: {\"values\": [...]}.\n");
+}
+
+TEST_CASE("columns that a file does not have, or has twice, are all told at once") {
+  CHECK(
+      errors_of("a,time,a\n1,2,3\n", mapped(R"x({"values": [{"from": "a", "unit": "us", "quantity": "time_s"},
+      {"from": "tine", "unit": "us", "quantity": "time_s"}, {"from": 9, "unit": "us", "quantity": "time_s"}]})x")) ==
+      "f: has more than one column \"a\", which the map's /values/0/from names. Give the number of one: 1 or "
+      "3.\n"
+      "f: has no column \"tine\", which the map's /values/1/from names. Did you mean \"time\"? There are a, "
+      "time or "
+      "a.\n"
+      "f: has no column 9, which the map's /values/2/from names. It has 3 columns.\n");
+}
+
+}  // namespace simsgd::test::traces_mapped

@@ -1,0 +1,71 @@
+// The OSU micro-benchmarks' text.
+#include <doctest/doctest.h>
+
+#include "tests/traces/imports.hpp"
+
+namespace simsgd::test::traces_osu {
+
+using namespace traces;
+
+TEST_CASE("a collective's average latency; with -f also iterations") {
+  const Measurements all = imported(
+      "\n# OSU MPI Allreduce Latency Test v7.3\n# Datatype: MPI_FLOAT.\n"
+      "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+      "4                       2.50              2.00              3.00        1000\n"
+      "1048576               900.00            800.00            950.00         100\n",
+      with("workers", "16"));
+  REQUIRE(all.rows.size() == 2);
+  CHECK(all.rows[1].operation == "all_reduce");
+  CHECK(all.rows[1].workers == 16);
+  CHECK(all.rows[1].bytes == 1048576);
+  CHECK(all.rows[1].value == 9e-4);
+  CHECK(all.rows[1].samples == 100);
+  CHECK(all.rows[1].line == 6);
+  CHECK(all.rows[1].labels.at("type") == "MPI_FLOAT.");
+}
+
+TEST_CASE("point to point: two workers; a latency is of one way, a bandwidth in 10^6 bytes per second") {
+  const Measurements all = imported(
+      "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0                       1.00\n8          "
+      "             1.25\n"
+      "# OSU MPI Bandwidth Test v5.6.2\n# Size      Bandwidth (MB/s)\n8                       2.50\n");
+  REQUIRE(all.rows.size() == 3);
+  CHECK(all.rows[0].operation == "ping_pong");
+  CHECK(all.rows[0].workers == 2);
+  CHECK(all.rows[0].bytes == 0);
+  CHECK(all.rows[1].value == 1.25e-6);
+  CHECK(all.rows[2].operation == "stream");
+  CHECK(all.rows[2].quantity == "bandwidth_Bps");
+  CHECK(all.rows[2].value == 2.5e6);
+}
+
+TEST_CASE("sizes that OSU counts per process become whole arrays: 8 x 16 bytes of an all-gather") {
+  const std::string log = "# OSU MPI Allgather Latency Test v7.3\n# Size       Avg Latency(us)\n8   5.00\n";
+  CHECK(imported(log, with("workers", "16")).rows.at(0).bytes == 128);
+  CHECK(errors_of(log) ==
+        "f: counts the sizes of all_gather per process, and does not tell how many there were. Say so: --set "
+        "workers=16.\n");
+}
+
+TEST_CASE("other tests' columns are not guessed at") {
+  const std::string log =
+      "# OSU MPI Multiple Bandwidth / Message Rate Test v7.3\n# [ pairs: 2 ] [ window size: 64 ]\n"
+      "# Size                  MB/s        Messages/s\n1                       3.05        3048551.04\n";
+  CHECK(errors_of(log) ==
+        "f: holds no measurement that can be used (osu). Left out: 1 lines that belong to no table.\n");
+}
+
+TEST_CASE("a non-blocking collective is labelled, and one without sizes has none") {
+  const Measurements all = imported(
+      "# OSU MPI Non-blocking Ibcast Latency Test v7.3\n"
+      "# Size          Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)\n"
+      "4                      7.00              3.00              4.00             50.00\n"
+      "# OSU MPI Barrier Latency Test v7.3\n# Avg Latency(us)\n             2.00\n");
+  REQUIRE(all.rows.size() == 2);
+  CHECK(all.rows[0].operation == "broadcast");
+  CHECK(all.rows[0].labels.at("blocking") == "no");
+  CHECK(all.rows[1].operation == "barrier");
+  CHECK(all.rows[1].bytes != all.rows[1].bytes);
+}
+
+}  // namespace simsgd::test::traces_osu

@@ -1,0 +1,94 @@
+// Our own table: written, and read back the same.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/traces/imports.hpp"
+#include "traces/measurement_table.hpp"
+
+namespace simsgd::test::traces_table {
+
+using namespace traces;
+
+namespace {
+
+std::string written(const std::vector<Measurement>& rows) {
+  std::string text;
+  write_measurement_table(rows, [&text](const std::string& piece) { text += piece; });
+  return text;
+}
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+bool same(const Measurement& a, const Measurement& b) {
+  return a.quantity == b.quantity && a.operation == b.operation && a.workers == b.workers &&
+         a.nodes == b.nodes && same(a.bytes, b.bytes) && same(a.value, b.value) &&
+         same(a.deviation, b.deviation) && a.samples == b.samples && a.campaign == b.campaign &&
+         a.labels == b.labels && a.source == b.source && a.line == b.line;
+}
+
+std::vector<Measurement> samples() {
+  Measurement full;
+  full.quantity = "time_s";
+  full.operation = "all_reduce";
+  full.workers = 8;
+  full.nodes = 2;
+  full.bytes = 17179869184.0;
+  full.value = 0.1 + 0.2;  // 17 digits
+  full.deviation = 5e-324;
+  full.samples = 20;
+  full.campaign = "monday, \"early\"";
+  full.labels = {{"type", "float"}, {"note", " two\nlines "}};
+  full.source = "a,b.log";
+  full.line = 7;
+  Measurement bare;
+  bare.quantity = "loss";
+  bare.value = -1.7976931348623157e308;
+  bare.source = "x";
+  bare.labels = {{"a", "1"}};
+  return {full, bare};
+}
+
+}  // namespace
+
+TEST_CASE("the table has a column for each field and label, and empty cells for what is not given") {
+  CHECK(written(samples()) ==
+        "quantity,operation,workers,nodes,bytes,value_SI,deviation_SI,samples,campaign,source,line,a,note,"
+        "type\r\n"
+        "time_s,all_reduce,8,2,17179869184,0.30000000000000004,5e-324,20,\"monday, "
+        "\"\"early\"\"\",\"a,b.log\",7,,\" "
+        "two\nlines \",float\r\n"
+        "loss,,,,,-1.7976931348623157e+308,,1,,x,,1,,\r\n");
+}
+
+TEST_CASE("what is read of a table is what was written, rows in their order") {
+  const std::vector<Measurement> rows = samples();
+  const Measurements again = imported(written(rows));
+  REQUIRE(again.rows.size() == rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CAPTURE(i);
+    CHECK(same(again.rows[i], rows[i]));
+  }
+  CHECK(written(again.rows) == written(rows));
+  CHECK(again.reports.at(0).format == "measurements");
+}
+
+TEST_CASE("a table that was edited by hand: columns in another order stay readable, bad cells are counted") {
+  ImportOptions options;
+  options.format = "measurements";
+  const Measurements all =
+      imported("value_SI,quantity,rank\n1.5,time_s,3\nx,time_s,3\n,time_s,3\n1,,3\n1,time_s\n", options);
+  REQUIRE(all.rows.size() == 1);
+  CHECK(all.rows[0].labels.at("rank") == "3");
+  CHECK(all.rows[0].source == "f");
+  CHECK(ignored(all) == "1 rows that do not have the header's columns; 3 rows whose value_SI cannot be read");
+  CHECK(errors_of("quantity,operation,a b,a b\n") ==
+        "f: has a column whose name is none of a label. Found: a b. Use letters, digits and \"_\", or import "
+        "the file by "
+        "a map (--map).\n"
+        "f: has two columns of one name. Found: a b. Keep one of them.\n"
+        "f: has no column value_SI. Import it by a map (--map).\n");
+}
+
+}  // namespace simsgd::test::traces_table
