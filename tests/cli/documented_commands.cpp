@@ -45,7 +45,7 @@ bool is_command(const std::string& text) {
   static const std::regex command(
       R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake .+|\./setup\.sh .+)");
   static const std::regex verb(
-      R"(simsgd(-measure)? (run|check|migrate|bench|schema|list|sweep( run| plan)?))");
+      R"(simsgd(-measure)? (run|check|migrate|import|bench|schema|list|sweep( run| plan)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -171,6 +171,12 @@ class Workplace {
       <node id="a"/><node id="b"/><node id="c"/><node id="d"/><node id="e"/>
       <edge source="a" target="b"/><edge source="b" target="c"/><edge source="c" target="d"/>
       <edge source="d" target="e"/><edge source="e" target="a"/></graph></graphml>)");
+    write("all_reduce_8.log",
+          "# simsgd all_reduce on x: 8 ranks\n# size(B) time(us) algbw(GB/s)\n1000 10 0.10\n");
+    write("all_reduce_4.json", R"({"nccl_version": 1, "args": "all_reduce_perf", "devices": [{"count": 4}],
+      "results": [{"size": 1000, "out_of_place": {"time": 10}}]})");
+    write("times.csv", "t\n1\n");
+    write("map.json", R"({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}]})");
     // Graphviz is none of our packages.
     write("dot", "#!/bin/sh\nexec cat\n");
     fs::permissions(path_ / "dot", fs::perms::owner_all);
