@@ -10,6 +10,7 @@
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/collectives/schedules.hpp"
+#include "traces/import_format.hpp"
 
 namespace simsgd {
 
@@ -55,6 +56,12 @@ std::vector<std::string> schedule_names() {
   return {names.begin(), names.end()};
 }
 
+std::vector<std::string> import_format_names() {
+  std::vector<std::string> names;
+  for (const ImportFormat& format : import_formats()) names.push_back(format.info.name);
+  return names;
+}
+
 std::vector<std::string> values_at(const std::string& pointer) {
   for (const PointerValues& each : pointer_values())
     if (each.pointer == pointer) return each.values;
@@ -90,6 +97,12 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
   if (name == "OPERATION") return {Kind::words, operations()};
   if (name == "--schedule") return {Kind::words, schedule_names()};
   if (name == "--fidelity") return {Kind::words, values_at("/network/fidelity")};
+  if (command.name == "import") {
+    if (name == "--format") return {Kind::words, import_format_names()};
+    if (name == "--set") return {};
+    if (option.positional || option.value == "FILE") return {Kind::files};
+    if (name == "--map") return {Kind::json_files};
+  }
   if (name == "--set" && command.name != "list") return {Kind::pointers};
   if (option.value == "DIR") return {Kind::directories};
   if (option.value == "F.db") return {Kind::files};

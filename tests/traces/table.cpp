@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tests/traces/imports.hpp"
+#include "traces/import_format.hpp"
 #include "traces/measurement_table.hpp"
 
 namespace simsgd::test::traces_table {
@@ -89,6 +90,26 @@ TEST_CASE("a table that was edited by hand: columns in another order stay readab
         "a map (--map).\n"
         "f: has two columns of one name. Found: a b. Keep one of them.\n"
         "f: has no column value_SI. Import it by a map (--map).\n");
+}
+
+TEST_CASE("docs/import.md has every column as the code says it, every format, and every key of maps") {
+  std::ifstream file(SIMSGD_SOURCE_DIR "/docs/import.md");
+  const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string table = "| column | unit | definition |\n|---|---|---|\n";
+  for (const MeasurementColumn& column : measurement_columns())
+    table += "| `" + std::string(column.name) + "` | " + column.unit + (*column.unit == 0 ? "| " : " | ") +
+             column.definition + " |\n";
+  CHECK(page.find(table) != std::string::npos);
+  for (const ImportFormat& format : import_formats()) {
+    CAPTURE(format.info.name);
+    CHECK(page.find("`" + format.info.name + "`") != std::string::npos);
+    nlohmann::json form;
+    format.form(form);
+    for (const auto& property : form["properties"].items()) {
+      CAPTURE(property.key());
+      CHECK((property.key() == "name" || page.find("`" + property.key() + "`") != std::string::npos));
+    }
+  }
 }
 
 }  // namespace simsgd::test::traces_table
