@@ -21,9 +21,9 @@ struct Measurement {
   int nodes = 0;
   double bytes = kNotGiven;  ///< as CollectiveOptions::bytes: the whole array
   double value = kNotGiven;
-  double deviation = kNotGiven;  ///< its standard deviation or half-width, as the file gives it
-  std::uint64_t samples = 1;     ///< how many samples `value` summarises
-  std::string campaign;          ///< values of one campaign share what drifts from day to day
+  double deviation = kNotGiven;               ///< its standard deviation or half-width, as the file gives it
+  std::uint64_t samples = 1;                  ///< how many samples `value` summarises
+  std::string campaign;                       ///< values of one campaign share what drifts from day to day
   std::map<std::string, std::string> labels;  ///< anything else that tells rows apart
   std::string source;                         ///< the file, as it was named
   std::size_t line = 0;                       ///< in it, from 1; 0: not from a line
