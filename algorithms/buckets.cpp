@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "sim/base/check.hpp"
+
 namespace simsgd {
 
 void FusionSettings::fields(Fields& f) {
@@ -43,13 +45,25 @@ Buckets make_buckets(const Workload& workload, const FusionSettings& settings) {
   return result;
 }
 
+int layers_with_parameters(const Workload& workload) {
+  return static_cast<int>(std::count_if(workload.layers.begin(), workload.layers.end(),
+                                        [](const Layer& layer) { return layer.parameters() > 0; }));
+}
+
 std::vector<Bucket> equal_buckets(const Workload& workload, int count) {
   std::vector<Bucket> buckets(static_cast<std::size_t>(count));
   const double total = workload.parameters();
   double before = 0;
+  int chosen = -1, left = layers_with_parameters(workload);
+  CHECK(count >= 1 && count <= left, "each bucket has a layer");
   for (const Layer& layer : workload.layers) {
-    const double middle = (before + layer.parameters() / 2) / total;
-    Bucket& bucket = buckets[std::min(static_cast<std::size_t>(middle * count), buckets.size() - 1)];
+    if (layer.parameters() > 0) {
+      // By its middle, but no bucket is passed over and none behind is left without a layer.
+      const auto fits = static_cast<int>((before + layer.parameters() / 2) / total * count);
+      chosen = std::clamp(fits, std::max({chosen, 0, count - left}), std::min(chosen + 1, count - 1));
+      --left;
+    }
+    Bucket& bucket = buckets[static_cast<std::size_t>(std::max(chosen, 0))];
     if (bucket.tensors == 0) bucket.begin_share = before / total;
     before += layer.parameters();
     bucket.parameters += layer.parameters();

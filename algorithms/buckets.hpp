@@ -43,7 +43,10 @@ struct Buckets {
 
 Buckets make_buckets(const Workload& workload, const FusionSettings& settings);
 
-/// So many buckets of consecutive layers, in forward order, cut where they come nearest to equal sizes.
+int layers_with_parameters(const Workload& workload);
+
+/// So many buckets of consecutive layers, in forward order, cut where they come nearest to equal sizes; each
+/// has parameters, however large one layer is. `count` is at most layers_with_parameters.
 std::vector<Bucket> equal_buckets(const Workload& workload, int count);
 
 /// An all-reduce that takes the mean over all workers of what they contribute, of a bucket's size.

@@ -53,6 +53,9 @@ Json workload_numbers(const Json& file) {
 }
 
 std::string one_device_line(const Json& time) {
+  if (time.contains("step_cost"))
+    return fmt::format("one device: {}, by samples: {} ({})", text_at(time, "device"),
+                       time["step_cost"].dump(), text_at(time, "source"));
   const std::string step = time.contains("samples_per_s") ? time["samples_per_s"].dump() + " samples/s"
                            : time["forward_backward"].is_string()
                                ? time["forward_backward"].get<std::string>()

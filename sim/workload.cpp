@@ -26,6 +26,12 @@ double Workload::backward_s() const {
   return total;
 }
 
+double Workload::parts_per_step(int parts) const {
+  if (!step_law || parts == 1) return parts;
+  const double samples = static_cast<double>(batch) / micro_batches;
+  return step_law->seconds(samples) / step_law->seconds(samples / parts);
+}
+
 std::vector<TensorInfo> Workload::tensors() const {
   std::vector<TensorInfo> forward;
   double offset = 0;

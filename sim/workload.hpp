@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/distribution.hpp"
 #include "sim/base/units.hpp"
+#include "sim/step_law.hpp"
 
 namespace simsgd {
 /// A parameter tensor: a vector of so many numbers, or a matrix, the one of the layer's product: of a
@@ -59,6 +61,8 @@ struct Workload {
   double one_device_step_s =
       0;  ///< a whole step of `batch` samples on one device of speed 1, the scaling baseline
   std::string one_device_source;  ///< where one_device_step_s comes from
+  /// How a pass depends on its samples, where that is known; otherwise it is proportional to them.
+  std::optional<StepLaw> step_law{};
   /// Factor on the compute time of a step (mean 1 unless the workload says otherwise); constant 1 by default.
   Distribution compute_factor{Distribution::Kind::constant, 0, 1, 1, {}, {}};
 
@@ -66,6 +70,9 @@ struct Workload {
   double forward_s() const;   ///< one micro-batch
   double backward_s() const;  ///< one micro-batch
   double step_compute_s() const { return micro_batches * (forward_s() + backward_s()); }
+  /// A step's computing over that of one of `parts` equal parts of its batch, each of as many micro-batches
+  /// as the step, of batch / micro_batches / parts samples.
+  double parts_per_step(int parts) const;
   double model_bytes() const { return parameters() * bytes_per_parameter; }
   /// Tensors in the order in which their gradients become ready.
   std::vector<TensorInfo> tensors() const;

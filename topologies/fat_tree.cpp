@@ -4,11 +4,16 @@
 //   `spines` says otherwise: all that leaves a rack shares leaf_nodes * nics * nic_Bps / oversubscription.
 //   spine of a message = (index of the destination's NIC) mod spines: static d-mod-k routing, so that all
 //   messages to one NIC meet in one spine, and messages to different NICs may collide on an uplink
+//   With "routing": "hashed" the spine of a pair of GPUs is drawn for good, each with the same probability,
+//   from (seed, sender, receiver): what a switch's hash of addresses and ports does to long-lived connections
+//   (ECMP; Hopps, RFC 2992, 2000), one connection for each pair and direction. The fullest of S uplinks that
+//   F pairs share then carries as many as the fullest of S bins with F balls, not ceil(F / S).
 // Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees",
 // CCIT report 776, Technion, 2010. Tests: tests/topologies/fat_tree.cpp.
 #include <cmath>
 #include <optional>
 
+#include "sim/base/random.hpp"
 #include "topologies/node_links.hpp"
 #include "topologies/values.hpp"
 
@@ -31,6 +36,8 @@ struct FatTreeOptions {
   std::optional<int> leaf_nodes, racks, spines;
   double oversubscription = 1;
   double switch_latency_s = 0;
+  bool hashed = false;
+  std::optional<std::uint64_t> seed;
 
   void fields(Fields& f) {
     count_field(f, "leaf_nodes", leaf_nodes, "nodes per leaf switch")
@@ -43,8 +50,14 @@ struct FatTreeOptions {
     count_field(f, "spines", spines, "spine switches")
         .by_rule("as many as make an uplink as fast as a NIC, or 1 with \"racks\"");
     switch_latency_field(f, switch_latency_s);
+    f.choice("routing", hashed, {{"d_mod_k", false}, {"hashed", true}},
+             "which spine a message takes: that of its destination's NIC modulo the spines, or one drawn for "
+             "each sender and receiver (ECMP)");
+    f.whole("seed", seed, "of hashed routing: another one draws other spines; the scenario's draws none")
+        .by_rule("1 with hashed routing");
   }
   void complete(const NodeShape& shape) {
+    if (hashed && !seed) seed = 1;
     if (!racks && !leaf_nodes) leaf_nodes = 16;
     if (!spines) spines = racks ? 1 : natural_spines(shape, *leaf_nodes, oversubscription);
   }
@@ -59,6 +72,19 @@ int nodes_in_rack(const NodeShape& shape, const FatTreeOptions& options) {
   return (shape.nodes + racks - 1) / racks;
 }
 
+struct HashedPair {
+  std::uint64_t seed = 1;
+  int from = 0, to = 0;
+};
+
+int drawn_spine(const HashedPair& pair, int spines) {
+  Stream draws({.seed = pair.seed,
+                .purpose = Purpose::routing,
+                .entity = static_cast<std::uint32_t>(pair.from),
+                .step = static_cast<std::uint64_t>(pair.to)});
+  return static_cast<int>(draws.below(static_cast<std::uint32_t>(spines)));
+}
+
 Network make_fat_tree(const FatTreeOptions& options, const NodeShape& shape) {
   const bool racks = options.racks.has_value();
   const int leaf_nodes = racks ? nodes_in_rack(shape, options) : *options.leaf_nodes;
@@ -71,6 +97,10 @@ Network make_fat_tree(const FatTreeOptions& options, const NodeShape& shape) {
   const auto leaf_of = [racks, leaves, leaf_nodes, all = shape.nodes](int node) {
     return racks ? static_cast<int>(static_cast<std::int64_t>(node) * leaves / all) : node / leaf_nodes;
   };
+  if (options.seed && !options.hashed)
+    reject("seed", "has no effect without hashed routing", "Give \"routing\": \"hashed\", or leave it out");
+  const bool hashed = options.hashed;
+  const std::uint64_t seed = options.seed.value_or(1);
   check_cables("spines", static_cast<std::int64_t>(leaves) * spines);
 
   Network network;
@@ -89,7 +119,8 @@ Network make_fat_tree(const FatTreeOptions& options, const NodeShape& shape) {
     const int from_leaf = leaf_of(nodes.node_of(from));
     const int to_leaf = leaf_of(nodes.node_of(to));
     if (from_leaf == to_leaf) return;
-    const int spine = nodes.nic_of(to) % spines;
+    const int spine =
+        hashed ? drawn_spine({.seed = seed, .from = from, .to = to}, spines) : nodes.nic_of(to) % spines;
     path.push_back(first_uplink + 2 * (from_leaf * spines + spine));
     path.push_back(first_uplink + 2 * (to_leaf * spines + spine) + 1);
   });
@@ -100,7 +131,7 @@ Network make_fat_tree(const FatTreeOptions& options, const NodeShape& shape) {
 
 std::vector<TopologyPlugin> fat_tree() {
   return {{{.name = "fat_tree",
-            .summary = "leaf and spine switches, static d-mod-k routing, any oversubscription",
+            .summary = "leaf and spine switches, d-mod-k or hashed routing, any oversubscription",
             .citation = "Zahavi, CCIT report 776, Technion, 2010"},
            make_fat_tree}};
 }

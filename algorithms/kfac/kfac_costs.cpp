@@ -5,23 +5,23 @@
 
 namespace simsgd {
 
-namespace {
-
-/// G^-1 D A^-1 of each layer's gradient D, g x a.
-double precondition_time_s(const Device& device, const KfacLayers& layers) {
-  double seconds = 0;
-  for (std::size_t k = 0; k < layers.count(); ++k) {
-    const double a = layers.a(k).dim, g = layers.g(k).dim;
-    seconds += gemm_s(device, {.m = g, .n = a, .k = g}) + gemm_s(device, {.m = g, .n = a, .k = a});
-  }
-  return seconds;
+GemmSize factor_product(double samples, const WorkloadFactor& factor) {
+  const double n = factor.dim;
+  return {.m = n, .n = n, .k = samples * factor.positions};
 }
 
-}  // namespace
+std::vector<GemmSize> precondition_products(const KfacLayers& layers) {
+  std::vector<GemmSize> all;
+  for (std::size_t k = 0; k < layers.count(); ++k) {
+    const double a = layers.a(k).dim, g = layers.g(k).dim;
+    all.push_back({.m = g, .n = a, .k = g});
+    all.push_back({.m = g, .n = a, .k = a});
+  }
+  return all;
+}
 
 double factor_time_s(const Device& device, double samples, const WorkloadFactor& factor) {
-  const double n = factor.dim;
-  return gemm_s(device, {.m = n, .n = n, .k = samples * factor.positions}) + device.gemm.gather_s;
+  return gemm_s(device, factor_product(samples, factor)) + device.gemm.gather_s;
 }
 
 KfacCosts kfac_costs(const Cluster* cluster, const Workload& workload, const KfacLayers& layers) {
@@ -37,7 +37,9 @@ KfacCosts kfac_costs(const Cluster* cluster, const Workload& workload, const Kfa
     costs.factor_s[f] = factor_time_s(device, workload.batch, layers.factors[f]);
     costs.inverse_s[f] = invert_s(device, layers.factors[f].dim);
   }
-  costs.precondition_s = precondition_time_s(device, layers);
+  const std::vector<GemmSize> products = precondition_products(layers);
+  for (std::size_t k = 0; k < products.size(); k += 2)
+    costs.precondition_s += gemm_s(device, products[k]) + gemm_s(device, products[k + 1]);
   for (int rank = 0; rank < cluster->workers(); ++rank) costs.speed.push_back(cluster->speed_of_rank(rank));
   return costs;
 }

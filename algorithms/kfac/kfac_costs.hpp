@@ -9,8 +9,14 @@
 
 #include "algorithms/kfac/kfac_layers.hpp"
 #include "sim/cluster/cluster.hpp"
+#include "sim/cluster/kernels.hpp"
 
 namespace simsgd {
+
+/// The product that a factor is made by; and the two of each layer that precondition its gradient D, g x a:
+/// G^-1 D A^-1.
+GemmSize factor_product(double samples, const WorkloadFactor& factor);
+std::vector<GemmSize> precondition_products(const KfacLayers& layers);
 
 double factor_time_s(const Device& device, double samples, const WorkloadFactor& factor);
 

@@ -45,10 +45,13 @@ void check_layers(const KfacSetup& setup, const AlgorithmContext& context) {
 }
 
 // Kernels that the device does not know are timed by FLOPs; what cannot be had from these takes no time.
-void note_costs_of_kernels(const AlgorithmContext& context) {
+void note_costs_of_kernels(const KfacLayers& layers, const AlgorithmContext& context) {
   if (context.cluster == nullptr) return;
   const Device& device = context.cluster->device;
   note_kernel(context, DeviceKernel::gemm);
+  for (const WorkloadFactor& factor : layers.factors)
+    note_size(context, factor_product(context.workload->batch, factor));
+  for (const GemmSize& size : precondition_products(layers)) note_size(context, size);
   note_device_cost(context, device.gemm.gather_s, "gathering a factor's matrix takes no time", "gemm.gather");
   note_kernel(context, DeviceKernel::invert);
   note_overlap(context);
@@ -99,7 +102,7 @@ KfacSetup make_kfac_setup(const KfacOptions& options, const AlgorithmContext& co
   setup.learned = learned_layers(context.learner, setup.layers.count());
   check_layers(setup, context);
   setup.costs = kfac_costs(context.cluster, *context.workload, setup.layers);
-  note_costs_of_kernels(context);
+  note_costs_of_kernels(setup.layers, context);
   return setup;
 }
 

@@ -5,9 +5,11 @@
 // g: what the workers agreed on last, the same everywhere. With eta = 1, mu = 0, m = 0, F = 1 it is
 // local_sgd. Douillard et al., "DiLoCo", arXiv:2311.08105, Algorithm 1; "Streaming DiLoCo", arXiv:2501.18512.
 // Bytes per worker and H steps: an all-reduce of the model at `bits` per number, to which differences are
-// rounded (the paper: E3M0); sums are fp32. After a crash a worker computes again what it lost; others wait.
+// rounded (the paper: E3M0), by the kernel quantise; sums are fp32. After a crash a worker computes again
+// what it lost; others wait.
 #include <fmt/format.h>
 
+#include "algorithms/cost_notes.hpp"
 #include "algorithms/exchange.hpp"
 #include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/plugin.hpp"
@@ -40,12 +42,22 @@ struct DilocoOptions {
   }
 };
 
+/// Seconds for each parameter. To the precision of messages everything is rounded, and that is in their
+/// costs.
+double rounding_s(const DilocoOptions& options, const AlgorithmContext& context) {
+  const double bits = *options.bits;
+  if (bits >= 8 * context.workload->bytes_per_parameter || context.cluster == nullptr) return 0;
+  note_kernel(context, DeviceKernel::quantise);
+  return quantise_s(context.cluster->device, {.numbers = 1, .bits = bits});
+}
+
 class Diloco final : public Algorithm {
  public:
   Diloco(const DilocoOptions& options, const AlgorithmContext& context)
       : options_(options),
         buckets_(equal_buckets(*context.workload, options.fragments)),
-        outer_s_(outer_step_s(context)) {}
+        outer_s_(outer_step_s(context)),
+        rounding_s_(rounding_s(options, context)) {}
 
   void run(Worker& worker) const override {
     std::vector<Fragment> fragments;
@@ -76,6 +88,9 @@ class Diloco final : public Algorithm {
   void send(Worker& worker, const Bucket& bucket, Fragment& fragment) const {
     const Tensor gone = linear_combination(worker.executor(), {1.0, -1.0},
                                            {fragment.outer.agreed(), own_part(worker, bucket)});
+    if (rounding_s_ > 0)
+      worker.compute().spend(Activity::compute, rounding_s_ * bucket.parameters * worker.compute().slower(),
+                             "quantise");
     AllReduce mean = mean_of(worker, bucket, *options_.bits / 8.0, Traffic::model);
     mean.contribution = rounded_to_bits(worker.executor(), gone, *options_.bits);
     fragment.sent = worker.collectives().start(std::move(mean));
@@ -92,15 +107,16 @@ class Diloco final : public Algorithm {
 
   DilocoOptions options_;
   std::vector<Bucket> buckets_;
-  double outer_s_;  // of an outer step, for each parameter
+  double outer_s_;     // of an outer step, for each parameter
+  double rounding_s_;  // of a difference, for each parameter
 };
 
 MadeAlgorithm make_diloco(const DilocoOptions& options, const AlgorithmContext& context) {
   if (options.overlap >= options.inner_steps)
     reject("overlap", fmt::format("is not below the {} inner_steps", options.inner_steps),
            fmt::format("Use at most {}, or more inner_steps", options.inner_steps - 1));
-  if (const auto layers = static_cast<int>(context.workload->layers.size()); options.fragments > layers)
-    reject("fragments", fmt::format("are more than the workload's {} layers", layers),
+  if (const int layers = layers_with_parameters(*context.workload); options.fragments > layers)
+    reject("fragments", fmt::format("are more than the workload's {} layers with parameters", layers),
            fmt::format("Use at most {}", layers));
   return std::make_unique<Diloco>(options, context);
 }

@@ -5,6 +5,7 @@
 #include <Eigen/QR>
 #include <algorithm>
 
+#include "algorithms/cost_notes.hpp"
 #include "sim/cluster/kernels.hpp"
 #include "sim/learn/model.hpp"
 
@@ -93,11 +94,13 @@ LowRankCosts low_rank_costs(int rank, const AlgorithmContext& context) {
       costs.left_numbers += shape.rows * rank;
       costs.right_numbers += shape.columns * rank;
       if (device == nullptr) continue;
-      // A thin product reads the whole matrix: the slower side of the roofline.
+      // A thin product reads the whole matrix: the slower side of the roofline, where it was not measured.
       const double numbers = shape.parameters();
+      const GemmSize thin{.m = shape.rows, .n = static_cast<double>(rank), .k = shape.columns};
+      const double read_s = vector_pass_s(*device, {.read = kBytesPerNumber * numbers, .written = 0});
       costs.product_s +=
-          std::max(gemm_s(*device, {.m = shape.rows, .n = static_cast<double>(rank), .k = shape.columns}),
-                   vector_pass_s(*device, {.read = kBytesPerNumber * numbers, .written = 0}));
+          is_measured(*device, thin) ? gemm_s(*device, thin) : std::max(gemm_s(*device, thin), read_s);
+      note_size(context, thin);
       costs.qr_s += qr_s(*device, {.m = shape.rows, .n = static_cast<double>(rank)});
       costs.residual_s += vector_pass_s(
           *device, {.read = 2 * kBytesPerNumber * numbers, .written = kBytesPerNumber * numbers});

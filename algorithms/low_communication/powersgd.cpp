@@ -36,13 +36,13 @@ class PowerSgd final : public Algorithm {
     while (worker.next_step()) {
       const Tensor gradient = worker.compute().gradient();
       const Tensor sum = residual ? linear_combination(executor, {1.0, 1.0}, {gradient, residual}) : gradient;
-      worker.compute().spend(Activity::factor, costs_.product_s, "M Q");
+      spend(worker, costs_.product_s, "M Q");
       const Tensor left = mean(worker, times_right(executor, layout_, sum, right), costs_.left_bytes);
       const Tensor basis = orthonormal(executor, layout_, left);
-      worker.compute().spend(Activity::factor, costs_.qr_s + costs_.product_s, "orthogonalise, M' P");
+      spend(worker, costs_.qr_s + costs_.product_s, "orthogonalise, M' P");
       right = mean(worker, times_left(executor, layout_, sum, basis), costs_.right_bytes);
       const Tensor update = product(executor, layout_, basis, right);
-      worker.compute().spend(Activity::factor, costs_.product_s + costs_.residual_s, "P Q'");
+      spend(worker, costs_.product_s + costs_.residual_s, "P Q'");
       residual = residual_after(executor, layout_, sum, update);
       worker.replica().apply(update);
     }
@@ -54,6 +54,10 @@ class PowerSgd final : public Algorithm {
   }
 
  private:
+  /// Kernels of so many seconds at nominal speed.
+  static void spend(Worker& worker, double seconds, const char* label) {
+    worker.compute().spend(Activity::factor, seconds * worker.compute().slower(), label);
+  }
   static Tensor mean(Worker& worker, Tensor contribution, double bytes) {
     AllReduce all;
     all.bytes = bytes;

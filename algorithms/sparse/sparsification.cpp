@@ -42,6 +42,12 @@ std::vector<DensityPhase> phases_of(const SparsificationOptions& options, double
   return phases;
 }
 
+/// Sampled: the same share of the sample alone, beside a pass over all entries.
+SelectSize selection_in(const SparsificationSettings& settings, std::size_t phase) {
+  const double share = settings.sampled ? settings.sample : 1;
+  return {.k = share * settings.message_entries(phase), .n = share * settings.workload_entries};
+}
+
 void read_costs(const Cluster& cluster, SparsificationSettings& settings) {
   const Device& device = cluster.device;
   const HostCosts& host = cluster.host;
@@ -51,16 +57,17 @@ void read_costs(const Cluster& cluster, SparsificationSettings& settings) {
   if (host.staging_Bps > 0) settings.crossing_s += 2 * d * kBytesPerNumber / host.staging_Bps;
   settings.merge_s = host.merge_s;
   settings.add_s = host.scatter_add_s;
-  // Whatever k. Sampled: the same selection from the sample alone, and a pass over all entries.
-  const double chosen_from = settings.sampled ? settings.sample * d : d;
-  settings.selection_s = select_s(device, {.k = settings.message_entries(0), .n = chosen_from});
-  if (settings.sampled)
-    settings.selection_s += vector_pass_s(device, {.read = kBytesPerNumber * d, .written = 0});
+  const double pass_s =
+      settings.sampled ? vector_pass_s(device, {.read = kBytesPerNumber * d, .written = 0}) : 0;
+  for (std::size_t phase = 0; phase < settings.phases.size(); ++phase)
+    settings.selection_s.push_back(select_s(device, selection_in(settings, phase)) + pass_s);
 }
 
-void note_costs(const AlgorithmContext& context, bool sampled) {
+void note_costs(const AlgorithmContext& context, const SparsificationSettings& settings) {
   note_kernel(context, DeviceKernel::select);
-  if (sampled) note_kernel(context, DeviceKernel::vector_pass);
+  for (std::size_t phase = 0; phase < settings.phases.size(); ++phase)
+    note_size(context, selection_in(settings, phase));
+  if (settings.sampled) note_kernel(context, DeviceKernel::vector_pass);
   note_kernel(context, DeviceKernel::accumulate);
   if (context.workers > 1)
     note_cluster_cost(context, context.cluster->host.copy_s,
@@ -126,7 +133,7 @@ SparsificationSettings sparsification_of(const SparsificationOptions& options,
   settings.bytes_per_entry = options.bytes_per_entry.value();
   if (context.cluster == nullptr) return settings;
   read_costs(*context.cluster, settings);
-  note_costs(context, settings.sampled);
+  note_costs(context, settings);
   return settings;
 }
 
@@ -151,9 +158,12 @@ Sparsifier::Choice Sparsifier::choose(const Tensor& gradient) {
   Choice choice;
   choice.accumulated =
       residual_ ? linear_combination(worker_.executor(), {1.0, 1.0}, {residual_, gradient}) : gradient;
-  worker_.compute().spend_on(Activity::compute, settings_.accumulate_s, choice.accumulated);
+  const double slower = worker_.compute().slower();
+  worker_.compute().spend_on(Activity::compute, settings_.accumulate_s * slower, choice.accumulated);
   choice.selected = select(choice.accumulated);
-  worker_.compute().spend_on(Activity::selection, settings_.selection_s, choice.selected);
+  const double selection_s =
+      settings_.selection_s.empty() ? 0 : settings_.selection_s[settings_.phase_at(worker_.step())];
+  worker_.compute().spend_on(Activity::selection, selection_s * slower, choice.selected);
   if (worker_.size() > 1) worker_.compute().spend(Activity::host, settings_.crossing_s);
   return choice;
 }

@@ -32,7 +32,7 @@ struct SparsificationSettings {
   double crossing_s = 0;    ///< host: the dense vector to the host and back, and copies on the way
   double merge_s = 0;       ///< host: per received entry of a merge
   double add_s = 0;         ///< host: per gathered entry that is added into a dense vector
-  double selection_s = 0;   ///< on the device
+  std::vector<double> selection_s;  ///< on the device, by phase; empty without a cluster
   double workload_entries = 0;
 
   std::size_t phase_at(std::uint64_t step) const;

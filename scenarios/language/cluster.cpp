@@ -232,7 +232,8 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
   auto network = reader.attempt("/cluster/topology",
                                 [&] { return make_network(section.topology.json(), shape_of(section)); });
   const auto kernels = reader.attempt("/cluster/device", [&] {
-    return check_inverse(section.device.inverse), check_qr(section.device.qr), true;
+    return check_inverse(section.device.inverse), check_qr(section.device.qr), check_tables(section.device),
+           true;
   });
   if (!gpu_of_rank || !network || !kernels) return std::nullopt;
   section.device.complete();

@@ -5,6 +5,7 @@
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/sections.hpp"
+#include "scenarios/language/step_cost.hpp"
 
 namespace simsgd {
 
@@ -87,6 +88,19 @@ void build_training(const Reader& reader, int workers, Known* known, Job& job) {
   if (auto failures = build_failures(reader, workers)) job.failures = std::move(*failures);
 }
 
+/// Parts that an algorithm makes of a batch are passes of their own.
+void check_parts(const Reader& reader, const Workload& workload) {
+  const Json& algorithm = reader.value("/algorithm");
+  if (!workload.step_law || !algorithm.contains("micro_batches")) return;
+  const auto parts = algorithm["micro_batches"].get<int>();
+  const double samples = static_cast<double>(workload.batch) / workload.micro_batches / parts;
+  if (workload.step_law->holds(samples)) return;
+  reader.error("/algorithm/micro_batches",
+               fmt::format("makes parts of {}, beyond the {} that step_cost/times were measured with",
+                           samples_text(samples), range_text(*workload.step_law)),
+               "Use fewer, a larger batch, or measure more");
+}
+
 /// The graph and the algorithm, once everything that they may look at is there.
 void build_method(const Reader& reader, Known* known, Job& job) {
   if (!reader.usable("/cluster") || !reader.usable("/algorithm") || job.workload.layers.empty()) return;
@@ -98,6 +112,7 @@ void build_method(const Reader& reader, Known* known, Job& job) {
   if (!graph) return;
   job.graph = std::move(*graph);
   build_algorithm(reader, job);
+  check_parts(reader, job.workload);
   if (auto note = note_on_host_costs(job.cluster)) add_note(job.notes, std::move(*note));
 }
 

@@ -100,13 +100,17 @@ void note_device_time(const Reader& reader, const Device& device, const Workload
                       int measured_samples, std::vector<Note>& notes) {
   const double samples = static_cast<double>(workload.batch) / workload.micro_batches;
   const Json& section = reader.value("/workload");
-  if (section.is_object() && section.contains("step_time"))
+  const char* given = !section.is_object()            ? ""
+                      : section.contains("step_time") ? "step_time"
+                      : section.contains("step_cost") ? "step_cost"
+                                                      : "";
+  if (*given != '\0')
     return add_note(
         notes, {"assumed-layers",
-                fmt::format("the workload's step_time holds whatever the device; {} equal layers stand for "
+                fmt::format("the workload's {} holds whatever the device; {} equal layers stand for "
                             "the network: how much communication hides behind the backward pass depends on "
                             "them (/workload/equal_layers); activations are not counted as memory",
-                            workload.layers.size())});
+                            given, workload.layers.size())});
   if (measured_samples > 0 && samples != measured_samples)
     add_note(notes,
              {"extrapolated-device-time",

@@ -48,7 +48,7 @@ const OneDeviceTime* nearest_time(const std::vector<OneDeviceTime>& times, const
                                   double batch) {
   const OneDeviceTime* best = nullptr;
   const auto distance = [batch](const OneDeviceTime& time) {
-    return std::fabs(std::log(time.batch / batch));
+    return time.law ? -1 : std::fabs(std::log(time.batch / batch));
   };
   for (const OneDeviceTime& time : times)
     if (time.device == device && (best == nullptr || distance(time) < distance(*best))) best = &time;

@@ -28,15 +28,20 @@ struct LayerTable {
   std::vector<std::optional<OwnTime>> own;  ///< as many as layers
 };
 
-/// A measured step of `batch` samples on one device.
+/// A measured step of `batch` samples on one device, or what a pass takes by its samples.
 struct OneDeviceTime {
   std::string device;
   int batch = 1;
   double step_s = 0;
   std::string source;
+  std::optional<StepLaw> law{};  ///< in place of batch and step_s
+  std::string pointer{};         ///< where the law is written
+
+  /// Of a forward and backward pass of so many samples; in proportion, without a law.
+  double seconds(double samples) const { return law ? law->seconds(samples) : step_s / batch * samples; }
 };
 
-/// The entry of that device whose batch is nearest to `batch` (by ratio), or null.
+/// The entry of that device that has a law, or else the batch nearest to `batch` (by ratio); or null.
 const OneDeviceTime* nearest_time(const std::vector<OneDeviceTime>& times, const std::string& device,
                                   double batch);
 

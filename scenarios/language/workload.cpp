@@ -1,6 +1,7 @@
 // The section "workload": the network whose training is timed, as it is written.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -88,21 +89,51 @@ LayerTable layers_of(const std::vector<LayerSection>& layers, const Json& json, 
   return table;
 }
 
-/// Both of, or neither of, forward_backward and samples_per_s is an error.
+/// A time by samples of one device; nothing where something is wrong with it.
+std::optional<OneDeviceTime> law_of(const Reader& reader, const OneDeviceSection& entry,
+                                    const std::string& pointer) {
+  if (entry.batch) reader.error(pointer + "/batch", "has no effect beside \"step_cost\"", "Remove it");
+  auto law = read_step_cost(reader, pointer + "/step_cost", *entry.step_cost);
+  if (!law) return std::nullopt;
+  return OneDeviceTime{.device = entry.device,
+                       .source = entry.source,
+                       .law = std::move(law),
+                       .pointer = pointer + "/step_cost"};
+}
+
+/// A time by samples is the only one of its device.
+void check_laws(const Reader& reader, const std::vector<OneDeviceSection>& entries) {
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    for (std::size_t before = 0; before < i; ++before)
+      if (entries[before].device == entries[i].device && (entries[before].step_cost || entries[i].step_cost))
+        reader.error(child("/workload/one_device", i),
+                     fmt::format("is a time of {} beside entry {}, and a \"step_cost\" is for all batches",
+                                 entries[i].device, before),
+                     "Keep one of the two");
+}
+
+/// All of, or none of, forward_backward, samples_per_s and step_cost is an error.
 std::vector<OneDeviceTime> times_of(const Reader& reader, const std::vector<OneDeviceSection>& entries) {
   std::vector<OneDeviceTime> times;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const OneDeviceSection& entry = entries[i];
-    if (entry.forward_backward_s.has_value() == entry.samples_per_s.has_value()) {
-      reader.error(child("/workload/one_device", i),
-                   entry.samples_per_s ? "says the time twice" : "does not say how long the step takes",
-                   "Give either \"forward_backward\" or \"samples_per_s\"");
-      continue;
+    const std::string pointer = child("/workload/one_device", i);
+    const int ways =
+        entry.forward_backward_s.has_value() + entry.samples_per_s.has_value() + entry.step_cost.has_value();
+    if (ways != 1) {
+      reader.error(pointer, ways > 1 ? "says the time twice" : "does not say how long the step takes",
+                   "Give either \"forward_backward\" or \"samples_per_s\", or a \"step_cost\"");
+    } else if (entry.step_cost) {
+      if (auto law = law_of(reader, entry, pointer)) times.push_back(std::move(*law));
+    } else if (!entry.batch) {
+      reader.error(pointer, "lacks the key \"batch\"", "Add \"batch\": the samples of the measured step");
+    } else {
+      const double step_s =
+          entry.samples_per_s ? *entry.batch / *entry.samples_per_s : *entry.forward_backward_s;
+      times.push_back({entry.device, *entry.batch, step_s, entry.source});
     }
-    const double step_s =
-        entry.samples_per_s ? entry.batch / *entry.samples_per_s : *entry.forward_backward_s;
-    times.push_back({entry.device, entry.batch, step_s, entry.source});
   }
+  check_laws(reader, entries);
   return times;
 }
 
@@ -151,9 +182,12 @@ Distribution read_factor(const Reader& reader, const WorkloadSection& workload) 
 
 /// A network is given by its layers, or by what a step takes.
 void check_form(const Reader& reader, const WorkloadSection& workload) {
-  const bool layers = workload.layers.has_value(), time = workload.step_time_s.has_value();
-  if (layers && time)
-    reader.error("/workload/step_time", "is given beside \"layers\"", "Keep one of the two");
+  const bool layers = workload.layers.has_value(), cost = workload.step_cost.has_value();
+  const bool time = workload.step_time_s || cost;
+  const std::string key = cost ? "step_cost" : "step_time";
+  if (workload.step_time_s && cost)
+    reader.error("/workload/step_cost", "is given beside \"step_time\"", "Keep one of the two");
+  if (layers && time) reader.error("/workload/" + key, "is given beside \"layers\"", "Keep one of the two");
   if (!layers && !time)
     reader.error(
         "/workload", "lacks the key \"layers\"",
@@ -162,22 +196,36 @@ void check_form(const Reader& reader, const WorkloadSection& workload) {
   if (time && !workload.parameters)
     reader.error(
         "/workload", "lacks the key \"parameters\"",
-        "Add \"parameters\" to \"step_time\": how many there are, such as 25.6e6, is what has to be sent");
-  const auto only_with_time = [&](const char* key, bool given) {
+        "Add \"parameters\" to \"" + key + "\": how many there are, such as 25.6e6, is what has to be sent");
+  const auto only_with_time = [&](const char* each, bool given) {
     if (!time && given)
-      reader.error(std::string("/workload/") + key, "is about a network without \"layers\"",
+      reader.error(std::string("/workload/") + each, "is about a network without \"layers\"",
                    "Remove it, or give \"step_time\" in place of the layers");
   };
   only_with_time("parameters", workload.parameters.has_value());
   only_with_time("equal_layers", workload.equal_layers.has_value());
   if (time && !workload.one_device.empty())
-    reader.error("/workload/one_device", "is given beside \"step_time\"", "Keep one of the two");
+    reader.error("/workload/one_device", "is given beside \"" + key + "\"", "Keep one of the two");
+}
+
+/// Times of layers that no one-device time gives a batch.
+bool check_own_times(const Reader& reader, const WorkloadSection& workload) {
+  const bool own = std::any_of(workload.layers->begin(), workload.layers->end(),
+                               [](const LayerSection& layer) { return layer.forward_s || layer.backward_s; });
+  if (!own || workload.layer_times_batch) return true;
+  reader.error(
+      "/workload", "lacks the key \"layer_times_batch\"",
+      "Add it: the samples for which the layers' own times hold, which the \"step_cost\" of the device "
+      "does not say");
+  return false;
 }
 
 /// Layers of equal size and time, a third of it forward, as wherever only the sum is known.
-LayerTable equal_layers(const WorkloadSection& workload) {
+LayerTable equal_layers(const WorkloadSection& workload, const std::optional<StepLaw>& law) {
   const int count = workload.equal_layers.value_or(kUsualEqualLayers);
-  const double sample_s = *workload.step_time_s / workload.batch / count;
+  const double samples = static_cast<double>(workload.batch) / workload.micro_batches;
+  const double sample_s =
+      (law ? law->seconds(samples) / samples : *workload.step_time_s / workload.batch) / count;
   LayerTable table;
   for (int i = 1; i <= count; ++i) {
     Layer layer;
@@ -215,7 +263,8 @@ Json schema::workload() {
 void complete_workload(Json& json) {
   if (!json.is_object()) return;
   if (!json.contains("compute_factor") && !json.contains("compute_time")) json["compute_factor"] = 1;
-  if (json.contains("step_time") && !json.contains("equal_layers")) json["equal_layers"] = kUsualEqualLayers;
+  const bool step_is_given = json.contains("step_time") || json.contains("step_cost");
+  if (step_is_given && !json.contains("equal_layers")) json["equal_layers"] = kUsualEqualLayers;
 }
 
 std::optional<WorkloadTable> read_workload(const Reader& reader, const std::string& device) {
@@ -231,16 +280,24 @@ std::optional<WorkloadTable> read_workload(const Reader& reader, const std::stri
   table.workload.compute_factor = read_factor(reader, section);
   table.one_device = times_of(reader, section.one_device);
   check_form(reader, section);
+  const double samples = static_cast<double>(section.batch) / section.micro_batches;
+  if (section.step_cost) {
+    const std::string at = "/workload/step_cost";
+    table.workload.step_law = read_step_cost(reader, at, *section.step_cost);
+    if (table.workload.step_law && !check_range(reader, at, *table.workload.step_law, samples))
+      return std::nullopt;
+  }
   if (!reader.usable("/workload")) return std::nullopt;
-  table.step_is_given = section.step_time_s.has_value();
+  table.step_is_given = section.step_time_s || section.step_cost;
   if (table.step_is_given) {
-    table.layers = equal_layers(section);
+    table.layers = equal_layers(section, table.workload.step_law);
     return table;
   }
-  const double samples = static_cast<double>(section.batch) / section.micro_batches;
   const OneDeviceTime* near = nearest_time(table.one_device, device, samples);
   if (near == nullptr && !table.one_device.empty()) near = &table.one_device.front();
-  const int batch = section.layer_times_batch.value_or(near != nullptr ? near->batch : section.batch);
+  if (near != nullptr && near->law && !check_own_times(reader, section)) return std::nullopt;
+  const bool measured = near != nullptr && !near->law;
+  const int batch = section.layer_times_batch.value_or(measured ? near->batch : section.batch);
   table.layers = layers_of(*section.layers, reader.value("/workload/layers"), batch);
   double parameters = 0;
   for (const Layer& layer : table.layers.layers) parameters += layer.parameters();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/language/step_cost.hpp"
 #include "sim/base/fields.hpp"
 #include "sim/distributions/registry.hpp"
 #include "sim/workload.hpp"
@@ -55,17 +56,19 @@ struct LayerSection {
 
 struct OneDeviceSection {
   std::string device;
-  int batch = 1;
+  std::optional<int> batch;
   std::optional<double> forward_backward_s, samples_per_s;
+  std::optional<StepCostSection> step_cost;
   std::string source;
 
   void fields(Fields& f) {
     f.text("device", device, "Name of the device").required();
     f.whole("batch", batch, "Samples of the step (of the micro-batch, where gradients are accumulated)")
-        .required()
-        .at_least(1);
+        .at_least(1)
+        .by_rule("must be given, unless there is a step_cost");
     f.time("forward_backward", forward_backward_s, "Forward and backward pass of that batch").above(0);
     f.number("samples_per_s", samples_per_s, "Or the throughput").above(0);
+    f.object("step_cost", step_cost, "Or the time by samples, for all batches").by_rule("none");
     f.text("source", source, "Who measured it").required();
   }
 };
@@ -78,6 +81,7 @@ struct WorkloadSection {
   std::string name = "workload";
   std::optional<std::vector<LayerSection>> layers;
   std::optional<double> step_time_s, parameters;
+  std::optional<StepCostSection> step_cost;
   std::optional<int> equal_layers;
   std::optional<int> layer_times_batch;
   std::vector<OneDeviceSection> one_device;
@@ -93,20 +97,24 @@ struct WorkloadSection {
            "In place of layers: a step of `batch` samples on one device, forward and backward pass, where no "
            "more is known; with \"parameters\"")
         .above(0);
-    f.number("parameters", parameters, "With step_time: how many parameters the network has, such as 25.6e6")
+    f.object("step_cost", step_cost, "In place of step_time: the same by samples, for any batch")
+        .by_rule("none");
+    f.number("parameters", parameters,
+             "With step_time or step_cost: how many parameters the network has, such as 25.6e6")
         .above(0)
         .example("25.6e6");
-    f.whole(
-         "equal_layers", equal_layers,
-         "With step_time: so many layers of equal size and time stand for the network; 1: no communication "
-         "hides behind the backward pass")
+    f.whole("equal_layers", equal_layers,
+            "With step_time or step_cost: so many layers of equal size and time stand for the network; 1: no "
+            "communication "
+            "hides behind the backward pass")
         .at_least(1)
         .at_most(10000)
-        .by_rule(fmt::format("{} with step_time", kUsualEqualLayers));
+        .by_rule(fmt::format("{} with step_time or step_cost", kUsualEqualLayers));
     f.whole("layer_times_batch", layer_times_batch, "Samples for which the layers' own times hold")
         .at_least(1)
         .by_rule(
-            "the batch of the one-device time that is used, else of the first, else the workload's batch");
+            "the batch of the one-device time that is used, else of the first, else the workload's batch; a "
+            "step_cost has none");
     f.objects("one_device", one_device,
               "Measured one-device times; the one with the cluster's device and the nearest batch is used",
               "A measured step on one device");

@@ -13,7 +13,7 @@ struct WorkloadTable {
   Workload workload;  ///< all but the layers and what depends on the device
   LayerTable layers;
   std::vector<OneDeviceTime> one_device;
-  bool step_is_given = false;  ///< by "step_time": the layers are equal parts of it
+  bool step_is_given = false;  ///< by "step_time" or "step_cost": the layers are equal parts of it
 };
 
 /// The section "workload"; own times of layers per sample, for the measured time that `device` uses. Nothing

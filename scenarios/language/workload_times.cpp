@@ -5,6 +5,7 @@
 
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/sections.hpp"
+#include "scenarios/language/step_cost.hpp"
 #include "scenarios/language/workload_table.hpp"
 
 namespace simsgd {
@@ -17,16 +18,21 @@ bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& ta
   const double samples = static_cast<double>(workload.batch) / workload.micro_batches;
   const OneDeviceTime* measured = nearest_time(table.one_device, device.name, samples);
   if (measured != nullptr) {
-    const double sample_s = measured->step_s / measured->batch;
-    if (!share_measured_time(table.layers, device, samples, sample_s * samples)) {
+    const std::optional<StepLaw>& law = measured->law;
+    if (law && !check_range(reader, measured->pointer, *law, samples)) return false;
+    if (!share_measured_time(table.layers, device, samples, measured->seconds(samples))) {
       reader.error("/workload/layers", "have times of their own that add up to more than the measured step",
                    fmt::format("Mend them, or the one-device time of {} for {} samples",
-                               human_time(measured->step_s), measured->batch));
+                               human_time(law ? law->seconds(samples) : measured->step_s),
+                               law ? human_number(samples) : std::to_string(measured->batch)));
       return false;
     }
-    workload.one_device_step_s = sample_s * workload.batch;
+    workload.step_law = law;
+    workload.one_device_step_s = law ? workload.micro_batches * law->seconds(samples)
+                                     : measured->step_s / measured->batch * workload.batch;
     workload.one_device_source =
-        fmt::format("{}, batch {}: {}", device.name, measured->batch, measured->source);
+        law ? fmt::format("{}, by samples: {}", device.name, measured->source)
+            : fmt::format("{}, batch {}: {}", device.name, measured->batch, measured->source);
   } else if (!model_times(table.layers, device, samples)) {
     reader.error("/workload", fmt::format("has no one-device time for the device \"{}\"", device.name),
                  "Add a measured time to \"one_device\", or give the layers' forward_flop and the device's "
@@ -36,9 +42,9 @@ bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& ta
   workload.layers = std::move(table.layers.layers);
   if (measured != nullptr) return true;
   workload.one_device_step_s = workload.step_compute_s();
-  workload.one_device_source = table.step_is_given
-                                   ? "step_time of the workload"
-                                   : fmt::format("modelled from FLOPs and memory traffic on {}", device.name);
+  workload.one_device_source =
+      table.step_is_given ? (workload.step_law ? "step_cost of the workload" : "step_time of the workload")
+                          : fmt::format("modelled from FLOPs and memory traffic on {}", device.name);
   return true;
 }
 
@@ -70,8 +76,8 @@ std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetti
   note_modelled_times(*setting.device, *table, notes);
   const double samples = static_cast<double>(table->workload.batch) / table->workload.micro_batches;
   const OneDeviceTime* measured = nearest_time(table->one_device, setting.device->name, samples);
-  note_device_time(reader, *setting.device, table->workload, measured != nullptr ? measured->batch : 0,
-                   notes);
+  const double measured_samples = measured == nullptr ? 0 : measured->law ? samples : measured->batch;
+  note_device_time(reader, *setting.device, table->workload, static_cast<int>(measured_samples), notes);
   return std::move(table->workload);
 }
 

@@ -2,6 +2,7 @@
 // that is left out is unknown, counts as 0, and the result says so.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,20 @@ namespace simsgd {
 
 /// Products of matrices on a device.
 struct GemmKernel {
+  struct Time {
+    int m = 1, n = 1, k = 1;
+    double seconds = 0;
+
+    void fields(Fields& f) {
+      f.whole("m", m, "Rows of the product").required().at_least(1);
+      f.whole("n", n, "Its columns").required().at_least(1);
+      f.whole("k", k, "Numbers that are multiplied and added for each of its entries").required().at_least(1);
+      f.time("time", seconds, "Of the kernel alone").required().above(0);
+    }
+  };
   Cost efficiency{};
+  std::vector<Time> times;  ///< empty: by FLOPs
+  bool memory_bound = false;
   Cost gather_s{};
 
   void fields(Fields& f) {
@@ -21,6 +35,14 @@ struct GemmKernel {
         .above(0)
         .at_most(1)
         .by_rule("unknown: that of training");
+    f.objects("times", times,
+              "Measured times, by ascending 2 m n k. Inside their range a product has the rate between those "
+              "of the nearest shapes with fewer and with more FLOPs, on logarithmic scales; outside it is "
+              "scaled from the nearest edge, and the result says so",
+              "One measurement");
+    f.flag("memory_bound", memory_bound,
+           "Whether a product takes at least a vector_pass over its three matrices, and a launch: the other "
+           "side of the roofline, for small and thin ones");
     f.time("gather", gather_s,
            "For each product of a matrix that is gathered first, such as the patches of a convolution: its "
            "launches and those of what is done with the product")
@@ -80,6 +102,22 @@ struct QrKernel {
   }
 };
 
+/// A measured choice of the largest of a vector's entries.
+struct SelectionTime {
+  std::int64_t entries = 2;
+  std::optional<double> density;
+  double seconds = 0;
+
+  void fields(Fields& f) {
+    f.whole("entries", entries, "d, of the vector").required().at_least(2);
+    f.number("density", density, "k / d, the share that is chosen; in all entries or in none")
+        .above(0)
+        .at_most(1)
+        .by_rule("the time holds for any");
+    f.time("time", seconds, "Of the kernel alone").required().above(0);
+  }
+};
+
 /// Passes over long vectors.
 struct VectorPass {
   Cost efficiency{};
@@ -107,6 +145,7 @@ struct Device {
   InverseKernel inverse;
   QrKernel qr;
   Cost selection_s{};
+  std::vector<SelectionTime> selection_times;  ///< empty: by selection_s
   Cost quantise_s{};
   Cost accumulate_s{};
   double price_usd_per_h = 0;
@@ -141,6 +180,11 @@ struct Device {
         .at_least(0);
     f.time("selection", selection_s, "Choosing k of d entries takes this x d log2 d, whatever k; 0: no time")
         .by_rule("unknown");
+    f.objects("selection_times", selection_times,
+              "In place of selection: measured times, by ascending density and entries; between them "
+              "interpolated on logarithmic scales, outside scaled with d log2 d from the nearest edge, and "
+              "the result says so",
+              "One measurement");
     f.time("quantise", quantise_s, "Per number that is rounded to fewer bits, however many these are")
         .by_rule("a pass over its vector that reads 4 bytes and writes these bits");
     f.time("accumulate", accumulate_s,

@@ -29,10 +29,21 @@ std::string pass_text(const Device& device, const std::string& bytes) {
                      device.vector_pass.efficiency.value_or(1));
 }
 
+std::string count_text(std::size_t times) {
+  return fmt::format("table of {} measured time{}", times, times == 1 ? "" : "s");
+}
+
+std::string gemm_text(const Device& device) {
+  if (!device.gemm.times.empty()) return count_text(device.gemm.times.size()) + ", by shape and FLOPs";
+  const std::string law = flop_text(device, "2 m n k", device.gemm.efficiency);
+  if (!device.gemm.memory_bound) return law;
+  return fmt::format("{}, or {}, and {}", law, pass_text(device, "4 (m k + k n + m n) bytes"),
+                     time_text(device.launch_s));
+}
+
 template <class Table>
 std::string table_text(const Table& times, const Cost& overhead) {
-  return fmt::format("table of {} measured time{}, and {}", times.size(), times.size() == 1 ? "" : "s",
-                     time_text(overhead));
+  return count_text(times.size()) + ", and " + time_text(overhead);
 }
 
 KernelDescription gemm(const Device& device) {
@@ -40,7 +51,7 @@ KernelDescription gemm(const Device& device) {
   for (const double size : {256.0, 1024.0, 4096.0})
     samples.emplace_back(fmt::format("m = n = k = {}", size),
                          gemm_s(device, {.m = size, .n = size, .k = size}));
-  return {DeviceKernel::gemm, "gemm", flop_text(device, "2 m n k", device.gemm.efficiency), samples};
+  return {DeviceKernel::gemm, "gemm", gemm_text(device), samples};
 }
 
 KernelDescription vector_pass(const Device& device) {
@@ -56,8 +67,10 @@ KernelDescription select(const Device& device) {
   for (const double n : {1e6, 25e6})
     samples.emplace_back(fmt::format("k of n = {}", human_number(n)),
                          select_s(device, {.k = n / 1000, .n = n}));
-  const std::string law = device.selection_s.known() ? human_time(device.selection_s) + " n log2 n"
-                                                     : "no time: selection is unknown";
+  const std::string law = !device.selection_times.empty()
+                              ? count_text(device.selection_times.size()) + ", by density and n"
+                          : device.selection_s.known() ? human_time(device.selection_s) + " n log2 n"
+                                                       : "no time: selection is unknown";
   return {DeviceKernel::select, "select", law, samples};
 }
 

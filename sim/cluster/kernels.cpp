@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/units.hpp"
+#include "sim/cluster/kernel_tables.hpp"
 
 namespace simsgd {
 
@@ -13,26 +14,19 @@ double flop_s(const Device& device, double flop, double efficiency) {
   return device.peak_flops > 0 ? flop / (device.peak_flops * efficiency) : 0;
 }
 
-/// A measured time: at `x` of whatever the table is ascending in.
-struct Point {
-  double x = 0;
-  double seconds = 0;
-};
-
-/// Through the two points around `x`, or the two nearest, on logarithmic scales; a single one holds for all.
-double interpolated_s(const std::vector<Point>& table, double x) {
-  if (table.size() == 1) return table.front().seconds;
-  const auto above =
-      std::find_if(table.begin() + 1, table.end() - 1, [x](const Point& p) { return x <= p.x; });
-  const Point &low = *(above - 1), &high = *above;
-  const double place = std::log(x / low.x) / std::log(high.x / low.x);
-  return low.seconds * std::pow(high.seconds / low.seconds, place);
-}
-
 }  // namespace
 
+double gemm_law_s(const Device& device, const GemmSize& size) {
+  const double compute_s =
+      flop_s(device, 2 * size.m * size.n * size.k, device.gemm.efficiency.value_or(device.efficiency));
+  if (!device.gemm.memory_bound) return compute_s;
+  const double read = kBytesPerNumber * (size.m * size.k + size.k * size.n);
+  const double pass_s = vector_pass_s(device, {.read = read, .written = kBytesPerNumber * size.m * size.n});
+  return std::max(compute_s, pass_s) + device.launch_s;
+}
+
 double gemm_s(const Device& device, const GemmSize& size) {
-  return flop_s(device, 2 * size.m * size.n * size.k, device.gemm.efficiency.value_or(device.efficiency));
+  return device.gemm.times.empty() ? gemm_law_s(device, size) : table_gemm_s(device, size);
 }
 
 double vector_pass_s(const Device& device, const PassBytes& bytes) {
@@ -41,13 +35,15 @@ double vector_pass_s(const Device& device, const PassBytes& bytes) {
 }
 
 double select_s(const Device& device, const SelectSize& size) {
-  return size.n > 1 ? device.selection_s * size.n * std::log2(size.n) : 0;
+  if (!(size.n > 1)) return 0;
+  return device.selection_times.empty() ? device.selection_s * size.n * std::log2(size.n)
+                                        : table_select_s(device, size);
 }
 
 double invert_s(const Device& device, double n) {
   if (device.inverse.times.empty())
     return flop_s(device, n * n * n, device.efficiency) + device.inverse.overhead_s;
-  std::vector<Point> table;
+  std::vector<MeasuredTime> table;
   for (const InverseKernel::Time& time : device.inverse.times)
     table.push_back({static_cast<double>(time.dimension), time.seconds});
   return interpolated_s(table, n) + device.inverse.overhead_s;
@@ -62,7 +58,7 @@ double qr_s(const Device& device, const QrSize& size) {
   if (device.qr.times.empty())
     return flop_s(device, qr_flop(size), device.gemm.efficiency.value_or(device.efficiency)) +
            std::min(size.m, size.n) * device.qr.column_s + device.qr.overhead_s;
-  std::vector<Point> table;
+  std::vector<MeasuredTime> table;
   for (const QrKernel::Time& time : device.qr.times)
     table.push_back({qr_flop({.m = static_cast<double>(time.rows), .n = static_cast<double>(time.columns)}),
                      time.seconds});
@@ -93,13 +89,18 @@ std::vector<UnknownCost> unknown_costs(const Device& device, DeviceKernel kernel
   };
   switch (kernel) {
     case DeviceKernel::gemm:
-      need_gemm();
+      if (device.gemm.times.empty()) need_gemm();
+      if (device.gemm.times.empty() && device.gemm.memory_bound) {
+        need_pass();
+        need(device.launch_s.known(), "launch", "launching a product takes no time");
+      }
       break;
     case DeviceKernel::vector_pass:
       need_pass();
       break;
     case DeviceKernel::select:
-      need(device.selection_s.known(), "selection", "choosing the top k takes no time");
+      need(device.selection_s.known() || !device.selection_times.empty(), "selection",
+           "choosing the top k takes no time");
       break;
     case DeviceKernel::invert:
       need(!device.inverse.times.empty(), "inverse.times",

@@ -65,7 +65,7 @@ StepCost Compute::next_cost(int micro_batches) {
 
 double Compute::seconds_of(const MicroBatch& part, const StepCost& cost) const {
   const double nominal_s = job_.workload.micro_batches * (times_.forward_s + times_.backward_s);
-  return cost.delay_s + nominal_s * cost.scale * cost.straggle / part.count;
+  return cost.delay_s + nominal_s * cost.scale * cost.straggle / job_.workload.parts_per_step(part.count);
 }
 
 void Compute::spend(Activity activity, double seconds, const char* label) {
@@ -146,7 +146,7 @@ Tensor Compute::gradient(const GradientOptions& options) {
   };
   if (!options.parameters) differentiate(replica_.parameters());
   if (cost.delay_s > 0) spend(Activity::straggle, cost.delay_s);
-  const Pass pass{options, cost.scale / options.part.count, cost.straggle};
+  const Pass pass{options, cost.scale / job_.workload.parts_per_step(options.part.count), cost.straggle};
   const int last = job_.workload.micro_batches - 1;
   const bool by_layer =
       options.before_forward || options.after_forward || options.before_backward || options.after_backward;

@@ -2,9 +2,12 @@
 // hand, and how long it takes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "algorithms/buckets.hpp"
 #include "algorithms/low_communication/outer_nesterov.hpp"
 #include "sim/learn/optimizer.hpp"
 #include "tests/support/fake_world.hpp"
@@ -154,6 +157,98 @@ TEST_CASE("DiLoCo takes its steps and what of its all-reduces is not hidden behi
         Approx(58.57e-3).epsilon(0.01));
   CHECK(mean_step_s({{"inner_steps", 32}, {"fragments", 4}, {"overlap", 7}, {"bits", 4}}) ==
         Approx(24.6e-3).epsilon(1e-3));
+}
+
+TEST_CASE("rounding takes the device's time at both ends of a slow and a fast node, and fp32 none") {
+  // 4e6 numbers, one worker's device at 1 TB/s and half that speed: a difference of them is read (4 bytes)
+  // and written (b / 8), every second step. Links cost nothing to speak of, neither does computing.
+  const auto run_s = [](const Json& more, double speed, Cost quantise_s) {
+    return in_child([&] {
+      Job job = scripted_job(star(1, 0, 1e12), nullptr, 4e6);
+      job.cluster.device.memory_Bps = 1e12;
+      job.cluster.device.quantise_s = quantise_s;
+      job.cluster.node_speed = {speed};
+      Json parameters = {{"inner_steps", 2}};
+      parameters.update(more);
+      use_algorithm(job, "diloco", parameters);
+      job.stop.steps = 10;
+      return std::vector<double>{simulate_job(job).end_s};
+    })[0];
+  };
+  const double exact_s = run_s(Json::object(), 1, {});
+  CHECK(exact_s == Approx(5 * 20 * 4e6 / 1e12).epsilon(1e-12));  // the outer steps alone
+  CHECK(run_s({{"bits", 32}}, 1, {}) == exact_s);
+  CHECK(run_s({{"bits", 4}}, 1, {}) - exact_s == Approx(5 * 4.5 * 4e6 / 1e12).epsilon(1e-9));
+  CHECK(run_s({{"bits", 8}}, 0.5, {}) - 2 * exact_s == Approx(2 * 5 * 5 * 4e6 / 1e12).epsilon(1e-9));
+  CHECK(run_s({{"bits", 4}}, 1, 1e-10) - exact_s == Approx(5 * 4e-4).epsilon(1e-9));
+  CHECK(run_s({{"bits", 32}}, 1, 1e-10) == exact_s);
+  CHECK(run_s({{"bits", 8}, {"fragments", 1}, {"overlap", 1}}, 1, {}) > exact_s);
+}
+
+TEST_CASE("every fragment has parameters, however large one layer is") {
+  // An independent way: of all cuts into so many parts with parameters, those of the rule that a layer
+  // belongs to the part in which its middle lies, as far as no part is left empty.
+  const auto parameters = [](const std::vector<double>& layers, int count) {
+    Workload workload;
+    for (const double size : layers) {
+      Layer layer;
+      if (size > 0) layer.tensors = {size};
+      workload.layers.push_back(layer);
+    }
+    std::vector<double> all;
+    double end = 0;
+    for (const Bucket& bucket : equal_buckets(workload, count)) {
+      CHECK(bucket.begin_share == Approx(end));
+      end = bucket.end_share;
+      CHECK(bucket.end_share - bucket.begin_share ==
+            Approx(bucket.parameters / workload.parameters()).epsilon(1e-9));
+      all.push_back(bucket.parameters);
+    }
+    CHECK(end == Approx(1));
+    return all;
+  };
+  using All = std::vector<double>;
+  CHECK(parameters({1, 1, 98}, 3) == All{1, 1, 98});
+  CHECK(parameters({98, 1, 1}, 3) == All{98, 1, 1});
+  CHECK(parameters({1, 98, 1}, 3) == All{1, 98, 1});
+  CHECK(parameters({1, 1, 1, 97}, 2) == All{3, 97});
+  CHECK(parameters({97, 1, 1, 1}, 2) == All{97, 3});
+  CHECK(parameters({1, 96, 1, 1, 1}, 3) == All{1, 96, 3});
+  CHECK(parameters({0, 98, 0, 1, 0, 1, 0}, 3) == All{98, 1, 1});  // layers without parameters are no fragment
+  CHECK(parameters({0, 0, 5}, 1) == All{5});
+  CHECK(parameters({9, 9, 9, 9}, 4) == All{9, 9, 9, 9});  // as before
+  CHECK(parameters({10, 20, 30, 40}, 2) == All{60, 40});
+  Stream draws({.seed = 5, .purpose = Purpose::algorithm});
+  for (int trial = 0; trial < 300; ++trial) {
+    All layers;
+    for (std::uint32_t i = 0, n = 1 + draws.below(12); i < n; ++i)
+      layers.push_back(draws.below(4) == 0 ? 0 : std::pow(10, draws.below(6)));
+    layers.push_back(7);
+    const auto some =
+        static_cast<int>(std::count_if(layers.begin(), layers.end(), [](double p) { return p > 0; }));
+    for (int count = 1; count <= some; ++count) {
+      CAPTURE(count);
+      double sum = 0;
+      for (const double each : parameters(layers, count)) {
+        CHECK(each > 0);
+        sum += each;
+      }
+      CHECK(sum == std::accumulate(layers.begin(), layers.end(), 0.0));
+    }
+  }
+}
+
+TEST_CASE("a model with one huge layer learns in fragments as it does otherwise where nothing overlaps") {
+  // H = 1: all fragments are averaged after each step, as the whole model is.
+  const auto after = [](int fragments) {
+    Job job = learning_job("diloco", plain({{"inner_steps", 1}}), 10, 0);
+    job.workload.layers[0].tensors = {30};
+    job.workload.layers[1].tensors = job.workload.layers[2].tensors = {2};
+    job.workload.layers[3].tensors = {2};
+    use_algorithm(job, "diloco", plain({{"inner_steps", 1}, {"fragments", fragments}}));
+    return run_fake(job).models;
+  };
+  CHECK(worst_difference(after(4), after(1)) < kRounding);
 }
 
 }  // namespace simsgd::test::algorithms_low_communication

@@ -162,4 +162,47 @@ TEST_CASE("PowerSGD sends r (rows + columns) numbers of each matrix, and the vec
   CHECK(bytes[0] == Approx(13'056).epsilon(1e-12));
 }
 
+TEST_CASE("the kernels of a slow node take as much longer as its passes") {
+  // One worker: products, orthogonalisation and residual alone, nothing to wait for.
+  const auto kernels_s = [](double speed) {
+    return in_child([&] {
+      Job job = scripted_job(star(1, 0, 1e12), nullptr);
+      Device& device = job.cluster.device;
+      device.peak_flops = 1e12;
+      device.memory_Bps = 1e12;
+      device.qr.overhead_s = 1e-3;
+      job.workload.layers.front().tensors = {TensorShape(1000, 1000)};
+      job.cluster.node_speed = {speed};
+      use_algorithm(job, "powersgd", {{"rank", 4}});
+      job.stop.steps = 3;
+      return std::vector<double>{simulate_job(job).end_s / 3};
+    })[0];
+  };
+  // At 0.5 Tflop/s three products of 8 Mflop (16 us each, 4 us of memory), a QR of 2 1000 16 - 2/3 64 flop
+  // and 1 ms, a pass over 12 MB.
+  const double nominal_s = 3 * 16e-6 + (32e3 - 128.0 / 3) / 0.5e12 + 1e-3 + 12e-6;
+  CHECK(kernels_s(1) == Approx(nominal_s).epsilon(1e-9));
+  CHECK(kernels_s(0.25) == Approx(4 * nominal_s).epsilon(1e-9));
+}
+
+TEST_CASE("a measured thin product takes what was measured, one beyond the table at least its pass") {
+  Job job = scripted_job(star(1, 0, 1e12), nullptr);
+  Device& device = job.cluster.device;
+  device.name = "D";
+  device.peak_flops = 1e12;
+  device.memory_Bps = 1e12;
+  job.workload.layers.front().tensors = {TensorShape(1000, 1000)};
+  std::vector<Note> notes;
+  AlgorithmContext context;
+  context.workload = &job.workload;
+  context.cluster = &job.cluster;
+  context.notes = &notes;
+  device.gemm.times = {{1000, 4, 1000, 1e-6}};  // faster than its matrix is read, in 4 us: from a cache
+  CHECK(low_rank_costs(4, context).product_s == Approx(1e-6).epsilon(1e-12));
+  CHECK(notes.empty());
+  CHECK(low_rank_costs(2, context).product_s == Approx(4e-6).epsilon(1e-12));
+  CHECK(notes.size() == 1);
+  CHECK(notes[0].about == "extrapolated-kernel");
+}
+
 }  // namespace simsgd::test::algorithms_powersgd

@@ -79,10 +79,10 @@ TEST_CASE("a measured time is given once") {
   twice["forward_backward"] = "1 s";
   CHECK(errors_with("/workload/one_device", {twice, entry}) ==
         "s.json:/workload/one_device/0: says the time twice. Give either \"forward_backward\" or "
-        "\"samples_per_s\".\n"
+        "\"samples_per_s\", or a \"step_cost\".\n"
         "s.json:/workload/one_device/1: does not say how long the step takes. Found: "
         "{\"batch\":8,\"device\":\"D\",\"source\":\"a test\"}. Give either \"forward_backward\" or "
-        "\"samples_per_s\".");
+        "\"samples_per_s\", or a \"step_cost\".");
 }
 
 TEST_CASE("a workload without any time for the device") {

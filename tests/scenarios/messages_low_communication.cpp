@@ -38,8 +38,10 @@ TEST_CASE("what leaves comes back before it leaves again") {
 }
 
 TEST_CASE("fragments are of layers") {
-  CHECK(errors_of({{"name", "diloco"}, {"fragments", 3}}) ==
-        "s.json:/algorithm/fragments: are more than the workload's 2 layers. Found: 3. Use at most 2.");
+  CHECK(
+      errors_of({{"name", "diloco"}, {"fragments", 3}}) ==
+      "s.json:/algorithm/fragments: are more than the workload's 2 layers with parameters. Found: 3. Use at "
+      "most 2.");
   CHECK(errors_of({{"name", "diloco"}, {"fragments", 2}}) == "");
 }
 

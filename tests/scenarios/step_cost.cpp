@@ -1,0 +1,263 @@
+// A step that is a fixed cost plus a cost per sample, or a table by batch: times by hand, the same in layers,
+// parts of a batch and simulated runs; and what is refused.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "analysis/runner.hpp"
+#include "sim/step_law.hpp"
+#include "tests/scenarios/support.hpp"
+#include "tests/support/in_child.hpp"
+
+namespace simsgd::test::scenarios_step_cost {
+
+using doctest::Approx;
+
+namespace {
+
+Approx exactly(double value) { return Approx(value).epsilon(1e-12); }
+
+const Json kAffine = {{"fixed", "12 ms"}, {"per_sample", "2 ms"}};
+const Json kTable = {{"times",
+                      {{{"batch", 2}, {"step_time", "10 ms"}},
+                       {{"batch", 8}, {"step_time", "20 ms"}},
+                       {{"batch", 64}, {"step_time", "160 ms"}}}}};
+
+/// The small scenario with that cost of device D.
+Json measured(const Json& cost, int batch = 8, int micro_batches = 1) {
+  Json scenario = small_scenario();
+  scenario["workload"]["one_device"] = {{{"device", "D"}, {"step_cost", cost}, {"source", "a test"}}};
+  scenario["workload"]["batch"] = batch;
+  scenario["workload"]["micro_batches"] = micro_batches;
+  return scenario;
+}
+
+/// Without layers.
+Json given(const Json& cost, int batch = 8, int micro_batches = 1) {
+  Json scenario = small_scenario();
+  scenario["workload"] = {
+      {"step_cost", cost}, {"parameters", 1e6}, {"batch", batch}, {"micro_batches", micro_batches}};
+  return scenario;
+}
+
+double step_s(const Json& scenario) {
+  const Workload workload = job_of(scenario).workload;
+  CHECK(workload.step_compute_s() == exactly(workload.one_device_step_s));
+  CHECK(workload.backward_s() == exactly(2 * workload.forward_s()));
+  return workload.one_device_step_s;
+}
+
+std::string errors_of(const Json& scenario) {
+  const Folder folder;
+  folder.write_json("s.json", scenario);
+  return folder.errors("s.json");
+}
+
+/// But those on costs that the small scenario does not know.
+std::vector<Note> notes_of(const Json& scenario) {
+  std::vector<Note> notes = job_of(scenario).notes;
+  std::erase_if(notes, [](const Note& note) { return note.about == "unknown-cost"; });
+  return notes;
+}
+
+double metric(const Json& scenario, const char* name) {
+  return in_child([&] {
+    const RunOutcome outcome = run_scenario(load(scenario), {});
+    return std::vector<double>{outcome.document["metrics"][name].get<double>()};
+  })[0];
+}
+
+}  // namespace
+
+TEST_CASE("a step takes its fixed cost once for each micro-batch, and its samples once") {
+  for (const int batch : {1, 8, 64, 1000}) {
+    CAPTURE(batch);
+    CHECK(step_s(measured(kAffine, batch)) == exactly(12e-3 + 2e-3 * batch));
+    CHECK(step_s(given(kAffine, batch)) == exactly(12e-3 + 2e-3 * batch));
+  }
+  CHECK(step_s(measured(kAffine, 64, 4)) == exactly(4 * 12e-3 + 2e-3 * 64));
+  CHECK(step_s(given(kAffine, 64, 64)) == exactly(64 * 12e-3 + 2e-3 * 64));
+  CHECK(step_s(measured({{"per_sample", 0.5}}, 8, 2)) == exactly(4));
+  CHECK(step_s(measured({{"fixed", 0.5}}, 8, 2)) == exactly(1));
+  CHECK(step_s(measured({{"fixed", 0.5}, {"per_sample", 0}}, 8)) == exactly(0.5));
+}
+
+TEST_CASE("without a fixed cost it is a measured step in proportion") {
+  Json scenario = small_scenario();
+  scenario["workload"]["batch"] = 48;
+  scenario["workload"]["micro_batches"] = 3;
+  scenario["workload"]["one_device"] = {
+      {{"device", "D"}, {"batch", 32}, {"forward_backward", "320 ms"}, {"source", "a test"}}};
+  CHECK(step_s(measured({{"per_sample", "10 ms"}}, 48, 3)) == exactly(step_s(scenario)));
+}
+
+TEST_CASE("a table gives its entries, and between them a line on logarithmic scales") {
+  CHECK(step_s(measured(kTable, 2)) == exactly(10e-3));
+  CHECK(step_s(measured(kTable, 8)) == exactly(20e-3));
+  CHECK(step_s(measured(kTable, 64)) == exactly(160e-3));
+  CHECK(step_s(measured(kTable, 4)) == exactly(10e-3 * std::sqrt(2.0)));  // half way
+  CHECK(step_s(measured(kTable, 16)) == exactly(40e-3));                  // linear from 8 to 64
+  CHECK(step_s(given(kTable, 64, 4)) == exactly(160e-3));                 // four of 16
+  double before = 0;
+  for (int batch = 2; batch <= 64; ++batch) {
+    CHECK(step_s(measured(kTable, batch)) > before);
+    before = step_s(measured(kTable, batch));
+  }
+}
+
+TEST_CASE("a table of one entry holds for that batch alone") {
+  const Json one = {{"times", {{{"batch", 8}, {"step_time", 1}}}}};
+  CHECK(step_s(measured(one, 8)) == exactly(1));
+  CHECK(step_s(measured(one, 32, 4)) == exactly(4));
+  CHECK(
+      errors_of(measured(one, 9)) ==
+      "s.json:/workload/batch: makes a pass of 9 samples, beyond the 8 that "
+      "/workload/one_device/0/step_cost/times were measured with. Found: 9. Use 8 samples, or measure more.");
+}
+
+TEST_CASE("a table is not asked beyond its range") {
+  CHECK(
+      errors_of(measured(kTable, 65)) ==
+      "s.json:/workload/batch: makes a pass of 65 samples, beyond the 2 to 64 that "
+      "/workload/one_device/0/step_cost/times were measured with. Found: 65. Use 2 to 64 samples, or measure "
+      "more.");
+  CHECK(errors_of(given(kTable, 64, 64)) ==
+        "s.json:/workload/batch: makes micro-batches of 1 sample, beyond the 2 to 64 that "
+        "/workload/step_cost/times were measured with. Found: 64. Use 2 to 64 samples for each of the "
+        "micro_batches, or measure more.");
+  CHECK(errors_of(measured(kTable, 128, 2)) == "");
+  Json other = measured(kTable, 128);  // of a device that this cluster has not
+  other["workload"]["one_device"][0]["device"] = "E";
+  CHECK(errors_of(other) == "");
+}
+
+TEST_CASE("the law between a table's entries is within what its header says of a fixed and a linear cost") {
+  // c + b s at batches a factor apart: the greatest error of a line on logarithmic scales.
+  const auto worst = [](double factor) {
+    double error = 0;
+    for (double share = 1e-3; share < 1e3; share *= 1.1) {  // c / s
+      const StepLaw law{.times = {{1, share + 1}, {factor, share + factor}}};
+      for (double b = 1; b < factor; b *= 1.01)
+        error = std::max(error, std::abs(law.seconds(b) / (share + b) - 1));
+    }
+    return error;
+  };
+  CHECK(worst(2) < 0.0151);
+  CHECK(worst(2) > 0.014);
+  CHECK(worst(4) < 0.061);
+  CHECK(worst(4) > 0.06);
+}
+
+TEST_CASE("layers share a step by samples as they share a measured one, own times first") {
+  Json scenario = measured(kAffine, 8);
+  scenario["workload"]["layers"].push_back(
+      {{"type", "other"}, {"tensors", Json::array()}, {"forward", "4 ms"}, {"backward", 0}});
+  CHECK(
+      errors_of(scenario) ==
+      "s.json:/workload: lacks the key \"layer_times_batch\". Add it: the samples for which the layers' own "
+      "times hold, which the \"step_cost\" of the device does not say.");
+  scenario["workload"]["layer_times_batch"] = 8;
+  const Workload workload = job_of(scenario).workload;
+  CHECK(workload.layers[1].forward_s == exactly(4e-3));
+  CHECK(workload.layers[0].forward_s == exactly(8e-3));  // a third of 28 - 4 ms
+  CHECK(workload.one_device_source == "D, by samples: a test");
+}
+
+TEST_CASE(
+    "a simulated step, its baseline and the scaling efficiency follow, and a slow node divides all of it") {
+  Json scenario = measured(kAffine, 64, 4);
+  scenario["cluster"]["workers"] = 1;
+  CHECK(metric(scenario, "iteration_time_mean_s") == Approx(0.176).epsilon(1e-9));
+  CHECK(metric(scenario, "scaling_efficiency") == Approx(1).epsilon(1e-9));
+  scenario["cluster"]["node_speed"] = {0.5};
+  CHECK(metric(scenario, "iteration_time_mean_s") == Approx(0.352).epsilon(1e-9));
+  scenario = given(kTable, 64, 4);
+  scenario["cluster"]["workers"] = 1;
+  CHECK(metric(scenario, "iteration_time_mean_s") == Approx(0.16).epsilon(1e-9));
+}
+
+TEST_CASE("parts that an algorithm makes of a batch pay the fixed cost each") {
+  // 4 parts of 16 samples: 4 x (12 + 32) ms, one worker, nothing dropped.
+  Json scenario = measured(kAffine, 64);
+  scenario["cluster"]["workers"] = 1;
+  scenario["learner"] = small_learner();
+  scenario["algorithm"] = {{"name", "dropcompute"}, {"deadline", "10 s"}, {"micro_batches", 4}};
+  CHECK(metric(scenario, "iteration_time_mean_s") == Approx(0.176).epsilon(1e-9));
+  scenario["workload"]["one_device"][0]["step_cost"] = kTable;
+  CHECK(metric(scenario, "iteration_time_mean_s") == Approx(4 * 40e-3).epsilon(1e-9));
+  scenario["workload"]["batch"] = 4;
+  CHECK(errors_of(scenario) ==
+        "s.json:/algorithm/micro_batches: makes parts of 1 sample, beyond the 2 to 64 that step_cost/times "
+        "were "
+        "measured with. Found: 4. Use fewer, a larger batch, or measure more.");
+}
+
+TEST_CASE("a time by samples extrapolates nothing, and equal layers are told of") {
+  CHECK(notes_of(measured(kAffine, 64, 4)).empty());
+  CHECK(notes_of(measured(kTable, 64, 4)).empty());
+  const auto notes = notes_of(given(kAffine));
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].about == "assumed-layers");
+  CHECK(notes[0].text.starts_with("the workload's step_cost holds whatever the device; 32 equal layers"));
+}
+
+TEST_CASE("a resolved scenario is its own") {
+  for (const Json& scenario : {measured(kAffine, 64, 4), measured(kTable), given(kTable), given(kAffine)}) {
+    const Scenario loaded = load(scenario);
+    CHECK(load(loaded.resolved).resolved == loaded.resolved);
+    CHECK(make_job(load(loaded.resolved)).workload.one_device_step_s ==
+          make_job(loaded).workload.one_device_step_s);
+  }
+  CHECK(load(given(kAffine)).resolved["workload"]["equal_layers"] == 32);
+}
+
+TEST_CASE("what says too much, too little or nothing is refused") {
+  const std::string at = "s.json:/workload/one_device/0/step_cost";
+  CHECK(errors_of(measured(Json::object())) == at + ": does not say how long a pass takes. Found: {}. Give "
+                                                    "\"fixed\" and \"per_sample\", or \"times\".");
+  CHECK(errors_of(measured({{"fixed", 1}, {"times", kTable["times"]}}))
+            .starts_with(at + ": says the time twice."));
+  CHECK(errors_of(measured({{"fixed", 0}, {"per_sample", 0}}))
+            .ends_with(": takes no time. Found: {\"fixed\":0,\"per_sample\":0}. Give a \"fixed\" or "
+                       "\"per_sample\" above 0."));
+  Json descending = kTable;
+  descending["times"][1]["batch"] = 2;
+  CHECK(errors_of(measured(descending)) == at + "/times/1/batch: is not above the one before it. Found: 2. "
+                                                "List the measurements by ascending batch, "
+                                                "each once.");
+  CHECK(errors_of(measured({{"fixed", -1}})) == at + "/fixed: is out of range. Found: -1. Write a number of "
+                                                     "at least 0, such as \"20 ms\" or 0.02 (seconds).");
+  Json both = measured(kAffine);
+  both["workload"]["one_device"][0]["batch"] = 8;
+  CHECK(errors_of(both) ==
+        "s.json:/workload/one_device/0/batch: has no effect beside \"step_cost\". Found: 8. Remove it.");
+  both = measured(kAffine);
+  both["workload"]["one_device"].push_back(
+      {{"device", "D"}, {"batch", 8}, {"samples_per_s", 10}, {"source", "a test"}});
+  CHECK(
+      errors_of(both) ==
+      "s.json:/workload/one_device/1: is a time of D beside entry 0, and a \"step_cost\" is for all batches. "
+      "Found: {\"batch\":8,\"device\":\"D\",\"samples_per_s\":10,\"source\":\"a test\"}. Keep one of the "
+      "two.");
+  both["workload"]["one_device"][1].erase("batch");
+  both["workload"]["one_device"][1]["device"] = "E";
+  CHECK(errors_of(both) ==
+        "s.json:/workload/one_device/1: lacks the key \"batch\". Found: "
+        "{\"device\":\"E\",\"samples_per_s\":10,\"source\":\"a test\"}. Add \"batch\": the samples of the "
+        "measured step.");
+  Json twice = given(kAffine);
+  twice["workload"]["step_time"] = 1;
+  CHECK(errors_of(twice) ==
+        "s.json:/workload/step_cost: is given beside \"step_time\". Found: "
+        "{\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
+  Json layers = measured(kAffine);
+  layers["workload"].erase("one_device");
+  layers["workload"]["step_cost"] = kAffine;
+  layers["workload"]["parameters"] = 1e6;
+  CHECK(errors_of(layers) ==
+        "s.json:/workload/step_cost: is given beside \"layers\". Found: "
+        "{\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
+}
+
+}  // namespace simsgd::test::scenarios_step_cost
