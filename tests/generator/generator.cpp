@@ -183,6 +183,21 @@ Json ScenarioGenerator::cluster(int workers) {
   return made;
 }
 
+/// Leaves one way of saying a one-device time.
+void ScenarioGenerator::one_way(Json& entry) {
+  if (chance(0.3)) {
+    for (const char* key : {"forward_backward", "samples_per_s", "batch"}) entry.erase(key);
+    entry["step_cost"] = {{"fixed", 1e-3 * uniform()}, {"per_sample", 1e-3}};
+    if (chance(0.3)) entry["step_cost"] = {{"times", {{{"batch", 1 + below(8)}, {"step_time", 1e-3}}}}};
+    return;
+  }
+  entry.erase("step_cost");
+  entry["batch"] = 1 + below(64);
+  if (entry.contains("forward_backward") != entry.contains("samples_per_s")) return;
+  entry.erase("forward_backward");
+  entry["samples_per_s"] = 100;
+}
+
 Json ScenarioGenerator::workload() {
   Json table = value(resolved_schema()["properties"]["workload"]["oneOf"][1], "workload");
   table["batch"] = 1 + below(64);
@@ -191,18 +206,19 @@ Json ScenarioGenerator::workload() {
     if (chance(0.7)) table.erase(key);
   if (table.contains("one_device"))
     for (Json& entry : table["one_device"])
-      if (entry.contains("forward_backward") == entry.contains("samples_per_s") && chance(0.95)) {
-        entry.erase("forward_backward");
-        entry["samples_per_s"] = 100;
-      }
+      if (chance(0.95)) one_way(entry);
   if (chance(0.1)) return table;  // whatever it says of its size
   const bool by_time = chance(0.15);
-  for (const char* key : {"step_time", "parameters", "equal_layers"})
+  for (const char* key : {"step_time", "step_cost", "parameters", "equal_layers"})
     if (!by_time) table.erase(key);
   if (by_time) {
     table.erase("layers");
     table.erase("one_device");
-    table["step_time"] = 1e-3 * static_cast<double>(1 + below(100));
+    table.erase("step_cost");
+    if (chance(0.5))
+      table["step_time"] = 1e-3 * static_cast<double>(1 + below(100));
+    else
+      table.erase("step_time"), table["step_cost"] = {{"fixed", 1e-3 * uniform()}, {"per_sample", 1e-3}};
     table["parameters"] = 1 + below(100000);
     return table;
   }

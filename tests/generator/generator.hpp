@@ -41,6 +41,7 @@ class ScenarioGenerator {
 
   Json section(const std::string& name);
   Json cluster(int workers);
+  void one_way(Json& one_device);
   Json workload();
   Json learner();
   Json stop();
