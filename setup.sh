@@ -13,6 +13,7 @@ readonly packages=(
   dpkg-dev file
   libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
+  libnlopt-dev libnlopt-cxx-dev
   openmpi-bin libopenmpi-dev
   doctest-dev librapidcheck-dev libbenchmark-dev
   dataset-fashion-mnist

@@ -15,5 +15,6 @@ void register_low_communication(Summary& summary);
 void register_sparse(Summary& summary);
 void register_kfac(Summary& summary);
 void register_import(Summary& summary);
+void register_stragglers(Summary& summary);
 
 }  // namespace simsgd::bench

@@ -36,6 +36,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"scenarios/language/", "traces/"},
     {"results/"},
     {"analysis/", "measure/"},
+    {"analysis/calibration/"},
     {"cli/", "bench/"},
 };
 
@@ -146,6 +147,8 @@ TEST_CASE("what climbs: up a floor, to a neighbour, through a door that is not o
   CHECK(climbs("measure/main.cpp", "sim/engine/simulate.hpp") == "is not for measure/");
   CHECK(climbs("measure/main.cpp", "analysis/runner.hpp") == "analysis/ is beside measure/");
   CHECK(climbs("analysis/runner.cpp", "cli/verbs.hpp") == "cli/ is above analysis/");
+  CHECK(climbs("analysis/runner.cpp", "analysis/calibration/straggler_fit.hpp") ==
+        "analysis/calibration/ is above analysis/");
   CHECK(climbs("cli/run.cpp", "nlohmann/json.hpp").empty());
 }
 

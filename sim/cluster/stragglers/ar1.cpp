@@ -4,25 +4,18 @@
 //   A_k = exp(t z_k - t^2/2), t^2 = ln(1 + cv^2): mean 1;  z_k = rho z_{k-1} + sqrt(1 - rho^2) e_k,
 //   stationary rho = ln(1 + r cv^2) / t^2, so that the lag-1 correlation of A is r
 // Measured compute times are like this (healthy devices: CV 1-5 %, lag 1 0.3-1.0). assumed: log-normal, which
-// keeps times positive. z_k without the steps before it: points a and a + 2h of a stationary Gaussian Markov
-// chain fix the one between them up to its own draw,
-//   z_{a+h} = w (z_a + z_{a+2h}) + v e,  w = rho^h / (1 + rho^{2h}),  v^2 = (1 - rho^{2h}) / (1 + rho^{2h}),
-// so that it is reached by halving from two points so far apart that they are independent (rho^H < 1e-18):
-// log2 H + 2 draws, one for each step touched. Checked by tests/cluster/ar1.cpp.
+// keeps times positive. z_k without the steps before it: gaussian_chain.hpp. Checked by
+// tests/cluster/ar1.cpp.
 #include <cmath>
-#include <vector>
 
+#include "sim/cluster/stragglers/gaussian_chain.hpp"
 #include "sim/cluster/stragglers/options.hpp"
 
 namespace simsgd::stragglers {
 
 namespace {
 
-constexpr double kIndependent = 1e-18;  // a correlation that double precision does not see
-constexpr std::size_t kMostLevels = 37;
 constexpr double kLargestCv = 1e6;  // of a log-normal: sigma 5.3
-
-double log_variance(double cv) { return std::log1p(cv * cv); }
 
 struct Ar1Options {
   double cv = 0, correlation = 0, persistent_cv = 0;
@@ -45,14 +38,10 @@ struct Ar1Options {
 class Ar1Straggler final : public StragglerModel {
  public:
   explicit Ar1Straggler(const Ar1Options& options)
-      : noise_variance_(log_variance(options.cv)), persistent_variance_(log_variance(options.persistent_cv)) {
-    const double rho =
-        options.cv > 0 ? std::log1p(options.correlation * options.cv * options.cv) / noise_variance_ : 0;
-    for (double power = rho; power >= kIndependent && halves_.size() < kMostLevels; power *= power) {
-      const double square = power * power;  // rho^{2h}
-      halves_.push_back({power / (1 + square), std::sqrt((1 - square) / (1 + square))});
-    }
-  }
+      : noise_variance_(log_variance(options.cv)),
+        persistent_variance_(log_variance(options.persistent_cv)),
+        chain_(options.cv > 0 ? std::log1p(options.correlation * options.cv * options.cv) / noise_variance_
+                              : 0) {}
 
   void apply(const StragglerContext& context, Straggle& straggle) const override {
     double exponent = 0;
@@ -64,31 +53,10 @@ class Ar1Straggler final : public StragglerModel {
   }
 
  private:
-  // Of the point between two that are 2^(level + 1) steps apart.
-  struct Half {
-    double weight, deviation;
-  };
-
   // z at the context's step.
   double noise(const StragglerContext& context) const {
-    const std::uint64_t cell = std::uint64_t{1} << halves_.size();
-    std::uint64_t left = context.step / cell * cell;
-    double at_left = normal_at(context, left, StragglerDraw::value);
-    if (left == context.step) return at_left;
-    double at_right = normal_at(context, left + cell, StragglerDraw::value);
-    for (std::size_t level = halves_.size(); level-- > 0;) {
-      const std::uint64_t middle = left + (std::uint64_t{1} << level);
-      const double at_middle = halves_[level].weight * (at_left + at_right) +
-                               halves_[level].deviation * normal_at(context, middle, StragglerDraw::value);
-      if (middle == context.step) return at_middle;
-      if (middle < context.step) {
-        left = middle;
-        at_left = at_middle;
-      } else {
-        at_right = at_middle;
-      }
-    }
-    return at_left;
+    return chain_.at(context.step,
+                     [&](std::uint64_t step) { return normal_at(context, step, StragglerDraw::value); });
   }
 
   static double normal_at(StragglerContext context, std::uint64_t step, StragglerDraw draw) {
@@ -98,7 +66,7 @@ class Ar1Straggler final : public StragglerModel {
   }
 
   double noise_variance_, persistent_variance_;  // of the logarithms
-  std::vector<Half> halves_;
+  GaussianChain chain_;
 };
 
 MadeStraggler make_ar1(const Ar1Options& options, const StragglerCommon& common, const StragglerSetup&) {

@@ -20,9 +20,10 @@ constexpr int kMaximumMicroBatches = 1 << 10;
 
 /// Independent streams of one model, worker and step. Values are part of every result: only append, up to 3.
 enum class StragglerDraw : std::uint64_t {
-  value = 0,   ///< how late
-  chance = 1,  ///< the common option "probability"; for nobody else
-  choice = 2,  ///< whether at all, by the kind's own rule
+  value = 0,       ///< how late
+  chance = 1,      ///< the common option "probability"; for nobody else
+  choice = 2,      ///< whether at all, by the kind's own rule
+  slow_value = 3,  ///< a second value, of a longer memory
 };
 
 /// The stream of this worker: entity = index x 2^20 + rank; the upper two of the 40 bits of the step hold the

@@ -1,0 +1,133 @@
+#include "analysis/calibration/straggler_judging.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace simsgd::calibration {
+
+namespace {
+
+double sorted_quantile(const std::vector<double>& sorted, double probability) {
+  const double place = probability * static_cast<double>(sorted.size() - 1);
+  const auto below = std::min(static_cast<std::size_t>(place), sorted.size() - 1);
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+double autocorrelation(const std::vector<double>& values, std::size_t lag) {
+  const double mean = mean_of(values);
+  double lagged = 0, square = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    square += (values[i] - mean) * (values[i] - mean);
+    if (i >= lag) lagged += (values[i] - mean) * (values[i - lag] - mean);
+  }
+  return square > 0 ? lagged / square : 0;
+}
+
+JudgedStatistic judged(const std::string& name, double measured, const std::vector<double>& of_fit,
+                       std::vector<double> of_draws, double level) {
+  std::ranges::sort(of_draws);
+  return {.name = name,
+          .measured = measured,
+          .predicted = mean_of(of_fit),
+          .low = sorted_quantile(of_draws, (1 - level) / 2),
+          .high = sorted_quantile(of_draws, (1 + level) / 2)};
+}
+
+struct Runs {
+  std::vector<double> mean, p95, lag_20;
+
+  void add(const StragglerStatistics& of) {
+    mean.push_back(of.slowest_mean_s);
+    p95.push_back(of.slowest_p95_s);
+    lag_20.push_back(of.lag_20.value_or(0));
+  }
+};
+
+}  // namespace
+
+StragglerStatistics statistics_of(const StepTable& table) {
+  std::vector<double> slowest(table.count());
+  for (const auto& times : table.times_s)
+    for (std::size_t i = 0; i < times.size(); ++i) slowest[i] = std::max(slowest[i], times[i]);
+  std::ranges::sort(slowest);
+  StragglerStatistics of;
+  of.slowest_mean_s = mean_of(slowest);
+  of.slowest_p95_s = sorted_quantile(slowest, 0.95);
+  if (table.count() < 2 * kJudgedLag) return of;
+  of.lag_20 = 0;
+  for (const auto& times : table.times_s)
+    *of.lag_20 += autocorrelation(times, kJudgedLag) / static_cast<double>(table.workers.size());
+  return of;
+}
+
+StragglerVerdict judge(const StragglerFit& fit, const StepTable& held_out, const StragglerJudging& how) {
+  if (held_out.workers.size() != fit.parameters.factors.size())
+    throw std::invalid_argument(fmt::format("the model has {} workers and the steps that judge it {}",
+                                            fit.parameters.factors.size(), held_out.workers.size()));
+  if (held_out.count() == 0) throw std::invalid_argument("there are no steps to judge the model by");
+  Runs of_fit, of_draws;
+  const auto steps_of = [&](const StragglerParameters& parameters, std::uint64_t seed) {
+    const std::size_t n = held_out.count();
+    return statistics_of(
+        simulated_steps(how.continues ? continued(fit, parameters, n) : parameters, n, seed));
+  };
+  for (int i = 0; i < how.seeds; ++i) {
+    const std::uint64_t seed = how.first_seed + static_cast<std::uint64_t>(i);
+    of_fit.add(steps_of(fit.parameters, seed));
+    if (fit.drawn.empty()) continue;
+    const StragglerParameters& drawn = fit.drawn[static_cast<std::size_t>(i) % fit.drawn.size()];
+    of_draws.add(steps_of(drawn, seed));
+  }
+  if (fit.drawn.empty()) of_draws = of_fit;
+  const StragglerStatistics measured = statistics_of(held_out);
+  StragglerVerdict verdict{.statistics = {}, .level = how.level};
+  verdict.statistics = {
+      judged("slowest of the workers, mean (s)", measured.slowest_mean_s, of_fit.mean, of_draws.mean,
+             how.level),
+      judged("slowest of the workers, p95 (s)", measured.slowest_p95_s, of_fit.p95, of_draws.p95, how.level)};
+  if (measured.lag_20)
+    verdict.statistics.push_back(
+        judged("autocorrelation at lag 20", *measured.lag_20, of_fit.lag_20, of_draws.lag_20, how.level));
+  return verdict;
+}
+
+bool StragglerVerdict::passes() const {
+  return std::ranges::all_of(statistics, [](const JudgedStatistic& each) { return each.inside(); });
+}
+
+std::string StragglerVerdict::text() const {
+  std::string text;
+  std::string outside;
+  for (const JudgedStatistic& each : statistics) {
+    text += fmt::format(
+        "{:34} measured {:.4g}, predicted {:.4g} ({:+.1f} %), {:.0f} % interval {:.4g} to {:.4g}{}\n",
+        each.name, each.measured, each.predicted, 100 * each.error(), 100 * level, each.low, each.high,
+        each.inside() ? "" : ": OUTSIDE");
+    if (!each.inside()) outside += (outside.empty() ? "" : ", ") + each.name;
+  }
+  return text + (passes() ? "The model passes its test.\n" : "The model fails its test: " + outside + ".\n");
+}
+
+std::string report(const StragglerFit& fit) {
+  std::string text =
+      fmt::format("Fitted on {} steps of {} workers\n", fit.steps, fit.parameters.factors.size());
+  for (const ParameterInterval& each : fit.intervals)
+    text += fmt::format("  {:26} {:10.4g}  {:10.4g} to {:.4g}\n", each.name, each.value, each.low, each.high);
+  if (fit.families.fits.empty()) return text + "There is no fast noise\n";
+  text += fmt::format("Fast noise, every {} steps, {} values: families by AIC\n", fit.thinning,
+                      fit.families.count);
+  for (const FamilyFit& each : fit.families.fits)
+    text += fmt::format("  {:26} {:10.1f}\n", family_name(each.family) + (each.shifted ? ", shifted" : ""),
+                        each.aic() - fit.families.fits.front().aic());
+  const Goodness& best = fit.families.best;
+  return text +
+         fmt::format("The first: KS {:.3f} (p {:.3f}), Anderson-Darling {:.3f} (p {:.3f}), {} draws{}\n",
+                     best.ks, best.ks_p, best.anderson_darling, best.anderson_darling_p, best.draws,
+                     fit.families.none_fits ? ": none fits, measured quantiles are used" : "");
+}
+
+}  // namespace simsgd::calibration

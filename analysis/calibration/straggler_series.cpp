@@ -1,0 +1,148 @@
+#include "analysis/calibration/straggler_series.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+
+namespace simsgd::calibration {
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+StepTable step_table(std::span<const WorkerStep> rows) {
+  std::map<std::uint64_t, std::map<int, double>> by_step;
+  std::set<int> workers;
+  for (const WorkerStep& row : rows) {
+    if (!(row.seconds > 0) || !std::isfinite(row.seconds))
+      throw std::invalid_argument(fmt::format("worker {} has a time of {} s in step {}: times are above 0",
+                                              row.worker, row.seconds, row.step));
+    if (!by_step[row.step].emplace(row.worker, row.seconds).second)
+      throw std::invalid_argument(fmt::format("worker {} has step {} twice", row.worker, row.step));
+    workers.insert(row.worker);
+  }
+  StepTable table;
+  table.workers.assign(workers.begin(), workers.end());
+  table.times_s.resize(workers.size());
+  for (const auto& [step, times] : by_step) {
+    if (times.size() < workers.size()) {
+      table.dropped += times.size();
+      continue;
+    }
+    table.steps.push_back(step);
+    std::size_t w = 0;
+    for (const auto& [worker, seconds] : times) table.times_s[w++].push_back(seconds);
+  }
+  return table;
+}
+
+StepTable part(const StepTable& table, std::size_t first, std::size_t count) {
+  const auto cut = [&](const auto& all) {
+    using List = std::decay_t<decltype(all)>;
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+    return List(begin, begin + static_cast<std::ptrdiff_t>(count));
+  };
+  StepTable few{.workers = table.workers, .steps = cut(table.steps)};
+  for (const auto& times : table.times_s) few.times_s.push_back(cut(times));
+  return few;
+}
+
+namespace {
+
+std::vector<double> lagged(const std::vector<double>& values, std::size_t lags) {
+  std::vector<double> all;
+  const std::size_t n = values.size();
+  for (std::size_t lag = 0; lag <= lags; ++lag) {
+    double sum = 0;
+    for (std::size_t i = lag; i < n; ++i) sum += values[i] * values[i - lag];
+    all.push_back(sum / static_cast<double>(n - lag));
+  }
+  return all;
+}
+
+}  // namespace
+
+Covariances covariances(const std::vector<std::vector<double>>& logs, std::size_t lags) {
+  Covariances all;
+  std::vector<double> total(logs.front().size());
+  for (std::vector<double> series : logs) {
+    const double mean = mean_of(series);
+    for (std::size_t i = 0; i < series.size(); ++i) total[i] += series[i] -= mean;
+    all.own.push_back(lagged(series, lags));
+  }
+  // Of the sum over workers: all pairs, those of equal workers among them.
+  all.cross = lagged(total, lags);
+  const auto p = static_cast<double>(logs.size());
+  for (std::size_t lag = 0; lag <= lags; ++lag) {
+    for (const auto& own : all.own) all.cross[lag] -= own[lag];
+    all.cross[lag] = p > 1 ? all.cross[lag] / (p * (p - 1)) : 0;
+  }
+  return all;
+}
+
+std::vector<double> expected_covariance(double rho, std::size_t n, std::size_t lags) {
+  const auto count = static_cast<double>(n);
+  // Of the kernel's matrix: the mean of each row, and sums of these over the first rows.
+  std::vector<double> powers(n), sums(n + 1), row_sums(n + 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    powers[i] = i == 0 ? 1 : powers[i - 1] * rho;
+    sums[i + 1] = sums[i] + powers[i];
+  }
+  for (std::size_t i = 0; i < n; ++i) row_sums[i + 1] = row_sums[i] + (sums[i + 1] + sums[n - i] - 1) / count;
+  const double all = row_sums[n] / count;
+  std::vector<double> expected;
+  for (std::size_t lag = 0; lag <= lags; ++lag) {
+    const double pairs = count - static_cast<double>(lag);
+    const double rows = row_sums[n - lag] + row_sums[n] - row_sums[lag];
+    expected.push_back(powers[lag] - rows / pairs + all);
+  }
+  return expected;
+}
+
+double mean_variance(double rho, std::size_t n) {
+  double sum = 0, power = 1;
+  for (std::size_t lag = 0; lag < n; ++lag, power *= rho)
+    sum += (lag == 0 ? 1 : 2) * static_cast<double>(n - lag) * power;
+  return sum / (static_cast<double>(n) * static_cast<double>(n));
+}
+
+std::vector<double> smoothed(const std::vector<double>& sum, const Chain& wanted, const Chain& other) {
+  using Vector = Eigen::Vector2d;
+  using Matrix = Eigen::Matrix2d;
+  const Vector memory(wanted.rho, other.rho), variances(wanted.variance, other.variance);
+  const Matrix move = memory.asDiagonal();
+  const Matrix noise = (variances.array() * (1 - memory.array().square())).matrix().asDiagonal();
+  std::vector<Vector> predicted, filtered;
+  std::vector<Matrix> predicted_cov, filtered_cov;
+  Vector x = Vector::Zero();
+  Matrix p = variances.asDiagonal();
+  for (const double seen : sum) {
+    predicted.push_back(x);
+    predicted_cov.push_back(p);
+    const Vector gain = p.rowwise().sum() / p.sum();
+    x += gain * (seen - x.sum());
+    p -= gain * p.colwise().sum();
+    filtered.push_back(x);
+    filtered_cov.push_back(p);
+    x = move * x;
+    p = move * p * move + noise;
+  }
+  std::vector<double> expected(sum.size());
+  for (std::size_t i = sum.size(); i-- > 0;) {
+    if (i + 1 == sum.size()) {
+      x = filtered[i];
+    } else {
+      const Matrix back = filtered_cov[i] * move * predicted_cov[i + 1].inverse();
+      x = filtered[i] + back * (x - predicted[i + 1]);
+    }
+    expected[i] = x[0];
+  }
+  return expected;
+}
+
+}  // namespace simsgd::calibration
