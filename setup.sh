@@ -12,8 +12,7 @@ readonly packages=(
   g++ cmake ninja-build ccache pkgconf git ca-certificates
   dpkg-dev file
   libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
-  libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
-  libnlopt-dev libnlopt-cxx-dev
+  libceres-dev libnlopt-dev libnlopt-cxx-dev libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
   openmpi-bin libopenmpi-dev
   doctest-dev librapidcheck-dev libbenchmark-dev
   dataset-fashion-mnist

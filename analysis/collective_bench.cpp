@@ -24,17 +24,14 @@ namespace {
 constexpr int kMostSimulatedRanks = 16384;
 
 std::unique_ptr<Plan> make_plan(const Cluster& cluster, const BenchSettings& settings, double bytes) {
-  const std::string name = settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule;
-  const SchedulePlugin* plugin = find_schedule(settings.op, name);
-  CHECK(plugin != nullptr, "the schedule was checked before");
   std::vector<int> ranks(static_cast<std::size_t>(cluster.workers()));
   std::iota(ranks.begin(), ranks.end(), 0);
-  try {
-    Schedule schedule = plugin->make({cluster.workers(), bytes, 0, ranks_per_node(cluster, ranks)});
-    return std::make_unique<Plan>(std::move(schedule), cluster, ranks, bytes);
-  } catch (const ParameterError& error) {
-    throw RunError("This schedule cannot be used here: " + error.problem + ". " + error.remedy + ".");
-  }
+  return std::make_unique<Plan>(
+      plan_by_policy(settings.collectives, cluster, ranks, {settings.op, bytes, 0, 1, settings.schedule}));
+}
+
+std::string schedule_text(const BenchSettings& settings) {
+  return settings.schedule.empty() ? policy_text(settings.collectives, settings.op) : settings.schedule;
 }
 
 // Mean over iterations of the last end after a common arrival, without events.
@@ -54,17 +51,23 @@ double time_by_recurrence(const Plan& plan, Fidelity fidelity, const JitterDraws
   return sum / count;
 }
 
-std::vector<double> times_by_simulation(const Cluster& cluster,
-                                        const std::vector<std::unique_ptr<Plan>>& plans, Fidelity fidelity,
-                                        const JitterDraws* jitter, int iterations) {
+/// What has to be simulated, and for which row.
+struct Simulated {
+  std::unique_ptr<Plan> plan;
+  Fidelity fidelity = Fidelity::messages;
+  std::size_t row = 0;
+};
+
+void simulate_rows(const Cluster& cluster, const std::vector<Simulated>& all, const JitterDraws* jitter,
+                   int iterations, std::vector<double>& times) {
+  if (all.empty()) return;
   const int count = jitter ? iterations : 1;
-  std::vector<const Plan*> sequence;
-  for (const std::unique_ptr<Plan>& plan : plans)
-    for (int i = 0; i < count; ++i) sequence.push_back(plan.get());
-  const std::vector<double> each = simulate_plans(cluster, sequence, fidelity, jitter);
-  std::vector<double> means(plans.size(), 0.0);
-  for (std::size_t i = 0; i < each.size(); ++i) means[i / static_cast<std::size_t>(count)] += each[i] / count;
-  return means;
+  std::vector<PlanToSimulate> sequence;
+  for (const Simulated& each : all)
+    sequence.insert(sequence.end(), static_cast<std::size_t>(count), {each.plan.get(), each.fidelity});
+  const std::vector<double> simulated = simulate_plans(cluster, sequence, jitter);
+  for (std::size_t i = 0; i < simulated.size(); ++i)
+    times[all[i / static_cast<std::size_t>(count)].row] += simulated[i] / count;
 }
 
 double elements(const BenchSettings& settings, int ranks, double bytes) {
@@ -97,33 +100,31 @@ BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settin
     draws = {&*table, settings.seed, 1, 0};
   }
   const JitterDraws* jitter = table ? &draws : nullptr;
-  std::vector<std::unique_ptr<Plan>> plans;
+  std::vector<Simulated> simulated;
   std::vector<double> times;
   BenchResult result;
   if (std::optional<Note> note = note_on_host_costs(cluster)) add_note(result.notes, std::move(*note));
   for (const double bytes : settings.sizes_bytes) {
-    plans.push_back(make_plan(cluster, settings, bytes));
-    const FidelityChoice choice = plans.back()->choose(settings.fidelity, jitter != nullptr);
-    if (plans.size() == 1) {
+    std::unique_ptr<Plan> plan = make_plan(cluster, settings, bytes);
+    const FidelityChoice choice = plan->choose(settings.fidelity, jitter != nullptr);
+    if (times.empty()) {
       result.fidelity = fidelity_name(choice.fidelity);
       result.reason = choice.reason;
-      result.exact = choice.exact;
     }
+    result.exact = result.exact && choice.exact;
     if (choice.fidelity != Fidelity::closed && choice.fidelity != Fidelity::steps) {
       if (settings.fidelity == Fidelity::automatic && cluster.workers() > kMostSimulatedRanks)
         throw ConfigError(InputError{
             "--fidelity", "",
             fmt::format("would simulate flows among {} ranks, because {}", cluster.workers(), choice.reason),
             "auto", "Use --fidelity steps, which ignores that, or ask for flows and wait"});
+      simulated.push_back({std::move(plan), choice.fidelity, times.size()});
+      times.push_back(0);
       continue;
     }
-    times.push_back(time_by_recurrence(*plans.back(), choice.fidelity, jitter, settings.iterations));
-    plans.back().reset();  // its arrays grow with the number of ranks
+    times.push_back(time_by_recurrence(*plan, choice.fidelity, jitter, settings.iterations));
   }
-  if (times.empty() && !plans.empty()) {
-    const Fidelity fidelity = plans.front()->choose(settings.fidelity, jitter != nullptr).fidelity;
-    times = times_by_simulation(cluster, plans, fidelity, jitter, settings.iterations);
-  }
+  simulate_rows(cluster, simulated, jitter, settings.iterations, times);
   for (std::size_t i = 0; i < times.size(); ++i) {
     const double bytes = settings.sizes_bytes[i];
     const double algorithm = times[i] > 0 ? bytes / times[i] : 0;
@@ -160,8 +161,7 @@ double average_bus_GBps(const BenchResult& result) {
 std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, const BenchResult& result) {
   std::string text =
       fmt::format("# simsgd {} on {}: {} ranks, {} by {}; fidelity {} ({}){}\n#\n", op_name(settings.op),
-                  cluster.name, cluster.workers(), op_name(settings.op),
-                  settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule,
+                  cluster.name, cluster.workers(), op_name(settings.op), schedule_text(settings),
                   result.fidelity, result.reason, result.exact ? "" : "; APPROXIMATE");
   text +=
       "#                                                              out-of-place                       "
@@ -190,14 +190,13 @@ nlohmann::ordered_json nccl_json(const BenchSettings& settings, const Cluster& c
   json["args"] = arguments;
   json["env"] = nlohmann::ordered_json::object();
   json["nccl_version"] = nullptr;
-  json["config"] = {
-      {"operation", op_name(settings.op)},
-      {"schedule", settings.schedule.empty() ? default_schedule(settings.op) : settings.schedule},
-      {"ranks", cluster.workers()},
-      {"fidelity", result.fidelity},
-      {"fidelity_reason", result.reason},
-      {"exact", result.exact},
-      {"notes", nlohmann::ordered_json::array()}};
+  json["config"] = {{"operation", op_name(settings.op)},
+                    {"schedule", schedule_text(settings)},
+                    {"ranks", cluster.workers()},
+                    {"fidelity", result.fidelity},
+                    {"fidelity_reason", result.reason},
+                    {"exact", result.exact},
+                    {"notes", nlohmann::ordered_json::array()}};
   for (const Note& note : result.notes) json["config"]["notes"].push_back(note.text);
   json["devices"] = {{{"name", cluster.device.name}, {"count", cluster.workers()}}};
   json["results"] = nlohmann::ordered_json::array();

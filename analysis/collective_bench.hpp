@@ -12,7 +12,8 @@ namespace simsgd {
 
 struct BenchSettings {
   CollectiveOp op = CollectiveOp::all_reduce;
-  std::string schedule;  ///< "" for the default of the operation
+  CollectivePolicies collectives;  ///< of the cluster
+  std::string schedule;            ///< instead of what they say; "" leaves it to them
   Fidelity fidelity = Fidelity::automatic;
   std::vector<double> sizes_bytes;  ///< of the whole array, as nccl-tests counts them
   int iterations = 20;              ///< averaged; only jitter makes a difference between them
@@ -31,7 +32,7 @@ struct BenchRow {
 
 struct BenchResult {
   std::vector<BenchRow> rows;
-  std::string fidelity, reason;
+  std::string fidelity, reason;  ///< of the first size
   bool exact = true;
   std::vector<Note> notes;  ///< what the times leave out
 };

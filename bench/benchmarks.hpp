@@ -16,5 +16,6 @@ void register_sparse(Summary& summary);
 void register_kfac(Summary& summary);
 void register_import(Summary& summary);
 void register_stragglers(Summary& summary);
+void register_calibration(Summary& summary);
 
 }  // namespace simsgd::bench

@@ -17,9 +17,9 @@ void ring(benchmark::State& state, Summary& summary, const std::string& what, co
   const Plan plan = all_reduce_plan(cluster, "ring", 1e8);
   for ([[maybe_unused]] auto _ : state) {
     const ChildRun run = run_in_child([&] {
-      const std::vector<const Plan*> plans(kOperations, &plan);
+      const std::vector<PlanToSimulate> plans(kOperations, {&plan, Fidelity::flows});
       const Stopwatch watch;
-      simulate_plans(cluster, plans, Fidelity::flows, nullptr);
+      simulate_plans(cluster, plans, nullptr);
       const Elapsed elapsed = watch.elapsed();
       return std::vector<double>{elapsed.wall_s / kOperations, elapsed.cpu_s / kOperations};
     });

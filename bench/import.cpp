@@ -17,14 +17,14 @@ namespace simsgd::bench {
 namespace {
 
 constexpr std::size_t kText_bytes = 100'000'000;
-constexpr int kRanks = 16;
+constexpr int kLogRanks = 16;
 
 std::string heading() {
   std::string text =
       "# nThread 1 nGpus 1 minBytes 8 maxBytes 4294967296 step: 2(factor) warmup iters: 5 iters: 20 "
       "validation: 1\n"
       "#\n# Using devices\n";
-  for (int rank = 0; rank < kRanks; ++rank)
+  for (int rank = 0; rank < kLogRanks; ++rank)
     text += fmt::format("#   Rank {:2d} Pid {:6d} on node-{:06d} device {:2d} [0x00] A100-SXM4-40GB\n", rank,
                         1000 + rank, rank / 8, rank % 8);
   return text +
@@ -42,7 +42,7 @@ std::string heading() {
 std::string half(double bytes, double salt) {
   const double time_us = 30 + bytes / 1e5 + salt;
   return fmt::format("  {:7.2f}  {:6.2f}  {:6.2f}      0", time_us, bytes / time_us / 1e3,
-                     bytes / time_us / 1e3 * 2 * (kRanks - 1) / kRanks);
+                     bytes / time_us / 1e3 * 2 * (kLogRanks - 1) / kLogRanks);
 }
 
 // A log in the directory for temporary files, removed at the end.

@@ -12,13 +12,13 @@ namespace simsgd::bench {
 namespace {
 
 constexpr int kWorkers = 1024;
-constexpr std::uint64_t kSteps = 200;
+constexpr std::uint64_t kStragglerSteps = 200;
 
 Elapsed applied(const std::string& options) {
   const auto model = make_straggler(Json::parse(options), {.workers = kWorkers});
   const Stopwatch watch;
   Straggle all;
-  for (std::uint64_t step = 1; step <= kSteps; ++step)
+  for (std::uint64_t step = 1; step <= kStragglerSteps; ++step)
     for (int rank = 0; rank < kWorkers; ++rank) {
       Straggle one;
       model->apply({.rank = rank, .workers = kWorkers, .step = step, .nominal_compute_s = 1}, one);

@@ -117,8 +117,9 @@ int bench(const BenchVerb& verb, const std::string& arguments) {
       usage_error("--set", "is outside the cluster, which is all that a benchmark takes from a scenario",
                   pointer, "Did you mean /cluster" + pointer + "?");
   settings.seed = overrides.seed.value_or(1);
-  const Cluster cluster = load_cluster(
+  const auto [cluster, collectives] = load_cluster(
       verb.cluster, verb.workers_option->count() > 0 ? std::optional(verb.workers) : std::nullopt, overrides);
+  settings.collectives = collectives;
   const BenchResult result = bench_collective(cluster, settings);
   if (verb.json)
     fmt::print("{}\n", nccl_json(settings, cluster, result, arguments).dump(2));
@@ -152,7 +153,7 @@ void add_bench(CLI::App& app, ExitCode& exit_code) {
       verb->add_option("--workers", settings->workers, "Ranks; by default a scenario's own, else 8")
           ->check(CLI::PositiveNumber);
   verb->add_option("--schedule", settings->schedule,
-                   "Schedule (simsgd list schedules); default: the operation's first");
+                   "Schedule (simsgd list schedules); default: as the cluster does it");
   verb->add_option("--fidelity", settings->fidelity, "auto, closed, steps, flows or messages")
       ->capture_default_str();
   verb->add_option("--jitter", settings->jitter,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "analysis/intervals.hpp"
 #include "analysis/runner.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
@@ -22,7 +23,7 @@ struct RunVerb {
   std::string scenario, directory;
   OverrideOptions overrides;
   bool json = false, check = false;
-  int threads = 0;
+  int threads = 0, draws = kUsualDraws;
   std::int64_t point = 0;
   const CLI::Option* point_option = nullptr;
 };
@@ -48,7 +49,14 @@ int run(const RunVerb& verb) {
   const Json& stop = scenario.resolved.at("stop");
   const auto progress = std::make_shared<Progress>(
       "Simulating", stop.contains("steps") ? stop.at("steps").get<std::uint64_t>() : 0);
-  const RunOutcome outcome = run_scenario(scenario, simulation_options(verb, progress));
+  const auto drawing = std::make_shared<Progress>("Drawing parameters", 0);
+  const IntervalSettings intervals{.draws = verb.draws,
+                                   .jobs = available_threads(),
+                                   .progress = [drawing](std::size_t done, std::size_t all) {
+                                     drawing->at(done);
+                                     if (done == all) drawing->finish();
+                                   }};
+  const RunOutcome outcome = run_with_intervals(scenario, simulation_options(verb, progress), intervals);
   progress->finish();
   if (interrupted()) throw Interrupted();
   RunFiles files;
@@ -83,6 +91,11 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("--threads", settings->threads,
                    "Threads for the numerics (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
+  verb->add_option(
+          "--draws", settings->draws,
+          "On a calibrated cluster: so many runs with drawn parameters and seeds, for intervals; 0: none")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000));
   verb->footer(
       "Example:\n  simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 -o out");
   verb->callback([settings, &exit_code] { exit_code.value = run(*settings); });

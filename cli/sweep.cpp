@@ -29,6 +29,9 @@ SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
   settings.database = command.database;
   settings.artifacts = command.artifacts;
   settings.interrupted = interrupted;
+  settings.run = [draws = command.draws](const Scenario& scenario, const SimulationOptions& options) {
+    return run_with_intervals(scenario, options, {.draws = draws, .jobs = 1, .progress = {}});
+  };
   return settings;
 }
 
@@ -111,6 +114,12 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
                   "Threads of each point's numerics (default: the cores that --jobs leave); results do not "
                   "depend on it")
       ->check(CLI::Range(1, kMostThreads));
+  run->add_option(
+         "--draws", command->draws,
+         "On calibrated clusters: runs of each point with drawn parameters and seeds, for intervals; 0: "
+         "none. Points that are done keep theirs")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000));
   run->add_option("--artifacts", command->artifacts,
                   "Write document, curves and timeline of each point below DIR")
       ->type_name("DIR");

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "analysis/intervals.hpp"
 #include "cli/verbs.hpp"
 
 namespace simsgd {
@@ -13,9 +14,10 @@ struct SweepCommand {
   std::string artifacts;  ///< a directory, or empty
   std::string shard;      ///< "i/n", or empty
   OverrideOptions overrides;
-  int jobs = 0;          ///< 0: all cores
-  int threads = 0;       ///< of each point; 0: the cores that `jobs` leave
-  double timeout_s = 0;  ///< 0: none
+  int jobs = 0;             ///< 0: all cores
+  int draws = kUsualDraws;  ///< of each point on a calibrated cluster
+  int threads = 0;          ///< of each point; 0: the cores that `jobs` leave
+  double timeout_s = 0;     ///< 0: none
   bool json = false, check = false, force = false;
 };
 

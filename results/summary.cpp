@@ -86,6 +86,18 @@ class Columns {
     row("  over the first", common_unit("x", 1, known(over_first)), over_first);
   }
 
+  /// Of runs on calibrated clusters.
+  void interval(const std::string& name, const CommonUnit& unit) {
+    std::vector<std::string> cells;
+    bool any = false;
+    for (const RunView& run : runs_) {
+      const auto ends = run.interval(name);
+      any = any || ends;
+      cells.push_back(ends ? unit.show(ends->first) + " to " + unit.show(ends->second) : "-");
+    }
+    if (any) row("  in 90 %", unit.name, std::move(cells));
+  }
+
   void header() {
     const std::string name = common_text(runs_, [](const RunView& run) { return run.text("/name"); });
     if (columns_.size() == 1 && (columns_[0].title == name || columns_[0].title.empty()) &&
@@ -114,6 +126,7 @@ class Columns {
   void speed() {
     const NumberColumn throughput = metric("throughput_samples_per_s");
     row("Throughput", common_unit("samples/s", 1, known(throughput)), throughput);
+    interval("throughput_samples_per_s", common_unit("samples/s", 1, known(throughput)));
     ratio(throughput);
     row("Scaling efficiency", "%", metric("scaling_efficiency"),
         [](double value) { return grouped(100 * value, 1); });
@@ -124,6 +137,7 @@ class Columns {
     const NumberColumn totals = metric("iteration_time_mean_s");
     const CommonUnit unit = common_time_unit(known(totals));
     row("Time per step", unit, totals);
+    interval("iteration_time_mean_s", unit);
     std::size_t width = 0;
     for (const double total : known(totals)) width = std::max(width, unit.show(total).size());
     for (const ActivityInfo& part : activities()) {
@@ -206,6 +220,7 @@ class Columns {
       for (std::size_t i = 0; i < times.size(); ++i)
         cells.push_back(times[i] ? show(*times[i]) : runs_[i].failed() ? "-" : "not met");
       row(label, unit.name, std::move(cells));
+      interval("time_to_target_s", unit);
       ratio(times);
       return;
     }
@@ -254,6 +269,7 @@ OrderedJson shortened_for_rows(const OrderedJson& document) {
   if (scenario["workload"].is_object()) scenario["workload"].erase("layers");
   return {{"scenario", std::move(scenario)},
           {"metrics", document.at("metrics")},
+          {"intervals", document.value("intervals", OrderedJson::object())},
           {"fidelity", document.value("fidelity", OrderedJson::array())},
           {"clock", document.value("clock", "")},
           {"notes", document.value("notes", OrderedJson::array())}};

@@ -59,6 +59,16 @@ std::optional<double> RunView::metric(const std::string& name) const {
   return failed() ? std::nullopt : number(document_->at("metrics"), name);
 }
 
+std::optional<std::pair<double, double>> RunView::interval(const std::string& name) const {
+  constexpr double kShown = 0.9;
+  if (failed() || !document_->contains("intervals") || !document_->at("intervals").contains(name))
+    return std::nullopt;
+  for (const OrderedJson& each : document_->at("intervals").at(name))
+    if (each.at("level").get<double>() == kShown)
+      return std::pair(each.at("low").get<double>(), each.at("high").get<double>());
+  return std::nullopt;
+}
+
 std::string RunView::text(const std::string& pointer) const {
   const OrderedJson value = member(&scenario_, pointer);
   return value.is_null() ? "" : printable(value.is_string() ? value.get<std::string>() : value.dump());

@@ -30,6 +30,8 @@ class RunView {
   bool failed() const { return document_ == nullptr; }
   /// Nothing where the run has no such metric, or failed.
   std::optional<double> metric(const std::string& name) const;
+  /// Ends of the metric's interval of 90 %; nothing where it has none.
+  std::optional<std::pair<double, double>> interval(const std::string& name) const;
   /// The scenario's value at the pointer as text; empty where there is none.
   std::string text(const std::string& pointer) const;
   /// "simulated", or "wall" of a real run.

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,10 +14,10 @@
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/failures.hpp"
 #include "sim/cluster/stragglers.hpp"
-#include "sim/collectives/operation.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/learn/optimizer.hpp"
 #include "sim/logical_graph.hpp"
+#include "sim/stacks/policy.hpp"
 #include "sim/workload.hpp"
 
 namespace simsgd {
@@ -29,8 +28,8 @@ enum class Precision : std::uint8_t { fp32, fp16, bf16 };
 struct NetworkSettings {
   Fidelity fidelity = Fidelity::automatic;
   Precision precision = Precision::fp32;
-  /// Name of the schedule for each operation; docs/model.md, "Schedules".
-  std::map<CollectiveOp, std::string> schedule;
+  /// How the library does each operation; without one by its default schedule. docs/model.md, "Schedules".
+  CollectivePolicies collectives;
   /// Extra latency of each message, seconds; keyed by sender, so independent of fidelity and order.
   Distribution jitter{Distribution::Kind::constant, 0, 0, 1, {}, {}};
   bool has_jitter() const {

@@ -22,6 +22,7 @@ NodeLinks::NodeLinks(Network& network, const NodeShape& shape, int switches,
         "a cluster has nodes, GPUs and NICs");
   CHECK(shape.nic_Bps > 0 && (shape.gpu_link_Bps > 0 || shape.gpus_per_node == 1), "links carry bytes");
   network.endpoints = endpoints_;
+  network.gpus_per_node = gpus_per_node_;
   network.vertices = first_switch(shape) + switches;
   // A node with one GPU has no traffic inside, so no links for it.
   if (gpus_per_node_ > 1) add_gpus(network, shape);

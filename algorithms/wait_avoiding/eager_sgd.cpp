@@ -21,7 +21,8 @@ constexpr int kEagerActivation = 0xEA6E;
 // The gradients of one worker that no operation has taken yet.
 class SendBuffer {
  public:
-  explicit SendBuffer(Worker& worker) : worker_(worker), bytes_(worker.workload().model_bytes()) {
+  SendBuffer(Worker& worker, std::string schedule)
+      : worker_(worker), schedule_(std::move(schedule)), bytes_(worker.workload().model_bytes()) {
     if (worker.replica().size() > 0)
       null_ = worker.executor().constant({std::vector<float>(worker.replica().size(), 0.0F), {}, {}});
   }
@@ -41,12 +42,13 @@ class SendBuffer {
     collective.traffic = Traffic::gradient;
     collective.contribution = sum_ ? std::exchange(sum_, {}) : null_;
     collective.scale = 1.0 / worker_.size();
-    collective.schedule = "recursive_doubling";
+    collective.schedule = schedule_;
     return collective;
   }
 
  private:
   Worker& worker_;
+  std::string schedule_;
   double bytes_;
   Tensor null_, sum_;
   std::vector<std::uint64_t> from_steps_;  // of the gradients in sum_
@@ -54,17 +56,21 @@ class SendBuffer {
 
 struct EagerSgdOptions {
   Initiator initiator = Initiator::solo;
+  std::string schedule = "recursive_doubling";
 
-  void fields(Fields& f) { activation_field(f, initiator); }
+  void fields(Fields& f) {
+    activation_field(f, initiator);
+    all_reduce_field(f, schedule);
+  }
 };
 
 class EagerSgd final : public Algorithm {
  public:
-  explicit EagerSgd(Initiator initiator) : initiator_(initiator) {}
+  explicit EagerSgd(const EagerSgdOptions& options) : options_(options) {}
 
   void run(Worker& worker) const override {
-    SendBuffer buffer(worker);
-    WaitAvoiding mean(worker, {initiator_, kEagerActivation},
+    SendBuffer buffer(worker, asked_schedule(options_.schedule));
+    WaitAvoiding mean(worker, {options_.initiator, kEagerActivation},
                       [&](std::uint64_t version, bool) { return buffer.take(version); });
     while (worker.next_step()) {
       buffer.add(worker.compute().gradient());
@@ -78,7 +84,7 @@ class EagerSgd final : public Algorithm {
   }
 
  private:
-  Initiator initiator_;
+  EagerSgdOptions options_;
 };
 
 }  // namespace
@@ -93,7 +99,7 @@ std::vector<AlgorithmPlugin> eager_sgd() {
            {.sends = {Traffic::gradient}},
            +[](const EagerSgdOptions& options, const AlgorithmContext& context) -> MadeAlgorithm {
              note_overlap(context);
-             return std::make_unique<EagerSgd>(options.initiator);
+             return std::make_unique<EagerSgd>(options);
            }}};
 }
 

@@ -21,7 +21,6 @@ namespace simsgd::algorithms {
 
 namespace {
 
-constexpr const char* kSchedule = "recursive_doubling";
 constexpr ChannelId kGlobalChannel = 0, kGroupChannel = 1;
 constexpr int kWagmaActivation = 0x57A6;
 
@@ -30,6 +29,7 @@ struct WagmaOptions {
   std::uint64_t period = 10;
   bool dynamic = true;
   Initiator initiator = Initiator::solo;
+  std::string schedule = "recursive_doubling";
 
   void fields(Fields& f) {
     f.whole("group_size", group_size,
@@ -41,6 +41,7 @@ struct WagmaOptions {
     f.choice("groups", dynamic, {{"dynamic", true}, {"fixed", false}},
              "whether the groups change from step to step (dynamic) or never (fixed)");
     activation_field(f, initiator);
+    all_reduce_field(f, schedule);
   }
   void complete(const AlgorithmContext& context) {
     if (!group_size) group_size = 1 << (ceil_log2(context.workers) + 1) / 2;
@@ -93,7 +94,7 @@ class Averaging {
     collective.traffic = Traffic::model;
     collective.contribution = given_;
     collective.channel = channel;
-    collective.schedule = kSchedule;
+    collective.schedule = asked_schedule(options_.schedule);
     return collective;
   }
 

@@ -3,11 +3,24 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/collectives/schedules.hpp"
+
 namespace simsgd {
 
 namespace {
+constexpr const char* kAsTheCluster = "cluster";
 constexpr std::uint32_t kInitiatorStream = 0x80000000;  // beyond all ranks
+}  // namespace
+
+void all_reduce_field(Fields& f, std::string& schedule) {
+  std::vector<std::string> names{kAsTheCluster};
+  for (const SchedulePlugin& plugin : schedule_plugins())
+    if (plugin.op == CollectiveOp::all_reduce) names.push_back(plugin.info.name);
+  f.choice("all_reduce", schedule, names,
+           "schedule of the operations; cluster: as the cluster does all_reduce (/network/all_reduce)");
 }
+
+std::string asked_schedule(const std::string& schedule) { return schedule == kAsTheCluster ? "" : schedule; }
 
 void activation_field(Fields& f, Initiator& value) {
   f.choice(

@@ -23,6 +23,10 @@ enum class Initiator : std::uint8_t {
 };
 /// The key "activation".
 void activation_field(Fields& f, Initiator& value);
+/// The key "all_reduce": by which schedule; measured in the papers: recursive doubling.
+void all_reduce_field(Fields& f, std::string& schedule);
+/// That as CollectiveOptions::schedule.
+std::string asked_schedule(const std::string& schedule);
 /// The rank that may activate `version` under `majority`: the same on all ranks.
 int drawn_initiator(std::uint64_t seed, std::uint64_t version, int ranks);
 

@@ -172,8 +172,8 @@ double best_shift(Family family, Values values) {
     if (value > most) best = at, most = value;
   }
   nlopt::opt search(nlopt::LN_NELDERMEAD, 1);
-  search.set_lower_bounds({low});
-  search.set_upper_bounds({high});
+  search.set_lower_bounds(low);
+  search.set_upper_bounds(high);
   search.set_initial_step((high - low) / (2 * kGrid));
   search.set_xtol_abs(1e-5);
   search.set_maxeval(80);

@@ -29,16 +29,16 @@ namespace simsgd::calibration {
 /// Memories are correlations of the logarithm: with the step before (fast), after so many steps 1/e (slow,
 /// common; 0: none).
 struct StragglerParameters {
-  double base_s = 0;                       ///< mean time of the mean worker
-  std::vector<double> factors;             ///< of each worker, mean 1
-  std::vector<double> fast_cvs, slow_cvs;  ///< of each worker
+  double base_s = 0;                           ///< mean time of the mean worker
+  std::vector<double> factors{};               ///< of each worker, mean 1
+  std::vector<double> fast_cvs{}, slow_cvs{};  ///< of each worker
   double fast_correlation = 0;
   double slow_steps = 0;
   double common_cv = 0, common_steps = 0;
   bool by_quantiles = false;  ///< else `family` with `floor`
   Family family = Family::lognormal;
-  double floor = 0;               ///< share of the mean below which nothing is
-  std::vector<double> quantiles;  ///< of the fast noise
+  double floor = 0;                 ///< share of the mean below which nothing is
+  std::vector<double> quantiles{};  ///< of the fast noise
 
   /// The straggler section of a scenario, an object of the list: compute_noise. `rank_mapping` as it has it.
   Json section(const std::string& rank_mapping = "exact") const;

@@ -13,6 +13,13 @@ namespace simsgd::calibration {
 
 namespace {
 
+/// low, low + step, ... below `high`.
+std::vector<double> from_to(double low, double high, double step) {
+  std::vector<double> all;
+  for (int i = 0; low + i * step < high; ++i) all.push_back(low + i * step);
+  return all;
+}
+
 // A chain of less memory is as good as none: rho 0.007.
 constexpr double kShortestSteps = 0.2;
 constexpr double kLeastSlowSteps = 3;
@@ -102,7 +109,7 @@ void fit_common(const Kernel& cross, std::size_t n, Memories& to) {
     return distance(cross, variance_of(cross, of), of, 0, of);
   };
   std::vector<std::vector<double>> grid;
-  for (double at = std::log(kShortestSteps); at < high; at += 0.5) grid.push_back({at});
+  for (const double at : from_to(std::log(kShortestSteps), high, 0.5)) grid.push_back({at});
   const double best = least(objective, grid, {std::log(kShortestSteps)}, {high})[0];
   to.common_variance = variance_of(cross, kernel(best));
   to.common_rho = to.common_variance > 0 ? rho_of(std::exp(best)) : 0;
@@ -121,8 +128,8 @@ void fit_scales(const std::vector<Kernel>& own, std::size_t n, Memories& to) {
     return sum / static_cast<double>(own.size());
   };
   std::vector<std::vector<double>> grid;
-  for (double fast = std::log(kShortestSteps); fast < high; fast += 0.7)
-    for (double slow = std::log(kLeastSlowSteps); slow < high; slow += 0.5) grid.push_back({fast, slow});
+  for (const double fast : from_to(std::log(kShortestSteps), high, 0.7))
+    for (const double slow : from_to(std::log(kLeastSlowSteps), high, 0.5)) grid.push_back({fast, slow});
   const std::vector<double> best =
       least(objective, grid, {std::log(kShortestSteps), std::log(kLeastSlowSteps)}, {high, high});
   to.fast_rho = rho_of(std::exp(best[0]));

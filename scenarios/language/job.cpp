@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "scenarios/language/collectives.hpp"
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/sections.hpp"
@@ -138,6 +139,7 @@ Job build_job(Loading& loading, Known* known) {
 Json completed(const Scenario& scenario, const Job& job) {
   Json all = scenario.resolved;
   complete_topology(all["cluster"]);
+  complete_network(all["network"], all["cluster"]);
   complete_learner(all["learner"], job);
   complete_algorithm(all["algorithm"], job);
   return all;
@@ -170,13 +172,28 @@ Loading load_around_cluster(const std::string& path, std::optional<int> workers,
 
 }  // namespace
 
-Cluster load_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
-  Loading loading = load_around_cluster(path, workers, overrides);
-  const Reader reader(loading.scenario, loading.errors);
+namespace {
+
+/// What is missing or wrong in other sections is no error here.
+ClusterFile cluster_of(const Scenario& scenario, ErrorList& errors) {
+  const Reader reader(scenario, errors);
   std::optional<Cluster> cluster = build_cluster(reader);
-  // What is missing or wrong in other sections is no error here.
-  loading.errors.throw_if_any("/cluster");
-  return std::move(*cluster);
+  CollectivePolicies collectives = build_policies(reader);
+  errors.throw_if_any("/cluster");
+  errors.throw_if_any("/network");
+  return {std::move(*cluster), std::move(collectives)};
+}
+
+}  // namespace
+
+ClusterFile make_cluster(const Scenario& scenario) {
+  ErrorList errors;
+  return cluster_of(scenario, errors);
+}
+
+ClusterFile load_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
+  Loading loading = load_around_cluster(path, workers, overrides);
+  return cluster_of(loading.scenario, loading.errors);
 }
 
 }  // namespace simsgd

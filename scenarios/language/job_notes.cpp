@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "scenarios/language/collectives.hpp"
 #include "scenarios/language/concrete.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/notes.hpp"
@@ -35,6 +36,8 @@ class UnusedOptions {
     for (std::size_t i = 0; i < links.size() && !job_.network.has_jitter(); ++i)
       if (links[i].contains("jitter_factor"))
         unused(child("/network/slow_links", i) + "/jitter_factor", "/network/jitter is 0");
+    if (job_.cluster.device.communication_share && job_.cluster.gpus_per_node == 1)
+      unused("/cluster/device/communication_share", "with one GPU per node no message crosses a gpu_link");
     stragglers();
     workload();
   }
@@ -169,13 +172,15 @@ void note_job(const Reader& reader, Job& job) {
 
 std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRecord& record) {
   std::vector<Note> notes;
+  Json standing = Json::object();
+  complete_network(standing, scenario.value("cluster", Json::object()));
   for (const SchedulePlugin& plugin : schedule_plugins()) {
     const std::string op = op_name(plugin.op);
     const bool performed =
         std::any_of(record.fidelities.begin(), record.fidelities.end(),
                     [&](const FidelityRecord& each) { return each.operation.starts_with(op + " "); });
     const Json network = scenario.value("network", Json::object());
-    if (!performed && network.value(op, default_schedule(plugin.op)) != default_schedule(plugin.op))
+    if (!performed && network.value(op, standing[op]) != standing[op])
       add_note(notes, {"unused-option", fmt::format("/network/{} has no effect: the run performs none", op)});
   }
   if (const std::optional<double> late = lateness(job, record); late && *late > kLateTarget)

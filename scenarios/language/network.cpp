@@ -4,19 +4,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/language/collectives.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/collectives/schedules.hpp"
 #include "sim/distributions/registry.hpp"
 
 namespace simsgd {
 
 namespace {
-
-using Op = CollectiveOp;
-constexpr Op kOperations[] = {Op::all_reduce, Op::reduce_scatter, Op::all_gather, Op::all_to_all,
-                              Op::broadcast,  Op::reduce,         Op::barrier};
 
 /// Changes of some links.
 struct SlowLinks {
@@ -47,6 +43,7 @@ struct NetworkSection {
   NetworkSettings settings;
   RawValue jitter{Json(0)};
   std::vector<SlowLinks> slow_links;
+  PolicySection collectives;
 
   void fields(Fields& f) {
     f.choice("fidelity", settings.fidelity,
@@ -62,17 +59,7 @@ struct NetworkSection {
     add_draw(f, "jitter", jitter, "Extra latency of each message");
     f.objects("slow_links", slow_links, "Links that differ from what the cluster says, in order",
               "Changes of some links; without \"nodes\" and \"links\" of all");
-    for (const Op op : kOperations) schedule(f, op);
-  }
-
- private:
-  void schedule(Fields& f, Op op) {
-    std::vector<std::string> names;
-    for (const SchedulePlugin& each : schedule_plugins())
-      if (each.op == op) names.push_back(each.info.name);
-    std::string& name = settings.schedule[op];
-    if (name.empty()) name = default_schedule(op);
-    f.choice(op_name(op), name, names, "Schedule of " + op_name(op));
+    collectives.fields(f, "as the cluster's \"collectives\" say");
   }
 };
 
@@ -149,6 +136,7 @@ std::optional<NetworkSettings> build_network(const Reader& reader) {
       reader.attempt("/network", [&] { return draw_of(section.jitter.json(), "jitter", DrawUnit::seconds); });
   if (!jitter) return std::nullopt;
   section.settings.jitter = std::move(*jitter);
+  section.settings.collectives = build_policies(reader);
   return std::move(section.settings);
 }
 

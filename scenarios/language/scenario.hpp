@@ -35,10 +35,20 @@ Json completed(const Scenario& scenario, const Job& job);
 /// Workers of a cluster file for which nobody says how many.
 inline constexpr int kBenchWorkers = 8;
 
+/// A cluster, and what its communication library does.
+struct ClusterFile {
+  Cluster cluster;
+  CollectivePolicies collectives;
+};
+
 /// The cluster of a file such as clusters/infiniband-100g.json, or of a scenario or study, for so many
 /// workers (else for the scenario's), for schedules without a run (there is no limit on workers). The
 /// pointers of `overrides` begin with /cluster. Throws ConfigError.
-Cluster load_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides = {});
+ClusterFile load_cluster(const std::string& path, std::optional<int> workers,
+                         const Overrides& overrides = {});
+
+/// The cluster of a scenario that was loaded. Throws ConfigError.
+ClusterFile make_cluster(const Scenario& scenario);
 
 /// The path of a scenario file on the command line, looked for like a `use` in the current directory ("-"
 /// stays). Throws ConfigError.

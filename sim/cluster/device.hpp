@@ -141,6 +141,7 @@ struct Device {
   VectorPass vector_pass;
   Cost copy_Bps{};
   Cost communication_slowdown{};
+  std::optional<double> communication_share{};
   GemmKernel gemm;
   InverseKernel inverse;
   QrKernel qr;
@@ -170,6 +171,11 @@ struct Device {
              "Computing takes 1 + this times as long while a collective is in progress on the device")
         .at_least(0)
         .by_rule("unknown");
+    f.number("communication_share", communication_share,
+             "Share of the bandwidth of its gpu_link that is left to communication while it computes")
+        .above(0)
+        .at_most(1)
+        .by_rule("1: all of it");
     f.object("gemm", gemm, "Products of matrices: 2 m n k flop at a share of peak_flops");
     f.object("inverse", inverse,
              "Inverting symmetric matrices; unknown: dimension^3 FLOPs at the device's efficiency");

@@ -206,10 +206,7 @@ bool is_measured(const Device& device, const SelectSize& size) {
   for (const DensityTimes& each : all) densities.add(each.density);
   const double density = has_densities(device) ? size.k / size.n : all.front().density;
   const auto [low, high] = around(all, density);
-  // Of a density k is the whole part: less than one entry below the sparsest is that.
-  const bool between =
-      densities.has(density) || (has_densities(device) && densities.has((size.k + 1) / size.n));
-  return between && low->range().has(size.n) && high->range().has(size.n);
+  return densities.has(density) && low->range().has(size.n) && high->range().has(size.n);
 }
 
 std::string beyond_table(const Device& device, const SelectSize& size) {

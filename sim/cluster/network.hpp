@@ -30,6 +30,42 @@ struct PathCost {
   double alpha_s = 0;
   double beta_s_per_byte = 0;
   double jitter_factor = 1;  ///< of the drawn latency that jitter adds
+  double wire_bytes = 0;     ///< of a message: that flow at beta
+};
+
+/// What a lone message of a class of paths takes by its size: latency + bytes / bandwidth of its segment, as
+/// a library's protocols make it. Flows still share the links' own bandwidth.
+struct MessageSegments {
+  struct Segment {
+    double up_to_bytes = std::numeric_limits<double>::infinity();
+    double latency_s = 0;
+    double bandwidth_Bps = 0;  ///< at most the links' own
+  };
+  double latency_s = 0;  ///< of the links without segments, and their bandwidth
+  double bandwidth_Bps = 0;
+  std::vector<Segment> segments;  ///< ascending; the last one holds for all larger messages too
+  /// A token bucket that is full when a message begins, and fills at the links' bandwidth r: n bytes take
+  /// max(n / burst_Bps, (n - burst_bytes) / r), as at any time t no more than burst_bytes + r t have passed.
+  double burst_bytes = 0, burst_Bps = std::numeric_limits<double>::infinity();
+
+  bool plain() const { return segments.empty() && burst_bytes == 0; }
+  /// Seconds beyond what the links take that carry `flowing(bytes)`; negative where they take longer.
+  double extra_s(double bytes) const {
+    return (flowing(bytes) > 0 || burst_bytes == 0 ? 0 : bytes / burst_Bps) + segment_s(bytes);
+  }
+  /// Bytes that are left to flow.
+  double flowing(double bytes) const {
+    const double left = bytes - burst_bytes;
+    return left / bandwidth_Bps >= bytes / burst_Bps || burst_bytes == 0 ? left : 0;
+  }
+
+ private:
+  double segment_s(double bytes) const {
+    if (segments.empty()) return 0;
+    auto segment = segments.begin();
+    while (segment + 1 != segments.end() && bytes > segment->up_to_bytes) ++segment;
+    return segment->latency_s - latency_s + bytes * (1 / segment->bandwidth_Bps - 1 / bandwidth_Bps);
+  }
 };
 
 /// Endpoints are GPUs, numbered node by node: endpoint = node * gpus_per_node + local GPU.
@@ -41,10 +77,19 @@ struct Network {
   /// interiors of the nodes, then the switches. A route inside a node goes from GPU to GPU; one between nodes
   /// goes from interior to interior, because the step between GPU and NIC is free. 0 where not known.
   int vertices = 0;
+  int gpus_per_node = 1;
+  MessageSegments inside, between;  ///< of messages inside a node, and between nodes
 
   /// Appends the links from endpoint `from` to endpoint `to` (from != to), in order. Must be a pure function;
   /// called for up to endpoints^2 pairs, so it should not search.
   std::function<void(int from, int to, std::vector<LinkId>& path)> route;
+
+  /// The endpoint whose own link this is, inside its node (a node's NICs are not); -1: of none.
+  int gpu_of(const Link& link) const {
+    for (const int vertex : {link.from_vertex, link.to_vertex})
+      if (vertex >= 0 && vertex < endpoints) return vertex;
+    return -1;
+  }
 
   /// Cost of a lone message: the sum of latencies, the bandwidth of the narrowest link, and the greatest
   /// factor of jitter.
@@ -64,6 +109,19 @@ struct Network {
     cost.beta_s_per_byte = 1.0 / narrowest;
     return cost;
   }
+
+  /// The same of a message of so many bytes: what its size adds is latency, so that messages which meet share
+  /// what the links have.
+  PathCost message_cost(int from, int to, double bytes) const {
+    PathCost cost = path_cost(from, to);
+    cost.wire_bytes = bytes;
+    const MessageSegments& sized = same_node(from, to) ? inside : between;
+    if (sized.plain()) return cost;
+    cost.alpha_s = std::max(0.0, cost.alpha_s + sized.extra_s(bytes));
+    cost.wire_bytes = sized.flowing(bytes);
+    return cost;
+  }
+  bool same_node(int from, int to) const { return from / gpus_per_node == to / gpus_per_node; }
 
   LinkId add_link(Link link) {
     links.push_back(std::move(link));

@@ -21,6 +21,9 @@ struct LinkUse {
   double bytes = 0;
 };
 
+// Are simulated one by one.
+constexpr std::int64_t kFewMessages = 256;
+
 }  // namespace
 
 int ranks_per_node(const Cluster& cluster, const std::vector<int>& ranks) {
@@ -40,40 +43,70 @@ int ranks_per_node(const Cluster& cluster, const std::vector<int>& ranks) {
 }
 
 Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ranks, double payload_bytes,
-           int tensors)
-    : schedule_(std::move(schedule)) {
+           int tensors, const LibraryCosts& library)
+    : schedule_(std::move(schedule)), library_(library) {
   CHECK(schedule_.ranks == static_cast<int>(ranks.size()), "a schedule was made for another number of ranks");
   const bool moves = ranks.size() > 1 && schedule_.messages() > 0;
   host_before_s_ = moves ? cluster.host.before_s(payload_bytes, tensors) : 0;
   host_after_s_ = moves ? cluster.host.after_s(payload_bytes, tensors) : 0;
+  if (library_.measured_s) {
+    // Its launch is in what was measured; nobody was late then.
+    if (moves) host_before_s_ -= cluster.host.launch_s;
+    schedule_.together = schedule_.all_wait_for_all = schedule_.ends_together = true;
+  } else if (moves) {
+    host_before_s_ += library_.launch_s;
+    host_after_s_ += payload_bytes * library_.payload_s_per_byte;
+  }
   cost_stages(cluster, ranks);
   if (schedule_.concurrent)
     analyse_concurrent_links(cluster, ranks);
   else
     analyse_links(cluster, ranks);
+  interferes_ = cluster.device.communication_share.value_or(1) < 1 &&
+                std::any_of(link_bytes_.begin(), link_bytes_.end(), [&](const auto& used) {
+                  const Network& network = cluster.network;
+                  return network.gpu_of(network.links[static_cast<std::size_t>(used.first)]) >= 0;
+                });
   dedicated_ends_s_.assign(ranks.size(), 0.0);
   ends_by_steps(std::vector<double>(ranks.size(), 0.0), nullptr, dedicated_ends_s_);
   dedicated_time_s_ =
       ranks.empty() ? 0 : *std::max_element(dedicated_ends_s_.begin(), dedicated_ends_s_.end());
+  keep_floor();
+}
+
+void Plan::keep_floor() {
+  const double predicted = sharing_.dedicated ? dedicated_time_s_ : contended_time_s_;
+  const double extra = library_.floor_s - predicted;
+  if (library_.measured_s || ranks() < 2 || !(extra > 0)) return;
+  host_before_s_ += extra;
+  dedicated_time_s_ += extra;
+  contended_time_s_ += extra;
+  for (double& end : dedicated_ends_s_) end += extra;
 }
 
 void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
   bytes_sent_.assign(ranks.size(), 0.0);
   for (const Stage& stage : schedule_.stages) {
-    std::vector<double> alpha(ranks.size(), 0.0), transfer(ranks.size(), 0.0), jitter(ranks.size(), 1.0);
+    std::vector<double> alpha(ranks.size(), 0.0), transfer(ranks.size(), 0.0), jitter(ranks.size(), 1.0),
+        wire(ranks.size(), stage.bytes);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (stage.to[i] < 0) continue;
       const auto receiver = static_cast<std::size_t>(ranks[static_cast<std::size_t>(stage.to[i])]);
-      const PathCost path = cluster.network.path_cost(
-          cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[i])], cluster.endpoint_of_rank[receiver]);
-      alpha[i] = path.alpha_s;
-      transfer[i] = stage.bytes * path.beta_s_per_byte;
+      const int from = cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[i])],
+                to = cluster.endpoint_of_rank[receiver];
+      const bool between = !cluster.network.same_node(from, to);
+      const PathCost path = cluster.network.message_cost(from, to, wire_bytes(stage, between));
+      alpha[i] = path.alpha_s + library_.step_latency_s + (between ? library_.between_latency_s : 0);
+      wire[i] = path.wire_bytes;
+      transfer[i] = path.wire_bytes * path.beta_s_per_byte;
       jitter[i] = path.jitter_factor;
       bytes_sent_[i] += stage.bytes * stage.repeat;
     }
     stages_.push_back(
         make_stage_costs(stage, std::move(alpha), std::move(transfer),
                          stage.reduce_bytes * cluster.host.reduce_s_per_byte + stage.receive_s));
+    if (std::any_of(wire.begin(), wire.end(), [&stage](double bytes) { return bytes != stage.bytes; }))
+      stages_.back().wire_bytes = std::move(wire);
     if (std::any_of(jitter.begin(), jitter.end(), [](double factor) { return factor != 1; }))
       stages_.back().jitter_factors = std::move(jitter);
     sharing_.equal_links = sharing_.equal_links && stages_.back().uniform;
@@ -99,7 +132,7 @@ void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) 
         use.sender = static_cast<std::int32_t>(i);
         use.receiver = stage.to[i];
         use.most_flows = std::max(use.most_flows, ++use.flows_now);
-        use.bytes += stage.bytes * stage.repeat;
+        use.bytes += stages_[s].wire(i) * stage.repeat;
       }
     }
     // Even shares: what each message gets if the messages on a link divide it.
@@ -112,14 +145,14 @@ void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) 
                                     uses[static_cast<std::size_t>(id)].flows_now);
       least = std::min(least, share);
       most = std::max(most, share);
-      slowest = std::max(slowest, stages_[s].alpha_s[i] + stage.bytes / share);
+      slowest = std::max(slowest, stages_[s].alpha_s[i] + stages_[s].wire(i) / share);
     }
     if (most > least * (1 + 1e-12)) sharing_.equal_shares = false;
     contended += stage.repeat * (slowest + stages_[s].reduce_s);
     for (const std::vector<LinkId>& path : paths)
       for (const LinkId id : path) uses[static_cast<std::size_t>(id)].flows_now = 0;
   }
-  contended_time_s_ = host_before_s_ + contended + host_after_s_;
+  contended_time_s_ = host_before_s_ + library_.measured_s.value_or(contended) + host_after_s_;
   for (std::size_t id = 0; id < uses.size(); ++id) {
     const LinkUse& use = uses[id];
     if (use.sender < 0) continue;
@@ -130,7 +163,9 @@ void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) 
   }
 }
 
-FidelityChoice Plan::choose(Fidelity asked, bool jitter) const {
+FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
+  if (interferes_ && beside == Beside::computing) return choose_beside_computing(asked);
+  if (library_.measured_s) return {Fidelity::closed, true, "measured: one time at every fidelity"};
   if (asked == Fidelity::automatic) return choose_automatically(jitter);
   FidelityChoice choice{asked, true, "asked for"};
   const auto inexact = [&choice](const std::string& why) {
@@ -185,12 +220,9 @@ FidelityChoice Plan::choose_automatically(bool jitter) const {
             jitter                  ? "no link carries two messages at once; latencies jitter"
             : !sharing_.equal_links ? "no link carries two messages at once; links are unequal"
                                     : "no link carries two messages at once; ends depend on arrivals"};
-  constexpr std::int64_t kFewMessages = 256;
   const std::string shared = fmt::format("up to {} messages share a link", sharing_.most_flows);
   if (schedule_.messages() <= kFewMessages) return {Fidelity::messages, true, shared};
-  bool aggregates = false;
-  for (const Stage& stage : schedule_.stages) aggregates = aggregates || stage.repeat > 1;
-  if (!aggregates && !jitter) return {Fidelity::flows, true, shared + "; every stage happens once"};
+  if (!aggregates() && !jitter) return {Fidelity::flows, true, shared + "; every stage happens once"};
   return {Fidelity::flows, false,
           shared + fmt::format(
                        "; {} messages are too many one by one, so each ring's are aggregated: exact when all "
@@ -198,13 +230,38 @@ FidelityChoice Plan::choose_automatically(bool jitter) const {
                        schedule_.messages(), sharing_.equal_shares ? "" : " and one link is the bottleneck")};
 }
 
+bool Plan::aggregates() const {
+  return std::any_of(schedule_.stages.begin(), schedule_.stages.end(),
+                     [](const Stage& stage) { return stage.repeat > 1; });
+}
+
+// Its links are slower while their GPUs compute: only what SimGrid carries sees that.
+FidelityChoice Plan::choose_beside_computing(Fidelity asked) const {
+  const std::string why = "GPU links are slower while their GPUs compute";
+  if (library_.measured_s)
+    return {Fidelity::closed, false, "measured without computing beside it, which is taken to cost nothing"};
+  if (asked == Fidelity::messages) return {asked, true, "asked for"};
+  if (asked == Fidelity::closed || asked == Fidelity::steps)
+    return {asked, false, "asked for, but approximate: " + why};
+  const bool by_itself = asked == Fidelity::automatic;
+  if (by_itself && schedule_.messages() <= kFewMessages) return {Fidelity::messages, true, why};
+  if (!aggregates())
+    return {Fidelity::flows, true, (by_itself ? why : "asked for") + "; every stage happens once"};
+  return {Fidelity::flows, false,
+          fmt::format("{}; {} messages are aggregated: exact when all arrive together and one link is the "
+                      "bottleneck all the time",
+                      (by_itself ? "" : "asked for, but approximate: ") + why, schedule_.messages())};
+}
+
 void Plan::ends_by_steps(const std::vector<double>& arrivals, const JitterDraws* jitter,
                          std::vector<double>& ends) const {
   ends = arrivals;
   if (schedule_.together && !ends.empty())
     std::fill(ends.begin(), ends.end(), *std::max_element(arrivals.begin(), arrivals.end()));
-  for (double& time : ends) time += host_before_s_;
-  if (schedule_.concurrent) {
+  for (double& time : ends) time += host_before_s_ + library_.measured_s.value_or(0);
+  if (library_.measured_s) {
+    // No message of its schedule is timed.
+  } else if (schedule_.concurrent) {
     const std::vector<double> ready = ends;
     for (std::size_t i = 0; i < ends.size(); ++i)
       ends[i] = concurrent_end(stages_, jitter, static_cast<std::int32_t>(i),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,23 @@ struct SharingAnalysis {
   int most_flows = 1;  ///< on the busiest link, in one stage
 };
 
+/// What a communication library adds to the messages of a schedule.
+struct LibraryCosts {
+  double launch_s = 0;            ///< per operation and worker, beside the host's
+  double step_latency_s = 0;      ///< to each message
+  double between_latency_s = 0;   ///< to each message between nodes, beside that
+  double bandwidth_share = 1;     ///< payload's part of the bytes on the links
+  double between_share = 1;       ///< the same between nodes
+  double payload_s_per_byte = 0;  ///< of the whole vector, once per operation and worker
+  double piece_bytes = 0;         ///< that a network passes on at once, of schedules that pipeline
+  double floor_s = 0;  ///< the least time of an operation: one that would take less begins so much later
+  /// The whole operation as it was measured: then the schedule only says who sends how much.
+  std::optional<double> measured_s;
+};
+
+/// Whether the ranks of an operation compute while it is on its way.
+enum class Beside : std::uint8_t { nothing, computing };
+
 struct FidelityChoice {
   Fidelity fidelity = Fidelity::closed;
   bool exact = true;
@@ -39,7 +57,7 @@ class Plan {
   /// `ranks` are the members of the group, in order; the schedule is for as many.
   /// The payload is gathered from `tensors` (host costs).
   Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ranks, double payload_bytes,
-       int tensors = 1);
+       int tensors = 1, const LibraryCosts& library = {});
 
   const Schedule& schedule() const { return schedule_; }
   int ranks() const { return schedule_.ranks; }
@@ -51,6 +69,8 @@ class Plan {
   /// Host time of each rank before its first and after its last stage.
   double host_before_s() const { return host_before_s_; }
   double host_after_s() const { return host_after_s_; }
+  /// Between the two, from the last arrival on, where the operation was measured as a whole.
+  const std::optional<double>& measured_s() const { return library_.measured_s; }
 
   /// Time from a common arrival to the last end without contention, host time included: the closed form.
   double dedicated_time_s() const { return dedicated_time_s_; }
@@ -65,7 +85,7 @@ class Plan {
   const std::vector<double>& bytes_sent() const { return bytes_sent_; }
 
   /// The fastest fidelity that is exact here, or what can be said of the one asked for.
-  FidelityChoice choose(Fidelity asked, bool jitter) const;
+  FidelityChoice choose(Fidelity asked, bool jitter, Beside beside = Beside::nothing) const;
 
   /// End of every rank from its arrival, host time included. `jitter` may be null. `steps` fidelity.
   void ends_by_steps(const std::vector<double>& arrivals, const JitterDraws* jitter,
@@ -74,16 +94,24 @@ class Plan {
   void ends_by_closed_form(const std::vector<double>& arrivals, std::vector<double>& ends) const;
 
  private:
+  double wire_bytes(const Stage& stage, bool between) const {
+    return stage.bytes / (between ? library_.between_share : library_.bandwidth_share);
+  }
+  void keep_floor();
   void cost_stages(const Cluster& cluster, const std::vector<int>& ranks);
   void analyse_links(const Cluster& cluster, const std::vector<int>& ranks);
   void analyse_concurrent_links(const Cluster& cluster, const std::vector<int>& ranks);
   FidelityChoice choose_automatically(bool jitter) const;
   FidelityChoice choose_for_concurrent(bool jitter) const;
+  FidelityChoice choose_beside_computing(Fidelity asked) const;
+  bool aggregates() const;  ///< at `flows`
   std::string doubt_about_ports() const;
 
   Schedule schedule_;
+  LibraryCosts library_;
   std::vector<StageCosts> stages_;
   SharingAnalysis sharing_;
+  bool interferes_ = false;  // computing slows links that it uses
   double host_before_s_ = 0, host_after_s_ = 0;
   double dedicated_time_s_ = 0, contended_time_s_ = 0;
   std::vector<double> dedicated_ends_s_;

@@ -49,11 +49,14 @@ void Plan::analyse_concurrent_links(const Cluster& cluster, const std::vector<in
   const std::vector<std::vector<LinkId>> paths = message_paths(schedule_, cluster, ranks);
   std::vector<Load> loads(links.size());
   auto path = paths.begin();
-  for (const Stage& stage : schedule_.stages)
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const Stage& stage = schedule_.stages[s];
     for (std::size_t i = 0; i < ranks.size(); ++i)
       if (stage.to[i] >= 0)
         for (const LinkId id : *path++)
-          loads[static_cast<std::size_t>(id)].add(static_cast<std::int32_t>(i), stage.to[i], stage.bytes);
+          loads[static_cast<std::size_t>(id)].add(static_cast<std::int32_t>(i), stage.to[i],
+                                                  stages_[s].wire(i));
+  }
   // Even shares: what each message gets if all messages on a link divide it.
   double least = std::numeric_limits<double>::infinity(), most = 0, slowest = 0;
   path = paths.begin();
@@ -67,11 +70,11 @@ void Plan::analyse_concurrent_links(const Cluster& cluster, const std::vector<in
                                     loads[static_cast<std::size_t>(id)].flows);
       least = std::min(least, share);
       most = std::max(most, share);
-      slowest = std::max(slowest, stages_[s].alpha_s[i] + stage.bytes / share);
+      slowest = std::max(slowest, stages_[s].alpha_s[i] + stages_[s].wire(i) / share);
     }
   }
   sharing_.equal_shares = most <= least * (1 + 1e-12);
-  contended_time_s_ = host_before_s_ + slowest + host_after_s_;
+  contended_time_s_ = host_before_s_ + library_.measured_s.value_or(slowest) + host_after_s_;
   for (std::size_t id = 0; id < loads.size(); ++id) {
     const Load& load = loads[id];
     if (load.flows == 0) continue;

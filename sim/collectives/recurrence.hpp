@@ -26,10 +26,12 @@ struct StageCosts {
   std::vector<std::int32_t> order;
   std::vector<std::int32_t> cycle_begin;
   std::vector<double> jitter_factors;  ///< by sender; empty: all 1
+  std::vector<double> wire_bytes;      ///< by sender, that flow; empty: those of the stage
 
   double jitter_factor(std::size_t sender) const {
     return jitter_factors.empty() ? 1 : jitter_factors[sender];
   }
+  double wire(std::size_t sender) const { return wire_bytes.empty() ? stage->bytes : wire_bytes[sender]; }
   double message_s(std::size_t sender) const { return alpha_s[sender] + transfer_s[sender]; }
 };
 

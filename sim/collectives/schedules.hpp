@@ -18,6 +18,7 @@ struct ScheduleRequest {
   int root = 0;      ///< broadcast, reduce
   int ranks_per_node =
       1;  ///< consecutive ranks that share a node, 0 if that differs between nodes (hierarchical)
+  double piece_bytes = 0;  ///< that a network passes on at once, of schedules that pipeline
 };
 
 struct SchedulePlugin : Plugin<Schedule, const ScheduleRequest&> {

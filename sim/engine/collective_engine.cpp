@@ -8,8 +8,6 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/reject.hpp"
-#include "sim/collectives/schedules.hpp"
 #include "sim/engine/collective_state.hpp"
 
 namespace simsgd {
@@ -54,47 +52,35 @@ CollectiveEngine::CollectiveEngine(const Job& job, Transport& transport, Groups&
 
 CollectiveEngine::~CollectiveEngine() = default;
 
-std::string CollectiveEngine::schedule_name(const AnyCollective& collective) {
-  if (const Schedule* messages = messages_of(collective).get()) {
-    const auto [name, fresh] = custom_names_.try_emplace(messages);
-    if (fresh) name->second = fmt::format("{}#{}", messages->name, custom_names_.size());
-    return name->second;
-  }
-  const CollectiveOptions& options = options_of(collective);
-  if (!options.schedule.empty()) return options.schedule;
-  const auto chosen = job_.network.schedule.find(op_of(collective));
-  return chosen == job_.network.schedule.end() ? default_schedule(op_of(collective)) : chosen->second;
+const std::string& CollectiveEngine::schedule_name(const AnyCollective& collective) {
+  const Schedule* messages = messages_of(collective).get();
+  if (messages == nullptr) return options_of(collective).schedule;
+  const auto [name, fresh] = custom_names_.try_emplace(messages);
+  if (fresh) name->second = fmt::format("{}#{}", messages->name, custom_names_.size());
+  return name->second;
 }
 
-Schedule CollectiveEngine::make_schedule(const AnyCollective& collective, const std::string& name) const {
-  if (const auto& messages = messages_of(collective)) return *messages;
+std::unique_ptr<Plan> CollectiveEngine::make_plan(const AnyCollective& collective) const {
   const CollectiveOptions& options = options_of(collective);
-  const SchedulePlugin* plugin = find_schedule(op_of(collective), name);
-  CHECK(plugin != nullptr, fmt::format("there is no schedule {} for {}", name, op_name(op_of(collective))));
   const std::vector<int>& ranks = groups_.ranks(options.group);
-  try {
-    return plugin->make({static_cast<int>(ranks.size()), options.bytes, root_of(collective),
-                         ranks_per_node(job_.cluster, ranks)});
-  } catch (const ParameterError& error) {
-    throw RunError(
-        fmt::format("The schedule {} cannot be used here: {}. {}.", name, error.problem, error.remedy));
-  }
+  if (const auto& messages = messages_of(collective))
+    return std::make_unique<Plan>(*messages, job_.cluster, ranks, options.bytes, options.tensors);
+  return std::make_unique<Plan>(plan_by_policy(
+      job_.network.collectives, job_.cluster, ranks,
+      {op_of(collective), options.bytes, root_of(collective), options.tensors, options.schedule}));
 }
 
 CollectiveEngine::PlanEntry& CollectiveEngine::plan_for(const AnyCollective& collective) {
-  const std::string name = schedule_name(collective);
   const CollectiveOptions& options = options_of(collective);
-  PlanEntry& entry = plans_[{options.group, static_cast<int>(op_of(collective)), name, options.bytes,
-                             root_of(collective), options.tensors}];
+  PlanEntry& entry = plans_[{options.group, static_cast<int>(op_of(collective)), schedule_name(collective),
+                             options.bytes, root_of(collective), options.tensors}];
   if (entry.plan) return entry;
-  Schedule schedule = make_schedule(collective, name);
-  const std::string shown = schedule.name;
-  const std::vector<int>& ranks = groups_.ranks(options.group);
   entry.custom = messages_of(collective);
-  entry.plan =
-      std::make_unique<Plan>(std::move(schedule), job_.cluster, ranks, options.bytes, options.tensors);
-  entry.choice = entry.plan->choose(job_.network.fidelity, jitter_ != nullptr);
-  entry.operation = fmt::format("{} by {} among {}", op_name(op_of(collective)), shown, ranks.size());
+  entry.plan = make_plan(collective);
+  entry.choice = entry.plan->choose(job_.network.fidelity, jitter_ != nullptr, Beside::computing);
+  entry.operation = fmt::format("{} by {} among {}", op_name(op_of(collective)),
+                                entry.plan->measured_s() ? "measured times" : entry.plan->schedule().name,
+                                entry.plan->ranks());
   return entry;
 }
 
@@ -119,8 +105,7 @@ std::int32_t CollectiveEngine::ledger_channel(GroupId group, ChannelId channel) 
 
 double CollectiveEngine::predict(int rank, const AnyCollective& collective) {
   groups_.rank_in(options_of(collective).group, rank);
-  const Plan& plan = *plan_for(collective).plan;
-  return plan.sharing().dedicated ? plan.dedicated_time_s() : plan.contended_time_s();
+  return predicted_s(*plan_for(collective).plan);
 }
 
 void CollectiveEngine::check_agreement(const Operation& operation, const AnyCollective& collective,

@@ -73,8 +73,9 @@ class CollectiveEngine {
   };
 
   PlanEntry& plan_for(const AnyCollective& collective);
-  std::string schedule_name(const AnyCollective& collective);
-  Schedule make_schedule(const AnyCollective& collective, const std::string& name) const;
+  /// That an algorithm asks for; of messages of its own a name made for them.
+  const std::string& schedule_name(const AnyCollective& collective);
+  std::unique_ptr<Plan> make_plan(const AnyCollective& collective) const;
   Channel& channel_of(GroupId group, ChannelId channel);
   Operation& post(Channel& channel, std::int32_t group_rank, double time_s, AnyCollective&& collective,
                   CollectiveSlot slot);

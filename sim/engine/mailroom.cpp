@@ -45,21 +45,23 @@ void Mailroom::arrived(const Transfer& transfer, double end_s) const {
                   transfer.bytes);
 }
 
-// From the start of a message to its first byte on the way: host, latency, jitter.
-double Mailroom::delay_s(int from, int to, double bytes) {
-  const PathCost path = transport_.path(from, to);
-  double delay = path.alpha_s + job_.cluster.host.before_s(bytes);
+// Its alpha is from the start of a message to its first byte on the way: host, latency, jitter.
+PathCost Mailroom::way(int from, int to, double bytes) {
+  PathCost path = transport_.path(from, to, bytes);
+  path.alpha_s += job_.cluster.host.before_s(bytes);
   if (jitter_) {
     const JitterDraws draws{jitter_.get(), job_.seed, kJitterChannel, sent_[{from, to}]++};
-    delay += draws.at(static_cast<std::uint32_t>(to), static_cast<std::uint32_t>(from)) * path.jitter_factor;
+    path.alpha_s +=
+        draws.at(static_cast<std::uint32_t>(to), static_cast<std::uint32_t>(from)) * path.jitter_factor;
   }
-  return delay;
+  return path;
 }
 
 void Mailroom::post(int from, int to, Message message, std::function<void(const Message&)> handle) {
   const double bytes = message.bytes, posted_s = transport_.now();
   const auto shared = std::make_shared<Message>(std::move(message));
-  transport_.message(from, to, bytes, delay_s(from, to, bytes),
+  const PathCost path = way(from, to, bytes);
+  transport_.message(from, to, path.wire_bytes, path.alpha_s,
                      [this, from, to, shared, bytes, posted_s, handle = std::move(handle)] {
                        const double end_s = transport_.now() + job_.cluster.host.after_s(bytes);
                        const auto deliver = [this, from, to, shared, bytes, posted_s, end_s, handle] {
@@ -83,8 +85,9 @@ void Mailroom::match(const Address& address, Box& box) {
   box.sends.pop_front();
   box.receives.pop_front();
   const double bytes = send->message.bytes;
+  const PathCost path = way(from, to, bytes);
   transport_.message(
-      from, to, bytes, delay_s(from, to, bytes), [this, from = from, to = to, bytes, send, receive] {
+      from, to, path.wire_bytes, path.alpha_s, [this, from = from, to = to, bytes, send, receive] {
         const double end_s = transport_.now() + job_.cluster.host.after_s(bytes);
         const auto deliver = [this, from, to, bytes, end_s, send, receive] {
           arrived({from, to, send->time_s, receive->time_s, bytes, send->message.traffic}, end_s);

@@ -23,21 +23,22 @@ class NetworkZone final : public routing::NetZoneImpl {
  public:
   explicit NetworkZone(const Network& network) : NetZoneImpl("cluster"), route_(network.route) {}
 
-  std::vector<simgrid::s4u::Host*> fill(const Network& network) {
-    std::vector<simgrid::s4u::Host*> hosts;
+  Platform fill(const Network& network) {
+    Platform made;
     for (int i = 0; i < network.endpoints; ++i) {
-      hosts.push_back(create_host(fmt::format("gpu{}", i), {1e9}));
-      endpoint_of_netpoint_.resize(hosts.back()->get_netpoint()->id() + 1, -1);
-      endpoint_of_netpoint_[hosts.back()->get_netpoint()->id()] = i;
+      made.hosts.push_back(create_host(fmt::format("gpu{}", i), {1e9}));
+      const std::size_t netpoint = made.hosts.back()->get_netpoint()->id();
+      endpoint_of_netpoint_.resize(netpoint + 1, -1);
+      endpoint_of_netpoint_[netpoint] = i;
     }
     for (std::size_t id = 0; id < network.links.size(); ++id) {
       const Link& link = network.links[id];
-      simgrid::s4u::Link* made =
-          create_link(fmt::format("{}#{}", link.name, id), {link.bandwidth_Bps * kUnitsPerByte});
-      made->set_latency(0);
-      links_.push_back(made->get_impl());
+      made.links.push_back(
+          create_link(fmt::format("{}#{}", link.name, id), {link.bandwidth_Bps * kUnitsPerByte}));
+      made.links.back()->set_latency(0);
+      links_.push_back(made.links.back()->get_impl());
     }
-    return hosts;
+    return made;
   }
 
  private:
@@ -85,12 +86,12 @@ std::unique_ptr<simgrid::s4u::Engine> make_engine() {
   return engine;
 }
 
-std::vector<simgrid::s4u::Host*> build_platform(const Network& network) {
+Platform build_platform(const Network& network) {
   auto* zone = new NetworkZone(network);  // owned by SimGrid's engine from set_parent on
   zone->set_parent(nullptr);
-  std::vector<simgrid::s4u::Host*> hosts = zone->fill(network);
+  Platform platform = zone->fill(network);
   zone->seal();
-  return hosts;
+  return platform;
 }
 
 std::string simgrid_version() { return fmt::format("{}.{}", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR); }

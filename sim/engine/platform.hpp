@@ -13,6 +13,7 @@
 namespace simgrid::s4u {
 class Engine;
 class Host;
+class Link;
 }  // namespace simgrid::s4u
 
 namespace simsgd {
@@ -26,7 +27,12 @@ inline constexpr double kUnitsPerByte = 1048576.0;
 /// Creates SimGrid's engine with the settings that make it exact. One per process, ever.
 std::unique_ptr<simgrid::s4u::Engine> make_engine();
 
-/// One host per endpoint; seals the platform.
-std::vector<simgrid::s4u::Host*> build_platform(const Network& network);
+struct Platform {
+  std::vector<simgrid::s4u::Host*> hosts;  ///< one per endpoint
+  std::vector<simgrid::s4u::Link*> links;  ///< by LinkId
+};
+
+/// Makes it and seals it.
+Platform build_platform(const Network& network);
 
 }  // namespace simsgd

@@ -50,6 +50,12 @@ void ScheduleRun::make_phases() {
   }
 }
 
+// In a phase of several stages these have the same partners and the same bytes.
+double ScheduleRun::flowing_bytes(const Phase& phase, std::size_t sender) const {
+  const StageCosts& costs = setup_.plan->stage(phase.stage);
+  return costs.wire_bytes.empty() ? phase.bytes : phase.bytes * costs.wire(sender) / costs.stage->bytes;
+}
+
 const ScheduleRun::Phase& ScheduleRun::phase_of(std::int32_t rank) const {
   return phases_[static_cast<std::size_t>(states_[static_cast<std::size_t>(rank)].phase)];
 }
@@ -124,12 +130,12 @@ void ScheduleRun::start_message(const Phase& phase, std::int32_t sender, std::in
     delay += setup_.jitter.at(phase.step, static_cast<std::uint32_t>(sender)) *
              costs.jitter_factor(static_cast<std::size_t>(sender));
   const std::vector<int>& ranks = *setup_.ranks;
-  setup_.transport->message(ranks[static_cast<std::size_t>(sender)],
-                            ranks[static_cast<std::size_t>(receiver)], phase.bytes, delay,
-                            [this, sender, receiver] {
-                              message_ended(sender);
-                              message_ended(receiver);
-                            });
+  setup_.transport->message(
+      ranks[static_cast<std::size_t>(sender)], ranks[static_cast<std::size_t>(receiver)],
+      flowing_bytes(phase, static_cast<std::size_t>(sender)), delay, [this, sender, receiver] {
+        message_ended(sender);
+        message_ended(receiver);
+      });
 }
 
 void ScheduleRun::message_ended(std::int32_t rank) {
@@ -171,8 +177,8 @@ void ScheduleRun::start_cycle_if_complete(std::int32_t rank) {
     // The first latency before the flow, the others after it, so that contention is met when bytes would
     // flow.
     const double rest_s = (phase.repeats - 1) * costs.alpha_s[sender];
-    setup_.transport->message(ranks[sender], ranks[static_cast<std::size_t>(to[sender])], phase.bytes,
-                              costs.alpha_s[sender], [this, p, cycle, rest_s] {
+    setup_.transport->message(ranks[sender], ranks[static_cast<std::size_t>(to[sender])],
+                              flowing_bytes(phase, sender), costs.alpha_s[sender], [this, p, cycle, rest_s] {
                                 setup_.transport->at(setup_.transport->now() + rest_s, [this, p, cycle] {
                                   if (--cycle_open_[p][cycle] > 0) return;
                                   const StageCosts& done = setup_.plan->stage(phases_[p].stage);

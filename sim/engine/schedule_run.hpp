@@ -55,6 +55,7 @@ class ScheduleRun {
   void message_ended(std::int32_t rank);
   void leave_phase(std::int32_t rank);
   const Phase& phase_of(std::int32_t rank) const;
+  double flowing_bytes(const Phase& phase, std::size_t sender) const;
 
   Setup setup_;
   std::vector<Phase> phases_;

@@ -12,9 +12,11 @@ struct SimClock::Sleeper {
   simgrid::s4u::SemaphorePtr semaphore = simgrid::s4u::Semaphore::create(0);
 };
 
-SimClock::SimClock(int rank, const Job& job, Transport& transport, Observers& observers)
+SimClock::SimClock(int rank, const Job& job, Transport& transport, Interference& interference,
+                   Observers& observers)
     : rank_(rank),
       transport_(transport),
+      interference_(interference),
       observers_(observers),
       slowdown_(job.cluster.device.communication_slowdown),
       backward_overlap_s_(job.cluster.host.overlap_s),
@@ -73,6 +75,7 @@ double SimClock::work(double seconds) {
   const double from = local_s_;
   if (!slowdown_.felt_at(from)) {
     local_s_ += seconds;
+    interference_.computes(rank_, from, local_s_);
     return local_s_ - from;
   }
   double added = 0;
@@ -80,7 +83,8 @@ double SimClock::work(double seconds) {
     observers_.tell(Topic::time, &Observer::slowed, rank_, traffic, more_s);
     added += more_s;
   });
-  return local_s_ - from - added;
+  interference_.computes(rank_, from, local_s_);
+  return std::max(0.0, local_s_ - from - added);  // rounding of a late clock may be more than the work
 }
 
 void SimClock::compute(double seconds, double straggle) {
@@ -105,6 +109,13 @@ void SimClock::spend(Activity activity, double seconds, const char* label) {
 
 void SimClock::compute_beside(double seconds, double straggle) {
   beside_ = {local_s_, local_s_ + seconds, straggle > 1 ? 1 - 1 / straggle : 0};
+  interference_.computes(rank_, local_s_, beside_.end_s);
+}
+
+void SimClock::works_on(const DeviceWork& work) {
+  running_ = work;
+  interference_.stops(rank_, local_s_);
+  interference_.computes(rank_, work.compute_s, work.end_s);
 }
 
 // Nothing else is left to do until the backward pass is through.

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "sim/base/instants.hpp"
+#include "sim/engine/interference.hpp"
 #include "sim/engine/slowdown.hpp"
 #include "sim/engine/transport.hpp"
 #include "sim/handle.hpp"
@@ -19,7 +20,7 @@ namespace simsgd {
 
 class SimClock final : public Machine, public Completion, public Waiter {
  public:
-  SimClock(int rank, const Job& job, Transport& transport, Observers& observers);
+  SimClock(int rank, const Job& job, Transport& transport, Interference& interference, Observers& observers);
   ~SimClock() override;
   SimClock(const SimClock&) = delete;
   SimClock& operator=(const SimClock&) = delete;
@@ -68,7 +69,7 @@ class SimClock final : public Machine, public Completion, public Waiter {
     double straggle_share = 0;
     const char* label = nullptr;  ///< in timelines; null: it is drawn by others
   };
-  void works_on(const DeviceWork& work) { running_ = work; }
+  void works_on(const DeviceWork& work);
 
  private:
   struct Sleeper;  // SimGrid's semaphore
@@ -78,6 +79,7 @@ class SimClock final : public Machine, public Completion, public Waiter {
 
   int rank_;
   Transport& transport_;
+  Interference& interference_;
   Observers& observers_;
   Clock local_s_;
   Slowdown slowdown_;

@@ -21,6 +21,7 @@ struct World {
   PassTimes times;
   Executor& executor;
   Transport& transport;
+  Interference& interference;
   Groups& groups;
   CollectiveEngine& collectives;
   Mailroom& mailroom;

@@ -51,6 +51,7 @@ class Simulation {
   std::unique_ptr<simgrid::s4u::Engine> engine_;
   Executor executor_;
   Transport transport_;
+  Interference interference_;
   Groups groups_;
   Observers observers_;
   CollectiveEngine collectives_;
@@ -73,6 +74,7 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
       engine_(make_engine()),
       executor_(options.threads),
       transport_(job.cluster),
+      interference_(job.cluster, transport_),
       groups_(job.workers()),
       collectives_(job, transport_, groups_, executor_, observers_),
       mailroom_(job, transport_, observers_),
@@ -81,11 +83,11 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
       ledgers_(0, job.workers()),
       flooding_(job, transport_),
       end_(job, [this](double) { transport_.at(transport_.now(), [] { throw Over(); }); }),
-      world_{job,       PassTimes(job.workload),
-             executor_, transport_,
-             groups_,   collectives_,
-             mailroom_, flooding_,
-             observers_},
+      world_{job,           PassTimes(job.workload),
+             executor_,     transport_,
+             interference_, groups_,
+             collectives_,  mailroom_,
+             flooding_,     observers_},
       steps_{end_, [this] { return curve_.target_met_s(); },
              [this](std::uint64_t step) {
                if (options_.interrupted && options_.interrupted()) throw Interrupted();

@@ -33,19 +33,19 @@ double run_plan(Transport& transport, const Plan& plan, const std::vector<int>& 
 
 }  // namespace
 
-std::vector<double> simulate_plans(const Cluster& cluster, const std::vector<const Plan*>& plans,
-                                   Fidelity fidelity, const JitterDraws* jitter) {
+std::vector<double> simulate_plans(const Cluster& cluster, const std::vector<PlanToSimulate>& plans,
+                                   const JitterDraws* jitter) {
   std::unique_ptr<simgrid::s4u::Engine> engine = make_engine();
   auto* transport = new Transport(cluster);  // SimGrid's callbacks refer to it until the process ends
   std::vector<int> ranks(static_cast<std::size_t>(cluster.workers()));
   std::iota(ranks.begin(), ranks.end(), 0);
   std::vector<double> times;
   simgrid::s4u::Actor::create("bench", transport->host(0), [&] {
-    for (const Plan* plan : plans) {
+    for (const PlanToSimulate& each : plans) {
       JitterDraws draws;
       if (jitter) draws = *jitter;
       draws.operation += times.size();
-      times.push_back(run_plan(*transport, *plan, ranks, fidelity, draws));
+      times.push_back(run_plan(*transport, *each.plan, ranks, each.fidelity, draws));
     }
   });
   engine->run();

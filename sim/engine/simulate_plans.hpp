@@ -8,9 +8,14 @@
 
 namespace simsgd {
 
-/// Time of each plan from a common arrival to its last end, one after another on an idle network. `fidelity`
-/// is flows or messages; `jitter` may be null, and its operation counts the plans.
-std::vector<double> simulate_plans(const Cluster& cluster, const std::vector<const Plan*>& plans,
-                                   Fidelity fidelity, const JitterDraws* jitter);
+struct PlanToSimulate {
+  const Plan* plan = nullptr;
+  Fidelity fidelity = Fidelity::messages;  ///< or flows
+};
+
+/// Time of each plan from a common arrival to its last end, one after another on an idle network. `jitter`
+/// may be null, and its operation counts the plans.
+std::vector<double> simulate_plans(const Cluster& cluster, const std::vector<PlanToSimulate>& plans,
+                                   const JitterDraws* jitter);
 
 }  // namespace simsgd

@@ -34,10 +34,14 @@ struct Transport::Impl {
 };
 
 Transport::Transport(const Cluster& cluster)
-    : cluster_(cluster), link_bytes_(cluster.network.links.size(), 0.0), impl_(std::make_unique<Impl>()) {
-  const std::vector<s4u::Host*> endpoints = build_platform(cluster.network);
+    : cluster_(cluster),
+      share_of_link_(cluster.network.links.size(), 1.0),
+      link_bytes_(cluster.network.links.size(), 0.0),
+      impl_(std::make_unique<Impl>()) {
+  const Platform platform = build_platform(cluster.network);
+  links_ = platform.links;
   for (const int endpoint : cluster.endpoint_of_rank)
-    hosts_.push_back(endpoints[static_cast<std::size_t>(endpoint)]);
+    hosts_.push_back(platform.hosts[static_cast<std::size_t>(endpoint)]);
   for (const Link& link : cluster.network.links) least_Bps_ = std::min(least_Bps_, link.bandwidth_Bps);
   s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) {
     const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
@@ -141,9 +145,33 @@ void Transport::follow_clock() {
 // Messages
 // -----------------------------------------------------------------------------------------------------------
 
-PathCost Transport::path(int from_rank, int to_rank) const {
-  return cluster_.network.path_cost(cluster_.endpoint_of_rank[static_cast<std::size_t>(from_rank)],
-                                    cluster_.endpoint_of_rank[static_cast<std::size_t>(to_rank)]);
+PathCost Transport::path(int from_rank, int to_rank, double bytes) const {
+  return cluster_.network.message_cost(cluster_.endpoint_of_rank[static_cast<std::size_t>(from_rank)],
+                                       cluster_.endpoint_of_rank[static_cast<std::size_t>(to_rank)], bytes);
+}
+
+void Transport::set_bandwidth(LinkId link, double share) {
+  const auto id = static_cast<std::size_t>(link);
+  links_[id]->set_bandwidth(cluster_.network.links[id].bandwidth_Bps * kUnitsPerByte * share);
+}
+
+void Transport::set_bandwidth_share(LinkId link, double share) {
+  double& now = share_of_link_[static_cast<std::size_t>(link)];
+  slow_links_ += (share < 1 ? 1 : 0) - (now < 1 ? 1 : 0);
+  now = share;
+  set_bandwidth(link, share);
+}
+
+// SimGrid 3.32 never lets a flow be faster than the narrowest of its links was when it started (TCP-gamma 0
+// lifts that bound only where there is a latency): links that are slow now are whole for this moment.
+void Transport::start_unbounded(s4u::Comm& comm, int from_rank, int to_rank) {
+  path_.clear();
+  cluster_.network.route(cluster_.endpoint_of_rank[static_cast<std::size_t>(from_rank)],
+                         cluster_.endpoint_of_rank[static_cast<std::size_t>(to_rank)], path_);
+  std::erase_if(path_, [this](LinkId id) { return share_of_link_[static_cast<std::size_t>(id)] == 1; });
+  for (const LinkId id : path_) set_bandwidth(id, 1);
+  comm.start();
+  for (const LinkId id : path_) set_bandwidth(id, share_of_link_[static_cast<std::size_t>(id)]);
 }
 
 void Transport::count_bytes(int from_rank, int to_rank, double bytes) {
@@ -159,7 +187,7 @@ void Transport::flow(int from_rank, int to_rank, double bytes, std::function<voi
     throw RunError(fmt::format("A message of {:.6g} bytes is larger than the {:g} that can be simulated.",
                                bytes, kLargestFlow_bytes));
   if (bytes / least_Bps_ > kLastInstant_s / 2)
-    check_instant(now() + bytes * path(from_rank, to_rank).beta_s_per_byte);
+    check_instant(now() + bytes * path(from_rank, to_rank, bytes).beta_s_per_byte);
   std::unique_ptr<Flow> flow;
   if (impl_->idle.empty()) {
     flow = std::make_unique<Flow>();
@@ -174,7 +202,10 @@ void Transport::flow(int from_rank, int to_rank, double bytes, std::function<voi
   s4u::Comm* comm = flow->comm.get();
   comm->set_data(flow.release());  // taken back in on_completion
   ++flying_;
-  comm->start();
+  if (slow_links_ > 0)
+    start_unbounded(*comm, from_rank, to_rank);
+  else
+    comm->start();
 }
 
 void Transport::message(int from_rank, int to_rank, double bytes, double delay_s,

@@ -14,8 +14,10 @@
 #include "sim/engine/agenda.hpp"
 
 namespace simgrid::s4u {
+class Comm;
 class Host;
-}
+class Link;
+}  // namespace simgrid::s4u
 
 namespace simsgd {
 
@@ -46,7 +48,10 @@ class Transport {
   /// A message: `delay_s` and then its flow. `delay_s` includes the path's latency.
   void message(int from_rank, int to_rank, double bytes, double delay_s, std::function<void()> done);
 
-  PathCost path(int from_rank, int to_rank) const;
+  /// From now on a link has this share of its bandwidth, for the flows that cross it too. share > 0.
+  void set_bandwidth_share(LinkId link, double share);
+
+  PathCost path(int from_rank, int to_rank, double bytes) const;
   simgrid::s4u::Host* host(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
   std::uint64_t events() const { return events_; }
   /// Bytes that each link of the network carried in messages of this transport.
@@ -55,6 +60,8 @@ class Transport {
  private:
   struct Flow;
   struct Impl;
+  void set_bandwidth(LinkId link, double share);
+  void start_unbounded(simgrid::s4u::Comm& comm, int from_rank, int to_rank);
   void count_bytes(int from_rank, int to_rank, double bytes);
   void put(double time_s, Turn turn, std::function<void()> action);
   void arm();
@@ -63,6 +70,9 @@ class Transport {
 
   const Cluster& cluster_;
   std::vector<simgrid::s4u::Host*> hosts_;  // by rank
+  std::vector<simgrid::s4u::Link*> links_;  // by LinkId
+  std::vector<double> share_of_link_;       // of its bandwidth, that it has now
+  int slow_links_ = 0;                      // whose share is below 1
   std::vector<double> link_bytes_;
   std::vector<LinkId> path_;
   Agenda agenda_;

@@ -153,7 +153,7 @@ TEST_CASE("PowerSGD sends r (rows + columns) numbers of each matrix, and the vec
     layer.tensors = {TensorShape(100, 40), 60};
     job.workload.layers = {layer, layer};
     job.workload.layers[1].tensors = {TensorShape(20, 500)};
-    job.network.schedule = {{CollectiveOp::all_reduce, "ring"}};
+    job.network.collectives = {{CollectiveOp::all_reduce, CollectivePolicy::of("ring")}};
     use_algorithm(job, "powersgd", {{"rank", 3}});
     job.stop.steps = 2;
     const WorkerRecord worker = simulate_job(job).workers[0];

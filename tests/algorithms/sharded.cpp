@@ -124,7 +124,8 @@ TEST_CASE("FSDP sends (R + 1) N (P-1)/P in stages 1 and 2, (2 M + R) N (P-1)/P i
       CAPTURE(parameters);
       const auto bytes = in_child([&] {
         Job job = layered_job(5, micro_batches, "fsdp", parameters);
-        job.network.schedule = {{CollectiveOp::all_gather, "ring"}, {CollectiveOp::reduce_scatter, "ring"}};
+        job.network.collectives = {{CollectiveOp::all_gather, CollectivePolicy::of("ring")},
+                                   {CollectiveOp::reduce_scatter, CollectivePolicy::of("ring")}};
         job.stop.steps = 3;
         const WorkerRecord worker = simulate_job(job).workers[2];
         return std::vector<double>{worker.bytes_sent[static_cast<std::size_t>(Traffic::model)] / 3,

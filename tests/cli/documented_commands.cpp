@@ -101,6 +101,8 @@ constexpr Filled kWords[] = {
     {"run STUDY --point N", "run scenarios/studies/scaling.json --point 2"},
     {"run STUDY -o", "run study.json -o"},
     {"plan STUDY", "plan scenarios/studies/scaling.json"},
+    {"calibrate SPEC", "calibrate spec.json"},
+    {"validate SPEC", "validate spec.json"},
     {"run S", "run scenario.json"},
     {"check FILES", "check scenario.json study.json"},
     {"migrate FILES", "migrate scenario.json study.json"},
@@ -127,6 +129,10 @@ constexpr Bound kBounds[] = {
      "installs and builds; its quick-start is tests/cli/quickstart.cpp"},
     {"./setup.sh test", "bash -n $SOURCE/setup.sh", "runs this test"},
     {"./setup.sh build", "bash -n $SOURCE/setup.sh", "builds"},
+    {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
+     "measurements are no part of the project"},
+    {"simsgd validate scenarios/calibration", "simsgd validate spec.json --max-error 5%",
+     "measurements are no part of the project"},
     {"simsgd sweep run scenarios/studies/convergence.json",
      "simsgd sweep run scenarios/studies/convergence.json --json --set /stop/steps=2 --set /seeds=[1] > "
      "runs.jsonl",
@@ -177,6 +183,18 @@ class Workplace {
       "results": [{"size": 1000, "out_of_place": {"time": 10}}]})");
     write("times.csv", "t\n1\n");
     write("map.json", R"({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}]})");
+    write("rings.csv",
+          "P,B,t\n2,1000,20.2\n2,1000000,220\n4,1000,60.3\n4,1000000,360\n8,1000,140.35\n8,1000000,490\n");
+    write("spec.json", R"({"name": "rings",
+      "scenario": {"cluster": {"name": "c", "device": {"use": "devices/v100.json"}, "topology": {"name": "star"},
+        "nic": {"bandwidth": "1 GB/s"}, "host": {"launch": 0, "staged": false, "reduce": 0, "tensor": 0, "pack": 0}}},
+      "data": [{"files": ["rings.csv"], "map": {"workers": "P", "bytes": {"from": "B", "unit": "B"},
+        "values": [{"quantity": "time_s", "from": "t", "unit": "us"}], "constants": {"operation": "all_reduce"}}}],
+      "predict": [{"as": "collective"}],
+      "models": [{"name": "ring", "parameters": [
+        {"name": "latency", "pointers": ["/cluster/nic/latency"], "low": "1 us", "high": "1 ms"},
+        {"name": "bandwidth", "pointers": ["/cluster/nic/bandwidth"], "low": "0.1 GB/s", "high": "100 GB/s"}]}],
+      "fit": {"where": {"workers": [2, 4]}}, "tests": [{"name": "8", "where": {"workers": 8}}]})");
     // Graphviz is none of our packages.
     write("dot", "#!/bin/sh\nexec cat\n");
     fs::permissions(path_ / "dot", fs::perms::owner_all);

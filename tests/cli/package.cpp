@@ -82,7 +82,7 @@ class Unpacked {
 
 TEST_CASE("the archive runs where it is unpacked, with its own scenarios") {
   const Unpacked unpacked;
-  CHECK(unpacked.simsgd("list clusters").starts_with("clusters/ethernet-10g.json "));
+  CHECK(unpacked.simsgd("list clusters").starts_with("clusters/a100-nvswitch-ib200.json "));
   CHECK(unpacked.simsgd("check quickstart.json").find("a study of 2 points, correct") != std::string::npos);
   const Json run = Json::parse(unpacked.simsgd(
       "run quickstart.json --point 1 --json --set /stop/steps=2 --set /learner=null --set /target=null"));
@@ -107,7 +107,7 @@ TEST_CASE("the archive runs in a root in which there is nothing else") {
     return;
   }
   const Unpacked unpacked;
-  CHECK(unpacked.in_empty_root("list clusters").starts_with("clusters/ethernet-10g.json "));
+  CHECK(unpacked.in_empty_root("list clusters").starts_with("clusters/a100-nvswitch-ib200.json "));
   const Json run = Json::parse(unpacked.in_empty_root(
       "run quickstart.json --point 1 --json --set /stop/steps=2 --set /learner=null --set /target=null"));
   CHECK(run["metrics"]["iteration_time_mean_s"].get<double>() > 0);

@@ -29,7 +29,8 @@ TEST_CASE("a straggler needs the name of a kind") {
       {R"({"name": "exponentail", "mean": 1})",
        "/name: is no kind of straggler. Did you mean \"exponential\"? Valid are constant, uniform, "
        "exponential, "
-       "shifted_exponential, lognormal, gamma, weibull, pareto, histogram, k_of_p, markov, ar1, compute_noise or trace"},
+       "shifted_exponential, lognormal, gamma, weibull, pareto, histogram, k_of_p, markov, ar1, "
+       "compute_noise or trace"},
       {R"({"name": "cosmic rays"})",
        "/name: is no kind of straggler. Valid are constant, uniform, exponential, shifted_exponential, "
        "lognormal, "

@@ -133,4 +133,45 @@ TEST_CASE("what was asked for is taken; the choice says whether it is exact") {
   check(shared.choose(Fidelity::messages, true), Fidelity::messages, true, "asked for");
 }
 
+TEST_CASE("where computing slows GPU links, only SimGrid sees it") {
+  const std::string why = "GPU links are slower while their GPUs compute";
+  Cluster cluster = make_cluster("star", 2, 4);
+  cluster.device.communication_share = 0.2;
+  const Plan few = ring(cluster);  // 8 ranks: 14 x 8 messages
+  const auto choose = [](const Plan& plan, Fidelity asked) {
+    return plan.choose(asked, false, Beside::computing);
+  };
+  check(choose(few, Fidelity::automatic), Fidelity::messages, true, why);
+  check(choose(few, Fidelity::messages), Fidelity::messages, true, "asked for");
+  check(choose(few, Fidelity::closed), Fidelity::closed, false, "asked for, but approximate: " + why);
+  check(choose(few, Fidelity::steps), Fidelity::steps, false, "asked for, but approximate: " + why);
+  const std::string aggregated =
+      " messages are aggregated: exact when all arrive together and one link is the bottleneck all the time";
+  check(choose(few, Fidelity::flows), Fidelity::flows, false,
+        "asked for, but approximate: " + why + "; 112" + aggregated);
+  Cluster large = make_cluster("star", 4, 4);
+  large.device.communication_share = 0.2;
+  check(choose(ring(large), Fidelity::automatic), Fidelity::flows, false, why + "; 480" + aggregated);
+  // A tree's messages happen once.
+  check(choose(plan_of(Op::broadcast, "tree", 1e6, cluster), Fidelity::flows), Fidelity::flows, true,
+        "asked for; every stage happens once");
+}
+
+TEST_CASE("that is all as ever where nobody computes, the share is 1, or no GPU's link is used") {
+  Cluster cluster = make_cluster("star", 2, 4);
+  const Plan whole = ring(cluster);
+  cluster.device.communication_share = 0.2;
+  const FidelityChoice alone = ring(cluster).choose(Fidelity::automatic, false);  // simsgd bench
+  const FidelityChoice beside = whole.choose(Fidelity::automatic, false, Beside::computing);
+  for (const FidelityChoice& choice : {alone, beside})
+    check(choice, Fidelity::steps, true, "no link carries two messages at once; links are unequal");
+  Cluster single = star(8);  // one GPU per node
+  single.device.communication_share = 0.2;
+  check(ring(single).choose(Fidelity::automatic, false, Beside::computing), Fidelity::closed, true,
+        "dedicated, equal links: the closed form holds for any arrival");
+  Cluster one = star(1);
+  one.device.communication_share = 0.2;
+  check(ring(one).choose(Fidelity::automatic, false, Beside::computing), Fidelity::closed, true, "one rank");
+}
+
 }  // namespace simsgd::test::collectives_fidelity_choices

@@ -181,6 +181,8 @@ Json ScenarioGenerator::cluster(int workers) {
   if (made["topology"].value("routing", "") != "hashed" && chance(0.9)) made["topology"].erase("seed");
   if (chance(0.9)) made["device"]["peak_flops"] = "1 TFLOPS";
   if (per_node > 1 || chance(0.2)) made["gpu_link"] = value(schema["gpu_link"], "gpu_link");
+  for (const char* link : {"nic", "gpu_link"})
+    if (made.contains(link) && chance(0.9)) made[link].erase("segments");
   if (chance(0.2)) made["host"] = value(schema["host"], "host");
   if (chance(0.15)) made["placement"] = value(schema["placement"], "placement");
   for (int node = 0; chance(0.1) && node < nodes; ++node) made["node_speed"].push_back(0.5 + uniform());
@@ -303,6 +305,11 @@ Json ScenarioGenerator::scenario() {
   if (made["learner"].is_object() && chance(0.3)) made["workload"] = "self";
   for (const char* key : {"name", "optimizer", "stragglers", "network", "record", "failures", "seed"})
     if (chance(0.25)) made[key] = section(key);
+  if (made.contains("network"))  // nor are tables of policies
+    for (const char* op :
+         {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "barrier"})
+      if (made["network"].contains(op) && !made["network"][op].is_string() && chance(0.9))
+        made["network"].erase(op);
   if (chance(made["learner"].is_object() ? 0.4 : 0.02)) made["target"] = section("target");
   if (chance(0.05)) made["seeds"] = section("seeds");
   if (chance(0.03)) made["axes"] = section("axes");

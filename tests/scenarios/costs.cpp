@@ -83,7 +83,7 @@ TEST_CASE("every cluster that we ship knows what its hosts cost, and says from w
   JsonFiles files;
   for (const std::string& file : files_in("clusters")) {
     CAPTURE(file);
-    const Cluster cluster = load_cluster(file, 8);
+    const Cluster cluster = load_cluster(file, 8).cluster;
     const HostCosts& host = cluster.host;
     for (const Cost& cost :
          {host.launch_s, host.pack_s_per_byte, host.staging_Bps, host.reduce_s_per_byte, host.tensor_s,

@@ -37,7 +37,7 @@ TEST_CASE("every default is there to be read") {
   CHECK(resolved["stragglers"] == Json::array());
   CHECK(resolved["network"]["fidelity"] == "auto");
   CHECK(resolved["network"]["precision"] == "fp32");
-  CHECK(resolved["network"]["all_reduce"].is_string());
+  CHECK(resolved["network"]["slow_links"] == Json::array());
   CHECK(resolved["network"]["jitter"] == 0);
   CHECK(resolved["target"].is_null());
   CHECK(resolved["record"] == Json{{"evaluate_every", 0}, {"timeline_events", 100000}});

@@ -191,7 +191,7 @@ TEST_CASE("learner, optimizer, stragglers, network, stop, target and record") {
   CHECK(job.optimizer.learning_rate.at(5) == Approx(0.1).epsilon(1e-12));
   CHECK(job.stragglers.at(1, 1, 4, 1, 1.0).delay_s == Approx(0.01).epsilon(1e-12));
   CHECK(job.network.fidelity == Fidelity::messages);
-  CHECK(job.network.schedule.at(CollectiveOp::all_reduce) == "recursive_doubling");
+  CHECK(job.network.collectives.at(CollectiveOp::all_reduce).ways.front().schedule == "recursive_doubling");
   CHECK(job.network.jitter.mean() == Approx(2e-6).epsilon(1e-12));
   CHECK(job.stop.steps == 10);
   CHECK(job.stop.time_s == 3600);
@@ -207,8 +207,8 @@ TEST_CASE("a cluster by itself has no limit on workers") {
   Json cluster = small_scenario()["cluster"];
   cluster.erase("workers");
   const std::string file = folder.write_json("c.json", cluster);
-  CHECK(load_cluster(file, 65536).workers() == 65536);
-  CHECK(load_cluster(file, 2, {{{"/cluster/nodes", "7"}}, {}}).nodes == 7);
+  CHECK(load_cluster(file, 65536).cluster.workers() == 65536);
+  CHECK(load_cluster(file, 2, {{{"/cluster/nodes", "7"}}, {}}).cluster.nodes == 7);
   CHECK_THROWS_WITH(
       load_cluster(file, 8, {{{"/cluster/nodes", "7"}}, {}}),
       "--workers: is more than the 7 GPUs of the cluster (7 nodes x 1). Found: 8. Use at most 7 workers, "

@@ -48,6 +48,14 @@ TEST_CASE("a step that was measured with another batch; not one with the same") 
                "a step of 2 samples on D is taken in proportion from one measured with 8"}});
 }
 
+TEST_CASE("links of GPUs that are alone in their nodes") {
+  CHECK(
+      notes_with("/cluster/device/communication_share", 0.2) ==
+      Notes{{"unused-option",
+             "/cluster/device/communication_share has no effect: with one GPU per node no message crosses a "
+             "gpu_link"}});
+}
+
 TEST_CASE("a workload without layers") {
   CHECK(notes_with("/workload", {{"step_time", "0.13 s"}, {"parameters", 25.6e6}, {"batch", 64}}) ==
         Notes{{"assumed-layers",

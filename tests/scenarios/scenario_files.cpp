@@ -49,7 +49,7 @@ TEST_CASE("every study and scenario loads, and each of its points with its first
 TEST_CASE("every cluster can be costed for 32 workers") {
   for (const std::string& file : files_in("clusters")) {
     CAPTURE(file);
-    const Cluster cluster = load_cluster(file, 32);
+    const Cluster cluster = load_cluster(file, 32).cluster;
     CHECK(cluster.workers() == 32);
     CHECK(
         cluster.network.path_cost(cluster.endpoint_of_rank[0], cluster.endpoint_of_rank[31]).beta_s_per_byte >

@@ -36,7 +36,8 @@ TEST_CASE("the file is the base, and the keys beside `use` are merged over it, o
       with_cluster({{"use", "clusters/c.json"}, {"workers", 4}, {"nic", {{"latency", "7 us"}}}}));
   const Json cluster = load_scenario(file).resolved["cluster"];
   CHECK(cluster["workers"] == 4);
-  CHECK(cluster["nic"] == Json{{"bandwidth", "1 GB/s"}, {"latency", "7 us"}, {"count", 1}});
+  CHECK(cluster["nic"] ==
+        Json{{"bandwidth", "1 GB/s"}, {"latency", "7 us"}, {"count", 1}, {"segments", Json::array()}});
   CHECK(cluster["device"]["name"] == "slow");
   CHECK(cluster["device"]["efficiency"] == 0.4);
   CHECK(!cluster.contains("use"));

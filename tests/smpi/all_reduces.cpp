@@ -59,8 +59,9 @@ TEST_CASE("SMPI's ring, recursive doubling and Rabenseifner take our time, P = 4
         const Cluster cluster = cluster_of(ranks);
         const Plan plan = enveloped_plan(cluster, algorithm.schedule, 4.0 * count);
         CHECK(close(plan.dedicated_time_s(), expected));
-        const std::vector<double> messages =
-            in_child([&] { return simulate_plans(cluster, {&plan}, Fidelity::messages, nullptr); });
+        const std::vector<double> messages = in_child([&] {
+          return simulate_plans(cluster, {{&plan, Fidelity::messages}}, nullptr);
+        });
         CHECK(close(messages.front(), expected));
       }
     }

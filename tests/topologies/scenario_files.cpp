@@ -73,6 +73,8 @@ TEST_CASE("workloads add up to the papers' parameters, tensors, factors and mult
                            {"densenet201", 20'013'928, 604, 201, 130'961'295, 1'806'420, 4.291e9},
                            {"inceptionv4", 42'679'816, 449, 150, 116'414'683, 4'695'748, 6.122e9},
                            {"transformer", 61'362'176, 185, 96, 36'240'408, 36'209'664, 0.0618e9},
+                           {"bert_base", 109'482'240, 199, 73, 74'738'377, 74'654'592, 5.512e9},
+                           {"bert_large", 335'141'888, 391, 145, 265'098'897, 264'876'544, 19.530e9},
                            {"ddppo", 8'476'421, 80, 25, 16'526'742, 358'923, 0.155e9}}) {
     CAPTURE(std::string(expected.name));
     const Totals sum = totals_of(read(kScenarios / "workloads" / (std::string(expected.name) + ".json")));

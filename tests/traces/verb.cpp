@@ -85,7 +85,8 @@ TEST_CASE("import reads what simsgd writes itself: a run, runs of a sweep, and b
   const nlohmann::json all = nlohmann::json::parse(outcome.out);
   REQUIRE(all["rows"].size() == 6);
   CHECK(all["rows"][1]["quantity"] == "iteration_time_mean_s");
-  CHECK(all["rows"][1]["value_SI"] == document["metrics"]["iteration_time_mean_s"]);
+  CHECK(all["rows"][1]["value_SI"].get<double>() ==
+        document["metrics"]["iteration_time_mean_s"].get<double>());
   CHECK(all["rows"][1]["workers"] == 4);
   CHECK(all["rows"][1]["labels"]["algorithm"] == "local_sgd");
   CHECK(all["rows"][1]["labels"]["workload"] == "resnet20");

@@ -1,0 +1,131 @@
+#include "analysis/calibration/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/recording/metrics.hpp"
+
+namespace simsgd {
+
+namespace {
+
+class Calibrator {
+ public:
+  Calibrator(Spec spec, const CalibrationSettings& settings) : settings_(settings) {
+    result_->spec = std::move(spec);
+  }
+
+  std::unique_ptr<Calibration> run() {
+    say("importing");
+    result_->measurements = load_measurements(result_->spec, settings_.data);
+    const std::optional<double> noise = noise_of(result_->measurements);
+    result_->noise_known = noise.has_value();
+    result_->noise = noise.value_or(0);
+    for (const ModelSpec& model : result_->spec.models) try_model(model);
+    choose();
+    judge();
+    return std::move(result_);
+  }
+
+ private:
+  void say(const std::string& stage) const {
+    if (settings_.progress) settings_.progress(stage);
+  }
+
+  void try_model(const ModelSpec& model) {
+    say("fitting " + model.name);
+    const Points points = make_points(result_->spec, model, result_->measurements);
+    const Fitter fitter(result_->spec, model, points, settings_.jobs, settings_.interrupted);
+    ModelResult made{model.name, fitter.fit(fitter.weighted(fitter.fitted_points())), {}, 0};
+    say("leaving out parts of the fit of " + model.name);
+    made.left_out = cross_validate(fitter, model.searches.empty() ? &made.fitted : nullptr);
+    made.left_out_error = mean_error(fitter, made.left_out);
+    result_->models.push_back(std::move(made));
+  }
+
+  /// By what was left out; without parts to leave out by the fit itself.
+  void choose() {
+    const auto error = [](const ModelResult& each) {
+      return std::isfinite(each.left_out_error) ? each.left_out_error : 1e6 + each.fitted.loss;
+    };
+    const auto best = std::min_element(result_->models.begin(), result_->models.end(),
+                                       [&](const auto& a, const auto& b) { return error(a) < error(b); });
+    result_->chosen = static_cast<std::size_t>(best - result_->models.begin());
+    result_->points = make_points(result_->spec, result_->model(), result_->measurements);
+    result_->warnings = result_->points.warnings;
+    for (std::size_t j = 0; j < result_->best().at_bound.size(); ++j)
+      if (result_->best().at_bound[j])
+        result_->warnings.push_back(fmt::format("{} has reached a bound: {:.4g} of {:.4g} to {:.4g}",
+                                                result_->model().parameters[j].name,
+                                                result_->best().values[j], result_->model().parameters[j].low,
+                                                result_->model().parameters[j].high));
+    if (result_->models[result_->chosen].left_out.empty())
+      result_->warnings.push_back(fmt::format(
+          "all that is fitted agrees in \"{}\", so nothing could be left out: the model's own error is "
+          "unknown, and intervals hold only what the parameters may be",
+          result_->spec.fit.leave_out));
+  }
+
+  void judge() {
+    const Fitter fitter(result_->spec, result_->model(), result_->points, settings_.jobs,
+                        settings_.interrupted);
+    say("drawing parameters");
+    result_->uncertainty =
+        draw_parameters(fitter, result_->best(), result_->models[result_->chosen].left_out);
+    say("judging");
+    const Judge judge{fitter, result_->best(), result_->uncertainty, result_->noise};
+    result_->fit = judge_fit(judge);
+    for (std::size_t t = 0; t < result_->spec.tests.size(); ++t)
+      result_->tests.push_back(judge_test(judge, t));
+    for (std::size_t t = 0; t < result_->tests.size(); ++t)
+      if (result_->tests[t].front().points.empty())
+        result_->warnings.push_back("the test \"" + result_->spec.tests[t].name + "\" has no measurements");
+  }
+
+  const CalibrationSettings& settings_;
+  std::unique_ptr<Calibration> result_ = std::make_unique<Calibration>();
+};
+
+/// Every number of a patch by its own pointer.
+void flatten(const Json& value, const std::string& pointer, std::map<std::string, double>& numbers) {
+  if (value.is_number()) numbers[pointer] = value.get<double>();
+  if (value.is_object())
+    for (const auto& member : value.items()) flatten(member.value(), pointer + "/" + member.key(), numbers);
+  if (value.is_array())
+    for (std::size_t i = 0; i < value.size(); ++i)
+      flatten(value[i], fmt::format("{}/{}", pointer, i), numbers);
+}
+
+std::map<std::string, double> numbers_of(const Patch& patch) {
+  std::map<std::string, double> numbers;
+  for (const auto& [pointer, value] : patch) flatten(value, pointer, numbers);
+  return numbers;
+}
+
+}  // namespace
+
+std::unique_ptr<Calibration> calibrate(Spec spec, const CalibrationSettings& settings) {
+  return Calibrator(std::move(spec), settings).run();
+}
+
+std::vector<NumberInterval> number_intervals(const Calibration& calibration, double level) {
+  const std::map<std::string, double> best = numbers_of(patch_of(calibration.model(), calibration.best()));
+  std::map<std::string, std::vector<double>> drawn;
+  for (const Draw& draw : calibration.uncertainty.draws)
+    for (const auto& [pointer, value] : numbers_of(patch_of(calibration.model(), draw.fitted)))
+      drawn[pointer].push_back(value);
+  std::vector<NumberInterval> intervals;
+  for (const auto& [pointer, value] : best) {
+    NumberInterval interval{pointer, value, value, value};
+    if (const auto found = drawn.find(pointer); found != drawn.end()) {
+      interval.low = quantile(found->second, (1 - level) / 2);
+      interval.high = quantile(found->second, (1 + level) / 2);
+    }
+    intervals.push_back(interval);
+  }
+  return intervals;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,124 @@
+// The cluster file that a calibration writes. Every number that was fitted has its interval, and draws of all
+// of them together, in the section "calibration" (scenarios/language/calibration.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "analysis/calibration/calibrate.hpp"
+#include "analysis/run_key.hpp"
+#include "scenarios/language/json_source.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr const char* kCluster = "/cluster";
+constexpr double kLevel = 0.9;
+constexpr std::size_t kMostDraws = 20;  // of a file: as many as a run draws
+
+bool in_cluster(const std::string& pointer) { return pointer.starts_with(std::string(kCluster) + "/"); }
+std::string below_cluster(const std::string& pointer) { return pointer.substr(std::string(kCluster).size()); }
+
+/// Six digits: intervals are wider.
+double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
+
+Json rounded_json(Json value) {
+  if (value.is_number_float()) return rounded(value.get<double>());
+  if (value.is_structured())
+    for (Json& part : value) part = rounded_json(std::move(part));
+  return value;
+}
+
+Json data_section(const Calibration& calibration, const std::string& directory) {
+  Json all = Json::array();
+  for (const DataSpec& data : calibration.spec.data)
+    for (const std::string& file : data.files) {
+      const std::string path = (std::filesystem::path(directory) / file).string();
+      const auto rows =
+          std::count_if(calibration.points.points.begin(), calibration.points.points.end(),
+                        [&](const Point& each) { return each.fitted && each.measurement.source == file; });
+      all.push_back({{"file", file}, {"hash", name_key("data", read_file(path))}, {"fitted", rows}});
+    }
+  return all;
+}
+
+Json parameter_section(const Calibration& calibration) {
+  Json all = Json::array();
+  for (const NumberInterval& each : number_intervals(calibration, kLevel))
+    if (in_cluster(each.pointer) && !each.pointer.ends_with("/up_to"))
+      all.push_back({{"pointer", below_cluster(each.pointer)},
+                     {"value", rounded(each.value)},
+                     {"low", rounded(each.low)},
+                     {"high", rounded(each.high)}});
+  return all;
+}
+
+/// Joint draws, the model's own error among them.
+Json draw_section(const Calibration& calibration) {
+  Json all = Json::array();
+  const std::vector<Draw>& draws = calibration.uncertainty.draws;
+  for (std::size_t i = 0; i < std::min(kMostDraws, draws.size()); ++i) {
+    Json draw = Json::object();
+    for (const auto& [pointer, value] : scaled_patch(calibration.model(), draws[i].fitted, draws[i].factor))
+      if (in_cluster(pointer)) draw[below_cluster(pointer)] = rounded_json(value);
+    all.push_back(std::move(draw));
+  }
+  return all;
+}
+
+Json range_section(const Calibration& calibration) {
+  Json ranges = Json::object();
+  const auto extend = [&ranges](const char* what, double value) {
+    if (!std::isfinite(value) || value <= 0) return;
+    Json& range = ranges.emplace(what, Json{{"low", value}, {"high", value}}).first.value();
+    range["low"] = std::min(range["low"].get<double>(), value);
+    range["high"] = std::max(range["high"].get<double>(), value);
+  };
+  for (const Point& point : calibration.points.points) {
+    if (!point.fitted) continue;
+    extend("workers", point.measurement.workers);
+    extend("bytes", point.measurement.bytes);
+  }
+  return ranges;
+}
+
+std::string source_text(const Calibration& calibration, const std::string& date) {
+  const ModelResult& chosen = calibration.models[calibration.chosen];
+  std::string text = fmt::format("Fitted by simsgd calibrate {} on {}, model \"{}\": {} measurements",
+                                 calibration.spec.file, date, chosen.name, calibration.fit.points.size());
+  if (std::isfinite(chosen.left_out_error))
+    text += fmt::format("; mean error {:.1f} % on parts left out in turn ({})", 100 * chosen.left_out_error,
+                        calibration.spec.fit.leave_out);
+  return text + ".";
+}
+
+}  // namespace
+
+Json calibrated_cluster(const Calibration& calibration, const std::string& directory,
+                        const std::string& date) {
+  Json scenario = calibration.spec.scenario;
+  for (const auto& [pointer, value] : calibration.model().set)
+    if (in_cluster(pointer)) scenario[Json::json_pointer(pointer)] = value;
+  for (auto [pointer, value] : patch_of(calibration.model(), calibration.best()))
+    if (in_cluster(pointer)) scenario[Json::json_pointer(pointer)] = rounded_json(value);
+  Json cluster = std::move(scenario["cluster"]);
+  cluster.erase("workers");
+  cluster["source"] =
+      cluster.value("source", "") + (cluster.contains("source") ? " " : "") + source_text(calibration, date);
+  cluster["calibration"] = {{"spec", calibration.spec.file},
+                            {"model", calibration.model().name},
+                            {"date", date},
+                            {"data", data_section(calibration, directory)},
+                            {"resampled", calibration.uncertainty.resampled},
+                            {"model_error", rounded(calibration.uncertainty.model_sigma)},
+                            {"parts_left_out", calibration.uncertainty.parts},
+                            {"level", kLevel},
+                            {"measured", range_section(calibration)},
+                            {"parameters", parameter_section(calibration)},
+                            {"draws", draw_section(calibration)}};
+  return cluster;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,151 @@
+// The bootstrap: campaigns drawn with replacement where there are three or more, else points; each draw is
+// fitted again from the best fit on. And the model's own error: parts that are left out show it, as one
+// factor on all that goes with time.
+#include <Eigen/Dense>
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <map>
+
+#include "analysis/calibration/judge.hpp"
+#include "analysis/calibration/uncertainty.hpp"
+#include "sim/base/random.hpp"
+
+namespace simsgd {
+
+Eigen::MatrixXd slopes_of(const Fitter& fitter, const Fitted& best, const std::vector<std::size_t>& which) {
+  constexpr double kStep = 1e-3;
+  const ModelSpec& model = fitter.model();
+  std::vector<Patch> patches{patch_of(model, best)};
+  std::vector<double> steps;
+  for (std::size_t j = 0; j < model.parameters.size(); ++j) {
+    Fitted beside = best;
+    steps.push_back(step_inside(model.parameters[j], beside.values[j], kStep));
+    patches.push_back(patch_of(model, beside));
+  }
+  const std::vector<std::vector<double>> values = fitter.predict(patches, which);
+  Eigen::MatrixXd slopes(static_cast<Eigen::Index>(which.size()), static_cast<Eigen::Index>(steps.size()));
+  for (std::size_t j = 0; j < steps.size(); ++j)
+    for (std::size_t i = 0; i < which.size(); ++i)
+      slopes(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          std::log(values[j + 1][i] / values[0][i]) / steps[j];
+  return slopes;
+}
+
+std::vector<double> sensitivities(const Fitter& fitter, const Fitted& best,
+                                  const std::vector<std::size_t>& which) {
+  constexpr double kStep = 1e-2;
+  const std::vector<double> slower = fitter.predict(best, which, std::exp(kStep));
+  const std::vector<double> faster = fitter.predict(best, which, std::exp(-kStep));
+  std::vector<double> all;
+  for (std::size_t i = 0; i < which.size(); ++i) all.push_back(std::log(slower[i] / faster[i]) / (2 * kStep));
+  return all;
+}
+
+namespace {
+
+constexpr int kLeastCampaigns = 3;
+constexpr std::uint64_t kDrawSeed = 1;
+constexpr double kLeastSlope = 0.02;  // a prediction that hardly goes with the factor says nothing of it
+
+/// Indices into the fitted points that are drawn together.
+std::vector<std::vector<std::size_t>> units_of(const Fitter& fitter, const std::vector<std::size_t>& which,
+                                               std::string& resampled) {
+  std::map<std::string, std::vector<std::size_t>> campaigns;
+  for (std::size_t i = 0; i < which.size(); ++i)
+    campaigns[fitter.points().points[which[i]].measurement.campaign].push_back(i);
+  std::vector<std::vector<std::size_t>> units;
+  resampled = campaigns.size() >= kLeastCampaigns ? "campaigns" : "points";
+  if (resampled == "campaigns")
+    for (const auto& [name, members] : campaigns) units.push_back(members);
+  else
+    for (std::size_t i = 0; i < which.size(); ++i) units.push_back({i});
+  return units;
+}
+
+/// So that half, and nine tenths, of what was left out is as near as Student's t says: the larger of the two.
+/// Not from squares, which one part at the end of the range would decide.
+double model_sigma(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out) {
+  if (left_out.size() < 2) return 0;
+  std::vector<std::pair<double, double>> sizes;  // and weights
+  for (const LeftOut& part : left_out) {
+    const WeightedPoints what = fitter.weighted(part.which);
+    const std::vector<double> slopes = sensitivities(fitter, best, part.which);
+    for (std::size_t i = 0; i < part.which.size(); ++i)
+      if (std::isfinite(part.log_errors[i]) && std::fabs(slopes[i]) > kLeastSlope)
+        sizes.emplace_back(std::fabs(part.log_errors[i] / slopes[i]), what.weights[i]);
+  }
+  if (sizes.empty()) return 0;
+  const boost::math::students_t distribution(static_cast<double>(left_out.size() - 1));
+  double sigma = 0;
+  for (const double level : {0.5, 0.9})
+    sigma = std::max(sigma,
+                     weighted_quantile(sizes, level) / boost::math::quantile(distribution, (1 + level) / 2));
+  return sigma;
+}
+
+double factor_of(double sigma, int parts, std::uint64_t draw) {
+  if (!(sigma > 0) || parts < 2) return 1;
+  Stream stream({.seed = kDrawSeed, .purpose = Purpose::resampling, .entity = 1, .step = draw});
+  const boost::math::students_t distribution(parts - 1);
+  const double u = std::clamp(stream.uniform(), 1e-3, 1 - 1e-3);  // of few parts: no draw beyond reason
+  return std::exp(sigma * boost::math::quantile(distribution, u));
+}
+
+/// The fit to points that were drawn, by one step of Gauss and Newton from the best fit: as far as
+/// predictions are straight in the parameters, no further simulation is needed.
+Fitted one_step(const Fitter& fitter, const Fitted& best, const Eigen::MatrixXd& slopes,
+                const std::vector<double>& errors, const std::vector<double>& weights) {
+  const Eigen::Index count = slopes.cols();
+  Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(count, count);
+  Eigen::VectorXd right = Eigen::VectorXd::Zero(count);
+  for (Eigen::Index i = 0; i < slopes.rows(); ++i) {
+    const double error = errors[static_cast<std::size_t>(i)];
+    const double share = error / fitter.spec().fit.outlier;
+    const double weight = weights[static_cast<std::size_t>(i)] / std::sqrt(1 + share * share);
+    normal += weight * slopes.row(i).transpose() * slopes.row(i);
+    right -= weight * error * slopes.row(i).transpose();
+  }
+  constexpr double kDamping = 1e-6;  // of a parameter that the points say nothing of
+  const double most = normal.diagonal().maxCoeff();
+  normal.diagonal().array() += kDamping * (most > 0 ? most : 1);
+  const Eigen::VectorXd step = normal.ldlt().solve(right);
+  Fitted drawn = best;
+  for (Eigen::Index j = 0; j < count; ++j)
+    move_inside(fitter.model().parameters[static_cast<std::size_t>(j)],
+                drawn.values[static_cast<std::size_t>(j)], step[j]);
+  return drawn;
+}
+
+}  // namespace
+
+Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out) {
+  Uncertainty all;
+  const ModelSpec& model = fitter.model();
+  const std::vector<std::size_t> which = fitter.fitted_points();
+  const WeightedPoints what = fitter.weighted(which);
+  const std::vector<std::vector<std::size_t>> units = units_of(fitter, which, all.resampled);
+  all.parts = static_cast<int>(left_out.size());
+  all.model_sigma = model_sigma(fitter, best, left_out);
+  const Eigen::MatrixXd slopes = slopes_of(fitter, best, which);
+  const std::vector<double> errors = log_errors(fitter.points(), which, fitter.predict(best, which));
+  for (int draw = 0; draw < fitter.spec().fit.draws; ++draw) {
+    Stream stream({.seed = kDrawSeed,
+                   .purpose = Purpose::resampling,
+                   .entity = 0,
+                   .step = static_cast<std::uint64_t>(draw)});
+    std::vector<double> weights(which.size(), 0.0);
+    for (std::size_t unit = 0; unit < units.size(); ++unit)
+      for (const std::size_t i : units[stream.below(static_cast<std::uint32_t>(units.size()))])
+        weights[i] += what.weights[i];
+    Fitted fitted = best;
+    if (!model.searches.empty()) fitted = fitter.fit({which, weights}, &best, 0);
+    if (model.searches.empty() && !model.parameters.empty())
+      fitted = one_step(fitter, best, slopes, errors, weights);
+    all.draws.push_back(
+        {std::move(fitted), factor_of(all.model_sigma, all.parts, static_cast<std::uint64_t>(draw))});
+  }
+  return all;
+}
+
+}  // namespace simsgd

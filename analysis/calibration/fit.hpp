@@ -1,0 +1,61 @@
+// Parameters from measurements: the least of a robust sum of squares of log(predicted / measured), inside the
+// bounds. Never least squares in seconds: large sizes would be all that counts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "analysis/calibration/predictor.hpp"
+
+namespace simsgd {
+
+/// A model with values.
+struct Fitted {
+  std::vector<double> values;  ///< of its parameters, SI
+  Patch tables;                ///< found by searches
+  double loss = 0;             ///< mean over the weights of half the robust square
+  std::vector<bool> at_bound;  ///< of each parameter: no better one inside
+};
+
+Patch patch_of(const ModelSpec& model, const Fitted& fitted);
+/// The same where everything that goes with time takes `factor` times as long, and rates are as much lower.
+Patch scaled_patch(const ModelSpec& model, const Fitted& fitted, double factor);
+
+/// What is fitted, and how much each point counts.
+struct WeightedPoints {
+  std::vector<std::size_t> which;
+  std::vector<double> weights;  ///< their sum is 1
+};
+
+/// The points `which` of a fit: octaves of size of one number of workers and operation weigh the same, or all
+/// points do.
+WeightedPoints weigh(const Points& points, const std::vector<std::size_t>& which, bool octaves_equal);
+
+struct FitSettings {
+  double outlier = 0.1;
+  int iterations = 60;
+  double tolerance = 1e-10;       ///< of the loss, relative
+  int starts = 12;                ///< places inside the bounds that are tried
+  const Fitted* start = nullptr;  ///< where it begins instead
+  std::function<bool()> interrupted{};
+};
+
+/// Throws RunError where nothing can be predicted.
+Fitted fit_parameters(const Predictor& predictor, const Points& points, const ModelSpec& model,
+                      const WeightedPoints& what, const Patch& tables, const FitSettings& settings);
+
+/// Moves a parameter by `step` of its scale, a logarithm or a share of its upper bound, and not beyond its
+/// bounds.
+void move_inside(const ParameterSpec& parameter, double& value, double step);
+/// The same in the direction in which there is room; returns the step that was made.
+double step_inside(const ParameterSpec& parameter, double& value, double step);
+
+/// Where a value is on the parameter's scale.
+double scale_of(const ParameterSpec& parameter, double value);
+
+/// log(predicted / measured) of each; NaN where nothing was predicted.
+std::vector<double> log_errors(const Points& points, const std::vector<std::size_t>& which,
+                               const std::vector<double>& predicted);
+
+}  // namespace simsgd

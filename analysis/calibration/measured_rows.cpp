@@ -1,0 +1,83 @@
+// The measurements of a spec: imported, selected, summarised.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "analysis/calibration/points.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/recording/metrics.hpp"
+#include "traces/import.hpp"
+
+namespace simsgd {
+
+namespace {
+
+double statistic_of(const std::string& name, const std::vector<double>& values) {
+  if (name == "min") return *std::min_element(values.begin(), values.end());
+  if (name == "max") return *std::max_element(values.begin(), values.end());
+  if (name == "median") return quantile(values, 0.5);
+  if (name == "p95") return quantile(values, 0.95);
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// Rows of one quantity that agree in the columns, in the order of their first.
+std::vector<Measurement> summarised(const DataSpec& data, const std::vector<Measurement>& rows) {
+  std::map<std::string, std::size_t> place;
+  std::vector<Measurement> all;
+  std::vector<std::vector<double>> values;
+  for (const Measurement& row : rows) {
+    std::string key = row.quantity + "\n" + row.operation;
+    for (const std::string& column : data.by) key += "\n" + column_of(row, column).value_or("");
+    const auto [found, fresh] = place.try_emplace(key, all.size());
+    if (fresh) {
+      all.push_back(row);
+      values.emplace_back();
+      for (auto label = all.back().labels.begin(); label != all.back().labels.end();)
+        label = std::find(data.by.begin(), data.by.end(), label->first) == data.by.end()
+                    ? all.back().labels.erase(label)
+                    : std::next(label);
+    }
+    values[found->second].push_back(row.value);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].value = statistic_of(data.summarise, values[i]);
+    all[i].samples = values[i].size();
+    all[i].deviation = kNotGiven;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Measurement> load_measurements(const Spec& spec, const std::string& directory) {
+  std::vector<Measurement> all;
+  std::vector<InputError> errors;
+  for (std::size_t i = 0; i < spec.data.size(); ++i) {
+    const DataSpec& data = spec.data[i];
+    std::vector<std::string> paths;
+    for (const std::string& file : data.files)
+      paths.push_back((std::filesystem::path(directory) / file).string());
+    try {
+      Measurements imported = import_files(
+          paths, {.format = data.format,
+                  .map_path = data.map.present() ? fmt::format("{}:/data/{}/map", spec.file, i) : "",
+                  .map = data.map,
+                  .set = data.set});
+      std::erase_if(imported.rows, [&](const Measurement& row) { return !data.where.holds(row); });
+      for (Measurement& row : imported.rows)
+        if (row.source.starts_with(directory + "/")) row.source.erase(0, directory.size() + 1);
+      for (Measurement& row : data.summarise.empty() ? imported.rows : summarised(data, imported.rows))
+        all.push_back(std::move(row));
+    } catch (const ConfigError& error) {
+      errors.insert(errors.end(), error.errors().begin(), error.errors().end());
+    }
+  }
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+  return all;
+}
+
+}  // namespace simsgd

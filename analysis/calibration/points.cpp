@@ -1,0 +1,159 @@
+#include "analysis/calibration/points.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/language/loading.hpp"
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+void apply(const Patch& patch, Json& document) {
+  for (const auto& [pointer, value] : patch) document[Json::json_pointer(pointer)] = value;
+}
+
+namespace {
+
+using Kind = PredictSpec::Kind;
+
+/// A column's value as a scenario may have it.
+Json value_of_column(const std::string& text) {
+  const Json parsed = Json::parse(text, nullptr, false);
+  return parsed.is_number() || parsed.is_boolean() ? parsed : Json(text);
+}
+
+class Maker {
+ public:
+  Maker(const Spec& spec, const ModelSpec& model) : spec_(spec), model_(model) {
+    files_.put(spec.file, spec.scenario);
+  }
+
+  std::size_t setting_of(const Measurement& measurement) {
+    const PredictSpec& predict = rule_for(measurement);
+    std::vector<Assignment> all = assignments_for(predict, measurement);
+    std::string key = fmt::format("{} {}", static_cast<int>(predict.kind), predict.metric);
+    for (const Assignment& each : all) key += "\n" + each.pointer + "=" + each.value.dump();
+    const auto [known, fresh] = number_.try_emplace(key, made_.settings.size());
+    if (fresh) made_.settings.push_back(make(predict, measurement, all));
+    return known->second;
+  }
+
+  Points made_;
+
+ private:
+  const PredictSpec& rule_for(const Measurement& measurement) const {
+    for (const PredictSpec& each : spec_.predict)
+      if (each.where.holds(measurement)) return each;
+    throw ConfigError({spec_.file, "/predict",
+                       "predicts no " + measurement.quantity + " such as that of line " +
+                           std::to_string(measurement.line) + " of " + measurement.source,
+                       "", "Add what predicts it, or select it away in \"data\""});
+  }
+
+  void add(std::vector<Assignment>& all, const std::string& pointer, Json value) const {
+    all.push_back({pointer, std::move(value), {spec_.file, "/predict"}});
+  }
+
+  std::vector<Assignment> assignments_for(const PredictSpec& predict, const Measurement& measurement) const {
+    std::vector<Assignment> all;
+    if (predict.kind != Kind::run) add(all, "/cluster/workers", std::max(2, measurement.workers));
+    for (const auto& [pointer, value] : predict.set) add(all, pointer, value);
+    for (const auto& [column, values] : predict.by) {
+      const std::optional<std::string> value = column_of(measurement, column);
+      const auto found = value ? values.find(*value) : values.end();
+      if (found == values.end())
+        throw ConfigError({spec_.file, "/predict",
+                           fmt::format("says nothing of {} = {} (line {} of {})", column,
+                                       value.value_or("(none)"), measurement.line, measurement.source),
+                           "", "Add what it sets, or select it away in \"data\""});
+      for (const auto& [pointer, set] : found->second) add(all, pointer, set);
+    }
+    for (const auto& [pointer, column] : predict.from) {
+      const std::optional<std::string> value = column_of(measurement, column);
+      if (value) add(all, pointer, value_of_column(*value));
+    }
+    for (const auto& [pointer, value] : model_.set) add(all, pointer, value);
+    return all;
+  }
+
+  Setting make(const PredictSpec& predict, const Measurement& measurement,
+               const std::vector<Assignment>& all) {
+    Loading loading = load(files_, spec_.file, all, true);
+    if (predict.kind == Kind::run) {
+      const Job job = build_job(loading);
+      loading.errors.throw_if_any();
+    } else {
+      loading.errors.throw_if_any("/cluster");
+      loading.errors.throw_if_any("/network");
+      make_cluster(loading.scenario);
+    }
+    return {std::move(loading.scenario), predict.kind,
+            predict.metric.empty() ? measurement.quantity : predict.metric};
+  }
+
+  const Spec& spec_;
+  const ModelSpec& model_;
+  JsonFiles files_;
+  std::map<std::string, std::size_t> number_;
+};
+
+bool usable(const Measurement& measurement) {
+  return std::isfinite(measurement.value) && measurement.value > 0;
+}
+
+void check_apart(const Spec& spec, const std::vector<Point>& points) {
+  for (const Point& point : points) {
+    if (!point.fitted || point.tests.empty()) continue;
+    const auto both = std::count_if(points.begin(), points.end(),
+                                    [](const Point& each) { return each.fitted && !each.tests.empty(); });
+    throw ConfigError(
+        {spec.file, "/tests/" + std::to_string(point.tests.front()) + "/where",
+         fmt::format("tests {} of the measurements that are fitted, the first one in line {} of {}", both,
+                     point.measurement.line, point.measurement.source),
+         "", "Select other ones: a prediction is judged on what it has not seen"});
+  }
+}
+
+void check_enough(const Spec& spec, const std::vector<Point>& points) {
+  const auto fitted = static_cast<std::size_t>(
+      std::count_if(points.begin(), points.end(), [](const Point& each) { return each.fitted; }));
+  if (points.empty())
+    throw ConfigError({spec.file, "/data", "has no measurement that is fitted or tested", "",
+                       "Look at what `simsgd import` makes of the files, and at \"where\""});
+  for (std::size_t i = 0; i < spec.models.size(); ++i)
+    if (fitted < spec.models[i].parameters.size())
+      throw ConfigError({spec.file, fmt::format("/models/{}/parameters", i),
+                         fmt::format("are {}, and only {} measurements are fitted",
+                                     spec.models[i].parameters.size(), fitted),
+                         "", "Fit more measurements, or fewer parameters"});
+}
+
+}  // namespace
+
+Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<Measurement>& measurements) {
+  Maker maker(spec, model);
+  std::size_t unusable = 0;
+  for (const Measurement& measurement : measurements) {
+    Point point{measurement, 0, spec.fit.where.holds(measurement), {}};
+    for (std::size_t t = 0; t < spec.tests.size(); ++t)
+      if (spec.tests[t].where.holds(measurement)) point.tests.push_back(t);
+    if (!point.fitted && point.tests.empty()) continue;
+    if (!usable(measurement)) {
+      ++unusable;
+      continue;
+    }
+    point.setting = maker.setting_of(measurement);
+    maker.made_.points.push_back(std::move(point));
+  }
+  if (unusable > 0)
+    maker.made_.warnings.push_back(
+        fmt::format("{} measurements that are not above 0 are left out", unusable));
+  check_apart(spec, maker.made_.points);
+  check_enough(spec, maker.made_.points);
+  return std::move(maker.made_);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,48 @@
+// Measurements as points: each with the scenario that predicts it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/calibration/spec.hpp"
+#include "scenarios/language/scenario.hpp"
+#include "traces/measurements.hpp"
+
+namespace simsgd {
+
+/// Values at pointers of a scenario that was loaded, in SI units.
+using Patch = std::vector<std::pair<std::string, Json>>;
+void apply(const Patch& patch, Json& document);
+
+/// A scenario as some points need it.
+struct Setting {
+  Scenario scenario;
+  PredictSpec::Kind kind = PredictSpec::Kind::collective;
+  std::string metric;  ///< of a run
+};
+
+struct Point {
+  Measurement measurement;
+  std::size_t setting = 0;
+  bool fitted = false;
+  std::vector<std::size_t> tests;  ///< of the spec, that it belongs to
+
+  double bytes() const { return measurement.bytes; }
+};
+
+struct Points {
+  std::vector<Setting> settings;
+  std::vector<Point> points;
+  std::vector<std::string> warnings;  ///< what was left out, for people
+};
+
+/// The measurements of the spec's data, below `directory`, selected and summarised. Throws ConfigError.
+std::vector<Measurement> load_measurements(const Spec& spec, const std::string& directory);
+
+/// Those that are fitted or tested, as `model` predicts them. Throws ConfigError: what nothing predicts, what
+/// is both fitted and tested, what the scenario cannot be set to.
+Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<Measurement>& measurements);
+
+}  // namespace simsgd

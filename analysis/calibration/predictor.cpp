@@ -1,0 +1,210 @@
+#include "analysis/calibration/predictor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "analysis/child_pool.hpp"
+#include "analysis/runner.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/collectives/schedules.hpp"
+#include "sim/engine/simulate.hpp"
+#include "sim/recording/metrics.hpp"
+#include "sim/stacks/policy.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
+Scenario patched(Scenario scenario, const Patch& patch) {
+  apply(patch, scenario.resolved);
+  return scenario;
+}
+
+CollectiveOp operation_of(const Measurement& measurement) {
+  for (const SchedulePlugin& plugin : schedule_plugins())
+    if (op_name(plugin.op) == measurement.operation) return plugin.op;
+  throw ConfigError({measurement.source, "",
+                     fmt::format("line {} measures an operation that has no schedule", measurement.line),
+                     measurement.operation, "Select it away, or say which operation it is with \"set\""});
+}
+
+/// Times of one operation by its size. Where it grows in proportion between two sizes, as it does between
+/// changes of schedule or protocol, what lies between is not costed one by one: a third and two thirds of the
+/// way are.
+class TimesBySize {
+ public:
+  TimesBySize(const ClusterFile& file, CollectiveOp op)
+      : file_(file), op_(op), ranks_(file.cluster.endpoint_of_rank.size()) {
+    std::iota(ranks_.begin(), ranks_.end(), 0);
+  }
+
+  /// `sizes` ascending.
+  std::vector<double> at(const std::vector<double>& sizes) {
+    std::vector<double> times(sizes.size(), kNoValue);
+    if (sizes.empty()) return times;
+    times.front() = time(sizes.front());
+    times.back() = time(sizes.back());
+    fill(sizes, times, 0, sizes.size() - 1);
+    return times;
+  }
+
+ private:
+  double time(double bytes) {
+    return predicted_s(plan_by_policy(file_.collectives, file_.cluster, ranks_, {op_, bytes, 0, 1, ""}));
+  }
+
+  void fill(const std::vector<double>& sizes, std::vector<double>& times, std::size_t first,
+            std::size_t last) {
+    if (last - first < 2) return;
+    const auto on_line = [&](std::size_t i) {
+      const double place = (sizes[i] - sizes[first]) / (sizes[last] - sizes[first]);
+      return times[first] + place * (times[last] - times[first]);
+    };
+    const std::size_t third = first + (last - first) / 3, two_thirds = last - (last - first) / 3;
+    bool straight = last - first > 3;
+    for (const std::size_t i : {third, two_thirds}) {
+      if (i == first || i == last) continue;
+      times[i] = time(sizes[i]);
+      straight = straight && std::fabs(times[i] - on_line(i)) <= 1e-10 * times[i];
+    }
+    if (straight && sizes[last] > sizes[first]) {
+      for (std::size_t i = first + 1; i < last; ++i) times[i] = on_line(i);
+      return;
+    }
+    const std::size_t middle = first + (last - first) / 2;
+    times[middle] = time(sizes[middle]);
+    fill(sizes, times, first, middle);
+    fill(sizes, times, middle, last);
+  }
+
+  const ClusterFile& file_;
+  CollectiveOp op_;
+  std::vector<int> ranks_;
+};
+
+/// The points of one setting, by operation and size.
+struct Group {
+  std::vector<std::size_t> which, places;
+  struct Sizes {
+    CollectiveOp op = CollectiveOp::all_reduce;
+    std::vector<double> bytes;                                  ///< ascending, each once
+    std::vector<std::pair<std::size_t, std::size_t>> of_place;  ///< place of a point, number of its size
+  };
+  std::vector<Sizes> operations;  ///< of collectives
+  Scenario part;                  ///< what a cluster is made of
+};
+
+void predict_collectives(const Group& group, const ClusterFile& file, std::vector<double>& values) {
+  for (const Group::Sizes& sizes : group.operations) {
+    const std::vector<double> times = TimesBySize(file, sizes.op).at(sizes.bytes);
+    for (const auto& [place, size] : sizes.of_place) values[place] = times[size];
+  }
+}
+
+/// Half of a round trip between rank 0 and rank 1, again and again: a ping-pong. A token bucket fills while
+/// the answer comes, so in each round trip no more passes than flows into it meanwhile.
+double message_s(const Cluster& cluster, double bytes) {
+  const PathCost path =
+      cluster.network.message_cost(cluster.endpoint_of_rank.at(0), cluster.endpoint_of_rank.at(1), bytes);
+  const double filling_s = cluster.network.between.burst_bytes > 0 ? bytes * path.beta_s_per_byte / 2 : 0;
+  return cluster.host.before_s(bytes) +
+         std::max(filling_s, path.alpha_s + path.wire_bytes * path.beta_s_per_byte) +
+         cluster.host.after_s(bytes);
+}
+
+std::string run_metric(const Setting& setting, const Patch& patch) {
+  const Job& job =
+      *new Job(make_job(patched(setting.scenario, patch)));  // kept for SimGrid's statics: runner.cpp
+  const SimulationResult result = simulate(job, {});
+  for (const MetricValue& metric : metric_values(result.record, job))
+    if (metric.name == setting.metric) return fmt::format("{:.17g}", metric.value);
+  throw RunError("The run has no metric " + setting.metric + ".");
+}
+
+/// Sorted by what is costed together.
+void sort_sizes(const Points& points, Group& group) {
+  std::map<CollectiveOp, std::map<double, std::vector<std::size_t>>> by_size;
+  for (std::size_t i = 0; i < group.which.size(); ++i)
+    by_size[operation_of(points.points[group.which[i]].measurement)][points.points[group.which[i]].bytes()]
+        .push_back(group.places[i]);
+  for (const auto& [op, all] : by_size) {
+    Group::Sizes& sizes = group.operations.emplace_back();
+    sizes.op = op;
+    for (const auto& [bytes, places] : all) {
+      for (const std::size_t place : places) sizes.of_place.emplace_back(place, sizes.bytes.size());
+      sizes.bytes.push_back(bytes);
+    }
+  }
+}
+
+/// Without what a cluster by itself does not need: it is copied for each patch.
+Scenario cluster_part(const Scenario& scenario) {
+  Scenario part{scenario.file, Json::object(), {}};
+  for (const char* section : {"cluster", "network", "seed"})
+    if (scenario.resolved.contains(section)) part.resolved[section] = scenario.resolved[section];
+  return part;
+}
+
+std::map<std::size_t, Group> groups_of(const Points& points, const std::vector<std::size_t>& which) {
+  std::map<std::size_t, Group> groups;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    Group& group = groups[points.points[which[i]].setting];
+    group.which.push_back(which[i]);
+    group.places.push_back(i);
+  }
+  for (auto& [number, group] : groups) {
+    const Setting& setting = points.settings[number];
+    if (setting.kind == PredictSpec::Kind::run) continue;
+    group.part = cluster_part(setting.scenario);
+    if (setting.kind == PredictSpec::Kind::collective) sort_sizes(points, group);
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& patches,
+                                                    const std::vector<std::size_t>& which) const {
+  std::vector<std::vector<double>> values(patches.size(), std::vector<double>(which.size(), kNoValue));
+  struct Task {
+    std::size_t patch, setting;
+    const Group* group;
+  };
+  std::vector<Task> runs;
+  const std::map<std::size_t, Group> groups = groups_of(points_, which);
+  for (std::size_t p = 0; p < patches.size(); ++p) {
+    for (const auto& [number, group] : groups) {
+      const Setting& setting = points_.settings[number];
+      if (setting.kind == PredictSpec::Kind::run) {
+        runs.push_back({p, number, &group});
+        continue;
+      }
+      const ClusterFile file = make_cluster(patched(group.part, patches[p]));
+      if (setting.kind == PredictSpec::Kind::collective)
+        predict_collectives(group, file, values[p]);
+      else
+        for (std::size_t i = 0; i < group.which.size(); ++i)
+          values[p][group.places[i]] = message_s(file.cluster, points_.points[group.which[i]].bytes());
+    }
+  }
+  if (runs.empty()) return values;
+  run_in_children(
+      runs.size(), {.jobs = jobs_, .timeout_s = std::nullopt, .interrupted = {}, .tick = {}},
+      [&](std::size_t i) { return run_metric(points_.settings[runs[i].setting], patches[runs[i].patch]); },
+      [&](std::size_t i, const ChildEnd& end) {
+        if (end.kind != ChildEnd::Kind::answered) return;
+        for (const std::size_t place : runs[i].group->places)
+          values[runs[i].patch][place] = std::stod(end.text);
+      });
+  return values;
+}
+
+}  // namespace simsgd

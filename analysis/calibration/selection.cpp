@@ -1,0 +1,121 @@
+#include "analysis/calibration/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/reject.hpp"
+#include "sim/base/units.hpp"
+
+namespace simsgd {
+
+namespace {
+
+std::optional<double> number_in(const std::string& text) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool same(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const std::optional<double> x = number_in(a), y = number_in(b);
+  return x && y && *x == *y;
+}
+
+bool is_power_of(double value, double base) {
+  if (!(value > 0)) return false;
+  const double exponent = std::round(std::log(value) / std::log(base));
+  return std::fabs(std::pow(base, exponent) - value) <= 1e-9 * value;
+}
+
+std::string text_of(const Json& json) { return json.is_string() ? json.get<std::string>() : json.dump(); }
+
+double amount_of(const std::string& column, const std::string& key, const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  if (json.is_string())
+    for (const Dimension dimension : {Dimension::bytes, Dimension::time_s})
+      if (const ParsedQuantity parsed = parse_quantity(json.get<std::string>(), dimension); parsed.ok)
+        return parsed.value;
+  reject(column + "/" + key, "is no number and no quantity", "Write a number, a size or a time");
+}
+
+Condition condition_of(const std::string& column, const Json& json) {
+  Condition condition{column, {}, {}, {}, 0, 0};
+  if (json.is_array()) {
+    for (const Json& each : json) condition.among.push_back(text_of(each));
+    return condition;
+  }
+  if (!json.is_object()) {
+    condition.among.push_back(text_of(json));
+    return condition;
+  }
+  for (const auto& part : json.items()) {
+    if (part.key() == "at_least") condition.at_least = amount_of(column, part.key(), part.value());
+    if (part.key() == "at_most") condition.at_most = amount_of(column, part.key(), part.value());
+    if (part.key() == "power_of") condition.power_of = part.value().get<double>();
+    if (part.key() == "no_power_of") condition.no_power_of = part.value().get<double>();
+  }
+  return condition;
+}
+
+}  // namespace
+
+std::optional<std::string> column_of(const Measurement& measurement, const std::string& column) {
+  if (column == "quantity") return measurement.quantity;
+  if (column == "operation") return measurement.operation;
+  if (column == "workers") return std::to_string(measurement.workers);
+  if (column == "nodes") return std::to_string(measurement.nodes);
+  if (column == "bytes") return fmt::format("{}", measurement.bytes);
+  if (column == "campaign") return measurement.campaign;
+  if (column == "source") return measurement.source;
+  const auto label = measurement.labels.find(column);
+  if (label == measurement.labels.end()) return std::nullopt;
+  return label->second;
+}
+
+bool Condition::holds(const Measurement& measurement) const {
+  const std::optional<std::string> value = column_of(measurement, column);
+  if (!value) return false;
+  if (!among.empty() &&
+      std::none_of(among.begin(), among.end(), [&](const std::string& each) { return same(each, *value); }))
+    return false;
+  if (!at_least && !at_most && power_of == 0 && no_power_of == 0) return true;
+  const std::optional<double> number = number_in(*value);
+  if (!number) return false;
+  return !(at_least && *number < *at_least) && !(at_most && *number > *at_most) &&
+         (power_of == 0 || is_power_of(*number, power_of)) &&
+         (no_power_of == 0 || !is_power_of(*number, no_power_of));
+}
+
+Selection::Selection(const Json& json) {
+  for (const auto& member : json.items()) conditions_.push_back(condition_of(member.key(), member.value()));
+}
+
+bool Selection::holds(const Measurement& measurement) const {
+  return std::all_of(conditions_.begin(), conditions_.end(),
+                     [&](const Condition& each) { return each.holds(measurement); });
+}
+
+Json Selection::schema(const std::string& meaning) {
+  const Json amount = {{"type", {"number", "string"}}};
+  const Json base = {{"type", "number"}, {"exclusiveMinimum", 1}};
+  const Json range = {
+      {"type", "object"},
+      {"additionalProperties", false},
+      {"minProperties", 1},
+      {"properties", {{"at_least", amount}, {"at_most", amount}, {"power_of", base}, {"no_power_of", base}}}};
+  const Json plain = {{"type", {"string", "number", "boolean"}}};
+  return {{"type", "object"},
+          {"description",
+           meaning + ": each column (quantity, operation, workers, nodes, bytes, campaign, source or a "
+                     "label) with a value, a list of values, or a range"},
+          {"additionalProperties",
+           {{"oneOf", {plain, {{"type", "array"}, {"items", plain}, {"minItems", 1}}, range}}}}};
+}
+
+}  // namespace simsgd

@@ -1,0 +1,45 @@
+// Which measurements: conditions on their columns, as specs write them.
+//   {"bytes": {"at_least": "64 KiB", "power_of": 2}, "placement": "out_of_place", "workers": [2, 4]}
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/fields.hpp"
+#include "traces/measurements.hpp"
+
+namespace simsgd {
+
+/// The column of a measurement as text: quantity, operation, workers, nodes, bytes, campaign, source, or a
+/// label; nothing where it has none.
+std::optional<std::string> column_of(const Measurement& measurement, const std::string& column);
+
+/// A condition on one column.
+struct Condition {
+  std::string column;
+  std::vector<std::string> among;  ///< one of these; empty: any
+  std::optional<double> at_least, at_most;
+  double power_of = 0;  ///< a whole power of this; 0: any
+  double no_power_of = 0;
+
+  bool holds(const Measurement& measurement) const;
+};
+
+class Selection {
+ public:
+  Selection() = default;
+  /// Throws ParameterError about the object.
+  explicit Selection(const Json& json);
+
+  bool holds(const Measurement& measurement) const;
+  bool empty() const { return conditions_.empty(); }
+
+  static Json schema(const std::string& meaning);
+
+ private:
+  std::vector<Condition> conditions_;
+};
+
+}  // namespace simsgd

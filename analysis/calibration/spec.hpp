@@ -1,0 +1,109 @@
+// A calibration: which measurements, what predicts them, which parameters are fitted to some of them, and on
+// which others the prediction is judged. scenarios/calibration/ has them; docs/calibration.md tells the
+// language.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/calibration/selection.hpp"
+#include "sim/base/fields.hpp"
+
+namespace simsgd {
+
+/// Files of measurements.
+struct DataSpec {
+  std::vector<std::string> files;  ///< relative to the data directory
+  std::string format;
+  RawValue map;  ///< of columns
+  std::map<std::string, std::string> set;
+  Selection where;
+  /// Rows that agree in `by` become one, of this statistic; "" keeps them apart.
+  std::string summarise;
+  std::vector<std::string> by;
+};
+
+/// What a measurement is a measurement of: how the scenario is set for it, and what of it is compared.
+struct PredictSpec {
+  enum class Kind : std::uint8_t { collective, message, run } kind = Kind::collective;
+  Selection where;
+  std::string metric;                       ///< of a run; "" as the quantity
+  std::map<std::string, Json> set;          ///< pointer: value
+  std::map<std::string, std::string> from;  ///< pointer: column
+  std::map<std::string, std::map<std::string, std::map<std::string, Json>>>
+      by;  ///< column, its value, pointers
+};
+
+/// A number of the scenario that is fitted.
+struct ParameterSpec {
+  std::string name;
+  std::vector<std::string> pointers;  ///< all are set to it
+  std::vector<double> factors;        ///< times these; empty: 1
+  double low = 0, high = 0;           ///< SI; above 0: it is fitted on a logarithmic scale
+  enum class Scales : std::uint8_t { with_time, against_time, neither } scales = Scales::neither;
+  std::string source;  ///< of the bounds
+};
+
+/// A table by size that is found by dynamic programming before the parameters are fitted.
+struct SearchSpec {
+  std::string pointer;                 ///< "segments" of a link, or a policy
+  int most = 4;                        ///< entries
+  std::vector<std::string> schedules;  ///< of a policy
+  bool per_workers = false;            ///< a table of its own for each number of workers
+  double least_latency_s = 0, most_latency_s = 1;
+  std::vector<std::string> parts;  ///< which of launch, step_latency, bandwidth_share, payload are fitted
+};
+
+/// One description of the cluster that may be fitted.
+struct ModelSpec {
+  std::string name;
+  std::map<std::string, Json> set;
+  std::vector<ParameterSpec> parameters;
+  std::vector<SearchSpec> searches;
+};
+
+struct FitSpec {
+  Selection where;
+  std::string leave_out = "octave";  ///< what cross-validation leaves out: "octave" of bytes, or a column
+  bool octaves_equal = true;         ///< weights: octaves of size of one number of workers weigh the same
+  double outlier = 0.1;              ///< relative error beyond which a point counts linearly
+  int draws = 200;                   ///< of the bootstrap
+};
+
+struct TestSpec {
+  std::string name;
+  Selection where;
+  std::string judge = "mean";  ///< what --max-error is held against: mean, median, p95 or worst
+  bool octaves_equal = true;
+  double goal = 0;  ///< published or hoped for; 0: none. Shown, never enforced
+  std::string source;
+};
+
+/// Instead of a cluster: how late workers are. The fit's steps and the first test's are those that their
+/// conditions select.
+struct StragglerSpec {
+  std::string worker = "worker", step = "step";  ///< columns
+  bool continues = true;                         ///< the tested steps follow the fitted ones
+};
+
+struct Spec {
+  std::string file;
+  std::string name, description;
+  Json scenario;
+  std::vector<DataSpec> data;
+  std::vector<PredictSpec> predict;
+  std::vector<ModelSpec> models;
+  FitSpec fit;
+  std::vector<TestSpec> tests;
+  std::optional<StragglerSpec> stragglers;
+};
+
+/// Throws ConfigError with everything that is wrong with it.
+Spec load_spec(const std::string& path);
+/// Its JSON schema.
+Json spec_schema();
+
+}  // namespace simsgd

@@ -1,0 +1,81 @@
+// How far off: what a model misses on parts that were left out of its fit, and what its parameters may be.
+#pragma once
+
+#include <Eigen/Core>
+#include <string>
+#include <vector>
+
+#include "analysis/calibration/fit.hpp"
+
+namespace simsgd {
+
+/// Fits one model to any part of the points: its tables first, then its parameters.
+class Fitter {
+ public:
+  Fitter(const Spec& spec, const ModelSpec& model, const Points& points, int jobs,
+         std::function<bool()> interrupted);
+
+  Fitted fit(const WeightedPoints& what, const Fitted* start = nullptr, int iterations = 60) const;
+  std::vector<double> predict(const Fitted& fitted, const std::vector<std::size_t>& which,
+                              double factor = 1) const;
+  std::vector<std::vector<double>> predict(const std::vector<Patch>& patches,
+                                           const std::vector<std::size_t>& which) const {
+    return predictor_.predict(patches, which);
+  }
+
+  const ModelSpec& model() const { return model_; }
+  const Points& points() const { return points_; }
+  const Spec& spec() const { return spec_; }
+  WeightedPoints weighted(const std::vector<std::size_t>& which) const {
+    return weigh(points_, which, spec_.fit.octaves_equal);
+  }
+  /// Points that are fitted.
+  std::vector<std::size_t> fitted_points() const;
+  /// Whether some points are runs: each prediction then takes a simulation.
+  bool runs() const;
+
+ private:
+  const Spec& spec_;
+  const ModelSpec& model_;
+  const Points& points_;
+  Predictor predictor_;
+  std::function<bool()> interrupted_;
+};
+
+/// A part that was left out of a fit, and how the fit to the others predicts it.
+struct LeftOut {
+  std::string part;
+  std::vector<std::size_t> which;
+  std::vector<double> log_errors;  ///< log(predicted / measured)
+};
+
+/// Each part that `leave_out` of the spec tells apart, left out in turn; empty where there is only one.
+/// `best`: the fit to everything, where parameters begin; null: everything, tables too, is found anew.
+std::vector<LeftOut> cross_validate(const Fitter& fitter, const Fitted* best);
+/// Mean relative error over parts, the points of a part weighing as in the fit; infinity without parts.
+double mean_error(const Fitter& fitter, const std::vector<LeftOut>& all);
+
+/// How the logarithms of predictions go with the parameters' scales (fit.hpp), at the best fit: a row for
+/// each point.
+Eigen::MatrixXd slopes_of(const Fitter& fitter, const Fitted& best, const std::vector<std::size_t>& which);
+/// How much the logarithm of a prediction grows with that of a factor on all that goes with time.
+std::vector<double> sensitivities(const Fitter& fitter, const Fitted& best,
+                                  const std::vector<std::size_t>& which);
+
+/// One possible truth: parameters, and the factor by which the model is too slow or too fast as a whole.
+struct Draw {
+  Fitted fitted;
+  double factor = 1;
+};
+
+struct Uncertainty {
+  std::vector<Draw> draws;
+  std::string resampled;   ///< what the bootstrap drew: "campaigns" or "points"
+  double model_sigma = 0;  ///< of the logarithm of the factor, from what was left out
+  int parts = 0;           ///< that were left out
+};
+
+/// `best` is the fit to everything. Deterministic.
+Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out);
+
+}  // namespace simsgd

@@ -1,0 +1,24 @@
+// Intervals of a run's times on a calibrated cluster: the run again with parameters and seeds drawn together.
+#pragma once
+
+#include "analysis/runner.hpp"
+#include "scenarios/language/scenario.hpp"
+
+namespace simsgd {
+
+inline constexpr int kUsualDraws = 20;
+
+struct IntervalSettings {
+  int draws = kUsualDraws;  ///< 0: no intervals
+  int jobs = 1;             ///< children at a time; results do not depend on it
+  std::function<void(std::size_t done, std::size_t all)> progress{};  ///< may be empty
+};
+
+/// As run_scenario; where the scenario's cluster was calibrated, the document also has "intervals" and
+/// "uncertainty". Draw k has the k-th of the calibration's parameters and a seed that is a function of the
+/// scenario's and k alone, so that all algorithms meet the same ones. Beyond what was measured the
+/// parameters' deviations are multiplied, by 1 + log2 of how far beyond, and a note says so.
+RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
+                              const IntervalSettings& settings);
+
+}  // namespace simsgd

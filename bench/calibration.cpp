@@ -1,0 +1,79 @@
+// Fits: 3,000 all-reduces of a ring with what the library adds, and the bootstrap and left-out parts beside
+// it.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "analysis/calibration/calibrate.hpp"
+#include "bench/benchmarks.hpp"
+#include "sim/base/random.hpp"
+
+namespace simsgd::bench {
+
+namespace {
+
+constexpr int kPointsOfEach = 1000;
+
+Spec ring_spec() {
+  Spec spec;
+  spec.file = spec.name = "bench";
+  spec.scenario = Json::parse(R"({"cluster": {
+      "name": "c", "device": {"name": "D", "peak_flops": "1 TFLOPS"}, "gpus_per_node": 8,
+      "gpu_link": {"bandwidth": "300 GB/s"}, "nic": {"bandwidth": "10 GB/s", "latency": "1 us"},
+      "topology": {"name": "star"}, "host": {"launch": 0, "tensor": 0, "pack": 0, "staged": false, "reduce": 0},
+      "collectives": {"all_reduce": [{"schedule": "ring"}]}}})");
+  spec.predict.emplace_back();
+  using Scales = ParameterSpec::Scales;
+  spec.models.push_back(
+      {"ring",
+       {},
+       {{"launch", {"/cluster/collectives/all_reduce/0/launch"}, {}, 1e-7, 1e-3, Scales::with_time, ""},
+        {"latency", {"/cluster/gpu_link/latency"}, {}, 1e-8, 1e-4, Scales::with_time, ""},
+        {"bandwidth", {"/cluster/gpu_link/bandwidth"}, {}, 1e9, 3e11, Scales::against_time, ""}},
+       {}});
+  return spec;
+}
+
+std::vector<Measurement> measurements() {
+  std::vector<Measurement> all;
+  Stream stream({.seed = 1, .purpose = Purpose::resampling, .entity = 9, .step = 0});
+  for (const int workers : {2, 4, 8}) {
+    for (int i = 1; i <= kPointsOfEach; ++i) {
+      Measurement& each = all.emplace_back();
+      each.quantity = "time_s";
+      each.operation = "all_reduce";
+      each.workers = workers;
+      each.bytes = i * 1048576.0;
+      each.value = (3e-5 + 2 * (workers - 1) * (2e-6 + each.bytes / workers / 2e11)) *
+                   std::exp(0.03 * stream.normal());
+    }
+  }
+  return all;
+}
+
+void fit_collectives(benchmark::State& state, Summary& summary) {
+  const Spec spec = ring_spec();
+  const Points points = make_points(spec, spec.models[0], measurements());
+  const Fitter fitter(spec, spec.models[0], points, 1, {});
+  for ([[maybe_unused]] auto _ : state) {
+    const Stopwatch fitting;
+    const Fitted fitted = fitter.fit(fitter.weighted(fitter.fitted_points()));
+    summary.time("fit of 3,000 all-reduces", fitting.elapsed(), 2);
+    const Stopwatch drawing;
+    const std::vector<LeftOut> left_out = cross_validate(fitter, &fitted);
+    benchmark::DoNotOptimize(draw_parameters(fitter, fitted, left_out));
+    summary.time("... and 200 draws, with each octave left out", drawing.elapsed(), 60);
+  }
+}
+
+}  // namespace
+
+void register_calibration(Summary& summary) {
+  benchmark::RegisterBenchmark("calibration/collectives",
+                               [&summary](benchmark::State& state) { fit_collectives(state, summary); })
+      ->Iterations(3)
+      ->Unit(benchmark::kMillisecond);
+}
+
+}  // namespace simsgd::bench

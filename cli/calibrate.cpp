@@ -1,0 +1,168 @@
+// simsgd calibrate: fits a cluster to measurements. simsgd validate: how good what it predicts is.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "analysis/calibration/calibrate_stragglers.hpp"
+#include "cli/progress.hpp"
+#include "cli/verbs.hpp"
+#include "results/atomic_file.hpp"
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+namespace {
+
+struct CalibrateVerb {
+  std::string spec, data, output, most_error;
+  bool json = false;
+  int jobs = 0;
+};
+
+CalibrationSettings settings_of(const CalibrateVerb& verb) {
+  CalibrationSettings settings;
+  settings.data = verb.data;
+  settings.jobs = verb.jobs > 0 ? verb.jobs : available_threads();
+  settings.interrupted = interrupted;
+  settings.progress = [](const std::string& stage) { fmt::print(stderr, "{} ...\n", stage); };
+  return settings;
+}
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04d}-{:02d}-{:02d}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+void print(const CalibrateVerb& verb, const Calibration& calibration) {
+  fmt::print("{}", verb.json ? calibration_json(calibration).dump(2) + "\n" : calibration_text(calibration));
+}
+
+void print(const CalibrateVerb& verb, const StragglerCalibration& calibration) {
+  fmt::print("{}", verb.json ? straggler_json(calibration).dump(2) + "\n" : straggler_text(calibration));
+}
+
+int calibrate_verb(const CalibrateVerb& verb) {
+  catch_interrupts();
+  Spec spec = load_spec(verb.spec);
+  if (spec.stragglers) {
+    const StragglerCalibration stragglers = calibrate_stragglers(std::move(spec), settings_of(verb));
+    if (!verb.output.empty())
+      write_file_atomically(verb.output, straggler_section(stragglers).dump(2) + "\n");
+    print(verb, stragglers);
+    return 0;
+  }
+  const auto calibration = calibrate(std::move(spec), settings_of(verb));
+  if (!verb.output.empty()) {
+    Json cluster = calibrated_cluster(*calibration, verb.data, today());
+    write_file_atomically(verb.output, cluster.dump(2) + "\n");
+  }
+  print(verb, *calibration);
+  return 0;
+}
+
+/// "5%", "5 %" or 0.05.
+double share_of(const std::string& text) {
+  std::string number = text;
+  const bool percent = number.ends_with('%');
+  if (percent) number.pop_back();
+  while (number.ends_with(' ')) number.pop_back();
+  std::size_t read = 0;
+  double value = 0;
+  try {
+    value = std::stod(number, &read);
+  } catch (const std::exception&) {
+    read = 0;
+  }
+  if (read == 0 || read != number.size() || value < 0)
+    throw ConfigError({"--max-error", "", "is no error", text, "Write a share such as 5% or 0.05"});
+  return percent ? value / 100 : value;
+}
+
+/// The largest error of the statistics; without --max-error the model must pass its own test.
+int validate_stragglers(const CalibrateVerb& verb, Spec spec, std::optional<double> most) {
+  const StragglerCalibration stragglers = calibrate_stragglers(std::move(spec), settings_of(verb));
+  print(verb, stragglers);
+  if (!most) return stragglers.verdict->passes() ? 0 : 1;
+  int missed = 0;
+  for (const calibration::JudgedStatistic& each : stragglers.verdict->statistics) {
+    if (std::fabs(each.error()) <= *most) continue;
+    ++missed;
+    fmt::print(stderr, "{}: error {:+.2f} %, more than {:.2f} %\n", each.name, 100 * each.error(),
+               100 * *most);
+  }
+  return missed == 0 ? 0 : 1;
+}
+
+int validate_verb(const CalibrateVerb& verb) {
+  catch_interrupts();
+  const std::optional<double> most =
+      verb.most_error.empty() ? std::nullopt : std::optional(share_of(verb.most_error));
+  Spec spec = load_spec(verb.spec);
+  if (spec.tests.empty())
+    throw ConfigError({spec.file, "/tests", "is missing, so that there is nothing to validate", "",
+                       "Select measurements that are not fitted"});
+  if (spec.stragglers) return validate_stragglers(verb, std::move(spec), most);
+  const auto calibration = calibrate(std::move(spec), settings_of(verb));
+  print(verb, *calibration);
+  if (!most) return 0;
+  int missed = 0;
+  for (std::size_t t = 0; t < calibration->tests.size(); ++t) {
+    const TestSpec& test = calibration->spec.tests[t];
+    const ErrorSummary& summary = calibration->tests[t].front().all;
+    const double error = judged_by(summary, test.judge);
+    if (summary.count > 0 && error <= *most) continue;
+    ++missed;
+    fmt::print(stderr, "{}: {} error {:.2f} %, more than {:.2f} %\n", test.name, test.judge, 100 * error,
+               100 * *most);
+  }
+  return missed == 0 ? 0 : 1;
+}
+
+void add_common(CLI::App& verb, CalibrateVerb& settings) {
+  verb.add_option("SPEC", settings.spec, "A calibration: scenarios/calibration has examples")->required();
+  verb.add_option("--data", settings.data, "Directory that the spec's files of measurements are relative to")
+      ->type_name("DIR");
+  verb.add_option("--jobs", settings.jobs,
+                  "Simulations at a time (default: all cores); results do not depend on it")
+      ->check(CLI::Range(1, kMostThreads));
+  verb.add_flag("--json", settings.json, "Print everything as JSON, each point too");
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* verb = app.add_subcommand("calibrate", "Fit a cluster to measurements");
+  auto settings = std::make_shared<CalibrateVerb>();
+  add_common(*verb, *settings);
+  verb->add_option("-o,--output", settings->output, "Write the calibrated cluster")->type_name("FILE");
+  verb->footer(
+      "Example:\n  simsgd calibrate scenarios/calibration/nccl_a100.json --data ../shared/data -o "
+      "cluster.json");
+  verb->callback([settings, &exit_code] { exit_code.value = calibrate_verb(*settings); });
+}
+
+void add_validate(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* verb =
+      app.add_subcommand("validate", "Fit a part of the measurements, and judge what is predicted of others");
+  auto settings = std::make_shared<CalibrateVerb>();
+  add_common(*verb, *settings);
+  verb->add_option(
+          "--max-error", settings->most_error,
+          "Exit 1 where the error of a tested part is larger: its mean, unless the spec names another "
+          "statistic")
+      ->type_name("SHARE");
+  verb->footer(
+      "Example:\n  simsgd validate scenarios/calibration/nccl_a100.json --data ../shared/data --max-error "
+      "5%");
+  verb->callback([settings, &exit_code] { exit_code.value = validate_verb(*settings); });
+}
+
+}  // namespace simsgd

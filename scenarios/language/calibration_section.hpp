@@ -1,0 +1,71 @@
+// What a calibrated cluster says of its numbers: where they come from, and what else they may be.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/base/fields.hpp"
+
+namespace simsgd {
+
+/// A number that was fitted.
+struct CalibratedNumber {
+  std::string pointer;
+  double value = 0, low = 0, high = 0;
+
+  void fields(Fields& f) {
+    f.text("pointer", pointer, "Of the number, in the cluster").required();
+    f.number("value", value, "As it was fitted; a number that is another by now is not drawn").required();
+    f.number("low", low, "Lower end of its interval").required();
+    f.number("high", high, "Upper end").required();
+  }
+};
+
+struct MeasuredRange {
+  double low = 0, high = 0;
+
+  void fields(Fields& f) {
+    f.number("low", low, "Least that was measured").required();
+    f.number("high", high, "Most that was measured").required();
+  }
+};
+
+struct CalibrationSection {
+  std::string spec, model, date, resampled;
+  RawValue data;
+  double model_error = 0, level = 0.9;
+  int parts_left_out = 0;
+  struct Measured {
+    std::optional<MeasuredRange> workers, bytes;
+
+    void fields(Fields& f) {
+      f.object("workers", workers, "Numbers of workers").by_rule("none");
+      f.object("bytes", bytes, "Sizes of operations or messages, bytes").by_rule("none");
+    }
+  } measured;
+  std::vector<CalibratedNumber> parameters;
+  RawValue draws;
+
+  void fields(Fields& f) {
+    f.text("spec", spec, "The calibration that was fitted").required();
+    f.text("model", model, "Which of its models");
+    f.text("date", date, "When");
+    f.raw("data", data, {{"type", "array"}, {"description", "Files that were fitted, with hashes and rows"}});
+    f.text("resampled", resampled, "What the bootstrap drew: campaigns or points");
+    f.number("model_error", model_error,
+             "Standard deviation of the logarithm of the factor by which the model as a whole is off, from "
+             "parts that "
+             "were left out")
+        .at_least(0);
+    f.whole("parts_left_out", parts_left_out, "So many parts").at_least(0);
+    f.number("level", level, "Of the intervals of parameters").above(0).below(1);
+    f.object("measured", measured, "Where it was measured; intervals widen beyond");
+    f.objects("parameters", parameters, "What was fitted", "A number");
+    f.raw("draws", draws,
+          {{"type", "array"},
+           {"description", "What all of them together may be: pointers of the cluster, and values"},
+           {"items", {{"type", "object"}}}});
+  }
+};
+
+}  // namespace simsgd

@@ -1,0 +1,162 @@
+#include "sim/stacks/policy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/errors.hpp"
+#include "sim/collectives/schedules.hpp"
+
+namespace simsgd {
+
+CollectivePolicy CollectivePolicy::of(std::string schedule) {
+  CollectivePolicy policy;
+  policy.ways.push_back({std::nullopt, std::nullopt, std::move(schedule), {}});
+  return policy;
+}
+
+double predicted_s(const Plan& plan) {
+  return plan.sharing().dedicated || plan.measured_s() ? plan.dedicated_time_s() : plan.contended_time_s();
+}
+
+namespace {
+
+/// Measured times of one number of workers: on logarithmic scales between two sizes.
+std::optional<double> at_size(const MeasuredCollective* first, const MeasuredCollective* last, double bytes) {
+  const MeasuredCollective* above = std::find_if(
+      first, last, [bytes](const MeasuredCollective& each) { return each.bytes >= bytes * (1 - 1e-12); });
+  if (above == last) return std::nullopt;
+  if (above->bytes <= bytes * (1 + 1e-12)) return above->time_s;
+  if (above == first) return std::nullopt;
+  const MeasuredCollective& below = *(above - 1);
+  if (below.bytes <= 0 || below.time_s <= 0 || above->time_s <= 0)  // no logarithm: on plain scales
+    return below.time_s +
+           (above->time_s - below.time_s) * (bytes - below.bytes) / (above->bytes - below.bytes);
+  const double place = std::log(bytes / below.bytes) / std::log(above->bytes / below.bytes);
+  return below.time_s * std::pow(above->time_s / below.time_s, place);
+}
+
+}  // namespace
+
+std::optional<double> interpolated_s(const std::vector<MeasuredCollective>& measured, int workers,
+                                     double bytes) {
+  const MeasuredCollective *below = nullptr, *below_end = nullptr;
+  const MeasuredCollective* end = measured.data() + measured.size();
+  for (const MeasuredCollective* first = measured.data(); first != end;) {
+    const MeasuredCollective* last = std::find_if(
+        first, end, [&](const MeasuredCollective& each) { return each.workers != first->workers; });
+    if (first->workers == workers) return at_size(first, last, bytes);
+    if (first->workers > workers) {
+      if (below == nullptr) return std::nullopt;
+      const std::optional<double> less = at_size(below, below_end, bytes), more = at_size(first, last, bytes);
+      if (!less || !more || *less <= 0 || *more <= 0) return std::nullopt;
+      const double place = std::log(static_cast<double>(workers) / below->workers) /
+                           std::log(static_cast<double>(first->workers) / below->workers);
+      return *less * std::pow(*more / *less, place);
+    }
+    below = first;
+    below_end = last;
+    first = last;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+[[noreturn]] void cannot(const std::string& what, const std::string& problem, const std::string& remedy) {
+  throw RunError(fmt::format("{} cannot be used here: {}. {}.", what, problem, remedy));
+}
+
+Plan plan_way(const CollectiveWay& way, const Cluster& cluster, const std::vector<int>& ranks,
+              const PolicyRequest& request) {
+  const SchedulePlugin* plugin = find_schedule(request.op, way.schedule);
+  if (plugin == nullptr)
+    cannot(fmt::format("The schedule {}", way.schedule),
+           "there is none of that name for " + op_name(request.op),
+           "Use one that `simsgd list schedules` shows");
+  Schedule schedule = plugin->make({static_cast<int>(ranks.size()), request.bytes, request.root,
+                                    ranks_per_node(cluster, ranks), way.costs.piece_bytes});
+  return Plan(std::move(schedule), cluster, ranks, request.bytes, request.tensors, way.costs);
+}
+
+Plan plan_measured(const CollectivePolicy& policy, const Cluster& cluster, const std::vector<int>& ranks,
+                   const PolicyRequest& request) {
+  CollectiveWay way{std::nullopt, std::nullopt, default_schedule(request.op), {}};
+  if (ranks.size() > 1) {
+    way.costs.measured_s = interpolated_s(policy.measured, static_cast<int>(ranks.size()), request.bytes);
+    if (!way.costs.measured_s)
+      cannot("The table of measured times",
+             fmt::format("{} of {:.6g} bytes among {} workers is outside what was measured",
+                         op_name(request.op), request.bytes, ranks.size()),
+             "Measure it too, or describe the library by schedules");
+  }
+  return plan_way(way, cluster, ranks, request);
+}
+
+/// Those of a policy that may be used: by size the first, of the fastest all that take the size.
+std::vector<const CollectiveWay*> candidates(const CollectivePolicy& policy, int ranks,
+                                             const PolicyRequest& request) {
+  std::vector<const CollectiveWay*> found;
+  for (const CollectiveWay& way : policy.ways) {
+    if (!way.takes(ranks, request.bytes)) continue;
+    if (!request.schedule.empty() && way.schedule != request.schedule) continue;
+    found.push_back(&way);
+    if (policy.kind == CollectivePolicy::Kind::by_size) break;
+  }
+  return found;
+}
+
+/// Of several the fastest that fits the group.
+Plan fastest(const std::vector<const CollectiveWay*>& ways, const Cluster& cluster,
+             const std::vector<int>& ranks, const PolicyRequest& request) {
+  std::optional<Plan> best;
+  std::optional<ParameterError> reason;
+  for (const CollectiveWay* way : ways) {
+    try {
+      Plan plan = plan_way(*way, cluster, ranks, request);
+      if (!best || predicted_s(plan) < predicted_s(*best)) best.emplace(std::move(plan));
+    } catch (const ParameterError& error) {
+      reason = error;
+    }
+  }
+  if (best) return std::move(*best);
+  cannot(fmt::format("The schedule {}", ways.back()->schedule), reason->problem, reason->remedy);
+}
+
+}  // namespace
+
+Plan plan_by_policy(const CollectivePolicies& policies, const Cluster& cluster, const std::vector<int>& ranks,
+                    const PolicyRequest& request) {
+  const auto found = policies.find(request.op);
+  const CollectiveWay otherwise{std::nullopt,
+                                std::nullopt,
+                                request.schedule.empty() ? default_schedule(request.op) : request.schedule,
+                                {}};
+  if (found == policies.end()) return fastest({&otherwise}, cluster, ranks, request);
+  const CollectivePolicy& policy = found->second;
+  if (policy.kind == CollectivePolicy::Kind::measured && request.schedule.empty())
+    return plan_measured(policy, cluster, ranks, request);
+  const std::vector<const CollectiveWay*> ways = candidates(policy, static_cast<int>(ranks.size()), request);
+  if (!ways.empty()) return fastest(ways, cluster, ranks, request);
+  if (!request.schedule.empty()) return fastest({&otherwise}, cluster, ranks, request);
+  cannot("What the cluster says of " + op_name(request.op),
+         fmt::format("it has no entry for {:.6g} bytes among {} workers", request.bytes, ranks.size()),
+         "Give an entry without \"up_to\" and \"workers\"");
+}
+
+std::string policy_text(const CollectivePolicies& policies, CollectiveOp op) {
+  const auto found = policies.find(op);
+  if (found == policies.end()) return default_schedule(op);
+  const CollectivePolicy& policy = found->second;
+  if (policy.kind == CollectivePolicy::Kind::measured) return "measured times";
+  std::vector<std::string> names;
+  for (const CollectiveWay& way : policy.ways)
+    if (std::find(names.begin(), names.end(), way.schedule) == names.end()) names.push_back(way.schedule);
+  if (names.size() == 1) return names.front();
+  return policy.kind == CollectivePolicy::Kind::fastest ? "the fastest of " + one_of(names)
+                                                        : one_of(names) + ", by size";
+}
+
+}  // namespace simsgd

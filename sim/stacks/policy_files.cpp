@@ -1,0 +1,149 @@
+// Policies as files write them.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/base/reject.hpp"
+#include "sim/collectives/schedules.hpp"
+#include "sim/plugin.hpp"
+#include "sim/stacks/policy.hpp"
+
+namespace simsgd {
+
+namespace {
+
+std::vector<std::string> schedule_names(CollectiveOp op) {
+  std::vector<std::string> names;
+  for (const SchedulePlugin& each : schedule_plugins())
+    if (each.op == op) names.push_back(each.info.name);
+  return names;
+}
+
+struct WaySection {
+  CollectiveOp op = CollectiveOp::all_reduce;
+  CollectiveWay way{};
+  std::optional<double> between_share{};
+
+  void fields(Fields& f) {
+    f.whole("workers", way.workers, "Only among so many").at_least(1).by_rule("any number");
+    f.bytes("up_to", way.up_to_bytes, "Largest vector that is done in this way").by_rule("any size");
+    f.choice("schedule", way.schedule, schedule_names(op), "Schedule of its messages").required();
+    f.time("launch", way.costs.launch_s, "Per operation and worker, beside the host's launch");
+    f.time("step_latency", way.costs.step_latency_s, "Added to the latency of each message");
+    f.number(
+         "bandwidth_share", way.costs.bandwidth_share,
+         "Share of a link's bandwidth that the payload reaches: flags that travel with it, channels too few")
+        .above(0)
+        .at_most(1);
+    f.time("between_latency", way.costs.between_latency_s,
+           "Added to the latency of each message between nodes, beside step_latency");
+    f.number("between_share", between_share, "bandwidth_share of messages between nodes")
+        .above(0)
+        .at_most(1)
+        .by_rule("as bandwidth_share");
+    f.bytes(
+        "piece", way.costs.piece_bytes,
+        "That the network passes on at once: what double_binary_tree's first piece takes from node to node");
+    f.time("floor", way.costs.floor_s, "The least time of an operation, whatever its size");
+    f.number("payload", way.costs.payload_s_per_byte,
+             "Seconds per byte of the whole vector, once per operation and worker: copies, reduction")
+        .at_least(0);
+  }
+};
+
+Json way_schema(CollectiveOp op) {
+  WaySection section{op};
+  Fields f;
+  section.fields(f);
+  return f.schema("A schedule, and what the library adds to its messages");
+}
+
+struct MeasuredSection {
+  std::vector<MeasuredCollective> measured;
+
+  void fields(Fields& f) {
+    f.objects("measured", measured,
+              "Measured times; between them interpolated on logarithmic scales, refused outside their range",
+              "One measurement")
+        .required()
+        .least_items(1);
+  }
+};
+
+Json object_of(const std::string& key, Json value, const std::string& meaning) {
+  return {{"type", "object"},
+          {"description", meaning},
+          {"properties", {{key, std::move(value)}}},
+          {"required", {key}},
+          {"additionalProperties", false}};
+}
+
+Json list_of(CollectiveOp op, const std::string& meaning) {
+  return {{"type", "array"}, {"items", way_schema(op)}, {"minItems", 1}, {"description", meaning}};
+}
+
+CollectiveWay read_way(CollectiveOp op, const Json& json) {
+  WaySection section{op};
+  Fields f(DrawUnit::seconds, Fields::Purpose::read);
+  section.fields(f);
+  f.read(json);
+  section.way.costs.between_share = section.between_share.value_or(section.way.costs.bandwidth_share);
+  return std::move(section.way);
+}
+
+void check_ascending(const std::vector<CollectiveWay>& ways) {
+  for (std::size_t i = 0; i + 1 < ways.size(); ++i) {
+    if (ways[i].workers != ways[i + 1].workers) continue;
+    if (!ways[i].up_to_bytes)
+      reject(fmt::format("{}", i), "takes any size, so that the next entry is never used",
+             "Give it \"up_to\", or leave out what follows");
+    if (ways[i + 1].up_to_bytes && *ways[i + 1].up_to_bytes <= *ways[i].up_to_bytes)
+      reject(fmt::format("{}/up_to", i + 1), "is not above the one before it", "List them by ascending size");
+  }
+}
+
+void check_ascending(const std::vector<MeasuredCollective>& times) {
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    const MeasuredCollective &before = times[i - 1], &each = times[i];
+    if (each.workers < before.workers || (each.workers == before.workers && each.bytes <= before.bytes))
+      reject(fmt::format("measured/{}", i), "is not above the one before it",
+             "List them by ascending workers, then by ascending bytes, each pair once");
+  }
+}
+
+}  // namespace
+
+Json policy_schema(CollectiveOp op) {
+  const Json name = {
+      {"type", "string"}, {"enum", schedule_names(op)}, {"description", "A schedule, nothing added to it"}};
+  MeasuredSection measured;
+  Fields f;
+  measured.fields(f);
+  return {{"description", fmt::format("How {} is done", op_name(op))},
+          {"oneOf",
+           {name, list_of(op, "By size: the first entry whose \"up_to\" is not below it"),
+            object_of("fastest", list_of(op, "Any of them that takes the size and fits the group"),
+                      "The fastest of several, by what each would take alone"),
+            f.schema("Whole operations as they were measured")}}};
+}
+
+CollectivePolicy read_policy(CollectiveOp op, const Json& json) {
+  CollectivePolicy policy;
+  if (json.is_string()) return CollectivePolicy::of(json.get<std::string>());
+  if (json.is_array()) {
+    for (const Json& each : json) policy.ways.push_back(read_way(op, each));
+    check_ascending(policy.ways);
+    return policy;
+  }
+  if (json.contains("fastest")) {
+    policy.kind = CollectivePolicy::Kind::fastest;
+    for (const Json& each : json["fastest"]) policy.ways.push_back(read_way(op, each));
+    return policy;
+  }
+  policy.kind = CollectivePolicy::Kind::measured;
+  policy.measured = options_of<MeasuredSection>(json).measured;
+  check_ascending(policy.measured);
+  return policy;
+}
+
+}  // namespace simsgd

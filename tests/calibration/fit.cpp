@@ -1,0 +1,134 @@
+// Fits to data of known truth: the parameters come back, their intervals hold them as often as they say, and
+// what is wrong with a spec or its data is told.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "support.hpp"
+
+namespace simsgd::test::calibration_fit {
+
+using doctest::Approx;
+
+TEST_CASE("a fit to exact data finds the truth, and predicts what was left out of it") {
+  const TrueRing truth;
+  const auto calibration = SpecFolder(ring_spec(), ring_rows(truth, 0, 1)).run();
+  CHECK(calibration->best().values[0] == Approx(truth.launch_s).epsilon(1e-4));
+  CHECK(calibration->best().values[1] == Approx(truth.latency_s).epsilon(1e-4));
+  CHECK(calibration->best().values[2] == Approx(truth.bandwidth_Bps).epsilon(1e-4));
+  CHECK(calibration->tests[0].front().all.worst < 1e-4);
+  CHECK(calibration->warnings.empty());
+}
+
+TEST_CASE("one outlier of a factor of 3 does not move a fit by more than a few percent") {
+  std::vector<MeasuredRow> rows = ring_rows({}, 0, 1);
+  rows[5].seconds *= 3;
+  const auto calibration = SpecFolder(ring_spec(), rows).run();
+  CHECK(calibration->best().values[2] == Approx(TrueRing().bandwidth_Bps).epsilon(0.03));
+  CHECK(calibration->tests[0].front().all.mean < 0.03);
+}
+
+TEST_CASE("the same data give the same bytes, whatever the number of jobs") {
+  const SpecFolder folder(ring_spec(), ring_rows({}, 0.03, 4));
+  CalibrationSettings one, two;
+  one.data = two.data = folder.directory();
+  two.jobs = 2;
+  const Spec spec = load_spec(folder.folder.path("spec.json"));
+  CHECK(calibration_json(*calibrate(spec, one)).dump() == calibration_json(*calibrate(spec, two)).dump());
+}
+
+TEST_CASE("a bound that is reached is told") {
+  Json spec = ring_spec();
+  spec["models"][0]["parameters"][2]["high"] = "2 GB/s";
+  const auto calibration = SpecFolder(spec, ring_rows({}, 0, 1)).run();
+  REQUIRE(calibration->warnings.size() == 1);
+  CHECK(calibration->warnings[0].find("bandwidth has reached a bound") == 0);
+}
+
+TEST_CASE("of several models the one that predicts parts left out is chosen") {
+  Json spec = ring_spec();
+  Json wrong = spec["models"][0];
+  wrong["name"] = "tree";
+  wrong["set"] = {{"/cluster/collectives/all_reduce", {{{"schedule", "tree"}}}}};
+  spec["models"].insert(spec["models"].begin(), wrong);
+  const auto calibration = SpecFolder(spec, ring_rows({}, 0.01, 2)).run();
+  CHECK(calibration->model().name == "ring");
+  CHECK(calibration->models[0].left_out_error > 3 * calibration->models[1].left_out_error);
+}
+
+TEST_CASE("a table by size finds where the library changes, and how often") {
+  Json spec = ring_spec();
+  spec["models"][0] = {{"name", "table"},
+                       {"searches",
+                        {{{"pointer", "/cluster/collectives/all_reduce"},
+                          {"schedules", {"ring", "recursive_doubling"}},
+                          {"most", 4},
+                          {"parts", {"launch", "payload"}}}}}};
+  spec["fit"]["where"] = {{"workers", 4}};
+  std::vector<MeasuredRow> rows = ring_rows({0, 1e-6, 10e9}, 0, 1);
+  for (MeasuredRow& row : rows)  // beside the cluster's own ring: 50 us to 1 MiB, 200 us and 1e-10 s/B beyond
+    row.seconds += row.bytes <= 1048576 ? 5e-5 : 2e-4 + 1e-10 * row.bytes;
+  const auto calibration = SpecFolder(spec, rows).run();
+  const Json table = calibration->best().tables.front().second;
+  REQUIRE(table.size() == 2);
+  CHECK(table[0]["launch"].get<double>() == Approx(5e-5).epsilon(0.02));
+  CHECK(table[1]["payload"].get<double>() == Approx(1e-10).epsilon(0.02));
+  CHECK(table[0]["up_to"].get<double>() >= 1048576);
+  CHECK(table[0]["up_to"].get<double>() < 2097152);
+  CHECK(calibration->tests[0].front().all.worst < 0.05);
+}
+
+TEST_CASE("what is wrong with a spec is told, and nothing is fitted") {
+  const std::vector<MeasuredRow> rows = ring_rows({}, 0, 1);
+  const auto errors = [&rows](const char* pointer, const Json& value) {
+    Json spec = ring_spec();
+    spec[Json::json_pointer(pointer)] = value;
+    return SpecFolder(spec, rows).errors();
+  };
+  const auto tells = [](const std::string& text, const char* part) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  tells(errors("/tests/0/where", {{"workers", {4, 8}}}), "that are fitted");
+  tells(errors("/fit/where", {{"bytes", 1024}, {"workers", 2}}), "only 1 measurements are fitted");
+  tells(errors("/fit/where", {{"workers", 3}}), "are fitted");
+  tells(errors("/models/0/parameters/0/high", "1 furlong"), "is no quantity");
+  tells(errors("/models/0/parameters/0/low", "2 ms"), "is not above");
+  tells(errors("/predict/0/where", {{"workers", 2}}), "predicts no time_s");
+  tells(errors("/data/0/files/0", "none.csv"), "none.csv");
+  tells(errors("/fit/oops", 1), "oops");
+  tells(errors("/stragglers", Json::object()), "stands beside what predicts");
+}
+
+TEST_CASE("measurements that are not above 0 are left out, and counted") {
+  std::vector<MeasuredRow> rows = ring_rows({}, 0, 1);
+  rows[3].seconds = 0;
+  const auto calibration = SpecFolder(ring_spec(), rows).run();
+  REQUIRE(!calibration->warnings.empty());
+  CHECK(calibration->warnings[0].find("1 measurements that are not above 0") == 0);
+}
+
+TEST_CASE("without parts to leave out the report says that the model's own error is unknown") {
+  Json spec = ring_spec();
+  spec["fit"]["leave_out"] = "campaign";
+  const auto calibration = SpecFolder(spec, ring_rows({}, 0.01, 1)).run();
+  CHECK(calibration_text(*calibration).find("the model's own error is unknown") != std::string::npos);
+}
+
+TEST_CASE("the calibrated cluster is a cluster file, whose numbers say where they come from") {
+  const SpecFolder folder(ring_spec(), ring_rows({}, 0.03, 3));
+  const auto calibration = folder.run();
+  const Json cluster = calibrated_cluster(*calibration, folder.directory(), "2026-01-31");
+  CHECK(cluster["calibration"]["date"] == "2026-01-31");
+  CHECK(cluster["calibration"]["measured"]["workers"] == Json{{"low", 2}, {"high", 4}});
+  CHECK(cluster["calibration"]["data"][0]["fitted"] == 38);
+  CHECK(cluster["calibration"]["parameters"].size() == 3);
+  CHECK(cluster["calibration"]["draws"].size() == 20);
+  Json scenario = small_scenario();
+  scenario["cluster"] = cluster;
+  scenario["cluster"]["workers"] = 4;
+  CHECK(job_of(scenario).cluster.network.links.front().bandwidth_Bps ==
+        Approx(calibration->best().values[2]).epsilon(1e-5));
+}
+
+}  // namespace simsgd::test::calibration_fit

@@ -1,0 +1,85 @@
+// Runs on a calibrated cluster: every time has an interval, wider beyond what was measured, the same whatever
+// the number of jobs; what was changed by hand is not drawn.
+#include "analysis/intervals.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support.hpp"
+#include "tests/support/in_child.hpp"
+
+namespace simsgd::test::calibration_intervals {
+
+namespace {
+
+/// A cluster that was fitted to rings with noise, and a job that does little but communicate.
+Json scenario_on(const SpecFolder& folder, int workers) {
+  const auto calibration = folder.run();
+  Json scenario = small_scenario();
+  scenario["cluster"] = calibrated_cluster(*calibration, folder.directory(), "2026-01-31");
+  scenario["cluster"]["workers"] = workers;
+  scenario["workload"]["layers"] = {{{"type", "fc"}, {"tensors", {1000000}}, {"forward_flop", 1000}}};
+  return scenario;
+}
+
+struct Ran {
+  double low = 0, high = 0, value = 0, notes = 0;
+};
+
+/// Of iteration_time_mean_s at 90 %; notes that begin with "the cluster was calibrated" or "1 of the
+/// cluster's".
+Ran run_on(const Json& scenario, int jobs = 1) {
+  const Folder folder;
+  folder.write_json("s.json", scenario);
+  const std::vector<double> numbers = in_child([&] {
+    const RunOutcome outcome = run_with_intervals(load_scenario(folder.path("s.json")), {},
+                                                  {.draws = 20, .jobs = jobs, .progress = {}});
+    const auto& document = outcome.document;
+    const auto& all = document.at("intervals").at("iteration_time_mean_s");
+    double notes = 0;
+    for (const auto& note : document.at("notes")) {
+      const std::string text = note.get<std::string>();
+      notes += text.starts_with("the cluster was calibrated")         ? 1
+               : text.find("calibrated numbers") != std::string::npos ? 10
+                                                                      : 0;
+    }
+    CHECK(all.at(0).at("low").get<double>() >= all.at(1).at("low").get<double>());
+    CHECK(all.at(0).at("high").get<double>() <= all.at(1).at("high").get<double>());
+    return std::vector<double>{all.at(1).at("low").get<double>(), all.at(1).at("high").get<double>(),
+                               document.at("metrics").at("iteration_time_mean_s").get<double>(), notes};
+  });
+  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+}  // namespace
+
+TEST_CASE("a time has an interval around it, and the same one with two jobs") {
+  const SpecFolder folder(ring_spec(), ring_rows({}, 0.03, 5));
+  const Json scenario = scenario_on(folder, 4);
+  const Ran one = run_on(scenario), two = run_on(scenario, 2);
+  CHECK(one.low < one.value);
+  CHECK(one.value < one.high);
+  CHECK(one.high < 1.5 * one.low);
+  CHECK(one.low == two.low);
+  CHECK(one.high == two.high);
+  CHECK(one.notes == 0);
+}
+
+TEST_CASE("beyond the measured numbers of workers intervals are wider, and a note says so") {
+  const SpecFolder folder(ring_spec(), ring_rows({}, 0.03, 5));
+  const Ran inside = run_on(scenario_on(folder, 4)), beyond = run_on(scenario_on(folder, 16));
+  CHECK(beyond.high / beyond.low - 1 > 2 * (inside.high / inside.low - 1));
+  CHECK(beyond.notes == 1);
+}
+
+TEST_CASE("a number that is another by now is not drawn, and a note says so") {
+  const SpecFolder folder(ring_spec(), ring_rows({}, 0.03, 5));
+  Json scenario = scenario_on(folder, 4);
+  const Ran as_fitted = run_on(scenario);
+  scenario["cluster"]["nic"]["bandwidth"] = "50 GB/s";
+  const Ran changed = run_on(scenario);
+  CHECK(changed.value < as_fitted.value);
+  CHECK(changed.high < as_fitted.low);
+  CHECK(changed.notes == 10);
+}
+
+}  // namespace simsgd::test::calibration_intervals

@@ -1,0 +1,283 @@
+// Computing that slows communication (device.communication_share), by hand: links of 1 GB/s, of which a
+// quarter is left while a GPU computes. An all-reduce of 1 GB between two GPUs takes 1 s alone.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/roles/preemption.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/jobs.hpp"
+
+namespace simsgd::test::engine_interference {
+
+namespace {
+
+using doctest::Approx;
+
+/// GPUs of one node: their links are theirs, not a NIC's.
+Network node(int gpus) {
+  Network network = star(gpus, 0, 1e9);
+  for (std::size_t id = 0; id < network.links.size(); ++id)
+    network.links[id].from_vertex = static_cast<int>(id / 2);
+  return network;
+}
+
+Job job_with(double share, std::function<void(Worker&)> body, int gpus = 2) {
+  Job job = scripted_job(node(gpus), [body = std::move(body)](Worker& worker) {
+    while (worker.next_step()) body(worker);
+  });
+  job.cluster.device.communication_share = share;
+  job.workload.layers.front().forward_s = 0.25;
+  job.workload.layers.front().backward_s = 0.75;
+  return job;
+}
+
+double end_of(const std::function<Job()>& make) {
+  return in_child([&] { return std::vector<double>{simulate_job(make()).end_s}; }).front();
+}
+double end_of(double share, const std::function<void(Worker&)>& body, int gpus = 2) {
+  return end_of([&] { return job_with(share, body, gpus); });
+}
+
+AllReduce one_second() { return timed<AllReduce>(1e9, "ring"); }
+
+void compute(Worker& worker, double seconds) { worker.compute().spend(Activity::inverse, seconds); }
+
+/// The worker's main thread sleeps without computing.
+void sleep(Worker& worker, double seconds) { worker.wait(worker.background().start_timer(seconds)); }
+
+}  // namespace
+
+TEST_CASE("1 s of computing lets a quarter of an all-reduce of 1 s through: the rest takes 0.75 s more") {
+  const auto body = [](Worker& worker) {
+    const Handle handle = worker.collectives().start(one_second());
+    compute(worker, 1);
+    worker.wait(handle);
+  };
+  for (const Fidelity fidelity : {Fidelity::automatic, Fidelity::flows, Fidelity::messages}) {
+    CAPTURE(fidelity_name(fidelity));
+    const double end_s = end_of([&] {
+      Job job = job_with(0.25, body);
+      job.network.fidelity = fidelity;
+      return job;
+    });
+    CHECK(end_s == Approx(1.75).epsilon(1e-12));
+  }
+  CHECK(end_of(1, body) == Approx(1).epsilon(1e-12));
+}
+
+TEST_CASE("closed and steps do not see it, where they are asked for") {
+  for (const Fidelity fidelity : {Fidelity::closed, Fidelity::steps}) {
+    const double end_s = end_of([&] {
+      Job job = job_with(0.25, [](Worker& worker) {
+        const Handle handle = worker.collectives().start(one_second());
+        compute(worker, 0.5);
+        worker.wait(handle);
+      });
+      job.network.fidelity = fidelity;
+      return job;
+    });
+    CHECK(end_s == Approx(1).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("before and after computing the links are whole") {
+  CHECK(end_of(0.25, [](Worker& worker) {
+          compute(worker, 1);
+          worker.collectives().run(one_second());
+          compute(worker, 1);
+          worker.collectives().run(one_second());
+        }) == Approx(4).epsilon(1e-12));
+}
+
+TEST_CASE("computing that begins while an all-reduce is on its way slows what is left of it") {
+  // 0.5 GB in 0.5 s, 0.125 GB in the next 0.5 s, 0.375 GB after that.
+  CHECK(end_of(0.25, [](Worker& worker) {
+          const Handle handle = worker.collectives().start(one_second());
+          sleep(worker, 0.5);
+          compute(worker, 0.5);
+          worker.wait(handle);
+        }) == Approx(1.375).epsilon(1e-12));
+}
+
+TEST_CASE("stretches of computing apart from each other, and one put together of many") {
+  // 0.2 s slow (0.05 GB), 0.2 s whole (0.2 GB), 0.4 s slow (0.1 GB), then 0.65 GB.
+  CHECK(end_of(0.25, [](Worker& worker) {
+          const Handle handle = worker.collectives().start(one_second());
+          for (int i = 0; i < 100; ++i) compute(worker, 0.002);
+          sleep(worker, 0.2);
+          for (int i = 0; i < 3; ++i) compute(worker, 0.4 / 3);
+          worker.wait(handle);
+        }) == Approx(0.8 + 0.65).epsilon(1e-12));
+}
+
+TEST_CASE("one GPU that computes slows the whole ring; one that has no part in an operation does not") {
+  const auto one_computes = [](Worker& worker) {
+    const Handle handle = worker.collectives().start(timed<AllReduce>(0.75e9, "ring"));  // 4/3 of it: 1 s
+    if (worker.rank() == 2) compute(worker, 0.5);
+    worker.wait(handle);
+  };
+  // 0.125 s of the transfer are done at 0.5 s.
+  CHECK(end_of(0.25, one_computes, 3) == Approx(1.375).epsilon(1e-12));
+  const auto bystander = [](Worker& worker) {
+    if (worker.rank() == 2) return compute(worker, 0.5);
+    AllReduce pair = one_second();
+    pair.group = worker.collectives().group({0, 1});
+    worker.collectives().run(pair);
+  };
+  CHECK(end_of(0.25, bystander, 3) == Approx(1).epsilon(1e-12));
+}
+
+TEST_CASE("a message from rank to rank is slowed by its sender's computing and by its receiver's") {
+  for (const int busy : {0, 1}) {
+    CAPTURE(busy);
+    CHECK(end_of(0.25, [busy](Worker& worker) {
+            Message message;
+            message.bytes = 1e9;
+            Handle<Nothing> sent;
+            Handle<Message> received;
+            if (worker.rank() == 0)
+              sent = worker.messages().start_send(1, 0, std::move(message));
+            else
+              received = worker.messages().start_receive(0, 0);
+            if (worker.rank() == busy) compute(worker, 1);
+            worker.rank() == 0 ? worker.wait(sent) : worker.wait(received);
+          }) == Approx(1.75).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("a gradient slows, delays before it do not; its micro-batches and its slow factor do") {
+  const auto body = [](Worker& worker) {
+    const Handle handle = worker.collectives().start(timed<AllReduce>(4e9, "ring"));
+    worker.compute().gradient();
+    worker.wait(handle);
+  };
+  CHECK(end_of(0.25, body) == Approx(4.75).epsilon(1e-12));
+  CHECK(end_of([&] {
+          Job job = job_with(0.25, body);
+          job.workload.micro_batches = 2;  // 2 s
+          return job;
+        }) == Approx(5.5).epsilon(1e-12));
+}
+
+TEST_CASE("the end of a backward pass beside what follows it computes too") {
+  // The all-reduce of 1 s begins 0.5 s before the end of the backward pass: 0.125 GB by then.
+  CHECK(end_of([] {
+          Job job = job_with(0.25, [](Worker& worker) {
+            worker.compute().gradient();
+            worker.collectives().run(one_second());
+          });
+          job.cluster.host.overlap_s = 0.5;
+          return job;
+        }) == Approx(1 + 0.875).epsilon(1e-12));
+}
+
+TEST_CASE("a gradient that is given up gives the links back") {
+  // Of 1 GB 0.1 GB go through until 0.4 s.
+  const auto give_up = [](Worker& worker) {
+    const Handle handle = worker.collectives().start(one_second());
+    const Handle running = worker.preemption().start({});
+    const Handle timer = worker.background().start_timer(0.4);
+    const Awaited either[] = {timer, running};
+    worker.wait_any(either);
+    worker.preemption().cancel(running);
+    worker.wait(handle);
+  };
+  CHECK(end_of(0.25, give_up) == Approx(1.3).epsilon(1e-12));
+  // One that is taken held them for its whole second.
+  CHECK(end_of(0.25, [](Worker& worker) {
+          const Handle handle = worker.collectives().start(one_second());
+          const Handle running = worker.preemption().start({});
+          worker.wait(running);
+          worker.preemption().take(running);
+          worker.wait(handle);
+        }) == Approx(1.75).epsilon(1e-12));
+}
+
+TEST_CASE("a worker that is down, or computes again what it lost, leaves its links alone") {
+  // Rank 0 crashes at 0.4 s, is back at 0.9 s and computes until 1.9 s; rank 1 computes until 1 s. Of 2 GB
+  // 0.25 GB are through at 1 s and, as rank 0 computes then, 0.225 GB more at 1.9 s.
+  CHECK(end_of([] {
+          Job job = job_with(0.25, [](Worker& worker) {
+            const Handle handle = worker.collectives().start(timed<AllReduce>(2e9, "ring"));
+            worker.compute().gradient();
+            worker.wait(handle);
+          });
+          job.failures.crashes = {{0, 0.4}};
+          job.failures.restart_s = 0.5;
+          return job;
+        }) == Approx(1.9 + 2 - 0.475).epsilon(1e-12));
+  // Both crash, and only then compute: 0.9 GB at 0.9 s, the rest at a quarter.
+  CHECK(end_of([] {
+          Job job = job_with(0.25, [](Worker& worker) {
+            const Handle handle = worker.collectives().start(one_second());
+            const Handle running = worker.preemption().start({});
+            worker.wait(handle);
+            worker.wait(running);
+            worker.preemption().take(running);
+          });
+          job.failures.crashes = {{0, 0.4}, {1, 0.4}};
+          job.failures.restart_s = 0.5;
+          job.stop.steps = 1;
+          return job;
+        }) == Approx(1.9).epsilon(1e-12));
+}
+
+TEST_CASE("with a share of a millionth an operation waits for the end of the computing, and for no longer") {
+  CHECK(end_of(1e-6, [](Worker& worker) {
+          for (int round = 0; round < 3; ++round) {
+            const Handle handle = worker.collectives().start(one_second());
+            compute(worker, 1000);
+            worker.wait(handle);
+          }
+        }) == Approx(3 * (1000 + 1 - 0.001)).epsilon(1e-12));
+}
+
+TEST_CASE("a smaller share is never faster") {
+  double before_s = 0;
+  for (const double share : {1.0, 0.9, 0.5, 0.2, 0.05, 1e-3}) {
+    CAPTURE(share);
+    const double end_s = end_of(
+        share,
+        [](Worker& worker) {
+          std::vector<Handle<Tensor>> started;
+          for (int i = 0; i < 10; ++i) {
+            started.push_back(worker.collectives().start(timed<AllReduce>(2e8, "ring")));
+            compute(worker, 0.05 * (1 + (worker.rank() * 7 + i) % 3));
+          }
+          for (const Handle<Tensor>& handle : started) worker.wait(handle);
+        },
+        4);
+    CHECK(end_s >= before_s);
+    before_s = end_s;
+  }
+}
+
+TEST_CASE("what an operation is predicted to take is its time beside nothing") {
+  CHECK(end_of(0.25, [](Worker& worker) { compute(worker, worker.collectives().predict(one_second())); }) ==
+        Approx(1).epsilon(1e-12));
+}
+
+TEST_CASE("links that are no GPU's, such as a NIC's, keep their bandwidth") {
+  CHECK(end_of([] {
+          Job job = scripted_job(star(2, 0, 1e9), [](Worker& worker) {
+            while (worker.next_step()) {
+              const Handle handle = worker.collectives().start(one_second());
+              compute(worker, 1);
+              worker.wait(handle);
+            }
+          });
+          job.cluster.device.communication_share = 0.25;
+          return job;
+        }) == Approx(1).epsilon(1e-12));
+}
+
+TEST_CASE("what a handler computes while the main thread waits slows from then on") {
+  // The handler computes from 0.5 s to 0.9 s: 0.5 + 0.1 GB, then 0.4 s.
+  CHECK(end_of(0.25, [](Worker& worker) {
+          worker.background().then(worker.background().start_timer(0.5), [&worker] { compute(worker, 0.4); });
+          worker.collectives().run(one_second());
+        }) == Approx(1.3).epsilon(1e-12));
+}
+
+}  // namespace simsgd::test::engine_interference

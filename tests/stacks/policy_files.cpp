@@ -1,0 +1,57 @@
+// Policies as clusters and scenarios write them: whose holds, and what is wrong with them.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/scenarios/support.hpp"
+
+namespace simsgd::test::stacks_policy_files {
+
+namespace {
+
+std::string errors_of(const Json& scenario) {
+  const Folder folder;
+  folder.write_json("s.json", scenario);
+  return folder.errors("s.json");
+}
+
+}  // namespace
+
+TEST_CASE("the network's policy replaces the cluster's, and documents show which holds") {
+  Json scenario = small_scenario();
+  CHECK(job_of(scenario).network.collectives.empty());
+  scenario["cluster"]["collectives"] = {{"all_reduce", {{{"schedule", "tree"}, {"launch", "2 us"}}}}};
+  CHECK(job_of(scenario).network.collectives.at(CollectiveOp::all_reduce).ways.front().schedule == "tree");
+  CHECK(job_of(scenario).network.collectives.at(CollectiveOp::all_reduce).ways.front().costs.launch_s ==
+        2e-6);
+  scenario["network"]["all_reduce"] = "ring";
+  CHECK(job_of(scenario).network.collectives.at(CollectiveOp::all_reduce).ways.front().schedule == "ring");
+}
+
+TEST_CASE("what is wrong with a table is told with its entry, all at once") {
+  Json scenario = small_scenario();
+  scenario["network"]["all_reduce"] = {{{"schedule", "ring"}}, {{"schedule", "tree"}}};
+  scenario["cluster"]["collectives"] = {
+      {"all_gather",
+       {{"measured",
+         {{{"workers", 2}, {"bytes", 10}, {"time", 1}}, {{"workers", 2}, {"bytes", 10}, {"time", 2}}}}}}};
+  const std::string errors = errors_of(scenario);
+  CHECK(errors.find("/network/all_reduce/0: takes any size, so that the next entry is never used") !=
+        std::string::npos);
+  CHECK(errors.find("/cluster/collectives/all_gather/measured/1: is not above the one before it") !=
+        std::string::npos);
+}
+
+TEST_CASE("a segment is no faster than its link, and segments ascend") {
+  Json scenario = small_scenario();
+  scenario["cluster"]["nic"]["bandwidth"] = "1 GB/s";
+  scenario["cluster"]["nic"]["segments"] = {{{"up_to", 100}, {"latency", 1e-6}, {"bandwidth", "2 GB/s"}}};
+  CHECK(errors_of(scenario).find("/cluster/nic/segments/0/bandwidth: is more than the link has") !=
+        std::string::npos);
+  scenario["cluster"]["nic"]["segments"] = {{{"up_to", 100}, {"latency", 1e-6}, {"bandwidth", "1 GB/s"}},
+                                            {{"up_to", 100}, {"latency", 1e-6}, {"bandwidth", "1 GB/s"}}};
+  CHECK(errors_of(scenario).find("/cluster/nic/segments/1/up_to: is not above the one before it") !=
+        std::string::npos);
+}
+
+}  // namespace simsgd::test::stacks_policy_files
