@@ -6,16 +6,6 @@
 
 namespace simsgd::test::scenarios_messages_jobs {
 
-namespace {
-
-std::string errors_of(const Json& scenario) {
-  const Folder folder;
-  folder.write_json("s.json", scenario);
-  return folder.errors("s.json");
-}
-
-}  // namespace
-
 TEST_CASE("fewer GPUs than workers") {
   CHECK(errors_with("/cluster/nodes", 1) ==
         "s.json:/cluster/workers: is more than the 1 GPU of the cluster (1 node x 1). Found: 4. Use at most "

@@ -16,12 +16,6 @@ Json kfac_scenario() {
   return scenario;
 }
 
-std::string errors_of(const Json& scenario) {
-  const Folder folder;
-  folder.write_json("s.json", scenario);
-  return folder.errors("s.json");
-}
-
 std::string with(const std::string& pointer, const Json& value) {
   Json scenario = kfac_scenario();
   scenario[Json::json_pointer(pointer)] = value;

@@ -48,12 +48,6 @@ double step_s(const Json& scenario) {
   return workload.one_device_step_s;
 }
 
-std::string errors_of(const Json& scenario) {
-  const Folder folder;
-  folder.write_json("s.json", scenario);
-  return folder.errors("s.json");
-}
-
 /// But those on costs that the small scenario does not know.
 std::vector<Note> notes_of(const Json& scenario) {
   std::vector<Note> notes = job_of(scenario).notes;

@@ -79,13 +79,18 @@ inline Json small_learner() {
       {"model", {{"name", "softmax_regression"}}}, {"data", {{"name", "gaussian_mixture"}}}, {"batch", 16}};
 }
 
-/// Errors of a scenario whose value at `pointer` is `value`.
-inline std::string errors_with(const std::string& pointer, const Json& value) {
+/// Everything that is wrong with a scenario.
+inline std::string errors_of(const Json& scenario) {
   const Folder folder;
-  Json scenario = small_scenario();
-  scenario[Json::json_pointer(pointer)] = value;
   folder.write_json("s.json", scenario);
   return folder.errors("s.json");
+}
+
+/// The same of the small one with `value` at `pointer`.
+inline std::string errors_with(const std::string& pointer, const Json& value) {
+  Json scenario = small_scenario();
+  scenario[Json::json_pointer(pointer)] = value;
+  return errors_of(scenario);
 }
 
 inline Scenario load(const Json& scenario, const Overrides& overrides = {}) {

@@ -7,16 +7,6 @@
 
 namespace simsgd::test::stacks_policy_files {
 
-namespace {
-
-std::string errors_of(const Json& scenario) {
-  const Folder folder;
-  folder.write_json("s.json", scenario);
-  return folder.errors("s.json");
-}
-
-}  // namespace
-
 TEST_CASE("the network's policy replaces the cluster's, and documents show which holds") {
   Json scenario = small_scenario();
   CHECK(job_of(scenario).network.collectives.empty());
