@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/sweep_points.hpp"
+#include "analysis/sweeps/sweep_points.hpp"
 #include "scenarios/language/parts.hpp"
 #include "sim/base/errors.hpp"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analysis/child_pool.hpp"
+#include "analysis/sweeps/child_pool.hpp"
 #include "scenarios/language/calibration_section.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"

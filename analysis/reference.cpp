@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "analysis/markdown.hpp"
-#include "analysis/store_schema.hpp"
+#include "analysis/store/store_schema.hpp"
 #include "results/curves.hpp"
 #include "results/document.hpp"
 #include "sim/recording/metrics.hpp"

@@ -8,7 +8,7 @@
 #include <map>
 #include <memory>
 
-#include "analysis/sweep.hpp"
+#include "analysis/sweeps/sweep.hpp"
 #include "cli/sweep_output.hpp"
 #include "results/text_table.hpp"
 #include "sim/base/printable.hpp"

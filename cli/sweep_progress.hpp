@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/sweep.hpp"
+#include "analysis/sweeps/sweep.hpp"
 
 namespace simsgd {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/run_key.hpp"
+#include "analysis/store/run_key.hpp"
 #include "scenarios/language/json_source.hpp"
 
 namespace simsgd {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "analysis/child_pool.hpp"
+#include "analysis/sweeps/child_pool.hpp"
 #include "analysis/runner.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/collectives/schedules.hpp"

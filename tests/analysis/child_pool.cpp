@@ -1,4 +1,4 @@
-#include "analysis/child_pool.hpp"
+#include "analysis/sweeps/child_pool.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

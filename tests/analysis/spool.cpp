@@ -1,4 +1,4 @@
-#include "analysis/spool.hpp"
+#include "analysis/store/spool.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
-#include "analysis/store.hpp"
+#include "analysis/store/store.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "analysis/store_schema.hpp"
+#include "analysis/store/store_schema.hpp"
 #include "sim/recording/metrics.hpp"
 #include "tests/analysis/support.hpp"
 

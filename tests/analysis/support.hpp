@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run_row.hpp"
-#include "analysis/sweep.hpp"
+#include "analysis/store/run_row.hpp"
+#include "analysis/sweeps/sweep.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test {

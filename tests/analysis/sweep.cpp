@@ -1,4 +1,4 @@
-#include "analysis/sweep.hpp"
+#include "analysis/sweeps/sweep.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "analysis/store.hpp"
+#include "analysis/store/store.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_sweep {

@@ -1,8 +1,8 @@
-#include "analysis/store.hpp"
+#include "analysis/store/store.hpp"
 
 #include <fmt/format.h>
 
-#include "analysis/store_schema.hpp"
+#include "analysis/store/store_schema.hpp"
 #include "results/document.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/recording/metrics.hpp"
@@ -102,7 +102,8 @@ void ResultStore::create_tables() {
     }
   }
   Statement metric(database_, "INSERT OR REPLACE INTO metric_info VALUES (?, ?, ?)");
-  for (const Metric& each : metrics()) metric.bind(each.name).bind(each.unit).bind(each.definition).run();
+  for (const Metric& each : simsgd::metrics())
+    metric.bind(each.name).bind(each.unit).bind(each.definition).run();
   transaction.commit();
 }
 
@@ -219,6 +220,32 @@ std::vector<SweepRow> ResultStore::sweeps() const {
     sweeps.push_back(std::move(sweep));
   }
   return sweeps;
+}
+
+std::map<std::string, double> ResultStore::metrics(const std::string& key) const {
+  Statement statement(database_,
+                      "SELECT m.name, m.value FROM metrics m JOIN runs r ON r.id = m.run WHERE r.key = ?");
+  statement.bind(key);
+  std::map<std::string, double> metrics;
+  while (statement.step()) {
+    const std::string name = statement.text();
+    metrics[name] = statement.real();
+  }
+  return metrics;
+}
+
+std::vector<CurvePoint> ResultStore::curve(const std::string& key, const std::string& name) const {
+  Statement statement(database_,
+                      "SELECT s.step, s.time_s, s.value FROM series s JOIN runs r ON r.id = s.run "
+                      "WHERE r.key = ? AND s.name = ? ORDER BY s.step, s.time_s");
+  statement.bind(key).bind(name);
+  std::vector<CurvePoint> curve;
+  while (statement.step()) {
+    const auto step = static_cast<double>(statement.integer());
+    const double time_s = statement.real();
+    curve.push_back({step, time_s, statement.real()});
+  }
+  return curve;
 }
 
 }  // namespace simsgd

@@ -1,4 +1,4 @@
-#include "analysis/run_sink.hpp"
+#include "analysis/store/run_sink.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <fstream>
 #include <map>
 
-#include "analysis/spool.hpp"
-#include "analysis/store.hpp"
+#include "analysis/store/spool.hpp"
+#include "analysis/store/store.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd {

@@ -1,4 +1,4 @@
-#include "analysis/spool.hpp"
+#include "analysis/store/spool.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "analysis/sweep.hpp"
+#include "analysis/sweeps/sweep.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/child_pool.hpp"
+#include "analysis/sweeps/child_pool.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd {

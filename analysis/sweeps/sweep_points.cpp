@@ -1,4 +1,4 @@
-#include "analysis/sweep_points.hpp"
+#include "analysis/sweeps/sweep_points.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/run_key.hpp"
+#include "analysis/store/run_key.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -80,8 +80,14 @@ SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points) {
   std::string identity = study.name;
   for (const SweepPoint& each : points) {
     OrderedJson coordinates = OrderedJson::array();
-    for (const Assignment& set : each.point.coordinates)
-      coordinates.push_back({{"pointer", set.pointer}, {"value", OrderedJson::parse(set.value.dump())}});
+    for (std::size_t i = 0; i < each.point.coordinates.size(); ++i) {
+      const Assignment& set = each.point.coordinates[i];
+      const auto& [axis, label] = each.point.shown.at(i);
+      coordinates.push_back({{"pointer", set.pointer},
+                             {"axis", axis},
+                             {"label", label},
+                             {"value", OrderedJson::parse(set.value.dump())}});
+    }
     identity += "\n" + each.key;
     sweep.points.push_back({each.point.label, std::move(coordinates), each.key});
   }

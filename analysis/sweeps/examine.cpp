@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/child_pool.hpp"
-#include "analysis/sweep_points.hpp"
+#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/sweeps/sweep_points.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

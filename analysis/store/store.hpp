@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/database.hpp"
-#include "analysis/run_row.hpp"
+#include "analysis/store/database.hpp"
+#include "analysis/store/results.hpp"
+#include "analysis/store/run_row.hpp"
 
 namespace simsgd {
 
@@ -34,6 +35,9 @@ class ResultStore {
   std::map<std::string, RunStatus> statuses() const;
   /// In the order in which they were first begun.
   std::vector<SweepRow> sweeps() const;
+  /// Of a run by its key; empty where it has none.
+  std::map<std::string, double> metrics(const std::string& key) const;
+  std::vector<CurvePoint> curve(const std::string& key, const std::string& name) const;
 
  private:
   ResultStore(const std::filesystem::path& file, Database::Mode mode);

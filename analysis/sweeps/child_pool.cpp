@@ -1,4 +1,4 @@
-#include "analysis/child_pool.hpp"
+#include "analysis/sweeps/child_pool.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "analysis/run_row.hpp"
+#include "analysis/store/run_row.hpp"
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"

@@ -1,4 +1,4 @@
-#include "analysis/store_schema.hpp"
+#include "analysis/store/store_schema.hpp"
 
 #include <fmt/format.h>
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run_row.hpp"
-#include "analysis/run_sink.hpp"
+#include "analysis/store/run_row.hpp"
+#include "analysis/store/run_sink.hpp"
 #include "analysis/runner.hpp"
-#include "analysis/sweep_points.hpp"
+#include "analysis/sweeps/sweep_points.hpp"
 
 namespace simsgd {
 

@@ -1,4 +1,4 @@
-#include "analysis/database.hpp"
+#include "analysis/store/database.hpp"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

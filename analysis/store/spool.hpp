@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "analysis/run_row.hpp"
-#include "analysis/store.hpp"
+#include "analysis/store/run_row.hpp"
+#include "analysis/store/store.hpp"
 
 namespace simsgd {
 

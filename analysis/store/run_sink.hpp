@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "analysis/run_row.hpp"
-#include "analysis/sweep_points.hpp"
+#include "analysis/store/run_row.hpp"
+#include "analysis/sweeps/sweep_points.hpp"
 
 namespace simsgd {
 

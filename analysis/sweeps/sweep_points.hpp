@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run_row.hpp"
+#include "analysis/store/run_row.hpp"
 #include "scenarios/language/study.hpp"
 
 namespace simsgd {
