@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/calibration/calibrate_stragglers.hpp"
+#include "analysis/calibration/left_out.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 struct CalibrateVerb {
   std::string spec, data, output, most_error;
-  bool json = false;
+  bool json = false, markdown = false;
   int jobs = 0;
 };
 
@@ -42,7 +43,9 @@ std::string today() {
 }
 
 void print(const CalibrateVerb& verb, const Calibration& calibration) {
-  fmt::print("{}", verb.json ? calibration_json(calibration).dump(2) + "\n" : calibration_text(calibration));
+  fmt::print("{}", verb.json       ? calibration_json(calibration).dump(2) + "\n"
+                   : verb.markdown ? calibration_markdown(calibration)
+                                   : calibration_text(calibration));
 }
 
 void print(const CalibrateVerb& verb, const StragglerCalibration& calibration) {
@@ -134,6 +137,8 @@ void add_common(CLI::App& verb, CalibrateVerb& settings) {
                   "Simulations at a time (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
   verb.add_flag("--json", settings.json, "Print everything as JSON, each point too");
+  verb.add_flag("--markdown", settings.markdown,
+                "Print a page instead: each point fitted, left out and on data sheets alone");
 }
 
 }  // namespace

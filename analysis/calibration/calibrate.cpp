@@ -1,9 +1,11 @@
 #include "analysis/calibration/calibrate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "sim/recording/metrics.hpp"
 
@@ -54,6 +56,11 @@ class Calibrator {
                                        [&](const auto& a, const auto& b) { return error(a) < error(b); });
     result_->chosen = static_cast<std::size_t>(best - result_->models.begin());
     result_->points = make_points(result_->spec, result_->model(), result_->measurements);
+    if (const std::optional<Points> beside = points_beside(result_->spec, result_->points)) {
+      std::vector<std::size_t> all(beside->points.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      result_->beside = Predictor(*beside, settings_.jobs).predict(Patch{}, all);
+    }
     result_->warnings = result_->points.warnings;
     for (std::size_t j = 0; j < result_->best().at_bound.size(); ++j)
       if (result_->best().at_bound[j])
@@ -65,7 +72,7 @@ class Calibrator {
       result_->warnings.push_back(fmt::format(
           "all that is fitted agrees in \"{}\", so nothing could be left out: the model's own error is "
           "unknown, and intervals hold only what the parameters may be",
-          result_->spec.fit.leave_out));
+          fmt::join(result_->spec.fit.leave_out, "\", \"")));
   }
 
   void judge() {

@@ -31,7 +31,8 @@ struct Calibration {
   std::vector<Measurement> measurements;
   std::vector<ModelResult> models;
   std::size_t chosen = 0;
-  Points points;  ///< of the chosen model
+  Points points;               ///< of the chosen model
+  std::vector<double> beside;  ///< of each point on data sheets alone; empty where no study is beside
   Uncertainty uncertainty;
   double noise = 0;
   bool noise_known = false;

@@ -1,6 +1,7 @@
 // The cluster file that a calibration writes. Every number that was fitted has its interval, and draws of all
 // of them together, in the section "calibration" (scenarios/language/calibration.hpp).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/store/run_key.hpp"
 #include "scenarios/language/json_source.hpp"
+#include "scenarios/language/scenario.hpp"
 
 namespace simsgd {
 
@@ -34,8 +36,9 @@ Json rounded_json(Json value) {
 Json data_section(const Calibration& calibration, const std::string& directory) {
   Json all = Json::array();
   for (const DataSpec& data : calibration.spec.data)
-    for (const std::string& file : data.files) {
-      const std::string path = (std::filesystem::path(directory) / file).string();
+    for (const std::string& file : data.files.empty() ? data.expected : data.files) {
+      const std::string path =
+          data.files.empty() ? scenario_path(file) : (std::filesystem::path(directory) / file).string();
       const auto rows =
           std::count_if(calibration.points.points.begin(), calibration.points.points.end(),
                         [&](const Point& each) { return each.fitted && each.measurement.source == file; });
@@ -90,7 +93,7 @@ std::string source_text(const Calibration& calibration, const std::string& date)
                                  calibration.spec.file, date, chosen.name, calibration.fit.points.size());
   if (std::isfinite(chosen.left_out_error))
     text += fmt::format("; mean error {:.1f} % on parts left out in turn ({})", 100 * chosen.left_out_error,
-                        calibration.spec.fit.leave_out);
+                        fmt::join(calibration.spec.fit.leave_out, ", "));
   return text + ".";
 }
 
@@ -99,6 +102,9 @@ std::string source_text(const Calibration& calibration, const std::string& date)
 Json calibrated_cluster(const Calibration& calibration, const std::string& directory,
                         const std::string& date) {
   Json scenario = calibration.spec.scenario;
+  // Of studies that predict themselves: as the first of their points has it.
+  if (!scenario.contains("cluster"))
+    scenario["cluster"] = calibration.points.settings.front().scenario.resolved.at("cluster");
   for (const auto& [pointer, value] : calibration.model().set)
     if (in_cluster(pointer)) scenario[Json::json_pointer(pointer)] = value;
   for (auto [pointer, value] : patch_of(calibration.model(), calibration.best()))

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
+#include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/search.hpp"
 #include "analysis/calibration/uncertainty.hpp"
 
@@ -21,19 +23,101 @@ Fitter::Fitter(const Spec& spec, const ModelSpec& model, const Points& points, i
 Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iterations) const {
   const Patch tables = start == nullptr ? find_tables(predictor_, points_, model_, what)
                                         : refit_tables(predictor_, points_, model_, what, start->tables);
-  return fit_parameters(predictor_, points_, model_, what, tables,
-                        {.outlier = spec_.fit.outlier,
-                         .iterations = iterations,
-                         .tolerance = runs() ? 1e-5 : 1e-10,
-                         .starts = runs() ? 1 : 12,
-                         .start = start,
-                         .interrupted = interrupted_});
+  FitSettings settings{.outlier = spec_.fit.outlier,
+                       .iterations = iterations,
+                       .tolerance = runs() ? 1e-5 : 1e-10,
+                       .starts = runs() ? 1 : 12,
+                       .start = start,
+                       .interrupted = interrupted_};
+  const auto with_member = [&](std::size_t member, const Fitted* from, int most) {
+    Patch patch = member_patch(model_, member);
+    patch.insert(patch.end(), tables.begin(), tables.end());
+    settings.start = from;
+    settings.iterations = most;
+    Fitted fitted = fit_parameters(predictor_, points_, model_, what, patch, settings);
+    fitted.tables = tables;
+    fitted.member = member;
+    return fitted;
+  };
+  if (model_.ensemble.empty()) return with_member(0, start, iterations);
+  return fit_ensemble(what, start, iterations, with_member);
+}
+
+/// Mean squares of all members with the same values.
+std::vector<double> Fitter::member_squares(const WeightedPoints& what, const Fitted& fitted) const {
+  std::vector<Patch> patches;
+  for (std::size_t m = 0; m < member_count(model_); ++m) {
+    Fitted other = fitted;
+    other.member = m;
+    patches.push_back(patch_of(model_, other));
+  }
+  std::vector<double> all;
+  for (const std::vector<double>& predicted : predictor_.predict(patches, what.which)) {
+    const double square = mean_square(points_, what, predicted, spec_.fit.outlier);
+    all.push_back(std::isfinite(square) ? square : std::numeric_limits<double>::infinity());
+  }
+  return all;
+}
+
+/// The parameters with the likeliest member first; from there those of the others, as far as they may be as
+/// likely; then the weights of all.
+Fitted Fitter::fit_ensemble(const WeightedPoints& what, const Fitted* start, int iterations,
+                            const WithMember& with_member) const {
+  constexpr std::size_t kMostFitted = 8;
+  constexpr int kOfRuns = 4;  // from the likeliest member's values on
+  Fitted best = with_member(start == nullptr ? 0 : start->member, start, iterations);
+  std::vector<double> squares = member_squares(what, best);
+  std::vector<std::size_t> order(squares.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return squares[a] < squares[b]; });
+  order.resize(std::min(order.size(), kMostFitted));
+  std::vector<std::vector<double>> values(squares.size(), best.values);
+  const Fitted from = best;
+  for (const std::size_t m : order) {
+    Fitted own = from;
+    if (start != nullptr && !start->member_values.empty()) own.values = start->member_values[m];
+    const Fitted fitted = with_member(m, &own, runs() ? kOfRuns : iterations);
+    values[m] = fitted.values;
+    squares[m] = 2 * fitted.loss;
+    if (squares[m] < 2 * best.loss) best = fitted;
+  }
+  if (best.member != from.member) {
+    const Fitted begin = best;
+    best = with_member(best.member, &begin, iterations);
+    values[best.member] = best.values;
+    squares[best.member] = 2 * best.loss;
+  }
+  best.member_values = std::move(values);
+  best.weights = member_weights(squares, what.which.size(), model_.parameters.size());
+  return best;
 }
 
 std::vector<double> Fitter::predict(const Fitted& fitted, const std::vector<std::size_t>& which,
                                     double factor) const {
-  return predictor_.predict(factor == 1 ? patch_of(model_, fitted) : scaled_patch(model_, fitted, factor),
-                            which);
+  if (fitted.weights.empty())
+    return predictor_.predict(factor == 1 ? patch_of(model_, fitted) : scaled_patch(model_, fitted, factor),
+                              which);
+  return ensemble_mean(predict_members(fitted, which, factor), fitted.weights);
+}
+
+std::vector<std::vector<double>> Fitter::predict_members(const Fitted& fitted,
+                                                         const std::vector<std::size_t>& which,
+                                                         double factor) const {
+  std::vector<Patch> patches;
+  std::vector<std::size_t> members;
+  for (std::size_t m = 0; m < fitted.weights.size(); ++m) {
+    if (fitted.weights[m] < kLeastWeight) continue;
+    Fitted one = fitted;
+    one.member = m;
+    if (m != fitted.member && !fitted.member_values.empty()) one.values = fitted.member_values[m];
+    patches.push_back(scaled_patch(model_, one, factor));
+    members.push_back(m);
+  }
+  std::vector<std::vector<double>> all(fitted.weights.size());
+  std::vector<std::vector<double>> predicted = predictor_.predict(patches, which);
+  for (std::size_t i = 0; i < members.size(); ++i) all[members[i]] = std::move(predicted[i]);
+  return all;
 }
 
 bool Fitter::runs() const {
@@ -52,30 +136,36 @@ namespace {
 
 constexpr int kLeftOutIterations = 6;  // from the fit to everything on
 
-std::string part_of(const Spec& spec, const Point& point) {
-  if (spec.fit.leave_out == "octave")
+std::string part_of(const std::string& column, const Point& point) {
+  if (column == "octave")
     return point.bytes() > 0 ? fmt::format("octave {:02.0f}", std::floor(std::log2(point.bytes())))
                              : "no bytes";
-  return fmt::format("{} {}", spec.fit.leave_out,
-                     column_of(point.measurement, spec.fit.leave_out).value_or("(none)"));
+  return fmt::format("{} {}", column, column_of(point.measurement, column).value_or("(none)"));
+}
+
+/// The parts of one column.
+void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string& column,
+                    std::vector<LeftOut>& left_out) {
+  std::map<std::string, std::vector<std::size_t>> parts;
+  const std::vector<std::size_t> all = fitter.fitted_points();
+  for (const std::size_t i : all) parts[part_of(column, fitter.points().points[i])].push_back(i);
+  if (parts.size() < 2) return;
+  for (const auto& [name, which] : parts) {
+    std::vector<std::size_t> rest;
+    for (const std::size_t i : all)
+      if (part_of(column, fitter.points().points[i]) != name) rest.push_back(i);
+    const Fitted fitted = best == nullptr ? fitter.fit(fitter.weighted(rest))
+                                          : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations);
+    left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which))});
+  }
 }
 
 }  // namespace
 
 std::vector<LeftOut> cross_validate(const Fitter& fitter, const Fitted* best) {
-  std::map<std::string, std::vector<std::size_t>> parts;
-  const std::vector<std::size_t> all = fitter.fitted_points();
-  for (const std::size_t i : all) parts[part_of(fitter.spec(), fitter.points().points[i])].push_back(i);
   std::vector<LeftOut> left_out;
-  if (parts.size() < 2) return left_out;
-  for (const auto& [name, which] : parts) {
-    std::vector<std::size_t> rest;
-    for (const std::size_t i : all)
-      if (part_of(fitter.spec(), fitter.points().points[i]) != name) rest.push_back(i);
-    const Fitted fitted = best == nullptr ? fitter.fit(fitter.weighted(rest))
-                                          : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations);
-    left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which))});
-  }
+  for (const std::string& column : fitter.spec().fit.leave_out)
+    leave_out_each(fitter, best, column, left_out);
   return left_out;
 }
 

@@ -35,8 +35,10 @@ Eigen::MatrixXd slopes_of(const Fitter& fitter, const Fitted& best, const std::v
 std::vector<double> sensitivities(const Fitter& fitter, const Fitted& best,
                                   const std::vector<std::size_t>& which) {
   constexpr double kStep = 1e-2;
-  const std::vector<double> slower = fitter.predict(best, which, std::exp(kStep));
-  const std::vector<double> faster = fitter.predict(best, which, std::exp(-kStep));
+  Fitted likeliest = best;
+  likeliest.weights.clear();
+  const std::vector<double> slower = fitter.predict(likeliest, which, std::exp(kStep));
+  const std::vector<double> faster = fitter.predict(likeliest, which, std::exp(-kStep));
   std::vector<double> all;
   for (std::size_t i = 0; i < which.size(); ++i) all.push_back(std::log(slower[i] / faster[i]) / (2 * kStep));
   return all;
@@ -117,6 +119,22 @@ Fitted one_step(const Fitter& fitter, const Fitted& best, const Eigen::MatrixXd&
   return drawn;
 }
 
+std::size_t drawn_member(const Fitted& best, double u) {
+  for (std::size_t m = 0; m < best.weights.size(); ++m)
+    if ((u -= best.weights[m]) < 0) return m;
+  return best.member;
+}
+
+/// What was drawn around the likeliest member, around another one.
+void move_to_member(const ModelSpec& model, const Fitted& best, std::size_t member, Fitted& drawn) {
+  drawn.member = member;
+  if (member == best.member || best.member_values.empty()) return;
+  for (std::size_t j = 0; j < drawn.values.size(); ++j)
+    move_inside(model.parameters[j], drawn.values[j],
+                scale_of(model.parameters[j], best.member_values[member][j]) -
+                    scale_of(model.parameters[j], best.values[j]));
+}
+
 }  // namespace
 
 Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out) {
@@ -142,6 +160,7 @@ Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std:
     if (!model.searches.empty()) fitted = fitter.fit({which, weights}, &best, 0);
     if (model.searches.empty() && !model.parameters.empty())
       fitted = one_step(fitter, best, slopes, errors, weights);
+    move_to_member(model, best, drawn_member(best, stream.uniform()), fitted);
     all.draws.push_back(
         {std::move(fitted), factor_of(all.model_sigma, all.parts, static_cast<std::uint64_t>(draw))});
   }

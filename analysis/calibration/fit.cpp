@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "analysis/calibration/ensemble.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
 #include "sim/engine/simulate.hpp"
@@ -174,6 +175,15 @@ void scale_table(Json& node, double factor) {
 
 }  // namespace
 
+namespace {
+
+Patch joined_patch(Patch first, Patch second) {
+  first.insert(first.end(), std::make_move_iterator(second.begin()), std::make_move_iterator(second.end()));
+  return first;
+}
+
+}  // namespace
+
 double scale_of(const ParameterSpec& parameter, double value) { return to_scale(parameter, value); }
 
 void move_inside(const ParameterSpec& parameter, double& value, double step) {
@@ -187,7 +197,7 @@ double step_inside(const ParameterSpec& parameter, double& value, double step) {
 }
 
 Patch patch_of(const ModelSpec& model, const Fitted& fitted) {
-  return patch_of(model, fitted.values, fitted.tables);
+  return joined_patch(member_patch(model, fitted.member), patch_of(model, fitted.values, fitted.tables));
 }
 
 Patch scaled_patch(const ModelSpec& model, const Fitted& fitted, double factor) {
@@ -203,7 +213,18 @@ Patch scaled_patch(const ModelSpec& model, const Fitted& fitted, double factor) 
     else
       scale_table(value, factor);
   }
-  return patch_of(model, values, tables);
+  return joined_patch(member_patch(model, fitted.member), patch_of(model, values, tables));
+}
+
+double mean_square(const Points& points, const WeightedPoints& what, const std::vector<double>& predicted,
+                   double outlier) {
+  double sum = 0;
+  for (std::size_t i = 0; i < what.which.size(); ++i) {
+    const double root =
+        robust_root(std::log(predicted[i] / points.points[what.which[i]].measurement.value), outlier);
+    sum += what.weights[i] * root * root;
+  }
+  return sum;
 }
 
 WeightedPoints weigh(const Points& points, const std::vector<std::size_t>& which, bool octaves_equal) {

@@ -12,10 +12,13 @@ namespace simsgd {
 
 /// A model with values.
 struct Fitted {
-  std::vector<double> values;  ///< of its parameters, SI
-  Patch tables;                ///< found by searches
-  double loss = 0;             ///< mean over the weights of half the robust square
-  std::vector<bool> at_bound;  ///< of each parameter: no better one inside
+  std::vector<double> values;     ///< of its parameters, SI
+  Patch tables;                   ///< found by searches
+  double loss = 0;                ///< mean over the weights of half the robust square
+  std::vector<bool> at_bound;     ///< of each parameter: no better one inside
+  std::size_t member = 0;         ///< of the model's ensemble, that the values were fitted with
+  std::vector<double> weights{};  ///< of all its members; empty without an ensemble
+  std::vector<std::vector<double>> member_values{};  ///< of the parameters with each member
 };
 
 Patch patch_of(const ModelSpec& model, const Fitted& fitted);
@@ -40,6 +43,10 @@ struct FitSettings {
   const Fitted* start = nullptr;  ///< where it begins instead
   std::function<bool()> interrupted{};
 };
+
+/// Mean over the weights of the robust squares of log(predicted / measured): twice the loss.
+double mean_square(const Points& points, const WeightedPoints& what, const std::vector<double>& predicted,
+                   double outlier);
 
 /// Throws RunError where nothing can be predicted.
 Fitted fit_parameters(const Predictor& predictor, const Points& points, const ModelSpec& model,

@@ -224,15 +224,20 @@ std::vector<std::vector<double>> drawn_values(const Judge& judge, const std::vec
   // Runs: as far as logarithms go straight with the parameters, instead of hundreds of simulations of each.
   const Eigen::MatrixXd slopes = slopes_of(fitter, judge.best, which);
   const std::vector<double> by_factor = sensitivities(fitter, judge.best, which);
+  const std::vector<std::vector<double>> members = fitter.predict_members(judge.best, which);
   std::vector<std::vector<double>> values;
   for (const Draw& draw : draws) {
-    values.push_back(predicted);
+    const bool of_member = !members.empty() && !members[draw.fitted.member].empty();
+    values.push_back(of_member ? members[draw.fitted.member] : predicted);
+    const std::vector<double>& around = of_member && draw.fitted.member != judge.best.member
+                                            ? judge.best.member_values[draw.fitted.member]
+                                            : judge.best.values;
     for (std::size_t i = 0; i < which.size(); ++i) {
       double change = by_factor[i] * std::log(draw.factor);
       for (std::size_t p = 0; p < draw.fitted.values.size(); ++p)
         change += slopes(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(p)) *
                   (scale_of(fitter.model().parameters[p], draw.fitted.values[p]) -
-                   scale_of(fitter.model().parameters[p], judge.best.values[p]));
+                   scale_of(fitter.model().parameters[p], around[p]));
       values.back()[i] *= std::exp(change);
     }
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "analysis/calibration/expected_rows.hpp"
 #include "analysis/calibration/points.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/recording/metrics.hpp"
@@ -58,6 +59,10 @@ std::vector<Measurement> load_measurements(const Spec& spec, const std::string& 
   std::vector<InputError> errors;
   for (std::size_t i = 0; i < spec.data.size(); ++i) {
     const DataSpec& data = spec.data[i];
+    for (const std::string& study : data.expected)
+      for (Measurement& row : expected_rows(study, study_with(study, {})))
+        if (data.where.holds(row)) all.push_back(std::move(row));
+    if (!data.expected.empty()) continue;
     std::vector<std::string> paths;
     for (const std::string& file : data.files)
       paths.push_back((std::filesystem::path(directory) / file).string());

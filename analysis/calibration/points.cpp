@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "analysis/calibration/expected_rows.hpp"
 #include "scenarios/language/loading.hpp"
 #include "sim/base/errors.hpp"
 
@@ -32,18 +34,40 @@ class Maker {
   }
 
   std::size_t setting_of(const Measurement& measurement) {
+    if (measurement.labels.contains(kStudyColumn)) return setting_of_study(measurement);
     const PredictSpec& predict = rule_for(measurement);
     std::vector<Assignment> all = assignments_for(predict, measurement);
-    std::string key = fmt::format("{} {}", static_cast<int>(predict.kind), predict.metric);
+    std::string key = fmt::format("{}", static_cast<int>(predict.kind));
     for (const Assignment& each : all) key += "\n" + each.pointer + "=" + each.value.dump();
     const auto [known, fresh] = number_.try_emplace(key, made_.settings.size());
-    if (fresh) made_.settings.push_back(make(predict, measurement, all));
+    if (fresh) made_.settings.push_back(make(predict, all));
     return known->second;
+  }
+
+  std::string metric_of(const Measurement& measurement) const {
+    if (measurement.labels.contains(kStudyColumn)) return measurement.quantity;
+    const PredictSpec& predict = rule_for(measurement);
+    return predict.metric.empty() ? measurement.quantity : predict.metric;
   }
 
   Points made_;
 
  private:
+  /// A run of its own point, with what rules and the model set.
+  std::size_t setting_of_study(const Measurement& measurement) {
+    const std::string& file = measurement.labels.at(kStudyColumn);
+    const std::string& point = measurement.labels.at(kPointColumn);
+    const auto [known, fresh] = number_.try_emplace(file + "\n" + point, made_.settings.size());
+    if (!fresh) return known->second;
+    if (!studies_.contains(file)) studies_.emplace(file, study_with(file, model_.set));
+    const Study& study = studies_.at(file);
+    made_.settings.push_back(
+        {load_point(study, study.points.at(static_cast<std::size_t>(std::stoul(point)) - 1)), Kind::run});
+    for (const EnsembleSpec& each : model_.ensemble)
+      if (!each.where.holds(measurement)) made_.settings.back().left_alone.push_back(each.pointer);
+    return known->second;
+  }
+
   const PredictSpec& rule_for(const Measurement& measurement) const {
     for (const PredictSpec& each : spec_.predict)
       if (each.where.holds(measurement)) return each;
@@ -79,8 +103,7 @@ class Maker {
     return all;
   }
 
-  Setting make(const PredictSpec& predict, const Measurement& measurement,
-               const std::vector<Assignment>& all) {
+  Setting make(const PredictSpec& predict, const std::vector<Assignment>& all) {
     Loading loading = load(files_, spec_.file, all, true);
     if (predict.kind == Kind::run) {
       const Job job = build_job(loading);
@@ -90,14 +113,14 @@ class Maker {
       loading.errors.throw_if_any("/network");
       make_cluster(loading.scenario);
     }
-    return {std::move(loading.scenario), predict.kind,
-            predict.metric.empty() ? measurement.quantity : predict.metric};
+    return {std::move(loading.scenario), predict.kind};
   }
 
   const Spec& spec_;
   const ModelSpec& model_;
   JsonFiles files_;
   std::map<std::string, std::size_t> number_;
+  std::map<std::string, Study> studies_;
 };
 
 bool usable(const Measurement& measurement) {
@@ -137,7 +160,7 @@ Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<M
   Maker maker(spec, model);
   std::size_t unusable = 0;
   for (const Measurement& measurement : measurements) {
-    Point point{measurement, 0, spec.fit.where.holds(measurement), {}};
+    Point point{measurement, 0, "", spec.fit.where.holds(measurement), {}};
     for (std::size_t t = 0; t < spec.tests.size(); ++t)
       if (spec.tests[t].where.holds(measurement)) point.tests.push_back(t);
     if (!point.fitted && point.tests.empty()) continue;
@@ -146,6 +169,7 @@ Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<M
       continue;
     }
     point.setting = maker.setting_of(measurement);
+    point.metric = maker.metric_of(measurement);
     maker.made_.points.push_back(std::move(point));
   }
   if (unusable > 0)
@@ -154,6 +178,28 @@ Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<M
   check_apart(spec, maker.made_.points);
   check_enough(spec, maker.made_.points);
   return std::move(maker.made_);
+}
+
+std::optional<Points> points_beside(const Spec& spec, const Points& points) {
+  std::vector<Measurement> rows;
+  for (const DataSpec& data : spec.data)
+    if (!data.beside.empty())
+      for (Measurement& row : expected_rows(data.beside, study_with(data.beside, {})))
+        rows.push_back(std::move(row));
+  if (rows.empty()) return std::nullopt;
+  Points beside = points;
+  Maker maker(spec, ModelSpec{});
+  maker.made_.settings = points.settings;
+  const auto key = [](const Measurement& each) {
+    return std::tuple(each.quantity, each.workers, each.labels.at("algorithm"), each.labels.at("workload"),
+                      each.value);
+  };
+  for (Point& point : beside.points)
+    for (const Measurement& row : rows)
+      if (point.measurement.labels.contains(kStudyColumn) && key(row) == key(point.measurement))
+        point.setting = maker.setting_of(row);
+  beside.settings = std::move(maker.made_.settings);
+  return beside;
 }
 
 }  // namespace simsgd

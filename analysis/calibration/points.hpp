@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +21,13 @@ void apply(const Patch& patch, Json& document);
 struct Setting {
   Scenario scenario;
   PredictSpec::Kind kind = PredictSpec::Kind::collective;
-  std::string metric;  ///< of a run
+  std::vector<std::string> left_alone{};  ///< pointers of an ensemble that this does not go with
 };
 
 struct Point {
   Measurement measurement;
   std::size_t setting = 0;
+  std::string metric;  ///< of a run
   bool fitted = false;
   std::vector<std::size_t> tests;  ///< of the spec, that it belongs to
 
@@ -44,5 +46,9 @@ std::vector<Measurement> load_measurements(const Spec& spec, const std::string& 
 /// Those that are fitted or tested, as `model` predicts them. Throws ConfigError: what nothing predicts, what
 /// is both fitted and tested, what the scenario cannot be set to.
 Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<Measurement>& measurements);
+
+/// The same points as the studies beside predict them, where nothing was fitted; nothing without such
+/// studies. A point that they lack is predicted as it stands. Throws ConfigError.
+std::optional<Points> points_beside(const Spec& spec, const Points& points);
 
 }  // namespace simsgd

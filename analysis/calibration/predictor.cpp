@@ -8,9 +8,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 
-#include "analysis/sweeps/child_pool.hpp"
 #include "analysis/runner.hpp"
+#include "analysis/sweeps/child_pool.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/engine/simulate.hpp"
@@ -120,13 +121,20 @@ double message_s(const Cluster& cluster, double bytes) {
          cluster.host.after_s(bytes);
 }
 
-std::string run_metric(const Setting& setting, const Patch& patch) {
+/// The points' metrics, in their order; "nan" of one that the run lacks.
+std::string run_metrics(const Points& points, const std::vector<std::size_t>& which, const Setting& setting,
+                        const Patch& patch) {
   const Job& job =
       *new Job(make_job(patched(setting.scenario, patch)));  // kept for SimGrid's statics: runner.cpp
   const SimulationResult result = simulate(job, {});
-  for (const MetricValue& metric : metric_values(result.record, job))
-    if (metric.name == setting.metric) return fmt::format("{:.17g}", metric.value);
-  throw RunError("The run has no metric " + setting.metric + ".");
+  std::map<std::string, double> values;
+  for (const MetricValue& metric : metric_values(result.record, job)) values[metric.name] = metric.value;
+  std::string text;
+  for (const std::size_t i : which) {
+    const auto found = values.find(points.points[i].metric);
+    text += fmt::format("{:.17g} ", found == values.end() ? kNoValue : found->second);
+  }
+  return text;
 }
 
 /// Sorted by what is costed together.
@@ -175,16 +183,25 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
                                                     const std::vector<std::size_t>& which) const {
   std::vector<std::vector<double>> values(patches.size(), std::vector<double>(which.size(), kNoValue));
   struct Task {
-    std::size_t patch, setting;
+    Patch patch;
+    std::size_t setting;
     const Group* group;
+    std::vector<std::size_t> patches{};  // that come to the same
   };
   std::vector<Task> runs;
+  std::map<std::string, std::size_t> known;
   const std::map<std::size_t, Group> groups = groups_of(points_, which);
   for (std::size_t p = 0; p < patches.size(); ++p) {
     for (const auto& [number, group] : groups) {
       const Setting& setting = points_.settings[number];
       if (setting.kind == PredictSpec::Kind::run) {
-        runs.push_back({p, number, &group});
+        Patch patch = patches[p];
+        for (const std::string& pointer : setting.left_alone)
+          std::erase_if(patch, [&](const auto& each) { return each.first == pointer; });
+        const auto [same, fresh] =
+            known.try_emplace(fmt::format("{} {}", number, Json(patch).dump()), runs.size());
+        if (fresh) runs.push_back({std::move(patch), number, &group});
+        runs[same->second].patches.push_back(p);
         continue;
       }
       const ClusterFile file = make_cluster(patched(group.part, patches[p]));
@@ -198,11 +215,16 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
   if (runs.empty()) return values;
   run_in_children(
       runs.size(), {.jobs = jobs_, .timeout_s = std::nullopt, .interrupted = {}, .tick = {}},
-      [&](std::size_t i) { return run_metric(points_.settings[runs[i].setting], patches[runs[i].patch]); },
+      [&](std::size_t i) {
+        return run_metrics(points_, runs[i].group->which, points_.settings[runs[i].setting], runs[i].patch);
+      },
       [&](std::size_t i, const ChildEnd& end) {
         if (end.kind != ChildEnd::Kind::answered) return;
+        std::istringstream text(end.text);
+        std::string value;
         for (const std::size_t place : runs[i].group->places)
-          values[runs[i].patch][place] = std::stod(end.text);
+          if (text >> value)
+            for (const std::size_t patch : runs[i].patches) values[patch][place] = std::stod(value);
       });
   return values;
 }

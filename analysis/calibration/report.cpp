@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "analysis/calibration/calibrate.hpp"
 #include "results/text_table.hpp"
@@ -53,7 +54,8 @@ std::string point_text(const Points& points, std::size_t number) {
   return text;
 }
 
-void add_row(TextTable& table, const std::string& name, const ErrorSummary& summary) {
+void add_row(TextTable& table, const std::string& name, const ErrorSummary& summary,
+             std::optional<double> noise) {
   std::vector<std::string> row{name,
                                std::to_string(summary.count),
                                percent(summary.mean),
@@ -61,28 +63,38 @@ void add_row(TextTable& table, const std::string& name, const ErrorSummary& summ
                                percent(summary.p95),
                                percent(summary.worst),
                                signed_percent(summary.bias)};
+  if (noise) row.push_back(fmt::format("{:.1f}", summary.mean / *noise));
   for (const auto& [level, share] : summary.inside) row.push_back(percent(share));
   table.rows.push_back(std::move(row));
 }
 
-TextTable errors_table(bool intervals) {
+/// `noise`: of one measurement, or nothing where it is unknown.
+TextTable errors_table(bool intervals, std::optional<double> noise) {
   TextTable table;
   table.rows.push_back({"", "n", "mean", "median", "p95", "worst", "bias"});
+  if (noise) table.rows.back().emplace_back("mean / noise");
   if (intervals)
     for (const char* head : {"in 50 %", "in 90 %"}) table.rows.back().emplace_back(head);
   return table;
 }
 
-void add_parts(TextTable& table, const Judgement& judgement) {
+void add_parts(TextTable& table, const Judgement& judgement, std::optional<double> noise) {
   if (judgement.by_workers.size() > 1)
     for (const auto& [workers, summary] : judgement.by_workers)
-      add_row(table, fmt::format("  {} workers", workers), summary);
+      add_row(table, fmt::format("  {} workers", workers), summary, noise);
   if (judgement.by_octave.size() > 1)
     for (const auto& [octave, summary] : judgement.by_octave)
-      add_row(table, octave < 0 ? std::string("  no size") : fmt::format("  from 2^{} B", octave), summary);
+      add_row(table, octave < 0 ? std::string("  no size") : fmt::format("  from 2^{} B", octave), summary,
+              noise);
+}
+
+/// Noise of one measurement, which no prediction can be nearer than.
+std::optional<double> floor_of(const Calibration& calibration) {
+  return calibration.noise_known && calibration.noise > 0 ? std::optional(calibration.noise) : std::nullopt;
 }
 
 std::string test_text(const Calibration& calibration, std::size_t number) {
+  const std::optional<double> noise = floor_of(calibration);
   const TestSpec& test = calibration.spec.tests[number];
   const std::vector<Judgement>& ways = calibration.tests[number];
   std::string text = fmt::format(
@@ -90,10 +102,10 @@ std::string test_text(const Calibration& calibration, std::size_t number) {
       test.goal > 0 ? fmt::format("; {}: {}", test.source.empty() ? "goal" : test.source, percent(test.goal))
                     : "");
   if (ways.front().points.empty()) return text + "  no measurements\n";
-  TextTable table = errors_table(!ways.front().all.inside.empty());
-  add_row(table, ways.front().way, ways.front().all);
-  add_parts(table, ways.front());
-  for (std::size_t i = 1; i < ways.size(); ++i) add_row(table, ways[i].way, ways[i].all);
+  TextTable table = errors_table(!ways.front().all.inside.empty(), noise);
+  add_row(table, ways.front().way, ways.front().all, noise);
+  add_parts(table, ways.front(), noise);
+  for (std::size_t i = 1; i < ways.size(); ++i) add_row(table, ways[i].way, ways[i].all, noise);
   text += table.text();
   const JudgedPoint* worst = nullptr;
   for (const JudgedPoint& each : ways.front().points)
@@ -105,19 +117,21 @@ std::string test_text(const Calibration& calibration, std::size_t number) {
   return text;
 }
 
-OrderedJson summary_json(const ErrorSummary& summary) {
+OrderedJson summary_json(const ErrorSummary& summary, double noise) {
   OrderedJson json = {{"count", summary.count}, {"mean", summary.mean},   {"median", summary.median},
                       {"p95", summary.p95},     {"worst", summary.worst}, {"bias", summary.bias}};
+  if (noise > 0) json["mean_to_noise"] = summary.mean / noise;
   for (const auto& [level, share] : summary.inside) json["inside"][fmt::format("{:g}", level)] = share;
   return json;
 }
 
 OrderedJson judgement_json(const Points& points, const Judgement& judgement) {
-  OrderedJson json = {{"way", judgement.way}, {"errors", summary_json(judgement.all)}};
+  const double noise = judgement.points.empty() ? 0 : judgement.points.front().noise;
+  OrderedJson json = {{"way", judgement.way}, {"errors", summary_json(judgement.all, noise)}};
   for (const auto& [workers, summary] : judgement.by_workers)
-    json["by_workers"][std::to_string(workers)] = summary_json(summary);
+    json["by_workers"][std::to_string(workers)] = summary_json(summary, noise);
   for (const auto& [octave, summary] : judgement.by_octave)
-    if (octave >= 0) json["by_octave"][std::to_string(octave)] = summary_json(summary);
+    if (octave >= 0) json["by_octave"][std::to_string(octave)] = summary_json(summary, noise);
   json["points"] = OrderedJson::array();
   for (const JudgedPoint& each : judgement.points) {
     const Measurement& measurement = points.points[each.point].measurement;
@@ -156,8 +170,8 @@ std::string calibration_text(const Calibration& calibration) {
       calibration.noise_known
           ? fmt::format("noise of one measurement {}", percent(calibration.noise))
           : std::string("nothing was measured twice, so the noise of one measurement is unknown"));
-  TextTable fit = errors_table(!calibration.fit.all.inside.empty());
-  add_row(fit, "what was fitted", calibration.fit.all);
+  TextTable fit = errors_table(!calibration.fit.all.inside.empty(), floor_of(calibration));
+  add_row(fit, "what was fitted", calibration.fit.all, floor_of(calibration));
   text += "\n" + fit.text();
   for (std::size_t t = 0; t < calibration.tests.size(); ++t) text += test_text(calibration, t);
   for (const std::string& warning : calibration.warnings) text += "Note: " + warning + "\n";

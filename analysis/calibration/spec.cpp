@@ -1,5 +1,6 @@
 #include "analysis/calibration/spec.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -45,9 +46,15 @@ struct DataSection {
   RawValue set, where;
 
   void fields(Fields& f) {
-    f.list("files", data.files, "Files, relative to the directory of data", "A file")
-        .required()
-        .least_items(1);
+    f.list("files", data.files, "Files, relative to the directory of data", "A file");
+    f.list(
+        "expected", data.expected,
+        "Instead of files: scenarios and studies. The `expected` values of their points are the "
+        "measurements, each predicted by its point's run; columns are algorithm, workload, batch, workers, "
+        "point, study and the axes",
+        "A scenario or study");
+    f.text("beside", data.beside,
+           "A study that expects the same values on data sheets alone, for comparison; \"\": none");
     f.text("format", data.format, "As `simsgd import --format`; \"\": found by what is in the file");
     f.raw("map", data.map, map_of(any_value(), "Columns of a CSV or JSON file, as `simsgd import --map`"));
     f.raw("set", set,
@@ -58,6 +65,8 @@ struct DataSection {
     f.list("by", data.by, "Columns that tell the summaries apart", "A column");
   }
   DataSpec made() {
+    if (data.files.empty() == data.expected.empty())
+      reject("files", "and \"expected\" are both given, or both missing", "Give one of them");
     data.set = map_from<std::string>(set);
     data.where = selection_from(where);
     return data;
@@ -170,8 +179,40 @@ struct SearchSection {
   }
 };
 
+constexpr int kMostMembers = 10000;
+
+struct EnsembleSection {
+  EnsembleSpec ensemble;
+  RawValue values, where;
+  std::optional<int> count;
+
+  void fields(Fields& f) {
+    f.text("name", ensemble.name, "What reports call it").required();
+    f.text("pointer", ensemble.pointer, "What of the scenario is unknown").required();
+    f.raw("values", values,
+          {{"type", "array"},
+           {"minItems", 1},
+           {"description", "Its possible values, as likely as each other"}});
+    f.whole("count", count, "Instead of values: 1, 2, ... so many, such as seeds")
+        .at_least(1)
+        .at_most(kMostMembers)
+        .by_rule("none");
+    f.raw("where", where,
+          Selection::schema("Measurements that go with it: only these are simulated for each value"));
+  }
+  EnsembleSpec made() {
+    ensemble.where = selection_from(where);
+    if (values.present() == count.has_value())
+      reject("values", "and \"count\" are both given, or both missing", "Give one of them");
+    if (values.present()) ensemble.values.assign(values.json().begin(), values.json().end());
+    for (int i = 1; i <= count.value_or(0); ++i) ensemble.values.emplace_back(i);
+    return ensemble;
+  }
+};
+
 struct ModelSection {
   ModelSpec model;
+  std::vector<EnsembleSection> ensemble;
   RawValue set;
   std::vector<ParameterSection> parameters;
   std::vector<SearchSection> searches;
@@ -181,25 +222,39 @@ struct ModelSection {
     f.raw("set", set, map_of(any_value(), "Pointers of the scenario, and their values"));
     f.objects("parameters", parameters, "What is fitted", "A parameter");
     f.objects("searches", searches, "Tables by size that are found first", "A table");
+    f.objects("ensemble", ensemble,
+              "What is unknown and discrete: all combinations predict, each with the weight that the "
+              "measurements give it",
+              "Something unknown");
   }
   ModelSpec made() {
     model.set = map_from<Json>(set);
     for (ParameterSection& each : parameters) model.parameters.push_back(each.made());
     for (SearchSection& each : searches) model.searches.push_back(each.search);
+    std::size_t members = 1;
+    for (EnsembleSection& each : ensemble) {
+      model.ensemble.push_back(each.made());
+      members *= model.ensemble.back().values.size();
+      if (members > kMostMembers) reject("ensemble", "has more than 10000 members", "List fewer values");
+    }
     return model;
   }
 };
 
 struct FitSection {
   FitSpec fit;
-  RawValue where;
+  RawValue where, leave_out;
 
   void fields(Fields& f) {
     f.raw("where", where, Selection::schema("Measurements that are fitted"));
-    f.text("leave_out", fit.leave_out,
-           "What cross-validation leaves out, one after another, to choose among models and to know their "
-           "error: "
-           "octave (of bytes), workers, or any other column");
+    f.raw("leave_out", leave_out,
+          {{"type", {"string", "array"}},
+           {"items", {{"type", "string"}}},
+           {"minItems", 1},
+           {"description",
+            "What cross-validation leaves out, one part after another, to choose among models and to know "
+            "their error: octave (of bytes), workers, or any other column; or a list of these, each by "
+            "itself"}});
     f.flag("octaves_equal", fit.octaves_equal,
            "Whether each octave of bytes of one number of workers weighs the same");
     f.number("outlier", fit.outlier, "Relative error beyond which a point counts linearly, not squared")
@@ -208,6 +263,9 @@ struct FitSection {
   }
   FitSpec made() {
     fit.where = selection_from(where);
+    if (leave_out.present())
+      fit.leave_out = leave_out.json().is_string() ? std::vector{leave_out.json().get<std::string>()}
+                                                   : leave_out.json().get<std::vector<std::string>>();
     return fit;
   }
 };
@@ -310,7 +368,10 @@ void check_kind(const SpecSection& section, const Sourced& sourced, ErrorList& e
   const auto wrong = [&](const std::string& pointer, const std::string& problem, const std::string& remedy) {
     errors.add(sourced.value, sourced.origins, pointer, problem, remedy);
   };
-  const bool predicts = section.scenario.present() && !section.predict.empty() && !section.models.empty();
+  const bool by_themselves = std::all_of(section.data.begin(), section.data.end(),
+                                         [](const DataSection& each) { return !each.data.expected.empty(); });
+  const bool predicts =
+      !section.models.empty() && (by_themselves || (section.scenario.present() && !section.predict.empty()));
   if (!section.stragglers && !predicts)
     wrong("", "lacks \"scenario\", \"predict\" or \"models\"",
           "Give all three, or \"stragglers\" in place of them");

@@ -16,7 +16,9 @@ namespace simsgd {
 
 /// Files of measurements.
 struct DataSpec {
-  std::vector<std::string> files;  ///< relative to the data directory
+  std::vector<std::string> files;     ///< relative to the data directory
+  std::vector<std::string> expected;  ///< or studies, whose `expected` values are the measurements
+  std::string beside;  ///< a study of the same measurements that nothing is fitted in; "": none
   std::string format;
   RawValue map;  ///< of columns
   std::map<std::string, std::string> set;
@@ -57,20 +59,30 @@ struct SearchSpec {
   std::vector<std::string> parts;  ///< which of launch, step_latency, bandwidth_share, payload are fitted
 };
 
+/// Something discrete that is unknown.
+struct EnsembleSpec {
+  std::string name;
+  std::string pointer;
+  std::vector<Json> values;  ///< as likely as each other before anything is measured
+  Selection where;           ///< measurements that go with it
+};
+
 /// One description of the cluster that may be fitted.
 struct ModelSpec {
   std::string name;
   std::map<std::string, Json> set;
   std::vector<ParameterSpec> parameters;
   std::vector<SearchSpec> searches;
+  std::vector<EnsembleSpec> ensemble;
 };
 
 struct FitSpec {
   Selection where;
-  std::string leave_out = "octave";  ///< what cross-validation leaves out: "octave" of bytes, or a column
-  bool octaves_equal = true;         ///< weights: octaves of size of one number of workers weigh the same
-  double outlier = 0.1;              ///< relative error beyond which a point counts linearly
-  int draws = 200;                   ///< of the bootstrap
+  /// What cross-validation leaves out, each by itself: "octave" of bytes, or a column.
+  std::vector<std::string> leave_out{"octave"};
+  bool octaves_equal = true;  ///< weights: octaves of size of one number of workers weigh the same
+  double outlier = 0.1;       ///< relative error beyond which a point counts linearly
+  int draws = 200;            ///< of the bootstrap
 };
 
 struct TestSpec {

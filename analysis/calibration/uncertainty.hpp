@@ -29,12 +29,21 @@ class Fitter {
   WeightedPoints weighted(const std::vector<std::size_t>& which) const {
     return weigh(points_, which, spec_.fit.octaves_equal);
   }
+  /// Of each member of the ensemble; empty where its weight is negligible.
+  std::vector<std::vector<double>> predict_members(const Fitted& fitted,
+                                                   const std::vector<std::size_t>& which,
+                                                   double factor = 1) const;
   /// Points that are fitted.
   std::vector<std::size_t> fitted_points() const;
   /// Whether some points are runs: each prediction then takes a simulation.
   bool runs() const;
 
  private:
+  using WithMember = std::function<Fitted(std::size_t member, const Fitted* from, int iterations)>;
+  Fitted fit_ensemble(const WeightedPoints& what, const Fitted* start, int iterations,
+                      const WithMember& with_member) const;
+  std::vector<double> member_squares(const WeightedPoints& what, const Fitted& fitted) const;
+
   const Spec& spec_;
   const ModelSpec& model_;
   const Points& points_;

@@ -1,0 +1,161 @@
+// Calibrations to the `expected` values of studies: each cell is predicted by its own run, every part is left
+// out, and what is unknown and discrete stays unknown as long as the cells do not tell.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "analysis/calibration/ensemble.hpp"
+#include "analysis/calibration/left_out.hpp"
+#include "support.hpp"
+
+namespace simsgd::test::calibration_expected {
+
+namespace {
+
+constexpr double kComputeS = 0.1, kParameters = 25e6, kBatch = 32;
+
+struct Truth {
+  double bandwidth_Bps = 1.5e9;
+  bool ring = true;
+
+  /// Of a step whose all-reduce follows the backward pass, by the textbook: a ring's or recursive doubling's
+  /// bytes.
+  double throughput(int workers) const {
+    const double bytes = 4 * kParameters;
+    const double sent = ring ? 2.0 * (workers - 1) / workers * bytes : std::log2(workers) * bytes;
+    return workers * kBatch / (kComputeS + sent / bandwidth_Bps);
+  }
+};
+
+Json study_of(const Truth& truth, const std::vector<int>& workers) {
+  Json expected = Json::array();
+  for (const int each : workers)
+    expected.push_back({{"metric", "throughput_samples_per_s"},
+                        {"value", truth.throughput(each)},
+                        {"tolerance", 0.1},
+                        {"source", "the model of this test"},
+                        {"when", {{"/cluster/workers", each}}}});
+  return {
+      {"name", "s"},
+      {"cluster",
+       {{"name", "c"},
+        {"workers", 2},
+        {"device",
+         {{"name", "D"}, {"peak_flops", "1 TFLOPS"}, {"memory", "64 GB"}, {"communication_slowdown", 0}}},
+        {"nic", {{"bandwidth", "5 GB/s"}, {"latency", 0}}},
+        {"topology", {{"name", "star"}}},
+        {"host", {{"launch", 0}, {"tensor", 0}, {"pack", 0}, {"staged", false}, {"reduce", 0}}}}},
+      {"workload", {{"name", "w"}, {"step_time", kComputeS}, {"parameters", kParameters}, {"batch", kBatch}}},
+      {"learner", nullptr},
+      {"algorithm", {{"name", "local_sgd"}, {"period", 1}}},
+      {"network", {{"all_reduce", "ring"}}},
+      {"stop", {{"steps", 1}}},
+      {"expected", std::move(expected)},
+      {"axes", {{{"pointer", "/cluster/workers"}, {"values", workers}}}}};
+}
+
+Json spec_of(const Folder& folder, bool unknown_schedule) {
+  Json model = {{"name", "m"},
+                {"parameters",
+                 {{{"name", "bandwidth"},
+                   {"pointers", {"/cluster/nic/bandwidth"}},
+                   {"low", "0.1 GB/s"},
+                   {"high", "10 GB/s"}}}}};
+  if (unknown_schedule)
+    model["ensemble"] = {{{"name", "schedule"},
+                          {"pointer", "/network/all_reduce"},
+                          {"values", {"recursive_doubling", "ring"}}}};
+  return {{"name", "x"},
+          {"data", {{{"expected", {folder.path("study.json")}}}}},
+          {"models", {std::move(model)}},
+          {"fit", {{"leave_out", {"workers"}}, {"octaves_equal", false}, {"draws", 20}}}};
+}
+
+std::unique_ptr<Calibration> calibrated(const Truth& truth, const std::vector<int>& workers, bool unknown) {
+  const Folder folder;
+  folder.write_json("study.json", study_of(truth, workers));
+  folder.write_json("spec.json", spec_of(folder, unknown));
+  return calibrate(load_spec(folder.path("spec.json")), {.data = "", .jobs = 2});
+}
+
+}  // namespace
+
+TEST_CASE("cells of a study give back the bandwidth that made them, and predict each other") {
+  const Truth truth;
+  const auto calibration = calibrated(truth, {2, 4, 8}, false);
+  CHECK(calibration->best().values.at(0) == doctest::Approx(truth.bandwidth_Bps).epsilon(1e-4));
+  const std::vector<LeftOutColumn> columns = left_out_columns(*calibration);
+  REQUIRE(columns.size() == 1);
+  CHECK(columns[0].points.size() == 3);
+  CHECK(columns[0].mean_error < 1e-3);
+  const std::string page = calibration_markdown(*calibration);
+  CHECK(page.find("| left out: workers | 3 |") != std::string::npos);
+}
+
+TEST_CASE("an unknown schedule is told apart where it matters, and not where it does not") {
+  for (const bool ring : {true, false}) {
+    const Truth truth{.ring = ring};
+    const auto calibration = calibrated(truth, {2, 4, 8, 16}, true);
+    CAPTURE(ring);
+    CHECK(calibration->best().member == (ring ? 1 : 0));
+    CHECK(calibration->best().weights.at(ring ? 1 : 0) > 0.99);
+    CHECK(calibration->best().values.at(0) == doctest::Approx(truth.bandwidth_Bps).epsilon(1e-3));
+  }
+  // Among two workers both send the same.
+  const auto two = calibrated({}, {2}, true);
+  CHECK(two->best().weights.at(0) == doctest::Approx(0.5).epsilon(1e-3));
+  CHECK(two->best().weights.at(1) == doctest::Approx(0.5).epsilon(1e-3));
+}
+
+TEST_CASE("weights of members are their likelihood") {
+  // Squares of 1 and 4 over 12 points, 2 parameters: (4 / 1)^(-10 / 2).
+  const std::vector<double> weights = member_weights({1, 4}, 12, 2);
+  CHECK(weights[1] / weights[0] == doctest::Approx(std::pow(4.0, -5)));
+  CHECK(weights[0] + weights[1] == doctest::Approx(1));
+  CHECK(member_weights({0, 0, 1}, 5, 1)[0] == doctest::Approx(0.5));
+  const double none = std::numeric_limits<double>::infinity();
+  CHECK(member_weights({none, 1}, 5, 1)[0] == 0);
+  const std::vector<double> mean = ensemble_mean({{1, 10}, {}, {4, 10}}, {0.5, 0, 0.5});
+  CHECK(mean[0] == doctest::Approx(2));
+  CHECK(mean[1] == doctest::Approx(10));
+}
+
+TEST_CASE("the interval of a left-out cell comes from the other parts alone") {
+  Calibration calibration;
+  calibration.spec.fit.leave_out = {"workers"};
+  calibration.models.emplace_back();
+  for (std::size_t i = 0; i < 4; ++i) {
+    Point& point = calibration.points.points.emplace_back();
+    point.measurement.value = 1;
+    point.measurement.workers = 1 << i;
+  }
+  auto& parts = calibration.models[0].left_out;
+  parts = {{"workers 1", {0, 1}, {0.01, -0.02}}, {"workers 2", {2}, {0.03}}, {"workers 4", {3}, {0.5}}};
+  const LeftOutColumn column = left_out_columns(calibration).at(0);
+  // The cell that is far off does not widen its own interval, but that of all others.
+  CHECK(column.points.at(3).high / column.points.at(3).predicted == doctest::Approx(std::exp(0.03)));
+  CHECK(column.points.at(0).high / column.points.at(0).predicted == doctest::Approx(std::exp(0.5)));
+  CHECK(column.inside == 3);
+  CHECK(column.with_interval == 4);
+  const auto [low, high] = binomial_interval(9, 10);  // Clopper and Pearson's table: 0.555 to 0.997
+  CHECK(low == doctest::Approx(0.555).epsilon(1e-3));
+  CHECK(high == doctest::Approx(0.9975).epsilon(1e-3));
+  CHECK(binomial_interval(0, 5).first == 0);
+  CHECK(binomial_interval(5, 5).second == 1);
+}
+
+TEST_CASE("a spec needs files or expected values, and no more members than it can try") {
+  const Folder folder;
+  folder.write_json("study.json", study_of({}, {2, 4}));
+  Json spec = spec_of(folder, true);
+  spec["data"][0]["files"] = {"m.csv"};
+  folder.write_json("both.json", spec);
+  CHECK_THROWS_AS(load_spec(folder.path("both.json")), ConfigError);
+  spec = spec_of(folder, true);
+  for (int i = 0; i < 5; ++i)
+    spec["models"][0]["ensemble"].push_back({{"name", "n"}, {"pointer", "/seed"}, {"count", 100}});
+  folder.write_json("many.json", spec);
+  CHECK_THROWS_AS(load_spec(folder.path("many.json")), ConfigError);
+}
+
+}  // namespace simsgd::test::calibration_expected
