@@ -11,7 +11,7 @@ cd "$(dirname "$0")"
 readonly packages=(
   g++ cmake ninja-build ccache pkgconf git ca-certificates
   dpkg-dev file
-  libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
+  libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev libexpat1-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libceres-dev libnlopt-dev libnlopt-cxx-dev libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
   openmpi-bin libopenmpi-dev
   doctest-dev librapidcheck-dev libbenchmark-dev
