@@ -5,12 +5,15 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <iostream>
+#include <iterator>
 #include <map>
 #include <memory>
 
 #include "analysis/sweeps/sweep.hpp"
 #include "cli/sweep_output.hpp"
 #include "results/text_table.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 
@@ -18,9 +21,24 @@ namespace simsgd {
 
 namespace {
 
+Shard listed_points(const SweepCommand& command, const Study& study) {
+  std::string text = command.points;
+  if (text == "-" && command.study == "-")
+    throw ConfigError(
+        {"--points", "", "and STUDY are both standard input", text, "Name the file of one of them"});
+  if (text == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  Shard shard = parse_points(text);
+  if (shard.positions.back() >= study.points.size())
+    throw ConfigError({"--points", "", "names a point that the study does not have",
+                       std::to_string(shard.positions.back() + 1),
+                       fmt::format("Write numbers from 1 to {}", study.points.size())});
+  return shard;
+}
+
 SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
   SweepSettings settings;
   if (!command.shard.empty()) settings.shard = parse_shard(command.shard);
+  if (!command.points.empty()) settings.shard = listed_points(command, study);
   const int points = static_cast<int>(study.points.size());
   settings.jobs = std::min(command.jobs > 0 ? command.jobs : available_threads(), std::max(1, points));
   settings.threads = command.threads > 0 ? command.threads : std::max(1, available_threads() / settings.jobs);
@@ -45,11 +63,17 @@ void add_common_options(CLI::App& verb, SweepCommand& command) {
   verb.add_option("--jobs", command.jobs,
                   "Points at a time (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
+  CLI::Option* shard = verb.add_option("--shard", command.shard,
+                                       "Only the I-th of N parts of the points; results go to F.db.spool, "
+                                       "and the sweep without --shard "
+                                       "merges them")
+                           ->type_name("I/N");
   verb.add_option(
-          "--shard", command.shard,
-          "Only the I-th of N parts of the points; results go to F.db.spool, and the sweep without --shard "
-          "merges them")
-      ->type_name("I/N");
+          "--points", command.points,
+          "Only these points, as `sweep plan` counts them, such as 1-4,9; - reads them from standard input. "
+          "Results go where those of a shard go")
+      ->type_name("LIST")
+      ->excludes(shard);
   command.overrides.add_to(verb);
 }
 
@@ -105,7 +129,9 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   sweep->require_subcommand(1);
   sweep->footer(
       "Examples:\n  simsgd sweep plan scenarios/quickstart.json\n"
-      "  simsgd sweep run scenarios/quickstart.json -o results.db --artifacts out");
+      "  simsgd sweep run scenarios/quickstart.json -o results.db --artifacts out\n"
+      "  simsgd sweep submit scenarios/quickstart.json -o results.db --slurm \"-p test\" --tasks 2\n"
+      "  simsgd sweep status results.db");
 
   CLI::App* run = sweep->add_subcommand("run", "Run the points that are not done, and sum up all");
   auto command = std::make_shared<SweepCommand>();
@@ -144,6 +170,8 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   add_common_options(*plan, *planned);
   plan->footer("Example:\n  simsgd sweep plan scenarios/quickstart.json -o results.db");
   plan->callback([planned, &exit_code] { exit_code.value = plan_sweep_command(*planned); });
+  add_sweep_submit(*sweep, exit_code);
+  add_sweep_status(*sweep, exit_code);
 }
 
 }  // namespace simsgd

@@ -13,6 +13,7 @@ struct SweepCommand {
   std::string database;   ///< -o; empty: results are only printed
   std::string artifacts;  ///< a directory, or empty
   std::string shard;      ///< "i/n", or empty
+  std::string points;     ///< "1-4,9", "-" for standard input, or empty
   OverrideOptions overrides;
   int jobs = 0;             ///< 0: all cores
   int draws = kUsualDraws;  ///< of each point on a calibrated cluster
@@ -26,5 +27,8 @@ int run_sweep_command(const SweepCommand& command);
 
 /// `sweep plan`.
 int plan_sweep_command(const SweepCommand& command);
+
+void add_sweep_submit(CLI::App& sweep, ExitCode& exit_code);
+void add_sweep_status(CLI::App& sweep, ExitCode& exit_code);
 
 }  // namespace simsgd

@@ -107,7 +107,7 @@ class Archive final : public RunSink {
 class SpoolSink final : public RunSink {
  public:
   SpoolSink(const fs::path& database, const Shard& shard)
-      : file_(spool_directory(database) / fmt::format("shard-{}-of-{}.jsonl", shard.index, shard.count)),
+      : file_(spool_directory(database) / (shard_name(shard) + ".jsonl")),
         writer_(file_),
         archive_(database) {}
   std::optional<RunStatus> status(const std::string& key) const override { return archive_.status(key); }

@@ -2,6 +2,7 @@
 // what is wrong with any of them before the first one runs.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,17 +20,25 @@ struct SweepPoint {
   std::string learner;  ///< what varies of what it learns: equal where the same data are read
 };
 
-/// Of `count` equal parts, the `index`-th (from 1): each `count`-th point.
+/// Of `count` equal parts, the `index`-th (from 1): each `count`-th point. Or the points that are listed.
 struct Shard {
   int index = 1, count = 1;
-  bool whole() const { return count == 1; }
+  std::vector<std::size_t> positions = {};  ///< ascending; not empty: these
+  bool whole() const { return count == 1 && positions.empty(); }
   bool has(std::size_t position) const {
+    if (!positions.empty()) return std::binary_search(positions.begin(), positions.end(), position);
     return position % static_cast<std::size_t>(count) == static_cast<std::size_t>(index - 1);
   }
 };
 
 /// "2/4". Throws ConfigError.
 Shard parse_shard(const std::string& text);
+/// "1-4,9", as `sweep plan` counts points from 1; spaces and line ends separate too. Throws ConfigError.
+Shard parse_points(const std::string& text);
+/// The reverse of parse_points.
+std::string points_text(const std::vector<std::size_t>& positions);
+/// Of the spool file: different for different parts.
+std::string shard_name(const Shard& shard);
 
 std::vector<SweepPoint> sweep_points(const Study& study);
 
