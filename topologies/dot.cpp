@@ -8,6 +8,7 @@
 #include <boost/graph/graphviz.hpp>
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "topologies/network_file.hpp"
@@ -27,18 +28,22 @@ struct DotEdge {
 };
 using DotGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, DotVertex, DotEdge>;
 
-[[noreturn]] void refuse_dot(FileErrors& errors, const std::string& problem, const std::string& remedy) {
-  errors.add(0, problem, "", remedy);
-  errors.throw_if_any();
-  std::terminate();
+/// Whether DOT has cut a number before its exponent: bandwidth=1e9 is 1, and an attribute e9.
+bool is_exponent(const std::string& attribute) {
+  return attribute.size() > 1 && (attribute[0] == 'e' || attribute[0] == 'E') &&
+         attribute.find_first_not_of("0123456789", 1) == std::string::npos;
 }
 
 DotGraph parse_dot(const std::string& text, FileErrors& errors) {
   if (std::count(text.begin(), text.end(), '{') > kMostBraces)
-    refuse_dot(errors, "has more than " + std::to_string(kMostBraces) + " braces",
-               "Write the network without subgraphs or record labels");
+    errors.refuse(0, "has more than " + std::to_string(kMostBraces) + " braces",
+                  "Write the network without subgraphs or record labels");
   DotGraph graph;
-  boost::dynamic_properties properties(boost::ignore_other_properties);
+  std::set<std::string> exponents;
+  boost::dynamic_properties properties([&](const std::string& attribute, const auto&, const auto&) {
+    if (is_exponent(attribute)) exponents.insert(attribute);
+    return boost::shared_ptr<boost::dynamic_property_map>();  // ignored
+  });
   properties.property("node_id", boost::get(&DotVertex::name, graph));
   properties.property("type", boost::get(&DotVertex::type, graph));
   properties.property("bandwidth", boost::get(&DotEdge::bandwidth, graph));
@@ -47,12 +52,15 @@ DotGraph parse_dot(const std::string& text, FileErrors& errors) {
   try {
     boost::read_graphviz(stream, graph, properties);
   } catch (const boost::directed_graph_error&) {
-    refuse_dot(errors, "is a directed graph, and cables go both ways",
-               "Write graph { a -- b }, not digraph { a -> b }");
+    errors.refuse(0, "is a directed graph, and cables go both ways",
+                  "Write graph { a -- b }, not digraph { a -> b }");
   } catch (const std::exception& error) {
-    refuse_dot(errors, std::string("cannot be understood: ") + error.what(),
-               "Write DOT, such as graph { h0 [type=host]; h0 -- s [bandwidth=\"25 Gbps\"] }");
+    errors.refuse(0, std::string("cannot be understood: ") + error.what(),
+                  "Write DOT, such as graph { h0 [type=host]; h0 -- s [bandwidth=\"25 Gbps\"] }");
   }
+  for (const std::string& exponent : exponents)
+    errors.add(0, "has a number with an exponent outside quotation marks, which DOT cuts", exponent,
+               "Write \"1" + exponent + "\"");
   return graph;
 }
 

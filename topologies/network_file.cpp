@@ -50,6 +50,12 @@ void FileErrors::add(int line, std::string problem, std::string found, std::stri
   errors_.push_back({place, "", printable(problem), printable(found), std::move(remedy)});
 }
 
+void FileErrors::refuse(int line, std::string problem, std::string remedy) {
+  const std::string place = line > 0 ? fmt::format("{}:{}", path_, line) : path_;
+  errors_.push_back({place, "", printable(problem), "", std::move(remedy)});
+  throw ConfigError(errors_);
+}
+
 void FileErrors::throw_if_any() {
   if (more_ > 0)
     errors_.push_back({path_, "", fmt::format("has {} more error{}", more_, more_ == 1 ? "" : "s"), "",

@@ -25,7 +25,8 @@ class FileErrors {
   explicit FileErrors(std::string path) : path_(std::move(path)) {}
   /// `line`: 0 where it is not known. Beyond 20 errors they are counted only.
   void add(int line, std::string problem, std::string found, std::string remedy);
-  bool empty() const { return errors_.empty(); }
+  /// Throws all with this one, after which nothing can be read.
+  [[noreturn]] void refuse(int line, std::string problem, std::string remedy);
   /// Throws ConfigError with all that were added.
   void throw_if_any();
   const std::string& path() const { return path_; }

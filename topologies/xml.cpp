@@ -32,9 +32,7 @@ struct XmlReading {
     }
   }
   [[noreturn]] void refuse(const std::string& problem, const std::string& remedy) {
-    errors.add(line(), problem, "", remedy);
-    errors.throw_if_any();
-    std::terminate();
+    errors.refuse(line(), problem, remedy);
   }
 };
 
@@ -101,9 +99,8 @@ void read_xml(const std::string& text, const XmlEvents& events, FileErrors& erro
   const auto status = XML_Parse(parser.get(), text.data(), static_cast<int>(text.size()), XML_TRUE);
   if (state.thrown) std::rethrow_exception(state.thrown);
   if (status != XML_STATUS_ERROR) return;
-  errors.add(state.line(), fmt::format("is no XML: {}", XML_ErrorString(XML_GetErrorCode(parser.get()))), "",
-             "Write a whole, well-formed file");
-  errors.throw_if_any();
+  errors.refuse(state.line(), fmt::format("is no XML: {}", XML_ErrorString(XML_GetErrorCode(parser.get()))),
+                "Write a whole, well-formed file");
 }
 
 }  // namespace simsgd

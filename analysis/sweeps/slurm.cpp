@@ -160,13 +160,13 @@ SubmittedJob submit_array(const SlurmRequest& request) {
 SlurmLock::SlurmLock(const fs::path& database) : directory_(slurm_directory(database)) {
   std::error_code failed;
   fs::create_directories(directory_, failed);
-  if (!failed) descriptor_ = open((directory_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (!failed) descriptor_ = ::open((directory_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor_ < 0)
     throw ConfigError(
         {directory_.string(), "", "cannot be written", "",
          fmt::format("Choose another place for -o ({})", failed ? failed.message() : std::strerror(errno))});
   if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  close(descriptor_);
+  ::close(descriptor_);
   throw RunError(fmt::format("Another process is submitting points of {}", database.string()));
 }
 
@@ -174,7 +174,7 @@ SlurmLock::~SlurmLock() {
   std::error_code none;
   fs::remove(directory_ / "lock", none);
   fs::remove(directory_, none);  // where nothing was submitted it is empty
-  close(descriptor_);
+  ::close(descriptor_);
 }
 
 }  // namespace simsgd

@@ -31,10 +31,10 @@ std::vector<fs::path> spooled_files(const fs::path& database) {
 
 /// Whether a process holds it.
 bool held(const fs::path& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;
   const bool taken = flock(descriptor, LOCK_SH | LOCK_NB) != 0;
-  close(descriptor);
+  ::close(descriptor);
   return taken;
 }
 

@@ -45,7 +45,7 @@ bool is_command(const std::string& text) {
   static const std::regex command(
       R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake .+|\./setup\.sh .+)");
   static const std::regex verb(
-      R"(simsgd(-measure)? (run|check|migrate|import|bench|schema|list|sweep( run| plan)?))");
+      R"(simsgd(-measure)? (run|check|migrate|import|bench|schema|list|sweep( run| plan| submit| status)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -106,6 +106,7 @@ constexpr Filled kWords[] = {
     {"run S", "run scenario.json"},
     {"check FILES", "check scenario.json study.json"},
     {"migrate FILES", "migrate scenario.json study.json"},
+    {"topologies NAME --dot", "topologies torus --dot"},
     {"list KIND [NAME]", "list algorithms allreduce_sgd"},
     {"list KEY", "list network"},
     {"schema KIND", "schema study"},
@@ -128,6 +129,10 @@ constexpr Bound kBounds[] = {
     {"./setup.sh run", "bash -n $SOURCE/setup.sh",
      "installs and builds; its quick-start is tests/cli/quickstart.cpp"},
     {"./setup.sh test", "bash -n $SOURCE/setup.sh", "runs this test"},
+    {"simsgd sweep submit", "simsgd sweep submit --help", "needs a Slurm: tests/slurm"},
+    {"simsgd sweep status",
+     "simsgd sweep run scenarios/quickstart.json -o q.db && simsgd sweep status q.db",
+     "of what was submitted"},
     {"./setup.sh build", "bash -n $SOURCE/setup.sh", "builds"},
     {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
      "measurements are no part of the project"},

@@ -31,8 +31,8 @@ constexpr const char* kTwo =
 
 TEST_CASE("everything that is wrong with a DOT network is said at once, by its vertices' names") {
   const std::string all = refusal("dot", ".dot", R"(graph { a [type=host]; b [type=hots]; c;
-    a -- s [bandwidth="10 Gpbs"]; b -- s; s -- s [bandwidth=1e9]; s -- t [bandwidth="1 GB/s", latency="-1 us"];
-    a -- t [bandwidth=-3]; b -- t [bandwidth=1e30]; t -- u [bandwidth=nan] })");
+    a -- s [bandwidth="10 Gpbs"]; b -- s; s -- s [bandwidth="1e9"]; s -- t [bandwidth="1 GB/s", latency="-1 us"];
+    a -- t [bandwidth=-3]; b -- t [bandwidth="1e30"]; t -- u [bandwidth=nan] })");
   CHECK(has(all, "F: type of \"b\" is neither host nor switch. Found: hots."));
   CHECK(has(
       all,
@@ -110,7 +110,7 @@ TEST_CASE("a platform with routing Full needs the route of every pair, in both d
   CHECK(all ==
         "F: has no route from host \"a\" to \"c\", \"c\" to \"a\", \"c\" to \"b\". List a route for each "
         "pair of "
-        "hosts that are nodes, in both directions");
+        "hosts that are nodes, in both directions.");
 }
 
 TEST_CASE("half a file, nothing, or something else is refused, wherever it is cut") {
@@ -123,7 +123,7 @@ TEST_CASE("half a file, nothing, or something else is refused, wherever it is cu
     CHECK(!refusal("dot", ".dot", whole.substr(0, cut)).empty());
   }
   const std::string dot =
-      "graph { a [type=host]; b [type=host]; a -- s [bandwidth=1e9]; b -- s [bandwidth=\"1 GB/s\"] }";
+      "graph { a [type=host]; b [type=host]; a -- s [bandwidth=\"1e9\"]; b -- s [bandwidth=\"1 GB/s\"] }";
   CHECK(refusal("dot", ".dot", dot).empty());
   for (std::size_t cut = 0; cut < dot.size(); cut += 3)
     CHECK(!refusal("dot", ".dot", dot.substr(0, cut)).empty());
@@ -138,7 +138,7 @@ TEST_CASE("entities are never expanded, files never fetched: a document type of 
       "<?xml version=\"1.0\"?><!DOCTYPE g [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">"
       "<!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\">]><graphml><graph>&c;</graph></graphml>";
   CHECK(refusal("graphml", ".graphml", bomb) ==
-        "F:1: declares a document type of its own. Remove what stands in <!DOCTYPE ... [ ... ]>");
+        "F:1: declares a document type of its own. Remove what stands in <!DOCTYPE ... [ ... ]>.");
   CHECK(
       has(refusal("simgrid_xml", ".xml",
                   "<!DOCTYPE platform [<!ENTITY x SYSTEM \"file:///etc/passwd\">]><platform>&x;</platform>"),
@@ -167,7 +167,7 @@ TEST_CASE("a file of 300 MB is refused without being read, as is what is no file
     CHECK(file_refusal(name, 2, file) ==
           file.path() +
               ": is larger than 8 MiB. Leave out what is not the network, or use a topology of `simsgd list "
-              "topologies`");
+              "topologies`.");
     for (const auto& [path, what] : {std::pair{"/dev/zero", "is no file"},
                                      {"/tmp", "is no file"},
                                      {"/no/such/file.dot", "is not there"}}) {
@@ -183,12 +183,18 @@ TEST_CASE("a file of 300 MB is refused without being read, as is what is no file
   }
 }
 
+TEST_CASE("DOT cuts a number before its exponent, and that is said rather than taken for 1 byte per second") {
+  CHECK(
+      refusal("dot", ".dot", "graph { a [type=host]; b [type=host]; a -- b [bandwidth=1e9] }") ==
+      "F: has a number with an exponent outside quotation marks, which DOT cuts. Found: e9. Write \"1e9\".");
+}
+
 TEST_CASE("a thousand errors are twenty and a count") {
   std::string text = "graph { ";
   for (int i = 0; i < 1000; ++i) text += "a" + std::to_string(i) + " [type=x]; ";
   const std::string all = refusal("dot", ".dot", text + "}");
   CHECK(std::count(all.begin(), all.end(), '\n') == 20);
-  CHECK(has(all, "F: has 1981 more errors. Mend those above first"));
+  CHECK(has(all, "F: has 1981 more errors. Mend those above first."));
 }
 
 }  // namespace simsgd::test::topologies_network_files_hostile

@@ -6,9 +6,15 @@
 namespace simsgd::test::topologies_rails {
 
 TEST_CASE("rails: on one rail of a group a message sees one switch, across rails a spine") {
-  // 4 GPUs and 2 NICs: GPUs 0 and 1 are on rail 0, 2 and 3 on rail 1.
   const Network network = make("rails", railed_nodes(4), {{"spines", 2}});
-  check_routes(network, 4, [](const Link& each) { return each.name.starts_with("group") ? 1 : 0; });
+  for (int from = 0; from < 16; ++from)
+    for (int to = 0; to < 16; ++to) {
+      if (from / 4 == to / 4) continue;
+      // GPUs 0 and 1 of a node are on one rail, 2 and 3 on the other.
+      const bool one_rail = from % 4 / 2 == to % 4 / 2;
+      CHECK(walk(network, route(network, from, to), 16 + from / 4, 16 + to / 4, one_hop) ==
+            (one_rail ? 2 : 4));
+    }
   CHECK(route_names(network, 0, 5) == std::vector<std::string>{"node0.nic0.up", "node1.nic0.down"});
   CHECK(route_names(network, 3, 6) == std::vector<std::string>{"node0.nic1.up", "node1.nic1.down"});
   // NIC 3 of all is odd: spine 1.
