@@ -22,6 +22,7 @@ NodeShape example_shape(int nodes) {
   shape.gpu_link_Bps = 100e9;
   shape.nic_Bps = 1e9;
   shape.nic_latency_s = 2e-6;
+  shape.find_file = scenario_path;
   return shape;
 }
 

@@ -3,7 +3,7 @@
 # of one process, byte for byte without the context.
 # usage: sweep.sh SIMSGD
 set -u
-simsgd=$1
+simsgd=$(realpath "$1")
 . "$(dirname "$0")/slurm.sh"
 dir=$(mktemp -d)
 slurm_start "$dir/slurm"
@@ -47,7 +47,7 @@ cat >study.json <<'JSON'
   "seeds": [1, 2, 3, 4]
 }
 JSON
-sed -i 's/STEPS/400/' study.json
+sed -i 's/STEPS/500/' study.json
 
 # What Slurm refuses leaves nothing behind.
 "$simsgd" sweep submit study.json -o f.db --slurm "-p nowhere" --tasks 2 2>err.txt
@@ -64,13 +64,16 @@ job=$(sed -n 's/.* as job \([0-9]*\), 2 tasks.*/\1/p' submitted.txt)
 "$simsgd" sweep submit study.json -o f.db --slurm "-p test" --tasks 2 >again.txt || fail "submit again"
 grep -q ' 0 to submit$' again.txt || fail "$(cat again.txt)"
 
-# One task is killed half-way.
-spool() { grep -l '^{"sweep"' f.db.spool/*.jsonl 2>/dev/null | head -1; }
-until_true spool >/dev/null
-victim=$(spool)
+# Tasks are killed half-way, as a machine that fails would: no signal that could be caught.
+first_spool() {
+  victim=$(grep -l '{"run"' f.db.spool/*.jsonl 2>/dev/null | head -1)
+  [ -n "$victim" ]
+}
+until_true first_spool
 until_true some_but_not_all "$victim"
 [ "$(state running)" != '"running":[]' ] || fail "tasks that run are seen"
-scancel --signal=KILL --full "$job"
+kill -9 $(scontrol listpids | awk 'NR > 1 && $1 > 0 { print $1 }')
+scancel "$job"
 until_true queue_empty
 [ "$(state missing)" != '"missing":[]' ] || fail "killed half-way, points are missing"
 [ "$(state done)" != '"done":[]' ] || fail "killed half-way, points are done"
@@ -88,7 +91,7 @@ until_true queue_empty
 grep -q '12 of 12 points are in f.db already' told.txt || fail "$(cat told.txt)"
 [ "$(wc -l <expected.jsonl)" = 12 ] || fail "twelve documents"
 cmp expected.jsonl slurm.jsonl || fail "the same results as of one process"
-if "$simsgd" results export --help >/dev/null 2>&1; then
+if "$simsgd" results --help 2>/dev/null | grep -q '^ *export '; then
   "$simsgd" sweep run study.json -o one.db >/dev/null 2>&1
   "$simsgd" results export one.db >one.txt && "$simsgd" results export f.db >slurm.txt || fail "export"
   cmp one.txt slurm.txt || fail "the same export"
