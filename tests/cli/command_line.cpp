@@ -156,7 +156,7 @@ TEST_CASE("more than 30,000 workers are refused with the reason; bench costs the
 TEST_CASE("bench prints nccl-tests' table: rows that a parser of its columns understands") {
   const Scratch scratch;
   const Outcome outcome =
-      scratch.simsgd("bench all_reduce -b 8 -e 1G -f 2 --cluster clusters/infiniband-100g.json --workers 16");
+      scratch.simsgd("bench all_reduce -b 8 -e 1G -f 2 --cluster clusters/infiniband-100g.json --workers 8");
   REQUIRE(outcome.code == 0);
   std::istringstream lines(outcome.out);
   std::string line;
@@ -225,9 +225,9 @@ TEST_CASE("list graphs tells a graph's edges, matchings and spectral gap, and dr
   CHECK(scratch.simsgd("list graphs hypercube --workers 2 --dot").out ==
         "graph \"hypercube\" {\n  layout=circo;\n  node [shape=circle];\n  0;\n  1;\n"
         "  0 -- 1 [color=\"0.000 0.8 0.7\", matching=0];\n}\n");
-  // 16 GPUs are 2 nodes of 8.
+  // 8 GPUs are 2 nodes of 4.
   CHECK(
-      scratch.simsgd("list topologies star --dot --cluster clusters/infiniband-100g.json --workers 16").out ==
+      scratch.simsgd("list topologies star --dot --cluster clusters/infiniband-100g.json --workers 8").out ==
       "graph \"star\" {\n  node [shape=circle];\n  node0 [type=host, shape=box];\n  node1 [type=host, "
       "shape=box];\n"
       "  switch0 [type=switch];\n"
