@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <queue>
-#include <set>
 
 #include "topologies/network_file.hpp"
 #include "topologies/node_links.hpp"
@@ -153,10 +152,12 @@ void check_joined(const FileNetwork& file, const std::vector<int>& hosts, const 
                  : "Add the cables that are missing, or let hosts pass messages on: \"hosts_forward\": true");
 }
 
-/// "#2", "#3", ... after a name that another link has.
-std::string own_name(std::set<std::string>& taken, const std::string& name) {
-  std::string own = name;
-  for (int count = 2; !taken.insert(own).second; ++count) own = fmt::format("{}#{}", name, count);
+/// "#2", "#3", ... after a name that another link has. `taken`: the last number given of each name.
+std::string own_name(std::map<std::string, int>& taken, const std::string& name) {
+  if (taken.emplace(name, 1).second) return name;
+  std::string own;
+  do own = fmt::format("{}#{}", name, ++taken[name]);
+  while (!taken.emplace(own, 1).second);
   return own;
 }
 
@@ -181,8 +182,8 @@ Network network_of(const std::string& topology, FileNetwork file, bool hosts_for
   const NodeLinks nodes(network, shape, static_cast<int>(file.vertices.size()),
                         [&](int node) { return hosts[static_cast<std::size_t>(node)]; });
   const auto first = static_cast<LinkId>(network.links.size());
-  std::set<std::string> taken;
-  for (const Link& link : network.links) taken.insert(link.name);
+  std::map<std::string, int> taken;
+  for (const Link& link : network.links) taken.emplace(link.name, 1);
   for (Link& link : file.links) {
     link.name = own_name(taken, link.name);
     for (int* vertex : {&link.from_vertex, &link.to_vertex})
