@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analysis/statistics/intervals.hpp"
+#include "sim/recording/better.hpp"
 
 namespace simsgd::statistics {
 
@@ -42,7 +43,6 @@ std::optional<Estimate> paired_ratio(const std::vector<Pair>& pairs, double leve
 
 /// How many times as fast as the baseline: the ratio of what is to be large, its inverse of what is to be
 /// small.
-enum class Better { neither, less, more };
 std::optional<Estimate> paired_speed_up(const std::vector<Pair>& pairs, Better better,
                                         double level = kUsualLevel);
 /// Speed-up over how many times as many workers: 1 is linear.
