@@ -1,0 +1,148 @@
+#include "analysis/tables/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+namespace simsgd::tables {
+
+AxisFilter parse_filter(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw ConfigError({"--where", "", "is no filter", text, "Write axis=value, such as workers=64"});
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+AxisValue value_on(const ResultPoint& point, const std::string& axis) {
+  for (const ResultCoordinate& each : point.coordinates)
+    if (each.axis == axis)
+      return {each.label, each.value.is_number() ? std::optional(each.value.get<double>()) : std::nullopt};
+  return {"-", {}};
+}
+
+std::string which_there_are(const std::string& name, const std::vector<std::string>& valid) {
+  if (valid.empty()) return "There are none";
+  const std::string near = nearest(name, valid);
+  return (near.empty() ? "" : "Did you mean " + near + "? ") + "There " +
+         (valid.size() == 1 ? "is " : "are ") + one_of(valid);
+}
+
+namespace {
+
+const ResultStudy& study_asked(const StoredResults& results, const StudyQuestion& question) {
+  std::vector<const ResultStudy*> found;
+  std::vector<std::string> names, ids;
+  for (const ResultStudy& each : results.studies()) {
+    names.push_back(each.name);
+    if (question.study.empty() || each.name == question.study || each.id == question.study) {
+      found.push_back(&each);
+      ids.push_back(fmt::format("{} ({}, {} points)", each.id, each.name, each.points.size()));
+    }
+  }
+  if (found.size() == 1) return *found.front();
+  if (found.empty())
+    throw ConfigError({"--study", "", "is no study of " + question.file, question.study,
+                       which_there_are(question.study, names)});
+  if (question.study.empty())
+    throw ConfigError({question.file, "", fmt::format("holds {} studies", found.size()), "",
+                       "Add --study with one of " + one_of(names)});
+  throw ConfigError({"--study", "", fmt::format("names {} studies of {}", found.size(), question.file),
+                     question.study, "Name it by its id: " + one_of(ids)});
+}
+
+bool ends_with_piece(const std::string& axis, const std::string& name) {
+  return axis.size() > name.size() && axis.ends_with(name) && axis[axis.size() - name.size() - 1] == '/';
+}
+
+/// "wagma" of "wagma (groups fixed)".
+std::string first_name(const std::string& label) { return label.substr(0, label.find(" (")); }
+
+std::optional<double> as_number(const std::string& text) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Selection::Selection(const StoredResults& results, const StudyQuestion& question)
+    : results_(results), study_(&study_asked(results, question)) {
+  for (const ResultPoint& point : study_->points) points_.push_back(&point);
+  keep(question.where);
+}
+
+void Selection::keep(const std::vector<AxisFilter>& where) {
+  std::vector<InputError> errors;
+  std::map<std::string, std::set<std::string>> wanted;
+  for (const AxisFilter& filter : where) {
+    const std::size_t before = errors.size();
+    const std::string found = axis("--where", filter.axis, errors);
+    if (errors.size() == before) wanted[found].insert(value("--where", found, filter.value, errors));
+  }
+  if (!errors.empty()) throw ConfigError(errors);
+  std::erase_if(points_, [&](const ResultPoint* point) {
+    return std::any_of(wanted.begin(), wanted.end(), [&](const auto& each) {
+      return !each.second.contains(value_on(*point, each.first).label);
+    });
+  });
+  if (points_.empty() && !where.empty())
+    throw ConfigError(
+        {"--where", "", "leaves no point of " + study_->name, "", "Ask for values that occur together"});
+}
+
+std::string Selection::axis(const std::string& option, const std::string& name,
+                            std::vector<InputError>& errors) const {
+  std::vector<std::string> axes = study_->axes, fits;
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  if (std::find(axes.begin(), axes.end(), name) != axes.end()) return name;
+  for (const std::string& each : axes)
+    if (ends_with_piece(each, name)) fits.push_back(each);
+  if (fits.size() == 1) return fits.front();
+  if (fits.size() > 1)
+    errors.push_back({option, "", "may be any of several axes", name, "Write " + one_of(fits)});
+  else
+    errors.push_back({option, "", "is no axis of " + study_->name, name, which_there_are(name, axes)});
+  return "";
+}
+
+std::string Selection::value(const std::string& option, const std::string& axis, const std::string& text,
+                             std::vector<InputError>& errors) const {
+  std::vector<std::string> labels, namesakes;
+  const std::optional<double> number = as_number(text);
+  for (const AxisValue& each : values(axis)) {
+    if (each.label == text || (number && each.number == number)) return each.label;
+    labels.push_back(each.label);
+    if (first_name(each.label) == text) namesakes.push_back(each.label);
+  }
+  if (namesakes.size() == 1) return namesakes.front();
+  if (namesakes.size() > 1)
+    errors.push_back(
+        {option, "", "may be any of several values of " + axis, text, "Write " + one_of(namesakes)});
+  else
+    errors.push_back({option, "", "is no value of " + axis, text, which_there_are(text, labels)});
+  return "";
+}
+
+std::vector<AxisValue> Selection::values(const std::string& axis) const {
+  std::vector<AxisValue> all;
+  std::set<std::string> seen;
+  for (const ResultPoint* point : points_) {
+    AxisValue value = value_on(*point, axis);
+    if (seen.insert(value.label).second) all.push_back(std::move(value));
+  }
+  return all;
+}
+
+std::vector<std::string> Selection::varying() const {
+  std::vector<std::string> varying;
+  for (const std::string& axis : study_->axes)
+    if (values(axis).size() > 1 && std::find(varying.begin(), varying.end(), axis) == varying.end())
+      varying.push_back(axis);
+  return varying;
+}
+
+}  // namespace simsgd::tables
