@@ -10,6 +10,7 @@
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/collectives/schedules.hpp"
+#include "sim/recording/metrics.hpp"
 #include "traces/import_format.hpp"
 
 namespace simsgd {
@@ -62,6 +63,12 @@ std::vector<std::string> import_format_names() {
   return names;
 }
 
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const Metric& metric : metrics()) names.push_back(metric.name);
+  return names;
+}
+
 std::vector<std::string> values_at(const std::string& pointer) {
   for (const PointerValues& each : pointer_values())
     if (each.pointer == pointer) return each.values;
@@ -105,7 +112,14 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
   }
   if (name == "--set" && command.name != "list") return {Kind::pointers};
   if (option.value == "DIR") return {Kind::directories};
-  if (option.value == "F.db") return {Kind::files};
+  if (option.value == "F.db" || name == "F.db") return {Kind::files};
+  if (name == "--metric") return {Kind::words, metric_names()};
+  if (command.name.starts_with("results")) {
+    if (name == "--format") return {Kind::words, {"text", "md", "csv", "json"}};
+    if (name == "--statistic") return {Kind::words, {"mean", "median"}};
+    if (name == "--interval") return {Kind::words, {"student", "bootstrap"}};
+    return {};
+  }
   if (name == "--cluster" || option.positional) return {Kind::json_files};
   return {};
 }

@@ -26,7 +26,7 @@ std::vector<std::string> notes_on_missing(const std::vector<const ResultPoint*>&
     if (failed.size() > kMostNamed) note += fmt::format("; and {} more", failed.size() - kMostNamed);
     notes.push_back(std::move(note));
   }
-  if (not_run > 0) notes.push_back(fmt::format("{} of {} points have not been run", not_run, points.size()));
+  if (not_run > 0) notes.push_back(fmt::format("{} of {} points have no run", not_run, points.size()));
   return notes;
 }
 

@@ -123,7 +123,8 @@ TEST_CASE("usage errors exit with 2, help and version with 0") {
   CHECK(scratch.simsgd("run").code == 2);
   CHECK(scratch.simsgd("run s.json --threads 0").code == 2);
   CHECK(scratch.simsgd("--version").code == 0);
-  for (const char* verb : {"run", "sweep", "check", "migrate", "list", "schema", "bench"}) {
+  for (const char* verb :
+       {"run", "sweep", "results", "results compare", "check", "migrate", "list", "schema", "bench"}) {
     CAPTURE(verb);
     const Outcome help = scratch.simsgd(std::string(verb) + " --help");
     CHECK(help.code == 0);
