@@ -47,6 +47,22 @@ bool has_efficiency(const std::string& by, const Measure& measure) {
          (measure.name == "throughput_samples_per_s" || measure.name == "time_to_target_s");
 }
 
+/// Those of the seeds that both have, so that the means differ by the mean difference.
+std::vector<Sample> paired(const std::vector<Sample>& samples, const std::vector<Sample>& others) {
+  const auto counts = [](const Sample& each) {
+    return each.kind == Sample::Kind::value || each.kind == Sample::Kind::censored;
+  };
+  std::vector<Sample> kept = samples;
+  std::erase_if(kept, [&](const Sample& each) {
+    return counts(each) && std::none_of(others.begin(), others.end(), [&](const Sample& other) {
+             return counts(other) && other.point->seed == each.point->seed;
+           });
+  });
+  return kept;
+}
+
+bool is_of_time(const Measure& measure) { return measure.unit == "s" || measure.unit == "1/s"; }
+
 void correct(std::vector<ComparedCell>& cells) {
   std::vector<double> p;
   std::vector<ComparedCell*> tested;
@@ -83,8 +99,8 @@ std::vector<ComparedCell> compared_cells(const Selection& selection, const std::
         ComparedCell cell{place,
                           value,
                           &measure,
-                          summarise(of_baseline, {}),
-                          summarise(samples, {}),
+                          summarise(paired(of_baseline, samples), {}),
+                          summarise(paired(samples, of_baseline), {}),
                           compare_cells(of_baseline, samples, measure.better),
                           {},
                           1,
@@ -134,7 +150,7 @@ void fill_shown(const std::vector<ComparedCell>& cells, const std::string& by,
   for (const ComparedCell& cell : cells) {
     measures.insert(cell.measure);
     efficient = efficient || cell.efficiency;
-    directed = directed && cell.measure->better != Better::neither;
+    directed = directed && cell.measure->better != Better::neither && is_of_time(*cell.measure);
   }
   const bool several = measures.size() > 1;
   if (several) table.header.emplace_back("metric");
@@ -245,8 +261,7 @@ std::string verdict_text(const CellComparison& comparison, double corrected_p, c
   const bool less = comparison.difference->value < 0;
   if (measure.better == Better::neither) return less ? "less" : "more";
   const bool good = less == (measure.better == Better::less);
-  const bool of_time = measure.unit == "s" || measure.unit == "1/s";
-  return of_time ? (good ? "faster" : "slower") : (good ? "better" : "worse");
+  return is_of_time(measure) ? (good ? "faster" : "slower") : (good ? "better" : "worse");
 }
 
 ResultTable baseline_table(const Selection& selection, const BaselineQuestion& question) {

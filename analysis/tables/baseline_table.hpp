@@ -15,7 +15,7 @@ struct BaselineQuestion {
   std::vector<std::string> measures;
 };
 
-/// Difference and speed-up (of a measure without a better way: ratio) with 95 % intervals, p with Holm's
+/// Difference and speed-up (of what is no time: ratio to the baseline) with 95 % intervals, p with Holm's
 /// correction over all rows, and a verdict; over numbers of workers also the efficiency of throughput and
 /// time to target. Where a run is censored, of times up to the first at which any of the pair's runs was last
 /// seen. Throws as seed_table.

@@ -52,6 +52,7 @@ std::size_t count_of(const ResultStudy& study, std::optional<RunStatus> status) 
 std::string human(double value, const std::string& unit) {
   if (unit == "s") return human_time(value);
   if (unit == "B") return human_bytes(value);
+  if (unit == "1/s") return human_number(value) + "/s";
   return human_number(value) + (unit.empty() || unit == "1" ? "" : " " + unit);
 }
 
