@@ -39,11 +39,7 @@ struct ResultsCommand {
                                                                {"json", TableFormat::json}};
     return formats.at(format);
   }
-  tables::StudyQuestion question() const {
-    tables::StudyQuestion asked{file, study, {}};
-    for (const std::string& each : where) asked.where.push_back(tables::parse_filter(each));
-    return asked;
-  }
+  tables::StudyQuestion question() const { return {file, study, where}; }
   tables::CellQuestion cell() const {
     using tables::CellQuestion;
     return {statistic == "median" ? CellQuestion::Statistic::median : CellQuestion::Statistic::mean,

@@ -107,7 +107,7 @@ RestrictedMean restricted_mean(const std::vector<Observation>& observations, std
   const auto n = static_cast<double>(observations.size());
   const double half =
       student_quantile((1 + level) / 2, n - 1) * std::sqrt(n / (n - 1)) * result.standard_error;
-  result.interval = {result.value - half, std::min(result.value + half, result.until)};
+  result.interval = {std::max(0.0, result.value - half), std::min(result.value + half, result.until)};
   return result;
 }
 

@@ -48,9 +48,10 @@ SurvivalMedian survival_median(const std::vector<Observation>& observations, dou
 
 struct RestrictedMean {
   double value = 0;
-  double standard_error = 0;         ///< Greenwood's, without a factor n / (n - 1)
-  std::optional<Interval> interval;  ///< Student's quantile, and that factor; none of one run
-  double until = 0;                  ///< tau
+  double standard_error = 0;  ///< Greenwood's, without a factor n / (n - 1)
+  std::optional<Interval>
+      interval;      ///< Student's quantile, and that factor, within [0, tau]; none of one run
+  double until = 0;  ///< tau
   std::size_t count = 0, arrived = 0;
 };
 /// `until`: tau, or the last time seen. Beyond the last time seen S is not known, and tau is set back to it.

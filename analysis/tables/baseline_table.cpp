@@ -265,7 +265,7 @@ std::string verdict_text(const CellComparison& comparison, double corrected_p, c
 }
 
 ResultTable baseline_table(const Selection& selection, const BaselineQuestion& question) {
-  std::vector<InputError> errors;
+  std::vector<InputError> errors = selection.errors();
   const std::string by = selection.axis("--by", question.by, errors);
   const std::string label = by.empty() ? "" : selection.value("--baseline", by, question.baseline, errors);
   const std::vector<Measure> measures = parse_measures(selection, question.measures, errors);

@@ -15,12 +15,13 @@ std::vector<std::string> notes_on_missing(const std::vector<const ResultPoint*>&
   std::size_t not_run = 0;
   for (const ResultPoint* point : points) {
     not_run += point->status ? 0 : 1;
-    if (point->status && *point->status != RunStatus::ok)
-      failed.push_back((point->label.empty() ? "the run" : point->label) + ": " + point->error);
+    if (!point->status || *point->status == RunStatus::ok) continue;
+    failed.push_back((point->label.empty() ? "the run" : point->label) + ": " + point->error);
+    if (failed.back().ends_with('.')) failed.back().pop_back();
   }
   if (!failed.empty()) {
     std::string note =
-        fmt::format("{} of {} runs failed, and are in no number above: ", failed.size(), points.size());
+        fmt::format("{} of {} runs failed, and count in no number: ", failed.size(), points.size());
     for (std::size_t i = 0; i < std::min(failed.size(), kMostNamed); ++i)
       note += (i > 0 ? "; " : "") + failed[i];
     if (failed.size() > kMostNamed) note += fmt::format("; and {} more", failed.size() - kMostNamed);

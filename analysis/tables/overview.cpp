@@ -130,6 +130,7 @@ ResultTable studies_table(const StoredResults& results, const std::string& file)
 }
 
 ResultTable points_table(const Selection& selection) {
+  selection.expect_no_errors();
   ResultTable table;
   const std::vector<std::string> metrics = metrics_of(selection.points());
   std::vector<std::string> axes = selection.study().axes;
@@ -167,6 +168,7 @@ ResultTable points_table(const Selection& selection) {
 }
 
 ResultTable point_table(const Selection& selection, const std::string& number) {
+  selection.expect_no_errors();
   const ResultPoint& point = numbered(selection, number);
   ResultTable table;
   table.title = fmt::format("{}, point {}{}: {}", selection.study().name, point.position + 1,

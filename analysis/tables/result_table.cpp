@@ -25,7 +25,8 @@ std::string as_csv(const ResultTable& table) {
   const auto add_line = [&text](const auto& cells, const auto& cell_text) {
     bool first = true;
     for (const auto& cell : cells) {
-      text += (first ? "" : ",") + cell_text(cell);
+      if (!first) text += ",";
+      text += cell_text(cell);
       first = false;
     }
     text += "\n";

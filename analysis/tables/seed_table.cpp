@@ -30,7 +30,8 @@ CommonUnit unit_of(const Cells& cells, const Measure& measure) {
   return unit_for(measure.unit, values);
 }
 
-std::string cell_text(const TableCell& cell, const CommonUnit& unit, std::size_t usual_count) {
+/// `marked`: whether any cell of the column has a mark, for which the others leave room.
+std::string cell_text(const TableCell& cell, const CommonUnit& unit, std::size_t usual_count, bool marked) {
   if (!cell.there) return "";
   const CellSummary& summary = cell.summary;
   std::vector<std::string> remarks;
@@ -40,16 +41,21 @@ std::string cell_text(const TableCell& cell, const CommonUnit& unit, std::size_t
     remarks.push_back(fmt::format("n = {}", summary.count()));
   if (summary.failed > 0 && summary.count() > 0) remarks.push_back(fmt::format("{} failed", summary.failed));
   return shown_cell(summary, unit) + (remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", "))) +
-         cell.mark;
+         (marked && cell.mark.empty() ? "  " : cell.mark);
 }
 
-void fill_shown(const Cells& cells, const Grid& grid, std::size_t row_axes, ResultTable& table) {
+void fill_shown(const Cells& cells, const Grid& grid, std::size_t row_axes, const std::string& statistic,
+                ResultTable& table) {
   std::vector<CommonUnit> units;
   std::size_t usual_count = 0;
   for (const Measure& measure : cells.measures) units.push_back(unit_of(cells, measure));
   for (const auto& row : cells.cells)
     for (const TableCell& cell : row) usual_count = std::max(usual_count, cell.summary.count());
   const auto unit = [&](std::size_t column) { return units[column % units.size()]; };
+  const auto is_marked = [&](std::size_t column) {
+    return std::any_of(cells.cells.begin(), cells.cells.end(),
+                       [column](const auto& row) { return !row[column].mark.empty(); });
+  };
   table.left = row_axes;
   table.header.assign(grid.axes().begin(), grid.axes().begin() + static_cast<std::ptrdiff_t>(row_axes));
   for (std::size_t column = 0; column < cells.width(); ++column) {
@@ -59,9 +65,11 @@ void fill_shown(const Cells& cells, const Grid& grid, std::size_t row_axes, Resu
   for (std::size_t row = 0; row < cells.rows.size(); ++row) {
     table.rows.push_back(cells.rows[row]);
     for (std::size_t column = 0; column < cells.width(); ++column)
-      table.rows.back().push_back(cell_text(cells.cells[row][column], unit(column), usual_count));
+      table.rows.back().push_back(
+          cell_text(cells.cells[row][column], unit(column), usual_count, is_marked(column)));
   }
-  table.title += fmt::format(" over {} {}", usual_count, usual_count == 1 ? "run: no interval" : "seeds");
+  table.title += usual_count > 1 ? fmt::format("{} over {} seeds", statistic, usual_count)
+                                 : "one run each, so no interval";
   if (cells.columns.size() > 1)
     table.title = cells.measures.front().name + in_brackets(units.front()) + " of " + table.title;
 }
@@ -148,7 +156,7 @@ std::vector<std::string> axes_named(const Selection& selection, const std::strin
 }  // namespace
 
 ResultTable seed_table(const Selection& selection, const SeedTableQuestion& question) {
-  std::vector<InputError> errors;
+  std::vector<InputError> errors = selection.errors();
   const std::vector<std::string> columns = axes_named(selection, "--columns", question.columns, errors);
   std::vector<std::string> axes = axes_named(selection, "--rows", question.rows, errors);
   if (question.rows.empty())
@@ -174,10 +182,10 @@ ResultTable seed_table(const Selection& selection, const SeedTableQuestion& ques
   if (!errors.empty()) throw ConfigError(errors);
   ResultTable table;
   const Cells cells = cells_of(grid, row_axes, measures, question.cell);
-  table.title = fmt::format("{}: {}", selection.study().name, statistic_text(question.cell));
+  table.title = selection.study().name + ": ";
   table.facts = {
       {"study", selection.study().name}, {"id", selection.study().id}, {"level", statistics::kUsualLevel}};
-  fill_shown(cells, grid, row_axes, table);
+  fill_shown(cells, grid, row_axes, statistic_text(question.cell), table);
   fill_records(cells, grid, table);
   explain(cells, question.cell, table);
   for (const std::string& note : notes_on_missing(selection.points())) table.notes.push_back(note);

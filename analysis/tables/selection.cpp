@@ -9,13 +9,6 @@
 
 namespace simsgd::tables {
 
-AxisFilter parse_filter(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0)
-    throw ConfigError({"--where", "", "is no filter", text, "Write axis=value, such as workers=64"});
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
 AxisValue value_on(const ResultPoint& point, const std::string& axis) {
   for (const ResultCoordinate& each : point.coordinates)
     if (each.axis == axis)
@@ -75,22 +68,29 @@ Selection::Selection(const StoredResults& results, const StudyQuestion& question
   keep(question.where);
 }
 
-void Selection::keep(const std::vector<AxisFilter>& where) {
-  std::vector<InputError> errors;
+void Selection::expect_no_errors() const {
+  if (!errors_.empty()) throw ConfigError(errors_);
+}
+
+void Selection::keep(const std::vector<std::string>& where) {
   std::map<std::string, std::set<std::string>> wanted;
-  for (const AxisFilter& filter : where) {
-    const std::size_t before = errors.size();
-    const std::string found = axis("--where", filter.axis, errors);
-    if (errors.size() == before) wanted[found].insert(value("--where", found, filter.value, errors));
+  for (const std::string& filter : where) {
+    const std::size_t equals = filter.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      errors_.push_back({"--where", "", "is no filter", filter, "Write axis=value, such as workers=64"});
+      continue;
+    }
+    const std::string found = axis("--where", filter.substr(0, equals), errors_);
+    if (!found.empty()) wanted[found].insert(value("--where", found, filter.substr(equals + 1), errors_));
   }
-  if (!errors.empty()) throw ConfigError(errors);
+  if (!errors_.empty()) return;
   std::erase_if(points_, [&](const ResultPoint* point) {
     return std::any_of(wanted.begin(), wanted.end(), [&](const auto& each) {
       return !each.second.contains(value_on(*point, each.first).label);
     });
   });
   if (points_.empty() && !where.empty())
-    throw ConfigError(
+    errors_.push_back(
         {"--where", "", "leaves no point of " + study_->name, "", "Ask for values that occur together"});
 }
 

@@ -9,17 +9,11 @@
 
 namespace simsgd::tables {
 
-/// `--where axis=value`: of one axis any of its values, of several axes all.
-struct AxisFilter {
-  std::string axis, value;
-};
-/// "workers=64". Throws ConfigError.
-AxisFilter parse_filter(const std::string& text);
-
 struct StudyQuestion {
   std::string file;   ///< the store as it was named, for errors
   std::string study;  ///< name or id; may be empty where the store has one
-  std::vector<AxisFilter> where;
+  /// "workers=64": of one axis any of its values, of several axes all.
+  std::vector<std::string> where;
 };
 
 /// What stands at a coordinate, for people and, where it is one, as a number.
@@ -32,8 +26,12 @@ struct AxisValue {
 /// Points of one study, in its order.
 class Selection {
  public:
-  /// Throws ConfigError with all that the question names and the store has not.
+  /// Throws ConfigError where it is not clear which study; what is wrong with `where` is in errors().
   Selection(const StoredResults& results, const StudyQuestion& question);
+
+  const std::vector<InputError>& errors() const { return errors_; }
+  /// Throws ConfigError where there are any.
+  void expect_no_errors() const;
 
   const StoredResults& results() const { return results_; }
   const ResultStudy& study() const { return *study_; }
@@ -52,11 +50,12 @@ class Selection {
   std::vector<std::string> varying() const;
 
  private:
-  void keep(const std::vector<AxisFilter>& where);
+  void keep(const std::vector<std::string>& where);
 
   const StoredResults& results_;
   const ResultStudy* study_ = nullptr;
   std::vector<const ResultPoint*> points_;
+  std::vector<InputError> errors_;
 };
 
 /// Of a point on an axis; "-" where it has none.
