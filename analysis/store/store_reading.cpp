@@ -65,8 +65,8 @@ OrderedJson ResultStore::document_of(const std::string& key, const std::string& 
     document["metrics"][name] = metric.real();
   }
   document["series"] = series_of(key);
-  if (!own.empty())
-    for (const auto& [name, part] : object_of(*database_, own).items()) document[name] = part;
+  const OrderedJson members = own.empty() ? OrderedJson::object() : object_of(*database_, own);
+  for (const auto& [name, part] : members.items()) document[name] = part;
   if (document.contains("worker_spreads")) {
     OrderedJson& spreads = document["worker_spreads"] = OrderedJson::object();
     for (const auto& [name, each] : workers(key))

@@ -50,7 +50,7 @@ TEST_CASE("a full disk ends the sweep with a sentence; with room again it goes o
   CAPTURE(full.err);
   CHECK(full.code == 1);
   CHECK(full.err.find("full") != std::string::npos);
-  CHECK(full.err.find("Make room, and give the same command again: what is in the file stays.") !=
+  CHECK(full.err.find("Make room, and give the same command again: what is in the file stays") !=
         std::string::npos);
   CHECK(mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT, "size=40M") == 0);
   const Ended again = run_simsgd({"sweep", "run", study, "-o", database, "--documents", "--jobs", "1"});
