@@ -78,7 +78,7 @@ TEST_CASE("a scenario of 20 kB takes some hundred bytes beside one that differs 
     for (int seed = 1; seed <= 20; ++seed) {
       RunRow run = made_run(fmt::format("k{}", seed));
       run.scenario = scenario + fmt::format("{}}}", seed);
-      if (seed % 2 == 0) run.scenario.replace(scenario.find("\":1}"), 4, fmt::format("\":{}", seed));
+      if (seed % 2 == 0) run.scenario.replace(scenario.find("\":1}"), 4, fmt::format("\":{}}}", seed));
       store.put(run);
     }
   }
@@ -106,8 +106,15 @@ TEST_CASE("a damaged store is called damaged, and not a defect of the program") 
   CHECK(failure("document", "{}") == "r.db is damaged: it holds bytes that zlib did not make" + remedy);
   CHECK(failure("context", "[]") == "r.db is damaged: it holds JSON that is no object" + remedy);
   CHECK(failure("context", "{\"a") == "r.db is damaged: it holds text that is no JSON" + remedy);
-  one(folder, "UPDATE facts SET text = '{}' RETURNING id");
-  CHECK(failure("error", "") == "r.db is damaged: it holds a document without \"metrics\"" + remedy);
+  ResultStore store(folder.path("r.db"));
+  store.put(made_run("k1"));
+  one(folder, "UPDATE facts SET text = id RETURNING id");
+  one(folder,
+      "UPDATE facts SET text = '{}' WHERE id = (SELECT facts FROM runs WHERE key = 'k1') RETURNING id");
+  CHECK_THROWS_WITH_AS(
+      store.run("k1"),
+      (folder.path("r.db") + " is damaged: it holds a document without \"metrics\"" + remedy).c_str(),
+      RunError);
 }
 
 TEST_CASE("metrics and curves have rows of their own; what has no value has none") {

@@ -26,7 +26,7 @@ OrderedJson made_document(double loss) {
   return {{"schema_version", 1},
           {"context", {{"program", "simsgd"}, {"date", "2026-01-01T00:00:00Z"}}},
           {"scenario", {{"name", "made"}, {"seed", 1}}},
-          {"metrics", {{"simulated_time_s", 0.1}, {"train_loss_final", loss}}},
+          {"metrics", {{"train_loss_final", loss}, {"simulated_time_s", 0.1}}},
           {"workers", {worker, slow}},
           {"links", {{{"name", "a"}, {"bandwidth_Bps", 1e9}, {"bytes", 5.0}, {"utilisation", 0.5}}}},
           {"series",
