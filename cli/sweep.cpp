@@ -29,9 +29,8 @@ SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
   settings.database = command.database;
   settings.artifacts = command.artifacts;
   settings.interrupted = interrupted;
-  settings.run = [draws = command.draws](const Scenario& scenario, const SimulationOptions& options) {
-    return run_with_intervals(scenario, options, {.draws = draws, .jobs = 1, .progress = {}});
-  };
+  settings.documents = command.documents || command.json;
+  settings.draws = command.draws;
   return settings;
 }
 
@@ -56,7 +55,7 @@ void add_common_options(CLI::App& verb, SweepCommand& command) {
 }  // namespace
 
 int run_sweep_command(const SweepCommand& command) {
-  const Study study = load_study(command.study, command.overrides.overrides());
+  const Study study = expand_study(command.study, command.overrides.overrides());
   const SweepSettings settings = sweep_settings(command, study);
   catch_interrupts();
   SweepOutput output(command, settings, study.name);
@@ -70,10 +69,10 @@ int run_sweep_command(const SweepCommand& command) {
 }
 
 int plan_sweep_command(const SweepCommand& command) {
-  const Study study = load_study(command.study, command.overrides.overrides());
+  const Study study = expand_study(command.study, command.overrides.overrides());
   const SweepSettings settings = sweep_settings(command, study);
   catch_interrupts();
-  const std::vector<SweepPoint> points = sweep_points(study);
+  const std::vector<SweepPoint> points = sweep_points(study, settings.jobs, interrupted);
   const std::vector<SweepPoint> pending =
       points_to_run(points, settings, *open_sink_to_look(settings.database));
   const std::vector<PointEstimate> estimates = examine(study, pending, settings.jobs, interrupted).estimates;
@@ -126,12 +125,16 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   run->add_option("--timeout", command->timeout_s, "End a point that takes longer, and count it as failed")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
+  run->add_flag(
+      "--documents", command->documents,
+      "Keep the whole document of each point, with a row for every worker and 64 links, compressed; a "
+      "point that was kept without is run again");
   run->add_flag("--force", command->force, "Run also the points that are done");
   run->add_flag("--check", command->check, "Compare with the expected values; exit 1 if one is missed");
   run->add_flag("--json", command->json,
                 "Print a document per line, in the order of the points, instead of a table; of a point that "
                 "failed, its "
-                "\"scenario\" and its \"error\"");
+                "\"scenario\" and its \"error\". Keeps documents, as --documents");
   run->footer(
       "Exit codes: 0 done; 1 an expected value is missed; 2 usage or input; 3 some points failed; 130 "
       "interrupted.\n"

@@ -18,7 +18,7 @@ struct SweepCommand {
   int draws = kUsualDraws;  ///< of each point on a calibrated cluster
   int threads = 0;          ///< of each point; 0: the cores that `jobs` leave
   double timeout_s = 0;     ///< 0: none
-  bool json = false, check = false, force = false;
+  bool json = false, documents = false, check = false, force = false;
 };
 
 /// `sweep run`; returns the exit code. Throws ConfigError, RunError, Interrupted.

@@ -114,7 +114,7 @@ SpoolWriter::SpoolWriter(const fs::path& file) : file_(file) {
 SpoolWriter::~SpoolWriter() { close(descriptor_); }
 
 std::uint64_t SpoolWriter::append(const RunRow& run) {
-  return append_line(OrderedJson{{"run", to_json(run)}}.dump() + "\n");
+  return append_line("{\"run\":" + to_text(run) + "}\n");
 }
 
 void SpoolWriter::append(const SweepRow& sweep) {

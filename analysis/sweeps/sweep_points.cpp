@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -55,24 +57,22 @@ Shard parse_shard(const std::string& text) {
   return shard;
 }
 
-std::vector<SweepPoint> sweep_points(const Study& study) {
-  std::vector<SweepPoint> points;
-  std::set<std::string> taken;
-  for (const StudyPoint& point : study.points) {
-    const Json resolved = load_point(study, point).resolved;
-    const std::string plain = slug_of(point.label.empty() ? study.name : point.label);
-    std::string slug = plain;
-    for (int i = 2; !taken.insert(slug).second; ++i) slug = fmt::format("{}-{}", plain, i);
-    points.push_back({points.size(), point, run_key(resolved), slug, learner_of(point)});
-  }
-  return points;
-}
-
 std::vector<SweepPoint> points_to_examine(const Study& study) {
   std::vector<SweepPoint> points;
   for (const StudyPoint& point : study.points)
     points.push_back({points.size(), point, "", "", learner_of(point)});
   return points;
+}
+
+void name_points(const Study& study, std::vector<SweepPoint>& points) {
+  std::set<std::string> taken;
+  std::map<std::string, int> used;  // of a name, the last number
+  for (SweepPoint& point : points) {
+    const std::string plain = slug_of(point.point.label.empty() ? study.name : point.point.label);
+    point.slug = plain;
+    while (!taken.insert(point.slug).second)
+      point.slug = fmt::format("{}-{}", plain, used[plain] = std::max(2, used[plain] + 1));
+  }
 }
 
 SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points) {

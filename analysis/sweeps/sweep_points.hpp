@@ -13,10 +13,10 @@ namespace simsgd {
 
 struct SweepPoint {
   std::size_t position = 0;  ///< in the study, from 0
-  StudyPoint point;
-  std::string key;      ///< of its run
-  std::string slug;     ///< its label as a file name, different for each point of the study
-  std::string learner;  ///< what varies of what it learns: equal where the same data are read
+  const StudyPoint& point;   ///< of the study, which outlives this
+  std::string key;           ///< of its run
+  std::string slug;          ///< its label as a file name, different for each point of the study
+  std::string learner;       ///< what varies of what it learns: equal where the same data are read
 };
 
 /// Of `count` equal parts, the `index`-th (from 1): each `count`-th point.
@@ -31,7 +31,13 @@ struct Shard {
 /// "2/4". Throws ConfigError.
 Shard parse_shard(const std::string& text);
 
-std::vector<SweepPoint> sweep_points(const Study& study);
+/// All points of a study, with the keys of their runs: loads each, in children (`jobs` at a time). Throws
+/// ConfigError with what is wrong with any of them, in their order, each error once; RunError, Interrupted.
+std::vector<SweepPoint> sweep_points(const Study& study, int jobs = 1,
+                                     const std::function<bool()>& interrupted = {});
+
+/// Gives each point its slug.
+void name_points(const Study& study, std::vector<SweepPoint>& points);
 
 SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points);
 
