@@ -212,8 +212,7 @@ void fill_records(const std::vector<ComparedCell>& cells, const std::string& by,
     at.push_back(cell.value.label);
     std::vector<OrderedJson> record = grid.values(at);
     record.insert(record.end(),
-                  {baseline.number ? OrderedJson(*baseline.number) : OrderedJson(baseline.label),
-                   cell.measure->name, cell.measure->unit, cell.comparison.pairs,
+                  {record_of(baseline), cell.measure->name, cell.measure->unit, cell.comparison.pairs,
                    finite_or_null(cell.baseline.value), finite_or_null(cell.summary.value)});
     add_estimate(record, cell.comparison.difference);
     add_estimate(record, cell.comparison.ratio);

@@ -49,13 +49,7 @@ std::vector<Sample> Grid::samples(const Place& place, const Measure& measure) co
 std::vector<nlohmann::ordered_json> Grid::values(const Place& place) const {
   CHECK(has(place), "A place in a grid has points.");
   std::vector<nlohmann::ordered_json> values;
-  for (std::size_t i = 0; i < axes_.size(); ++i) {
-    const std::optional<double> number = value_on(*points(place).front(), axes_[i]).number;
-    if (number)
-      values.emplace_back(*number);
-    else
-      values.emplace_back(place[i]);
-  }
+  for (const std::string& axis : axes_) values.push_back(record_of(value_on(*points(place).front(), axis)));
   return values;
 }
 

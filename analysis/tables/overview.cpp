@@ -145,13 +145,7 @@ ResultTable points_table(const Selection& selection) {
   for (const ResultPoint* point : selection.points()) {
     table.rows.push_back({std::to_string(point->position + 1), point->label, state_of(*point)});
     std::vector<OrderedJson> record = {point->position + 1};
-    for (const std::string& axis : axes) {
-      const AxisValue value = value_on(*point, axis);
-      if (value.number)
-        record.emplace_back(*value.number);
-      else
-        record.emplace_back(value.label);
-    }
+    for (const std::string& axis : axes) record.push_back(record_of(value_on(*point, axis)));
     record.push_back(point->seed ? OrderedJson(*point->seed) : OrderedJson(nullptr));
     record.emplace_back(state_of(*point));
     record.emplace_back(point->error);

@@ -4,10 +4,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 
 namespace simsgd::tables {
+
+nlohmann::ordered_json record_of(const AxisValue& value) {
+  constexpr double kMostWhole = 1e15;
+  if (!value.number) return value.label;
+  if (*value.number == std::floor(*value.number) && std::fabs(*value.number) < kMostWhole)
+    return static_cast<std::int64_t>(*value.number);
+  return *value.number;
+}
 
 AxisValue value_on(const ResultPoint& point, const std::string& axis) {
   for (const ResultCoordinate& each : point.coordinates)

@@ -58,6 +58,9 @@ class Selection {
   std::vector<InputError> errors_;
 };
 
+/// For records: a number where it is one, else the label.
+nlohmann::ordered_json record_of(const AxisValue& value);
+
 /// Of a point on an axis; "-" where it has none.
 AxisValue value_on(const ResultPoint& point, const std::string& axis);
 
