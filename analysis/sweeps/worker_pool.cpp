@@ -1,7 +1,6 @@
 #include "analysis/sweeps/worker_pool.hpp"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,9 +69,6 @@ void run_one(int answers, const std::function<std::string()>& work) {
 }
 
 [[noreturn]] void be_worker(int commands, int answers, const Prepare& prepare) {
-  // Small chunks that were freed are not gathered in lists: each child of ours would go through them once
-  // more, and copy their pages for it.
-  mallopt(M_MXFAST, 0);
   for (std::uint64_t task = 0; read_all(commands, reinterpret_cast<char*>(&task), sizeof task);) {
     std::function<std::string()> work;
     const ChildAnswer prepared = answer_of([&] {
