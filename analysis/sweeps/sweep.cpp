@@ -176,8 +176,9 @@ class Sweep {
       const std::size_t i = waiting_.front();
       waiting_.pop_front();
       const SweepPoint& point = to_run_[i];
-      switch (sink_->claim(point.key, is_done(point, settings_, *sink_) || settings_.force,
-                           settings_.documents)) {
+      // One that has a result is here for its files.
+      const bool force = settings_.force || !settings_.artifacts.empty();
+      switch (sink_->claim(point.key, force, settings_.documents)) {
         case Claim::mine:
           return {NextTask::Kind::task, i};
         case Claim::busy:
