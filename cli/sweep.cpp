@@ -5,37 +5,23 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 
 #include "analysis/sweeps/sweep.hpp"
 #include "cli/sweep_output.hpp"
-#include "results/text_table.hpp"
-#include "sim/base/printable.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
 
 namespace {
 
-SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
-  SweepSettings settings;
-  if (!command.shard.empty()) settings.shard = parse_shard(command.shard);
-  const int points = static_cast<int>(study.points.size());
-  settings.jobs = std::min(command.jobs > 0 ? command.jobs : available_threads(), std::max(1, points));
-  settings.threads = command.threads > 0 ? command.threads : std::max(1, available_threads() / settings.jobs);
-  settings.force = command.force;
-  if (command.timeout_s > 0) settings.timeout_s = command.timeout_s;
-  settings.database = command.database;
-  settings.artifacts = command.artifacts;
-  settings.interrupted = interrupted;
-  settings.run = [draws = command.draws](const Scenario& scenario, const SimulationOptions& options) {
-    return run_with_intervals(scenario, options, {.draws = draws, .jobs = 1, .progress = {}});
-  };
-  return settings;
+double parse_memory(const std::string& text) {
+  const ParsedQuantity parsed = parse_quantity(text, Dimension::bytes);
+  if (!parsed.ok || !(parsed.value > 0))
+    throw ConfigError({"--memory", "", "is no amount of memory", text, "Write one such as 4GB or 500MB"});
+  return parsed.value;
 }
-
-std::string about(double bytes) { return "about " + human_bytes(bytes); }
 
 void add_common_options(CLI::App& verb, SweepCommand& command) {
   verb.add_option("STUDY", command.study, "A study or scenario file, or - for standard input")->required();
@@ -55,6 +41,24 @@ void add_common_options(CLI::App& verb, SweepCommand& command) {
 
 }  // namespace
 
+SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
+  SweepSettings settings;
+  if (!command.shard.empty()) settings.shard = parse_shard(command.shard);
+  const int points = static_cast<int>(study.points.size());
+  settings.jobs = std::min(command.jobs > 0 ? command.jobs : available_threads(), std::max(1, points));
+  settings.threads = command.threads > 0 ? command.threads : std::max(1, available_threads() / settings.jobs);
+  settings.force = command.force;
+  if (command.timeout_s > 0) settings.timeout_s = command.timeout_s;
+  if (!command.memory.empty()) settings.memory_bytes = parse_memory(command.memory);
+  settings.database = command.database;
+  settings.artifacts = command.artifacts;
+  settings.interrupted = interrupted;
+  settings.run = [draws = command.draws](const Scenario& scenario, const SimulationOptions& options) {
+    return run_with_intervals(scenario, options, {.draws = draws, .jobs = 1, .progress = {}});
+  };
+  return settings;
+}
+
 int run_sweep_command(const SweepCommand& command) {
   const Study study = load_study(command.study, command.overrides.overrides());
   const SweepSettings settings = sweep_settings(command, study);
@@ -67,37 +71,6 @@ int run_sweep_command(const SweepCommand& command) {
     throw;
   }
   return output.finish();
-}
-
-int plan_sweep_command(const SweepCommand& command) {
-  const Study study = load_study(command.study, command.overrides.overrides());
-  const SweepSettings settings = sweep_settings(command, study);
-  catch_interrupts();
-  const std::vector<SweepPoint> points = sweep_points(study);
-  const std::vector<SweepPoint> pending =
-      points_to_run(points, settings, *open_sink_to_look(settings.database));
-  const std::vector<PointEstimate> estimates = examine(study, pending, settings.jobs, interrupted).estimates;
-  TextTable table;
-  table.rows = {{"point", "", "state", "memory"}, {"-"}};
-  table.left = 3;
-  std::map<std::size_t, std::string> memory;
-  for (const SweepPoint& point : pending) memory[point.position] = "-";
-  for (const PointEstimate& each : estimates) memory[each.position] = about(each.memory_bytes);
-  std::size_t of_shard = 0;
-  for (const SweepPoint& point : points) {
-    if (!settings.shard.has(point.position)) continue;
-    ++of_shard;
-    const auto to_run = memory.find(point.position);
-    const bool done = to_run == memory.end();
-    table.rows.push_back({std::to_string(point.position + 1), point.point.label, done ? "done" : "to run",
-                          done ? "-" : to_run->second});
-  }
-  fmt::print("{}: {} points, {} done, {} to run\n\n{}", printable(study.name), of_shard,
-             of_shard - pending.size(), pending.size(), table.text());
-  if (!estimates.empty())
-    fmt::print("\nAt most {} at a time need {}; this machine has {}.\n", settings.jobs,
-               about(memory_at_once_bytes(estimates, settings.jobs)), human_bytes(machine_memory_bytes()));
-  return 0;
 }
 
 void add_sweep(CLI::App& app, ExitCode& exit_code) {
@@ -126,6 +99,10 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   run->add_option("--timeout", command->timeout_s, "End a point that takes longer, and count it as failed")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
+  run->add_option(
+         "--memory", command->memory,
+         "End a point whose process needs more, and count it as failed; looked at ten times a second")
+      ->type_name("BYTES");
   run->add_flag("--force", command->force, "Run also the points that are done");
   run->add_flag("--check", command->check, "Compare with the expected values; exit 1 if one is missed");
   run->add_flag("--json", command->json,
@@ -139,9 +116,14 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   run->callback([command, &exit_code] { exit_code.value = run_sweep_command(*command); });
 
   CLI::App* plan = sweep->add_subcommand(
-      "plan", "List the points: what is done, what is to run, how much memory it needs");
+      "plan", "List the points: what is done, what is to run, how much memory and time it needs");
   auto planned = std::make_shared<SweepCommand>();
   add_common_options(*plan, *planned);
+  plan->add_option("--estimate", planned->try_s,
+                   "Try a few points for about so long together, to estimate times; 0: none")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 3600.0));
   plan->footer("Example:\n  simsgd sweep plan scenarios/quickstart.json -o results.db");
   plan->callback([planned, &exit_code] { exit_code.value = plan_sweep_command(*planned); });
 }

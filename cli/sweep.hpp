@@ -18,8 +18,15 @@ struct SweepCommand {
   int draws = kUsualDraws;  ///< of each point on a calibrated cluster
   int threads = 0;          ///< of each point; 0: the cores that `jobs` leave
   double timeout_s = 0;     ///< 0: none
+  std::string memory;       ///< of each point, such as "4 GB", or empty
+  double try_s = 5;         ///< for estimating times
   bool json = false, check = false, force = false;
 };
+
+struct Study;
+struct SweepSettings;
+/// Throws ConfigError.
+SweepSettings sweep_settings(const SweepCommand& command, const Study& study);
 
 /// `sweep run`; returns the exit code. Throws ConfigError, RunError, Interrupted.
 int run_sweep_command(const SweepCommand& command);

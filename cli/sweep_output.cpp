@@ -30,6 +30,8 @@ SweepListener SweepOutput::listener() {
           .progress =
               [this](const SweepProgress& progress) {
                 run_ = progress.ended;
+                points_ += progress.total - to_run_;  // seeds may turn out to be too few
+                to_run_ = progress.total;
                 bar_.show(progress);
               }};
 }

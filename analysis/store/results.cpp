@@ -54,6 +54,9 @@ StoredResults::StoredResults(const fs::path& file) {
     for (const SweepPointRow& row : sweep.points) {
       ResultPoint point = point_of(row, study.points.size());
       point.status = store_->status(point.key);
+      // A seed that the study turned out not to need.
+      if (!point.status && !row.coordinates.empty() && row.coordinates.back().value("optional", false))
+        continue;
       if (point.status == RunStatus::ok) point.metrics = store_->metrics(point.key);
       if (point.status && point.status != RunStatus::ok) point.error = store_->run(point.key)->error;
       study.points.push_back(std::move(point));

@@ -13,10 +13,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <vector>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/units.hpp"
 #include "sim/engine/simulate.hpp"
 
 namespace simsgd {
@@ -66,13 +68,21 @@ std::string how_it_died(int status) {
                      signal == SIGKILL ? ", which is what the system does when memory runs out" : "");
 }
 
+/// Physical memory of a process; what it still shares with its parent is part of it.
+double resident_bytes(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/statm", process));
+  double size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
 struct Child {
   std::size_t task = 0;
   pid_t process = -1;
   int answers = -1;
   Clock::time_point begin;
   std::string received;
-  bool late = false;
+  bool late = false, large = false;
 };
 
 class ChildPool {
@@ -97,7 +107,7 @@ class ChildPool {
       close(ends[0]);
       throw RunError(fmt::format("Cannot start a child process: {}", std::strerror(errno)));
     }
-    children_.push_back({task, process, ends[0], Clock::now(), {}, false});
+    children_.push_back({task, process, ends[0], Clock::now(), {}, false, false});
   }
 
   /// Waits for a moment; returns those that ended.
@@ -110,6 +120,10 @@ class ChildPool {
       Child& child = children_[i];
       if (!child.late && settings_.timeout_s && seconds(child) > *settings_.timeout_s) {
         child.late = true;
+        kill(child.process, SIGKILL);
+      }
+      if (!child.large && settings_.memory_bytes && resident_bytes(child.process) > *settings_.memory_bytes) {
+        child.large = true;
         kill(child.process, SIGKILL);
       }
       if (files[i].revents != 0 && !read_more(child)) ended.emplace_back(child.task, reap(child));
@@ -149,6 +163,11 @@ class ChildPool {
               all.substr(1, all.size() - 2), wall_s};
     if (child.late)
       return {ChildEnd::Kind::timed_out, fmt::format("took longer than {} s", *settings_.timeout_s), wall_s};
+    if (child.large)
+      return {ChildEnd::Kind::too_large,
+              fmt::format("needed more than the {} of memory that --memory allows",
+                          human_bytes(*settings_.memory_bytes)),
+              wall_s};
     return {ChildEnd::Kind::died, how_it_died(status), wall_s};
   }
 

@@ -55,8 +55,9 @@ Json examine_part(const Study& study, const Points& part) {
       const Examined found = examine_point(study, point->point);
       const double bytes_per_worker =
           kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(found.parameters);
-      estimates.push_back(
-          {point->position, peak_memory_bytes() + kRecordBytes + found.workers * bytes_per_worker});
+      estimates.push_back({point->position,
+                           peak_memory_bytes() + kRecordBytes + found.workers * bytes_per_worker,
+                           found.workers, found.steps});
     } catch (const ConfigError& error) {
       for (const InputError& each : error.errors()) errors.push_back({point->position, to_json(each)});
     }
@@ -95,7 +96,8 @@ Examination examine(const Study& study, const std::vector<SweepPoint>& points, i
         }
         Json found = Json::parse(end.text);
         for (Json& error : found["errors"]) errors.push_back(std::move(error));
-        for (const Json& each : found["estimates"]) examination.estimates.push_back({each[0], each[1]});
+        for (const Json& each : found["estimates"])
+          examination.estimates.push_back({each[0], each[1], each[2], each[3]});
       });
   if (!errors.empty()) throw ConfigError(errors_of(std::move(errors)));
   std::sort(examination.estimates.begin(), examination.estimates.end(),

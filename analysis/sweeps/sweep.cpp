@@ -7,7 +7,9 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
 
+#include "analysis/sweeps/adaptive_seeds.hpp"
 #include "analysis/sweeps/child_pool.hpp"
 #include "sim/base/check.hpp"
 
@@ -31,7 +33,11 @@ bool has_artifacts(const fs::path& directory, RunRow run) {
 class Sweep {
  public:
   Sweep(const Study& study, const SweepSettings& settings, const SweepListener& listener)
-      : study_(study), settings_(settings), listener_(listener), all_(sweep_points(study)) {}
+      : study_(study),
+        settings_(settings),
+        listener_(listener),
+        all_(sweep_points(study)),
+        rounds_(study.seed_rule, all_) {}
 
   void run() {
     // Everything is looked at before anything is made, so that bad input leaves no file behind.
@@ -41,15 +47,20 @@ class Sweep {
             .estimates;
     sink_ = open_sink(settings_.database, settings_.shard);
     sink_->put(sweep_row(study_, all_));
-    to_run_ = points_to_run(all_, settings_, *sink_);
-    for (const SweepPoint& point : to_run_) ++unfinished_[point.key];
+    if (!settings_.force) rounds_.look(all_, *sink_);
+    const std::vector<SweepPoint> pending = points_to_run(all_, settings_, *sink_);
+    for (const SweepPoint& point : pending) waiting_.insert(point.position);
+    next_round();
     for (const SweepPoint& point : all_) {
-      if (!settings_.shard.has(point.position)) continue;
+      if (!settings_.shard.has(point.unit)) continue;
       undelivered_.push_back(point.position);
       ++uses_[point.key];
     }
+    const auto needed = static_cast<std::size_t>(
+        std::count_if(undelivered_.begin(), undelivered_.end(),
+                      [this](std::size_t i) { return rounds_.of(i) == SeedRounds::State::needed; }));
     if (listener_.begin)
-      listener_.begin({undelivered_.size(), to_run_.size(), memory_at_once_bytes(estimates, settings_.jobs)});
+      listener_.begin({needed, to_run_.size(), memory_at_once_bytes(estimates, settings_.jobs)});
     run_points();
     CHECK(undelivered_.empty(), "every point was run or found");
   }
@@ -57,11 +68,33 @@ class Sweep {
  private:
   void run_points() {
     begin_ = Clock::now();
+    do {
+      deliver();
+      run_round();
+    } while (next_round());
     deliver();
+  }
+
+  /// The points that are needed by now and have not run. False where there are none.
+  bool next_round() {
+    rounds_.decide(all_);
+    begun_ += to_run_.size();
+    to_run_.clear();
+    for (const SweepPoint& point : all_) {
+      if (rounds_.of(point.position) != SeedRounds::State::needed || waiting_.erase(point.position) == 0)
+        continue;
+      to_run_.push_back(point);
+      ++unfinished_[point.key];
+    }
+    return !to_run_.empty();
+  }
+
+  void run_round() {
     run_in_children(
         to_run_.size(),
         {.jobs = settings_.jobs,
          .timeout_s = settings_.timeout_s,
+         .memory_bytes = settings_.memory_bytes,
          .interrupted = settings_.interrupted,
          .tick = [this] { report(nullptr, RunStatus::ok); }},
         [this](std::size_t i) { return work(to_run_[i]); },
@@ -99,6 +132,7 @@ class Sweep {
   void ended(const SweepPoint& point, const ChildEnd& end) {
     const RunRow run = row(point, end);
     sink_->put(run);
+    rounds_.ended(run);
     if (run.status != RunStatus::ok) failed_[point.key] = run;
     ++ended_;
     if (--unfinished_[point.key] == 0) unfinished_.erase(point.key);
@@ -110,6 +144,12 @@ class Sweep {
   void deliver() {
     while (!undelivered_.empty()) {
       const SweepPoint& point = all_[undelivered_.front()];
+      if (rounds_.of(point.position) == SeedRounds::State::undecided) return;
+      if (rounds_.of(point.position) == SeedRounds::State::dropped) {
+        undelivered_.pop_front();
+        if (--uses_[point.key] == 0) sink_->forget(point.key);
+        continue;
+      }
       if (unfinished_.contains(point.key)) return;
       // A sink keeps an earlier result where a run fails that was forced.
       const auto failure = failed_.find(point.key);
@@ -124,13 +164,16 @@ class Sweep {
   void report(const SweepPoint* last, RunStatus status) const {
     if (!listener_.progress) return;
     const double elapsed_s = std::chrono::duration<double>(Clock::now() - begin_).count();
-    listener_.progress({to_run_.size(), ended_, elapsed_s, last, status});
+    listener_.progress({begun_ + to_run_.size(), ended_, elapsed_s, last, status});
   }
 
   const Study& study_;
   const SweepSettings& settings_;
   const SweepListener& listener_;
-  std::vector<SweepPoint> all_, to_run_;
+  std::vector<SweepPoint> all_, to_run_;  // to_run_: in this round
+  SeedRounds rounds_;
+  std::set<std::size_t> waiting_;  // positions without a result, needed or not
+  std::size_t begun_ = 0;          // runs of earlier rounds
   std::unique_ptr<RunSink> sink_;
   std::deque<std::size_t> undelivered_;    // positions, in order
   std::map<std::string, int> uses_;        // of a key, by undelivered points
@@ -150,7 +193,7 @@ std::vector<SweepPoint> points_to_run(const std::vector<SweepPoint>& points, con
                                       const RunSink& sink) {
   std::vector<SweepPoint> pending;
   for (const SweepPoint& point : points) {
-    if (!settings.shard.has(point.position)) continue;
+    if (!settings.shard.has(point.unit)) continue;
     const bool stored = !settings.force && sink.status(point.key) == RunStatus::ok;
     const bool done =
         stored && (settings.artifacts.empty() ||

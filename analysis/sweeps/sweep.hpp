@@ -8,21 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "analysis/runner.hpp"
 #include "analysis/store/run_row.hpp"
 #include "analysis/store/run_sink.hpp"
-#include "analysis/runner.hpp"
 #include "analysis/sweeps/sweep_points.hpp"
 
 namespace simsgd {
 
 struct SweepSettings {
-  int jobs = 1;                     ///< points at a time
-  int threads = 1;                  ///< for the numerics of each
-  Shard shard;                      ///< the part to run
-  bool force = false;               ///< run also what is done
-  std::optional<double> timeout_s;  ///< a point that takes longer is ended and counts as failed
-  std::filesystem::path database;   ///< where results are kept, or empty
-  std::filesystem::path artifacts;  ///< a directory for the files of each point, or empty
+  int jobs = 1;                        ///< points at a time
+  int threads = 1;                     ///< for the numerics of each
+  Shard shard;                         ///< the part to run
+  bool force = false;                  ///< run also what is done
+  std::optional<double> timeout_s;     ///< a point that takes longer is ended and counts as failed
+  std::optional<double> memory_bytes;  ///< likewise one that needs more of memory (RSS)
+  std::filesystem::path database;      ///< where results are kept, or empty
+  std::filesystem::path artifacts;     ///< a directory for the files of each point, or empty
   std::function<bool()> interrupted;
   /// What runs a point, in its child.
   std::function<RunOutcome(const Scenario&, const SimulationOptions&)> run = run_scenario;
@@ -41,7 +42,7 @@ struct SweepBegin {
 };
 
 struct SweepProgress {
-  std::size_t total = 0;  ///< points to run now
+  std::size_t total = 0;  ///< points to run now; more where seeds run until certain
   std::size_t ended = 0;  ///< of these
   double elapsed_s = 0;
   const SweepPoint* last = nullptr;  ///< that ended just now, or null

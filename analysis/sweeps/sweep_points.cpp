@@ -35,9 +35,13 @@ std::string slug_of(const std::string& label) {
 
 std::string learner_of(const StudyPoint& point) {
   std::string varies;
-  for (const Assignment& each : point.coordinates)
+  for (const Assignment& each : settings_of(point))
     if (within(each.pointer, "/learner")) varies += each.pointer + each.value.dump();
   return varies;
+}
+
+std::size_t unit_of(const Study& study, const StudyPoint& point, std::size_t position) {
+  return study.seed_rule ? point.cell : position;
 }
 
 }  // namespace
@@ -63,7 +67,8 @@ std::vector<SweepPoint> sweep_points(const Study& study) {
     const std::string plain = slug_of(point.label.empty() ? study.name : point.label);
     std::string slug = plain;
     for (int i = 2; !taken.insert(slug).second; ++i) slug = fmt::format("{}-{}", plain, i);
-    points.push_back({points.size(), point, run_key(resolved), slug, learner_of(point)});
+    points.push_back({points.size(), point, run_key(resolved), slug, learner_of(point),
+                      unit_of(study, point, points.size())});
   }
   return points;
 }
@@ -71,7 +76,7 @@ std::vector<SweepPoint> sweep_points(const Study& study) {
 std::vector<SweepPoint> points_to_examine(const Study& study) {
   std::vector<SweepPoint> points;
   for (const StudyPoint& point : study.points)
-    points.push_back({points.size(), point, "", "", learner_of(point)});
+    points.push_back({points.size(), point, "", "", learner_of(point), unit_of(study, point, points.size())});
   return points;
 }
 
@@ -88,6 +93,8 @@ SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points) {
                              {"label", label},
                              {"value", OrderedJson::parse(set.value.dump())}});
     }
+    // Readers leave out such a point where it did not run.
+    if (each.point.optional) coordinates.back()["optional"] = true;
     identity += "\n" + each.key;
     sweep.points.push_back({each.point.label, std::move(coordinates), each.key});
   }

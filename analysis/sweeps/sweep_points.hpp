@@ -17,14 +17,16 @@ struct SweepPoint {
   std::string key;      ///< of its run
   std::string slug;     ///< its label as a file name, different for each point of the study
   std::string learner;  ///< what varies of what it learns: equal where the same data are read
+  std::size_t unit =
+      0;  ///< what shards share out: its position, or where seeds depend on one another its cell
 };
 
-/// Of `count` equal parts, the `index`-th (from 1): each `count`-th point.
+/// Of `count` equal parts, the `index`-th (from 1): each `count`-th point (or cell, see SweepPoint::unit).
 struct Shard {
   int index = 1, count = 1;
   bool whole() const { return count == 1; }
-  bool has(std::size_t position) const {
-    return position % static_cast<std::size_t>(count) == static_cast<std::size_t>(index - 1);
+  bool has(std::size_t unit) const {
+    return unit % static_cast<std::size_t>(count) == static_cast<std::size_t>(index - 1);
   }
 };
 
@@ -39,6 +41,8 @@ SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points);
 struct PointEstimate {
   std::size_t position = 0;
   double memory_bytes = 0;  ///< of its process
+  int workers = 0;          ///< simulated
+  double steps = 0;         ///< of each worker; 0 where they follow from the run
 };
 
 struct Examination {

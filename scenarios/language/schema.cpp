@@ -40,6 +40,7 @@ Json composed() {
                             {"record", schema::record()},
                             {"expected", schema::expected()},
                             {"axes", schema::axes()},
+                            {"exclude", schema::exclude()},
                             {"seeds", schema::seeds()}});
   all["required"] = {"cluster", "workload", "algorithm", "stop"};
   return all;

@@ -27,6 +27,7 @@ Json target();
 Json record();
 Json expected();
 Json axes();
+Json exclude();
 Json seeds();
 }  // namespace schema
 

@@ -101,6 +101,7 @@ constexpr Filled kWords[] = {
     {"run STUDY --point N", "run scenarios/studies/scaling.json --point 2"},
     {"run STUDY -o", "run study.json -o"},
     {"plan STUDY", "plan scenarios/studies/scaling.json"},
+    {"advise STUDY", "advise study.json --budget 10"},
     {"calibrate SPEC", "calibrate spec.json"},
     {"validate SPEC", "validate spec.json"},
     {"run S", "run scenario.json"},
@@ -133,6 +134,9 @@ constexpr Bound kBounds[] = {
      "measurements are no part of the project"},
     {"simsgd validate scenarios/calibration", "simsgd validate spec.json --max-error 5%",
      "measurements are no part of the project"},
+    {"simsgd advise scenarios/studies/advise_grid.json",
+     "simsgd advise study.json --target throughput --budget 10 --verify",
+     "500 candidates take minutes in full: two"},
     {"simsgd sweep run scenarios/studies/convergence.json",
      "simsgd sweep run scenarios/studies/convergence.json --json --set /stop/steps=2 --set /seeds=[1] > "
      "runs.jsonl",
