@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
 
@@ -32,7 +33,7 @@ struct PlannedPoint {
 };
 
 void print_totals(const Study& study, const SweepSettings& settings,
-                  const std::vector<PointEstimate>& estimates, const TimeEstimates& times) {
+                  const std::vector<PointEstimate>& estimates, const TimeEstimates& times, double before_s) {
   if (study.left_out > 0)
     fmt::print("\n{} more {} left out by \"exclude\".\n", study.left_out,
                study.left_out == 1 ? "combination is" : "combinations are");
@@ -45,7 +46,8 @@ void print_totals(const Study& study, const SweepSettings& settings,
                about(memory_at_once_bytes(estimates, settings.jobs)), human_bytes(machine_memory_bytes()));
   if (times.tried == 0) return;
   fmt::print("{} at a time take {} {}{}: {} of them were tried.\n", settings.jobs,
-             times.open_ended ? "more than" : "about", human_time(wall_of_all_s(times.wall_s, settings.jobs)),
+             times.open_ended ? "more than" : "about",
+             human_time(before_s + wall_of_all_s(times.wall_s, settings.jobs)),
              study.seed_rule ? fmt::format(" with {} seeds each", study.seed_rule->at_least) : "",
              times.tried);
 }
@@ -53,6 +55,7 @@ void print_totals(const Study& study, const SweepSettings& settings,
 }  // namespace
 
 int plan_sweep_command(const SweepCommand& command) {
+  const auto begin = std::chrono::steady_clock::now();
   const Study study = load_study(command.study, command.overrides.overrides());
   const SweepSettings settings = sweep_settings(command, study);
   catch_interrupts();
@@ -66,6 +69,8 @@ int plan_sweep_command(const SweepCommand& command) {
     return rounds.of(point.position) != SeedRounds::State::needed;
   });
   const std::vector<PointEstimate> estimates = examine(study, pending, settings.jobs, interrupted).estimates;
+  // A sweep begins with the same.
+  const double before_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   TimeEstimates times;
   if (command.try_s > 0)
     times = estimate_times(study, pending, estimates,
@@ -100,7 +105,7 @@ int plan_sweep_command(const SweepCommand& command) {
   fmt::print("{}: {} points, {} done, {} to run{}\n\n{}", printable(study.name), of_shard,
              of_shard - pending.size() - unneeded, pending.size(),
              unneeded > 0 ? fmt::format(", {} more seeds where needed", unneeded) : "", table.text());
-  print_totals(study, settings, estimates, times);
+  print_totals(study, settings, estimates, times, before_s);
   return 0;
 }
 

@@ -23,7 +23,7 @@ constexpr double kLeastSteps = 5;
 std::optional<double> number_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   const ParsedQuantity parsed =
-      value.is_string() ? parse_quantity(value.get<std::string>(), Dimension::time) : ParsedQuantity{};
+      value.is_string() ? parse_quantity(value.get<std::string>(), Dimension::time_s) : ParsedQuantity{};
   return parsed.ok ? std::optional(parsed.value) : std::nullopt;
 }
 
@@ -123,7 +123,7 @@ Json run_one(const Study& study, const StudyPoint& candidate, const TrialOrder& 
   }
 }
 
-AdviceTrial read(const ChildEnd& end) {
+AdviceTrial trial_of(const ChildEnd& end) {
   AdviceTrial trial;
   if (end.kind != ChildEnd::Kind::answered) {
     trial.failed = end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
@@ -167,7 +167,7 @@ std::vector<AdviceTrial> run_trials(const Study& study, const std::vector<StudyP
         return run_one(study, candidates[orders[i].candidate], orders[i], settings).dump();
       },
       [&](std::size_t i, const ChildEnd& end) {
-        trials[i] = read(end);
+        trials[i] = trial_of(end);
         if (settings.progress) settings.progress(++done, orders.size());
       });
   return trials;

@@ -16,8 +16,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostTries = 24;
-// A single step may take longer than a try may; then the child is ended.
-constexpr double kPatience = 5;
+// assumed: storing a result takes as long as reading it once more.
+constexpr double kKeeping = 2;
+// Two steps are needed, which may take longer than a try is to; beyond this the child is ended.
+constexpr double kPatience_s = 60;
 
 double since_s(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -59,13 +61,16 @@ Json try_point(const Study& study, const SweepPoint& point, int threads, double 
   };
   options.interrupted = [&] { return steps > 1 && since_s(begin) > limit_s; };
   bool ended = true;
+  std::string document;
   try {
-    run_scenario(load_point(study, point.point), options);
+    // As the child of a sweep does; the parent reads it.
+    document = run_scenario(load_point(study, point.point), options).document.dump();
     last_s = since_s(begin);
   } catch (const Interrupted&) {
     ended = false;
   }
-  return {{"steps", steps}, {"first_s", first_s}, {"last_s", last_s}, {"ended", ended}};
+  return {
+      {"steps", steps}, {"first_s", first_s}, {"last_s", last_s}, {"ended", ended}, {"document", document}};
 }
 
 std::size_t differences(const SweepPoint& a, const SweepPoint& b) {
@@ -89,10 +94,11 @@ TimeEstimates estimate_times(const Study& study, const std::vector<SweepPoint>& 
   if (tries.empty() || estimates.size() != points.size()) return made;
   const double limit_s = trial.try_s * trial.jobs / static_cast<double>(tries.size());
   std::vector<Tried> known;
+  double reading_s = 0, read = 0;
   run_in_children(
       tries.size(),
       {.jobs = trial.jobs,
-       .timeout_s = limit_s * kPatience,
+       .timeout_s = limit_s + kPatience_s,
        .memory_bytes = {},
        .interrupted = trial.interrupted,
        .tick = {}},
@@ -101,6 +107,7 @@ TimeEstimates estimate_times(const Study& study, const std::vector<SweepPoint>& 
         const PointEstimate& of = estimates[tries[i]];
         Tried tried{tries[i], end.wall_s, 0};
         if (end.kind == ChildEnd::Kind::answered) {
+          const Clock::time_point begin = Clock::now();
           const Json got = Json::parse(end.text);
           const double first_s = got["first_s"], last_s = got["last_s"], steps = got["steps"];
           const double around_s = got["ended"] ? std::max(0.0, end.wall_s - last_s) : 0;
@@ -108,6 +115,11 @@ TimeEstimates estimate_times(const Study& study, const std::vector<SweepPoint>& 
           const double all = got["ended"] || of.steps <= 0 ? steps : of.steps;
           if (steps > 1) tried = {tries[i], first_s + around_s, (last_s - first_s) / (steps - 1)};
           if (of.steps > 1) tried.step_s *= (all - 1) / (of.steps - 1);
+          if (got["ended"]) {
+            const Json document = Json::parse(got["document"].get<std::string>());
+            reading_s += since_s(begin);
+            ++read;
+          }
           made.open_ended = made.open_ended || (!got["ended"] && of.steps <= 0);
         } else if (of.steps > 1) {
           tried.step_s = end.wall_s;  // not even two steps
@@ -124,7 +136,9 @@ TimeEstimates estimate_times(const Study& study, const std::vector<SweepPoint>& 
       sum_s += time_like(each, estimates[each.index], estimates[i]);
       ++count;
     }
-    made.wall_s[i] = count > 0 ? sum_s / count * trial.runs_each : 0;
+    // Results are read and written one after another, on one of the cores.
+    const double kept_s = read > 0 ? kKeeping * reading_s / read : 0;
+    made.wall_s[i] = count > 0 ? sum_s / count * trial.runs_each + kept_s : 0;
   }
   return made;
 }

@@ -12,10 +12,14 @@ namespace simsgd::test::scenarios_studies_written {
 
 namespace {
 
-Study study_of(const Folder& folder, const Json& keys, const Overrides& overrides = {}) {
+std::string file_of(const Folder& folder, const Json& keys) {
   Json scenario = small_scenario();
   scenario.update(keys);
-  return load_study(folder.write_json("s.json", scenario), overrides);
+  return folder.write_json("s.json", scenario);
+}
+
+Study study_of(const Folder& folder, const Json& keys, const Overrides& overrides = {}) {
+  return load_study(file_of(folder, keys), overrides);
 }
 
 std::string errors_of(const Json& keys) {
@@ -183,7 +187,8 @@ TEST_CASE(
   const Json latency = {{"pointer", "/cluster/nic/latency"}, {"from", 1e-6}, {"to", 1e-2}, {"scale", "log"}};
   const Json workers = {{"pointer", "/cluster/workers"}, {"from", 2}, {"to", 5}};
   const auto of = [&](const Json& dimensions, int draws, int seed) {
-    return study_of(folder, {{"axes", {{{"random", dimensions}, {"draws", draws}, {"seed", seed}}}}});
+    return expand_study(
+        file_of(folder, {{"axes", {{{"random", dimensions}, {"draws", draws}, {"seed", seed}}}}}));
   };
   const Study study = of({latency, workers}, 400, 7);
   const std::vector<double> a = drawn(study, "/cluster/nic/latency"), b = drawn(study, "/cluster/workers");
@@ -196,9 +201,9 @@ TEST_CASE(
   for (const double each : b) ++counts[each];
   REQUIRE(counts.size() == 4);  // 2, 3, 4, 5: expected 100 each, standard deviation 8.7
   for (const auto& [value, count] : counts) CHECK(std::abs(count - 100) < 40);
-  CHECK(drawn(of({latency}, 10, 7), "/cluster/nic/latency") ==
+  CHECK(drawn(of(Json::array({latency}), 10, 7), "/cluster/nic/latency") ==
         std::vector<double>(a.begin(), a.begin() + 10));
-  CHECK(drawn(of({latency}, 10, 8), "/cluster/nic/latency") !=
+  CHECK(drawn(of(Json::array({latency}), 10, 8), "/cluster/nic/latency") !=
         std::vector<double>(a.begin(), a.begin() + 10));
 }
 
@@ -208,8 +213,8 @@ TEST_CASE("of 2^m Sobol' draws each 2^-m-th of every range holds one, and every 
   const Json overhead = {{"pointer", "/cluster/nic/bandwidth"}, {"from", 1e9}, {"to", 2e9}};
   for (const int seed : {1, 2, 99}) {
     CAPTURE(seed);
-    const Study study =
-        study_of(folder, {{"axes", {{{"sobol", {latency, overhead}}, {"draws", 64}, {"seed", seed}}}}});
+    const Study study = expand_study(
+        file_of(folder, {{"axes", {{{"sobol", {latency, overhead}}, {"draws", 64}, {"seed", seed}}}}}));
     const std::vector<double> x = drawn(study, "/cluster/nic/latency"),
                               y = drawn(study, "/cluster/nic/bandwidth");
     REQUIRE(x.size() == 64);
