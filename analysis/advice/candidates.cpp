@@ -26,7 +26,8 @@ std::vector<Json> values_of(const std::string& option, int workers) {
   return values;
 }
 
-const std::vector<std::string> kOptions = {"group_size", "period", "inner_steps", "density", "rank", "fusion_threshold"};
+const std::vector<std::string> kOptions = {"group_size", "period", "inner_steps",
+                                           "density",    "rank",   "fusion_threshold"};
 
 /// An algorithm's schema by its name.
 std::map<std::string, Json> algorithm_forms() {
@@ -78,6 +79,12 @@ void check_names(const std::vector<std::string>& wanted, const std::map<std::str
 bool varies(const Study& study, const std::string& section) {
   return std::any_of(study.axes.begin(), study.axes.end(),
                      [&](const std::string& pointer) { return within(pointer, section); });
+}
+
+/// Has more than seeds.
+bool is_study(const Study& study) {
+  return std::any_of(study.axes.begin(), study.axes.end(),
+                     [](const std::string& pointer) { return pointer != "/seed"; });
 }
 
 void set(StudyPoint& point, const std::string& pointer, Json value, const std::string& option) {
@@ -137,12 +144,10 @@ std::vector<StudyPoint> candidates(const Study& study, const CandidateSettings& 
     if (points.empty() || points.back().label != each.label) points.push_back(std::move(each));
   }
   points = with_workers(study, std::move(points), settings.workers);
-  if (varies(study, "/algorithm")) {
-    if (!settings.algorithms.empty())
-      throw ConfigError({"--algorithms", "", "is set by the study's axis of /algorithm", "",
-                         "Leave out --algorithms, or the axis"});
-    return points;
-  }
+  if (varies(study, "/algorithm") && !settings.algorithms.empty())
+    throw ConfigError({"--algorithms", "", "is set by the study's axis of /algorithm", "",
+                       "Leave out --algorithms, or the axis"});
+  if (settings.algorithms.empty() && is_study(study)) return points;
   std::vector<StudyPoint> made;
   for (const StudyPoint& point : points) {
     const Json resolved = load_point(study, point).resolved;

@@ -14,11 +14,11 @@ struct CandidateSettings {
   std::vector<int> workers;             ///< each of these; empty: as the scenario has it
 };
 
-/// Points of `study`, each without a seed of its own. Where no axis of the study sets /algorithm, each is
-/// taken with every algorithm: with its defaults, with what the scenario says where it is the scenario's, and
-/// with group sizes, periods, densities, ranks and fusion thresholds where it has these. What of them is
+/// Points of `study`, each without a seed of its own. Those of a scenario, or where `algorithms` are named,
+/// are taken with every algorithm: with its defaults, with what the scenario says where it is the scenario's,
+/// and with group sizes, periods, densities, ranks and fusion thresholds where it has these. What of them is
 /// impossible is not known yet. Throws ConfigError for names of algorithms that there are not, and for
-/// numbers of workers that an axis sets.
+/// algorithms and numbers of workers that an axis sets.
 std::vector<StudyPoint> candidates(const Study& study, const CandidateSettings& settings);
 
 }  // namespace simsgd

@@ -1,33 +1,25 @@
 #include "analysis/sweeps/adaptive_seeds.hpp"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+
+#include "analysis/statistics/intervals.hpp"
 
 namespace simsgd {
 
 namespace {
 
-constexpr double kLevel = 0.95;
-
 std::size_t next_look(std::size_t seeds) { return seeds + std::max<std::size_t>(1, seeds / 4); }
 
 /// Whether the first `count` values are enough.
 bool certain(const SeedRule& rule, const std::vector<std::optional<double>>& values, std::size_t count) {
-  double mean = 0, squares = 0;
-  std::size_t known = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!values[i]) continue;
-    ++known;
-    const double off = *values[i] - mean;
-    mean += off / static_cast<double>(known);
-    squares += off * (*values[i] - mean);
-  }
-  if (known == 0) return true;  // nothing to become certain of
-  if (known < count || count < 2) return false;
-  const auto n = static_cast<double>(count);
-  const double t = quantile(complement(boost::math::students_t(n - 1), (1 - kLevel) / 2));
-  return t * std::sqrt(squares / (n - 1) / n) <= rule.half_width * std::fabs(mean);
+  std::vector<double> known;
+  for (std::size_t i = 0; i < count; ++i)
+    if (values[i]) known.push_back(*values[i]);
+  if (known.empty()) return true;  // nothing to become certain of
+  if (known.size() < count) return false;
+  const statistics::Estimate mean = statistics::student_mean(known);
+  return mean.interval && mean.interval->half_width() <= rule.half_width * std::fabs(mean.value);
 }
 
 std::optional<double> value_of(const RunRow& run, const std::string& metric) {
