@@ -96,12 +96,14 @@ std::string reason_of(const OrderedJson& metrics) {
 Json run_one(const Study& study, const StudyPoint& candidate, const TrialOrder& order,
              const AdviceSettings& settings) {
   try {
-    const Json full = load_point(study, candidate).resolved;
+    const Scenario whole = load_point(study, candidate);
+    const Json& full = whole.resolved;
     double cost = 1;
     const StudyPoint point = cut(candidate, full, order, cost);
     SimulationOptions options;
     options.threads = settings.threads;
-    const OrderedJson document = run_scenario(load_point(study, point), options).document;
+    const bool as_it_is = order.share >= 1 && full["seed"] == order.seed;
+    const OrderedJson document = run_scenario(as_it_is ? whole : load_point(study, point), options).document;
     const OrderedJson& metrics = document.at("metrics");
     const AdviceMeasure measure = measure_of(settings.target, full);
     const double rate = per_second(settings.target, metrics);

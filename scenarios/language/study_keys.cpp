@@ -42,6 +42,7 @@ Json condition() {
   return {
       {"type", "object"},
       {"minProperties", 1},
+      {"examples", Json::array({{{"/cluster/workers", {{"above", 128}}}}})},
       {"description",
        "Names of axes or JSON pointers, and what each must be: a value, a list of which one must be equal, "
        "or "
