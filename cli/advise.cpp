@@ -84,7 +84,7 @@ std::string ranking(const Advice& advice, std::size_t top) {
   for (std::size_t i = 0; i < std::min(top, advice.ranked.size()); ++i) {
     const RankedCandidate& each = advice.ranked[i];
     table.rows.push_back(
-        {std::to_string(i + 1), each.point.label, number(each.score.value),
+        {std::to_string(i + 1), printable(each.point.label), number(each.score.value),
          each.score.interval ? fmt::format("+- {}", number(each.score.interval->half_width())) : "-",
          std::to_string(each.scores.size()), i == 0 ? "-" : behind(each.behind),
          i == 0     ? "best"
@@ -115,7 +115,7 @@ std::string command_of(const std::string& scenario, const RankedCandidate& best)
 
 void print_advice(const AdviseVerb& verb, const Advice& advice, bool study) {
   fmt::print("{} candidates, compared by {}; {} full runs' cost.\n\n{}", advice.candidates, advice.meaning,
-             number(advice.spent), printable(ranking(advice, verb.top)));
+             number(advice.spent), ranking(advice, verb.top));
   if (!advice.learns)
     fmt::print(
         "\nNothing here says how well each of them learns: the scenario has no \"target\" to reach.\n");
