@@ -102,6 +102,7 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
   const Json& schema = resolved_schema();
   Loading loading;
   Sourced sourced = resolve_uses(files, path, assignments, named_choices(), loading.errors);
+  sourced.value.erase("claim");  // of a study, and no setting of a run
   if (as_point) {
     sourced.value.erase("axes");
     sourced.value.erase("seeds");

@@ -40,7 +40,8 @@ Json composed() {
                             {"record", schema::record()},
                             {"expected", schema::expected()},
                             {"axes", schema::axes()},
-                            {"seeds", schema::seeds()}});
+                            {"seeds", schema::seeds()},
+                            {"claim", schema::claim()}});
   all["required"] = {"cluster", "workload", "algorithm", "stop"};
   return all;
 }

@@ -28,6 +28,7 @@ Json record();
 Json expected();
 Json axes();
 Json seeds();
+Json claim();
 }  // namespace schema
 
 // Defaults that a rule gives, once a section is known to be right.

@@ -69,6 +69,7 @@ void keep_without_axes(Study& study, Json file) {
   if (!file.is_object()) return;
   file.erase("axes");
   file.erase("seeds");
+  file.erase("claim");
   study.files->put(study.file, std::move(file));
 }
 
