@@ -38,6 +38,7 @@ int run_verb(int argc, char** argv) {
   add_sweep(app, exit_code);
   add_calibrate(app, exit_code);
   add_validate(app, exit_code);
+  add_claims(app, exit_code);
   add_check(app, exit_code);
   add_migrate(app, exit_code);
   add_list(app, exit_code);

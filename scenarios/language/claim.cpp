@@ -78,8 +78,7 @@ struct ComparisonSection {
         .required();
     f.raw("to", to, side_schema("What it is compared with. What the sides do not name is equal in both"))
         .required();
-    f.list("free", made.free,
-           "What the sides need not have in common; the value of \"to\" counts as an input",
+    f.list("free", made.free, "What the sides need not have in common; each one's values count as inputs",
            "A JSON pointer");
     f.choice("claimed", made.direction,
              {{"above", Direction::above},

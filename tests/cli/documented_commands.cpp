@@ -45,7 +45,7 @@ bool is_command(const std::string& text) {
   static const std::regex command(
       R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake .+|\./setup\.sh .+)");
   static const std::regex verb(
-      R"(simsgd(-measure)? (run|check|migrate|import|bench|schema|list|sweep( run| plan)?))");
+      R"(simsgd(-measure)? (run|check|claims|migrate|import|bench|schema|list|sweep( run| plan)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -101,6 +101,7 @@ constexpr Filled kWords[] = {
     {"run STUDY --point N", "run scenarios/studies/scaling.json --point 2"},
     {"run STUDY -o", "run study.json -o"},
     {"plan STUDY", "plan scenarios/studies/scaling.json"},
+    {"claims STUDY", "claims scenarios/claims/W5.json --set /stop/steps=2"},
     {"calibrate SPEC", "calibrate spec.json"},
     {"validate SPEC", "validate spec.json"},
     {"run S", "run scenario.json"},
@@ -125,6 +126,9 @@ struct Bound {
   const char *command, *instead, *why;
 };
 constexpr Bound kBounds[] = {
+    {"simsgd claims scenarios/claims/W1.json",
+     "simsgd claims scenarios/claims/W4.json --set /stop/steps=2 --format md",
+     "19 studies take an hour: one of them"},
     {"./setup.sh run", "bash -n $SOURCE/setup.sh",
      "installs and builds; its quick-start is tests/cli/quickstart.cpp"},
     {"./setup.sh test", "bash -n $SOURCE/setup.sh", "runs this test"},
