@@ -82,12 +82,16 @@ std::string dependence_text(const ClaimVerdict& verdict) {
   return text;
 }
 
+std::string file_name(const ClaimVerdict& verdict) {
+  return std::filesystem::path(verdict.file).filename().string();
+}
+
 std::string section_text(const ClaimVerdict& verdict) {
   const Claim& claim = verdict.claim;
-  const std::filesystem::path file(verdict.file);
-  std::string page = fmt::format("\n## {}: {}\n{}\n\n{}. Measured: {}. Study: [{}](../scenarios/claims/{})\n",
-                                 claim.id, verdict_text(verdict), claim.text, claim.source, claim.measured,
-                                 file.filename().string(), file.filename().string());
+  const std::string file = file_name(verdict);
+  std::string page =
+      fmt::format("\n## {}: {}\n{}\n\n{}. Measured: {}. Study: [{}](../scenarios/claims/{})\n", claim.id,
+                  verdict_text(verdict), claim.text, claim.source, claim.measured, file, file);
   const auto rows = comparison_rows(verdict);
   page += markdown::heading(rows.front());
   for (std::size_t i = 1; i < rows.size(); ++i) page += markdown::row_text(rows[i]);
@@ -152,8 +156,8 @@ std::string claims_markdown(const std::vector<ClaimVerdict>& verdicts, const std
       command);
   page += markdown::heading({"claim", "", "verdict", "reproduced in"});
   for (const ClaimVerdict& each : verdicts)
-    page += markdown::row_text({fmt::format("[{}](#{})", each.claim.id, each.claim.id), each.claim.text,
-                                verdict_text(each), reproduced_text(each.counts)});
+    page += markdown::row_text({fmt::format("[{}](../scenarios/claims/{})", each.claim.id, file_name(each)),
+                                each.claim.text, verdict_text(each), reproduced_text(each.counts)});
   for (const ClaimVerdict& each : verdicts) page += section_text(each);
   return page;
 }

@@ -38,11 +38,16 @@ ComparisonVerdict summed_up(std::vector<ClaimCell> cells) {
   return verdict;
 }
 
+/// Only these, and all of these: null where a setting has none, such as an option of another plug-in.
 void keep_only(std::vector<ClaimCell>& cells, const std::vector<std::string>& inputs) {
-  for (ClaimCell& cell : cells)
-    std::erase_if(cell.inputs, [&](const auto& each) {
-      return std::find(inputs.begin(), inputs.end(), each.first) == inputs.end();
-    });
+  for (ClaimCell& cell : cells) {
+    ClaimInputs kept;
+    for (const std::string& input : inputs) {
+      const auto found = cell.inputs.find(input);
+      kept[input] = found == cell.inputs.end() ? Json() : found->second;
+    }
+    cell.inputs = std::move(kept);
+  }
 }
 
 std::vector<std::string> inputs_of(const std::vector<ClaimCell>& cells, const Claim& claim) {

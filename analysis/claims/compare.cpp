@@ -129,8 +129,9 @@ class Join {
         const double value = found == chosen_[t]->metric.end() ? kNone : found->second;
         sides[t < comparison_.of.size() ? 0 : 1] += terms_[t]->times * value;
       }
-      cell.quantity[seed] = comparison_.quantity == ClaimComparison::Quantity::ratio ? sides[0] / sides[1]
-                                                                                     : sides[0] - sides[1];
+      const bool ratio = comparison_.quantity == ClaimComparison::Quantity::ratio;
+      const bool neither = std::isinf(sides[0]) && sides[0] == sides[1];  // both later than any time
+      cell.quantity[seed] = ratio ? (neither ? 1 : sides[0] / sides[1]) : neither ? 0 : sides[0] - sides[1];
     }
     cells_.push_back(std::move(cell));
   }
