@@ -36,6 +36,7 @@ int run_verb(int argc, char** argv) {
   ExitCode exit_code;
   add_run(app, exit_code);
   add_sweep(app, exit_code);
+  add_report(app, exit_code);
   add_calibrate(app, exit_code);
   add_validate(app, exit_code);
   add_check(app, exit_code);

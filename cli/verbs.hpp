@@ -33,6 +33,7 @@ struct OverrideOptions {
 
 void add_run(CLI::App& app, ExitCode& exit_code);
 void add_sweep(CLI::App& app, ExitCode& exit_code);
+void add_report(CLI::App& app, ExitCode& exit_code);
 void add_calibrate(CLI::App& app, ExitCode& exit_code);
 void add_validate(CLI::App& app, ExitCode& exit_code);
 void add_check(CLI::App& app, ExitCode& exit_code);
