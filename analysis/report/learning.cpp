@@ -84,22 +84,18 @@ Spec curve_spec(const ChartSource& source, const Chart& chart, const CurveKind& 
   Spec spec = framed(chart.description, 320);
   spec["params"] = highlight_parameter();
   spec["transform"] = {{{"calculate", fmt::format("datum.time_s / {}", shown.size_s)}, {"as", "shown_time"}}};
-  spec["layer"] = {{{"transform", {{{"filter", "isValid(datum.low)"}}}},
-                    {"mark", {{"type", "area"}, {"aria", false}, {"clip", true}}},
-                    {"encoding",
-                     {{"x", x},
-                      {"y", low},
-                      {"y2", {{"field", "high"}}},
-                      {"color", colour},
-                      {"opacity", highlighted(source.grid, 0.18)}}}},
-                   {{"params", legend_parameter(source.grid)},
-                    {"mark", {{"type", "line"}, {"aria", false}, {"point", {{"size", 90}, {"opacity", 0}}}}},
-                    {"encoding",
-                     {{"x", x},
-                      {"y", y},
-                      {"color", colour},
-                      {"opacity", highlighted(source.grid, 1)},
-                      {"tooltip", tooltip(chart.columns)}}}}};
+  const auto layer = [&](Spec mark, const Spec& up, const Spec& opacity) {
+    return Spec{{"mark", std::move(mark)},
+                {"encoding", {{"x", x}, {"y", up}, {"color", colour}, {"opacity", opacity}}}};
+  };
+  Spec band = layer({{"type", "area"}, {"aria", false}}, low, highlighted(source.grid, 0.18));
+  band["params"] = legend_parameter(source.grid);
+  band["transform"] = {{{"filter", "isValid(datum.low)"}}};
+  band["encoding"]["y2"] = {{"field", "high"}};
+  // What a pointer meets.
+  Spec met = layer({{"type", "point"}, {"size", 90}, {"filled", true}}, y, {{"value", 0}});
+  met["encoding"]["tooltip"] = tooltip(chart.columns);
+  spec["layer"] = {band, layer({{"type", "line"}, {"aria", false}}, y, highlighted(source.grid, 1)), met};
   return spec;
 }
 

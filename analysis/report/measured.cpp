@@ -27,8 +27,6 @@ std::string unit_of(const std::string& name) {
 Spec measured_spec(const Chart& chart) {
   Spec x = channel("measured", "quantitative", "measured"),
        y = channel("simulated", "quantitative", "simulated");
-  x["scale"] = y["scale"] = {{"type", "log"}, {"nice", true}};
-  x["axis"] = y["axis"] = {{"format", ".3~s"}, {"tickCount", 6}, {"grid", true}};
   double least = INFINITY, most = 0;
   for (const std::vector<Cell>& row : chart.rows)
     for (std::size_t c = chart.columns.size() - 5; c < chart.columns.size() - 3; ++c)
@@ -36,6 +34,8 @@ Spec measured_spec(const Chart& chart) {
         least = std::min(least, *value);
         most = std::max(most, *value);
       }
+  x["scale"] = y["scale"] = {{"type", "log"}, {"nice", false}, {"domain", {least * 0.8, most * 1.25}}};
+  x["axis"] = y["axis"] = {{"format", ".3~g"}, {"tickCount", 4}};
   Spec spec = framed(chart.description, 340);
   spec["params"] = highlight_parameter();
   spec["layer"] = {
@@ -44,8 +44,7 @@ Spec measured_spec(const Chart& chart) {
        {"encoding",
         {{"x", {{"field", "x"}, {"type", "quantitative"}}},
          {"y", {{"field", "y"}, {"type", "quantitative"}}}}}},
-      {{"params",
-        {{{"name", "picked"}, {"select", {{"type", "point"}, {"fields", {"holds"}}}}, {"bind", "legend"}}}},
+      {{"params", picked_in_legend("holds")},
        {"transform", {{{"filter", "datum.measured > 0 && datum.simulated > 0"}}}},
        {"mark", {{"type", "point"}, {"filled", true}, {"size", 80}}},
        {"encoding",
@@ -90,13 +89,13 @@ void add_expected(const ChartSource& source, const GridCell& cell, Chart& chart)
 
 Spec links_spec(const Chart& chart) {
   Spec x = channel("utilisation", "quantitative", "share of the time in use");
-  x["axis"] = {{"format", ".0%"}};
+  x["axis"] = {{"format", ".2~%"}};
   x["scale"] = {{"domainMin", 0}};
   Spec y = channel("link", "nominal", "");
   y["sort"] = {{"field", "utilisation"}, {"op", "max"}, {"order", "descending"}};
   y["axis"] = {{"title", nullptr}};
-  Spec spec = framed(chart.description, 0);
-  spec["height"] = {{"step", 26}};
+  constexpr double kRow = 26, kMostRows = 10;
+  Spec spec = framed(chart.description, kRow * kMostRows);
   spec["params"] = highlight_parameter();
   spec["mark"] = {{"type", "bar"}, {"height", {{"band", 0.7}}}, {"color", "var(--s1)"}};
   spec["encoding"] = {{"x", x}, {"y", y}, {"tooltip", tooltip(chart.columns)}};

@@ -115,7 +115,7 @@ std::string html_page(const Report& report, const PageSettings& settings) {
   std::string page = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   page +=
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline' "
-      "'unsafe-eval'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+      "'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
   page += settings.live ? "; connect-src 'self'\">\n" : "\">\n";
   page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   page += "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n";

@@ -52,7 +52,8 @@ Spec scaling_spec(const ChartSource& source, const Chart& chart, const ScalingKi
   spec["params"] = highlight_parameter();
   spec["layer"] = {
       line_of_ideal(workers, kind),
-      {{"transform", {{{"filter", "isValid(datum.low) && datum.low > 0"}}}},
+      {{"params", legend_parameter(source.grid)},
+       {"transform", {{{"filter", "isValid(datum.low) && datum.low > 0"}}}},
        {"mark", {{"type", "area"}, {"aria", false}}},
        {"encoding",
         {{"x", x},
@@ -62,8 +63,7 @@ Spec scaling_spec(const ChartSource& source, const Chart& chart, const ScalingKi
          {"opacity", highlighted(source.grid, 0.2)}}}},
       {{"mark", {{"type", "line"}, {"aria", false}}},
        {"encoding", {{"x", x}, {"y", y}, {"color", colour}, {"opacity", highlighted(source.grid, 1)}}}},
-      {{"params", legend_parameter(source.grid)},
-       {"mark", {{"type", "point"}, {"filled", true}, {"size", 55}}},
+      {{"mark", {{"type", "point"}, {"filled", true}, {"size", 55}}},
        {"encoding",
         {{"x", x},
          {"y", y},
@@ -103,7 +103,7 @@ MadeChart scaling_chart(const ChartSource& source, const ScalingKind& kind) {
   }
   chart.filters = filters_without(grid, {grid.workers, grid.series});
   chart.caption = fmt::format(
-      "{} Both are against one device alone. Dashed: ideal.{}",
+      "{} Dashed: ideal.{}",
       kind.speedup ? "Throughput over that of one device; both axes double from line to line."
                    : "Throughput per worker over that of one device.",
       grid.seeds > 1 ? " Bands: 95 % interval of the mean over seeds (Student)." : " One seed: no bands.");

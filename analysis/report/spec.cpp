@@ -16,6 +16,14 @@ Spec colours(std::size_t count) {
   return range;
 }
 
+// As many as a chart of half the page's width has room for.
+std::size_t legend_columns(const std::vector<std::string>& labels) {
+  std::size_t longest = 1;
+  for (const std::string& label : labels)
+    longest = std::max(longest, std::min<std::size_t>(label.size(), 38));
+  return std::clamp<std::size_t>(64 / (longest + 4), 1, 6);
+}
+
 Spec json_of(const Cell& cell) {
   if (const double* number = std::get_if<double>(&cell))
     return std::isfinite(*number) ? Spec(*number) : Spec();
@@ -24,6 +32,10 @@ Spec json_of(const Cell& cell) {
 }
 
 }  // namespace
+
+double rows_height(const Grid& grid, double row) {
+  return 20 + row * (grid.series ? static_cast<double>(grid.axes[*grid.series].labels.size()) : 1);
+}
 
 ShownTime shown_time(double largest_s) {
   if (largest_s >= 3 * 3600.0) return {"h", 3600};
@@ -38,6 +50,7 @@ Spec framed(const std::string& description, double height) {
           {"description", description},
           {"width", "container"},
           {"height", height},
+          {"autosize", {{"type", "fit-x"}, {"contains", "padding"}}},
           {"data", {{"name", "rows"}}}};
 }
 
@@ -48,6 +61,7 @@ Spec channel(const std::string& field, const std::string& type, const std::strin
 Spec colour_of(const std::string& field, const std::string& title, const std::vector<std::string>& domain) {
   Spec made = channel(field, "nominal", title);
   made["scale"] = {{"domain", domain}, {"range", colours(domain.size())}};
+  made["legend"] = {{"columns", legend_columns(domain)}};
   return made;
 }
 
@@ -76,11 +90,15 @@ Spec highlighted(const Grid& grid, double opacity) {
 
 Spec highlight_parameter() { return Spec::array({{{"name", "highlight"}, {"value", ""}}}); }
 
-Spec legend_parameter(const Grid& grid) {
-  if (!grid.series) return Spec::array();
+Spec picked_in_legend(const std::string& field) {
+  // A click shows what was clicked, one more brings the others back.
   return Spec::array({{{"name", "picked"},
-                       {"select", {{"type", "point"}, {"fields", {field_of(*grid.series)}}}},
+                       {"select", {{"type", "point"}, {"fields", {field}}, {"toggle", "true"}}},
                        {"bind", "legend"}}});
+}
+
+Spec legend_parameter(const Grid& grid) {
+  return grid.series ? picked_in_legend(field_of(*grid.series)) : Spec::array();
 }
 
 Spec tooltip(const std::vector<Column>& columns) {
@@ -128,6 +146,7 @@ Spec chart_config() {
             {"domain", false},
             {"labelLimit", 260}}},
           {"axisX", {{"grid", false}, {"domain", true}, {"ticks", true}}},
+          {"axisQuantitative", {{"labelOverlap", true}, {"labelSeparation", 8}, {"tickCount", 7}}},
           {"legend",
            {{"labelColor", "var(--ink)"},
             {"titleColor", "var(--muted)"},
@@ -136,9 +155,9 @@ Spec chart_config() {
             {"labelFontSize", 12},
             {"labelLimit", 260},
             {"symbolSize", 90},
+            {"symbolOpacity", 1},
             {"orient", "top"},
             {"direction", "horizontal"},
-            {"columns", 5},
             {"titleAnchor", "start"}}},
           {"text", {{"color", "var(--ink)"}, {"fontSize", 12}}},
           {"rule", {{"color", "var(--muted)"}}},

@@ -22,6 +22,9 @@ ShownTime shown_time(double largest_s);
 /// A chart's frame: its size and the data set "rows".
 Spec framed(const std::string& description, double height);
 
+/// Of a chart with a row for each value of the series, px.
+double rows_height(const Grid& grid, double row);
+
 /// {"field": field, "type": type, "title": title}
 Spec channel(const std::string& field, const std::string& type, const std::string& title);
 
@@ -35,7 +38,8 @@ Spec colour_of(const std::string& field, const std::string& title, const std::ve
 Spec highlighted(const Grid& grid, double opacity);
 /// The parameters that `highlighted` reads: one of the chart, and one of the layer whose legend is clicked.
 Spec highlight_parameter();
-Spec legend_parameter(const Grid& grid);
+Spec picked_in_legend(const std::string& field);
+Spec legend_parameter(const Grid& grid);  ///< in the first layer that has the legend's colours
 
 /// All columns, numbers with four digits.
 Spec tooltip(const std::vector<Column>& columns);

@@ -29,21 +29,21 @@ Spec breakdown_spec(const ChartSource& source, const Chart& chart, const std::ve
   const ShownTime shown = shown_time(longest_s);
   Spec x = channel("shown", "quantitative", "time of a step (" + shown.unit + ")");
   x["stack"] = "zero";
-  Spec spec = framed(chart.description, 60);
-  if (source.grid.series) spec["height"] = {{"step", 30}};
-  spec["params"] = {
-      {{"name", "highlight"}, {"value", ""}},
-      {{"name", "picked"}, {"select", {{"type", "point"}, {"fields", {"activity"}}}}, {"bind", "legend"}}};
+  Spec spec = framed(chart.description, rows_height(source.grid, 30));
+  spec["params"] = highlight_parameter();
   spec["transform"] = {{{"calculate", scaled_by("time_s", shown)}, {"as", "shown"}}};
-  spec["mark"] = {{"type", "bar"}, {"height", {{"band", 0.72}}}};
-  Spec opacity = {{"condition", {{"param", "picked"}, {"value", 1}}}, {"value", 0.15}};
-  if (source.grid.series) opacity["condition"] = highlighted(source.grid, 1)["condition"];
-  spec["encoding"] = {{"x", x},
+  Spec opacity = {{"condition", {{"param", "picked"}, {"value", 1}}}, {"value", 0.12}};
+  if (source.grid.series) opacity = highlighted(source.grid, 1);
+  // A layer, since vega-lite 6.4.3 does not let legends of single charts toggle.
+  spec["layer"] = {{{"params", picked_in_legend("activity")},
+                    {"mark", {{"type", "bar"}, {"height", {{"band", 0.72}}}}},
+                    {"encoding",
+                     {{"x", x},
                       {"y", series_rows(source.grid)},
                       {"color", colour_of("activity", "of which", parts)},
                       {"order", {{"field", "part"}, {"type", "quantitative"}}},
                       {"opacity", opacity},
-                      {"tooltip", tooltip(chart.columns)}};
+                      {"tooltip", tooltip(chart.columns)}}}}};
   return spec;
 }
 
@@ -64,12 +64,12 @@ Spec step_times_spec(const ChartSource& source, const Chart& chart, std::size_t 
   Spec y = channel(field_of(stragglers), "nominal", grid.axes[stragglers].name);
   y["sort"] = grid.axes[stragglers].labels;
   y["axis"] = {{"title", nullptr}, {"grid", true}, {"tickBand", "extent"}};
-  y["scale"] = {{"paddingInner", 0.25}};
-  Spec spec = framed(chart.description, 0), offset;
+  y["scale"] = {{"paddingInner", 0.15}};
   const bool grouped = grid.series && *grid.series != stragglers;
-  spec["height"] = {{"step", grouped ? 11 : 30}};
+  const auto groups = static_cast<double>(grid.axes[stragglers].labels.size());
+  const double boxes = grouped ? static_cast<double>(grid.axes[*grid.series].labels.size()) : 2;
+  Spec spec = framed(chart.description, groups * (10 * boxes + 14)), offset;
   if (grouped) {
-    spec["height"]["for"] = "offset";
     offset = channel(field_of(*grid.series), "nominal", "");
     offset["sort"] = grid.axes[*grid.series].labels;
   }

@@ -38,20 +38,26 @@ Spec target_spec(const ChartSource& source, const Chart& chart, double longest_s
     colour["legend"] = nullptr;
   }
   const Spec strength = highlighted(grid, 1), tips = tooltip(chart.columns);
-  Spec spec = framed(chart.description, 0);
-  spec["height"] = {{"step", 34}};
-  if (!grid.series) spec["height"] = 60;
+  Spec spec = framed(chart.description, rows_height(grid, 34));
   spec["params"] = highlight_parameter();
   spec["transform"] = {scaled("median"),
                        scaled("low"),
                        scaled("high"),
                        scaled("until"),
                        {{"calculate", "datum.arrived + ' of ' + datum.seeds + ' arrived'"}, {"as", "share"}}};
-  Spec plain = {
-      {"params", legend_parameter(grid)},
-      {"transform", {{{"filter", "isValid(datum.median)"}}}},
-      {"mark", {{"type", "point"}, {"filled", true}, {"size", 90}}},
-      {"encoding", {{"x", x}, {"y", y}, {"color", colour}, {"opacity", strength}, {"tooltip", tips}}}};
+  // Hidden rather than filtered out: an axis without any value has no extent.
+  const auto shown_where = [](const char* test, double size) {
+    return Spec{{"condition", {{"test", test}, {"value", size}}}, {"value", 0}};
+  };
+  Spec plain = {{"params", legend_parameter(grid)},
+                {"mark", {{"type", "point"}, {"filled", true}}},
+                {"encoding",
+                 {{"x", x},
+                  {"y", y},
+                  {"size", shown_where("isValid(datum.median)", 90)},
+                  {"color", colour},
+                  {"opacity", strength},
+                  {"tooltip", tips}}}};
   spec["layer"] = {
       {{"mark", {{"type", "rule"}, {"strokeWidth", 3}}},
        {"encoding",
@@ -61,23 +67,18 @@ Spec target_spec(const ChartSource& source, const Chart& chart, double longest_s
          {"color", colour},
          {"opacity", highlighted(grid, 0.4)}}}},
       plain,
-      {{"transform", {{{"filter", "!isValid(datum.median)"}}}},
-       {"mark",
-        {{"type", "point"},
-         {"shape", "triangle-right"},
-         {"filled", false},
-         {"strokeWidth", 2},
-         {"size", 130}}},
-       {"encoding", {{"x", until}, {"y", y}, {"color", colour}, {"opacity", strength}, {"tooltip", tips}}}},
-      {{"transform",
-        {{{"filter", "datum.arrived < datum.seeds"}},
-         {{"calculate", "datum.shown_median"}, {"as", "mark_at"}}}},
-       {"mark",
-        {{"type", "text"}, {"align", "left"}, {"dx", 12}, {"fontSize", 11}, {"color", "var(--muted)"}}},
+      {{"mark", {{"type", "point"}, {"shape", "triangle-right"}, {"filled", false}, {"strokeWidth", 2}}},
        {"encoding",
-        {{"x", {{"field", "mark_at"}, {"type", "quantitative"}}},
+        {{"x", until},
          {"y", y},
-         {"text", {{"field", "share"}}}}}}};
+         {"size", shown_where("!isValid(datum.median)", 130)},
+         {"color", colour},
+         {"opacity", strength},
+         {"tooltip", tips}}}},
+      {{"transform", {{{"filter", "datum.arrived < datum.seeds"}}}},
+       {"mark",
+        {{"type", "text"}, {"align", "left"}, {"dx", 10}, {"fontSize", 11}, {"color", "var(--muted)"}}},
+       {"encoding", {{"x", {{"value", "width"}}}, {"y", y}, {"text", {{"field", "share"}}}}}}};
   return spec;
 }
 

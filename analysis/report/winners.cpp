@@ -24,7 +24,7 @@ struct Contest {
 };
 
 Contest contest_of(const ChartSource& source) {
-  if (has_target(source)) return {"time_to_target_s", "time to target", "s", true};
+  if (has_metric(source.grid, "time_to_target_s")) return {"time_to_target_s", "time to target", "s", true};
   if (has_metric(source.grid, "throughput_samples_per_s"))
     return {"throughput_samples_per_s", "throughput", "1/s", false};
   return {"iteration_time_mean_s", "time of a step", "s", true};
@@ -143,6 +143,7 @@ Spec winners_spec(const ChartSource& source, const Chart& chart, std::size_t acr
   x["axis"] = {{"labelAngle", 0}, {"labelLimit", kCellWidth - 6}, {"domain", false}, {"ticks", false}};
   const Spec y = place(down);
   Spec spec = framed(chart.description, 0);
+  spec.erase("autosize");
   spec["width"] = {{"step", kCellWidth}};
   spec["height"] = {{"step", kCellHeight}};
   spec["params"] = highlight_parameter();

@@ -150,7 +150,7 @@ TEST_CASE("the parts of a step sum to it, and those that no run has are not ther
   const std::vector<double> times = numbers(chart, "time_s");
   REQUIRE(times.size() == 4);
   CHECK(near(times[0] + times[1] + times[2] + times[3], 0.265 + 0.1));
-  CHECK(chart.spec["encoding"]["color"]["scale"]["domain"].size() == 3);
+  CHECK(chart.spec["layer"][0]["encoding"]["color"]["scale"]["domain"].size() == 3);
 }
 
 TEST_CASE("measured against simulated: error, tolerance, and what no run gave") {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "analysis/report/figures.hpp"
 #include "analysis/report/page.hpp"
@@ -84,10 +85,14 @@ TEST_CASE("no label is HTML, nor ends a script: in the page, its data, Markdown"
   const Json data = Json::parse(script_of(page, "report"));
   CHECK(data["studies"][0]["name"] == kEvil);
   CHECK(data["studies"][0]["axes"][0]["labels"][0] == kEvil);
-  const std::string markdown = report::report_markdown(made);
-  CHECK(count_of(markdown, "<") == 0);
-  CHECK(count_of(markdown, "a\\|b\\*c") > 0);
-  CHECK(count_of(markdown, "simsgd report '</title><b>'\\''\"&.db'") == 0);  // escaped above
+  std::istringstream markdown(report::report_markdown(made));
+  bool shown = false;
+  for (std::string line; std::getline(markdown, line);) {
+    CAPTURE(line);
+    if (!line.starts_with("    ")) CHECK(line.find('<') == std::string::npos);  // code is shown as it is
+    shown = shown || line.find("a\\|b\\*c") != std::string::npos;
+  }
+  CHECK(shown);
 }
 
 TEST_CASE("a page's data are the charts' rows") {

@@ -29,7 +29,8 @@
   const shown = (value, column) => {
     if (value === null || value === undefined) return "";
     if (column.unit === "" || typeof value !== "number") return String(value);
-    return Number.isInteger(value) && Math.abs(value) < 1e6 ? value.toLocaleString("en") : vega.format(".4~g")(value);
+    if (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e9)) return String(Number(value.toPrecision(4)));
+    return value.toLocaleString("en", { maximumSignificantDigits: Number.isInteger(value) ? 9 : 4 });
   };
 
   class ChartView {
@@ -150,7 +151,7 @@
     if (bar.children.length) section.append(bar);
     section.append(element("div", { class: "charts" }, ...views.map((view) => view.root)));
     if (study.left_out.length)
-      section.append(element("details", { class: "left" }, element("summary", {}, `Left out: ${study.left_out.length} charts`),
+      section.append(element("details", { class: "left" }, element("summary", {}, `Charts left out (${study.left_out.length})`),
         element("ul", {}, ...study.left_out.map(({ title, why }) => element("li", {}, `${title}: ${why}`)))));
     return { section, views };
   };
@@ -161,7 +162,7 @@
     const report = JSON.parse(text);
     const page = document.getElementById("page");
     page.replaceChildren(element("h1", {}, report.store.split("/").pop()), element("p", { class: "meta" },
-      "Simulated by SimSGD. Click a name in a legend to see it alone; double-click to see all again."));
+      "Simulated by SimSGD. Click names in a legend to see them alone; click again to see all."));
     report.studies.forEach((study, i) => { study.id = `study-${i + 1}`; });
     if (report.studies.length > 1)
       page.append(element("nav", { "aria-label": "Studies" }, ...report.studies.map((study) => element("a", { href: `#${study.id}` }, study.name))));
