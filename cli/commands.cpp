@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analysis/report/report.hpp"
 #include "scenarios/language/provenance.hpp"
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"
@@ -103,9 +104,14 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
     if (option.positional || option.value == "FILE") return {Kind::files};
     if (name == "--map") return {Kind::json_files};
   }
+  if (command.name == "report") {
+    if (name == "--format") return {Kind::words, {"html", "md", "csv"}};
+    if (name == "--chart") return {Kind::words, report::chart_names()};
+    if (option.value == "FILE") return {Kind::files};
+  }
   if (name == "--set" && command.name != "list") return {Kind::pointers};
   if (option.value == "DIR") return {Kind::directories};
-  if (option.value == "F.db") return {Kind::files};
+  if (option.value == "F.db" || name == "F.db") return {Kind::files};
   if (name == "--cluster" || option.positional) return {Kind::json_files};
   return {};
 }
