@@ -79,7 +79,7 @@ Spec curve_spec(const ChartSource& source, const Chart& chart, const CurveKind& 
   y["scale"] = {{"zero", false}};
   y["axis"] = {{"format", kind.format}};
   Spec low = y;
-  low["field"] = "low";
+  low["field"] = "drawn_low";
   const Spec colour = series_colour(source.grid);
   Spec spec = framed(chart.description, 320);
   spec["params"] = highlight_parameter();
@@ -90,8 +90,11 @@ Spec curve_spec(const ChartSource& source, const Chart& chart, const CurveKind& 
   };
   Spec band = layer({{"type", "area"}, {"aria", false}}, low, highlighted(source.grid, 0.18));
   band["params"] = legend_parameter(source.grid);
-  band["transform"] = {{{"filter", "isValid(datum.low)"}}};
-  band["encoding"]["y2"] = {{"field", "high"}};
+  band["transform"] = {
+      // a single seed's has no width
+      {{"calculate", "isValid(datum.low) ? datum.low : datum.value"}, {"as", "drawn_low"}},
+      {{"calculate", "isValid(datum.high) ? datum.high : datum.value"}, {"as", "drawn_high"}}};
+  band["encoding"]["y2"] = {{"field", "drawn_high"}};
   // What a pointer meets.
   Spec met = layer({{"type", "point"}, {"size", 90}, {"filled", true}}, y, {{"value", 0}});
   met["encoding"]["tooltip"] = tooltip(chart.columns);

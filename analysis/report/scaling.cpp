@@ -30,6 +30,16 @@ Spec line_of_ideal(const std::vector<double>& workers, const ScalingKind& kind) 
         {"y", {{"field", "y"}, {"type", "quantitative"}}}}}};
 }
 
+// A single seed's band has no width, so that the axis always has an extent; a logarithmic one has no room for
+// what is not above 0.
+Spec band_ends(const ScalingKind& kind) {
+  const char* const low =
+      kind.speedup ? "!isValid(datum.low) ? datum.value : datum.low > 0 ? datum.low : datum.value / 16"
+                   : "isValid(datum.low) ? datum.low : datum.value";
+  return {{{"calculate", low}, {"as", "drawn_low"}},
+          {{"calculate", "isValid(datum.high) ? datum.high : datum.value"}, {"as", "drawn_high"}}};
+}
+
 Spec scaling_spec(const ChartSource& source, const Chart& chart, const ScalingKind& kind) {
   const std::vector<double>& workers = source.grid.axes[*source.grid.workers].numbers;
   std::vector<double> ticks = workers;
@@ -46,19 +56,19 @@ Spec scaling_spec(const ChartSource& source, const Chart& chart, const ScalingKi
     y["axis"] = {{"format", ".0%"}};
   }
   Spec low = y;
-  low["field"] = "low";
+  low["field"] = "drawn_low";
   const Spec colour = series_colour(source.grid);
   Spec spec = framed(chart.description, 320);
   spec["params"] = highlight_parameter();
   spec["layer"] = {
       line_of_ideal(workers, kind),
       {{"params", legend_parameter(source.grid)},
-       {"transform", {{{"filter", "isValid(datum.low) && datum.low > 0"}}}},
+       {"transform", band_ends(kind)},
        {"mark", {{"type", "area"}, {"aria", false}}},
        {"encoding",
         {{"x", x},
          {"y", low},
-         {"y2", {{"field", "high"}}},
+         {"y2", {{"field", "drawn_high"}}},
          {"color", colour},
          {"opacity", highlighted(source.grid, 0.2)}}}},
       {{"mark", {{"type", "line"}, {"aria", false}}},
