@@ -4,6 +4,7 @@
 #   ./setup.sh test    runs the tests
 #   ./setup.sh build   stops after the build
 #   ./setup.sh tools   installs all that CI needs, and stops
+#   ./setup.sh web     gets what `simsgd report` draws with (vega, Node 22), held to a lock file, into build/web
 # Takes no question. Needs root (or sudo) only where a package is missing.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -11,7 +12,7 @@ cd "$(dirname "$0")"
 readonly packages=(
   g++ cmake ninja-build ccache pkgconf git ca-certificates
   dpkg-dev file
-  libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev
+  libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev libexpat1-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libceres-dev libnlopt-dev libnlopt-cxx-dev libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
   openmpi-bin libopenmpi-dev
   doctest-dev librapidcheck-dev libbenchmark-dev
@@ -37,6 +38,23 @@ install_packages() {
   [ "$(id -u)" -eq 0 ] || as_root=(sudo)
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+}
+
+# Vega-Lite, and the Node that draws figures with it, are on npm alone; Debian's npm only fetches them, and where there is
+# another one (9 or later) that will do. No script of a package runs.
+fetch_web() {
+  local folder=build/web lock=analysis/report/web/package-lock.json
+  if cmp -s "$lock" "$folder/package-lock.json" && [ -f "$folder/complete" ]; then
+    say "What draws reports is there: $folder"
+    return
+  fi
+  command -v npm >/dev/null || install_packages npm
+  say "Getting vega, vega-lite, vega-embed and Node 22 with npm, into $folder"
+  mkdir -p "$folder"
+  rm -f "$folder/complete"
+  cp analysis/report/web/package.json "$lock" "$folder"
+  npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+  touch "$folder/complete"
 }
 
 build() {
@@ -84,8 +102,12 @@ case "${1:-}" in
   tools)
     install_packages "${packages[@]}" "${tools[@]}"
     ;;
+  web)
+    install_packages ca-certificates
+    fetch_web
+    ;;
   *)
-    echo "usage: ./setup.sh run | test | build | tools" >&2
+    echo "usage: ./setup.sh run | test | build | tools | web" >&2
     exit 2
     ;;
 esac

@@ -14,13 +14,18 @@ RunContext build_context() {
 }
 
 RunOutcome run_scenario(const Scenario& scenario, const SimulationOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
   // Kept for the life of the process: SimGrid's statics refer to the run (see simulate.cpp).
-  const Job& job = *new Job(make_job(scenario));
+  return run_job(scenario, *new Job(make_job(scenario)), options, false);
+}
+
+RunOutcome run_job(const Scenario& scenario, const Job& job, const SimulationOptions& options, bool brief) {
+  const auto begin = std::chrono::steady_clock::now();
   SimulationResult result = simulate(job, options);
   RunContext context = with_machine(build_context());
   context.wall_time_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return {make_document(context, scenario, job, result.record), std::move(result.timeline)};
+  return {brief ? make_brief_document(context, scenario, job, result.record)
+                : make_document(context, scenario, job, result.record),
+          std::move(result.timeline)};
 }
 
 }  // namespace simsgd

@@ -13,6 +13,10 @@ struct Scenario;
 /// ConfigError, RunError, Interrupted.
 RunOutcome run_scenario(const Scenario& scenario, const SimulationOptions& options);
 
+/// The same of a job that was made of the scenario, and must live as long as the process (SimGrid's statics
+/// refer to it). `brief`: with brief_document(), and the scenario null.
+RunOutcome run_job(const Scenario& scenario, const Job& job, const SimulationOptions& options, bool brief);
+
 /// Program, version, commit and build of this binary.
 RunContext build_context();
 

@@ -36,8 +36,12 @@ int run_verb(int argc, char** argv) {
   ExitCode exit_code;
   add_run(app, exit_code);
   add_sweep(app, exit_code);
+  add_results(app, exit_code);
+  add_advise(app, exit_code);
+  add_report(app, exit_code);
   add_calibrate(app, exit_code);
   add_validate(app, exit_code);
+  add_claims(app, exit_code);
   add_check(app, exit_code);
   add_migrate(app, exit_code);
   add_list(app, exit_code);

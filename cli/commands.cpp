@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analysis/report/report.hpp"
 #include "scenarios/language/provenance.hpp"
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/collectives/schedules.hpp"
+#include "sim/recording/metrics.hpp"
 #include "traces/import_format.hpp"
 
 namespace simsgd {
@@ -62,6 +64,12 @@ std::vector<std::string> import_format_names() {
   return names;
 }
 
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const Metric& metric : metrics()) names.push_back(metric.name);
+  return names;
+}
+
 std::vector<std::string> values_at(const std::string& pointer) {
   for (const PointerValues& each : pointer_values())
     if (each.pointer == pointer) return each.values;
@@ -103,9 +111,21 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
     if (option.positional || option.value == "FILE") return {Kind::files};
     if (name == "--map") return {Kind::json_files};
   }
+  if (command.name == "report") {
+    if (name == "--format") return {Kind::words, {"html", "md", "csv"}};
+    if (name == "--chart") return {Kind::words, report::chart_names()};
+    if (option.value == "FILE") return {Kind::files};
+  }
   if (name == "--set" && command.name != "list") return {Kind::pointers};
   if (option.value == "DIR") return {Kind::directories};
-  if (option.value == "F.db") return {Kind::files};
+  if (option.value == "F.db" || name == "F.db") return {Kind::files};
+  if (name == "--metric") return {Kind::words, metric_names()};
+  if (command.name.starts_with("results")) {
+    if (name == "--format") return {Kind::words, {"text", "md", "csv", "json"}};
+    if (name == "--statistic") return {Kind::words, {"mean", "median"}};
+    if (name == "--interval") return {Kind::words, {"student", "bootstrap"}};
+    return {};
+  }
   if (name == "--cluster" || option.positional) return {Kind::json_files};
   return {};
 }

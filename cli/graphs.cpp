@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/mixing.hpp"
+#include "cli/plugin_options.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -14,36 +15,8 @@ namespace {
 
 constexpr int kExampleWorkers[] = {16, 8};
 
-/// "/key=value": a value is JSON where it parses, else text.
-void set_option(const Json& form, const std::string& text, Json& object) {
-  const std::size_t equals = text.find('=');
-  const std::string key = text.substr(0, equals).substr(text.starts_with("/") ? 1 : 0);
-  std::vector<std::string> known;
-  for (const auto& property : form["properties"].items())
-    if (property.key() != "name") known.push_back(property.key());
-  if (equals == std::string::npos || std::find(known.begin(), known.end(), key) == known.end())
-    throw ConfigError(InputError{
-        "--set", "", "sets no parameter of the graph \"" + form["title"].get<std::string>() + "\"", text,
-        known.empty() ? "It has none" : "Write /key=value, where the key is " + one_of(known)});
-  const std::string value = text.substr(equals + 1);
-  const Json json = Json::parse(value, nullptr, false);
-  object[key] = json.is_discarded() ? Json(value) : json;
-}
-
-/// As a scenario would write the graph.
-Json object_of(const GraphPlugin& plugin, const std::vector<std::string>& set) {
-  Json form, object = {{"name", plugin.info.name}};
-  plugin.form(form);
-  for (const std::string& each : set) set_option(form, each, object);
-  for (const Json& key : form["required"])
-    if (!object.contains(key))
-      throw ConfigError(InputError{"--set", "", "is missing for the graph \"" + plugin.info.name + "\"", "",
-                                   "Write --set /" + key.get<std::string>() + "=VALUE"});
-  return object;
-}
-
 LogicalGraph made(const GraphPlugin& plugin, const GraphOptions& options, int workers) {
-  const Json object = object_of(plugin, options.set);
+  const Json object = object_of("graph", plugin, options.set);
   try {
     return make_graph({.workers = workers, .seed = options.seed}, object);
   } catch (const ParameterError& error) {

@@ -14,6 +14,7 @@
 #include "cli/graphs.hpp"
 #include "cli/list_files.hpp"
 #include "cli/list_keys.hpp"
+#include "cli/networks.hpp"
 #include "cli/verbs.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
@@ -132,6 +133,7 @@ struct ListVerb {
   std::string kind, name;
   bool json = false, dot = false;
   GraphOptions graph;
+  std::string cluster;
 };
 
 struct Kind {
@@ -218,21 +220,35 @@ Json item_json(const Item& item) {
   return json;
 }
 
-const GraphPlugin* graph_plugin(const std::string& name) {
-  for (const GraphPlugin& plugin : graph_plugins())
-    if (plugin.info.name == name) return &plugin;
-  return nullptr;
+template <class P>
+const P* plugin_named(const std::vector<P>& plugins, const std::string& name) {
+  const auto found =
+      std::find_if(plugins.begin(), plugins.end(), [&](const P& plugin) { return plugin.info.name == name; });
+  return found == plugins.end() ? nullptr : &*found;
 }
 
-// What the options of graphs ask for; false where there is something left to list.
+// What the options of graphs and networks ask for; false where there is something left to list.
 bool draw(const ListVerb& verb) {
-  const bool one = verb.kind == "graphs" && !verb.name.empty();
+  const bool network = verb.kind == "topologies" && !verb.name.empty() && verb.dot;
+  const bool one = (verb.kind == "graphs" && !verb.name.empty()) || network;
   if (!one && (verb.dot || !verb.graph.set.empty()))
-    throw ConfigError(
-        InputError{verb.dot ? "--dot" : "--set", "", "is about one logical graph", verb.kind,
-                   "Write list graphs NAME " + std::string(verb.dot ? "--dot" : "--set /key=value")});
-  const GraphPlugin* plugin = one ? graph_plugin(verb.name) : nullptr;
-  if (!verb.dot || plugin == nullptr) return false;
+    throw ConfigError(InputError{
+        verb.dot ? "--dot" : "--set", "",
+        verb.dot ? "is about one logical graph or topology" : "is about one logical graph", verb.kind,
+        "Write list graphs NAME " +
+            std::string(verb.dot ? "--dot, or list topologies NAME --dot" : "--set /key=value")});
+  if (!verb.cluster.empty() && !network)
+    throw ConfigError(InputError{"--cluster", "", "is about the drawing of a topology", verb.kind,
+                                 "Write list topologies NAME --dot --cluster FILE"});
+  if (!verb.dot) return false;
+  if (network) {
+    const TopologyPlugin* plugin = plugin_named(topology_plugins(), verb.name);
+    if (plugin == nullptr) return false;
+    fmt::print("{}", drawn_network(*plugin, {verb.cluster, verb.graph.workers, verb.graph.set}));
+    return true;
+  }
+  const GraphPlugin* plugin = plugin_named(graph_plugins(), verb.name);
+  if (plugin == nullptr) return false;
   fmt::print("{}", to_dot(graph_of(*plugin, verb.graph)));
   return true;
 }
@@ -301,16 +317,21 @@ void add_list(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("KIND", settings->kind, "What to list, or a key of scenario files; without it, the kinds");
   verb->add_option("NAME", settings->name, "One of them, with its parameters and source");
   verb->add_flag("--json", settings->json, "As JSON");
-  verb->add_option("--workers", settings->graph.workers, "Of a logical graph; by default 16")
+  verb->add_option("--workers", settings->graph.workers,
+                   "Of a logical graph, nodes of a drawn topology; by default 16")
       ->check(CLI::Range(1, 1 << 16));
   verb->add_option("--seed", settings->graph.seed, "Of a logical graph that is drawn at random")
       ->default_val(1);
-  verb->add_option("--set", settings->graph.set, "A parameter of a logical graph, /key=value; repeatable")
+  verb->add_option("--set", settings->graph.set,
+                   "A parameter of a logical graph or drawn topology, /key=value; repeatable")
       ->allow_extra_args(false);
-  verb->add_flag("--dot", settings->dot, "Draw a logical graph: DOT, for Graphviz");
+  verb->add_flag("--dot", settings->dot, "Draw a logical graph or a topology: DOT, for Graphviz");
+  verb->add_option("--cluster", settings->cluster,
+                   "Draw the topology as this cluster file or scenario has it");
   verb->footer(
       "Examples:\n  simsgd list algorithms allreduce_sgd\n  simsgd list cluster/device/memory\n"
-      "  simsgd list graphs torus --workers 24 --set /rows=4 --dot | dot -Tsvg > torus.svg");
+      "  simsgd list graphs torus --workers 24 --set /rows=4 --dot | dot -Tsvg > torus.svg\n"
+      "  simsgd list topologies fat_tree --dot --set /leaf_nodes=4 | dot -Tsvg > fat_tree.svg");
   verb->callback([settings, &exit_code] { exit_code.value = list(*settings); });
 }
 

@@ -5,37 +5,42 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <map>
+#include <iostream>
+#include <iterator>
 #include <memory>
 
 #include "analysis/sweeps/sweep.hpp"
 #include "cli/sweep_output.hpp"
-#include "results/text_table.hpp"
-#include "sim/base/printable.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
 
 namespace {
 
-SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
-  SweepSettings settings;
-  if (!command.shard.empty()) settings.shard = parse_shard(command.shard);
-  const int points = static_cast<int>(study.points.size());
-  settings.jobs = std::min(command.jobs > 0 ? command.jobs : available_threads(), std::max(1, points));
-  settings.threads = command.threads > 0 ? command.threads : std::max(1, available_threads() / settings.jobs);
-  settings.force = command.force;
-  if (command.timeout_s > 0) settings.timeout_s = command.timeout_s;
-  settings.database = command.database;
-  settings.artifacts = command.artifacts;
-  settings.interrupted = interrupted;
-  settings.run = [draws = command.draws](const Scenario& scenario, const SimulationOptions& options) {
-    return run_with_intervals(scenario, options, {.draws = draws, .jobs = 1, .progress = {}});
-  };
-  return settings;
+Shard listed_points(const SweepCommand& command, const Study& study) {
+  std::string text = command.points;
+  if (text == "-" && command.study == "-")
+    throw ConfigError(
+        {"--points", "", "and STUDY are both standard input", text, "Name the file of one of them"});
+  if (text == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  if (study.seed_rule)
+    throw ConfigError({"--points", "", "names points of a study whose seeds go on until it is certain", text,
+                       "Use --shard, which leaves the seeds of a combination together"});
+  Shard shard = parse_points(text);
+  if (shard.positions.back() >= study.points.size())
+    throw ConfigError({"--points", "", "names a point that the study does not have",
+                       std::to_string(shard.positions.back() + 1),
+                       fmt::format("Write numbers from 1 to {}", study.points.size())});
+  return shard;
 }
 
-std::string about(double bytes) { return "about " + human_bytes(bytes); }
+double parse_memory(const std::string& text) {
+  const ParsedQuantity parsed = parse_quantity(text, Dimension::bytes);
+  if (!parsed.ok || !(parsed.value > 0))
+    throw ConfigError({"--memory", "", "is no amount of memory", text, "Write one such as 4GB or 500MB"});
+  return parsed.value;
+}
 
 void add_common_options(CLI::App& verb, SweepCommand& command) {
   verb.add_option("STUDY", command.study, "A study or scenario file, or - for standard input")->required();
@@ -45,18 +50,42 @@ void add_common_options(CLI::App& verb, SweepCommand& command) {
   verb.add_option("--jobs", command.jobs,
                   "Points at a time (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
+  CLI::Option* shard = verb.add_option("--shard", command.shard,
+                                       "Only the I-th of N parts of the points; results go to F.db.spool, "
+                                       "and the sweep without --shard "
+                                       "merges them")
+                           ->type_name("I/N");
   verb.add_option(
-          "--shard", command.shard,
-          "Only the I-th of N parts of the points; results go to F.db.spool, and the sweep without --shard "
-          "merges them")
-      ->type_name("I/N");
+          "--points", command.points,
+          "Only these points, as `sweep plan` counts them, such as 1-4,9; - reads them from standard input. "
+          "Results go where those of a shard go")
+      ->type_name("LIST")
+      ->excludes(shard);
   command.overrides.add_to(verb);
 }
 
 }  // namespace
 
+SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
+  SweepSettings settings;
+  if (!command.shard.empty()) settings.shard = parse_shard(command.shard);
+  if (!command.points.empty()) settings.shard = listed_points(command, study);
+  const int points = static_cast<int>(study.points.size());
+  settings.jobs = std::min(command.jobs > 0 ? command.jobs : available_threads(), std::max(1, points));
+  settings.threads = command.threads > 0 ? command.threads : std::max(1, available_threads() / settings.jobs);
+  settings.force = command.force;
+  if (command.timeout_s > 0) settings.timeout_s = command.timeout_s;
+  if (!command.memory.empty()) settings.memory_bytes = parse_memory(command.memory);
+  settings.database = command.database;
+  settings.artifacts = command.artifacts;
+  settings.interrupted = interrupted;
+  settings.documents = command.documents || command.json;
+  settings.draws = command.draws;
+  return settings;
+}
+
 int run_sweep_command(const SweepCommand& command) {
-  const Study study = load_study(command.study, command.overrides.overrides());
+  const Study study = expand_study(command.study, command.overrides.overrides());
   const SweepSettings settings = sweep_settings(command, study);
   catch_interrupts();
   SweepOutput output(command, settings, study.name);
@@ -69,43 +98,14 @@ int run_sweep_command(const SweepCommand& command) {
   return output.finish();
 }
 
-int plan_sweep_command(const SweepCommand& command) {
-  const Study study = load_study(command.study, command.overrides.overrides());
-  const SweepSettings settings = sweep_settings(command, study);
-  catch_interrupts();
-  const std::vector<SweepPoint> points = sweep_points(study);
-  const std::vector<SweepPoint> pending =
-      points_to_run(points, settings, *open_sink_to_look(settings.database));
-  const std::vector<PointEstimate> estimates = examine(study, pending, settings.jobs, interrupted).estimates;
-  TextTable table;
-  table.rows = {{"point", "", "state", "memory"}, {"-"}};
-  table.left = 3;
-  std::map<std::size_t, std::string> memory;
-  for (const SweepPoint& point : pending) memory[point.position] = "-";
-  for (const PointEstimate& each : estimates) memory[each.position] = about(each.memory_bytes);
-  std::size_t of_shard = 0;
-  for (const SweepPoint& point : points) {
-    if (!settings.shard.has(point.position)) continue;
-    ++of_shard;
-    const auto to_run = memory.find(point.position);
-    const bool done = to_run == memory.end();
-    table.rows.push_back({std::to_string(point.position + 1), point.point.label, done ? "done" : "to run",
-                          done ? "-" : to_run->second});
-  }
-  fmt::print("{}: {} points, {} done, {} to run\n\n{}", printable(study.name), of_shard,
-             of_shard - pending.size(), pending.size(), table.text());
-  if (!estimates.empty())
-    fmt::print("\nAt most {} at a time need {}; this machine has {}.\n", settings.jobs,
-               about(memory_at_once_bytes(estimates, settings.jobs)), human_bytes(machine_memory_bytes()));
-  return 0;
-}
-
 void add_sweep(CLI::App& app, ExitCode& exit_code) {
   CLI::App* sweep = app.add_subcommand("sweep", "Run all points of a study, several at a time");
   sweep->require_subcommand(1);
   sweep->footer(
       "Examples:\n  simsgd sweep plan scenarios/quickstart.json\n"
-      "  simsgd sweep run scenarios/quickstart.json -o results.db --artifacts out");
+      "  simsgd sweep run scenarios/quickstart.json -o results.db --artifacts out\n"
+      "  simsgd sweep submit scenarios/quickstart.json -o results.db --slurm \"-p test\" --tasks 2\n"
+      "  simsgd sweep status results.db");
 
   CLI::App* run = sweep->add_subcommand("run", "Run the points that are not done, and sum up all");
   auto command = std::make_shared<SweepCommand>();
@@ -126,12 +126,20 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   run->add_option("--timeout", command->timeout_s, "End a point that takes longer, and count it as failed")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
+  run->add_flag(
+      "--documents", command->documents,
+      "Keep the whole document of each point, with a row for every worker and 64 links, compressed; a "
+      "point that was kept without is run again");
+  run->add_option(
+         "--memory", command->memory,
+         "End a point whose process needs more, and count it as failed; looked at ten times a second")
+      ->type_name("BYTES");
   run->add_flag("--force", command->force, "Run also the points that are done");
   run->add_flag("--check", command->check, "Compare with the expected values; exit 1 if one is missed");
   run->add_flag("--json", command->json,
                 "Print a document per line, in the order of the points, instead of a table; of a point that "
                 "failed, its "
-                "\"scenario\" and its \"error\"");
+                "\"scenario\" and its \"error\". Keeps documents, as --documents");
   run->footer(
       "Exit codes: 0 done; 1 an expected value is missed; 2 usage or input; 3 some points failed; 130 "
       "interrupted.\n"
@@ -139,11 +147,18 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   run->callback([command, &exit_code] { exit_code.value = run_sweep_command(*command); });
 
   CLI::App* plan = sweep->add_subcommand(
-      "plan", "List the points: what is done, what is to run, how much memory it needs");
+      "plan", "List the points: what is done, what is to run, how much memory and time it needs");
   auto planned = std::make_shared<SweepCommand>();
   add_common_options(*plan, *planned);
+  plan->add_option("--estimate", planned->try_s,
+                   "Try a few points for about so long together, to estimate times; 0: none")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 3600.0));
   plan->footer("Example:\n  simsgd sweep plan scenarios/quickstart.json -o results.db");
   plan->callback([planned, &exit_code] { exit_code.value = plan_sweep_command(*planned); });
+  add_sweep_submit(*sweep, exit_code);
+  add_sweep_status(*sweep, exit_code);
 }
 
 }  // namespace simsgd

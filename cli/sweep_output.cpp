@@ -14,6 +14,12 @@ namespace simsgd {
 namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
+namespace {
+
+constexpr std::size_t kMostRows = 1000, kMostFailures = 100;
+
+}  // namespace
+
 double machine_memory_bytes() {
   return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
@@ -30,19 +36,25 @@ SweepListener SweepOutput::listener() {
           .progress =
               [this](const SweepProgress& progress) {
                 run_ = progress.ended;
+                points_ += progress.total - to_run_;  // seeds may turn out to be too few
+                to_run_ = progress.total;
                 bar_.show(progress);
               }};
 }
 
 int SweepOutput::finish() {
   bar_.clear();
-  if (!command_.json && !shown_.empty()) {
-    fmt::print("{}", summary_table(columns()));
-    print_files();
-  }
+  if (shows_rows() && !shown_.empty()) fmt::print("{}", summary_table(columns()));
+  if (!shows_rows() && !command_.json)
+    fmt::print("{} of {} points have a result. Tables of them: simsgd results table {}\n",
+               points_ - failures_.size(), points_, printable(command_.database));
+  if (!command_.json && points_ > 0) print_files();
   if (command_.check) fmt::print(command_.json ? stderr : stdout, "\n{}", expected_table(outcomes_));
   std::fflush(stdout);
-  for (const std::string& failure : failures_) fmt::print(stderr, "{}\n", failure);
+  const std::size_t told = std::min(failures_.size(), kMostFailures);
+  for (std::size_t i = 0; i < told; ++i) fmt::print(stderr, "{}\n", failures_[i]);
+  if (told < failures_.size())
+    fmt::print(stderr, "... and {} more points failed.\n", failures_.size() - told);
   if (!failures_.empty()) return 3;
   return command_.check && !all_hold(outcomes_) ? 1 : 0;
 }
@@ -63,39 +75,49 @@ void SweepOutput::begun(const SweepBegin& begin) {
   if (points_ > to_run_)
     fmt::print(stderr, "{} of {} points are in {} already{}.\n", points_ - to_run_, points_,
                command_.database, to_run_ == 0 ? " (--force runs them again)" : "");
+  if (begin.again > 0)
+    fmt::print(stderr, "{} points are run again: {} has their results, but not their documents.\n",
+               begin.again, command_.database);
   if (begin.memory_at_once_bytes > machine_memory_bytes())
     fmt::print(stderr,
                "Warning: {} points at a time may need {} of memory, and this machine has {}; see --jobs.\n",
                settings_.jobs, human_bytes(begin.memory_at_once_bytes), human_bytes(machine_memory_bytes()));
 }
 
+/// Not of so many points that nobody reads them, where the store has them.
+bool SweepOutput::shows_rows() const {
+  return !command_.json && (points_ <= kMostRows || command_.database.empty());
+}
+
 void SweepOutput::got(const PointResult& result) {
-  const bool ok = result.run.status == RunStatus::ok;
-  if (command_.json) print_line(result.run);
-  if (ok && command_.check)
-    for (ExpectedOutcome& each : compare_expected(result.run.document, result.point.point.label))
-      outcomes_.push_back(std::move(each));
+  const bool ok = result.status == RunStatus::ok;
+  const bool shown = shows_rows();
   if (!ok) {
     const std::string& label = result.point.point.label;
-    failures_.push_back(printable((label.empty() ? study_name_ : label) + ": " + result.run.error));
+    failures_.push_back(printable((label.empty() ? study_name_ : label) + ": " + result.error));
   }
-  shown_.push_back(result.point);
-  const bool as_columns = points_ <= kMostSummaryColumns;
-  if (!command_.json)
-    documents_.push_back(!ok          ? OrderedJson()
-                         : as_columns ? result.run.document
-                                      : shortened_for_rows(result.run.document));
+  if (shown || !settings_.artifacts.empty()) shown_.push_back(result.point);
+  if (!shown && !command_.json && !(ok && command_.check)) return;
+  const RunRow run = result.run();
+  if (command_.json) print_line(result, run);
+  const OrderedJson document = ok ? joined_document(run) : OrderedJson();
+  if (ok && command_.check)
+    for (ExpectedOutcome& each : compare_expected(document, result.point.point.label))
+      outcomes_.push_back(std::move(each));
+  if (shown)
+    documents_.push_back(!ok || points_ <= kMostSummaryColumns ? document : shortened_for_rows(document));
 }
 
 /// A document, or what there is of a run that failed.
-void SweepOutput::print_line(const RunRow& run) {
+void SweepOutput::print_line(const PointResult& result, const RunRow& run) {
   bar_.clear();
-  const OrderedJson line = run.status == RunStatus::ok ? run.document
-                                                       : OrderedJson{{"schema_version", kSchemaVersion},
-                                                                     {"context", run.context},
-                                                                     {"scenario", run.scenario},
-                                                                     {"status", status_name(run.status)},
-                                                                     {"error", run.error}};
+  const OrderedJson line = result.status == RunStatus::ok
+                               ? joined_document(run)
+                               : OrderedJson{{"schema_version", kSchemaVersion},
+                                             {"context", run.context},
+                                             {"scenario", OrderedJson::parse(run.scenario)},
+                                             {"status", status_name(run.status)},
+                                             {"error", run.error}};
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
 }

@@ -27,7 +27,8 @@ class SweepOutput {
  private:
   void begun(const SweepBegin& begin);
   void got(const PointResult& result);
-  void print_line(const RunRow& run);
+  void print_line(const PointResult& result, const RunRow& run);
+  bool shows_rows() const;
   std::vector<SummaryColumn> columns() const;
   void print_files() const;
 

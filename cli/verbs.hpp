@@ -33,8 +33,12 @@ struct OverrideOptions {
 
 void add_run(CLI::App& app, ExitCode& exit_code);
 void add_sweep(CLI::App& app, ExitCode& exit_code);
+void add_results(CLI::App& app, ExitCode& exit_code);
+void add_advise(CLI::App& app, ExitCode& exit_code);
+void add_report(CLI::App& app, ExitCode& exit_code);
 void add_calibrate(CLI::App& app, ExitCode& exit_code);
 void add_validate(CLI::App& app, ExitCode& exit_code);
+void add_claims(CLI::App& app, ExitCode& exit_code);
 void add_check(CLI::App& app, ExitCode& exit_code);
 void add_migrate(CLI::App& app, ExitCode& exit_code);
 void add_list(CLI::App& app, ExitCode& exit_code);

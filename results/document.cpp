@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "results/curves.hpp"
+#include "results/summary.hpp"
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/activities.hpp"
@@ -84,14 +87,14 @@ double utilisation(const LinkRecord& link, double end_s) {
   return end_s > 0 && link.bandwidth_Bps > 0 ? link.bytes / (link.bandwidth_Bps * end_s) : 0;
 }
 
-Document links_part(const RunRecord& record) {
+Document links_part(const RunRecord& record, std::size_t most) {
   std::vector<LinkRecord> links = record.links;
   std::sort(links.begin(), links.end(), [&record](const LinkRecord& a, const LinkRecord& b) {
     const double busy_a = utilisation(a, record.end_s), busy_b = utilisation(b, record.end_s);
     return busy_a != busy_b ? busy_a > busy_b : a.name < b.name;
   });
   Document part = Document::array();
-  for (std::size_t i = 0; i < std::min(kMostLinks, links.size()); ++i)
+  for (std::size_t i = 0; i < std::min(most, links.size()); ++i)
     part.push_back({{"name", links[i].name},
                     {"bandwidth_Bps", links[i].bandwidth_Bps},
                     {"bytes", links[i].bytes},
@@ -139,27 +142,130 @@ Document notes_part(const Scenario& scenario, const Job& job, const RunRecord& r
   return part;
 }
 
-}  // namespace
-
-nlohmann::ordered_json make_document(const RunContext& context, const Scenario& scenario, const Job& job,
-                                     const RunRecord& record) {
+// All that stands between metrics and series, in the document's order; `workers` puts its own there.
+Document with_parts(const RunContext& context, const Scenario& scenario, const Job& job,
+                    const RunRecord& record, Document shown_scenario, std::size_t links,
+                    const std::function<void(Document&)>& workers) {
   Document document;
   document["schema_version"] = kSchemaVersion;
   document["context"] = to_json(context);
-  document["scenario"] = Document::parse(completed(scenario, job).dump());
+  document["scenario"] = std::move(shown_scenario);
   document["clock"] = record.clock;
   document["one_device"] = {{"step_s", job.workload.one_device_step_s},
                             {"source", job.workload.one_device_source}};
   document["metrics"] = metrics_part(record, job);
   document["memory"] = memory_part(job);
-  document["workers"] = workers_part(record, job);
-  document["links"] = links_part(record);
+  workers(document);
+  document["links"] = links_part(record, links);
   document["links_total"] = record.links.size();
   document["fidelity"] = fidelity_part(record);
   document["tables"] = tables_part(record);
   document["series"] = series_of(record);
   document["notes"] = notes_part(scenario, job, record);
   return document;
+}
+
+using Values = std::map<std::string, std::vector<double>>;
+
+// Activities go by their own names; the other groups' are told apart by the group.
+Values values_of(const RunRecord& record) {
+  Values values;
+  const auto add = [&values](const std::string& group, const auto& numbers, auto name) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) values[group + name(i)].push_back(numbers[i]);
+  };
+  for (const WorkerRecord& worker : record.workers) {
+    double total = 0;
+    for (const double seconds : worker.activity_s) total += seconds;
+    values["steps"].push_back(static_cast<double>(worker.steps));
+    values["samples"].push_back(worker.samples);
+    values["end_s"].push_back(worker.end_s);
+    values["time_s"].push_back(total);
+    add("", worker.activity_s, activity_key);
+    add("communication_s/", worker.communication_s, traffic_key);
+    add("communication_exposed_s/", worker.exposed_s, traffic_key);
+    add("communication_overhead_s/", worker.overhead_s, traffic_key);
+    add("bytes_sent/", worker.bytes_sent, traffic_key);
+    values["staleness/mean"].push_back(
+        worker.staleness_count > 0 ? worker.staleness_sum / static_cast<double>(worker.staleness_count)
+                                   : 0.0);
+    values["staleness/max"].push_back(static_cast<double>(worker.staleness_max));
+  }
+  return values;
+}
+
+Values values_of(const Document& workers) {
+  Values values;
+  for (const Document& worker : workers) {
+    for (const auto& [name, value] : worker.items()) {
+      if (value.is_number() && name != "rank" && name != "node") values[name].push_back(value);
+      if (!value.is_object() || name == "distributions") continue;
+      for (const auto& [part, number] : value.items())
+        if (part != "count") values[(name == "time_by_activity" ? "" : name + "/") + part].push_back(number);
+    }
+  }
+  return values;
+}
+
+// Of sorted values, between them linearly.
+double quantile_of(const std::vector<double>& sorted, double q) {
+  const double place = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+Document spreads_part(Values values) {
+  Document part = Document::object();
+  for (auto& [name, each] : values) {
+    std::sort(each.begin(), each.end());
+    Document& spread = part[name];
+    for (const double q : {0.0, 0.25, 0.5, 0.75, 1.0}) spread.push_back(quantile_of(each, q));
+  }
+  return part;
+}
+
+// As much of a worker's row as tells who is slow.
+Document busy_part(const RunRecord& record) {
+  Document part = Document::array();
+  for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
+    const WorkerRecord& worker = record.workers[rank];
+    Document time = Document::object();
+    for (const Activity activity : {Activity::compute, Activity::straggle})
+      time[activity_metric(activity)] = worker.activity_s[static_cast<std::size_t>(activity)];
+    part.push_back({{"rank", rank}, {"steps", worker.steps}, {"time_by_activity", std::move(time)}});
+  }
+  return part;
+}
+
+}  // namespace
+
+nlohmann::ordered_json make_document(const RunContext& context, const Scenario& scenario, const Job& job,
+                                     const RunRecord& record) {
+  return with_parts(context, scenario, job, record, Document::parse(completed(scenario, job).dump()),
+                    kMostLinks, [&](Document& document) { document["workers"] = workers_part(record, job); });
+}
+
+nlohmann::ordered_json make_brief_document(const RunContext& context, const Scenario& scenario,
+                                           const Job& job, const RunRecord& record) {
+  return with_parts(context, scenario, job, record, nullptr, kBriefLinks, [&](Document& document) {
+    document["worker_spreads"] = spreads_part(values_of(record));
+    document["slowest_worker"] = slowest_worker_text(busy_part(record));
+  });
+}
+
+nlohmann::ordered_json brief_document(const nlohmann::ordered_json& document) {
+  Document brief;
+  for (const auto& [name, part] : document.items()) {
+    if (name == "workers") {
+      brief["worker_spreads"] = spreads_part(values_of(part));
+      brief["slowest_worker"] = slowest_worker_text(part);
+    } else {
+      brief[name] = part;
+    }
+    if (name == "links" && part.size() > kBriefLinks)
+      brief[name].erase(brief[name].begin() + kBriefLinks, brief[name].end());
+  }
+  return brief;
 }
 
 }  // namespace simsgd

@@ -19,6 +19,16 @@ struct Scenario;
 nlohmann::ordered_json make_document(const RunContext& context, const Scenario& scenario, const Job& job,
                                      const RunRecord& record);
 
+/// What is kept of a run where documents are not: the document without its rows of workers and all but the
+/// busiest links. Instead of them "worker_spreads", {name: [least, lower quartile, median, upper quartile,
+/// most]} over workers, and "slowest_worker" as summaries tell it. Has null for its scenario where the run
+/// has it elsewhere.
+nlohmann::ordered_json brief_document(const nlohmann::ordered_json& document);
+/// The same, made without the whole one; null for its scenario.
+nlohmann::ordered_json make_brief_document(const RunContext& context, const Scenario& scenario,
+                                           const Job& job, const RunRecord& record);
+inline constexpr std::size_t kBriefLinks = 10;
+
 /// A key of the document, for its documentation: pointer (with "*" for any element or name), unit,
 /// definition.
 struct DocumentKey {

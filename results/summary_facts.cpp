@@ -43,10 +43,9 @@ std::string RunView::network_fidelity() const {
   return names.empty() ? "" : fmt::format("{}, {}", fmt::join(names, " + "), exact ? "exact" : "approximate");
 }
 
-std::string RunView::slowest_worker() const {
-  if (failed() || !document_->contains("workers")) return "";
+std::string slowest_worker_text(const nlohmann::ordered_json& all) {
   std::vector<std::pair<double, std::string>> workers;  // seconds of a step
-  for (const nlohmann::ordered_json& worker : document_->at("workers")) {
+  for (const nlohmann::ordered_json& worker : all) {
     const double steps = worker.at("steps").get<double>();
     if (steps == 0 || !worker.contains("time_by_activity")) continue;
     const nlohmann::ordered_json& time = worker["time_by_activity"];
@@ -63,6 +62,12 @@ std::string RunView::slowest_worker() const {
   const double usual = workers[workers.size() / 2].first;
   if (!(slowest.first > usual * (1 + kSlower))) return "";
   return fmt::format("rank {}, +{:.0f} %", slowest.second, 100 * (slowest.first / usual - 1));
+}
+
+std::string RunView::slowest_worker() const {
+  if (failed()) return "";
+  if (!document_->contains("workers")) return document_->value("slowest_worker", "");
+  return slowest_worker_text(document_->at("workers"));
 }
 
 std::string RunView::busiest_link() const {

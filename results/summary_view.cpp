@@ -78,6 +78,8 @@ std::string RunView::clock() const { return failed() ? "" : document_->value("cl
 
 std::uint64_t RunView::steps() const {
   std::uint64_t most = 0;
+  const OrderedJson& spread = member(document_, "/worker_spreads/steps");  // of a brief document
+  if (!spread.empty()) return static_cast<std::uint64_t>(spread.back().get<double>());
   for (const OrderedJson& worker : member(document_, "/workers"))
     most = std::max(most, worker.at("steps").get<std::uint64_t>());
   return most;

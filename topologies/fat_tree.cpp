@@ -10,7 +10,6 @@
 //   F pairs share then carries as many as the fullest of S bins with F balls, not ceil(F / S).
 // Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees",
 // CCIT report 776, Technion, 2010. Tests: tests/topologies/fat_tree.cpp.
-#include <cmath>
 #include <optional>
 
 #include "sim/base/random.hpp"
@@ -20,17 +19,6 @@
 namespace simsgd::topologies {
 
 namespace {
-
-/// As many spines as make an uplink as fast as a NIC.
-int natural_spines(const NodeShape& shape, int leaf_nodes, double oversubscription) {
-  const double spines = leaf_nodes * shape.nics / oversubscription;
-  const double whole = std::round(spines);
-  if (whole < 1 || whole > kLargestCount || std::abs(spines - whole) > 1e-9 * whole)
-    reject("oversubscription",
-           "does not divide the " + std::to_string(leaf_nodes * shape.nics) + " NICs of a leaf",
-           "Give one that does, or the number of spines too");
-  return static_cast<int>(whole);
-}
 
 struct FatTreeOptions {
   std::optional<int> leaf_nodes, racks, spines;
@@ -59,7 +47,7 @@ struct FatTreeOptions {
   void complete(const NodeShape& shape) {
     if (hashed && !seed) seed = 1;
     if (!racks && !leaf_nodes) leaf_nodes = 16;
-    if (!spines) spines = racks ? 1 : natural_spines(shape, *leaf_nodes, oversubscription);
+    if (!spines) spines = racks ? 1 : natural_spines(*leaf_nodes * shape.nics, oversubscription);
   }
 };
 

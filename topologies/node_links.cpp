@@ -16,7 +16,7 @@ void add_gpus(Network& network, const NodeShape& shape) {
 }  // namespace
 
 NodeLinks::NodeLinks(Network& network, const NodeShape& shape, int switches,
-                     const std::function<int(int node)>& switch_of_node)
+                     const std::function<int(int node, int nic)>& switch_of_nic)
     : endpoints_(shape.nodes * shape.gpus_per_node), gpus_per_node_(shape.gpus_per_node), nics_(shape.nics) {
   CHECK(shape.nodes >= 1 && shape.gpus_per_node >= 1 && shape.nics >= 1,
         "a cluster has nodes, GPUs and NICs");
@@ -28,9 +28,9 @@ NodeLinks::NodeLinks(Network& network, const NodeShape& shape, int switches,
   if (gpus_per_node_ > 1) add_gpus(network, shape);
   first_nic_link_ = static_cast<LinkId>(network.links.size());
   for (int node = 0; node < shape.nodes; ++node) {
-    const int above = first_switch(shape) + switch_of_node(node);
     for (int rail = 0; rail < nics_; ++rail) {
       const std::string name = "node" + std::to_string(node) + ".nic" + std::to_string(rail);
+      const int above = first_switch(shape) + switch_of_nic(node, rail);
       network.add_cable({name + ".up", shape.nic_Bps, shape.nic_latency_s / 2, endpoints_ + node, above},
                         name + ".down");
     }

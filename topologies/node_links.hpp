@@ -22,14 +22,33 @@ class NodeLinks {
   /// Adds GPUs, interiors, `switches` switch vertices and the links of the nodes to an empty network.
   /// `switch_of_node` is the index of the switch that a node's NICs are plugged into.
   NodeLinks(Network& network, const NodeShape& shape, int switches,
-            const std::function<int(int node)>& switch_of_node);
+            const std::function<int(int node)>& switch_of_node)
+      : NodeLinks(network, shape, switches, [&](int node, int) { return switch_of_node(node); }) {}
+  /// The same where each NIC of a node has a switch of its own.
+  NodeLinks(Network& network, const NodeShape& shape, int switches,
+            const std::function<int(int node, int nic)>& switch_of_nic);
 
+  bool has(int endpoint) const { return endpoint >= 0 && endpoint < endpoints_; }
   int node_of(int endpoint) const { return endpoint / gpus_per_node_; }
   /// Index of the endpoint's NIC among all: node * nics + rail.
   int nic_of(int endpoint) const {
     const int node = node_of(endpoint);
     return node * nics_ + (endpoint - node * gpus_per_node_) * nics_ / gpus_per_node_;
   }
+
+  int rail_of(int endpoint) const { return nic_of(endpoint) - node_of(endpoint) * nics_; }
+  /// The first GPU of the node of `endpoint` that uses NIC `rail`: endpoint itself where its own NIC is that.
+  int peer_on_rail(int endpoint, int rail) const {
+    if (rail_of(endpoint) == rail) return endpoint;
+    return node_of(endpoint) * gpus_per_node_ + (rail * gpus_per_node_ + nics_ - 1) / nics_;
+  }
+  /// From GPU to GPU of one node.
+  static void inside(int from, int to, std::vector<LinkId>& path) {
+    path.push_back(2 * from);
+    path.push_back(2 * to + 1);
+  }
+  LinkId nic_up(int node, int rail) const { return first_nic_link_ + 2 * (node * nics_ + rail); }
+  LinkId nic_down(int node, int rail) const { return nic_up(node, rail) + 1; }
 
   /// Completes the network with the rule `between(from, to, path)`, which appends the links between switches
   /// for two endpoints of different nodes.
@@ -39,8 +58,7 @@ class NodeLinks {
                                                                   std::vector<LinkId>& path) {
       CHECK(from != to && nodes.has(from) && nodes.has(to), "a route joins two endpoints of the network");
       if (nodes.node_of(from) == nodes.node_of(to)) {
-        path.push_back(2 * from);
-        path.push_back(2 * to + 1);
+        inside(from, to, path);
         return;
       }
       path.push_back(nodes.first_nic_link_ + 2 * nodes.nic_of(from));
@@ -50,8 +68,6 @@ class NodeLinks {
   }
 
  private:
-  bool has(int endpoint) const { return endpoint >= 0 && endpoint < endpoints_; }
-
   int endpoints_;
   int gpus_per_node_;
   int nics_;

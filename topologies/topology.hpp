@@ -22,6 +22,8 @@ struct NodeShape {
   double nic_Bps = 0;             ///< per NIC and direction
   double nic_latency_s = 0;       ///< one way, from NIC to NIC through one switch
   int nics = 1;                   ///< NICs (rails) per node: GPU g uses NIC g * nics / gpus_per_node
+  /// The path of a file that a topology's options name; may be empty.
+  std::function<std::string(const std::string&)> find_file{};
 };
 
 using TopologyPlugin = Plugin<Network, const NodeShape&>;

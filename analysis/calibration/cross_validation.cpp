@@ -43,12 +43,13 @@ Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iteratio
   return fit_ensemble(what, start, iterations, with_member);
 }
 
-/// Mean squares of all members with the same values.
+/// Mean squares of all members, each with its own values.
 std::vector<double> Fitter::member_squares(const WeightedPoints& what, const Fitted& fitted) const {
   std::vector<Patch> patches;
   for (std::size_t m = 0; m < member_count(model_); ++m) {
     Fitted other = fitted;
     other.member = m;
+    other.values = fitted.member_values[m];
     patches.push_back(patch_of(model_, other));
   }
   std::vector<double> all;
@@ -60,37 +61,48 @@ std::vector<double> Fitter::member_squares(const WeightedPoints& what, const Fit
 }
 
 /// The parameters with the likeliest member first; from there those of the others, as far as they may be as
-/// likely; then the weights of all.
+/// likely; then the weights of all. From a fit to more points on, the others' move as the likeliest one's.
 Fitted Fitter::fit_ensemble(const WeightedPoints& what, const Fitted* start, int iterations,
                             const WithMember& with_member) const {
+  Fitted best = with_member(start == nullptr ? 0 : start->member, start, iterations);
+  if (start != nullptr && !start->member_values.empty()) {
+    best.member_values = start->member_values;
+    for (std::vector<double>& values : best.member_values)
+      for (std::size_t j = 0; j < values.size(); ++j)
+        move_inside(model_.parameters[j], values[j],
+                    scale_of(model_.parameters[j], best.values[j]) -
+                        scale_of(model_.parameters[j], start->values[j]));
+  } else {
+    best.member_values.assign(member_count(model_), best.values);
+    fit_likely_members(what, best, iterations, with_member);
+  }
+  best.weights = member_weights(member_squares(what, best), what.which.size(), model_.parameters.size());
+  return best;
+}
+
+void Fitter::fit_likely_members(const WeightedPoints& what, Fitted& best, int iterations,
+                                const WithMember& with_member) const {
   constexpr std::size_t kMostFitted = 8;
   constexpr int kOfRuns = 4;  // from the likeliest member's values on
-  Fitted best = with_member(start == nullptr ? 0 : start->member, start, iterations);
-  std::vector<double> squares = member_squares(what, best);
+  const std::vector<double> squares = member_squares(what, best);
   std::vector<std::size_t> order(squares.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return squares[a] < squares[b]; });
   order.resize(std::min(order.size(), kMostFitted));
-  std::vector<std::vector<double>> values(squares.size(), best.values);
+  std::vector<std::vector<double>> values = std::move(best.member_values);
   const Fitted from = best;
   for (const std::size_t m : order) {
-    Fitted own = from;
-    if (start != nullptr && !start->member_values.empty()) own.values = start->member_values[m];
-    const Fitted fitted = with_member(m, &own, runs() ? kOfRuns : iterations);
+    const Fitted fitted = with_member(m, &from, runs() ? kOfRuns : iterations);
     values[m] = fitted.values;
-    squares[m] = 2 * fitted.loss;
-    if (squares[m] < 2 * best.loss) best = fitted;
+    if (fitted.loss < best.loss) best = fitted;
   }
   if (best.member != from.member) {
     const Fitted begin = best;
     best = with_member(best.member, &begin, iterations);
     values[best.member] = best.values;
-    squares[best.member] = 2 * best.loss;
   }
   best.member_values = std::move(values);
-  best.weights = member_weights(squares, what.which.size(), model_.parameters.size());
-  return best;
 }
 
 std::vector<double> Fitter::predict(const Fitted& fitted, const std::vector<std::size_t>& which,

@@ -71,9 +71,28 @@ double mean_error_beside(const Calibration& calibration) {
   return sum / count;
 }
 
+/// The interval of nine tenths, the last of a point's levels.
+std::string tested_row(const std::string& name, const Judgement& judgement) {
+  std::size_t inside = 0, with_interval = 0;
+  double width = 0;
+  for (const JudgedPoint& each : judgement.points) {
+    if (each.intervals.empty()) continue;
+    const Interval& interval = each.intervals.back();
+    ++with_interval;
+    inside += each.measured >= interval.low && each.measured <= interval.high ? 1 : 0;
+    width += interval.high / interval.low - 1;
+  }
+  if (with_interval == 0) return "";
+  const auto [low, high] = binomial_interval(inside, with_interval);
+  return fmt::format("| no cell of it fitted: {} | {} | {} | {} | {} of {} ({} to {}) | {} |\n", name,
+                     judgement.points.size(), in_percent(judgement.all.mean), in_percent(judgement.all.worst),
+                     inside, with_interval, in_percent(low), in_percent(high),
+                     in_percent(width / static_cast<double>(with_interval)));
+}
+
 std::string summary(const Calibration& calibration, const std::vector<LeftOutColumn>& columns) {
   std::string text =
-      "| | cells | mean error | worst | inside 90 % (expected share, 95 %) | mean width of 90 % "
+      "| | cells | mean error | worst | inside 90 % (share, 95 % interval) | mean width of 90 % "
       "|\n|---|---|---|---|---|---|\n";
   const ErrorSummary& fit = calibration.fit.all;
   text +=
@@ -87,6 +106,8 @@ std::string summary(const Calibration& calibration, const std::vector<LeftOutCol
                         each.points.size(), in_percent(each.mean_error), in_percent(worst), each.inside,
                         each.with_interval, in_percent(low), in_percent(high), in_percent(each.mean_width));
   }
+  for (std::size_t t = 0; t < calibration.tests.size(); ++t)
+    text += tested_row(calibration.spec.tests[t].name, calibration.tests[t].front());
   if (!calibration.beside.empty())
     text += fmt::format("| data sheets only | {} | {} | | | |\n", fit.count,
                         in_percent(mean_error_beside(calibration)));
@@ -156,6 +177,26 @@ std::string cells(const Calibration& calibration, const std::vector<LeftOutColum
   return text;
 }
 
+/// What was predicted and nothing of which was fitted.
+std::string tested_cells(const Calibration& calibration) {
+  std::string text;
+  for (const std::vector<Judgement>& ways : calibration.tests) {
+    for (const JudgedPoint& each : ways.front().points) {
+      if (text.empty())
+        text =
+            "\n| workload | algorithm | workers | measured | predicted | 90 % |\n|---|---|---|---|---|---|\n";
+      const Measurement& point = calibration.points.points[each.point].measurement;
+      text += fmt::format("| {} | {} | {} | {} | {} |", column_of(point, "workload").value_or(""),
+                          column_of(point, "algorithm").value_or(""), point.workers, number(each.measured),
+                          off_by(each.error()));
+      text += each.intervals.empty() ? " |\n"
+                                     : fmt::format(" {} to {} |\n", number(each.intervals.back().low),
+                                                   number(each.intervals.back().high));
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::pair<double, double> binomial_interval(std::size_t inside, std::size_t count) {
@@ -182,7 +223,8 @@ std::string calibration_markdown(const Calibration& calibration) {
   const std::vector<LeftOutColumn> columns = left_out_columns(calibration);
   return fmt::format("## {}\n\n`simsgd calibrate {} --markdown`\n\n", calibration.spec.name,
                      calibration.spec.file) +
-         summary(calibration, columns) + numbers(calibration) + cells(calibration, columns);
+         summary(calibration, columns) + numbers(calibration) + cells(calibration, columns) +
+         tested_cells(calibration);
 }
 
 }  // namespace simsgd

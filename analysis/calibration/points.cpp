@@ -188,7 +188,8 @@ std::optional<Points> points_beside(const Spec& spec, const Points& points) {
         rows.push_back(std::move(row));
   if (rows.empty()) return std::nullopt;
   Points beside = points;
-  Maker maker(spec, ModelSpec{});
+  const ModelSpec nothing;
+  Maker maker(spec, nothing);
   maker.made_.settings = points.settings;
   const auto key = [](const Measurement& each) {
     return std::tuple(each.quantity, each.workers, each.labels.at("algorithm"), each.labels.at("workload"),

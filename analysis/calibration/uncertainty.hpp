@@ -42,6 +42,8 @@ class Fitter {
   using WithMember = std::function<Fitted(std::size_t member, const Fitted* from, int iterations)>;
   Fitted fit_ensemble(const WeightedPoints& what, const Fitted* start, int iterations,
                       const WithMember& with_member) const;
+  void fit_likely_members(const WeightedPoints& what, Fitted& best, int iterations,
+                          const WithMember& with_member) const;
   std::vector<double> member_squares(const WeightedPoints& what, const Fitted& fitted) const;
 
   const Spec& spec_;

@@ -47,8 +47,16 @@ void Database::execute(const std::string& sql) const {
 }
 
 void Database::fail() const {
+  const bool full = handle_ && (sqlite3_errcode(handle_.get()) & 0xff) == SQLITE_FULL;
   throw RunError(
-      fmt::format("{}: {}", file_.string(), handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory"));
+      fmt::format("{}: {}{}", file_.string(), handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory",
+                  full ? ". Make room, and give the same command again: what is in the file stays" : ""));
+}
+
+RunError damaged(const Database& database, const std::string& what) {
+  return RunError(
+      fmt::format("{} is damaged: it holds {}. Name a new file with -o, or remove this one and run again.",
+                  database.file().string(), what));
 }
 
 Statement::Statement(const Database& database, const std::string& sql) : database_(database) {
@@ -82,6 +90,17 @@ Statement& Statement::bind_null() {
   return *this;
 }
 
+Statement& Statement::bind_bytes(const std::string& value) {
+  check(sqlite3_bind_blob64(statement_.get(), ++parameter_, value.data(), value.size(), SQLITE_TRANSIENT));
+  return *this;
+}
+
+Statement& Statement::reset() {
+  sqlite3_reset(statement_.get());  // tells again what went wrong before
+  parameter_ = 0;
+  return *this;
+}
+
 bool Statement::step() {
   column_ = 0;
   const int code = sqlite3_step(statement_.get());
@@ -99,10 +118,11 @@ void Statement::run() {
 
 std::string Statement::text() {
   const int column = column_++;
-  const unsigned char* value = sqlite3_column_text(statement_.get(), column);
+  const bool bytes = sqlite3_column_type(statement_.get(), column) == SQLITE_BLOB;
+  const void* value = bytes ? sqlite3_column_blob(statement_.get(), column)
+                            : static_cast<const void*>(sqlite3_column_text(statement_.get(), column));
   const int size = sqlite3_column_bytes(statement_.get(), column);
-  return value == nullptr ? ""
-                          : std::string(reinterpret_cast<const char*>(value), static_cast<std::size_t>(size));
+  return value == nullptr ? "" : std::string(static_cast<const char*>(value), static_cast<std::size_t>(size));
 }
 
 std::int64_t Statement::integer() { return sqlite3_column_int64(statement_.get(), column_++); }

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "sim/base/errors.hpp"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -23,13 +25,16 @@ class Statement {
   Statement& bind(std::int64_t value);
   Statement& bind(double value);
   Statement& bind_null();
+  Statement& bind_bytes(const std::string& value);
 
   /// The next row; false after the last one, when the statement can be bound again.
   bool step();
   /// Runs to the end.
   void run();
+  /// Leaves the rows that are left, and can be bound again.
+  Statement& reset();
 
-  std::string text();
+  std::string text();  ///< or bytes
   std::int64_t integer();
   double real();
   bool next_is_null() const;
@@ -64,6 +69,9 @@ class Database {
   std::filesystem::path file_;
   std::unique_ptr<sqlite3, Close> handle_;
 };
+
+/// What is told of a file with contents that no program of ours wrote. `what` it holds.
+RunError damaged(const Database& database, const std::string& what);
 
 /// Undone unless committed.
 class Transaction {

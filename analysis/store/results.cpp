@@ -1,8 +1,5 @@
 #include "analysis/store/results.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "analysis/store/store.hpp"
 #include "scenarios/language/axis_labels.hpp"
 #include "sim/base/errors.hpp"
@@ -14,8 +11,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t kMostLinks = 10;
-
 ResultPoint point_of(const SweepPointRow& row, std::size_t position) {
   ResultPoint point{position, row.label, {}, {}, row.key, {}, "", {}};
   for (const OrderedJson& each : row.coordinates) {
@@ -25,18 +20,12 @@ ResultPoint point_of(const SweepPointRow& row, std::size_t position) {
       point.seed = value.get<std::int64_t>();
       continue;
     }
-    point.coordinates.push_back({each.value("axis", axis_label(pointer)), pointer,
-                                 each.value("label", value_label(Json::parse(value.dump()))), value});
+    point.coordinates.push_back(
+        {each.contains("axis") ? each["axis"].get<std::string>() : axis_label(pointer), pointer,
+         each.contains("label") ? each["label"].get<std::string>() : value_label(Json::parse(value.dump())),
+         value});
   }
   return point;
-}
-
-// Of sorted values, between them linearly.
-double quantile_of(const std::vector<double>& sorted, double q) {
-  const double place = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 }  // namespace
@@ -49,13 +38,18 @@ StoredResults::StoredResults(const fs::path& file) {
   std::error_code none;
   if (!store) reject(fs::exists(file, none) ? "holds no study" : "does not exist");
   store_ = std::make_unique<const ResultStore>(std::move(*store));
+  const std::unordered_map<std::string, StoredRun> runs = store_->runs();
   for (const SweepRow& sweep : store_->sweeps()) {
     ResultStudy study{sweep.id, sweep.name, sweep.file, {}, {}};
     for (const SweepPointRow& row : sweep.points) {
       ResultPoint point = point_of(row, study.points.size());
-      point.status = store_->status(point.key);
-      if (point.status == RunStatus::ok) point.metrics = store_->metrics(point.key);
-      if (point.status && point.status != RunStatus::ok) point.error = store_->run(point.key)->error;
+      if (const auto run = runs.find(point.key); run != runs.end()) {
+        point.status = run->second.status;
+        point.metrics = run->second.metrics;
+        point.error = run->second.error;
+      } else if (!row.coordinates.empty() && row.coordinates.back().value("optional", false)) {
+        continue;  // a seed that the study turned out not to need
+      }
       study.points.push_back(std::move(point));
     }
     if (!study.points.empty())
@@ -70,8 +64,8 @@ StoredResults::StoredResults(StoredResults&&) noexcept = default;
 StoredResults& StoredResults::operator=(StoredResults&&) noexcept = default;
 
 OrderedJson StoredResults::scenario(const std::string& key) const {
-  const std::optional<RunRow> run = store_->run(key);
-  return run ? run->scenario : OrderedJson();
+  const std::string text = store_->scenario(key);
+  return text.empty() ? OrderedJson() : OrderedJson::parse(text);
 }
 
 std::vector<CurvePoint> StoredResults::curve(const std::string& key, const std::string& name) const {
@@ -79,32 +73,11 @@ std::vector<CurvePoint> StoredResults::curve(const std::string& key, const std::
 }
 
 std::vector<ResultLink> StoredResults::busiest_links(const std::string& key) const {
-  std::vector<ResultLink> links;
-  const std::optional<RunRow> run = store_->run(key);
-  if (!run || run->status != RunStatus::ok) return links;
-  for (const OrderedJson& each : run->document.at("links"))
-    links.push_back({each.at("name"), each.at("utilisation"), each.at("bytes")});
-  std::stable_sort(links.begin(), links.end(),
-                   [](const ResultLink& a, const ResultLink& b) { return a.utilisation > b.utilisation; });
-  links.resize(std::min(links.size(), kMostLinks));
-  return links;
+  return store_->links(key);
 }
 
 std::map<std::string, WorkerSpread> StoredResults::workers(const std::string& key) const {
-  std::map<std::string, std::vector<double>> values;
-  const std::optional<RunRow> run = store_->run(key);
-  if (!run || run->status != RunStatus::ok) return {};
-  for (const OrderedJson& worker : run->document.at("workers")) {
-    for (const char* name : {"steps", "samples", "time_s"}) values[name].push_back(worker.at(name));
-    for (const auto& [name, value] : worker.at("time_by_activity").items()) values[name].push_back(value);
-  }
-  std::map<std::string, WorkerSpread> spreads;
-  for (auto& [name, each] : values) {
-    std::sort(each.begin(), each.end());
-    spreads[name] = {each.front(), quantile_of(each, 0.25), quantile_of(each, 0.5), quantile_of(each, 0.75),
-                     each.back()};
-  }
-  return spreads;
+  return store_->workers(key);
 }
 
 }  // namespace simsgd

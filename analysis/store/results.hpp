@@ -56,6 +56,7 @@ struct ResultLink {
   std::string name;
   double utilisation = 0;  ///< share of the time, 0 to 1
   double bytes = 0;
+  double bandwidth_Bps = 0;  ///< of one direction
 };
 
 /// What the workers of a run have of a metric: five quantiles of it, over workers.
@@ -81,7 +82,8 @@ class StoredResults {
   std::vector<CurvePoint> curve(const std::string& key, const std::string& name) const;
   /// The busiest first, ten at most.
   std::vector<ResultLink> busiest_links(const std::string& key) const;
-  /// By the names that workers have in a document.
+  /// By the names that workers have in a document: "steps", "time_s", "compute_s" and the other activities,
+  /// "bytes_sent/gradient", "communication_s/gradient", "staleness/mean", ...
   std::map<std::string, WorkerSpread> workers(const std::string& key) const;
 
  private:

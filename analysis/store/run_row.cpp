@@ -25,24 +25,59 @@ RunStatus status_from_name(const std::string& name) {
   throw RunError("No run has the status \"" + name + "\"; a newer simsgd may have written it.");
 }
 
-OrderedJson to_json(const RunRow& run) {
-  // A document holds its scenario and its context.
-  const bool whole = !run.document.is_null();
-  return {{"key", run.key},
-          {"model_version", run.model_version},
-          {"status", status_name(run.status)},
-          {"error", run.error},
-          {"scenario", whole ? OrderedJson() : run.scenario},
-          {"context", whole ? OrderedJson() : run.context},
-          {"document", run.document}};
+bool is_whole(const OrderedJson& document) { return document.is_object() && document.contains("workers"); }
+
+RunRow ended_run(const std::string& key, OrderedJson document, bool whole) {
+  RunRow run;
+  run.key = key;
+  run.scenario = document.at("scenario").dump();
+  run.context = std::move(document.at("context"));
+  document["scenario"] = document["context"] = nullptr;
+  run.document = whole || !is_whole(document) ? std::move(document) : brief_document(document);
+  return run;
+}
+
+OrderedJson joined_document(const RunRow& run) {
+  OrderedJson document = run.document;
+  document["context"] = run.context;
+  document["scenario"] = OrderedJson::parse(run.scenario);
+  return document;
+}
+
+std::string to_text(const RunRow& run) {
+  const bool ended_well = !run.document.is_null();
+  OrderedJson document = run.document;
+  if (ended_well) document["context"] = run.context;
+  std::string text = OrderedJson{{"key", run.key},
+                                 {"model_version", run.model_version},
+                                 {"status", status_name(run.status)},
+                                 {"error", run.error},
+                                 {"scenario", nullptr},
+                                 {"context", ended_well ? OrderedJson() : run.context},
+                                 {"document", std::move(document)}}
+                         .dump();
+  // A scenario is long, and text already. Inside strings quotes are escaped: this is the member.
+  const std::string empty = "\"scenario\":null";
+  std::size_t at = text.find(empty);
+  if (ended_well) at = text.find(empty, at + 1);
+  CHECK(at != std::string::npos, "a run's document has a place for its scenario");
+  return text.replace(at + empty.size() - 4, 4, run.scenario);
 }
 
 RunRow run_from_json(const OrderedJson& json) {
-  const OrderedJson& document = json.at("document");
-  const OrderedJson& source = document.is_null() ? json : document;
-  return {json.at("key"),   json.at("model_version"), status_from_name(json.at("status")),
-          json.at("error"), source.at("scenario"),    source.at("context"),
-          document};
+  RunRow run;
+  if (const OrderedJson& document = json.at("document"); document.is_null()) {
+    run.scenario = json.at("scenario").dump();
+    run.context = json.at("context");
+  } else {
+    for (const char* part : {"metrics", "series"}) (void)document.at(part);
+    run = ended_run("", document, true);
+  }
+  run.key = json.at("key");
+  run.model_version = json.at("model_version");
+  run.status = status_from_name(json.at("status"));
+  run.error = json.at("error");
+  return run;
 }
 
 OrderedJson to_json(const SweepRow& sweep) {

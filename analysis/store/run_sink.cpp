@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <unordered_map>
 
 #include "analysis/store/spool.hpp"
 #include "analysis/store/store.hpp"
@@ -23,33 +24,46 @@ class MemorySink final : public RunSink {
     const auto found = runs_.find(key);
     return found == runs_.end() ? std::nullopt : std::optional(status_from_name(found->second.status));
   }
+  bool is_whole(const std::string& key) const override {
+    const auto found = runs_.find(key);
+    return found != runs_.end() && found->second.whole;
+  }
   std::optional<RunRow> run(const std::string& key) const override {
     const auto found = runs_.find(key);
     if (found == runs_.end()) return std::nullopt;
     return run_from_json(OrderedJson::parse(found->second.text));
   }
   void put(const SweepRow&) override {}
-  void put(const RunRow& run) override { runs_[run.key] = {status_name(run.status), to_json(run).dump()}; }
+  void put(const RunRow& run) override {
+    runs_[run.key] = {status_name(run.status), to_text(run), simsgd::is_whole(run.document)};
+  }
   void forget(const std::string& key) override { runs_.erase(key); }
 
  private:
   // As text: a tenth of the memory.
   struct Kept {
     std::string status, text;
+    bool whole = false;
   };
   std::map<std::string, Kept> runs_;
 };
 
 class StoreSink final : public RunSink {
  public:
-  explicit StoreSink(const fs::path& database) : store_(database) { merge_spool(database, store_); }
+  explicit StoreSink(const fs::path& database) : store_(database), turns_(store_.database()) {
+    merge_spool(database, store_);
+  }
   std::optional<RunStatus> status(const std::string& key) const override { return store_.status(key); }
+  bool is_whole(const std::string& key) const override { return store_.is_whole(key); }
   std::optional<RunRow> run(const std::string& key) const override { return store_.run(key); }
   void put(const SweepRow& sweep) override { store_.put(sweep); }
   void put(const RunRow& run) override { store_.put(run); }
+  Turn ask(const std::string& key, bool force, bool whole) override { return turns_.ask(key, force, whole); }
+  void tick() override { turns_.beat(); }
 
  private:
   ResultStore store_;
+  Turns turns_;
 };
 
 // What is in F.db and in all spool files beside it, without changing any. F.db is opened anew for each look:
@@ -69,7 +83,12 @@ class Archive final : public RunSink {
   std::optional<RunStatus> status(const std::string& key) const override {
     if (const auto found = spooled_.find(key); found != spooled_.end()) return found->second.status;
     const auto found = stored_.find(key);
-    return found == stored_.end() ? std::nullopt : std::optional(found->second);
+    return found == stored_.end() ? std::nullopt : std::optional(found->second.status);
+  }
+  bool is_whole(const std::string& key) const override {
+    if (const auto found = spooled_.find(key); found != spooled_.end()) return found->second.whole;
+    const auto found = stored_.find(key);
+    return found != stored_.end() && found->second.whole;
   }
   std::optional<RunRow> run(const std::string& key) const override {
     const auto found = spooled_.find(key);
@@ -90,27 +109,29 @@ class Archive final : public RunSink {
   void spooled(const RunRow& run, const fs::path& file, std::uint64_t offset) {
     const std::optional<RunStatus> known = status(run.key);
     if (known == RunStatus::ok && run.status != RunStatus::ok) return;
-    spooled_[run.key] = {run.status, file, offset};
+    spooled_[run.key] = {run.status, simsgd::is_whole(run.document), file, offset};
   }
 
  private:
   struct Place {
     RunStatus status;
+    bool whole;
     fs::path file;
     std::uint64_t offset;
   };
   fs::path database_;
-  std::map<std::string, RunStatus> stored_;
-  std::map<std::string, Place> spooled_;
+  std::unordered_map<std::string, StoredRun> stored_;
+  std::unordered_map<std::string, Place> spooled_;
 };
 
 class SpoolSink final : public RunSink {
  public:
   SpoolSink(const fs::path& database, const Shard& shard)
-      : file_(spool_directory(database) / fmt::format("shard-{}-of-{}.jsonl", shard.index, shard.count)),
+      : file_(spool_directory(database) / (shard_name(shard) + ".jsonl")),
         writer_(file_),
         archive_(database) {}
   std::optional<RunStatus> status(const std::string& key) const override { return archive_.status(key); }
+  bool is_whole(const std::string& key) const override { return archive_.is_whole(key); }
   std::optional<RunRow> run(const std::string& key) const override { return archive_.run(key); }
   void put(const SweepRow& sweep) override { writer_.append(sweep); }
   void put(const RunRow& run) override { archive_.spooled(run, file_, writer_.append(run)); }

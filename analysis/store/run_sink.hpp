@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analysis/store/run_row.hpp"
+#include "analysis/store/turns.hpp"
 #include "analysis/sweeps/sweep_points.hpp"
 
 namespace simsgd {
@@ -16,11 +17,17 @@ class RunSink {
  public:
   virtual ~RunSink() = default;
   virtual std::optional<RunStatus> status(const std::string& key) const = 0;
+  /// Whether there is a result with its whole document.
+  virtual bool is_whole(const std::string& key) const = 0;
   virtual std::optional<RunRow> run(const std::string& key) const = 0;
   virtual void put(const SweepRow& sweep) = 0;
   virtual void put(const RunRow& run) = 0;
   /// The run will not be asked for again; what is kept for later sweeps stays.
   virtual void forget(const std::string& /*key*/) {}
+  /// To be asked before a run begins: others may write here too. `force`, `whole`: as Turns.
+  virtual Turn ask(const std::string& /*key*/, bool /*force*/, bool /*whole*/) { return Turn::mine; }
+  /// Called several times a second.
+  virtual void tick() {}
 };
 
 /// Keeps runs until they are forgotten.

@@ -89,7 +89,13 @@ void SpoolWriter::acquire() {
     if (descriptor_ >= 0) close(descriptor_);
     descriptor_ = open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (descriptor_ < 0) return;
-    if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    // Who looks whether it is being written (`sweep status`) holds it for an instant.
+    int refused = flock(descriptor_, LOCK_EX | LOCK_NB);
+    for (int tries = 0; refused != 0 && tries < 20; ++tries) {
+      usleep(20'000);
+      refused = flock(descriptor_, LOCK_EX | LOCK_NB);
+    }
+    if (refused != 0) {
       close(descriptor_);
       throw RunError(
           fmt::format("{} is being written by another process: the same shard runs twice, or is being merged",
@@ -114,7 +120,7 @@ SpoolWriter::SpoolWriter(const fs::path& file) : file_(file) {
 SpoolWriter::~SpoolWriter() { close(descriptor_); }
 
 std::uint64_t SpoolWriter::append(const RunRow& run) {
-  return append_line(OrderedJson{{"run", to_json(run)}}.dump() + "\n");
+  return append_line("{\"run\":" + to_text(run) + "}\n");
 }
 
 void SpoolWriter::append(const SweepRow& sweep) {

@@ -24,10 +24,18 @@ bool empty(const Database& database) {
   return statement.step() && statement.integer() == 0;
 }
 
+// What there is to do with a file of another layout.
+std::string way_out(const fs::path& file, std::int64_t version) {
+  if (version == kConvertedVersion)
+    return fmt::format("Convert it: simsgd results merge {} -o NEW.db", file.string());
+  return version < kStoreVersion ? "Run its studies again into a new file: simsgd sweep run STUDY -o NEW.db"
+                                 : "Use the simsgd that made it, or name a new file";
+}
+
 // Anything that goes wrong before the first write is about the file that the user named.
 Database open(const fs::path& file, Database::Mode mode) {
-  const std::string remedy = "Name a new file, or one that simsgd sweep made";
-  const auto reject = [&](const std::string& problem) {
+  const auto reject = [&](const std::string& problem,
+                          const std::string& remedy = "Name a new file, or one that simsgd sweep made") {
     throw ConfigError({file.string(), "", problem, "", remedy});
   };
   try {
@@ -35,8 +43,8 @@ Database open(const fs::path& file, Database::Mode mode) {
     if (empty(database)) return database;
     if (pragma(database, "application_id") != kStoreApplication) reject("is no result file of simsgd");
     if (const std::int64_t version = pragma(database, "user_version"); version != kStoreVersion)
-      reject(
-          fmt::format("has layout {}, and this simsgd reads and writes layout {}", version, kStoreVersion));
+      reject(fmt::format("has layout {}, and this simsgd reads and writes layout {}", version, kStoreVersion),
+             way_out(file, version));
     return database;
   } catch (const RunError& error) {
     reject(fmt::format("cannot be used as a result file ({})", error.what()));
@@ -44,38 +52,19 @@ Database open(const fs::path& file, Database::Mode mode) {
   }
 }
 
-[[noreturn]] void damaged(const Database& database, const std::string& what) {
-  throw RunError(
-      fmt::format("{} is damaged: it holds {}. Name a new file with -o, or remove this one and run again.",
-                  database.file().string(), what));
-}
-
-OrderedJson json_of(const Database& database, const std::string& text) {
-  OrderedJson json = OrderedJson::parse(text, nullptr, false);
-  if (json.is_discarded()) damaged(database, "text that is no JSON");
-  return json;
-}
-
-OrderedJson object_of(const Database& database, const std::string& text) {
-  OrderedJson json = json_of(database, text);
-  if (!json.is_object()) damaged(database, "JSON that is no object");
-  return json;
-}
-
-// The document as the column has it, and back: what has columns of its own is null there.
-std::string without_own_columns(OrderedJson document) {
-  document["context"] = nullptr;
-  document["scenario"] = nullptr;
-  return document.dump();
-}
-
 }  // namespace
 
-ResultStore::ResultStore(const fs::path& file, Database::Mode mode) : database_(open(file, mode)) {}
+ResultStore::ResultStore(const fs::path& file, Database::Mode mode)
+    : database_(std::make_unique<Database>(open(file, mode))) {}
 
 ResultStore::ResultStore(const fs::path& file) : ResultStore(file, Database::Mode::create) {
-  database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
-  create_tables();
+  try {
+    database_->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    create_tables();
+  } catch (const RunError& error) {
+    throw ConfigError({file.string(), "", fmt::format("cannot be written ({})", error.what()), "",
+                       "Name a file in a directory that you may write to, with room on its disk"});
+  }
 }
 
 std::optional<ResultStore> ResultStore::read_only(const fs::path& file) {
@@ -84,16 +73,22 @@ std::optional<ResultStore> ResultStore::read_only(const fs::path& file) {
   const fs::path log = file.string() + "-wal";
   const bool written = fs::exists(log, none) && fs::file_size(log, none) > 0;
   ResultStore store(file, written ? Database::Mode::read : Database::Mode::frozen);
-  if (empty(store.database_)) return std::nullopt;
+  if (empty(*store.database_)) return std::nullopt;
   return store;
 }
 
+Statement& ResultStore::prepared(const std::string& sql) const {
+  std::unique_ptr<Statement>& statement = statements_[sql];
+  if (!statement) statement = std::make_unique<Statement>(*database_, sql);
+  return statement->reset();
+}
+
 void ResultStore::create_tables() {
-  Transaction transaction(database_);
-  if (empty(database_)) {
-    database_.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};\n{}",
-                                  kStoreApplication, kStoreVersion, store_ddl()));
-    Statement column(database_, "INSERT INTO column_info VALUES (?, ?, ?, ?, ?)");
+  Transaction transaction(*database_);
+  if (empty(*database_)) {
+    database_->execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};\n{}",
+                                   kStoreApplication, kStoreVersion, store_ddl()));
+    Statement column(*database_, "INSERT INTO column_info VALUES (?, ?, ?, ?, ?)");
     for (const StoreTable& table : store_tables()) {
       for (const StoreColumn& each : table.columns) {
         column.bind(table.name).bind(each.name).bind(each.unit).bind(each.definition);
@@ -101,18 +96,25 @@ void ResultStore::create_tables() {
       }
     }
   }
-  Statement metric(database_, "INSERT OR REPLACE INTO metric_info VALUES (?, ?, ?)");
+  Statement metric(*database_,
+                   "INSERT INTO metric_info (name, unit, definition) VALUES (?, ?, ?) ON CONFLICT (name) DO "
+                   "UPDATE SET unit = excluded.unit, definition = excluded.definition "
+                   "WHERE definition <> excluded.definition");
   for (const Metric& each : simsgd::metrics())
     metric.bind(each.name).bind(each.unit).bind(each.definition).run();
   transaction.commit();
 }
 
 void ResultStore::put(const SweepRow& sweep) {
-  Transaction transaction(database_);
-  Statement insert(database_, "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?, ?, ?)");
+  Transaction transaction(*database_);
+  Statement insert(*database_, "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?, ?, ?) RETURNING id");
   insert.bind(sweep.id).bind(sweep.name).bind(sweep.file).bind(OrderedJson(sweep.axes).dump());
-  insert.bind(static_cast<std::int64_t>(sweep.points.size())).bind(with_machine({}).date).run();
-  Statement point(database_, "INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)");
+  insert.bind(static_cast<std::int64_t>(sweep.points.size())).bind(with_machine({}).date);
+  // One that is there has the same points: its id is made of them.
+  const bool is_new = insert.step();
+  insert.reset();
+  if (!is_new) return;
+  Statement point(*database_, "INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)");
   for (std::size_t i = 0; i < sweep.points.size(); ++i) {
     const SweepPointRow& each = sweep.points[i];
     point.bind(sweep.id).bind(static_cast<std::int64_t>(i)).bind(each.label);
@@ -121,131 +123,59 @@ void ResultStore::put(const SweepRow& sweep) {
   transaction.commit();
 }
 
-void ResultStore::put(const RunRow& run) {
-  Transaction transaction(database_);
-  const bool ok = run.status == RunStatus::ok;
-  if (!ok && status(run.key) == RunStatus::ok) return;
-  for (const char* table : {"metrics", "series"})
-    Statement(database_, fmt::format("DELETE FROM {} WHERE run = (SELECT id FROM runs WHERE key = ?)", table))
-        .bind(run.key)
-        .run();
-  Statement insert(
-      database_,
-      "INSERT INTO runs (key, status, error, model_version, scenario, context, document) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET status = excluded.status, "
-      "error = excluded.error, context = excluded.context, document = excluded.document RETURNING id");
-  insert.bind(run.key).bind(status_name(run.status));
-  ok ? insert.bind_null() : insert.bind(run.error);
-  insert.bind(std::int64_t{run.model_version}).bind(run.scenario.dump()).bind(run.context.dump());
-  ok ? insert.bind(without_own_columns(run.document)) : insert.bind_null();
-  insert.step();
-  const std::int64_t id = insert.integer();
-  insert.run();
-  if (ok) put_values(id, run.document);
-  transaction.commit();
-}
-
-void ResultStore::put_values(std::int64_t id, const OrderedJson& document) {
-  Statement metric(database_, "INSERT INTO metrics VALUES (?, ?, ?)");
-  for (const auto& [name, value] : document.at("metrics").items())
-    metric.bind(id).bind(name).bind(value.get<double>()).run();
-  Statement point(database_, "INSERT INTO series VALUES (?, ?, ?, ?, ?)");
-  for (const OrderedJson& curve : document.at("series")) {
-    for (const OrderedJson& each : curve) {
-      for (const auto& [name, value] : each.items()) {
-        if (name == "step" || name == "time_s" || !value.is_number()) continue;
-        point.bind(id).bind(name).bind(each.at("step").get<std::int64_t>());
-        point.bind(each.at("time_s").get<double>()).bind(value.get<double>()).run();
-      }
-    }
-  }
-}
-
 std::optional<RunStatus> ResultStore::status(const std::string& key) const {
-  Statement statement(database_, "SELECT status FROM runs WHERE key = ?");
-  if (!statement.bind(key).step()) return std::nullopt;
-  return status_from_name(statement.text());
+  Statement& statement = prepared("SELECT status FROM runs WHERE key = ?");
+  std::optional<RunStatus> status;
+  if (statement.bind(key).step()) status = status_from_name(statement.text());
+  statement.reset();
+  return status;
 }
 
-std::optional<RunRow> ResultStore::run(const std::string& key) const {
-  Statement statement(
-      database_, "SELECT model_version, status, error, scenario, context, document FROM runs WHERE key = ?");
-  if (!statement.bind(key).step()) return std::nullopt;
-  RunRow run;
-  run.key = key;
-  run.model_version = static_cast<int>(statement.integer());
-  run.status = status_from_name(statement.text());
-  run.error = statement.text();
-  run.scenario = object_of(database_, statement.text());
-  run.context = object_of(database_, statement.text());
-  if (statement.next_is_null()) return run;
-  run.document = object_of(database_, statement.text());
-  for (const char* part : {"metrics", "series"})
-    if (!run.document.contains(part)) damaged(database_, fmt::format("a document without \"{}\"", part));
-  run.document["context"] = run.context;
-  run.document["scenario"] = run.scenario;
-  return run;
+bool ResultStore::is_whole(const std::string& key) const {
+  Statement& statement = prepared("SELECT 1 FROM runs WHERE key = ? AND document IS NOT NULL");
+  const bool whole = statement.bind(key).step();
+  statement.reset();
+  return whole;
 }
 
-std::map<std::string, RunStatus> ResultStore::statuses() const {
-  std::map<std::string, RunStatus> statuses;
-  Statement statement(database_, "SELECT key, status FROM runs");
+std::unordered_map<std::string, StoredRun> ResultStore::statuses() const {
+  std::unordered_map<std::string, StoredRun> runs;
+  Statement statement(*database_, "SELECT key, status, document IS NOT NULL, error FROM runs");
   while (statement.step()) {
     const std::string key = statement.text();
-    statuses[key] = status_from_name(statement.text());
+    const RunStatus status = status_from_name(statement.text());
+    const bool whole = statement.integer() != 0;
+    runs.emplace(key, StoredRun{status, whole, statement.text(), {}});
   }
-  return statuses;
+  return runs;
 }
 
 std::vector<SweepRow> ResultStore::sweeps() const {
   std::vector<SweepRow> sweeps;
-  Statement statement(database_, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
+  Statement statement(*database_, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
   while (statement.step()) {
     SweepRow sweep;
     sweep.id = statement.text();
     sweep.name = statement.text();
     sweep.file = statement.text();
-    for (const OrderedJson& axis : json_of(database_, statement.text()))
+    const OrderedJson axes = OrderedJson::parse(statement.text(), nullptr, false);
+    if (!axes.is_array()) throw damaged(*database_, "text that is no JSON");
+    for (const OrderedJson& axis : axes)
       sweep.axes.push_back(axis.is_string() ? axis.get<std::string>() : axis.dump());
-    Statement points(database_,
+    Statement points(*database_,
                      "SELECT label, coordinates, run FROM points WHERE sweep = ? ORDER BY position");
     points.bind(sweep.id);
     while (points.step()) {
       SweepPointRow point;
       point.label = points.text();
-      point.coordinates = json_of(database_, points.text());
+      point.coordinates = OrderedJson::parse(points.text(), nullptr, false);
+      if (!point.coordinates.is_array()) throw damaged(*database_, "text that is no JSON");
       point.key = points.text();
       sweep.points.push_back(std::move(point));
     }
     sweeps.push_back(std::move(sweep));
   }
   return sweeps;
-}
-
-std::map<std::string, double> ResultStore::metrics(const std::string& key) const {
-  Statement statement(database_,
-                      "SELECT m.name, m.value FROM metrics m JOIN runs r ON r.id = m.run WHERE r.key = ?");
-  statement.bind(key);
-  std::map<std::string, double> metrics;
-  while (statement.step()) {
-    const std::string name = statement.text();
-    metrics[name] = statement.real();
-  }
-  return metrics;
-}
-
-std::vector<CurvePoint> ResultStore::curve(const std::string& key, const std::string& name) const {
-  Statement statement(database_,
-                      "SELECT s.step, s.time_s, s.value FROM series s JOIN runs r ON r.id = s.run "
-                      "WHERE r.key = ? AND s.name = ? ORDER BY s.step, s.time_s");
-  statement.bind(key).bind(name);
-  std::vector<CurvePoint> curve;
-  while (statement.step()) {
-    const auto step = static_cast<double>(statement.integer());
-    const double time_s = statement.real();
-    curve.push_back({step, time_s, statement.real()});
-  }
-  return curve;
 }
 
 }  // namespace simsgd

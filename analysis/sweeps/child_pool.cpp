@@ -1,22 +1,16 @@
 #include "analysis/sweeps/child_pool.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
-#include <new>
 #include <vector>
 
-#include "sim/base/errors.hpp"
+#include "analysis/sweeps/child_process.hpp"
 #include "sim/engine/simulate.hpp"
 
 namespace simsgd {
@@ -30,40 +24,11 @@ constexpr int kTick_ms = 100;
 // An answer is its kind, its text, and this byte, without which it is not whole.
 constexpr char kAnswered = '=', kThrew = '!', kEnd = '\0';
 
-void send(int file, char kind, const std::string& text) {
-  const std::string message = kind + text + kEnd;
-  for (std::size_t done = 0; done < message.size();) {
-    const ssize_t written = write(file, message.data() + done, message.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) _exit(1);
-    done += static_cast<std::size_t>(written);
-  }
-}
-
-[[noreturn]] void be_child(int file, pid_t parent, const std::function<std::string()>& work) {
-  // Ctrl-C reaches the whole process group; it is the parent who ends children.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGTERM, SIG_DFL);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);
-  try {
-    send(file, kAnswered, work());
-  } catch (const std::bad_alloc&) {
-    send(file, kThrew,
-         "Out of memory. Use fewer workers, a smaller model, fewer --jobs, or a larger machine.");
-  } catch (const std::exception& error) {
-    send(file, kThrew, error.what());
-  }
+[[noreturn]] void be_child(int file, const std::function<std::string()>& work) {
+  const ChildAnswer answer = answer_of(work);
+  const std::string message = (answer.threw ? kThrew : kAnswered) + answer.text + kEnd;
   // No destructors: SimGrid's actors may still be on their stacks.
-  _exit(0);
-}
-
-std::string how_it_died(int status) {
-  if (WIFEXITED(status))
-    return fmt::format("ended with exit code {} and without an answer", WEXITSTATUS(status));
-  const int signal = WTERMSIG(status);
-  return fmt::format("was ended by signal {} ({}){}", signal, strsignal(signal),
-                     signal == SIGKILL ? ", which is what the system does when memory runs out" : "");
+  _exit(write_all(file, message.data(), message.size()) ? 0 : 1);
 }
 
 struct Child {
@@ -72,7 +37,7 @@ struct Child {
   int answers = -1;
   Clock::time_point begin;
   std::string received;
-  bool late = false;
+  bool late = false, large = false;
 };
 
 class ChildPool {
@@ -85,19 +50,9 @@ class ChildPool {
   std::size_t running() const { return children_.size(); }
 
   void start(std::size_t task, const std::function<std::string(std::size_t)>& work) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-      throw RunError(fmt::format("Cannot make a pipe: {}", std::strerror(errno)));
-    std::fflush(nullptr);
-    const pid_t parent = getpid();
-    const pid_t process = fork();
-    if (process == 0) be_child(ends[1], parent, [&] { return work(task); });
-    close(ends[1]);
-    if (process < 0) {
-      close(ends[0]);
-      throw RunError(fmt::format("Cannot start a child process: {}", std::strerror(errno)));
-    }
-    children_.push_back({task, process, ends[0], Clock::now(), {}, false});
+    const ChildProcess made =
+        fork_child(false, [&](int, int answers) { be_child(answers, [&] { return work(task); }); });
+    children_.push_back({task, made.process, made.answers, Clock::now(), {}, false, false});
   }
 
   /// Waits for a moment; returns those that ended.
@@ -110,6 +65,10 @@ class ChildPool {
       Child& child = children_[i];
       if (!child.late && settings_.timeout_s && seconds(child) > *settings_.timeout_s) {
         child.late = true;
+        kill(child.process, SIGKILL);
+      }
+      if (!child.large && settings_.memory_bytes && resident_bytes(child.process) > *settings_.memory_bytes) {
+        child.large = true;
         kill(child.process, SIGKILL);
       }
       if (files[i].revents != 0 && !read_more(child)) ended.emplace_back(child.task, reap(child));
@@ -132,9 +91,7 @@ class ChildPool {
   }
 
   static int end(Child& child) {
-    int status = 0;
-    while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
-    }
+    const int status = wait_for(child.process);
     close(child.answers);
     child.process = -1;
     return status;
@@ -149,6 +106,7 @@ class ChildPool {
               all.substr(1, all.size() - 2), wall_s};
     if (child.late)
       return {ChildEnd::Kind::timed_out, fmt::format("took longer than {} s", *settings_.timeout_s), wall_s};
+    if (child.large) return {ChildEnd::Kind::too_large, too_large(*settings_.memory_bytes), wall_s};
     return {ChildEnd::Kind::died, how_it_died(status), wall_s};
   }
 

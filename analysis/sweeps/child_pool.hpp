@@ -10,15 +10,16 @@
 namespace simsgd {
 
 struct ChildPoolSettings {
-  int jobs = 1;                       ///< children at a time
-  std::optional<double> timeout_s;    ///< a child that takes longer is ended
+  int jobs = 1;                             ///< children at a time
+  std::optional<double> timeout_s;          ///< a child that takes longer is ended
+  std::optional<double> memory_bytes = {};  ///< and one whose resident memory is larger
   std::function<bool()> interrupted;  ///< asked several times a second; true ends everything; may be empty
   std::function<void()> tick;         ///< called as often, for progress; may be empty
 };
 
 /// How a child ended.
 struct ChildEnd {
-  enum class Kind { answered, threw, died, timed_out } kind = Kind::died;
+  enum class Kind { answered, threw, died, timed_out, too_large } kind = Kind::died;
   std::string text;  ///< its answer, what() of its exception, or how it died, a clause
   double wall_s = 0;
 };

@@ -1,13 +1,17 @@
 // Making the jobs of a sweep's points without running them: what is wrong, and what they will need.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "analysis/sweeps/child_pool.hpp"
+#include "analysis/sweeps/point_loader.hpp"
 #include "analysis/sweeps/sweep_points.hpp"
+#include "scenarios/language/loading.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -48,20 +52,59 @@ Json to_json(const InputError& error) {
 
 InputError error_from_json(const Json& json) { return {json[0], json[1], json[2], json[3], json[4]}; }
 
-Json examine_part(const Study& study, const Points& part) {
-  Json estimates = Json::array(), errors = Json::array();
+// Whether what a run needs, and what may be wrong with it, can depend on its seed.
+bool depends_on_seed(const Json& resolved) {
+  return !resolved["learner"].is_null() || resolved["algorithm"].contains("graph") ||
+         resolved["cluster"]["placement"].is_object();
+}
+
+Examined look_at(const Study& study, const Scenario& scenario) {
+  Loading loading{scenario, {}};
+  const Job job = build_job(loading, study.known.get());
+  loading.errors.throw_if_any();
+  return examined(job);
+}
+
+// `look` at each point, which may throw what is wrong with it.
+Json errors_in(const Points& part, const std::function<void(const SweepPoint&)>& look) {
+  Json errors = Json::array();
   for (const SweepPoint* point : part) {
     try {
-      const Examined found = examine_point(study, point->point);
-      const double bytes_per_worker =
-          kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(found.parameters);
-      estimates.push_back(
-          {point->position, peak_memory_bytes() + kRecordBytes + found.workers * bytes_per_worker});
+      look(*point);
     } catch (const ConfigError& error) {
       for (const InputError& each : error.errors()) errors.push_back({point->position, to_json(each)});
     }
   }
+  return errors;
+}
+
+Json examine_part(const Study& study, const Points& part) {
+  PointLoader loader(study);
+  Json estimates = Json::array();
+  std::optional<Examined> last;
+  Json errors = errors_in(part, [&](const SweepPoint& point) {
+    const Scenario& scenario = loader.load(point.point);
+    if (!last || !loader.was_only_another_seed() || depends_on_seed(scenario.resolved)) {
+      last.reset();
+      last = look_at(study, scenario);
+    }
+    const double bytes_per_worker =
+        kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(last->parameters);
+    estimates.push_back({point.position,
+                         peak_memory_bytes() + kRecordBytes + last->workers * bytes_per_worker, last->workers,
+                         last->steps});
+  });
   return {{"estimates", std::move(estimates)}, {"errors", std::move(errors)}};
+}
+
+Json keys_of_part(const Study& study, const Points& part) {
+  PointLoader loader(study);
+  Json keys = Json::array();
+  Json errors = errors_in(part, [&](const SweepPoint& point) {
+    loader.load(point.point);
+    keys.push_back({point.position, loader.key()});
+  });
+  return {{"keys", std::move(keys)}, {"errors", std::move(errors)}};
 }
 
 // Text that is no UTF-8 is what a file name may be.
@@ -77,6 +120,10 @@ std::vector<InputError> errors_of(std::vector<Json> found) {
   return errors;
 }
 
+std::string failure_of(const ChildEnd& end) {
+  return end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
+}
+
 }  // namespace
 
 Examination examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
@@ -89,18 +136,37 @@ Examination examine(const Study& study, const std::vector<SweepPoint>& points, i
       [&](std::size_t i) { return text_of(examine_part(study, parts[i])); },
       [&](std::size_t, const ChildEnd& end) {
         if (end.kind != ChildEnd::Kind::answered) {
-          const bool threw = end.kind == ChildEnd::Kind::threw;
-          examination.failures.push_back(threw ? end.text : "The process " + end.text + ".");
+          examination.failures.push_back(failure_of(end));
           return;
         }
         Json found = Json::parse(end.text);
         for (Json& error : found["errors"]) errors.push_back(std::move(error));
-        for (const Json& each : found["estimates"]) examination.estimates.push_back({each[0], each[1]});
+        for (const Json& each : found["estimates"])
+          examination.estimates.push_back({each[0], each[1], each[2], each[3]});
       });
   if (!errors.empty()) throw ConfigError(errors_of(std::move(errors)));
   std::sort(examination.estimates.begin(), examination.estimates.end(),
             [](const PointEstimate& a, const PointEstimate& b) { return a.position < b.position; });
   return examination;
+}
+
+std::vector<SweepPoint> sweep_points(const Study& study, int jobs, const std::function<bool()>& interrupted) {
+  std::vector<SweepPoint> points = points_to_examine(study);
+  const std::vector<Points> parts = in_parts(points, jobs);
+  std::vector<Json> errors;
+  run_in_children(
+      parts.size(), {.jobs = jobs, .timeout_s = {}, .interrupted = interrupted, .tick = {}},
+      [&](std::size_t i) { return text_of(keys_of_part(study, parts[i])); },
+      [&](std::size_t, const ChildEnd& end) {
+        if (end.kind != ChildEnd::Kind::answered)
+          throw RunError(fmt::format("{} cannot be loaded: {}", study.file, failure_of(end)));
+        Json found = Json::parse(end.text);
+        for (Json& error : found["errors"]) errors.push_back(std::move(error));
+        for (const Json& each : found["keys"]) points[each[0].get<std::size_t>()].key = each[1];
+      });
+  if (!errors.empty()) throw ConfigError(errors_of(std::move(errors)));
+  name_points(study, points);
+  return points;
 }
 
 }  // namespace simsgd

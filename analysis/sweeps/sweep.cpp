@@ -1,5 +1,7 @@
 #include "analysis/sweeps/sweep.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <deque>
@@ -7,8 +9,13 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
 
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/intervals.hpp"
+#include "analysis/sweeps/adaptive_seeds.hpp"
+#include "analysis/sweeps/point_loader.hpp"
+#include "analysis/sweeps/worker_pool.hpp"
+#include "scenarios/language/loading.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd {
@@ -20,18 +27,99 @@ using OrderedJson = nlohmann::ordered_json;
 namespace {
 
 // Whether the files in the directory are those of the run: result.json is written last.
-bool has_artifacts(const fs::path& directory, RunRow run) {
+bool has_artifacts(const fs::path& directory, const RunRow& run) {
   std::ifstream file(directory / "result.json");
   OrderedJson document = OrderedJson::parse(file, nullptr, false);
-  if (!document.is_object()) return false;
-  document["context"] = run.document["context"] = nullptr;
-  return document == run.document;
+  if (!document.is_object() || !document.contains("scenario") || !document.contains("context")) return false;
+  const RunRow written = ended_run(run.key, std::move(document), is_whole(run.document));
+  // Members are in another order where they come from tables.
+  return written.scenario == run.scenario &&
+         Json::parse(written.document.dump())["metrics"] == Json::parse(run.document.dump())["metrics"];
 }
+
+// A run's answer: the length of its scenario, which is text already, that, and the document.
+std::string answer_text(const RunRow& run) {
+  OrderedJson document = run.document;
+  document["context"] = run.context;
+  return fmt::format("{}\n{}{}", run.scenario.size(), run.scenario, document.dump());
+}
+
+RunRow run_of(const std::string& answer) {
+  const std::size_t line = answer.find('\n');
+  const std::size_t size = std::stoul(answer.substr(0, line));
+  RunRow run;
+  run.scenario = answer.substr(line + 1, size);
+  run.document =
+      OrderedJson::parse(answer.begin() + static_cast<std::ptrdiff_t>(line + 1 + size), answer.end());
+  run.context = std::move(run.document["context"]);
+  run.document["context"] = nullptr;
+  return run;
+}
+
+bool is_calibrated(const Scenario& scenario) {
+  return scenario.resolved.at("cluster").contains("calibration");
+}
+
+// Whether the sink has what is to be kept of the point.
+bool is_done(const SweepPoint& point, const SweepSettings& settings, const RunSink& sink) {
+  return sink.status(point.key) == RunStatus::ok && (!settings.documents || sink.is_whole(point.key));
+}
+
+// In a worker: makes ready what points have in common, and runs one in a child.
+class PointRunner {
+ public:
+  PointRunner(const Study& study, const SweepSettings& settings)
+      : study_(study), settings_(settings), loader_(study) {}
+
+  std::function<std::string()> prepare(const SweepPoint& point) {
+    const Scenario& scenario = loader_.load(point.point);
+    job_.reset();
+    // What is known of data may be of another seed: who learns makes a job of its own.
+    const bool ready = !settings_.run && scenario.resolved.at("learner").is_null() &&
+                       !(settings_.draws > 1 && is_calibrated(scenario));
+    if (ready) {
+      Loading loading{scenario, {}};
+      job_.emplace(build_job(loading, study_.known.get()));
+      loading.errors.throw_if_any();
+    }
+    return [this, &scenario, &point] { return answer_text(run(scenario, point)); };
+  }
+
+ private:
+  RunRow run(const Scenario& scenario, const SweepPoint& point) const {
+    SimulationOptions options;
+    options.threads = settings_.threads;
+    if (job_ && settings_.artifacts.empty() && !settings_.documents) {
+      RunRow row;
+      RunOutcome outcome = run_job(scenario, *job_, options, true);
+      row.scenario = completed(scenario, *job_).dump();
+      row.context = std::move(outcome.document["context"]);
+      outcome.document["context"] = nullptr;
+      row.document = std::move(outcome.document);
+      return row;
+    }
+    RunOutcome outcome =
+        settings_.run ? settings_.run(scenario, options)
+        : job_        ? run_job(scenario, *job_, options, false)
+               : run_with_intervals(scenario, options, {.draws = settings_.draws, .jobs = 1, .progress = {}});
+    if (!settings_.artifacts.empty()) write_run(outcome, artifact_directory(settings_.artifacts, point));
+    return ended_run("", std::move(outcome.document), settings_.documents);
+  }
+
+  const Study& study_;
+  const SweepSettings& settings_;
+  PointLoader loader_;
+  std::optional<Job> job_;
+};
 
 class Sweep {
  public:
   Sweep(const Study& study, const SweepSettings& settings, const SweepListener& listener)
-      : study_(study), settings_(settings), listener_(listener), all_(sweep_points(study)) {}
+      : study_(study),
+        settings_(settings),
+        listener_(listener),
+        all_(sweep_points(study, settings.jobs, settings.interrupted)),
+        rounds_(study.seed_rule, all_) {}
 
   void run() {
     // Everything is looked at before anything is made, so that bad input leaves no file behind.
@@ -41,55 +129,109 @@ class Sweep {
             .estimates;
     sink_ = open_sink(settings_.database, settings_.shard);
     sink_->put(sweep_row(study_, all_));
-    to_run_ = points_to_run(all_, settings_, *sink_);
-    for (const SweepPoint& point : to_run_) ++unfinished_[point.key];
+    if (!settings_.force) rounds_.look(all_, *sink_);
+    for (const SweepPoint& point : points_to_run(all_, settings_, *sink_)) left_.insert(point.position);
+    next_round();
     for (const SweepPoint& point : all_) {
-      if (!settings_.shard.has(point.position)) continue;
+      if (!settings_.shard.has(point)) continue;
       undelivered_.push_back(point.position);
       ++uses_[point.key];
     }
+    const auto needed = static_cast<std::size_t>(
+        std::count_if(undelivered_.begin(), undelivered_.end(),
+                      [this](std::size_t i) { return rounds_.of(i) == SeedRounds::State::needed; }));
     if (listener_.begin)
-      listener_.begin({undelivered_.size(), to_run_.size(), memory_at_once_bytes(estimates, settings_.jobs)});
+      listener_.begin({needed, to_run_.size(), run_again(), memory_at_once_bytes(estimates, settings_.jobs)});
     run_points();
     CHECK(undelivered_.empty(), "every point was run or found");
   }
 
  private:
+  std::size_t run_again() const {
+    if (settings_.force || !settings_.documents) return 0;
+    return static_cast<std::size_t>(
+        std::count_if(to_run_.begin(), to_run_.end(), [this](const SweepPoint& point) {
+          return sink_->status(point.key) == RunStatus::ok && !sink_->is_whole(point.key);
+        }));
+  }
+
   void run_points() {
     begin_ = Clock::now();
+    do {
+      deliver();
+      run_round();
+    } while (next_round());
     deliver();
-    run_in_children(
-        to_run_.size(),
-        {.jobs = settings_.jobs,
-         .timeout_s = settings_.timeout_s,
-         .interrupted = settings_.interrupted,
-         .tick = [this] { report(nullptr, RunStatus::ok); }},
-        [this](std::size_t i) { return work(to_run_[i]); },
-        [this](std::size_t i, const ChildEnd& end) { ended(to_run_[i], end); });
   }
 
-  /// In the child.
-  std::string work(const SweepPoint& point) const {
-    const Scenario scenario = load_point(study_, point.point);
-    SimulationOptions options;
-    options.threads = settings_.threads;
-    const RunOutcome outcome = settings_.run(scenario, options);
-    if (!settings_.artifacts.empty()) write_run(outcome, artifact_directory(settings_.artifacts, point));
-    return outcome.document.dump();
+  /// The points that are needed by now and have not run. False where there are none.
+  bool next_round() {
+    rounds_.decide(all_);
+    begun_ += to_run_.size();
+    to_run_.clear();
+    for (const SweepPoint& point : all_) {
+      if (rounds_.of(point.position) != SeedRounds::State::needed || left_.erase(point.position) == 0)
+        continue;
+      waiting_.push_back(to_run_.size());
+      to_run_.push_back(point);
+      ++unfinished_[point.key];
+    }
+    return !to_run_.empty();
   }
 
-  RunRow row(const SweepPoint& point, const ChildEnd& end) const {
-    RunRow run;
-    run.key = point.key;
+  void run_round() {
+    PointRunner runner(study_, settings_);
+    run_in_workers({.jobs = settings_.jobs,
+                    .timeout_s = settings_.timeout_s,
+                    .memory_bytes = settings_.memory_bytes,
+                    .interrupted = settings_.interrupted,
+                    .tick =
+                        [this] {
+                          sink_->tick();
+                          report(nullptr, RunStatus::ok);
+                        }},
+                   {.next = [this] { return next(); },
+                    .prepare = [&](std::size_t i) { return runner.prepare(to_run_[i]); },
+                    .ended = [this](std::size_t i, const ChildEnd& end) { ended(to_run_[i], end); }});
+  }
+
+  /// The next point that no other process has.
+  NextTask next() {
+    if (waiting_.empty() && !busy_.empty() && Clock::now() - asked_ > kAskAgain) std::swap(waiting_, busy_);
+    while (!waiting_.empty()) {
+      const std::size_t i = waiting_.front();
+      waiting_.pop_front();
+      const SweepPoint& point = to_run_[i];
+      // One that has a result is here for its files.
+      const bool force = settings_.force || !settings_.artifacts.empty();
+      switch (sink_->ask(point.key, force, settings_.documents)) {
+        case Turn::mine:
+          return {NextTask::Kind::task, i};
+        case Turn::busy:
+          busy_.push_back(i);
+          asked_ = Clock::now();
+          break;
+        case Turn::ended:
+          rounds_.ended(sink_->run(point.key).value());
+          note_end(point, sink_->status(point.key).value());
+          break;
+      }
+    }
+    return {busy_.empty() ? NextTask::Kind::none : NextTask::Kind::later, 0};
+  }
+
+  RunRow row(const SweepPoint& point, const ChildEnd& end) {
     if (end.kind == ChildEnd::Kind::answered) {
-      run.document = OrderedJson::parse(end.text);
-      run.scenario = run.document.at("scenario");
-      run.context = run.document.at("context");
+      RunRow run = run_of(end.text);
+      run.key = point.key;
       return run;
     }
+    RunRow run;
+    run.key = point.key;
     run.status = end.kind == ChildEnd::Kind::timed_out ? RunStatus::timeout : RunStatus::failed;
     run.error = end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
-    run.scenario = OrderedJson::parse(load_point(study_, point.point).resolved.dump());
+    if (!loader_) loader_.emplace(study_);
+    run.scenario = loader_->load(point.point).resolved.dump();
     RunContext context = with_machine(build_context());
     context.wall_time_s = end.wall_s;
     run.context = to_json(context);
@@ -99,10 +241,16 @@ class Sweep {
   void ended(const SweepPoint& point, const ChildEnd& end) {
     const RunRow run = row(point, end);
     sink_->put(run);
+    rounds_.ended(run);
+    // A sink keeps an earlier result where a run fails that was forced.
     if (run.status != RunStatus::ok) failed_[point.key] = run;
+    note_end(point, run.status);
+  }
+
+  void note_end(const SweepPoint& point, RunStatus status) {
     ++ended_;
     if (--unfinished_[point.key] == 0) unfinished_.erase(point.key);
-    report(&point, run.status);
+    report(&point, status);
     deliver();
   }
 
@@ -110,32 +258,55 @@ class Sweep {
   void deliver() {
     while (!undelivered_.empty()) {
       const SweepPoint& point = all_[undelivered_.front()];
+      if (rounds_.of(point.position) == SeedRounds::State::undecided) return;
+      if (rounds_.of(point.position) == SeedRounds::State::dropped) {
+        undelivered_.pop_front();
+        if (--uses_[point.key] == 0) sink_->forget(point.key);
+        continue;
+      }
       if (unfinished_.contains(point.key)) return;
-      // A sink keeps an earlier result where a run fails that was forced.
-      const auto failure = failed_.find(point.key);
-      std::optional<RunRow> run = failure == failed_.end() ? sink_->run(point.key) : failure->second;
-      CHECK(run.has_value(), "a run that ended is in the sink");
       undelivered_.pop_front();
+      listener_.result(result_of(point));
       if (--uses_[point.key] == 0) sink_->forget(point.key);
-      listener_.result({point, std::move(*run)});
     }
+  }
+
+  PointResult result_of(const SweepPoint& point) const {
+    const auto failure = failed_.find(point.key);
+    if (failure != failed_.end())
+      return {point, failure->second.status, failure->second.error, [failure] { return failure->second; }};
+    const auto read = [this, &point] {
+      std::optional<RunRow> run = sink_->run(point.key);
+      CHECK(run.has_value(), "a run that ended is in the sink");
+      return std::move(*run);
+    };
+    const RunStatus status = sink_->status(point.key).value();
+    return {point, status, status == RunStatus::ok ? "" : read().error, read};
   }
 
   void report(const SweepPoint* last, RunStatus status) const {
     if (!listener_.progress) return;
     const double elapsed_s = std::chrono::duration<double>(Clock::now() - begin_).count();
-    listener_.progress({to_run_.size(), ended_, elapsed_s, last, status});
+    listener_.progress({begun_ + to_run_.size(), ended_, elapsed_s, last, status});
   }
+
+  static constexpr std::chrono::milliseconds kAskAgain{100};
 
   const Study& study_;
   const SweepSettings& settings_;
   const SweepListener& listener_;
-  std::vector<SweepPoint> all_, to_run_;
+  std::vector<SweepPoint> all_, to_run_;  // to_run_: in this round
+  SeedRounds rounds_;
+  std::set<std::size_t> left_;  // positions without a result, needed or not
+  std::size_t begun_ = 0;       // runs of earlier rounds
   std::unique_ptr<RunSink> sink_;
-  std::deque<std::size_t> undelivered_;    // positions, in order
-  std::map<std::string, int> uses_;        // of a key, by undelivered points
-  std::map<std::string, int> unfinished_;  // keys that will be run, by points that have not ended
-  std::map<std::string, RunRow> failed_;   // now
+  std::optional<PointLoader> loader_;       // for runs that failed
+  std::deque<std::size_t> waiting_, busy_;  // of to_run_: not begun; begun by others
+  Clock::time_point asked_;                 // for the latter
+  std::deque<std::size_t> undelivered_;     // positions, in order
+  std::map<std::string, int> uses_;         // of a key, by undelivered points
+  std::map<std::string, int> unfinished_;   // keys that will be run, by points that have not ended
+  std::map<std::string, RunRow> failed_;    // now
   std::size_t ended_ = 0;
   Clock::time_point begin_;
 };
@@ -150,8 +321,8 @@ std::vector<SweepPoint> points_to_run(const std::vector<SweepPoint>& points, con
                                       const RunSink& sink) {
   std::vector<SweepPoint> pending;
   for (const SweepPoint& point : points) {
-    if (!settings.shard.has(point.position)) continue;
-    const bool stored = !settings.force && sink.status(point.key) == RunStatus::ok;
+    if (!settings.shard.has(point)) continue;
+    const bool stored = !settings.force && is_done(point, settings, sink);
     const bool done =
         stored && (settings.artifacts.empty() ||
                    has_artifacts(artifact_directory(settings.artifacts, point), sink.run(point.key).value()));

@@ -8,35 +8,41 @@
 #include <string>
 #include <vector>
 
+#include "analysis/runner.hpp"
 #include "analysis/store/run_row.hpp"
 #include "analysis/store/run_sink.hpp"
-#include "analysis/runner.hpp"
 #include "analysis/sweeps/sweep_points.hpp"
 
 namespace simsgd {
 
 struct SweepSettings {
-  int jobs = 1;                     ///< points at a time
-  int threads = 1;                  ///< for the numerics of each
-  Shard shard;                      ///< the part to run
-  bool force = false;               ///< run also what is done
-  std::optional<double> timeout_s;  ///< a point that takes longer is ended and counts as failed
-  std::filesystem::path database;   ///< where results are kept, or empty
-  std::filesystem::path artifacts;  ///< a directory for the files of each point, or empty
+  int jobs = 1;                        ///< points at a time
+  int threads = 1;                     ///< for the numerics of each
+  Shard shard;                         ///< the part to run
+  bool force = false;                  ///< run also what is done
+  std::optional<double> timeout_s;     ///< a point that takes longer is ended and counts as failed
+  std::optional<double> memory_bytes;  ///< likewise one that needs more of memory (RSS)
+  std::filesystem::path database;      ///< where results are kept, or empty
+  std::filesystem::path artifacts;     ///< a directory for the files of each point, or empty
+  bool documents = false;              ///< keep whole documents; a result without one is run again
+  int draws = 0;                       ///< for intervals on calibrated clusters (intervals.hpp)
   std::function<bool()> interrupted;
-  /// What runs a point, in its child.
-  std::function<RunOutcome(const Scenario&, const SimulationOptions&)> run = run_scenario;
+  /// What runs a point, in its child; empty: the simulator.
+  std::function<RunOutcome(const Scenario&, const SimulationOptions&)> run{};
 };
 
-/// A point that is done, with its run.
+/// A point that is done.
 struct PointResult {
   const SweepPoint& point;
-  RunRow run;
+  RunStatus status;
+  std::string error;            ///< empty where ok
+  std::function<RunRow()> run;  ///< reads what is kept of it; only until the listener returns
 };
 
 struct SweepBegin {
-  std::size_t points = 0;           ///< of the shard
-  std::size_t to_run = 0;           ///< of these; the others are done
+  std::size_t points = 0;  ///< of the shard
+  std::size_t to_run = 0;  ///< of these; the others are done
+  std::size_t again = 0;   ///< of those to run: have a result, but not the document that is asked for
   double memory_at_once_bytes = 0;  ///< estimated, of as many of the largest as run at a time
 };
 
@@ -57,8 +63,8 @@ struct SweepListener {
 /// Where the files of a point lie.
 std::filesystem::path artifact_directory(const std::filesystem::path& artifacts, const SweepPoint& point);
 
-/// Those of the shard's points that have to be run: without a result, or without the files that are asked
-/// for.
+/// Those of the shard's points that have to be run: without a result, or without the document or the files
+/// that are asked for.
 std::vector<SweepPoint> points_to_run(const std::vector<SweepPoint>& points, const SweepSettings& settings,
                                       const RunSink& sink);
 

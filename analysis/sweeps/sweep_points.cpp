@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -40,6 +42,10 @@ std::string learner_of(const StudyPoint& point) {
   return varies;
 }
 
+std::size_t unit_of(const Study& study, const StudyPoint& point, std::size_t position) {
+  return study.seed_rule ? point.cell : position;
+}
+
 }  // namespace
 
 Shard parse_shard(const std::string& text) {
@@ -55,24 +61,22 @@ Shard parse_shard(const std::string& text) {
   return shard;
 }
 
-std::vector<SweepPoint> sweep_points(const Study& study) {
-  std::vector<SweepPoint> points;
-  std::set<std::string> taken;
-  for (const StudyPoint& point : study.points) {
-    const Json resolved = load_point(study, point).resolved;
-    const std::string plain = slug_of(point.label.empty() ? study.name : point.label);
-    std::string slug = plain;
-    for (int i = 2; !taken.insert(slug).second; ++i) slug = fmt::format("{}-{}", plain, i);
-    points.push_back({points.size(), point, run_key(resolved), slug, learner_of(point)});
-  }
-  return points;
-}
-
 std::vector<SweepPoint> points_to_examine(const Study& study) {
   std::vector<SweepPoint> points;
   for (const StudyPoint& point : study.points)
-    points.push_back({points.size(), point, "", "", learner_of(point)});
+    points.push_back({points.size(), point, "", "", learner_of(point), unit_of(study, point, points.size())});
   return points;
+}
+
+void name_points(const Study& study, std::vector<SweepPoint>& points) {
+  std::set<std::string> taken;
+  std::map<std::string, int> used;  // of a name, the last number
+  for (SweepPoint& point : points) {
+    const std::string plain = slug_of(point.point.label.empty() ? study.name : point.point.label);
+    point.slug = plain;
+    while (!taken.insert(point.slug).second)
+      point.slug = fmt::format("{}-{}", plain, used[plain] = std::max(2, used[plain] + 1));
+  }
 }
 
 SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points) {
@@ -88,6 +92,8 @@ SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points) {
                              {"label", label},
                              {"value", OrderedJson::parse(set.value.dump())}});
     }
+    // Readers leave out such a point where it did not run.
+    if (each.point.optional) coordinates.back()["optional"] = true;
     identity += "\n" + each.key;
     sweep.points.push_back({each.point.label, std::move(coordinates), each.key});
   }

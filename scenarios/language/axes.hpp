@@ -4,17 +4,31 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/language/conditions.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/study.hpp"
 
 namespace simsgd {
 
-/// Of a study; each is some kilobytes.
+/// Of a study, before conditions leave any out; each is some kilobytes.
 inline constexpr std::size_t kMostPoints = 100000;
 
-/// The points of a scenario's validated "axes" and "seeds" (either may be missing). `origins`: of `scenario`.
-/// What the schema cannot say is added to `errors`.
-std::vector<StudyPoint> expand_axes(const Json& scenario, const Provenance& origins, ErrorList& errors);
+struct ExpandedAxes {
+  std::vector<StudyPoint> points;
+  std::vector<std::string> pointers;  ///< that vary, in the order of the axes, "/seed" last where seeds vary
+  std::size_t left_out = 0;           ///< combinations that conditions exclude
+  std::optional<SeedRule> seed_rule;
+};
+
+/// The points of a scenario's validated "axes", "exclude" and "seeds" (any may be missing). `origins`: of
+/// `scenario`. `read`: what conditions on pointers look at. What the schema cannot say is added to `errors`.
+/// Takes time and memory in proportion to the points that are left and the combinations before.
+ExpandedAxes expand_axes(const Json& scenario, const Provenance& origins, const SectionReader& read,
+                         ErrorList& errors);
+
+/// The axes as they are written, and that of the seeds last; `rule` receives how many seeds there may be.
+std::vector<StudyAxis> read_axes(const Json& scenario, const Provenance& origins, ErrorList& errors,
+                                 std::optional<SeedRule>& rule);
 
 /// The values of a log_range or range object. Whole bounds give whole numbers; bounds with the same unit give
 /// text with it. An empty list where the bounds are impossible.

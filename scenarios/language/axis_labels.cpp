@@ -64,7 +64,7 @@ Json value_or_null(const Json& object, const std::string& key) {
 }  // namespace
 
 std::string axis_label(const std::string& pointer) {
-  std::string key = pointer.substr(1);
+  std::string key = pointer.empty() ? "" : pointer.substr(1);
   for (const std::string ending : {"/use", "/name"})
     if (key.ends_with(ending)) key.resize(key.size() - ending.size());
   return key;

@@ -163,7 +163,8 @@ NodeShape shape_of(const ClusterSection& section) {
           .gpu_link_latency_s = section.gpu_link ? section.gpu_link->latency_s : 0,
           .nic_Bps = section.nic.bandwidth_Bps,
           .nic_latency_s = section.nic.latency_s,
-          .nics = section.nic.count};
+          .nics = section.nic.count,
+          .find_file = {}};
 }
 
 void check_inverse(const InverseKernel& inverse) {
@@ -304,8 +305,13 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
   auto section = reader.section<ClusterSection>("/cluster");
   if (!check_counts(reader, section)) return std::nullopt;
   auto gpu_of_rank = place(reader, section);
-  auto network = reader.attempt("/cluster/topology",
-                                [&] { return make_network(section.topology.json(), shape_of(section)); });
+  auto network = reader.attempt("/cluster/topology", [&] {
+    NodeShape shape = shape_of(section);
+    shape.find_file = [&](const std::string& name) {
+      return reader.resolve("/cluster/topology", name).string();
+    };
+    return make_network(section.topology.json(), shape);
+  });
   const auto kernels = reader.attempt("/cluster/device", [&] {
     return check_inverse(section.device.inverse), check_qr(section.device.qr), check_tables(section.device),
            true;

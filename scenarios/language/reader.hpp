@@ -28,13 +28,17 @@ class Reader {
 
   void error(const std::string& pointer, const std::string& problem, const std::string& remedy) const;
 
-  /// What `make` returns, or nothing where it throws a ParameterError, which is reported below `pointer`.
+  /// What `make` returns, or nothing where it throws a ParameterError, which is reported below `pointer`, or
+  /// a ConfigError of a data file.
   template <class Make>
   auto attempt(const std::string& pointer, Make make) const -> std::optional<decltype(make())> {
     try {
       return make();
     } catch (const ParameterError& problem) {
       error(pointer + problem.key, problem.problem, problem.remedy);
+      return std::nullopt;
+    } catch (const ConfigError& problems) {
+      for (const InputError& each : problems.errors()) errors_.add(pointer, each);
       return std::nullopt;
     }
   }

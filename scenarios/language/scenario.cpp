@@ -16,7 +16,7 @@ namespace simsgd {
 namespace {
 
 void reject_study_keys(const Sourced& sourced, ErrorList& errors) {
-  for (const char* key : {"axes", "seeds"})
+  for (const char* key : {"axes", "exclude", "seeds"})
     if (sourced.value.contains(key))
       errors.add(
           sourced.value, sourced.origins, std::string("/") + key, "makes this a study of several runs",
@@ -102,9 +102,9 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
   const Json& schema = resolved_schema();
   Loading loading;
   Sourced sourced = resolve_uses(files, path, assignments, named_choices(), loading.errors);
+  sourced.value.erase("claim");  // of a study, and no setting of a run
   if (as_point) {
-    sourced.value.erase("axes");
-    sourced.value.erase("seeds");
+    for (const char* key : {"axes", "exclude", "seeds"}) sourced.value.erase(key);
   } else {
     reject_study_keys(sourced, loading.errors);
   }

@@ -40,7 +40,9 @@ Json composed() {
                             {"record", schema::record()},
                             {"expected", schema::expected()},
                             {"axes", schema::axes()},
-                            {"seeds", schema::seeds()}});
+                            {"exclude", schema::exclude()},
+                            {"seeds", schema::seeds()},
+                            {"claim", schema::claim()}});
   all["required"] = {"cluster", "workload", "algorithm", "stop"};
   return all;
 }

@@ -27,7 +27,9 @@ Json target();
 Json record();
 Json expected();
 Json axes();
+Json exclude();
 Json seeds();
+Json claim();
 }  // namespace schema
 
 // Defaults that a rule gives, once a section is known to be right.

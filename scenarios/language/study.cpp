@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -20,7 +22,10 @@ namespace {
 /// The schema of the keys that only a study has.
 Json study_schema() {
   const Json& properties = resolved_schema()["properties"];
-  return {{"type", "object"}, {"properties", {{"axes", properties["axes"]}, {"seeds", properties["seeds"]}}}};
+  return {
+      {"type", "object"},
+      {"properties",
+       {{"axes", properties["axes"]}, {"exclude", properties["exclude"]}, {"seeds", properties["seeds"]}}}};
 }
 
 /// A seed or a value from the command line has no effect where an axis sets it in every point.
@@ -36,17 +41,31 @@ void check_overrides(const Study& study, ErrorList& errors) {
   }
 }
 
-std::vector<std::string> pointers_of(const std::vector<StudyPoint>& points) {
-  std::vector<std::string> pointers;
-  if (!points.empty())
-    for (const Assignment& each : points.front().coordinates) pointers.push_back(each.pointer);
-  return pointers;
+/// What conditions of a study look at: a section with its `use`s and defaults, as assignments leave it.
+StudySection section_of(const Study& study, const std::string& path, const std::string& name,
+                        const std::vector<Assignment>& assignments) {
+  std::vector<Assignment> all = study.overrides;
+  all.insert(all.end(), assignments.begin(), assignments.end());
+  ErrorList ignored;  // found again in the points
+  const Sourced sourced = resolve_uses(*study.files, path, all, named_choices(), ignored);
+  const Json& properties = resolved_schema()["properties"];
+  const Json schema = properties.value(name, Json::object());
+  Json value = sourced.value.value(name, schema.value("default", Json()));
+  return {with_defaults(schema, std::move(value)), sourced.uses};
 }
 
 Loading load_at(const Study& study, const StudyPoint& point) {
   std::vector<Assignment> all = study.overrides;
-  all.insert(all.end(), point.coordinates.begin(), point.coordinates.end());
+  for (Assignment& each : settings_of(point)) all.push_back(std::move(each));
   return load(*study.files, study.file == shown_name("-") ? "-" : study.file, all, true, study.known.get());
+}
+
+double most_steps(const Job& job) {
+  const double per_step = static_cast<double>(job.workload.batch) * job.workers();
+  double steps = std::ceil(job.stop.samples / per_step);
+  if (job.stop.steps != std::numeric_limits<std::uint64_t>::max())
+    steps = std::min(steps, static_cast<double>(job.stop.steps));
+  return std::isfinite(steps) ? steps : 0;
 }
 
 /// Everything that is wrong with any point.
@@ -67,12 +86,24 @@ void check_points(const Study& study) {
 /// The file without what only a study has, so that it is not copied for each point.
 void keep_without_axes(Study& study, Json file) {
   if (!file.is_object()) return;
-  file.erase("axes");
-  file.erase("seeds");
+  for (const char* key : {"axes", "exclude", "seeds", "claim"}) file.erase(key);
   study.files->put(study.file, std::move(file));
 }
 
 }  // namespace
+
+std::vector<Assignment> settings_of(const StudyPoint& point) {
+  std::vector<Assignment> all;
+  for (const Assignment& each : point.coordinates) {
+    if (!each.pointer.empty()) {
+      all.push_back(each);
+      continue;
+    }
+    for (const auto& [pointer, value] : each.value.items())
+      all.push_back({pointer, value, {each.origin.file, child(child(each.origin.pointer, "set"), pointer)}});
+  }
+  return all;
+}
 
 Study expand_study(const std::string& path, const Overrides& overrides) {
   Study study;
@@ -88,14 +119,24 @@ Study expand_study(const std::string& path, const Overrides& overrides) {
   const Json value = with_defaults(schema, sourced.value);
   ErrorList study_errors;  // errors in other sections are found again in the points
   for (const InputError& each : errors.all())
-    if (within(each.pointer, "/axes") || within(each.pointer, "/seeds")) study_errors.add("/axes", each);
+    for (const char* key : {"/axes", "/exclude", "/seeds"})
+      if (within(each.pointer, key)) study_errors.add("/axes", each);
   validate(schema, value, sourced.origins, {}, study_errors);
   study_errors.throw_if_any();
-  study.points = expand_axes(value, sourced.origins, study_errors);
-  study.axes = pointers_of(study.points);
+  const std::string read_as = study.file == shown_name("-") ? "-" : study.file;
+  keep_without_axes(study, file);
+  ExpandedAxes expanded = expand_axes(
+      value, sourced.origins,
+      [&](const std::string& section, const std::vector<Assignment>& assignments) {
+        return section_of(study, read_as, section, assignments);
+      },
+      study_errors);
+  study.points = std::move(expanded.points);
+  study.axes = std::move(expanded.pointers);
+  study.left_out = expanded.left_out;
+  study.seed_rule = std::move(expanded.seed_rule);
   check_overrides(study, study_errors);
   study_errors.throw_if_any();
-  keep_without_axes(study, file);
   const Json name = sourced.value.value("name", Json());
   study.name = name.is_string() ? name.get<std::string>() : name_of_file(study.file);
   return study;
@@ -108,11 +149,15 @@ Study load_study(const std::string& path, const Overrides& overrides) {
   return study;
 }
 
+Examined examined(const Job& job) {
+  return {job.workers(), job.learner ? job.learner->parameters() : 0, most_steps(job)};
+}
+
 Examined examine_point(const Study& study, const StudyPoint& point) {
   Loading loading = load_at(study, point);
   const Job job = build_job(loading, study.known.get());
   loading.errors.throw_if_any();
-  return {job.workers(), job.learner ? job.learner->parameters() : 0};
+  return examined(job);
 }
 
 Scenario load_point(const Study& study, const StudyPoint& point) { return finished(load_at(study, point)); }

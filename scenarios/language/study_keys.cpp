@@ -1,5 +1,5 @@
-// The keys of a scenario that are no settings of the run: "expected", and a study's "axes" and "seeds". Who
-// reads them (results/expected.hpp, axes.hpp, study.hpp) looks at the JSON itself.
+// The keys of a scenario that are no settings of the run: "expected", and a study's "axes", "exclude" and
+// "seeds". Who reads them (results/expected.hpp, axes.hpp, study.hpp) looks at the JSON itself.
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/axes.hpp"
@@ -27,30 +27,129 @@ Json object(const std::string& description, Json properties, const std::vector<s
 
 Json pointer_text() { return text("JSON pointer to what varies, such as \"/cluster/workers\""); }
 
-Json with_pointer(const std::string& description, const std::string& key, Json values) {
-  return object(description, {{"pointer", pointer_text()}, {key, std::move(values)}}, {"pointer", key});
+Json name_text() {
+  Json name = text("What tables call it; without: what the pointer says");
+  name["minLength"] = 1;
+  return name;
 }
 
+Json at_least_one(Json list) {
+  list["minItems"] = 1;
+  return list;
+}
+
+Json condition() {
+  return {
+      {"type", "object"},
+      {"minProperties", 1},
+      {"examples", Json::array({{{"/cluster/workers", {{"above", 128}}}}})},
+      {"description",
+       "Names of axes or JSON pointers, and what each must be: a value, a list of which one must be equal, "
+       "or "
+       "{\"above\" | \"at_least\" | \"at_most\" | \"below\": a number, \"not\": a value or a list}; all must "
+       "hold"}};
+}
+
+Json conditions(const std::string& description) {
+  return either(description,
+                {condition(), at_least_one(list("Conditions of which any must hold", condition()))});
+}
+
+Json with_when(Json axis) {
+  axis["properties"]["when"] = conditions(
+      "Varies only where this holds, which may ask for axes before this one; elsewhere it is not set");
+  return axis;
+}
+
+Json with_pointer(const std::string& description, const std::string& key, Json values) {
+  return object(description, {{"pointer", pointer_text()}, {"name", name_text()}, {key, std::move(values)}},
+                {"pointer", key});
+}
+
+Json bound() { return {{"type", {"number", "string"}}, {"description", "A number, or text with a unit"}}; }
+
 std::vector<Json> simple_axes() {
-  const Json bound = {{"type", {"number", "string"}}, {"description", "A number, or text with a unit"}};
-  Json values = list("The values, one after another", {{"description", "Any value"}});
-  values["minItems"] = 1;
-  return {with_pointer("A list of values", "values", std::move(values)),
-          with_pointer(
-              "Equal ratios", "log_range",
-              object("Equal ratios between two bounds, both included; whole numbers stay whole",
-                     {{"from", bound}, {"to", bound}, {"points", integer("How many values", 2, kMostPoints)}},
-                     {"from", "to", "points"})),
-          with_pointer("Equal steps", "range",
-                       object("Equal steps from one bound to the other, which is included where it is hit",
-                              {{"from", bound}, {"to", bound}, {"step", bound}}, {"from", "to", "step"}))};
+  return {
+      with_pointer("A list of values", "values",
+                   at_least_one(list("The values, one after another", {{"description", "Any value"}}))),
+      with_pointer(
+          "Equal ratios", "log_range",
+          object("Equal ratios between two bounds, both included; whole numbers stay whole",
+                 {{"from", bound()}, {"to", bound()}, {"points", integer("How many values", 2, kMostPoints)}},
+                 {"from", "to", "points"})),
+      with_pointer("Equal steps", "range",
+                   object("Equal steps from one bound to the other, which is included where it is hit",
+                          {{"from", bound()}, {"to", bound()}, {"step", bound()}}, {"from", "to", "step"}))};
+}
+
+Json named_axis() {
+  Json label = text("What tables call it");
+  label["minLength"] = 1;
+  Json set = {
+      {"type", "object"},
+      {"description", "JSON pointers and the values that are set there; {} leaves the scenario as it is"}};
+  return object(
+      "Named values, each of which may set several things; one column in tables",
+      {{"name", name_text()},
+       {"values",
+        at_least_one(list("The values, one after another",
+                          object("A named value", {{"label", label}, {"set", set}}, {"label", "set"})))}},
+      {"name", "values"});
+}
+
+Json drawn_axis(const std::string& method, const std::string& description) {
+  const Json values = at_least_one(list("Values, all equally likely", {{"description", "Any value"}}));
+  const Json between = object(
+      "A range to draw from; whole bounds give whole numbers",
+      {{"pointer", pointer_text()},
+       {"name", name_text()},
+       {"from", bound()},
+       {"to", bound()},
+       {"scale", with_default(choice("Whether values or their ratios are equally likely", {"linear", "log"}),
+                              "linear")}},
+      {"pointer", "from", "to"});
+  return object(
+      description,
+      {{method,
+        at_least_one(list("What is drawn, together",
+                          either("A dimension", {between, with_pointer("A choice", "values", values)})))},
+       {"draws", integer("How many points", 1, kMostPoints)},
+       {"seed",
+        with_default(integer("Of the draws, whatever the seeds of the runs are", 0, std::int64_t{1} << 53),
+                     1)}},
+      {method, "draws"});
+}
+
+Json seeds_until(const std::vector<std::string>& metrics) {
+  Json until = object(
+      "When a combination of the axes has enough seeds",
+      {{"metric", choice("Whose mean over the seeds is asked for", metrics)},
+       {"half_width",
+        {{"type", {"number", "string"}},
+         {"description", "Half-width of Student's 95 % interval as a share of the mean, \"5 %\" or 0.05"}}}},
+      {"metric", "half_width"});
+  return object(
+      "Seeds 1, 2, ... of each combination until the mean is certain. Looked at after at_least seeds and "
+      "then each time "
+      "that a quarter more have run; a seed that fails or has no value of the metric keeps its combination "
+      "going up to "
+      "at_most, except where none of the first at_least has a value",
+      {{"at_least", integer("So many in any case", 2, kMostPoints)},
+       {"at_most", integer("And no more than so many", 2, kMostPoints)},
+       {"until", std::move(until)}},
+      {"at_least", "at_most", "until"});
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const Metric& metric : metrics()) names.push_back(metric.name);
+  return names;
 }
 
 }  // namespace
 
 Json expected() {
-  std::vector<std::string> names;
-  for (const Metric& metric : metrics()) names.push_back(metric.name);
+  const std::vector<std::string> names = metric_names();
   Json when = {
       {"type", "object"},
       {"description", "Only where these pointers have these values, such as {\"/cluster/workers\": 8}"}};
@@ -69,20 +168,32 @@ Json expected() {
 }
 
 Json axes() {
-  std::vector<Json> forms = simple_axes();
-  Json zipped = list("Axes of equal length that vary together", either("An axis", forms));
-  zipped["minItems"] = 1;
-  forms.push_back(object("Axes that vary together", {{"zip", std::move(zipped)}}, {"zip"}));
+  const std::vector<Json> simple = simple_axes();
+  std::vector<Json> forms;
+  for (const Json& each : simple) forms.push_back(with_when(each));
+  forms.push_back(with_when(named_axis()));
+  forms.push_back(with_when(object(
+      "Axes that vary together",
+      {{"zip", at_least_one(list("Axes of equal length that vary together", either("An axis", simple)))}},
+      {"zip"})));
+  forms.push_back(with_when(drawn_axis("random", "Independent uniform draws")));
+  forms.push_back(with_when(drawn_axis("sobol", "Sobol' points, which fill the ranges evenly")));
   return list("What a study varies; the points are all combinations, the last axis fastest",
               either("An axis", forms));
 }
 
+Json exclude() {
+  return conditions(
+      "Of a study: combinations of its axes that are left out, such as {\"algorithm\": \"matcha\", "
+      "\"/cluster/workers\": {\"above\": 128}}");
+}
+
 Json seeds() {
-  Json numbers = list("The seeds", integer("A seed", 0, std::int64_t{1} << 53));
-  numbers["minItems"] = 1;
+  Json numbers = at_least_one(list("The seeds", integer("A seed", 0, std::int64_t{1} << 53)));
   numbers["uniqueItems"] = true;
-  return either("Seeds of a study: each point runs with each of them",
-                {integer("How many: 1, 2, ...", 1, kMostPoints), std::move(numbers)});
+  return either(
+      "Seeds of a study: each point runs with each of them",
+      {integer("How many: 1, 2, ...", 1, kMostPoints), std::move(numbers), seeds_until(metric_names())});
 }
 
 }  // namespace simsgd::schema

@@ -26,7 +26,8 @@ enum class Purpose : std::uint32_t {
   graph = 11,   // a random logical graph
   gossip = 12,  // which edges a round uses: the same for all workers
   failure = 13,
-  routing = 14,  // which of several equal paths a pair of endpoints takes
+  routing = 14,     // which of several equal paths a pair of endpoints takes
+  study_draw = 15,  // points of a study: entity is the dimension, step the draw
 };
 
 struct StreamKey {

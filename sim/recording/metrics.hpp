@@ -9,6 +9,7 @@
 
 #include "sim/job.hpp"
 #include "sim/record.hpp"
+#include "sim/recording/better.hpp"
 
 namespace simsgd {
 
@@ -18,6 +19,7 @@ struct Metric {
   std::string definition;  ///< one or two sentences for people; says when there is no value
   /// Nothing where the metric has no value for the run.
   std::optional<double> (*value)(const RunRecord& record, const Job& job);
+  Better better = Better::neither;  ///< what comparisons call an advantage
 };
 
 /// In the order in which they are shown.

@@ -77,21 +77,21 @@ std::vector<Metric> learning_metrics() {
       {"staleness_max", "1", "Greatest such age. No value where none has an age.", staleness_max},
       {"consensus_distance", "1",
        "sqrt(mean over workers of |x_i - mean|^2) of the models at the end. No value without a learner.",
-       last_evaluation<&EvaluationPoint::consensus_distance>},
+       last_evaluation<&EvaluationPoint::consensus_distance>, Better::less},
       {"train_loss_final", "1",
        "Mean over the last 50 steps (or all, if fewer) of the mini-batch losses. No value without a learner.",
-       train_loss_final},
+       train_loss_final, Better::less},
       {"test_loss_final", "1",
        "Mean loss of the mean model on the test set at the end. No value without a learner or a test set.",
-       last_evaluation<&EvaluationPoint::test_loss>},
+       last_evaluation<&EvaluationPoint::test_loss>, Better::less},
       {"test_accuracy_final", "1",
        "Share of the test set that the mean model classifies correctly at the end. No value without a "
        "learner or a test set, or for a regression.",
-       last_evaluation<&EvaluationPoint::test_accuracy>},
+       last_evaluation<&EvaluationPoint::test_accuracy>, Better::more},
       {"time_to_target_s", "s",
        "First time at which the target was met by the mean of `window` training losses or evaluations. No "
        "value without a target, where it was not met, or where nothing was evaluated before the end.",
-       time_to_target},
+       time_to_target, Better::less},
   };
 }
 
@@ -107,29 +107,30 @@ constexpr char kCrashes[] = "crashes", kLostSteps[] = "lost_steps", kLostWork[] 
 std::vector<Metric> resource_metrics() {
   return {
       {kCrashes, "1", "Crashes of all workers. No value, as for the next three, where nothing can fail.",
-       extra<kCrashes>},
+       extra<kCrashes>, Better::less},
       {kLostSteps, "1", "Steps completed since the last checkpoint, summed over the crashes.",
-       extra<kLostSteps>},
-      {kLostWork, "s", "Computing that crashes made void: of these steps, and in progress.",
-       extra<kLostWork>},
-      {kDowntime, "s", "From the crashes until the workers were back, summed.", extra<kDowntime>},
+       extra<kLostSteps>, Better::less},
+      {kLostWork, "s", "Computing that crashes made void: of these steps, and in progress.", extra<kLostWork>,
+       Better::less},
+      {kDowntime, "s", "From the crashes until the workers were back, summed.", extra<kDowntime>,
+       Better::less},
       {"simulated_time_s", "s",
        "Duration of the run: when the last worker ended, or the target that ends it was met (wall time of a "
        "real "
        "run).",
-       [](const RunRecord& record, const Job&) -> Value { return record.end_s; }},
+       [](const RunRecord& record, const Job&) -> Value { return record.end_s; }, Better::less},
       {"events", "1", "Events that the simulation processed; a measure of its work. 0 in a real run.",
        [](const RunRecord& record, const Job&) -> Value { return static_cast<double>(record.events); }},
       {"memory_bytes_per_gpu", "B",
        "Parameters, gradients, optimizer state and the activations of a micro-batch, fp32.",
-       [](const RunRecord&, const Job& job) -> Value { return total_bytes(job.memory); }},
+       [](const RunRecord&, const Job& job) -> Value { return total_bytes(job.memory); }, Better::less},
       {"cost_usd", "USD",
        "Price of the workers' GPUs for the duration of the run. No value where the device has no price.",
-       cost},
+       cost, Better::less},
       {"energy_J", "J",
        "Of the workers' GPUs: busy power while computing or straggling, idle power else. No value where the "
        "device has no power.",
-       energy},
+       energy, Better::less},
   };
 }
 

@@ -134,20 +134,23 @@ std::vector<Activity> all_activities() {
 std::vector<Metric> step_metrics() {
   return {
       {"throughput_samples_per_s", "1/s",
-       "Training samples whose gradient was used, of all workers, per second of the run.", throughput},
+       "Training samples whose gradient was used, of all workers, per second of the run.", throughput,
+       Better::more},
       {"scaling_efficiency", "1",
        "Throughput per worker over the throughput of one device alone (the workload's one-device time). No "
        "value without that time.",
-       scaling_efficiency},
+       scaling_efficiency, Better::more},
       {"iteration_time_mean_s", "s",
        "Time of a step: mean over workers of a worker's time divided by its steps. The sum of " +
            sum_text(all_activities()) + ".",
-       iteration_mean},
+       iteration_mean, Better::less},
       {"iteration_time_p50_s", "s",
        "Median of the durations of all steps of all workers (or of an even sample of them).",
-       iteration_quantile<50>},
-      {"iteration_time_p95_s", "s", "95th percentile of the same durations.", iteration_quantile<95>},
-      {"iteration_time_p99_s", "s", "99th percentile of the same durations.", iteration_quantile<99>},
+       iteration_quantile<50>, Better::less},
+      {"iteration_time_p95_s", "s", "95th percentile of the same durations.", iteration_quantile<95>,
+       Better::less},
+      {"iteration_time_p99_s", "s", "99th percentile of the same durations.", iteration_quantile<99>,
+       Better::less},
   };
 }
 
@@ -164,7 +167,8 @@ void add_activity_metrics(std::vector<Metric>& all) {
   for_each_index<kActivities>([&all](auto index) {
     constexpr auto kActivity = static_cast<Activity>(index());
     all.push_back({activity_metric(kActivity), "s",
-                   std::string("Per step: ") + activities()[index].definition, activity_s<kActivity>});
+                   std::string("Per step: ") + activities()[index].definition, activity_s<kActivity>,
+                   Better::less});
   });
 }
 
@@ -175,7 +179,7 @@ void add_communication_metrics(std::vector<Metric>& all) {
     all.push_back(
         {exposed_metric(kTraffic), "s",
          fmt::format("Per step: waiting for {} on their way; part of communication_exposed_s.", what),
-         exposed_s<kTraffic>});
+         exposed_s<kTraffic>, Better::less});
     all.push_back({hidden_metric(kTraffic), "s",
                    fmt::format("Per step: {} on their way while the worker did something else.", what),
                    hidden_s<kTraffic>});
@@ -190,7 +194,7 @@ void add_overhead_metrics(std::vector<Metric>& all) {
                                "others to come: bytes on their way, host work, and computing that they "
                                "slowed. Part of communication_exposed_s and host_s.",
                                traffics()[index].plural),
-                   overhead_s<kTraffic>});
+                   overhead_s<kTraffic>, Better::less});
   });
 }
 
@@ -199,7 +203,7 @@ void add_bytes_metrics(std::vector<Metric>& all) {
     constexpr auto kTraffic = static_cast<Traffic>(index());
     all.push_back({traffic_name(kTraffic) + "_bytes_sent_per_worker_per_step", "B",
                    fmt::format("Of bytes_sent_per_worker_per_step, those of {}.", traffics()[index].plural),
-                   bytes_sent<kTraffic>});
+                   bytes_sent<kTraffic>, Better::less});
   });
 }
 
@@ -211,9 +215,10 @@ std::vector<Metric> time_metrics() {
   add_communication_metrics(all);
   all.push_back({"exchange_s", "s",
                  "Per step: " + sum_text(kExchange) + " together, what exchanging with others costs.",
-                 exchange_s});
+                 exchange_s, Better::less});
   all.push_back({"bytes_sent_per_worker_per_step", "B",
-                 "Bytes that a worker sends in a step, of all kinds; mean over workers.", bytes_per_step});
+                 "Bytes that a worker sends in a step, of all kinds; mean over workers.", bytes_per_step,
+                 Better::less});
   add_overhead_metrics(all);
   add_bytes_metrics(all);
   return all;

@@ -17,22 +17,32 @@ namespace simsgd::test {
 
 using OrderedJson = nlohmann::ordered_json;
 
-RunRow made_run(const std::string& key, double loss) {
-  RunRow run;
-  run.key = key;
-  run.scenario = OrderedJson::parse(R"({"name": "made", "seed": 1})");
-  run.context = OrderedJson::parse(R"({"program": "simsgd", "date": "2026-01-01T00:00:00Z"})");
-  run.document = {{"schema_version", 1},
-                  {"context", run.context},
-                  {"scenario", run.scenario},
-                  {"metrics", {{"simulated_time_s", 0.1}, {"train_loss_final", loss}}},
-                  {"series",
-                   {{"train",
-                     {{{"step", 1}, {"time_s", 0.05}, {"train_loss", 1.0 / 3}},
-                      {{"step", 2}, {"time_s", 0.1}, {"train_loss", nullptr}}}},
-                    {"test", {{{"step", 2}, {"time_s", 0.1}, {"test_loss", 0.7}, {"test_accuracy", 0.9}}}}}}};
-  return run;
+OrderedJson made_document(double loss) {
+  const OrderedJson worker = {
+      {"rank", 0}, {"node", 0}, {"steps", 2}, {"time_by_activity", {{"compute_s", 0.05}}}};
+  OrderedJson slow = worker;
+  slow["rank"] = 1;
+  slow["time_by_activity"]["compute_s"] = 0.1;
+  return {{"schema_version", 1},
+          {"context", {{"program", "simsgd"}, {"date", "2026-01-01T00:00:00Z"}}},
+          {"scenario", {{"name", "made"}, {"seed", 1}}},
+          {"metrics", {{"train_loss_final", loss}, {"simulated_time_s", 0.1}}},
+          {"workers", {worker, slow}},
+          {"links", {{{"name", "a"}, {"bandwidth_Bps", 1e9}, {"bytes", 5.0}, {"utilisation", 0.5}}}},
+          {"series",
+           {{"train",
+             {{{"step", 1}, {"time_s", 0.05}, {"train_loss", 1.0 / 3}},
+              {{"step", 2}, {"time_s", 0.1}, {"train_loss", 0.25}}}},
+            {"test",
+             {{{"step", 2},
+               {"time_s", 0.1},
+               {"test_loss", 0.7},
+               {"test_accuracy", 0.9},
+               {"consensus_distance", nullptr}}}}}},
+          {"notes", {"made by hand"}}};
 }
+
+RunRow made_run(const std::string& key, double loss) { return ended_run(key, made_document(loss), false); }
 
 RunRow failed_run(const std::string& key, const std::string& error) {
   RunRow run = made_run(key);
@@ -50,17 +60,17 @@ Json small_study(const std::vector<int>& workers) {
 }
 
 RunOutcome made_outcome(const Scenario& scenario) {
-  RunRow run = made_run("");
-  run.document["scenario"] = OrderedJson::parse(scenario.resolved.dump());
-  run.document["metrics"]["throughput_samples_per_s"] = scenario.resolved["cluster"]["workers"].get<double>();
-  return {run.document, Timeline({})};
+  OrderedJson document = made_document(0.5);
+  document["scenario"] = OrderedJson::parse(scenario.resolved.dump());
+  document["metrics"]["throughput_samples_per_s"] = scenario.resolved["cluster"]["workers"].get<double>();
+  return {std::move(document), Timeline({})};
 }
 
 std::vector<RunRow> sweep_results(const Study& study, const SweepSettings& settings) {
   std::vector<RunRow> runs;
   run_sweep(study, settings,
             {.begin = {},
-             .result = [&runs](const PointResult& result) { runs.push_back(result.run); },
+             .result = [&runs](const PointResult& result) { runs.push_back(result.run()); },
              .progress = {}});
   return runs;
 }
@@ -76,7 +86,8 @@ int parsed(std::vector<std::string> arguments) {
 }  // namespace
 
 Ended run_simsgd(const std::vector<std::string>& arguments,
-                 const std::function<void(const std::string&, int)>& watch) {
+                 const std::function<void(const std::string&, int)>& watch,
+                 const std::function<void()>& before) {
   const Folder folder;
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("no pipe");
@@ -86,6 +97,7 @@ Ended run_simsgd(const std::vector<std::string>& arguments,
     close(ends[0]);
     dup2(ends[1], STDERR_FILENO);
     if (std::freopen(folder.path("out").c_str(), "w", stdout) == nullptr) _exit(99);
+    if (before) before();
     const int code = parsed(arguments);
     std::fflush(nullptr);
     _exit(code);

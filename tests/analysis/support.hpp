@@ -12,7 +12,9 @@
 
 namespace simsgd::test {
 
-/// A result with two metrics, a curve of two steps and an evaluation.
+/// Two metrics, two workers, a link, a curve of two steps and an evaluation.
+nlohmann::ordered_json made_document(double loss = 0.5);
+/// The same as a run, brief.
 RunRow made_run(const std::string& key, double loss = 0.5);
 RunRow failed_run(const std::string& key, const std::string& error);
 
@@ -31,8 +33,10 @@ struct Ended {
   std::string out, err;
 };
 /// `simsgd <arguments>` in a child. `watch`, if given, sees its standard error grow, and its process id.
+/// `before`, if given, is called in the child first.
 Ended run_simsgd(const std::vector<std::string>& arguments,
-                 const std::function<void(const std::string& err, int process)>& watch = {});
+                 const std::function<void(const std::string& err, int process)>& watch = {},
+                 const std::function<void()>& before = {});
 
 /// The documents of `--json`, each without its context.
 std::vector<std::string> without_context(const std::string& lines);

@@ -36,7 +36,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"scenarios/language/", "traces/"},
     {"results/"},
     {"analysis/", "measure/"},
-    {"analysis/calibration/"},
+    {"analysis/calibration/", "analysis/report/"},
     {"cli/", "bench/"},
 };
 

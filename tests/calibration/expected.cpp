@@ -66,7 +66,7 @@ Json spec_of(const Folder& folder, bool unknown_schedule) {
                           {"pointer", "/network/all_reduce"},
                           {"values", {"recursive_doubling", "ring"}}}};
   return {{"name", "x"},
-          {"data", {{{"expected", {folder.path("study.json")}}}}},
+          {"data", {{{"expected", {folder.path("study.json")}}, {"beside", folder.path("study.json")}}}},
           {"models", {std::move(model)}},
           {"fit", {{"leave_out", {"workers"}}, {"octaves_equal", false}, {"draws", 20}}}};
 }
@@ -90,6 +90,14 @@ TEST_CASE("cells of a study give back the bandwidth that made them, and predict 
   CHECK(columns[0].mean_error < 1e-3);
   const std::string page = calibration_markdown(*calibration);
   CHECK(page.find("| left out: workers | 3 |") != std::string::npos);
+  // On data sheets, 5 GB/s, all are too fast: 0.1 s and bytes.
+  REQUIRE(calibration->beside.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Measurement& each = calibration->points.points[i].measurement;
+    CHECK(calibration->beside[i] ==
+          doctest::Approx(Truth{.bandwidth_Bps = 5e9}.throughput(each.workers)).epsilon(1e-6));
+    CHECK(each.value == doctest::Approx(truth.throughput(each.workers)));
+  }
 }
 
 TEST_CASE("an unknown schedule is told apart where it matters, and not where it does not") {

@@ -17,6 +17,7 @@
 namespace simsgd::test::cli_completion {
 
 using namespace cli;
+using cli::Outcome;
 
 namespace {
 
@@ -135,7 +136,7 @@ TEST_CASE("bash completes verbs, options, files, kinds, keys and their values") 
   };
   for (const auto& [words, answer] : {
            Asked{"sw", "sweep"},
-           {"sweep ''", "run plan"},
+           {"sweep ''", "run plan submit status"},
            {"sweep run --sh", "--shard"},
            {"run mi", "mine.json"},
            {"migrate --ch", "--check"},

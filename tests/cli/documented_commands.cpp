@@ -43,9 +43,9 @@ std::vector<fs::path> documents() {
 // verb.
 bool is_command(const std::string& text) {
   static const std::regex command(
-      R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake .+|\./setup\.sh .+)");
+      R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake (?!--install$).+|\./setup\.sh .+)");
   static const std::regex verb(
-      R"(simsgd(-measure)? (run|check|migrate|import|bench|schema|list|sweep( run| plan)?))");
+      R"(simsgd(-measure)? (run|check|claims|advise|report|migrate|import|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -101,11 +101,14 @@ constexpr Filled kWords[] = {
     {"run STUDY --point N", "run scenarios/studies/scaling.json --point 2"},
     {"run STUDY -o", "run study.json -o"},
     {"plan STUDY", "plan scenarios/studies/scaling.json"},
+    {"advise STUDY", "advise study.json --budget 10"},
+    {"claims STUDY", "claims scenarios/claims/W5.json --set /stop/steps=2"},
     {"calibrate SPEC", "calibrate spec.json"},
     {"validate SPEC", "validate spec.json"},
     {"run S", "run scenario.json"},
     {"check FILES", "check scenario.json study.json"},
     {"migrate FILES", "migrate scenario.json study.json"},
+    {"topologies NAME --dot", "topologies torus --dot"},
     {"list KIND [NAME]", "list algorithms allreduce_sgd"},
     {"list KEY", "list network"},
     {"schema KIND", "schema study"},
@@ -125,17 +128,42 @@ struct Bound {
   const char *command, *instead, *why;
 };
 constexpr Bound kBounds[] = {
+    {"simsgd claims scenarios/claims/W1.json",
+     "simsgd claims scenarios/claims/W4.json --set /stop/steps=2 --format md",
+     "19 studies take an hour: one of them"},
     {"./setup.sh run", "bash -n $SOURCE/setup.sh",
      "installs and builds; its quick-start is tests/cli/quickstart.cpp"},
+    {"simsgd sweep run scenarios/studies/scaling_all.json",
+     "simsgd sweep run scenarios/studies/scaling_all.json -o scaling_all.db --set '/axes=[{\"pointer\": "
+     "\"/cluster/use\", \"name\": \"network\", \"values\": [\"clusters/ethernet-10g.json\"]}, {\"pointer\": "
+     "\"/algorithm\", \"values\": [{\"name\": \"wagma\"}]}, {\"pointer\": \"/cluster/workers\", \"values\": "
+     "[4, 8]}]'",
+     "465 points take five minutes: two of them"},
+    {"simsgd sweep run scenarios/studies/straggler_share.json",
+     "simsgd sweep run scenarios/studies/straggler_share.json -o straggler_share.db --set /stop/steps=25 "
+     "--set "
+     "/seeds=1 --set /axes/0/values=[2]",
+     "420 runs that learn take 20 minutes: 25 steps of 21"},
+    {"simsgd report scaling_all.db", "simsgd report scaling_all.db -o s.md --format md",
+     "a page needs ./setup.sh web"},
+    {"./setup.sh web", "bash -n $SOURCE/setup.sh", "fetches 250 MB"},
+    {"simsgd report F.db", "simsgd report workers.db -o r.md --format md", "a page needs ./setup.sh web"},
+    {"simsgd report s.db", "simsgd report workers.db -o s.md --format md", "a page needs ./setup.sh web"},
     {"./setup.sh test", "bash -n $SOURCE/setup.sh", "runs this test"},
+    {"simsgd sweep submit", "simsgd sweep submit --help", "needs a Slurm: tests/slurm"},
+    {"simsgd sweep status", "simsgd sweep run scenarios/quickstart.json -o q.db && simsgd sweep status q.db",
+     "of what was submitted"},
     {"./setup.sh build", "bash -n $SOURCE/setup.sh", "builds"},
     {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
      "measurements are no part of the project"},
     {"simsgd validate scenarios/calibration", "simsgd validate spec.json --max-error 5%",
      "measurements are no part of the project"},
+    {"simsgd advise scenarios/studies/advise_grid.json",
+     "simsgd advise study.json --target throughput --budget 10 --verify",
+     "500 candidates take minutes in full: two"},
     {"simsgd sweep run scenarios/studies/convergence.json",
-     "simsgd sweep run scenarios/studies/convergence.json --json --set /stop/steps=2 --set /seeds=[1] > "
-     "runs.jsonl",
+     "simsgd sweep run scenarios/studies/convergence.json -o convergence.db --set /stop/steps=2 --set "
+     "/seeds=[1]",
      "55 runs that learn take 15 minutes: two steps of each algorithm"},
     {"simsgd sweep run scenarios/studies/nonblocking_slow_device.json",
      "simsgd sweep run scenarios/studies/nonblocking_slow_device.json --set /stop/steps=8 --set /seeds=[1]",
@@ -258,7 +286,12 @@ TEST_CASE("every command of README.md and docs/ runs as it is written") {
   std::set<std::string> commands, used;
   for (const fs::path& document : documents()) commands.merge(commands_of(contents(document)));
   CHECK(commands.size() > 25);
-  for (const std::string& written : commands) {
+  // Who reads results comes after who makes them.
+  std::vector<std::string> ordered(commands.begin(), commands.end());
+  std::stable_partition(ordered.begin(), ordered.end(), [](const std::string& each) {
+    return !each.starts_with("simsgd results") && !each.starts_with("simsgd report");
+  });
+  for (const std::string& written : ordered) {
     const std::string command = bounded(filled(written), used);
     CAPTURE(written);
     CAPTURE(command);

@@ -12,6 +12,8 @@ namespace simsgd::test::cli_first_steps {
 
 using Json = nlohmann::ordered_json;
 using namespace cli;
+using cli::Outcome;
+using cli::without_context;
 
 TEST_CASE("a scenario may come over a pipe") {
   const Scratch scratch;

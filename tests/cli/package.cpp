@@ -16,6 +16,7 @@ namespace simsgd::test::cli_package {
 
 using Json = nlohmann::ordered_json;
 using namespace cli;
+using cli::Outcome;
 
 namespace {
 

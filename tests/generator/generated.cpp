@@ -65,14 +65,16 @@ void examine_sentence(const std::string& text) {
     if (text.find(wrong) != std::string::npos) throw std::runtime_error("a wrong diagnosis: " + text);
 }
 
-/// A key that the whole file lacks, or a file that is no scenario, has no pointer.
+/// A key that the whole file lacks, a file that is no scenario, and what is wrong in a network's own file
+/// have no pointer.
 void examine_refusal(const ConfigError& refusal) {
   for (const InputError& error : refusal.errors()) {
     examine_sentence(error.text());
     if (getenv("SIMSGD_TELL") != nullptr) fmt::print(stderr, "{}\n", error.text());
     const bool whole =
         error.problem.starts_with("lacks the key") || error.problem.starts_with("is not a scenario");
-    if (error.pointer.empty() && !whole)
+    const bool of_network = !error.file.ends_with(".json");
+    if (error.pointer.empty() && !whole && !of_network)
       throw std::runtime_error("a refusal without a pointer: " + error.text());
   }
 }

@@ -77,6 +77,11 @@ void write_data_files(const std::string& folder) {
   write("table_bad.csv", "a,b\n1,2\n3\n");
   write("graph.dot", "graph { 0 -- 1; 1 -- 2; 2 -- 3; 3 -- 0; }\n");
   write("graph_bad.dot", "graph { 0 -- ");
+  const std::string hosts = "h0 [type=host]; h1 [type=host]; h2 [type=host]; h3 [type=host]; ";
+  write("network.dot",
+        "graph { edge [bandwidth=\"1 GB/s\"]; " + hosts + "h0 -- s; h1 -- s; h2 -- s; h3 -- s }\n");
+  write("network.xml", R"(<platform version="4.1"><zone id="z" routing="Full"><host id="a"/><host id="b"/>
+    <link id="l" bandwidth="1GBps"/><route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>)");
   write("trace.csv", "worker,step,delay_s\n0,1,0.01\n1,2,0.02\n");
   write("trace_bad.csv", "worker,step,delay_s\n0,one,0.01\n");
 }
@@ -93,7 +98,7 @@ Json ScenarioGenerator::text(const std::string& key) {
   if (key == "path" || key == "test_path" || key == "file" || key.ends_with("images") ||
       key.ends_with("labels"))
     return pick<std::string>({"table.csv", "table_bad.csv", "graph.dot", "graph_bad.dot", "trace.csv",
-                              "trace_bad.csv", "missing.csv", "missing.dot"});
+                              "trace_bad.csv", "missing.csv", "missing.dot", "network.dot", "network.xml"});
   if (key == "label" || key == "target") return pick<std::string>({"y", "a", "none"});
   if (key == "delimiter") return pick<std::string>({",", ";", "", ", "});
   if (key == "device") return pick<std::string>({"D", "V100"});
@@ -179,6 +184,7 @@ Json ScenarioGenerator::cluster(int workers) {
   if (made["device"].contains("selection_times") && chance(0.9)) made["device"].erase("selection_times");
   if (made["device"].contains("gemm") && chance(0.9)) made["device"]["gemm"].erase("times");
   if (made["topology"].value("routing", "") != "hashed" && chance(0.9)) made["topology"].erase("seed");
+  if (made["topology"].contains("path") && chance(0.9)) made["topology"] = {{"name", "star"}};
   if (chance(0.9)) made["device"]["peak_flops"] = "1 TFLOPS";
   if (per_node > 1 || chance(0.2)) made["gpu_link"] = value(schema["gpu_link"], "gpu_link");
   for (const char* link : {"nic", "gpu_link"})

@@ -28,7 +28,7 @@ TEST_CASE("an unknown name of a plug-in lists the valid ones") {
   CHECK(errors_with("/cluster/topology/name", "strar") ==
         "s.json:/cluster/topology/name: is not valid here. Found: \"strar\". Did you mean \"star\"? Valid "
         "are star, "
-        "switch_tree, fat_tree or dragonfly.");
+        "switch_tree, fat_tree, dragonfly, torus, rails, graphml, dot or simgrid_xml.");
 }
 
 TEST_CASE("an object that chooses a plug-in needs a name") {

@@ -39,8 +39,7 @@ TEST_CASE("an axis needs a pointer and values") {
       "s.json:/axes/0/pointer: is no JSON pointer. Found: \"seed\". Write one such as \"/cluster/workers\".");
   CHECK(errors_of({{{"pointer", "/seed"}, {"value", {1, 2}}}}) ==
         "s.json:/axes/0/value: is an unknown key. Found: [1,2]. Did you mean \"values\"? Valid keys here: "
-        "pointer, "
-        "values.\n"
+        "name, pointer, values, when.\n"
         "s.json:/axes/0: lacks the key \"values\". Add \"values\": The values, one after another.");
 }
 

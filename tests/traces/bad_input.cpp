@@ -16,43 +16,44 @@ const char* const kTimes = R"({"values": [{"from": "/t", "unit": "s", "quantity"
 }  // namespace
 
 TEST_CASE("half a JSON document, bad UTF-8, numbers beyond doubles, brackets without end") {
-  CHECK(errors_of(R"({"t": [1, 2)", mapped(kTimes))
+  CHECK(import_errors(R"({"t": [1, 2)", mapped(kTimes))
             .starts_with("f: is not valid JSON, line 1, column 12: syntax error"));
-  CHECK(errors_of(R"({"t": [1, 2)", mapped(kTimes))
+  CHECK(import_errors(R"({"t": [1, 2)", mapped(kTimes))
             .ends_with("The file ends too early: copy or write it again.\n"));
-  CHECK(errors_of("{\"t\": \"\xff\"}", mapped(kTimes)).ends_with("Write the text in UTF-8.\n"));
-  CHECK(errors_of(R"({"t": 1e999})", mapped(kTimes)).ends_with("Write numbers below 1.8e308.\n"));
-  CHECK(errors_of(std::string(100000, '['), mapped(kTimes)) ==
+  CHECK(import_errors("{\"t\": \"\xff\"}", mapped(kTimes)).ends_with("Write the text in UTF-8.\n"));
+  CHECK(import_errors(R"({"t": 1e999})", mapped(kTimes)).ends_with("Write numbers below 1.8e308.\n"));
+  CHECK(import_errors(std::string(100000, '['), mapped(kTimes)) ==
         "f: is nested deeper than 100 levels. Check its brackets and braces.\n");
-  CHECK(errors_of(R"({"t": 99999999999999999999})", mapped(kTimes)).empty());  // a double
+  CHECK(import_errors(R"({"t": 99999999999999999999})", mapped(kTimes)).empty());  // a double
 }
 
 TEST_CASE("nothing in it, nothing of ours, and formats that do not exist") {
-  CHECK(errors_of("") == "f: is empty. Name a file with measurements.\n");
-  CHECK(errors_of(" \n\r\n") == "f: is empty. Name a file with measurements.\n");
-  CHECK(errors_of("hello\n").starts_with("f: is of no format that is known. Say what its columns"));
+  CHECK(import_errors("") == "f: is empty. Name a file with measurements.\n");
+  CHECK(import_errors(" \n\r\n") == "f: is empty. Name a file with measurements.\n");
+  CHECK(import_errors("hello\n").starts_with("f: is of no format that is known. Say what its columns"));
   ImportOptions options;
   options.format = "nccl_test";
   CHECK(
-      errors_of("hello\n", options)
+      import_errors("hello\n", options)
           .starts_with(
               "--format: is no format. Found: nccl_test. Did you mean nccl_tests? There are measurements,"));
   options.format = "mapped_csv";
-  CHECK(errors_of("hello\n", options) == "--format: needs a map. Found: mapped_csv. Give one with --map.\n");
+  CHECK(import_errors("hello\n", options) ==
+        "--format: needs a map. Found: mapped_csv. Give one with --map.\n");
   options = mapped(kTimes);
   options.format = "osu";
-  CHECK(errors_of("hello\n", options) ==
+  CHECK(import_errors("hello\n", options) ==
         "--format: takes no map. Found: osu. Leave out --map, or the format.\n");
 }
 
 TEST_CASE("constants that cannot be") {
-  CHECK(errors_of("x", with("workers", "many")) ==
+  CHECK(import_errors("x", with("workers", "many")) ==
         "--set: workers is no whole number of at least 1. Found: many. Write workers as 8.\n");
-  CHECK(errors_of("x", with("value_SI", "3")) ==
+  CHECK(import_errors("x", with("value_SI", "3")) ==
         "--set: value_SI is no name of a constant. Found: 3. Use operation, workers, nodes, campaign, or a "
         "label of "
         "letters, digits and \"_\".\n");
-  CHECK(errors_of("x", with("a", "")) == "--set: a is empty. Give a value, or leave it out.\n");
+  CHECK(import_errors("x", with("a", "")) == "--set: a is empty. Give a value, or leave it out.\n");
 }
 
 TEST_CASE("all errors of all files are told together") {

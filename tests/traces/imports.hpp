@@ -33,7 +33,7 @@ inline ImportOptions with(const std::string& key, const std::string& value) {
 }
 
 // All errors of an import, a line each; empty where it worked.
-inline std::string errors_of(const std::string& text, const ImportOptions& options = {}) {
+inline std::string import_errors(const std::string& text, const ImportOptions& options = {}) {
   try {
     (void)imported(text, options);
   } catch (const ConfigError& error) {

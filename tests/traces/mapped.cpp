@@ -114,16 +114,16 @@ TEST_CASE("JSON: a filter goes by pointers too, and a document can be its only r
 TEST_CASE("JSON: what is not where the map says") {
   const std::string map =
       R"x({"records": "/a/b", "document": {"workers": "/P"}, "values": [{"from": "/t", "unit": "s", "quantity": "time_s"}]})x";
-  CHECK(errors_of(R"x({"a": {}})x", mapped(map)) ==
+  CHECK(import_errors(R"x({"a": {}})x", mapped(map)) ==
         "f:/a/b: is no list of records. Set the map's /records to a JSON pointer to it.\n");
-  CHECK(errors_of(R"x({"a": {"b": [{"t": 1}]}})x", mapped(map)) ==
+  CHECK(import_errors(R"x({"a": {"b": [{"t": 1}]}})x", mapped(map)) ==
         "f:/P: is missing. Mend the map's /document/workers.\n");
-  CHECK(errors_of(R"x({"P": 0.5, "a": {"b": [{"t": 1}]}})x", mapped(map)) ==
+  CHECK(import_errors(R"x({"P": 0.5, "a": {"b": [{"t": 1}]}})x", mapped(map)) ==
         "f:/P: is no whole number of at least 1. Found: 0.5. Write workers as 8.\n");
 }
 
 TEST_CASE("what is wrong with a map is said with file, pointer, value and remedy") {
-  const auto wrong = [](const std::string& map) { return errors_of("a,b,a\n1,2,3\n", mapped(map)); };
+  const auto wrong = [](const std::string& map) { return import_errors("a,b,a\n1,2,3\n", mapped(map)); };
   CHECK(wrong("{}") == "map.json:/values: is missing. Give a value for it.\n");
   CHECK(wrong(R"x({"values": []})x") ==
         "map.json:/values: is empty. Found: []. Say at least once where a value stands.\n");
@@ -154,16 +154,18 @@ TEST_CASE("what is wrong with a map is said with file, pointer, value and remedy
         "map.json:/values/0/from: names a column of a file without a header. Found: \"b\". Give the column's "
         "number, "
         "from 1.\n");
-  CHECK(errors_of("{}", mapped(R"x({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}]})x")) ==
+  CHECK(import_errors("{}", mapped(R"x({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}]})x")) ==
         "map.json:/values/0/from: is no JSON pointer. Found: \"t\". Give a JSON pointer into the record, "
         "such as "
         "\"/time_ms\".\n");
-  CHECK(errors_of("a\n1\n", mapped("[1]")) == "map.json: is no map. Write an object: {\"values\": [...]}.\n");
+  CHECK(import_errors("a\n1\n", mapped("[1]")) ==
+        "map.json: is no map. Write an object: {\"values\": [...]}.\n");
 }
 
 TEST_CASE("columns that a file does not have, or has twice, are all told at once") {
   CHECK(
-      errors_of("a,time,a\n1,2,3\n", mapped(R"x({"values": [{"from": "a", "unit": "us", "quantity": "time_s"},
+      import_errors("a,time,a\n1,2,3\n",
+                    mapped(R"x({"values": [{"from": "a", "unit": "us", "quantity": "time_s"},
       {"from": "tine", "unit": "us", "quantity": "time_s"}, {"from": 9, "unit": "us", "quantity": "time_s"}]})x")) ==
       "f: has more than one column \"a\", which the map's /values/0/from names. Give the number of one: 1 or "
       "3.\n"

@@ -86,7 +86,7 @@ TEST_CASE("lines that are not understood are counted, and incomplete operations 
 }
 
 TEST_CASE("start-up alone is no measurement") {
-  CHECK(errors_of(start_up(0)) ==
+  CHECK(import_errors(start_up(0)) ==
         "f: holds no measurement that can be used (nccl_inspector). Name another file, or its format "
         "with --format.\n");
 }

@@ -178,7 +178,7 @@ TEST_CASE("rows that cannot be read are counted by reason, and the others stay")
 }
 
 TEST_CASE("a table without units is not guessed at") {
-  CHECK(errors_of("# size count type time algbw busbw\n8 2 float 31.44 0.00 0.00\n") ==
+  CHECK(import_errors("# size count type time algbw busbw\n8 2 float 31.44 0.00 0.00\n") ==
         "f: holds no measurement that can be used (nccl_tests). Left out: 1 rows of tables without units.\n");
 }
 

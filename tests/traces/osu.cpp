@@ -42,7 +42,7 @@ TEST_CASE("point to point: two workers; a latency is of one way, a bandwidth in 
 TEST_CASE("sizes that OSU counts per process become whole arrays: 8 x 16 bytes of an all-gather") {
   const std::string log = "# OSU MPI Allgather Latency Test v7.3\n# Size       Avg Latency(us)\n8   5.00\n";
   CHECK(imported(log, with("workers", "16")).rows.at(0).bytes == 128);
-  CHECK(errors_of(log) ==
+  CHECK(import_errors(log) ==
         "f: counts the sizes of all_gather per process, and does not tell how many there were. Say so: --set "
         "workers=16.\n");
 }
@@ -51,7 +51,7 @@ TEST_CASE("other tests' columns are not guessed at") {
   const std::string log =
       "# OSU MPI Multiple Bandwidth / Message Rate Test v7.3\n# [ pairs: 2 ] [ window size: 64 ]\n"
       "# Size                  MB/s        Messages/s\n1                       3.05        3048551.04\n";
-  CHECK(errors_of(log) ==
+  CHECK(import_errors(log) ==
         "f: holds no measurement that can be used (osu). Left out: 1 lines that belong to no table.\n");
 }
 

@@ -84,7 +84,7 @@ TEST_CASE("a table that was edited by hand: columns in another order stay readab
   CHECK(all.rows[0].labels.at("rank") == "3");
   CHECK(all.rows[0].source == "f");
   CHECK(ignored(all) == "1 rows that do not have the header's columns; 3 rows whose value_SI cannot be read");
-  CHECK(errors_of("quantity,operation,a b,a b\n") ==
+  CHECK(import_errors("quantity,operation,a b,a b\n") ==
         "f: has a column whose name is none of a label. Found: a b. Use letters, digits and \"_\", or import "
         "the file by "
         "a map (--map).\n"

@@ -10,6 +10,7 @@
 namespace simsgd::test::traces_verb {
 
 using namespace cli;
+using cli::Outcome;
 
 namespace {
 

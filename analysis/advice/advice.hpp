@@ -1,0 +1,74 @@
+// Which of many candidates is best, for the cost of a few full runs: successive halving (Jamieson and
+// Talwalkar, AISTATS 2016, arXiv:1502.07943) over the steps of a run, then over seeds. All candidates run a
+// few of their steps; the best fifth runs more; the best of these run in full, with one seed, and the better
+// half of those with each further seed. Candidates meet the same stragglers and batches for the same seed, so
+// that differences are taken seed by seed. Deterministic for any number of jobs.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/statistics/comparison.hpp"
+#include "scenarios/language/study.hpp"
+
+namespace simsgd {
+
+enum class AdviceTarget { time, cost, energy, throughput };
+
+struct AdviceSettings {
+  AdviceTarget target = AdviceTarget::time;
+  double budget = 100;  ///< in full runs: a run of a tenth of the steps costs a tenth
+  int jobs = 1, threads = 1;
+  std::function<bool()> interrupted;
+  std::function<void(std::size_t done, std::size_t all)> progress;  ///< may be empty
+};
+
+/// A candidate that ran in full.
+struct RankedCandidate {
+  StudyPoint point;
+  std::vector<double> scores;  ///< of seeds 1, 2, ...; see Advice::unit; less is better
+  statistics::Estimate score;  ///< their mean
+  double behind = 0;           ///< share by which its mean is above the best one's
+  bool tie = false;            ///< with the best: what is known allows either to be better
+  std::string reason;          ///< where its time goes, in numbers
+};
+
+/// Candidates that were given up after a part of their steps.
+struct PrunedRound {
+  double share = 0;  ///< of the steps
+  std::size_t ran = 0, kept = 0;
+  std::string nearest;        ///< the best of those that were given up
+  double nearest_behind = 0;  ///< and how far it was behind the best, as a share
+};
+
+struct ImpossibleCandidate {
+  std::string label, why;
+};
+
+struct Advice {
+  std::string unit, meaning;  ///< of the scores
+  bool learns = false;        ///< whether a level of loss or accuracy was to be reached
+  std::vector<RankedCandidate> ranked;
+  std::vector<PrunedRound> rounds;
+  std::vector<ImpossibleCandidate> impossible, failed;
+  std::size_t candidates = 0;
+  double spent = 0;  ///< full runs
+};
+
+/// Throws ConfigError where no candidate is possible or the budget is too small; Interrupted; RunError where
+/// all fail.
+Advice advise(const Study& study, const std::vector<StudyPoint>& candidates, const AdviceSettings& settings);
+
+/// All candidates in full, and where the best of `advice` stands among them. For checking advice.
+struct AdviceCheck {
+  StudyPoint best;                ///< of the full grid with seed 1
+  std::size_t ran = 0, rank = 0;  ///< of the advised one there, from 1
+  double behind = 0;              ///< of the advised one, as a share, over the seeds of both
+  bool best_or_tie = false;       ///< it is the best, or the interval of its difference holds 0
+};
+AdviceCheck check_advice(const Study& study, const std::vector<StudyPoint>& candidates, const Advice& advice,
+                         const AdviceSettings& settings);
+
+}  // namespace simsgd

@@ -1,0 +1,178 @@
+#include "analysis/advice/trial.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "analysis/runner.hpp"
+#include "analysis/sweeps/child_pool.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/units.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr double kLeastSteps = 5;
+
+/// Of a setting of "stop", also where it is text with a unit.
+std::optional<double> number_of(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  const ParsedQuantity parsed =
+      value.is_string() ? parse_quantity(value.get<std::string>(), Dimension::time_s) : ParsedQuantity{};
+  return parsed.ok ? std::optional(parsed.value) : std::nullopt;
+}
+
+/// The candidate cut to a share of its run. The optimizer's schedule stays that of the whole run.
+StudyPoint cut(StudyPoint point, const Json& resolved, const TrialOrder& order, double& cost) {
+  const auto set = [&point](const std::string& pointer, Json value) {
+    point.coordinates.push_back({pointer, std::move(value), {"advise", pointer}});
+  };
+  set("/seed", order.seed);
+  cost = 1;
+  if (order.share >= 1) return point;
+  const Json& stop = resolved["stop"];
+  cost = order.share;
+  if (const auto steps = stop.contains("steps") ? number_of(stop["steps"]) : std::nullopt) {
+    const double some = std::min(*steps, std::max(kLeastSteps, std::round(order.share * *steps)));
+    cost = some / *steps;
+    set("/stop/steps", static_cast<std::int64_t>(some));
+  }
+  for (const char* key : {"time", "samples", "epochs"})
+    if (const auto all = stop.contains(key) ? number_of(stop[key]) : std::nullopt)
+      set(std::string("/stop/") + key, *all * cost);
+  if (!resolved["learner"].is_null()) set("/optimizer", resolved["optimizer"]);
+  return point;
+}
+
+std::optional<double> metric(const OrderedJson& metrics, const char* name) {
+  const auto found = metrics.find(name);
+  if (found == metrics.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+/// What a second of the run takes in the target's unit.
+double per_second(AdviceTarget target, const OrderedJson& metrics) {
+  const double time_s = metric(metrics, "simulated_time_s").value_or(0);
+  const char* what = target == AdviceTarget::cost     ? "cost_usd"
+                     : target == AdviceTarget::energy ? "energy_J"
+                                                      : "";
+  if (*what == '\0') return 1;
+  const std::optional<double> total = metric(metrics, what);
+  if (!total || !(time_s > 0))
+    throw ConfigError({"--target", "", "needs a metric that the scenario does not give", what,
+                       "Give the cluster's devices a price or a power, or choose another target"});
+  return *total / time_s;
+}
+
+std::string reason_of(const OrderedJson& metrics) {
+  const double step_s = metric(metrics, "iteration_time_mean_s").value_or(0);
+  if (!(step_s > 0)) return "";
+  double hidden_s = 0, shown_s = 0;
+  for (const auto& each : metrics.items()) {
+    if (each.key().ends_with("_communication_hidden_s")) hidden_s += each.value().get<double>();
+    if (each.key().ends_with("_communication_exposed_s")) shown_s += each.value().get<double>();
+  }
+  const auto percent = [](double part, double whole) { return fmt::format("{:.0f} %", 100 * part / whole); };
+  std::string text = "computing " + percent(metric(metrics, "compute_s").value_or(0), step_s);
+  if (hidden_s + shown_s > 0) text += ", communication hidden " + percent(hidden_s, hidden_s + shown_s);
+  for (const auto& [name, label] : {std::pair{"communication_exposed_s", "communication"},
+                                    {"wait_s", "wait"},
+                                    {"straggle_s", "straggling"},
+                                    {"selection_s", "selection"},
+                                    {"factor_s", "factors"},
+                                    {"inverse_s", "inversions"},
+                                    {"host_s", "host"}})
+    if (const double part_s = metric(metrics, name).value_or(0); part_s > 0.005 * step_s)
+      text += fmt::format(", {} {}", label, percent(part_s, step_s));
+  return text;
+}
+
+/// In the child.
+Json run_one(const Study& study, const StudyPoint& candidate, const TrialOrder& order,
+             const AdviceSettings& settings) {
+  try {
+    const Scenario whole = load_point(study, candidate);
+    const Json& full = whole.resolved;
+    double cost = 1;
+    const StudyPoint point = cut(candidate, full, order, cost);
+    SimulationOptions options;
+    options.threads = settings.threads;
+    const bool as_it_is = order.share >= 1 && full["seed"] == order.seed;
+    const OrderedJson document = run_scenario(as_it_is ? whole : load_point(study, point), options).document;
+    const OrderedJson& metrics = document.at("metrics");
+    const AdviceMeasure measure = measure_of(settings.target, full);
+    const double rate = per_second(settings.target, metrics);
+    Json made = {{"cost", cost}, {"algorithm", full["algorithm"]["name"]}, {"reason", reason_of(metrics)}};
+    if (!measure.to_level) {
+      const double samples_per_s = metric(metrics, "throughput_samples_per_s").value_or(0);
+      if (samples_per_s > 0) made["value"] = measure.more_is_better ? samples_per_s : rate / samples_per_s;
+      return made;
+    }
+    if (const auto reached = metric(metrics, "time_to_target_s")) made["value"] = *reached * rate;
+    for (const auto& each : document.at("series").at("train"))
+      if (each.at("train_loss").is_number())
+        made["losses"].push_back(
+            {each.at("time_s").get<double>() * rate, each.at("train_loss").get<double>()});
+    return made;
+  } catch (const ConfigError& error) {
+    const InputError& first = error.errors().front();
+    return {{"impossible", first.pointer + " " + first.problem}};
+  }
+}
+
+AdviceTrial trial_of(const ChildEnd& end) {
+  AdviceTrial trial;
+  if (end.kind != ChildEnd::Kind::answered) {
+    trial.failed = end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
+    return trial;
+  }
+  const Json made = Json::parse(end.text);
+  trial.impossible = made.value("impossible", "");
+  trial.cost = made.value("cost", 0.0);
+  trial.algorithm = made.value("algorithm", "");
+  trial.reason = made.value("reason", "");
+  if (made.contains("value")) trial.value = made["value"].get<double>();
+  for (const Json& each : made.value("losses", Json::array())) trial.losses.emplace_back(each[0], each[1]);
+  return trial;
+}
+
+}  // namespace
+
+AdviceMeasure measure_of(AdviceTarget target, const Json& resolved) {
+  const Json& level = resolved.value("target", Json());
+  const bool to_level =
+      level.is_object() && level.value("metric", "none") != "none" && target != AdviceTarget::throughput;
+  const std::string what = to_level ? "until the target is reached" : "per sample";
+  if (target == AdviceTarget::cost) return {"USD", "cost " + what, false, to_level};
+  if (target == AdviceTarget::energy) return {"J", "energy " + what, false, to_level};
+  if (to_level) return {"s", "simulated time " + what, false, true};
+  return {"1/s", "samples per second", true, false};
+}
+
+std::vector<AdviceTrial> run_trials(const Study& study, const std::vector<StudyPoint>& candidates,
+                                    const std::vector<TrialOrder>& orders, const AdviceSettings& settings) {
+  std::vector<AdviceTrial> trials(orders.size());
+  std::size_t done = 0;
+  run_in_children(
+      orders.size(),
+      {.jobs = settings.jobs,
+       .timeout_s = {},
+       .memory_bytes = {},
+       .interrupted = settings.interrupted,
+       .tick = {}},
+      [&](std::size_t i) {
+        return run_one(study, candidates[orders[i].candidate], orders[i], settings).dump();
+      },
+      [&](std::size_t i, const ChildEnd& end) {
+        trials[i] = trial_of(end);
+        if (settings.progress) settings.progress(++done, orders.size());
+      });
+  return trials;
+}
+
+}  // namespace simsgd

@@ -1,0 +1,42 @@
+// A candidate's run, in part or whole, and what of it counts for the target.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/advice/advice.hpp"
+
+namespace simsgd {
+
+struct AdviceTrial {
+  std::string impossible;       ///< why it cannot run at all, a sentence; else empty
+  std::string failed;           ///< or why it ended early
+  std::optional<double> value;  ///< of the target; none where the level was not reached
+  /// Where there is a level to reach: training loss by what it took so far, in the target's unit.
+  std::vector<std::pair<double, double>> losses = {};
+  std::string algorithm = "", reason = "";
+  double cost = 0;  ///< in full runs
+};
+
+/// What the target's values are.
+struct AdviceMeasure {
+  std::string unit, meaning;
+  bool more_is_better = false;
+  bool to_level = false;  ///< what it takes to reach the scenario's target
+};
+/// `resolved`: a scenario.
+AdviceMeasure measure_of(AdviceTarget target, const Json& resolved);
+
+struct TrialOrder {
+  std::size_t candidate = 0;
+  double share = 1;  ///< of the steps, at least a few
+  std::uint64_t seed = 1;
+};
+
+/// Runs each in a child, some at a time; results in the order of `orders`. Throws Interrupted.
+std::vector<AdviceTrial> run_trials(const Study& study, const std::vector<StudyPoint>& candidates,
+                                    const std::vector<TrialOrder>& orders, const AdviceSettings& settings);
+
+}  // namespace simsgd

@@ -1,0 +1,137 @@
+#include "analysis/report/page.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "analysis/report/assets.hpp"
+#include "analysis/report/report.hpp"
+#include "analysis/report/spec.hpp"
+
+namespace simsgd::report {
+
+namespace {
+
+double short_number(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
+
+Spec column_data(const Chart& chart, std::size_t c) {
+  const Column& column = chart.columns[c];
+  Spec made = {
+      {"field", column.field}, {"name", column.name}, {"title", column.title}, {"unit", column.unit}};
+  Spec values = Spec::array(), texts = Spec::array();
+  std::map<std::string, std::size_t> places;
+  for (const std::vector<Cell>& row : chart.rows) {
+    if (const std::string* text = std::get_if<std::string>(&row[c])) {
+      const auto [found, fresh] = places.try_emplace(*text, texts.size());
+      if (fresh) texts.push_back(*text);
+      values.push_back(found->second);
+    } else if (const double* number = std::get_if<double>(&row[c]); number && std::isfinite(*number)) {
+      values.push_back(short_number(*number));
+    } else {
+      values.push_back(nullptr);
+    }
+  }
+  if (!texts.empty()) made["texts"] = std::move(texts);
+  made["values"] = std::move(values);
+  return made;
+}
+
+Spec chart_data(const Report& report, const Chart& chart) {
+  Spec columns = Spec::array();
+  for (std::size_t c = 0; c < chart.columns.size(); ++c) columns.push_back(column_data(chart, c));
+  return {{"name", chart.name},
+          {"title", chart.title},
+          {"caption", chart.caption},
+          {"description", chart.description},
+          {"command", command_of(report, chart)},
+          {"filters", chart.filters},
+          {"columns", std::move(columns)},
+          {"spec", chart.spec}};
+}
+
+std::string theme(bool dark) {
+  std::string text;
+  for (const PaletteColour& colour : palette())
+    text += fmt::format("--{}:{};", colour.name, dark ? colour.dark : colour.light);
+  return text;
+}
+
+}  // namespace
+
+nlohmann::ordered_json page_data(const Report& report) {
+  Spec studies = Spec::array();
+  for (const StudyReport& study : report.studies) {
+    Spec charts = Spec::array(), left_out = Spec::array(), axes = Spec::array();
+    for (const Chart& chart : study.charts) charts.push_back(chart_data(report, chart));
+    for (const LeftOut& each : study.left_out) left_out.push_back({{"title", each.title}, {"why", each.why}});
+    for (const ReportAxis& axis : study.axes)
+      axes.push_back({{"field", axis.field}, {"name", axis.name}, {"labels", axis.labels}});
+    studies.push_back({{"name", study.name},
+                       {"file", study.file},
+                       {"points", study.points},
+                       {"done", study.done},
+                       {"failed", study.failed},
+                       {"seeds", study.seeds},
+                       {"errors", study.errors},
+                       {"notes", study.notes},
+                       {"axes", axes},
+                       {"series", study.series},
+                       {"charts", charts},
+                       {"left_out", left_out}});
+  }
+  return {{"store", report.store}, {"config", chart_config()}, {"studies", studies}};
+}
+
+std::string html_text(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        escaped += c;
+    }
+  return escaped;
+}
+
+std::string html_page(const Report& report, const PageSettings& settings) {
+  // Names may hold bytes that are no UTF-8: they are replaced, not thrown at.
+  const std::string data =
+      page_data(report).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string page = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  page +=
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline' "
+      "'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+  page += settings.live ? "; connect-src 'self'\">\n" : "\">\n";
+  page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+  page += "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n";
+  page += "<title>" + html_text(report.store) + " - SimSGD</title>\n<style>\n";
+  page += ":root{" + theme(false) + "}\n@media screen and (prefers-color-scheme:dark){:root{" + theme(true) +
+          "}}\n";
+  page +=
+      page_css() + "</style>\n</head>\n<body>\n<main id=\"page\"><p class=\"loading\">Drawing…</p></main>\n";
+  page +=
+      "<noscript><p>The charts are drawn by JavaScript, which this browser does not run. "
+      "simsgd report --format md gives the same numbers as text.</p></noscript>\n";
+  page += "<script type=\"application/gzip\" id=\"libraries\">" + base64(gzip(settings.libraries)) +
+          "</script>\n";
+  page += "<script type=\"application/gzip\" id=\"report\">" + base64(gzip(data)) + "</script>\n";
+  page += "<script>\n" + page_js() + "</script>\n</body>\n</html>\n";
+  return page;
+}
+
+}  // namespace simsgd::report

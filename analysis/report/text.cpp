@@ -1,0 +1,138 @@
+#include "analysis/report/text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/report/report.hpp"
+
+namespace simsgd::report {
+
+namespace {
+
+constexpr std::size_t kMostMarkdownRows = 200;
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_text(const Cell& cell) {
+  if (const std::string* text = std::get_if<std::string>(&cell)) return csv_cell(*text);
+  if (const double* number = std::get_if<double>(&cell); number && std::isfinite(*number))
+    return fmt::format("{}", *number);
+  return "";
+}
+
+std::string markdown_text(const Cell& cell) {
+  std::string text;
+  if (const double* number = std::get_if<double>(&cell); number && std::isfinite(*number))
+    text = fmt::format("{:.4g}", *number);
+  if (const std::string* found = std::get_if<std::string>(&cell)) text = *found;
+  return text;
+}
+
+// What Markdown or the HTML in it would take for its own is shown as it is.
+std::string shown(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r') {
+      escaped += ' ';
+      continue;
+    }
+    if (c == '<') {
+      escaped += "&lt;";
+      continue;
+    }
+    if (c == '&') {
+      escaped += "&amp;";
+      continue;
+    }
+    if (std::string("|`*_[]\\").find(c) != std::string::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string heading(const Column& column) {
+  return column.unit.empty() || column.unit == "1" ? column.title : column.title + " (" + column.unit + ")";
+}
+
+std::string table_of(const Chart& chart) {
+  std::string text = "|", rule = "|";
+  for (const Column& column : chart.columns) {
+    text += " " + shown(heading(column)) + " |";
+    rule += column.unit.empty() ? "---|" : "--:|";
+  }
+  text += "\n" + rule + "\n";
+  for (std::size_t r = 0; r < std::min(chart.rows.size(), kMostMarkdownRows); ++r) {
+    text += "|";
+    for (const Cell& cell : chart.rows[r]) text += " " + shown(markdown_text(cell)) + " |";
+    text += "\n";
+  }
+  if (chart.rows.size() > kMostMarkdownRows)
+    text += fmt::format("\nThe first {} of {} rows; --format csv has all.\n", kMostMarkdownRows,
+                        chart.rows.size());
+  return text;
+}
+
+}  // namespace
+
+std::string chart_csv(const Chart& chart) {
+  std::string text;
+  for (const Column& column : chart.columns) text += (text.empty() ? "" : ",") + csv_cell(column.name);
+  text += "\r\n";
+  for (const std::vector<Cell>& row : chart.rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) text += (c ? "," : "") + csv_text(row[c]);
+    text += "\r\n";
+  }
+  return text;
+}
+
+std::string report_csv(const Report& report) {
+  std::vector<std::string> names = {"study", "chart"};
+  for (const StudyReport& study : report.studies)
+    for (const Chart& chart : study.charts)
+      for (const Column& column : chart.columns)
+        if (std::find(names.begin(), names.end(), column.name) == names.end()) names.push_back(column.name);
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + csv_cell(name);
+  text += "\r\n";
+  for (const StudyReport& study : report.studies)
+    for (const Chart& chart : study.charts) {
+      std::vector<std::size_t> places;
+      for (const Column& column : chart.columns)
+        places.push_back(
+            static_cast<std::size_t>(std::find(names.begin(), names.end(), column.name) - names.begin()));
+      for (const std::vector<Cell>& row : chart.rows) {
+        std::vector<std::string> cells(names.size());
+        cells[0] = csv_cell(study.name);
+        cells[1] = chart.name;
+        for (std::size_t c = 0; c < row.size(); ++c) cells[places[c]] = csv_text(row[c]);
+        text += fmt::format("{}\r\n", fmt::join(cells, ","));
+      }
+    }
+  return text;
+}
+
+std::string report_markdown(const Report& report) {
+  std::string text = "# " + shown(report.store) + "\n";
+  for (const StudyReport& study : report.studies) {
+    text += fmt::format("\n## {}\n\n{} points, {} done, {} failed; up to {} seeds each.\n", shown(study.name),
+                        study.points, study.done, study.failed, study.seeds);
+    for (const std::string& error : study.errors) text += "- failed: " + shown(error) + "\n";
+    for (const std::string& note : study.notes) text += "\n" + shown(note) + "\n";
+    for (const Chart& chart : study.charts)
+      text += fmt::format("\n### {}\n\n{}\n\n{}\n    {}\n", chart.title, shown(chart.caption),
+                          table_of(chart), command_of(report, chart));
+    if (!study.left_out.empty()) text += "\n### Left out\n\n";
+    for (const LeftOut& each : study.left_out) text += fmt::format("- {}: {}\n", each.title, shown(each.why));
+  }
+  return text;
+}
+
+}  // namespace simsgd::report

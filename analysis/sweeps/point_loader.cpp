@@ -1,0 +1,75 @@
+#include "analysis/sweeps/point_loader.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analysis/store/run_key.hpp"
+#include "scenarios/language/loading.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr const char* kSeed = "/seed";
+constexpr std::int64_t kGreatestSeed = std::int64_t{1} << 53;  // of the schema
+
+// The seed of a point that sets it, last, to one that its schema accepts.
+const Assignment* seed_of(const StudyPoint& point) {
+  if (point.coordinates.empty() || point.coordinates.back().pointer != kSeed) return nullptr;
+  const Assignment& seed = point.coordinates.back();
+  if (!seed.value.is_number_integer()) return nullptr;
+  const auto value = seed.value.get<std::int64_t>();
+  return value >= 0 && value <= kGreatestSeed ? &seed : nullptr;
+}
+
+// Which expected values hold may depend on the seed; a file that uses another may get such from there.
+bool is_seed_free(const Study& study) {
+  const Json& file = study.files->read(study.file == shown_name("-") ? "-" : study.file);
+  if (!file.is_object() || file.contains("expected") || file.contains("use")) return false;
+  return std::none_of(study.overrides.begin(), study.overrides.end(), [](const Assignment& each) {
+    return within(each.pointer, "/expected") || each.pointer == "/use" || each.pointer == "/seed";
+  });
+}
+
+}  // namespace
+
+PointLoader::PointLoader(const Study& study) : study_(study), seed_is_free_(is_seed_free(study)) {}
+
+bool PointLoader::differs_in_seed_only(const StudyPoint& point) const {
+  return seed_is_free_ && loaded_ && seed_of(point) != nullptr &&
+         point.coordinates.size() == set_.size() + 1 &&
+         std::equal(set_.begin(), set_.end(), point.coordinates.begin());
+}
+
+const Scenario& PointLoader::load(const StudyPoint& point) {
+  only_seed_ = differs_in_seed_only(point);
+  if (only_seed_) {
+    const Assignment& seed = *seed_of(point);
+    loaded_->resolved["seed"] = seed.value;
+    loaded_->origins.replace(kSeed, seed.origin);
+    return *loaded_;
+  }
+  loaded_.reset();
+  has_text_ = false;
+  loaded_ = load_point(study_, point);
+  const bool seeded = seed_of(point) != nullptr;
+  set_.assign(point.coordinates.begin(), point.coordinates.end() - (seeded ? 1 : 0));
+  if (!seeded) set_.push_back({});  // which no point has
+  return *loaded_;
+}
+
+std::string PointLoader::key() {
+  if (!has_text_) {
+    // Members of a Json are sorted: those before the seed, and those after it.
+    Json low = Json::object(), high = Json::object();
+    for (const auto& member : loaded_->resolved.items())
+      if (member.key() != "seed") (member.key() < "seed" ? low : high)[member.key()] = member.value();
+    const std::string first = low.dump(), last = high.dump();
+    before_ = first.substr(0, first.size() - 1) + (low.empty() ? "" : ",") + "\"seed\":";
+    after_ = (high.empty() ? "" : ",") + last.substr(1);
+    has_text_ = true;
+  }
+  return run_key_of_text(before_ + loaded_->resolved["seed"].dump() + after_);
+}
+
+}  // namespace simsgd

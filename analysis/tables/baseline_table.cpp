@@ -1,0 +1,296 @@
+#include "analysis/tables/baseline_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/tables/grid.hpp"
+#include "analysis/tables/missing.hpp"
+#include "analysis/tables/numbers.hpp"
+
+namespace simsgd::tables {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct ComparedCell {
+  Place place;  ///< on the other axes
+  AxisValue value;
+  const Measure* measure = nullptr;
+  CellSummary baseline, summary;
+  CellComparison comparison;
+  std::optional<statistics::Estimate> efficiency;
+  double corrected_p = 1;
+  std::string verdict;
+};
+
+/// Axes that make the cells: all that vary but `by` and what is zipped with it, having one value for each of
+/// its.
+std::vector<std::string> other_axes(const Selection& selection, const std::string& by) {
+  std::vector<std::string> others;
+  for (const std::string& axis : selection.varying()) {
+    std::map<std::string, std::set<std::string>> met;
+    for (const ResultPoint* point : selection.points())
+      met[value_on(*point, by).label].insert(value_on(*point, axis).label);
+    const bool follows =
+        std::all_of(met.begin(), met.end(), [](const auto& each) { return each.second.size() == 1; });
+    if (axis != by && !follows) others.push_back(axis);
+  }
+  return others;
+}
+
+bool has_efficiency(const std::string& by, const Measure& measure) {
+  return (by == "workers" || by.ends_with("/workers")) &&
+         (measure.name == "throughput_samples_per_s" || measure.name == "time_to_target_s");
+}
+
+/// Those of the seeds that both have, so that the means differ by the mean difference.
+std::vector<Sample> paired(const std::vector<Sample>& samples, const std::vector<Sample>& others) {
+  const auto counts = [](const Sample& each) {
+    return each.kind == Sample::Kind::value || each.kind == Sample::Kind::censored;
+  };
+  std::vector<Sample> kept = samples;
+  std::erase_if(kept, [&](const Sample& each) {
+    return counts(each) && std::none_of(others.begin(), others.end(), [&](const Sample& other) {
+             return counts(other) && other.point->seed == each.point->seed;
+           });
+  });
+  return kept;
+}
+
+bool is_of_time(const Measure& measure) { return measure.unit == "s" || measure.unit == "1/s"; }
+
+void correct(std::vector<ComparedCell>& cells) {
+  std::vector<double> p;
+  std::vector<ComparedCell*> tested;
+  for (ComparedCell& each : cells)
+    if (each.comparison.difference && each.comparison.difference->interval) {
+      p.push_back(each.comparison.difference->p);
+      tested.push_back(&each);
+    }
+  const std::vector<double> corrected = statistics::holm(p);
+  for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->corrected_p = corrected[i];
+  for (ComparedCell& each : cells)
+    each.verdict = verdict_text(each.comparison, each.corrected_p, *each.measure);
+}
+
+std::vector<ComparedCell> compared_cells(const Selection& selection, const std::string& by,
+                                         const AxisValue& baseline, const Grid& grid,
+                                         const std::vector<Measure>& measures) {
+  std::vector<ComparedCell> cells;
+  std::set<Place> places;
+  std::vector<Place> ordered;
+  for (Place place : grid.places()) {
+    place.pop_back();
+    if (places.insert(place).second) ordered.push_back(std::move(place));
+  }
+  for (const Measure& measure : measures)
+    for (const Place& place : ordered) {
+      Place at = place;
+      at.push_back(baseline.label);
+      const std::vector<Sample> of_baseline = grid.samples(at, measure);
+      for (const AxisValue& value : selection.values(by)) {
+        at.back() = value.label;
+        if (value.label == baseline.label || !grid.has(at)) continue;
+        const std::vector<Sample> samples = grid.samples(at, measure);
+        ComparedCell cell{place,
+                          value,
+                          &measure,
+                          summarise(paired(of_baseline, samples), {}),
+                          summarise(paired(samples, of_baseline), {}),
+                          compare_cells(of_baseline, samples, measure.better),
+                          {},
+                          1,
+                          ""};
+        if (has_efficiency(by, measure) && cell.comparison.speed_up && value.number && baseline.number)
+          cell.efficiency =
+              statistics::efficiency(*cell.comparison.speed_up, *value.number / *baseline.number);
+        cells.push_back(std::move(cell));
+      }
+    }
+  correct(cells);
+  return cells;
+}
+
+/// For a table of `measures`: of each its unit, over both sides of all its cells.
+std::map<const Measure*, CommonUnit> units_of(const std::vector<ComparedCell>& cells) {
+  std::map<const Measure*, std::vector<double>> values;
+  for (const ComparedCell& cell : cells)
+    for (const CellSummary* each : {&cell.baseline, &cell.summary}) {
+      if (each->value) values[cell.measure].push_back(*each->value);
+      if (each->above_seen()) values[cell.measure].push_back(each->seen_until);
+    }
+  std::map<const Measure*, CommonUnit> units;
+  for (const ComparedCell& cell : cells)
+    units[cell.measure] = unit_for(cell.measure->unit, values[cell.measure]);
+  return units;
+}
+
+std::string shown_ratio(const std::optional<statistics::Estimate>& ratio) {
+  const auto three_digits = [](double value) { return grouped(value, value < 10 ? 3 : value < 100 ? 2 : 1); };
+  if (!ratio) return "-";
+  if (!ratio->interval) return three_digits(ratio->value);
+  return fmt::format("{} [{}, {}]", three_digits(ratio->value), three_digits(ratio->interval->low),
+                     three_digits(ratio->interval->high));
+}
+
+std::string shown_p(const ComparedCell& cell) {
+  if (!cell.comparison.difference || !cell.comparison.difference->interval) return "-";
+  return cell.corrected_p < 0.0001 ? "< 0.0001" : fmt::format("{:.4f}", cell.corrected_p);
+}
+
+void fill_shown(const std::vector<ComparedCell>& cells, const std::string& by,
+                const std::vector<std::string>& others, ResultTable& table) {
+  const std::map<const Measure*, CommonUnit> units = units_of(cells);
+  std::set<const Measure*> measures;
+  bool efficient = false, directed = true;
+  for (const ComparedCell& cell : cells) {
+    measures.insert(cell.measure);
+    efficient = efficient || cell.efficiency;
+    directed = directed && cell.measure->better != Better::neither && is_of_time(*cell.measure);
+  }
+  const bool several = measures.size() > 1;
+  if (several) table.header.emplace_back("metric");
+  table.header.insert(table.header.end(), others.begin(), others.end());
+  table.header.push_back(by);
+  table.left = table.header.size();
+  const std::string unit = several || units.empty() ? "" : in_brackets(units.begin()->second);
+  for (const std::string& name : {std::string("pairs"), "baseline" + unit, "value" + unit,
+                                  "difference" + unit, std::string(directed ? "speed-up" : "ratio")})
+    table.header.push_back(name);
+  if (efficient) table.header.emplace_back("efficiency");
+  table.header.emplace_back("p (Holm)");
+  table.header.emplace_back("verdict");
+  for (const ComparedCell& cell : cells) {
+    const CommonUnit& of_cell = units.at(cell.measure);
+    std::vector<std::string> row;
+    if (several) row.push_back(cell.measure->name + in_brackets(of_cell));
+    row.insert(row.end(), cell.place.begin(), cell.place.end());
+    row.push_back(cell.value.label);
+    row.push_back(std::to_string(cell.comparison.pairs));
+    const auto without_interval = [&](CellSummary summary) {
+      summary.interval.reset();
+      return shown_cell(summary, of_cell);
+    };
+    row.push_back(without_interval(cell.baseline));
+    row.push_back(without_interval(cell.summary));
+    const auto& difference = cell.comparison.difference;
+    row.push_back(difference ? shown_estimate(difference->value, difference->interval, of_cell, true) : "-");
+    row.push_back(shown_ratio(directed ? cell.comparison.speed_up : cell.comparison.ratio));
+    if (efficient) row.push_back(shown_ratio(cell.efficiency));
+    row.push_back(shown_p(cell));
+    row.push_back(cell.verdict +
+                  (cell.comparison.until ? " until " + of_cell.show(*cell.comparison.until) : ""));
+    table.rows.push_back(std::move(row));
+  }
+}
+
+void fill_records(const std::vector<ComparedCell>& cells, const std::string& by, const AxisValue& baseline,
+                  const std::vector<std::string>& others, const Grid& grid, ResultTable& table) {
+  table.fields = others;
+  table.fields.push_back(by);
+  for (const char* field : {"baseline",   "metric",         "unit",
+                            "pairs",      "baseline_value", "value",
+                            "difference", "difference_low", "difference_high",
+                            "ratio",      "ratio_low",      "ratio_high",
+                            "speed_up",   "speed_up_low",   "speed_up_high",
+                            "efficiency", "efficiency_low", "efficiency_high",
+                            "p",          "p_holm",         "verdict",
+                            "until",      "failed",         "baseline_failed"})
+    table.fields.emplace_back(field);
+  const auto add_estimate = [](std::vector<OrderedJson>& record, const auto& estimate) {
+    const bool ends = estimate && estimate->interval;
+    record.push_back(finite_or_null(estimate ? std::optional(estimate->value) : std::nullopt));
+    record.push_back(finite_or_null(ends ? std::optional(estimate->interval->low) : std::nullopt));
+    record.push_back(finite_or_null(ends ? std::optional(estimate->interval->high) : std::nullopt));
+  };
+  for (const ComparedCell& cell : cells) {
+    Place at = cell.place;
+    at.push_back(cell.value.label);
+    std::vector<OrderedJson> record = grid.values(at);
+    record.insert(record.end(),
+                  {record_of(baseline), cell.measure->name, cell.measure->unit, cell.comparison.pairs,
+                   finite_or_null(cell.baseline.value), finite_or_null(cell.summary.value)});
+    add_estimate(record, cell.comparison.difference);
+    add_estimate(record, cell.comparison.ratio);
+    add_estimate(record, cell.comparison.speed_up);
+    add_estimate(record, cell.efficiency);
+    const bool tested = cell.comparison.difference && cell.comparison.difference->interval;
+    record.push_back(finite_or_null(tested ? std::optional(cell.comparison.difference->p) : std::nullopt));
+    record.push_back(finite_or_null(tested ? std::optional(cell.corrected_p) : std::nullopt));
+    record.emplace_back(cell.verdict);
+    record.push_back(finite_or_null(cell.comparison.until));
+    record.emplace_back(cell.summary.failed);
+    record.emplace_back(cell.baseline.failed);
+    table.records.push_back(std::move(record));
+  }
+}
+
+void explain(const std::vector<ComparedCell>& cells, ResultTable& table) {
+  const auto any = [&](auto holds) { return std::any_of(cells.begin(), cells.end(), holds); };
+  if (any([](const ComparedCell& cell) { return cell.verdict == "tie"; }))
+    table.notes.emplace_back(
+        "tie: the difference's 95 % interval holds 0, or Holm's correction over the rows makes it so");
+  if (any([](const ComparedCell& cell) { return cell.verdict == "one seed"; }))
+    table.notes.emplace_back("one seed: a difference without an interval; add \"seeds\" to the study");
+  if (any([](const ComparedCell& cell) { return cell.verdict == "no pair"; }))
+    table.notes.emplace_back("no pair: no seed of which both have a result");
+  if (any([](const ComparedCell& cell) { return cell.comparison.until.has_value(); }))
+    table.notes.emplace_back(
+        "until: some runs end before their target; compared are times up to the first such end (restricted "
+        "means)");
+}
+
+}  // namespace
+
+std::string verdict_text(const CellComparison& comparison, double corrected_p, const Measure& measure) {
+  if (comparison.pairs == 0) return "no pair";
+  switch (statistics::verdict(*comparison.difference, corrected_p)) {
+    case statistics::Verdict::unknown:
+      return "one seed";
+    case statistics::Verdict::tie:
+      return "tie";
+    case statistics::Verdict::less:
+    case statistics::Verdict::more:
+      break;
+  }
+  const bool less = comparison.difference->value < 0;
+  if (measure.better == Better::neither) return less ? "less" : "more";
+  const bool good = less == (measure.better == Better::less);
+  return is_of_time(measure) ? (good ? "faster" : "slower") : (good ? "better" : "worse");
+}
+
+ResultTable baseline_table(const Selection& selection, const BaselineQuestion& question) {
+  std::vector<InputError> errors = selection.errors();
+  const std::string by = selection.axis("--by", question.by, errors);
+  const std::string label = by.empty() ? "" : selection.value("--baseline", by, question.baseline, errors);
+  const std::vector<Measure> measures = parse_measures(selection, question.measures, errors);
+  if (!errors.empty()) throw ConfigError(errors);
+  expect_results(selection);
+  const std::vector<AxisValue> values = selection.values(by);
+  if (values.size() < 2)
+    throw ConfigError({"--by", "", "has one value here, and nothing to compare it with", by,
+                       "Name another axis, or ask for more with --where"});
+  const AxisValue baseline =
+      *std::find_if(values.begin(), values.end(), [&](const AxisValue& each) { return each.label == label; });
+  const std::vector<std::string> others = other_axes(selection, by);
+  std::vector<std::string> axes = others;
+  axes.push_back(by);
+  const Grid grid(selection, axes);
+  const std::vector<ComparedCell> cells = compared_cells(selection, by, baseline, grid, measures);
+  ResultTable table;
+  table.title = fmt::format("{}: {} against {} = {}, paired by seed, 95 % intervals", selection.study().name,
+                            measures.size() == 1 ? measures.front().name : "metrics", by, label);
+  table.facts = {
+      {"study", selection.study().name}, {"id", selection.study().id}, {"level", statistics::kUsualLevel}};
+  fill_shown(cells, by, others, table);
+  fill_records(cells, by, baseline, others, grid, table);
+  explain(cells, table);
+  for (const std::string& note : notes_on_missing(selection.points())) table.notes.push_back(note);
+  return table;
+}
+
+}  // namespace simsgd::tables

@@ -1,0 +1,28 @@
+// `simsgd results compare`: every value of an axis against one of them, seed by seed, in every cell of the
+// other axes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/tables/cell.hpp"
+#include "analysis/tables/result_table.hpp"
+
+namespace simsgd::tables {
+
+struct BaselineQuestion {
+  std::string by, baseline;
+  std::vector<std::string> measures;
+};
+
+/// Difference and speed-up (of what is no time: ratio to the baseline) with 95 % intervals, p with Holm's
+/// correction over all rows, and a verdict; over numbers of workers also the efficiency of throughput and
+/// time to target. Where a run is censored, of times up to the first at which any of the pair's runs was last
+/// seen. Throws as seed_table.
+ResultTable baseline_table(const Selection& selection, const BaselineQuestion& question);
+
+/// "faster", "slower", "better", "worse", "less", "more", "tie"; "one seed" or "no pair" where nothing is
+/// known.
+std::string verdict_text(const CellComparison& comparison, double corrected_p, const Measure& measure);
+
+}  // namespace simsgd::tables

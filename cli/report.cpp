@@ -1,0 +1,87 @@
+// simsgd report: a store's studies as one page of charts, as text, as figures.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+#include "analysis/report/figures.hpp"
+#include "analysis/report/page.hpp"
+#include "analysis/report/report.hpp"
+#include "analysis/report/text.hpp"
+#include "analysis/report/web_files.hpp"
+#include "analysis/store/results.hpp"
+#include "cli/verbs.hpp"
+#include "results/atomic_file.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
+
+namespace simsgd {
+
+namespace {
+
+struct ReportVerb {
+  std::string database, output, figures, format = "html";
+  std::vector<std::string> charts;
+};
+
+std::string text_of(const ReportVerb& verb, const report::Report& made) {
+  if (verb.format == "md") return report::report_markdown(made);
+  if (verb.format == "csv") return report::report_csv(made);
+  return report::html_page(made, {report::web_libraries(), false});
+}
+
+// Whatever could be missing is looked for before anything is written.
+int write_report(const ReportVerb& verb) {
+  if (verb.format == "html" && verb.output.empty() && verb.figures.empty())
+    throw ConfigError({"simsgd report", "", "has no file for its page", "",
+                       "Name it with -o R.html, or ask for --format md or csv, which go to standard output"});
+  const StoredResults results(verb.database);
+  const report::Report made =
+      report::make_report(results.studies(), report::details_of(results), verb.database, verb.charts);
+  const bool page = verb.format != "html" || !verb.output.empty();
+  const std::string text = page ? text_of(verb, made) : "";
+  report::Vl2svg vl2svg;
+  if (!verb.figures.empty()) vl2svg = report::find_vl2svg();
+  if (page && verb.output.empty()) fmt::print("{}", text);
+  if (!verb.output.empty()) write_file_atomically(verb.output, text);
+  if (!verb.figures.empty()) report::write_figures(made, vl2svg, verb.figures);
+  std::size_t charts = 0;
+  for (const report::StudyReport& study : made.studies) charts += study.charts.size();
+  if (!verb.output.empty())
+    fmt::print(stderr, "{}: {} charts of {} studies, {} kB\n", printable(verb.output), charts,
+               made.studies.size(), (text.size() + 999) / 1000);
+  if (!verb.figures.empty()) fmt::print(stderr, "{}: {} figures\n", printable(verb.figures), charts);
+  return 0;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* verb =
+      app.add_subcommand("report", "Charts of a sweep's results: one page that needs no network");
+  auto settings = std::make_shared<ReportVerb>();
+  verb->add_option("F.db", settings->database, "What simsgd sweep run -o wrote")->required();
+  verb->add_option("-o,--output", settings->output, "Write the page, or the text, to this file")
+      ->type_name("FILE");
+  verb->add_option(
+          "--format", settings->format,
+          "html: one page, drawn by its reader's browser; md, csv: the charts' tables, which need no Node")
+      ->check(CLI::IsMember({"html", "md", "csv"}))
+      ->capture_default_str();
+  verb->add_option("--figures", settings->figures,
+                   "Write each chart below DIR: an SVG, its Vega-Lite specification, and its numbers as CSV")
+      ->type_name("DIR");
+  verb->add_option("--chart", settings->charts,
+                   fmt::format("Only this chart (repeatable): {}", one_of(report::chart_names())))
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  verb->footer(
+      "Exit codes: 0 done; 1 a file could not be written; 2 usage or input, or what draws is missing "
+      "(./setup.sh "
+      "web).\n"
+      "Example:\n  simsgd report results.db -o report.html --figures figures");
+  verb->callback([settings, &exit_code] { exit_code.value = write_report(*settings); });
+}
+
+}  // namespace simsgd

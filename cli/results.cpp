@@ -1,0 +1,231 @@
+// `simsgd results`: what studies gave, as tables with their uncertainty.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "analysis/store/export.hpp"
+#include "analysis/store/merge.hpp"
+#include "analysis/tables/baseline_table.hpp"
+#include "analysis/tables/overview.hpp"
+#include "analysis/tables/seed_table.hpp"
+#include "cli/verbs.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using tables::TableFormat;
+
+/// What the verbs have in common.
+struct ResultsCommand {
+  std::string file, format = "text", study;
+  std::vector<std::string> where;
+  std::string point;
+  tables::SeedTableQuestion table;
+  std::string statistic = "mean", interval = "student";
+  tables::BaselineQuestion comparison;
+  std::vector<std::string> inputs;
+  std::string output;
+
+  TableFormat table_format() const {
+    static const std::map<std::string, TableFormat> formats = {{"text", TableFormat::text},
+                                                               {"md", TableFormat::md},
+                                                               {"csv", TableFormat::csv},
+                                                               {"json", TableFormat::json}};
+    return formats.at(format);
+  }
+  tables::StudyQuestion question() const { return {file, study, where}; }
+  tables::CellQuestion cell() const {
+    using tables::CellQuestion;
+    return {statistic == "median" ? CellQuestion::Statistic::median : CellQuestion::Statistic::mean,
+            interval == "bootstrap" ? CellQuestion::Method::bootstrap : CellQuestion::Method::student};
+  }
+};
+using Shared = std::shared_ptr<ResultsCommand>;
+
+void add_file(CLI::App& verb, const Shared& command) {
+  verb.add_option("F.db", command->file, "Results that simsgd sweep run -o made")->required();
+  verb.add_option("--format", command->format, "text, md, csv or json; csv and json have SI numbers")
+      ->type_name("FORMAT")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "md", "csv", "json"}));
+}
+
+void add_selection(CLI::App& verb, const Shared& command) {
+  verb.add_option("--study", command->study, "Of a file with several studies: name or id of one")
+      ->type_name("NAME");
+  verb.add_option("--where", command->where,
+                  "Only points with this value; of one axis any of its values, of several axes all")
+      ->type_name("AXIS=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_measures(CLI::App& verb, std::vector<std::string>& measures) {
+  verb.add_option("--metric", measures,
+                  "A metric; of a curve its value at a time, test_accuracy@60s, or its mean, "
+                  "consensus_distance@mean. Several with commas")
+      ->type_name("METRIC")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->required();
+}
+
+template <class Make>
+void answer(CLI::App& verb, const Shared& command, Make make) {
+  verb.callback([command, make] {
+    const StoredResults results(command->file);
+    fmt::print("{}", tables::formatted(make(*command, results), command->table_format()));
+  });
+}
+
+void add_studies(CLI::App& results) {
+  const auto command = std::make_shared<ResultsCommand>();
+  CLI::App* verb =
+      results.add_subcommand("list", "Studies of a file: points, done and failed, axes, metrics");
+  add_file(*verb, command);
+  verb->footer("Example:\n  simsgd results list results.db");
+  answer(*verb, command, [](const ResultsCommand& asked, const StoredResults& stored) {
+    return tables::studies_table(stored, asked.file);
+  });
+}
+
+void add_point(CLI::App& results) {
+  const auto command = std::make_shared<ResultsCommand>();
+  CLI::App* verb =
+      results.add_subcommand("show", "All metrics of a point; without POINT, the points of a study");
+  add_file(*verb, command);
+  verb->add_option("POINT", command->point, "Its number, as simsgd sweep plan counts");
+  add_selection(*verb, command);
+  verb->footer(
+      "Examples:\n  simsgd results show results.db 2\n  simsgd results show results.db --study scaling");
+  answer(*verb, command, [](const ResultsCommand& asked, const StoredResults& stored) {
+    const tables::Selection selection(stored, asked.question());
+    return asked.point.empty() ? tables::points_table(selection)
+                               : tables::point_table(selection, asked.point);
+  });
+}
+
+void add_table(CLI::App& results) {
+  const auto command = std::make_shared<ResultsCommand>();
+  CLI::App* verb =
+      results.add_subcommand("table", "A metric over the axes of a study: mean or median over seeds");
+  add_file(*verb, command);
+  verb->add_option("--rows", command->table.rows,
+                   "Axes (default: all that vary); \"workers\" for cluster/workers")
+      ->type_name("AXES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb->add_option("--columns", command->table.columns, "Axes")
+      ->type_name("AXES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_measures(*verb, command->table.measures);
+  verb->add_option("--statistic", command->statistic, "Over seeds: mean or median")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"mean", "median"}));
+  verb->add_option("--interval", command->interval, "Of a mean: student, or bootstrap (from 30 seeds)")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"student", "bootstrap"}));
+  add_selection(*verb, command);
+  verb->footer(
+      "Examples:\n  simsgd results table s.db --rows severity,share --columns algorithm --metric "
+      "time_to_target_s\n"
+      "  simsgd results table s.db --rows workers --metric throughput_samples_per_s,wait_s --format csv");
+  answer(*verb, command, [](const ResultsCommand& asked, const StoredResults& stored) {
+    tables::SeedTableQuestion question = asked.table;
+    question.cell = asked.cell();
+    return tables::seed_table(tables::Selection(stored, asked.question()), question);
+  });
+}
+
+void add_compare(CLI::App& results) {
+  const auto command = std::make_shared<ResultsCommand>();
+  CLI::App* verb = results.add_subcommand(
+      "compare", "Values of an axis against one of them, seed by seed, with a verdict");
+  add_file(*verb, command);
+  verb->add_option("--by", command->comparison.by, "The axis")->type_name("AXIS")->required();
+  verb->add_option("--baseline", command->comparison.baseline, "The value that the others are compared with")
+      ->type_name("VALUE")
+      ->required();
+  add_measures(*verb, command->comparison.measures);
+  add_selection(*verb, command);
+  verb->footer(
+      "Examples:\n  simsgd results compare s.db --by algorithm --baseline allreduce_sgd --metric "
+      "time_to_target_s\n"
+      "  simsgd results compare s.db --by workers --baseline 4 --metric throughput_samples_per_s");
+  answer(*verb, command, [](const ResultsCommand& asked, const StoredResults& stored) {
+    return tables::baseline_table(tables::Selection(stored, asked.question()), asked.comparison);
+  });
+}
+
+void run_export(const ResultsCommand& command) {
+  if (command.format == "json") {
+    export_results(command.file, std::cout);
+    std::cout.flush();
+    return;
+  }
+  const StoredResults results(command.file);
+  fmt::print("{}", tables::formatted(tables::points_table(tables::Selection(results, command.question())),
+                                     command.table_format()));
+}
+
+void add_export(CLI::App& results) {
+  const auto command = std::make_shared<ResultsCommand>();
+  command->format = "json";
+  CLI::App* verb = results.add_subcommand(
+      "export", "All that is reproducible of a file, the same bytes however it came about");
+  verb->add_option("F.db", command->file, "Results that simsgd sweep run -o made")->required();
+  verb->add_option(
+          "--format", command->format,
+          "json: all studies, a JSON document a line; csv, md, text: points and metrics of one study")
+      ->type_name("FORMAT")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "md", "csv", "json"}));
+  verb->add_option("--study", command->study, "With csv, of a file with several studies: name or id of one")
+      ->type_name("NAME");
+  verb->footer(
+      "Examples:\n  simsgd results export results.db > results.jsonl\n"
+      "  simsgd results export results.db --format csv > points.csv");
+  verb->callback([command] { run_export(*command); });
+}
+
+void add_merge(CLI::App& results) {
+  const auto command = std::make_shared<ResultsCommand>();
+  CLI::App* verb = results.add_subcommand("merge", "Several files, or spool files of shards, into one");
+  verb->add_option("F.db", command->inputs, "What to merge; stays as it is")->required();
+  verb->add_option("-o,--output", command->output, "The file that they are merged into")
+      ->type_name("F.db")
+      ->required();
+  verb->footer("Example:\n  simsgd results merge a.db b.db -o all.db");
+  verb->callback([command] {
+    merge_stores({command->inputs.begin(), command->inputs.end()}, command->output);
+  });
+}
+
+}  // namespace
+
+void add_results(CLI::App& app, ExitCode&) {
+  CLI::App* results =
+      app.add_subcommand("results", "What studies gave: tables and comparisons with their uncertainty");
+  results->require_subcommand(1);
+  results->footer(
+      "Examples:\n  simsgd results table s.db --rows workers --columns algorithm --metric "
+      "throughput_samples_per_s\n"
+      "  simsgd results compare s.db --by algorithm --baseline allreduce_sgd --metric time_to_target_s\n"
+      "What the numbers mean: docs/statistics.md.");
+  add_studies(*results);
+  add_point(*results);
+  add_table(*results);
+  add_compare(*results);
+  add_export(*results);
+  add_merge(*results);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,135 @@
+// simsgd sweep submit: the points that are missing, as an array of Slurm.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "analysis/store/run_sink.hpp"
+#include "analysis/sweeps/slurm.hpp"
+#include "analysis/sweeps/sweep.hpp"
+#include "analysis/sweeps/sweep_status.hpp"
+#include "cli/sweep.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
+
+namespace simsgd {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostTasks = 100'000;
+
+struct SubmitCommand {
+  std::string study, database, options;
+  int tasks = 1;
+  double timeout_s = 0;
+  OverrideOptions overrides;
+};
+
+/// What a task runs, whatever directory it is in.
+std::vector<std::string> task_command(const SubmitCommand& command) {
+  std::vector<std::string> words = {
+      fs::read_symlink("/proc/self/exe").string(),         "sweep", "run",
+      fs::absolute(scenario_path(command.study)).string(), "-o",    fs::absolute(command.database).string()};
+  for (const std::string& each : command.overrides.set) words.insert(words.end(), {"--set", each});
+  if (!command.overrides.seed.empty()) words.insert(words.end(), {"--seed", command.overrides.seed});
+  if (command.timeout_s > 0) words.insert(words.end(), {"--timeout", fmt::format("{}", command.timeout_s)});
+  return words;
+}
+
+void check_options(const SubmitCommand& command) {
+  if (command.study == "-")
+    throw ConfigError({"STUDY", "", "is standard input, which tasks cannot read", "-", "Write it to a file"});
+  if (command.options.find_first_of("\n\r") != std::string::npos)
+    throw ConfigError({"--slurm", "", "has more than one line", command.options,
+                       "Write options of sbatch, as \"-p test\""});
+}
+
+struct Missing {
+  std::vector<WeightedPoint> points;
+  std::size_t done = 0, in_work = 0;
+};
+
+Missing missing_points(const SubmitCommand& command, const Study& study,
+                       const std::vector<SweepPoint>& points, const std::string& sweep_id) {
+  bool queue_unknown = false;
+  const auto working = points_in_work(command.database, sweep_id, points.size(), queue_unknown);
+  if (queue_unknown)
+    throw ConfigError({"squeue", "", "cannot tell which tasks of earlier submissions still wait or run", "",
+                       "Submit where Slurm answers"});
+  const auto sink = open_sink_to_look(command.database);
+  Missing missing;
+  std::set<std::string> seen;  // of points that are one run
+  for (const SweepPoint& point : points) {
+    if (sink->status(point.key) == RunStatus::ok)
+      ++missing.done;
+    else if (working.contains(point.position))
+      ++missing.in_work;
+    else if (seen.insert(point.key).second)
+      missing.points.push_back({point.position, relative_cost(load_point(study, point.point).resolved)});
+  }
+  return missing;
+}
+
+int submit(const SubmitCommand& command) {
+  check_options(command);
+  const Study study = load_study(command.study, command.overrides.overrides());
+  if (study.seed_rule)
+    throw ConfigError({study.file, "/seeds", "go on until it is certain, which tasks cannot decide apart", "",
+                       "Give a number of seeds, or submit shards (--shard I/N)"});
+  const std::vector<SweepPoint> points = sweep_points(study);
+  const SweepRow sweep = sweep_row(study, points);
+  open_sink_to_look(command.database);  // another file than ours is refused before anything is made
+  const SlurmLock lock(command.database);
+  const Missing missing = missing_points(command, study, points, sweep.id);
+  fmt::print("{}: {} points, {} done, {} in the queue or running, {} to submit\n", printable(study.name),
+             points.size(), missing.done, missing.in_work, missing.points.size());
+  if (missing.points.empty()) {
+    if (missing.in_work == 0) open_sink(command.database, {})->put(sweep);  // merges what tasks spooled
+    return 0;
+  }
+  const auto tasks = balanced_parts(missing.points, command.tasks);
+  const SubmittedJob job = submit_array(
+      {command.database, sweep, tasks, {.options = command.options, .command = task_command(command)}});
+  fmt::print("Submitted {} as job {}, {} task{}; `simsgd sweep status {}` tells how far they are.\n",
+             printable(job.script.string()), printable(job.id), tasks.size(), tasks.size() == 1 ? "" : "s",
+             printable(command.database));
+  return 0;
+}
+
+}  // namespace
+
+void add_sweep_submit(CLI::App& sweep, ExitCode& exit_code) {
+  CLI::App* verb = sweep.add_subcommand(
+      "submit", "Submit the points that are missing to Slurm, as an array, and return; again, it goes on");
+  auto command = std::make_shared<SubmitCommand>();
+  verb->add_option("STUDY", command->study, "A study or scenario file")->required();
+  verb->add_option("-o,--output", command->database,
+                   "Keep results for this SQLite file, on a file system that all machines see; the script is "
+                   "written to "
+                   "F.db.slurm")
+      ->type_name("F.db")
+      ->required();
+  verb->add_option("--slurm", command->options, "Options of sbatch, such as \"-p test --cpus-per-task=2\"")
+      ->type_name("OPTIONS");
+  verb->add_option("--tasks", command->tasks, "Tasks of the array, of about equal cost")
+      ->capture_default_str()
+      ->check(CLI::Range(1, kMostTasks));
+  verb->add_option("--timeout", command->timeout_s, "End a point that takes longer, and count it as failed")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command->overrides.add_to(*verb);
+  verb->footer(
+      "Points that failed are submitted again; those of tasks that wait or run are not. Once all are done, "
+      "it merges "
+      "them into F.db, as `sweep run` does.\n"
+      "Example:\n  simsgd sweep submit scenarios/quickstart.json -o results.db --slurm \"-p test\" --tasks "
+      "2");
+  verb->callback([command, &exit_code] { exit_code.value = submit(*command); });
+}
+
+}  // namespace simsgd

@@ -1,0 +1,186 @@
+#include "scenarios/language/claim.hpp"
+
+#include <set>
+
+#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/schema.hpp"
+#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/sections.hpp"
+#include "scenarios/language/use.hpp"
+#include "scenarios/language/validate.hpp"
+#include "sim/recording/metrics.hpp"
+
+namespace simsgd {
+
+namespace {
+
+Json condition_schema() {
+  return {{"type", "object"},
+          {"description", "Points where each of these pointers has this value, or one of this list"},
+          {"additionalProperties", Json::object()}};
+}
+
+Json side_schema(const std::string& meaning) {
+  const Json term = {
+      {"type", "object"},
+      {"description", "A term of a sum"},
+      {"properties",
+       {{"times", {{"type", "number"}, {"default", 1}, {"description", "Factor of the metric"}}},
+        {"where", condition_schema()}}},
+      {"required", {"where"}},
+      {"additionalProperties", false}};
+  Json terms = schema::list("A sum of terms", term);
+  terms["minItems"] = 1;
+  return schema::either(meaning, {condition_schema(), std::move(terms)});
+}
+
+ClaimCondition condition_from(const Json& json) {
+  ClaimCondition condition;
+  for (const auto& each : json.items())
+    condition[each.key()] =
+        each.value().is_array() ? each.value().get<std::vector<Json>>() : std::vector<Json>{each.value()};
+  return condition;
+}
+
+/// With the conditions that both sides have.
+std::vector<ClaimTerm> terms_from(const Json& side, const ClaimCondition& both) {
+  std::vector<ClaimTerm> terms;
+  if (side.is_array())
+    for (const Json& each : side)
+      terms.push_back({each.value("times", 1.0), condition_from(each.at("where"))});
+  else
+    terms.push_back({1, condition_from(side)});
+  for (ClaimTerm& term : terms) term.where.insert(both.begin(), both.end());
+  return terms;
+}
+
+struct ComparisonSection {
+  ClaimComparison made;
+  RawValue where, of, to;
+  std::vector<std::string> metrics_;
+
+  ComparisonSection() {
+    for (const Metric& metric : metrics()) metrics_.push_back(metric.name);
+    made.metric = "throughput_samples_per_s";
+  }
+
+  void fields(Fields& f) {
+    using Quantity = ClaimComparison::Quantity;
+    using Direction = ClaimComparison::Direction;
+    f.text("name", made.name, "What reports call it").required();
+    f.choice("metric", made.metric, metrics_,
+             "What is compared. A time_to_target_s without a value is longer than any other");
+    f.choice("quantity", made.quantity, {{"ratio", Quantity::ratio}, {"difference", Quantity::difference}},
+             "of / to, or of - to");
+    f.raw("where", where, condition_schema());
+    f.raw("of", of,
+          side_schema("What is claimed to be more, or less: a condition on points, or a sum of terms"))
+        .required();
+    f.raw("to", to, side_schema("What it is compared with. What the sides do not name is equal in both"))
+        .required();
+    f.list("free", made.free, "What the sides need not have in common; each one's values count as inputs",
+           "A JSON pointer");
+    f.choice("claimed", made.direction,
+             {{"above", Direction::above},
+              {"below", Direction::below},
+              {"not_above", Direction::not_above},
+              {"close", Direction::close}},
+             "Where the quantity is claimed to be, against \"than\"");
+    f.number("than", made.than, "What the quantity is held against")
+        .by_rule("1 of a ratio, 0 of a difference");
+    f.number("within", made.within, "Of claimed close: how far at most (of a ratio, relative)").above(0);
+    f.number("low", made.low, "Lower end of a range that is claimed of the quantity");
+    f.number("high", made.high, "Its upper end");
+    f.number("noise", made.noise,
+             "What is within noise even without an interval over seeds (of a ratio, relative)")
+        .at_least(0);
+    f.number("absent", made.absent, "What a metric without a value stands for");
+    f.text("along", made.along,
+           "Pointer along whose values, in their order, the quantity is claimed to grow");
+    f.text("measured", made.measured, "What its authors measured");
+  }
+};
+
+struct ClaimSection {
+  Claim claim;
+  std::vector<ComparisonSection> comparisons;
+  RawValue names;
+
+  void fields(Fields& f) {
+    f.text("id", claim.id, "Short name, such as W1").required();
+    f.text("text", claim.text, "What is claimed, a sentence").required();
+    f.text("source", claim.source, "Who says so, and where").required();
+    f.text("measured", claim.measured, "What they measured").required();
+    f.text("inputs", claim.inputs, "Why the axes have these values: what is not known of the measurement")
+        .required();
+    f.list("for_all", claim.for_all, "What is no unknown input: the claim must hold for every value of it",
+           "A JSON pointer");
+    f.raw("names", names,
+          {{"type", "object"},
+           {"description", "What reports call some pointers"},
+           {"additionalProperties", {{"type", "string"}}}});
+    f.objects("comparisons", comparisons, "It is reproduced where all of them are", "A comparison")
+        .required()
+        .least_items(1);
+    f.text("remark", claim.remark, "What is seen behind the verdict");
+  }
+};
+
+ClaimComparison made_of(const ComparisonSection& section) {
+  ClaimComparison made = section.made;
+  const bool close = made.direction == ClaimComparison::Direction::close;
+  if (close != made.within.has_value())
+    reject("within", close ? "is missing" : "belongs to \"claimed\": \"close\"",
+           close ? "Say how far apart is still close" : "Leave it out");
+  if (made.low && made.high && !(*made.low < *made.high))
+    reject("high", "is not above \"low\"", "Give a range");
+  if (made.quantity == ClaimComparison::Quantity::ratio && !(made.threshold() > 0))
+    reject("than", "is no ratio", "Give a number above 0");
+  const ClaimCondition both =
+      section.where.present() ? condition_from(section.where.json()) : ClaimCondition();
+  made.of = terms_from(section.of.json(), both);
+  made.to = terms_from(section.to.json(), both);
+  return made;
+}
+
+}  // namespace
+
+namespace schema {
+
+Json claim() {
+  ClaimSection section;
+  return of(section,
+            "What somebody measured and said, tested by the points of this study: see simsgd claims");
+}
+
+}  // namespace schema
+
+Claim load_claim(const std::string& path, const Overrides& overrides) {
+  JsonFiles files;
+  ErrorList errors;
+  const std::string file = scenario_path(path);
+  const Sourced sourced = resolve_uses(files, file, assignments(overrides), named_choices(), errors);
+  const auto found = sourced.value.find("claim");
+  if (found == sourced.value.end())
+    throw ConfigError({shown_name(file), "/claim", "is missing", "",
+                       "Say in \"claim\" what the study is to test (simsgd list claim)"});
+  const Json only = {{"type", "object"}, {"properties", {{"claim", schema::claim()}}}};
+  const Json value = with_defaults(only, Json{{"claim", *found}});
+  validate(only, value, sourced.origins, {}, errors);
+  errors.throw_if_any("/claim");
+  auto section = options_of<ClaimSection>(value["claim"]);
+  if (section.names.present())
+    section.claim.names = section.names.json().get<std::map<std::string, std::string>>();
+  for (std::size_t i = 0; i < section.comparisons.size(); ++i) {
+    try {
+      section.claim.comparisons.push_back(made_of(section.comparisons[i]));
+    } catch (const ParameterError& error) {
+      errors.add(sourced.value, sourced.origins, child("/claim/comparisons", i) + error.key, error.problem,
+                 error.remedy);
+    }
+  }
+  errors.throw_if_any("/claim");
+  return section.claim;
+}
+
+}  // namespace simsgd

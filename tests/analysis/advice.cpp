@@ -1,0 +1,144 @@
+// Advice: as good as the full grid, for a part of its cost, with reasons; checked against running everything.
+#include "analysis/advice/advice.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "analysis/advice/candidates.hpp"
+#include "tests/analysis/support.hpp"
+
+namespace simsgd::test::analysis_advice {
+
+namespace {
+
+/// 40 candidates on 4 workers with a model of 40 kB and random delays, 100 steps.
+Json noisy_grid() {
+  Json study = small_scenario();
+  study["stop"]["steps"] = 100;
+  study["stragglers"] = {{{"name", "exponential"}, {"mean", "40 us"}}};
+  study["axes"] = {
+      {{"pointer", "/algorithm"},
+       {"values",
+        {{{"name", "allreduce_sgd"}},
+         {{"name", "local_sgd"}, {"period", 2}},
+         {{"name", "local_sgd"}, {"period", 50}},
+         {{"name", "wagma"}, {"group_size", 2}},
+         {{"name", "eager_sgd"}},
+         {{"name", "d_psgd"}},
+         {{"name", "ad_psgd"}},
+         {{"name", "sgp"}}}}},
+      {{"pointer", "/cluster/nic/latency"}, {"values", {"10 us", "11 us", "20 us", "100 us", "1 ms"}}}};
+  return study;
+}
+
+AdviceSettings settings_of_budget(double budget) {
+  AdviceSettings settings;
+  settings.target = AdviceTarget::throughput;
+  settings.budget = budget;
+  settings.jobs = 2;
+  return settings;
+}
+
+std::vector<std::string> labels(const Advice& advice) {
+  std::vector<std::string> all;
+  for (const RankedCandidate& each : advice.ranked) all.push_back(each.point.label);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("advice for a fifth of the cost is the best of the full grid, or a tie with it") {
+  const Folder folder;
+  const Study study = expand_study(folder.write_json("s.json", noisy_grid()));
+  const std::vector<StudyPoint> all = candidates(study, {});
+  REQUIRE(all.size() == 40);
+  const AdviceSettings settings = settings_of_budget(8);
+  const Advice advice = advise(study, all, settings);
+  CHECK(advice.spent <= settings.budget);
+  REQUIRE(!advice.ranked.empty());
+  const AdviceCheck check = check_advice(study, all, advice, settings);
+  CAPTURE(advice.ranked.front().point.label);
+  CAPTURE(check.best.label);
+  CHECK(check.ran == 40);
+  CHECK(check.best_or_tie);
+  CHECK(advice.ranked.front().reason.find("computing ") == 0);
+  CHECK(!advice.rounds.empty());
+  CHECK(!advice.rounds.front().nearest.empty());
+}
+
+TEST_CASE("advice is the same for any number of jobs, and within its budget") {
+  const Folder folder;
+  const Study study = expand_study(folder.write_json("s.json", noisy_grid()));
+  const std::vector<StudyPoint> all = candidates(study, {});
+  AdviceSettings settings = settings_of_budget(10);
+  const Advice two = advise(study, all, settings);
+  settings.jobs = 1;
+  const Advice one = advise(study, all, settings);
+  CHECK(labels(one) == labels(two));
+  for (std::size_t i = 0; i < one.ranked.size(); ++i) CHECK(one.ranked[i].scores == two.ranked[i].scores);
+  CHECK(one.spent == two.spent);
+  CHECK(one.spent <= 10);
+}
+
+TEST_CASE("candidates of a scenario are all algorithms; the impossible ones are told with the reason") {
+  const Folder folder;
+  Json scenario = small_scenario();
+  scenario["stop"]["steps"] = 20;
+  const Study study = expand_study(folder.write_json("s.json", scenario));
+  const std::vector<StudyPoint> all =
+      candidates(study, {.algorithms = {"local_sgd", "wagma", "kfac", "allreduce_sgd"}, .workers = {2, 4}});
+  const Advice advice = advise(study, all, settings_of_budget(1000));
+  // Without noise or a limit: everything possible ran in full, once more to see that no seed matters.
+  CHECK(advice.rounds.empty());
+  CHECK(advice.ranked.size() + advice.impossible.size() == all.size());
+  REQUIRE(!advice.impossible.empty());
+  CHECK(std::all_of(advice.impossible.begin(), advice.impossible.end(), [](const ImpossibleCandidate& each) {
+    return each.label.find("kfac") != std::string::npos && !each.why.empty();
+  }));
+  CHECK(advice.ranked.front().scores.size() == 2);
+  CHECK(advice.ranked.front().behind == 0);
+  CHECK(std::is_sorted(advice.ranked.begin(), advice.ranked.end(),
+                       [](const auto& a, const auto& b) { return a.behind < b.behind; }));
+}
+
+TEST_CASE("where a level is to be reached, the fastest to reach it is advised, and who misses it is not") {
+  const Folder folder;
+  Json scenario = small_scenario();
+  scenario["workload"] = "self";
+  scenario["learner"] = small_learner();
+  scenario["optimizer"] = {{"name", "sgd"}, {"learning_rate", 0.1}};
+  scenario["stop"]["steps"] = 200;
+  scenario["target"] = {{"metric", "train_loss"}, {"value", 0.5}, {"window", 5}, {"stop", true}};
+  scenario["axes"] = {{{"pointer", "/optimizer/learning_rate"}, {"values", {0.1, 0.000001, 0.05, 0.02}}}};
+  const Study study = expand_study(folder.write_json("s.json", scenario));
+  AdviceSettings settings = settings_of_budget(40);
+  settings.target = AdviceTarget::time;
+  const Advice advice = advise(study, candidates(study, {}), settings);
+  CHECK(advice.learns);
+  CHECK(advice.unit == "s");
+  REQUIRE(!advice.ranked.empty());
+  CHECK(advice.ranked.front().point.label == "optimizer/learning_rate=0.1");
+  // With a step of a millionth nothing is learnt; whoever misses the level is told, not ranked.
+  CHECK(advice.ranked.size() + advice.failed.size() == 4);
+  CHECK(std::any_of(advice.failed.begin(), advice.failed.end(), [](const ImpossibleCandidate& each) {
+    return each.label == "optimizer/learning_rate=1e-06" && each.why == "Does not reach the target.";
+  }));
+}
+
+TEST_CASE("a budget that buys too few steps is refused with a sentence, a wrong name with the right ones") {
+  const Folder folder;
+  Json grid = noisy_grid();
+  grid["stop"]["steps"] = 10;
+  const Study study = expand_study(folder.write_json("s.json", grid));
+  CHECK_THROWS_WITH(
+      advise(study, candidates(study, {}), settings_of_budget(4)),
+      "--budget: is too small for 40 candidates. Found: 4. Give more, fewer candidates (--algorithms), or "
+      "a scenario of more steps.");
+  const Study plain = expand_study(folder.write_json("p.json", small_scenario()));
+  CHECK_THROWS_AS(candidates(plain, {.algorithms = {"local_sdg"}, .workers = {}}), ConfigError);
+  CHECK_THROWS_AS(candidates(study, {.algorithms = {"local_sgd"}, .workers = {}}), ConfigError);
+}
+
+}  // namespace simsgd::test::analysis_advice

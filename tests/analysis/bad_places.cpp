@@ -1,0 +1,194 @@
+// Sweeps where nothing can be written, or where something else lies: a sentence, the exit code, and nothing
+// that is lost.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analysis/store/export.hpp"
+#include "analysis/store/merge.hpp"
+#include "analysis/store/store.hpp"
+#include "tests/analysis/support.hpp"
+
+namespace simsgd::test::analysis_bad_places {
+
+namespace {
+
+std::string bytes_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+std::string exported(const std::string& file) {
+  std::ostringstream out;
+  export_results(file, out);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("a full disk ends the sweep with a sentence; with room again it goes on to the same bytes") {
+  const Folder folder;
+  const std::string disk = folder.path("disk");
+  std::filesystem::create_directory(disk);
+  if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=400k") != 0) {
+    MESSAGE("SKIPPED: no file system can be mounted here (", std::strerror(errno), ")");
+    return;
+  }
+  Json scenario = small_study({2, 3, 4, 5, 6, 7, 8});
+  scenario["seeds"] = 8;
+  const std::string study = folder.write_json("s.json", scenario), database = disk + "/r.db";
+  // Whole documents of 56 points do not fit beside the log.
+  const Ended full = run_simsgd({"sweep", "run", study, "-o", database, "--documents", "--jobs", "1"});
+  CAPTURE(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.err.find("full") != std::string::npos);
+  CHECK(full.err.find("Make room, and give the same command again: what is in the file stays") !=
+        std::string::npos);
+  CHECK(mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT, "size=40M") == 0);
+  const Ended again = run_simsgd({"sweep", "run", study, "-o", database, "--documents", "--jobs", "1"});
+  CHECK(again.code == 0);
+  CHECK(again.err.find("points are in") != std::string::npos);  // some were kept
+  REQUIRE(run_simsgd({"sweep", "run", study, "-o", folder.path("r.db")}).code == 0);
+  CHECK(exported(database) == exported(folder.path("r.db")));
+  CHECK(umount2(disk.c_str(), MNT_DETACH) == 0);
+}
+
+TEST_CASE("a directory that may not be written to is told before anything runs") {
+  const Folder folder;
+  const std::string closed = folder.path("closed"), study = folder.write_json("s.json", small_study({1, 2}));
+  std::filesystem::create_directory(closed);
+  chmod(closed.c_str(), 0555);
+  chmod(folder.path("").c_str(), 0755);
+  const auto nobody = [] {
+    if (geteuid() == 0 && setuid(65534) != 0) _exit(98);
+  };
+  for (const std::vector<std::string>& shard : {std::vector<std::string>{}, {"--shard", "1/2"}}) {
+    std::vector<std::string> words = {"sweep", "run", study, "-o", closed + "/r.db"};
+    words.insert(words.end(), shard.begin(), shard.end());
+    const Ended ended = run_simsgd(words, {}, nobody);
+    CAPTURE(ended.err);
+    CHECK(ended.code == 2);
+    CHECK(ended.out == "");
+    CHECK(ended.err.find("r.db") != std::string::npos);
+    CHECK(ended.err.find(": ok") == std::string::npos);
+  }
+  chmod(closed.c_str(), 0755);
+  CHECK(std::filesystem::is_empty(closed));
+}
+
+TEST_CASE("a store that may not be written to can be read") {
+  const Folder folder;
+  const std::string study = folder.write_json("s.json", small_study({1, 2}));
+  REQUIRE(run_simsgd({"sweep", "run", study, "-o", folder.path("r.db")}).code == 0);
+  const std::string before = exported(folder.path("r.db"));
+  chmod(folder.path("r.db").c_str(), 0444);
+  CHECK(exported(folder.path("r.db")) == before);
+  chmod(folder.path("").c_str(), 0755);
+  const Ended ended = run_simsgd({"sweep", "run", study, "-o", folder.path("r.db"), "--force"}, {}, [] {
+    if (geteuid() == 0 && setuid(65534) != 0) _exit(98);
+  });
+  CHECK(ended.code == 2);
+  CHECK(exported(folder.path("r.db")) == before);
+}
+
+TEST_CASE("an empty file becomes a store; anything else stays as it is") {
+  const Folder folder;
+  const std::string study = folder.write_json("s.json", small_study({1}));
+  const std::string empty = folder.write("empty.db", "");
+  CHECK_THROWS_WITH_AS(StoredResults{empty},
+                       (empty + ": holds no study. Name a file that simsgd sweep run -o made.").c_str(),
+                       ConfigError);
+  CHECK(run_simsgd({"sweep", "run", study, "-o", empty}).code == 0);
+  CHECK(StoredResults(empty).studies().size() == 1);
+  for (const std::string& text : {std::string("name,value\n"), std::string(8192, 'x'), bytes_of(study)}) {
+    const std::string foreign = folder.write("foreign.db", text);
+    const Ended ended = run_simsgd({"sweep", "run", study, "-o", foreign});
+    CHECK(ended.code == 2);
+    CHECK(ended.err.find("foreign.db: cannot be used as a result file") != std::string::npos);
+    CHECK(bytes_of(foreign) == text);
+    CHECK_THROWS_AS(merge_stores({empty, foreign}, folder.path("merged.db")), ConfigError);
+    CHECK(!std::filesystem::exists(folder.path("merged.db")));
+  }
+}
+
+TEST_CASE("where all points fail there are sentences, exit code 3, and a store that can be read") {
+  const Folder folder;
+  Json scenario = small_study({2, 3, 4});
+  scenario["stop"]["steps"] = 1000000000;
+  const std::string study = folder.write_json("s.json", scenario), database = folder.path("r.db");
+  const Ended ended = run_simsgd({"sweep", "run", study, "-o", database, "--timeout", "0.2"});
+  CHECK(ended.code == 3);
+  CHECK(ended.err.find("cluster/workers=4: The process took longer than 0.2 s.") != std::string::npos);
+  const StoredResults results(database);
+  for (const ResultPoint& point : results.studies().at(0).points) {
+    CHECK(point.status == RunStatus::timeout);
+    CHECK(point.error == "The process took longer than 0.2 s.");
+    CHECK(point.metrics.empty());
+    CHECK(results.workers(point.key).empty());
+    CHECK(results.scenario(point.key)["cluster"]["workers"] == point.coordinates.at(0).value);
+  }
+  CHECK(exported(database).find("\"status\":\"timeout\"") != std::string::npos);
+}
+
+TEST_CASE("2^31 seeds are refused before memory is spent") {
+  const Folder folder;
+  Json scenario = small_study({1, 2});
+  scenario["seeds"] = std::int64_t{1} << 31;
+  const std::string study = folder.write_json("s.json", scenario);
+  for (const char* verb : {"run", "plan"}) {
+    const Ended ended = run_simsgd({"sweep", verb, study});
+    CHECK(ended.code == 2);
+    CHECK(ended.err.find("2147483648") != std::string::npos);
+  }
+}
+
+TEST_CASE("a store of layout 2 is converted by merging, and left as it is") {
+  const Folder folder;
+  const std::string old = folder.path("old.db");
+  {
+    const Database database(old, Database::Mode::create);
+    database.execute(
+        "PRAGMA application_id = 1397179506; PRAGMA user_version = 2;"
+        "CREATE TABLE sweeps (id TEXT PRIMARY KEY, name TEXT NOT NULL, file TEXT NOT NULL, axes TEXT NOT "
+        "NULL, "
+        "points INTEGER NOT NULL, date TEXT NOT NULL);"
+        "CREATE TABLE points (sweep TEXT NOT NULL, position INTEGER NOT NULL, label TEXT NOT NULL, "
+        "coordinates "
+        "TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (sweep, position)) WITHOUT ROWID;"
+        "CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, status TEXT NOT NULL, error "
+        "TEXT, "
+        "model_version INTEGER NOT NULL, scenario TEXT NOT NULL, context TEXT NOT NULL, document TEXT);"
+        "INSERT INTO sweeps VALUES ('id', 'old study', 's.json', '[\"/seed\"]', 2, '2026-01-01T00:00:00Z');"
+        "INSERT INTO points VALUES ('id', 0, 'seed=1', '[{\"pointer\":\"/seed\",\"value\":1}]', 'k1'),"
+        "('id', 1, 'seed=2', '[{\"pointer\":\"/seed\",\"value\":2}]', 'k2');"
+        "INSERT INTO runs VALUES (2, 'k2', 'failed', 'Deadlock.', 2, '{\"name\":\"made\",\"seed\":2}', '{}', "
+        "NULL)");
+    nlohmann::ordered_json document = made_document(0.25);
+    document["scenario"] = document["context"] = nullptr;
+    Statement run(database, "INSERT INTO runs VALUES (1, 'k1', 'ok', NULL, 2, ?, '{}', ?)");
+    run.bind(std::string("{\"name\":\"made\",\"seed\":1}")).bind(document.dump()).run();
+  }
+  const std::string before = bytes_of(old);
+  CHECK_THROWS_AS(StoredResults{old}, ConfigError);
+  merge_stores({old}, folder.path("new.db"));
+  CHECK(bytes_of(old) == before);
+  const StoredResults results(folder.path("new.db"));
+  const std::vector<ResultPoint>& points = results.studies().at(0).points;
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].metrics.at("train_loss_final") == 0.25);
+  CHECK(points[0].seed == 1);
+  CHECK(points[1].error == "Deadlock.");
+  CHECK(results.curve("k1", "train_loss").size() == 2);
+  CHECK(results.workers("k1").at("compute_s").most == 0.1);
+  CHECK(results.busiest_links("k1").at(0).bytes == 5);
+}
+
+}  // namespace simsgd::test::analysis_bad_places

@@ -1,0 +1,95 @@
+// The verb `report` from outside: what it writes, what it says where something is missing, its exit codes.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/analysis/support.hpp"
+
+namespace simsgd::test::report_verb {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Where libraries and Node are looked for; put back at the end.
+class WebFolder {
+ public:
+  explicit WebFolder(const std::string& folder) {
+    if (const char* old = std::getenv("SIMSGD_WEB")) old_ = old;
+    setenv("SIMSGD_WEB", folder.c_str(), 1);
+  }
+  ~WebFolder() {
+    if (old_.empty())
+      unsetenv("SIMSGD_WEB");
+    else
+      setenv("SIMSGD_WEB", old_.c_str(), 1);
+  }
+  WebFolder(const WebFolder&) = delete;
+  WebFolder& operator=(const WebFolder&) = delete;
+
+ private:
+  std::string old_;
+};
+
+}  // namespace
+
+TEST_CASE("tables need no Node; a page and figures say what is missing, and write nothing") {
+  const Folder folder;
+  const WebFolder nothing(folder.path("web"));
+  const std::string study = folder.write_json("s.json", small_study({2, 4})), database = folder.path("s.db"),
+                    page = folder.path("s.html"), figures = folder.path("figures");
+  REQUIRE(run_simsgd({"sweep", "run", study, "-o", database}).code == 0);
+
+  const Ended csv = run_simsgd({"report", database, "--format", "csv", "--chart", "breakdown"});
+  CHECK(csv.code == 0);
+  CHECK(csv.out.starts_with(
+      "study,chart,cluster/workers,activity,part,time_per_step_s,seeds\r\nsmall,breakdown,2,"));
+  CHECK(run_simsgd({"report", database, "--format", "md", "-o", folder.path("s.md")}).code == 0);
+  CHECK(content(folder.path("s.md")).find("### Where the time of a step goes") != std::string::npos);
+
+  const Ended without = run_simsgd({"report", database, "-o", page, "--figures", figures});
+  CHECK(without.code == 2);
+  CHECK(without.err.find("simsgd report: Vega, which draws the page, is not here; looked in " +
+                         folder.path("web/node_modules") + ". Get it with ./setup.sh web") !=
+        std::string::npos);
+  const Ended no_node = run_simsgd({"report", database, "--format", "csv", "-o", page, "--figures", figures});
+  CHECK(no_node.code == 2);
+  CHECK(no_node.err.find("Node with vl2svg, which draws figures, is not here") != std::string::npos);
+  CHECK(!fs::exists(page));
+  CHECK(!fs::exists(figures));
+
+  const Ended nowhere = run_simsgd({"report", database});
+  CHECK(nowhere.code == 2);
+  CHECK(nowhere.err.find("has no file for its page. Name it with -o R.html") != std::string::npos);
+  CHECK(run_simsgd({"report", database, "--format", "csv", "--chart", "speed"}).code == 2);
+  CHECK(run_simsgd({"report", folder.path("none.db"), "--format", "csv"}).code == 2);
+}
+
+TEST_CASE("a page is whole or not there") {
+  const Folder folder;
+  for (const char* library : {"vega/build/vega", "vega-lite/build/vega-lite", "vega-embed/build/vega-embed"})
+    folder.write("web/node_modules/" + std::string(library) + ".min.js", "// drawn by nobody");
+  const WebFolder web(folder.path("web"));
+  const std::string study = folder.write_json("s.json", small_study({2})), database = folder.path("s.db");
+  REQUIRE(run_simsgd({"sweep", "run", study, "-o", database}).code == 0);
+  const Ended made = run_simsgd({"report", database, "-o", folder.path("s.html")});
+  CHECK(made.code == 0);
+  CHECK(made.out.empty());
+  CHECK(content(folder.path("s.html")).ends_with("</script>\n</body>\n</html>\n"));
+  const Ended lost = run_simsgd({"report", database, "-o", folder.path("no/folder/s.html")});
+  CHECK(lost.code == 1);
+  CHECK(!fs::exists(folder.path("no")));
+}
+
+}  // namespace simsgd::test::report_verb

@@ -1,0 +1,94 @@
+#!/bin/bash
+# A sweep as an array of Slurm: submitted, looked at, a task killed half-way, submitted again; the export is that
+# of one process, byte for byte.
+# usage: sweep.sh SIMSGD
+set -u
+simsgd=$(realpath "$1")
+. "$(dirname "$0")/slurm.sh"
+dir=$(mktemp -d)
+slurm_start "$dir/slurm"
+trap 'slurm_stop; rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+fail() {
+  echo "FAILED: $1"
+  "$simsgd" sweep status f.db
+  squeue
+  tail -n 5 f.db.slurm/*.log
+  exit 1
+}
+# Until a command succeeds, at most 60 s.
+until_true() {
+  for _ in $(seq 600); do
+    "$@" && return
+    sleep 0.1
+  done
+  fail "waited in vain for: $*"
+}
+queue_empty() { [ -z "$(squeue --noheader)" ]; }
+state() { "$simsgd" sweep status f.db --json | grep -o "\"$1\":\[[^]]*\]" | head -1; }
+some_but_not_all() { # of 6 points
+  local runs
+  runs=$(grep -c '^{"run"' "$1" 2>/dev/null)
+  [ "${runs:-0}" -ge 1 ] && [ "${runs:-0}" -le 4 ]
+}
+
+cat >study.json <<'JSON'
+{
+  "name": "on Slurm",
+  "cluster": {"use": "clusters/ethernet-1g.json", "workers": 4},
+  "workload": {"use": "workloads/resnet20.json", "batch": 32},
+  "algorithm": {"name": "allreduce_sgd"},
+  "stragglers": [{"name": "lognormal", "mean": "10 ms", "sigma": 0.8}],
+  "network": {"fidelity": "messages"},
+  "stop": {"steps": STEPS},
+  "axes": [{"pointer": "/cluster/workers", "values": [4, 8, 16]}],
+  "seeds": [1, 2, 3, 4]
+}
+JSON
+sed -i 's/STEPS/500/' study.json
+
+# What Slurm refuses leaves nothing behind.
+"$simsgd" sweep submit study.json -o f.db --slurm "-p nowhere" --tasks 2 2>err.txt
+[ $? = 2 ] || fail "a partition that does not exist is a wrong option"
+grep -q '^sbatch: refused the array' err.txt || fail "sbatch's refusal is told: $(cat err.txt)"
+[ ! -e f.db.slurm ] && [ ! -e f.db ] || fail "a refused submission leaves nothing"
+
+"$simsgd" sweep submit study.json -o f.db --slurm "-p test" --tasks 2 >submitted.txt || fail "submit"
+grep -q '12 points, 0 done, 0 in the queue or running, 12 to submit' submitted.txt || fail "$(cat submitted.txt)"
+job=$(sed -n 's/.* as job \([0-9]*\), 2 tasks.*/\1/p' submitted.txt)
+[ -n "$job" ] || fail "$(cat submitted.txt)"
+
+# Again, while it waits or runs: nothing to submit.
+"$simsgd" sweep submit study.json -o f.db --slurm "-p test" --tasks 2 >again.txt || fail "submit again"
+grep -q ' 0 to submit$' again.txt || fail "$(cat again.txt)"
+
+# Tasks are killed half-way, as a machine that fails would: no signal that could be caught.
+first_spool() {
+  victim=$(grep -l '{"run"' f.db.spool/*.jsonl 2>/dev/null | head -1)
+  [ -n "$victim" ]
+}
+until_true first_spool
+until_true some_but_not_all "$victim"
+[ "$(state running)" != '"running":[]' ] || fail "tasks that run are seen"
+kill -9 $(scontrol listpids | awk 'NR > 1 && $1 > 0 { print $1 }')
+scancel "$job"
+until_true queue_empty
+[ "$(state missing)" != '"missing":[]' ] || fail "killed half-way, points are missing"
+[ "$(state done)" != '"done":[]' ] || fail "killed half-way, points are done"
+
+"$simsgd" sweep submit study.json -o f.db --slurm "-p test" --tasks 3 >third.txt || fail "submit what is missing"
+grep -Eq '12 points, ([1-9]|10|11) done, 0 in the queue or running, ([1-9]|10|11) to submit' third.txt ||
+  fail "$(cat third.txt)"
+until_true queue_empty
+[ "$(state done)" = '"done":[1,2,3,4,5,6,7,8,9,10,11,12]' ] || fail "all are done: $(state done)"
+"$simsgd" sweep submit study.json -o f.db --slurm "-p test" >merged.txt || fail "merge"
+[ -e f.db ] && [ ! -e f.db.spool ] || fail "what is done is merged"
+
+"$simsgd" sweep run study.json -o f.db >/dev/null 2>told.txt
+grep -q '12 of 12 points are in f.db already' told.txt || fail "$(cat told.txt)"
+"$simsgd" sweep run study.json -o one.db >/dev/null 2>&1 || fail "one process"
+"$simsgd" results export one.db >one.txt && "$simsgd" results export f.db >slurm.txt || fail "export"
+[ "$(grep -c '"status":"ok"' one.txt)" = 12 ] || fail "twelve results"
+cmp one.txt slurm.txt || fail "the same results as of one process"
+echo "OK"
