@@ -21,15 +21,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
-std::vector<fs::path> spool_files(const fs::path& database) {
-  std::vector<fs::path> files;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(spool_directory(database), none))
-    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 // Whether nobody appends to the file; it stays locked until the descriptor is closed.
 class IdleFile {
  public:
@@ -49,6 +40,15 @@ class IdleFile {
 };
 
 }  // namespace
+
+std::vector<fs::path> spool_files(const fs::path& database) {
+  std::vector<fs::path> files;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(spool_directory(database), none))
+    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
 
 fs::path spool_directory(const fs::path& database) { return database.string() + ".spool"; }
 

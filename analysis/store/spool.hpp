@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/store/run_row.hpp"
 #include "analysis/store/store.hpp"
@@ -17,6 +18,8 @@ namespace simsgd {
 
 /// "F.db.spool".
 std::filesystem::path spool_directory(const std::filesystem::path& database);
+/// Its spool files, in the order of their names; none where there is no such folder.
+std::vector<std::filesystem::path> spool_files(const std::filesystem::path& database);
 
 /// Calls one of the two for each whole line of a spool file, ignores what is no JSON, and returns the number
 /// of bytes of whole lines. Throws RunError for lines of another layout.

@@ -20,15 +20,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::vector<fs::path> spooled_files(const fs::path& database) {
-  std::vector<fs::path> files;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(spool_directory(database), none))
-    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 /// Whether a process holds it.
 bool held(const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
@@ -47,7 +38,7 @@ std::vector<SweepRow> sweeps_of(const fs::path& database, const std::vector<Slur
   std::vector<SweepRow> all;
   const auto store = ResultStore::read_only(database);
   if (store) all = store->sweeps();
-  for (const fs::path& file : spooled_files(database))
+  for (const fs::path& file : spool_files(database))
     read_spool(file,
                {[](const RunRow&, std::uint64_t) {}, [&](const SweepRow& sweep) { add_new(all, sweep); }});
   for (const SlurmArray& array : arrays) add_new(all, array.sweep);
@@ -82,7 +73,7 @@ std::map<std::size_t, PointState> in_work(const fs::path& database, const std::v
         states[position] = found->second ? PointState::running : PointState::queued;
     }
   }
-  for (const fs::path& file : spooled_files(database)) {
+  for (const fs::path& file : spool_files(database)) {
     bool of_sweep = false;
     if (held(file))
       read_spool(file, {[](const RunRow&, std::uint64_t) {},
