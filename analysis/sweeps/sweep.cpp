@@ -79,7 +79,9 @@ class PointRunner {
                        !(settings_.draws > 1 && is_calibrated(scenario));
     if (ready) {
       Loading loading{scenario, {}};
-      job_.emplace(build_job(loading, study_.known.get()));
+      // Without what is known of other points: stragglers that it keeps may have been drawn with another
+      // seed.
+      job_.emplace(build_job(loading));
       loading.errors.throw_if_any();
     }
     return [this, &scenario, &point] { return answer_text(run(scenario, point)); };
