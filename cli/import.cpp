@@ -23,7 +23,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct ImportVerb {
   std::vector<std::string> files, set;
-  std::string output = "-", map, format;
+  std::string output = "-", map, format, workload, stragglers;
   bool json = false;
 };
 
@@ -95,12 +95,37 @@ void print_report(const ImportReport& report) {
     fmt::print(stderr, "  WARNING: {} {}\n", count, printable(reason));
 }
 
+void write_file(const std::string& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.finish();
+}
+
+// Both are made before anything is written.
+struct RecordedFiles {
+  std::string workload, stragglers;
+
+  RecordedFiles(const ImportVerb& verb, const Imported& all) {
+    std::vector<InputError> errors;
+    const std::string& file = verb.files.front();
+    if (!verb.workload.empty() && all.workloads.size() != 1)
+      errors.push_back({file, "", "shows no network", fmt::format("{} networks", all.workloads.size()),
+                        "Leave out --workload, or name files of one network"});
+    if (!verb.stragglers.empty() && all.steps.empty())
+      errors.push_back({file, "", "shows no worker's steps", "", "Leave out --stragglers"});
+    if (!errors.empty()) throw ConfigError(std::move(errors));
+    if (!verb.workload.empty()) workload = workload_file(all.workloads.front(), file);
+    if (!verb.stragglers.empty()) stragglers = straggler_file(all.steps);
+  }
+};
+
 int run_import(const ImportVerb& verb) {
   ImportOptions options;
   options.format = verb.format;
   options.map_path = verb.map;
   options.set = constants_of(verb.set);
-  const Measurements all = import_files(verb.files, options);
+  const Imported all = import_files(verb.files, options);
+  const RecordedFiles recorded(verb, all);
   const auto write_all = [&](const Write& write) {
     if (verb.json)
       write_json(all, write);
@@ -114,6 +139,8 @@ int run_import(const ImportVerb& verb) {
     write_all([&file](const std::string& piece) { file.write(piece); });
     file.finish();
   }
+  if (!recorded.workload.empty()) write_file(verb.workload, recorded.workload);
+  if (!recorded.stragglers.empty()) write_file(verb.stragglers, recorded.stragglers);
   for (const ImportReport& report : all.reports) print_report(report);
   return 0;
 }
@@ -146,6 +173,12 @@ void add_import(CLI::App& app, ExitCode& exit_code) {
                    "What the files do not tell: operation, workers, nodes, campaign, or a label")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  verb->add_option("--workload", settings->workload,
+                   "Write the network that a recorded job trains, as a workload file")
+      ->type_name("FILE");
+  verb->add_option("--stragglers", settings->stragglers,
+                   "Write the computing time of each worker and step, which the straggler `trace` replays")
+      ->type_name("FILE");
   verb->add_flag("--json", settings->json, "One JSON document instead of CSV");
   verb->footer(formats_text() + "Example:\n  simsgd import all_reduce_8.log all_reduce_4.json -o data.csv");
   verb->callback([settings, &exit_code] { exit_code.value = run_import(*settings); });

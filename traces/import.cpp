@@ -81,14 +81,16 @@ class Import {
         errors_.push_back(each);
   }
 
-  Measurements result() {
+  Imported result() {
     for (auto& [name, importer] : importers_) importer->finish();
     for (const ImportedFile& file : files_)
-      if (file.needs_row() && file.rows.empty()) errors_.push_back(without_rows(file));
+      if (file.needs_row() && file.empty()) errors_.push_back(without_rows(file));
     if (!errors_.empty()) throw ConfigError(std::move(errors_));
-    Measurements all;
+    Imported all;
     for (ImportedFile& file : files_) {
       all.reports.push_back(std::move(file.report));
+      all.steps.insert(all.steps.end(), file.steps.begin(), file.steps.end());
+      if (file.workload) all.workloads.push_back(std::move(*file.workload));
       if (all.rows.empty())
         all.rows = std::move(file.rows);
       else
@@ -201,7 +203,7 @@ class Import {
 
 }  // namespace
 
-Measurements import_files(const std::vector<std::string>& paths, const ImportOptions& options) {
+Imported import_files(const std::vector<std::string>& paths, const ImportOptions& options) {
   if (paths.empty()) throw ConfigError({"FILES", "", "is empty", "", "Name the files to import"});
   Import all(options);
   for (const std::string& path : paths) {
@@ -215,7 +217,7 @@ Measurements import_files(const std::vector<std::string>& paths, const ImportOpt
   return all.result();
 }
 
-Measurements import_text(const std::string& name, const std::string& text, const ImportOptions& options) {
+Imported import_text(const std::string& name, const std::string& text, const ImportOptions& options) {
   Import all(options);
   Input input(name, text);
   all.read(input);

@@ -8,6 +8,7 @@
 
 #include "sim/base/field.hpp"
 #include "traces/measurements.hpp"
+#include "traces/recorded_workload.hpp"
 
 namespace simsgd {
 
@@ -20,12 +21,19 @@ struct ImportOptions {
   std::map<std::string, std::string> set;
 };
 
-/// All files, plain or gzip, "-" for standard input: rows in the order of the files and of the lines in each.
+/// What all files of one call tell: rows in the order of the files and of the lines in each; networks and
+/// steps where the files are of recorded jobs.
+struct Imported : Measurements {
+  std::vector<RecordedWorkload> workloads;
+  std::vector<RecordedStep> steps;
+};
+
+/// All files, plain or gzip, "-" for standard input.
 /// Files of several processes of one job belong in one call. Throws ConfigError with all that is wrong with
 /// any of them; a file without a measurement is an error.
-Measurements import_files(const std::vector<std::string>& paths, const ImportOptions& options);
+Imported import_files(const std::vector<std::string>& paths, const ImportOptions& options);
 
 /// The same of a text, which errors call `name`.
-Measurements import_text(const std::string& name, const std::string& text, const ImportOptions& options);
+Imported import_text(const std::string& name, const std::string& text, const ImportOptions& options);
 
 }  // namespace simsgd

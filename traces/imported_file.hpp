@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "sim/base/units.hpp"
 #include "traces/measurements.hpp"
+#include "traces/recorded_workload.hpp"
 
 namespace simsgd {
 
@@ -22,6 +24,7 @@ Dimension dimension_of_quantity(std::string_view quantity);
 struct ImportConstants {
   std::string operation, campaign;
   int workers = 0, nodes = 0;
+  int batch = 0;  ///< samples per worker and step, of recorded networks; 0: not said
   std::map<std::string, std::string> labels;
 };
 
@@ -64,6 +67,12 @@ class ImportedFile {
 
   ImportReport report;
   std::vector<Measurement> rows;
+  std::optional<RecordedWorkload> workload;  ///< the network that a recorded job trains
+  std::vector<RecordedStep> steps;           ///< of a recorded job
+
+  const ImportConstants& constants() const { return constants_; }
+  /// Nothing was made of the file.
+  bool empty() const { return rows.empty() && !workload && steps.empty(); }
 
  private:
   bool possible(const Measurement& row);

@@ -99,6 +99,9 @@ bool set_constant(ImportConstants& constants, const std::string& name, const std
     remedy = "Write " + name + " as 8";
   } else if (is_label_name(name)) {
     constants.labels[name] = printable(value);
+    if (name != "batch" || read_count(value, 1, constants.batch)) return true;
+    problem = "is no whole number of at least 1";
+    remedy = "Write batch as 32, samples per worker and step";
   } else {
     problem = "is no name of a constant";
     remedy = "Use operation, workers, nodes, campaign, or a label of letters, digits and \"_\"";
