@@ -79,9 +79,7 @@ class PointRunner {
                        !(settings_.draws > 1 && is_calibrated(scenario));
     if (ready) {
       Loading loading{scenario, {}};
-      // Without what is known of other points: stragglers that it keeps may have been drawn with another
-      // seed.
-      job_.emplace(build_job(loading));
+      job_.emplace(build_job(loading, study_.known.get()));
       loading.errors.throw_if_any();
     }
     return [this, &scenario, &point] { return answer_text(run(scenario, point)); };

@@ -48,9 +48,13 @@ Memo<T>* memo_of(Known* known, Memo<T> Known::*part) {
 void build_machines(const Reader& reader, Known* known, Job& job) {
   const std::string at = "/cluster";
   const bool drawn = reader.has("/cluster/placement") && reader.value("/cluster/placement").is_object();
-  auto cluster = remembered(reader, at, memo_of(known, &Known::clusters),
-                            drawn && reader.has("/seed") ? reader.value("/seed").dump() : "",
-                            [&] { return build_cluster(reader); });
+  // A graph's file is looked for beside the file that names it.
+  const std::string rest = known == nullptr
+                               ? ""
+                               : (drawn && reader.has("/seed") ? reader.value("/seed").dump() : "") + " " +
+                                     reader.origin_file("/cluster/topology");
+  auto cluster =
+      remembered(reader, at, memo_of(known, &Known::clusters), rest, [&] { return build_cluster(reader); });
   if (!cluster) return;
   job.cluster = std::move(*cluster);
   build_slow_links(reader, job.cluster);
@@ -66,10 +70,17 @@ void build_timing(const Reader& reader, Known* known, Job& job) {
       known != nullptr && machines
           ? fmt::format("{} {}", reader.value("/cluster/device").dump(), static_cast<int>(setting.precision))
           : "";
-  auto workload =
-      remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr, rest,
-                 [&] { return build_workload(reader, setting, job.notes); });
-  if (workload) job.workload = std::move(*workload);
+  auto made = remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr,
+                         rest, [&]() -> std::optional<NotedWorkload> {
+                           std::vector<Note> notes;
+                           auto workload = build_workload(reader, setting, notes);
+                           if (workload) return NotedWorkload{std::move(*workload), std::move(notes)};
+                           for (Note& note : notes) add_note(job.notes, std::move(note));
+                           return std::nullopt;
+                         });
+  if (!made) return;
+  job.workload = std::move(made->workload);
+  for (Note& note : made->notes) add_note(job.notes, std::move(note));
 }
 
 /// What depends on the number of workers.
@@ -81,9 +92,14 @@ void build_training(const Reader& reader, int workers, Known* known, Job& job) {
   const Cluster* cluster = job.workers() > 0 ? &job.cluster : nullptr;
   const std::string late = "/stragglers";
   if (!reader.usable(late)) known = nullptr;
-  auto stragglers = remembered(reader, late, memo_of(known, &Known::stragglers),
-                               fmt::format("{} {} {}", workers, job.cluster.gpus_per_node,
-                                           known == nullptr ? "" : reader.origin_file(late)),
+  // Who is slow may be drawn by the seed, and be all of a node.
+  const std::string rest =
+      known == nullptr
+          ? ""
+          : fmt::format("{} {} {} {} {}", workers, job.cluster.gpus_per_node, job.seed,
+                        reader.has("/cluster/placement") ? reader.value("/cluster/placement").dump() : "",
+                        reader.origin_file(late));
+  auto stragglers = remembered(reader, late, memo_of(known, &Known::stragglers), rest,
                                [&] { return build_stragglers(reader, workers, cluster); });
   if (stragglers) job.stragglers = std::move(*stragglers);
   if (auto failures = build_failures(reader, workers)) job.failures = std::move(*failures);

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "sim/base/fields.hpp"
+#include "sim/base/notes.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/stragglers.hpp"
 #include "sim/learn/dataset.hpp"
@@ -45,6 +46,12 @@ class Memo {
   std::unordered_map<Json, std::map<std::string, T>> kept_;
 };
 
+/// With what building it had to say.
+struct NotedWorkload {
+  Workload workload;
+  std::vector<Note> notes;
+};
+
 struct Known {
   /// By the name of a section: with its defaults, those that met their schema.
   std::map<std::string, Memo<Json>> completed;
@@ -53,7 +60,7 @@ struct Known {
     return memo == completed.end() ? nullptr : memo->second.find(section);
   }
   Memo<Cluster> clusters{64};
-  Memo<Workload> workloads{64};
+  Memo<NotedWorkload> workloads{64};
   Memo<LogicalGraph> graphs{64};
   Memo<Stragglers> stragglers{64};
   /// Of any seed: what is wrong with data does not depend on it. One at a time: data are large.

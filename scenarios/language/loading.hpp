@@ -20,8 +20,8 @@ struct Loading {
 Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,
              bool as_point, Known* known = nullptr);
 
-/// What can be built of the scenario; `loading.errors` receives what cannot. With `known` the job is one to
-/// look at and not to run: its data may be those of another seed.
+/// What can be built of the scenario; `loading.errors` receives what cannot. With `known` a job that
+/// learns is one to look at and not to run: its data may be those of another seed.
 Job build_job(Loading& loading, Known* known = nullptr);
 
 /// What a scenario without a name is called: as its file.

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 #include <sstream>
 
 #include "analysis/store/export.hpp"
@@ -205,6 +206,57 @@ TEST_CASE("a claim holds while its process lives, and is free when that was kill
   CHECK(claims.ask("d", false, false) == Turn::ended);
   CHECK(claims.ask("d", false, true) == Turn::mine);  // with its document
   CHECK(claims.ask("d", true, false) == Turn::mine);
+}
+
+TEST_CASE("points without a learner share what is built of them, and are the runs that they are alone") {
+  const Folder folder;
+  Json study = small_study({8});
+  study["learner"] = nullptr;
+  study["cluster"]["gpus_per_node"] = 2;
+  study["cluster"]["workers"] = 8;
+  study["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}};
+  study["workload"]["layers"][0]["forward_flop"] = 2e9;
+  study["stop"] = {{"steps", 3}};
+  // Two of eight each, drawn by the seed: where one is drawn twice a step takes nine times as long, else
+  // three.
+  study["stragglers"] = {{{"name", "constant"}, {"count", 2}, {"factor", 3}},
+                         {{"name", "constant"}, {"count", 2}, {"factor", 3}}};
+  study["axes"] = {{{"pointer", "/workload/batch"}, {"values", {32, 48}}},
+                   {{"pointer", "/cluster/gpus_per_node"}, {"values", {1, 2}}}};
+  study["seeds"] = 8;
+  const std::string file = folder.write_json("s.json", study);
+  const Study expanded = load_study(file);
+  for (const char* jobs : {"1", "2"}) {
+    CAPTURE(jobs);
+    const std::string database = folder.path(fmt::format("{}.db", jobs));
+    const Ended ended = run_simsgd(sweep(file, database, {"--jobs", jobs}));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    const std::optional<ResultStore> store = ResultStore::read_only(database);
+    REQUIRE(store);
+    std::set<double> times;
+    for (const StudyPoint& point : expanded.points) {
+      const Scenario alone = load_point(expanded, point);
+      const RunRow run = store->run(run_key(alone.resolved)).value();
+      CAPTURE(run.scenario);
+      // A process simulates one scenario.
+      const fs::path written = folder.path("alone.json");
+      const pid_t child = fork();
+      if (child == 0) {
+        std::ofstream(written) << run_scenario(alone, {}).document.dump();
+        _exit(0);
+      }
+      waitpid(child, nullptr, 0);
+      std::ifstream text(written);
+      const Json document = Json::parse(text), swept = Json::parse(run.document.dump());
+      CHECK(swept["metrics"] == document["metrics"]);
+      CHECK(swept["notes"] == document["notes"]);
+      if (alone.resolved["workload"]["batch"] == 32)
+        times.insert(std::round(1e3 * document["metrics"]["iteration_time_mean_s"].get<double>()));
+    }
+    CHECK(times.size() >= 2);  // the seed tells
+  }
+  CHECK(exported(folder.path("1.db")) == exported(folder.path("2.db")));
 }
 
 TEST_CASE("loading only what differs gives the scenarios, origins and keys of loading all") {
