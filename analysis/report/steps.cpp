@@ -75,7 +75,7 @@ Spec step_times_spec(const ChartSource& source, const Chart& chart, std::size_t 
   }
   spec["params"] = highlight_parameter();
   spec["transform"] = Spec::array();
-  for (const char* field : {"p50", "p95", "p99", "mean"})
+  for (const char* field : {"p5", "p25", "p50", "p75", "p95", "mean"})
     spec["transform"].push_back(
         {{"calculate", scaled_by(field, shown)}, {"as", std::string("shown_") + field}});
   const auto layer = [&](Spec mark, const std::string& from, const std::string& to, double strength) {
@@ -88,9 +88,9 @@ Spec step_times_spec(const ChartSource& source, const Chart& chart, std::size_t 
     encoding["tooltip"] = tooltip(chart.columns);
     return Spec{{"mark", std::move(mark)}, {"encoding", std::move(encoding)}};
   };
-  Spec box = layer({{"type", "bar"}, {"height", {{"band", 0.8}}}, {"minBandSize", 2}}, "p50", "p95", 0.55);
+  Spec box = layer({{"type", "bar"}, {"height", {{"band", 0.8}}}, {"minBandSize", 2}}, "p25", "p75", 0.55);
   box["params"] = legend_parameter(grid);
-  spec["layer"] = {box, layer({{"type", "rule"}, {"strokeWidth", 1.5}}, "p95", "p99", 0.9),
+  spec["layer"] = {layer({{"type", "rule"}, {"strokeWidth", 1.5}}, "p5", "p95", 0.9), box,
                    layer({{"type", "tick"}, {"thickness", 3}, {"band", 0.8}}, "p50", "", 1),
                    layer({{"type", "point"}, {"filled", true}, {"size", 22}}, "mean", "", 1)};
   return spec;
@@ -136,8 +136,9 @@ MadeChart step_times_chart(const ChartSource& source) {
   const std::optional<std::size_t> stragglers = straggler_axis(grid);
   if (!stragglers) return "No axis of this study varies /stragglers.";
   Chart chart{"step_times", "Step times under each straggler", "", "", axis_columns(grid), {}, {}, {}};
-  const std::pair<const char*, const char*> kQuantiles[] = {
-      {"p50", "median"}, {"p95", "95 % below"}, {"p99", "99 % below"}, {"mean", "mean"}};
+  const std::pair<const char*, const char*> kQuantiles[] = {{"p5", "5 % below"},   {"p25", "first quartile"},
+                                                            {"p50", "median"},     {"p75", "third quartile"},
+                                                            {"p95", "95 % below"}, {"mean", "mean"}};
   for (const auto& [field, title] : kQuantiles)
     chart.columns.push_back({field, fmt::format("iteration_time_{}_s", field), title, "s"});
   chart.columns.push_back({"seeds", "seeds", "seeds", "1"});
@@ -155,14 +156,13 @@ MadeChart step_times_chart(const ChartSource& source) {
     row.emplace_back(static_cast<double>(seeds));
     if (row.size() == chart.columns.size()) chart.rows.push_back(std::move(row));
   }
-  if (chart.rows.empty()) return "No run has quantiles of its step times.";
+  if (chart.rows.empty())
+    return "No run has quartiles of its step times (runs of earlier versions do not; sweep run --force).";
   chart.filters = filters_without(grid, {grid.series, stragglers});
   chart.caption =
-      "Of all steps of all workers, mean over seeds. Boxes: from the median to the 95th percentile; lines: "
-      "to the "
-      "99th; dots: the mean, where steps of asynchronous methods end up.";
-  chart.description =
-      "Step times as boxes from the median to the 95th percentile, for each kind of straggler";
+      "Of all steps of all workers, mean over seeds. Boxes: from the first quartile to the third, with "
+      "the median; lines: from the 5th percentile to the 95th; dots: the mean.";
+  chart.description = "Step times as boxes from the first quartile to the third, for each kind of straggler";
   chart.spec = step_times_spec(source, chart, *stragglers, longest);
   return chart;
 }

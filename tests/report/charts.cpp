@@ -51,15 +51,22 @@ TEST_CASE("what was zipped is one axis, and knows whether it varies stragglers")
                       {"/stragglers", std::string(name) == "none" ? Json::array() : Json::array({1})},
                       {"/algorithm", algorithm}},
                      1,
-                     {{"iteration_time_p50_s", 1},
+                     {{"iteration_time_p5_s", 0.7},
+                      {"iteration_time_p25_s", 0.9},
+                      {"iteration_time_p50_s", 1},
+                      {"iteration_time_p75_s", 1.3},
                       {"iteration_time_p95_s", 2},
-                      {"iteration_time_p99_s", 3},
                       {"iteration_time_mean_s", 1.5}}));
   const report::Chart chart = chart_of(study_of(points), "step_times");
-  REQUIRE(chart.columns.size() == 7);  // two axes, four numbers, seeds
+  REQUIRE(chart.columns.size() == 9);  // two axes, six numbers, seeds
   CHECK(chart.columns[0].name == "name");
   CHECK(chart.columns[1].name == "algorithm");
+  CHECK(numbers(chart, "p25") == std::vector<double>{0.9, 0.9, 0.9, 0.9});
   CHECK(numbers(chart, "p95") == std::vector<double>{2, 2, 2, 2});
+  // The whiskers lie below the box, which spans the quartiles.
+  CHECK(chart.spec["layer"][0]["encoding"]["x2"]["field"] == "shown_p95");
+  CHECK(chart.spec["layer"][1]["encoding"]["x"]["field"] == "shown_p25");
+  CHECK(chart.spec["layer"][1]["encoding"]["x2"]["field"] == "shown_p75");
   CHECK(left_out_of(study_of(points), "speedup") == "No axis of this study varies /cluster/workers.");
   CHECK(left_out_of(study_of(points), "winners") ==
         "It takes two axes beside algorithm; this study has one.");
