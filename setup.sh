@@ -4,6 +4,7 @@
 #   ./setup.sh test    runs the tests
 #   ./setup.sh build   stops after the build
 #   ./setup.sh tools   installs all that CI needs, and stops
+#   ./setup.sh slurm   installs what the test of sweeps on Slurm needs
 #   ./setup.sh web     gets what `simsgd report` draws with (vega, Node 22), held to a lock file, into build/web
 # Takes no question. Needs root (or sudo) only where a package is missing.
 set -euo pipefail
@@ -99,6 +100,9 @@ case "${1:-}" in
     install_packages "${packages[@]}"
     build
     ;;
+  slurm)
+    install_packages munge slurmctld slurmd slurm-client
+    ;;
   tools)
     install_packages "${packages[@]}" "${tools[@]}"
     ;;
@@ -107,7 +111,7 @@ case "${1:-}" in
     fetch_web
     ;;
   *)
-    echo "usage: ./setup.sh run | test | build | tools | web" >&2
+    echo "usage: ./setup.sh run | test | build | tools | slurm | web" >&2
     exit 2
     ;;
 esac

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
 
 #include "analysis/sweeps/sweep.hpp"
@@ -18,20 +19,31 @@ namespace simsgd {
 
 namespace {
 
+// Whether a seed is needed depends on those before it.
+void check_whole_cells(const Shard& shard, const Study& study) {
+  std::map<std::size_t, bool> named;  // by cell: as its first point
+  for (std::size_t i = 0; i < study.points.size(); ++i) {
+    const bool has = std::binary_search(shard.positions.begin(), shard.positions.end(), i);
+    if (named.emplace(study.points[i].cell, has).first->second == has) continue;
+    throw ConfigError({"--points", "",
+                       "names some seeds of a combination whose seeds go on until it is certain",
+                       std::to_string(i + (has ? 1 : 0)),
+                       "Name all of its seeds, or use --shard, which leaves them together"});
+  }
+}
+
 Shard listed_points(const SweepCommand& command, const Study& study) {
   std::string text = command.points;
   if (text == "-" && command.study == "-")
     throw ConfigError(
         {"--points", "", "and STUDY are both standard input", text, "Name the file of one of them"});
   if (text == "-") text.assign(std::istreambuf_iterator<char>(std::cin), {});
-  if (study.seed_rule)
-    throw ConfigError({"--points", "", "names points of a study whose seeds go on until it is certain", text,
-                       "Use --shard, which leaves the seeds of a combination together"});
   Shard shard = parse_points(text);
   if (shard.positions.back() >= study.points.size())
     throw ConfigError({"--points", "", "names a point that the study does not have",
                        std::to_string(shard.positions.back() + 1),
                        fmt::format("Write numbers from 1 to {}", study.points.size())});
+  if (study.seed_rule) check_whole_cells(shard, study);
   return shard;
 }
 

@@ -3,14 +3,18 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 
 #include "analysis/store/run_sink.hpp"
+#include "analysis/sweeps/adaptive_seeds.hpp"
 #include "analysis/sweeps/slurm.hpp"
 #include "analysis/sweeps/sweep.hpp"
 #include "analysis/sweeps/sweep_status.hpp"
+#include "analysis/sweeps/time_estimate.hpp"
 #include "cli/sweep.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -26,7 +30,7 @@ constexpr int kMostTasks = 100'000;
 struct SubmitCommand {
   std::string study, database, options;
   int tasks = 1;
-  double timeout_s = 0;
+  double timeout_s = 0, try_s = 5;
   OverrideOptions overrides;
 };
 
@@ -49,9 +53,23 @@ void check_options(const SubmitCommand& command) {
                        "Write options of sbatch, as \"-p test\""});
 }
 
+// What a task runs whole: a point, or where seeds go on until it is certain all points of a cell, of which
+// the task decides which run.
+struct Unit {
+  std::vector<std::size_t> positions;
+  std::vector<SweepPoint> needed;  // as far as is known by now
+  bool in_work = false;
+};
+
 struct Missing {
-  std::vector<WeightedPoint> points;
-  std::size_t done = 0, in_work = 0;
+  std::vector<Unit> units;
+  std::size_t done = 0, in_work = 0, unneeded = 0;
+
+  std::size_t to_submit() const {
+    std::size_t count = 0;
+    for (const Unit& unit : units) count += unit.needed.size();
+    return count;
+  }
 };
 
 Missing missing_points(const SubmitCommand& command, const Study& study,
@@ -62,37 +80,87 @@ Missing missing_points(const SubmitCommand& command, const Study& study,
     throw ConfigError({"squeue", "", "cannot tell which tasks of earlier submissions still wait or run", "",
                        "Submit where Slurm answers"});
   const auto sink = open_sink_to_look(command.database);
+  SeedRounds rounds(study.seed_rule, points);
+  rounds.look(points, *sink);
+  rounds.decide(points);
   Missing missing;
+  std::map<std::size_t, Unit> units;
   std::set<std::string> seen;  // of points that are one run
   for (const SweepPoint& point : points) {
-    if (sink->status(point.key) == RunStatus::ok)
+    Unit& unit = units[point.unit];
+    unit.positions.push_back(point.position);
+    if (sink->status(point.key) == RunStatus::ok) {
       ++missing.done;
-    else if (working.contains(point.position))
+    } else if (working.contains(point.position)) {
       ++missing.in_work;
-    else if (seen.insert(point.key).second)
-      missing.points.push_back({point.position, relative_cost(load_point(study, point.point).resolved)});
+      unit.in_work = true;
+    } else if (rounds.of(point.position) != SeedRounds::State::needed) {
+      ++missing.unneeded;
+    } else if (seen.insert(point.key).second) {
+      unit.needed.push_back(point);
+    }
   }
+  for (auto& [number, unit] : units)
+    if (!unit.needed.empty() && !unit.in_work) missing.units.push_back(std::move(unit));
   return missing;
+}
+
+// Seconds where tries tell them of every point, else in proportion to workers x steps.
+std::vector<WeightedPoint> weighted(const SubmitCommand& command, const Study& study,
+                                    const Missing& missing) {
+  std::vector<SweepPoint> points;
+  for (const Unit& unit : missing.units)
+    for (const SweepPoint& point : unit.needed) points.push_back(point);
+  const std::vector<PointEstimate> estimates = examine(study, points, 1, interrupted).estimates;
+  std::vector<double> costs;
+  if (command.try_s > 0)
+    costs =
+        estimate_times(study, points, estimates, {.try_s = command.try_s, .interrupted = interrupted}).wall_s;
+  const bool told = !costs.empty() && std::all_of(costs.begin(), costs.end(), [](double s) { return s > 0; });
+  std::vector<WeightedPoint> all;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < missing.units.size(); ++i) {
+    double cost = 0;
+    for (const SweepPoint& point : missing.units[i].needed) {
+      cost += told ? costs[next] : relative_cost(load_point(study, point.point).resolved);
+      ++next;
+    }
+    all.push_back({i, cost});
+  }
+  return all;
+}
+
+// The points of each task.
+std::vector<std::vector<std::size_t>> tasks_of(const Missing& missing, std::vector<WeightedPoint> weights,
+                                               int tasks) {
+  std::vector<std::vector<std::size_t>> all;
+  for (const std::vector<std::size_t>& part : balanced_parts(std::move(weights), tasks)) {
+    std::vector<std::size_t>& positions = all.emplace_back();
+    for (const std::size_t unit : part)
+      positions.insert(positions.end(), missing.units[unit].positions.begin(),
+                       missing.units[unit].positions.end());
+    std::sort(positions.begin(), positions.end());
+  }
+  return all;
 }
 
 int submit(const SubmitCommand& command) {
   check_options(command);
   const Study study = load_study(command.study, command.overrides.overrides());
-  if (study.seed_rule)
-    throw ConfigError({study.file, "/seeds", "go on until it is certain, which tasks cannot decide apart", "",
-                       "Give a number of seeds, or submit shards (--shard I/N)"});
+  catch_interrupts();
   const std::vector<SweepPoint> points = sweep_points(study);
   const SweepRow sweep = sweep_row(study, points);
   open_sink_to_look(command.database);  // another file than ours is refused before anything is made
   const SlurmLock lock(command.database);
   const Missing missing = missing_points(command, study, points, sweep.id);
-  fmt::print("{}: {} points, {} done, {} in the queue or running, {} to submit\n", printable(study.name),
-             points.size(), missing.done, missing.in_work, missing.points.size());
-  if (missing.points.empty()) {
+  fmt::print("{}: {} points, {} done, {} in the queue or running, {} to submit{}\n", printable(study.name),
+             points.size(), missing.done, missing.in_work, missing.to_submit(),
+             missing.unneeded > 0 ? fmt::format(", {} more seeds where needed", missing.unneeded) : "");
+  if (missing.units.empty()) {
     if (missing.in_work == 0) open_sink(command.database, {})->put(sweep);  // merges what tasks spooled
     return 0;
   }
-  const auto tasks = balanced_parts(missing.points, command.tasks);
+  const auto tasks = tasks_of(missing, weighted(command, study, missing), command.tasks);
   const SubmittedJob job = submit_array(
       {command.database, sweep, tasks, {.options = command.options, .command = task_command(command)}});
   fmt::print("Submitted {} as job {}, {} task{}; `simsgd sweep status {}` tells how far they are.\n",
@@ -119,11 +187,18 @@ void add_sweep_submit(CLI::App& sweep, ExitCode& exit_code) {
   verb->add_option("--tasks", command->tasks, "Tasks of the array, of about equal cost")
       ->capture_default_str()
       ->check(CLI::Range(1, kMostTasks));
+  verb->add_option("--estimate", command->try_s,
+                   "Try a few points here for about so long together, so that tasks take equally long; 0: "
+                   "balance them by workers x steps")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 3600.0));
   verb->add_option("--timeout", command->timeout_s, "End a point that takes longer, and count it as failed")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
   command->overrides.add_to(*verb);
   verb->footer(
+      "Where seeds go on until it is certain, all seeds of a combination are one task's, which decides.\n"
       "Points that failed are submitted again; those of tasks that wait or run are not. Once all are done, "
       "it merges "
       "them into F.db, as `sweep run` does.\n"

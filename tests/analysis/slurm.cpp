@@ -158,4 +158,31 @@ TEST_CASE("without sbatch nothing is left behind, and status has nothing to say"
   CHECK(scratch.simsgd("sweep status f.db --json").out.find("\"done\":[1,2,3,4]") != std::string::npos);
 }
 
+TEST_CASE("--points of a study whose seeds go on until it is certain: whole combinations, which it decides") {
+  const cli::Scratch scratch;
+  scratch.write(
+      "s.json",
+      R"({"cluster": {"use": "clusters/ethernet-1g.json", "workers": 2}, "workload": {"use": )"
+      R"("workloads/resnet20.json", "batch": 8}, "algorithm": {"name": "allreduce_sgd"}, "stop": {"steps": 2},)"
+      R"("learner": null, "stragglers": [{"name": "lognormal", "mean": "20 ms", "sigma": 1}],)"
+      R"("axes": [{"pointer": "/cluster/workers", "values": [2, 4]}], "seeds": {"at_least": 2, "at_most": 9,)"
+      R"("until": {"metric": "throughput_samples_per_s", "half_width": "25 %"}}})");
+  const cli::Outcome part = scratch.simsgd("sweep run s.json -o f.db --points 1-9,11-18");
+  CHECK(part.code == 2);
+  CHECK(part.err ==
+        "--points: names some seeds of a combination whose seeds go on until it is certain. Found: 11. Name "
+        "all "
+        "of its seeds, or use --shard, which leaves them together.\n");
+  CHECK(!std::filesystem::exists(scratch.path() / "f.db.spool"));
+  CHECK(scratch.simsgd("sweep run s.json -o f.db --points 1-9").code == 0);
+  CHECK(scratch.simsgd("sweep run s.json -o f.db --points 10-18").code == 0);
+  CHECK(scratch.simsgd("sweep run s.json -o f.db").err.find("already (--force") != std::string::npos);
+  CHECK(scratch.simsgd("sweep run s.json -o one.db").code == 0);
+  const std::string one = scratch.simsgd("results export one.db").out;
+  CHECK(one == scratch.simsgd("results export f.db").out);
+  const auto runs = std::count(one.begin(), one.end(), '\n') - 1;
+  CHECK(runs > 4);
+  CHECK(runs < 18);
+}
+
 }  // namespace simsgd::test::analysis_slurm

@@ -49,12 +49,12 @@ JSON
 sed -i 's/STEPS/500/' study.json
 
 # What Slurm refuses leaves nothing behind.
-"$simsgd" sweep submit study.json -o f.db --slurm "-p nowhere" --tasks 2 2>err.txt
+"$simsgd" sweep submit study.json -o f.db --slurm "-p nowhere" --tasks 2 --estimate 0 2>err.txt
 [ $? = 2 ] || fail "a partition that does not exist is a wrong option"
 grep -q '^sbatch: refused the array' err.txt || fail "sbatch's refusal is told: $(cat err.txt)"
 [ ! -e f.db.slurm ] && [ ! -e f.db ] || fail "a refused submission leaves nothing"
 
-"$simsgd" sweep submit study.json -o f.db --slurm "-p test" --tasks 2 >submitted.txt || fail "submit"
+"$simsgd" sweep submit study.json -o f.db --slurm "-p test" --tasks 2 --estimate 1 >submitted.txt || fail "submit"
 grep -q '12 points, 0 done, 0 in the queue or running, 12 to submit' submitted.txt || fail "$(cat submitted.txt)"
 job=$(sed -n 's/.* as job \([0-9]*\), 2 tasks.*/\1/p' submitted.txt)
 [ -n "$job" ] || fail "$(cat submitted.txt)"
@@ -77,7 +77,7 @@ until_true queue_empty
 [ "$(state missing)" != '"missing":[]' ] || fail "killed half-way, points are missing"
 [ "$(state done)" != '"done":[]' ] || fail "killed half-way, points are done"
 
-"$simsgd" sweep submit study.json -o f.db --slurm "-p test" --tasks 3 >third.txt || fail "submit what is missing"
+"$simsgd" sweep submit study.json -o f.db --slurm "-p test" --tasks 3 --estimate 0 >third.txt || fail "submit what is missing"
 grep -Eq '12 points, ([1-9]|10|11) done, 0 in the queue or running, ([1-9]|10|11) to submit' third.txt ||
   fail "$(cat third.txt)"
 until_true queue_empty
@@ -91,4 +91,18 @@ grep -q '12 of 12 points are in f.db already' told.txt || fail "$(cat told.txt)"
 "$simsgd" results export one.db >one.txt && "$simsgd" results export f.db >slurm.txt || fail "export"
 [ "$(grep -c '"status":"ok"' one.txt)" = 12 ] || fail "twelve results"
 cmp one.txt slurm.txt || fail "the same results as of one process"
+
+# Seeds until it is certain: each combination is one task's, which decides how many.
+sed -e 's/"seeds": .*/"seeds": {"at_least": 3, "at_most": 20, "until": {"metric": "throughput_samples_per_s", "half_width": "2 %"}}/' \
+  -e 's/"steps": 500/"steps": 5/' study.json >until.json
+"$simsgd" sweep submit until.json -o u.db --slurm "-p test" --tasks 2 --estimate 0 >until.txt || fail "submit until"
+grep -q '60 points, 0 done, 0 in the queue or running, 9 to submit, 51 more seeds where needed' until.txt ||
+  fail "$(cat until.txt)"
+until_true queue_empty
+"$simsgd" sweep submit until.json -o u.db --slurm "-p test" >merged.txt || fail "merge until"
+grep -q ' 0 to submit' merged.txt || fail "the tasks decided: $(cat merged.txt)"
+"$simsgd" sweep run until.json -o v.db >/dev/null 2>&1 || fail "one process"
+"$simsgd" results export v.db >one.txt && "$simsgd" results export u.db >slurm.txt || fail "export"
+[ "$(grep -c '"status":"ok"' one.txt)" -gt 9 ] || fail "more seeds than the least"
+cmp one.txt slurm.txt || fail "the same seeds as in one process"
 echo "OK"
