@@ -39,6 +39,7 @@ int run_verb(int argc, char** argv) {
   add_results(app, exit_code);
   add_advise(app, exit_code);
   add_report(app, exit_code);
+  add_explore(app, exit_code);
   add_calibrate(app, exit_code);
   add_validate(app, exit_code);
   add_claims(app, exit_code);

@@ -36,6 +36,7 @@ void add_sweep(CLI::App& app, ExitCode& exit_code);
 void add_results(CLI::App& app, ExitCode& exit_code);
 void add_advise(CLI::App& app, ExitCode& exit_code);
 void add_report(CLI::App& app, ExitCode& exit_code);
+void add_explore(CLI::App& app, ExitCode& exit_code);
 void add_calibrate(CLI::App& app, ExitCode& exit_code);
 void add_validate(CLI::App& app, ExitCode& exit_code);
 void add_claims(CLI::App& app, ExitCode& exit_code);
