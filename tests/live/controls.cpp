@@ -22,7 +22,8 @@ Study study_with(const Folder& folder, const Json& axes, const Json& more = Json
   return expand_study(folder.write_json("s.json", study));
 }
 
-Json at(const Json& values) { return {{"at", values}}; }
+// As it comes: parsed from text.
+Json at(const Json& values) { return Json::parse(Json{{"at", values}}.dump()); }
 
 }  // namespace
 
@@ -45,8 +46,8 @@ TEST_CASE("a range of numbers takes what lies in it; on the study's own values, 
   CHECK(off.coordinates[1].value == "2.5 Gbps");
   CHECK(load_point(study, off).resolved["cluster"]["workers"] == 12);
   const StudyPoint on = controls.points(at({{{"number", 8}}, {{"number", 10}}, {{"number", 3e-6}}})).at(0);
-  CHECK(on.coordinates == study.points[3].coordinates);  // the very same: its run has the same key
-  CHECK(on.label == study.points[3].label);
+  CHECK(on.coordinates == study.points[7].coordinates);  // the very same: its run has the same key
+  CHECK(on.label == study.points[7].label);
   for (const Json& bad : {Json({{"number", 65}}), Json({{"number", 8.5}}), Json({{"choice", 0}}), Json(8)})
     CHECK_THROWS_AS(controls.points(at({bad, {{"number", 10}}, {{"number", 3e-6}}})), BadChoice);
 }
@@ -103,7 +104,9 @@ TEST_CASE("conditions of the study hold for points that it does not list") {
   const Controls controls(study);
   CHECK(controls.json()["seeds"] == 2);
   const auto asked = [](int algorithm, int period, int workers) {
-    return Json{{"at", {{{"choice", algorithm}}, {{"number", period}}, {{"number", workers}}}}, {"seeds", 2}};
+    Json all = at({{{"choice", algorithm}}, {{"number", period}}, {{"number", workers}}});
+    all["seeds"] = 2U;
+    return all;
   };
   const auto plain = controls.points(asked(0, 5, 9));
   REQUIRE(plain.size() == 2);

@@ -34,8 +34,6 @@ Json explored_study(const Json& seeds = 2) {
 
 json at_workers(double workers, int seeds = 1) { return {{"at", {{{"number", workers}}}}, {"seeds", seeds}}; }
 
-std::string page_script(const HttpAnswer& report) { return report.json()["studies"].dump(); }
-
 }  // namespace
 
 TEST_CASE("who is answered: Host, Origin, method, length, type") {
@@ -273,7 +271,7 @@ TEST_CASE("what one visitor can start is bounded, and Ctrl-C leaves no child and
     CHECK(many.json()["error"] == "0 points wait, and 64 at most may. Ask again when some have run.");
     CHECK(server.post("/points", at_workers(2, 64).dump()).status == 202);
     CHECK(server.post("/points", at_workers(2, 64).dump()).status == 202);  // the same ones
-    json state;
+    json state = json::object();
     for (int i = 0; i < 500 && state.value("running", 0) < 2; ++i) state = server.get("/state").json();
     CHECK(state["running"] == 2);
     CHECK(state["waiting"] == 62);
@@ -300,22 +298,24 @@ TEST_CASE("what a scenario cannot be is said in its own words; one without axes 
   Json scenario = small_scenario();
   scenario["name"] = "plain";
   scenario["stragglers"] = {{{"name", "constant"}, {"factor", 2}, {"workers", {3}}}};
-  Served server({folder.write_json("s.json", scenario), "--jobs", "1"});
-  const json controls = server.get("/controls").json();
-  // 2 workers have no worker 3.
-  CHECK(controls["studies"][0]["controls"][0]["range"]["values"] == json({4, 8, 16, 32, 64}));
-  CHECK(controls["store"].is_null());
+  const std::string file = folder.write_json("s.json", scenario), database = folder.path("s.db");
+  Served server({file, "--jobs", "1", "-o", database});
+  const json range = server.get("/controls").json()["studies"][0]["controls"][0]["range"];
+  CHECK(range["values"].get<std::vector<int>>() == std::vector<int>{2, 4, 8, 16, 32, 64});
   CHECK(server.simulated(at_workers(5))["runs"][0]["state"] == "done");
-  CHECK(page_script(server.get("/report")).find("\"5\"") != std::string::npos);
-  Json study = small_study({4, 8});
-  study["axes"].push_back({{"pointer", "/workload/batch"}, {"values", {1, 1024}}});
-  study["axes"].push_back({{"pointer", "/cluster/gpus_per_node"}, {"values", {1, 4}}});
-  Served odd({folder.write_json("o.json", study), "--jobs", "1"});
-  const HttpAnswer refused = odd.post("/points", R"({"at":[{"number":8},{"number":7},{"number":3}]})");
-  CAPTURE(refused.body);
-  CHECK(refused.status == 422);
-  CHECK(refused.json()["error"].get<std::string>().find("gpus_per_node") != std::string::npos);
-  CHECK(odd.get("/state").json()["failed"] == 0);
+  CHECK(server.get("/report").json()["studies"][0]["axes"][0]["labels"] ==
+        json({"2", "4", "5", "8", "16", "32", "64"}));
+  const json two = server.simulated(at_workers(2))["runs"][0];
+  CHECK(two["state"] == "impossible");
+  CHECK(two["error"].get<std::string>().starts_with(file + ":/stragglers/0/workers/0: "));
+  CHECK(two["metrics"].empty());
+  CHECK(server.get("/state").json()["failed"] == 1);
+  CHECK(server.simulated(at_workers(2))["runs"][0]["state"] == "impossible");  // may be asked again
+  CHECK(server.end(SIGINT) == 130);
+  // Nothing of it is in the store.
+  const std::string exported = run_simsgd({"results", "export", database}).out;
+  CHECK(exported.find("\"key\"") != std::string::npos);
+  CHECK(exported.find("failed") == std::string::npos);
 }
 
 TEST_CASE("what cannot be served is said before anything is written") {
