@@ -11,19 +11,23 @@ void explore(const ExploreSettings& settings) {
   const Front front(settings.port);
   Session session(std::move(source), {settings.threads, settings.points, settings.libraries});
   if (settings.listening) settings.listening(front.port(), session.source());
+  const auto stopped = [&] { return settings.interrupted && settings.interrupted(); };
   run_in_children(
       {.next = [&] { return session.next(); }, .wakes = front.wakes()},
       {.jobs = settings.jobs,
        .timeout_s = settings.timeout_s,
        .memory_bytes = settings.memory_bytes,
-       .interrupted = settings.interrupted,
+       .interrupted = stopped,
        .tick =
            [&] {
              front.answer([&](Ask ask, const std::string& body) { return session.answer(ask, body); });
              session.tick();
            }},
       [&](std::size_t task) { return session.simulate(task); },
-      [&](std::size_t task, const ChildEnd& end) { session.ended(task, end); });
+      [&](std::size_t task, const ChildEnd& end) {
+        // A signal to all processes of the terminal is no failure of the point.
+        if (!stopped()) session.ended(task, end);
+      });
 }
 
 }  // namespace simsgd::live

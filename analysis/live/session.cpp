@@ -75,7 +75,9 @@ const report::Report& Session::made_report(bool anew) {
 }
 
 std::string Session::page() {
-  return report::html_page(made_report(true), {settings_.libraries, true, live_css(), live_js()});
+  const report::Report& made = made_report(true);
+  const std::string script = fmt::format("window.simsgdVersion = {};\n", version_) + live_js();
+  return report::html_page(made, {settings_.libraries, true, live_css(), script});
 }
 
 Reply Session::answer(Ask ask, const std::string& body) {

@@ -45,7 +45,7 @@ bool is_command(const std::string& text) {
   static const std::regex command(
       R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake (?!--install$).+|\./setup\.sh .+)");
   static const std::regex verb(
-      R"(simsgd(-measure)? (run|check|claims|advise|report|migrate|import|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
+      R"(simsgd(-measure)? (run|check|claims|advise|report|explore|migrate|import|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -149,6 +149,7 @@ constexpr Bound kBounds[] = {
     {"./setup.sh web", "bash -n $SOURCE/setup.sh", "fetches 250 MB"},
     {"simsgd report F.db", "simsgd report workers.db -o r.md --format md", "a page needs ./setup.sh web"},
     {"simsgd report s.db", "simsgd report workers.db -o s.md --format md", "a page needs ./setup.sh web"},
+    {"simsgd explore", "simsgd explore --help", "serves until it is ended: tests/live"},
     {"./setup.sh test", "bash -n $SOURCE/setup.sh", "runs this test"},
     {"simsgd sweep submit", "simsgd sweep submit --help", "needs a Slurm: tests/slurm"},
     {"simsgd sweep status", "simsgd sweep run scenarios/quickstart.json -o q.db && simsgd sweep status q.db",

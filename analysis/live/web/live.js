@@ -132,6 +132,7 @@
         const report = await ask("/report");
         version = state.version;
         window.simsgd.show(report);
+        entitle();
         if (ticket?.runs.some((run) => run.state === "done")) window.simsgd.choose(ticket.study, ticket.at);
       }
     } catch (error) {
@@ -140,10 +141,16 @@
     lookAgain = setTimeout(look, document.hidden ? kIdle_ms : wait);
   };
 
+  // A store that is gone at the end has no name worth telling.
+  const entitle = () => {
+    if (live.store === null) document.querySelector("#page h1").textContent = "Explored so far";
+  };
+
   const start = async () => {
     ({ element, shown } = window.simsgd);
     live = await ask("/controls");
-    version = (await ask("/state")).version;
+    version = window.simsgdVersion;
+    entitle();
     const notes = [...live.reasons, ...(window.vegaEmbed ? [] : ["There are tables and no charts: Vega, which draws them, is not here (./setup.sh web)."])]
       .map((text) => element("p", { class: "meta" }, text));
     const root = element("section", { id: "live", "aria-label": "Explore" }, ...notes);
