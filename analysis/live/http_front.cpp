@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr std::size_t kMostReply = std::size_t{1} << 28, kMostMemory = std::size_t{1} << 30;
-constexpr std::size_t kThreads = 4;
+constexpr std::size_t kThreads = 16;  // browsers open connections ahead
 constexpr time_t kPatience_s = 5;
 
 // The body as it is, where the library would compress for longer than it takes to send it over the loopback.
@@ -62,6 +62,7 @@ class Parent {
 void set_limits(httplib::Server& server) {
   server.set_payload_max_length(kMostBody);
   server.set_keep_alive_max_count(1);  // what follows a body that is not read is no request
+  server.set_keep_alive_timeout(kPatience_s);
   server.set_read_timeout(kPatience_s);
   server.set_write_timeout(kPatience_s);
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };

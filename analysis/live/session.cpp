@@ -179,7 +179,7 @@ bool Session::is_needed(const std::string& key) const {
 
 Reply Session::enter(Open& open, std::vector<StudyPoint> points) {
   const Study& study = *open.of.study;
-  const bool has_seeds = study.axes.size() > 0 && points.front().coordinates.back().pointer == "/seed";
+  const bool has_seeds = !study.axes.empty() && points.front().coordinates.back().pointer == "/seed";
   Ticket ticket{open.of.row.name, labels_of(points.front(), has_seeds), {}};
   std::vector<Task> needed;
   for (StudyPoint& point : points) {
