@@ -293,6 +293,32 @@ TEST_CASE("what one visitor can start is bounded, and Ctrl-C leaves no child and
         "This server simulates 1 points in all (--points), and 1 are done or asked for.");
 }
 
+TEST_CASE("two servers on one store run a point once; killed while another runs, they leave a whole store") {
+  const Folder folder;
+  Json study = explored_study(1);
+  study["stop"]["steps"] = 50'000;
+  const std::string file = folder.write_json("s.json", study), database = folder.path("s.db");
+  {
+    Served first({file, "-o", database, "--jobs", "1"}), second({file, "-o", database, "--jobs", "1"});
+    CHECK(first.post("/points", at_workers(2).dump()).status == 202);
+    json state = json::object();
+    for (int i = 0; i < 500 && state.value("running", 0) + state.value("simulated", 0) < 1; ++i)
+      state = first.get("/state").json();
+    const json run = second.simulated(at_workers(2))["runs"][0];
+    CHECK(run["state"] == "done");
+    CHECK(second.get("/state").json()["simulated"] == 0);
+    CHECK(first.simulated(at_workers(2))["runs"][0]["metrics"] == run["metrics"]);
+    CHECK(first.post("/points", at_workers(8).dump()).status == 202);
+    CHECK(second.post("/points", at_workers(5).dump()).status == 202);
+    CHECK(first.end(SIGKILL) == -SIGKILL);
+    CHECK(second.end_all(SIGTERM) == 130);  // its child hears it too: no failure of the point
+  }
+  const Ended list = run_simsgd({"results", "export", database});
+  CHECK(list.code == 0);
+  CHECK(list.out.find("failed") == std::string::npos);
+  CHECK(run_simsgd({"sweep", "run", file, "-o", database, "--set", "/stop/steps=5"}).code == 0);
+}
+
 TEST_CASE("what a scenario cannot be is said in its own words; one without axes varies its workers") {
   const Folder folder;
   Json scenario = small_scenario();

@@ -61,6 +61,15 @@ std::string Served::said() const {
 
 int Served::end(int signal) {
   kill(process_, signal);
+  return ended();
+}
+
+int Served::end_all(int signal) {
+  kill(-process_, signal);
+  return ended();
+}
+
+int Served::ended() {
   int status = 0;
   waitpid(process_, &status, 0);
   const int group = process_;

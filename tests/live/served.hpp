@@ -34,8 +34,12 @@ class Served {
   std::string said() const;
   /// Ends it by a signal; its exit code.
   int end(int signal);
+  /// The same where all of its processes hear the signal, as from a terminal.
+  int end_all(int signal);
 
  private:
+  int ended();
+
   int process_ = -1, port_ = 0;
   std::string errors_;
 };
