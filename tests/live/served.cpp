@@ -15,7 +15,16 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/analysis/support.hpp"
+
 namespace simsgd::test {
+
+nlohmann::json explored_study(const nlohmann::json& seeds) {
+  nlohmann::json study = small_study({2, 4, 8});
+  study["stragglers"] = {{{"name", "exponential"}, {"mean", "1 ms"}}};
+  study["seeds"] = seeds;
+  return study;
+}
 
 Served::Served(std::vector<std::string> arguments) {
   errors_ = (std::filesystem::temp_directory_path() / "simsgd_served_XXXXXX").string();

@@ -14,6 +14,9 @@ struct HttpAnswer {
   nlohmann::json json() const { return nlohmann::json::parse(body); }
 };
 
+/// Workers 2, 4 and 8; each seed straggles differently.
+nlohmann::json explored_study(const nlohmann::json& seeds = 2);
+
 class Served {
  public:
   /// Starts it and reads its address. Without what draws, so that pages are small.
