@@ -58,7 +58,7 @@ Served::Served(std::vector<std::string> arguments) {
 }
 
 Served::~Served() {
-  if (process_ > 0) end(SIGKILL);
+  if (process_ > 0) end(SIGTERM);
   std::filesystem::remove(errors_);
 }
 
