@@ -122,6 +122,13 @@ bool Input::line(std::string_view& text) {
   return true;
 }
 
+bool Input::piece(std::string_view& text) {
+  if (begin_ == end_ && !fill()) return false;
+  text = {buffer_.data() + begin_, end_ - begin_};
+  begin_ = end_;
+  return true;
+}
+
 std::string Input::rest() {
   while (fill())
     if (end_ - begin_ > kLargestDocument_bytes)

@@ -1,5 +1,5 @@
-// What an importer reads: a file, plain or compressed (gzip), or a pipe, line by line or whole. Memory is
-// that of a few lines.
+// What an importer reads: a file, plain or compressed (gzip), or a pipe, line by line, piece by piece
+// or whole. Memory is that of a few lines.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,8 @@ class Input {
   std::size_t line_number() const { return line_number_; }
   /// Whether that line had an end; the last one of a file that is being written, or was cut, may have none.
   bool line_ended() const { return line_ended_; }
+  /// What comes next, a MiB or so (of a text in memory: all); false after the last. Good until the next call.
+  bool piece(std::string_view& text);
   /// All that is left. Throws ConfigError beyond kLargestDocument_bytes.
   std::string rest();
   /// How much of a plain file was read, from 0 to 1; 0 where that is not known.

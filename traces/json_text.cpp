@@ -39,23 +39,26 @@ std::string place_and_problem(const std::string& sentence) {
 
 }  // namespace
 
+JsonProblem json_problem(const std::string& sentence) {
+  const std::string what = place_and_problem(sentence);
+  if (sentence.find("out_of_range") != std::string::npos)
+    return {"holds a number that is too large, " + what, "Write numbers below 1.8e308"};
+  const bool cut = what.find("unexpected end of input") != std::string::npos;
+  const bool bytes = what.find("UTF-8") != std::string::npos;
+  return {"is not valid JSON, " + what, cut     ? "The file ends too early: copy or write it again"
+                                        : bytes ? "Write the text in UTF-8"
+                                                : "Mend the text there, or name its format with --format"};
+}
+
 nlohmann::json parse_document(std::string_view text, const std::string& name, bool comments) {
   if (deepest_level(text) > kDeepestJson)
     throw ConfigError({name, "", fmt::format("is nested deeper than {} levels", kDeepestJson), "",
                        "Check its brackets and braces"});
   try {
     return nlohmann::json::parse(text, nullptr, true, comments);
-  } catch (const nlohmann::json::parse_error& error) {
-    const std::string what = place_and_problem(error.what());
-    const bool cut = what.find("unexpected end of input") != std::string::npos;
-    const bool bytes = what.find("UTF-8") != std::string::npos;
-    throw ConfigError({name, "", "is not valid JSON, " + what, "",
-                       cut     ? "The file ends too early: copy or write it again"
-                       : bytes ? "Write the text in UTF-8"
-                               : "Mend the text there, or name its format with --format"});
-  } catch (const nlohmann::json::out_of_range& error) {
-    throw ConfigError({name, "", "holds a number that is too large, " + place_and_problem(error.what()), "",
-                       "Write numbers below 1.8e308"});
+  } catch (const nlohmann::json::exception& error) {
+    const JsonProblem problem = json_problem(error.what());
+    throw ConfigError({name, "", problem.problem, "", problem.remedy});
   }
 }
 

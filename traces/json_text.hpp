@@ -12,6 +12,12 @@ namespace simsgd {
 /// Deeper documents are refused: what looks at them calls itself once per level.
 inline constexpr int kDeepestJson = 100;
 
+/// What the library says of a text that it cannot read, in our words.
+struct JsonProblem {
+  std::string problem, remedy;
+};
+JsonProblem json_problem(const std::string& sentence);
+
 /// A document. `comments`: // may stand in it. Throws ConfigError, which calls it `name`.
 nlohmann::json parse_document(std::string_view text, const std::string& name, bool comments = false);
 

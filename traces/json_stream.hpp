@@ -1,0 +1,114 @@
+// JSON of any size, read once from front to back by nlohmann's SAX parser: memory is that of a piece. Bytes
+// that are no UTF-8, and control characters, would stop the parser; they are replaced on the way, and
+// counted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "traces/input.hpp"
+#include "traces/json_text.hpp"
+
+namespace simsgd {
+
+/// The bytes of an input, mended.
+class JsonBytes {
+ public:
+  explicit JsonBytes(Input& input) : input_(input) {}
+  JsonBytes(const JsonBytes&) = delete;
+  JsonBytes& operator=(const JsonBytes&) = delete;
+
+  /// The next bytes, [at, stop); false after the last. Good until the next call.
+  bool next(const char*& at, const char*& stop);
+  std::size_t mended() const { return mended_; }
+  /// The parser has asked for more than there is.
+  bool exhausted() const { return exhausted_; }
+
+ private:
+  void mend(bool last);
+
+  Input& input_;
+  std::vector<char> block_;
+  std::string_view piece_;
+  std::size_t end_ = 0, good_ = 0;  // of the block: bytes in it, and those that are whole characters
+  std::size_t mended_ = 0;
+  bool at_end_ = false, exhausted_ = false;
+};
+
+/// What the parser reads from; an input iterator, of which only one copy may move.
+class JsonIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  JsonIterator() = default;  // the end
+  explicit JsonIterator(JsonBytes& bytes) : bytes_(&bytes) {}
+  reference operator*() const { return *at_; }
+  JsonIterator& operator++() {
+    ++at_;
+    return *this;
+  }
+  JsonIterator operator++(int) {
+    JsonIterator old = *this;
+    ++*this;
+    return old;
+  }
+  friend bool operator==(const JsonIterator& a, const JsonIterator& b) { return a.ended() == b.ended(); }
+
+ private:
+  // Only when the parser asks for the next byte: what is there has been read then.
+  bool ended() const { return at_ == stop_ && (bytes_ == nullptr || !bytes_->next(at_, stop_)); }
+
+  JsonBytes* bytes_ = nullptr;
+  mutable const char *at_ = nullptr, *stop_ = nullptr;
+};
+
+/// How reading ended.
+struct JsonEnd {
+  bool cut = false;        ///< too early; what came before is as it would be otherwise
+  std::size_t mended = 0;  ///< bytes that were replaced
+};
+
+/// Levels and errors, for handlers to inherit from: those add what they do with values.
+struct JsonHandler {
+  using number_integer_t = nlohmann::json::number_integer_t;
+  using number_unsigned_t = nlohmann::json::number_unsigned_t;
+  using number_float_t = nlohmann::json::number_float_t;
+  using string_t = std::string;
+  using binary_t = nlohmann::json::binary_t;
+
+  bool binary(binary_t&) { return true; }
+  /// One level deeper; false where that is too deep.
+  bool enter() {
+    too_deep = ++depth > kDeepestJson;
+    return !too_deep;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) {
+    problem = error.what();
+    return false;
+  }
+
+  int depth = 0;
+  bool too_deep = false;
+  std::string problem;  // the library's sentence
+};
+
+/// Of a document that could not be read to its end. Throws ConfigError unless the bytes ended too early.
+JsonEnd json_end(const JsonHandler& handler, const JsonBytes& bytes, const std::string& name);
+
+/// Reads all of `input` into `handler`. Throws ConfigError where it is no JSON.
+template <class Handler>
+JsonEnd read_json(Input& input, Handler& handler) {
+  JsonBytes bytes(input);
+  const bool whole = nlohmann::json::sax_parse(JsonIterator(bytes), JsonIterator(), &handler);
+  return whole ? JsonEnd{.mended = bytes.mended()} : json_end(handler, bytes, input.name());
+}
+
+}  // namespace simsgd
