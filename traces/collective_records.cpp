@@ -25,7 +25,8 @@ void CollectiveRecords::add(CollectiveRecord record) {
   const std::uint64_t step = sequence < 0 && record.in_step ? record.step + 1 : 0;
   const std::uint64_t place = places_[{record.file, record.group, sequence, step}]++;
   Operation& operation = operations_[{record.group, sequence, step, place}];
-  operation.ends_s.emplace_back(record.rank, record.end_s);
+  if (record.exact_end) operation.ends_s.emplace_back(record.rank, record.end_s);
+  ++operation.records;
   operation.longest_s = std::max(operation.longest_s, record.time_s);
   CollectiveRecord& best = operation.best;
   if (best.file == nullptr) {
@@ -97,7 +98,7 @@ void CollectiveRecords::finish() {
     else if (!ends_agree(operation, offsets_s))
       file.ignore("operations whose ends do not agree over ranks, with the clocks aligned; left out");
     else
-      chosen.emplace_back(std::move(operation.best), operation.ends_s.size());
+      chosen.emplace_back(std::move(operation.best), operation.records);
   }
   for (const auto& [ranks, offset_s] : offsets_s)
     if (std::fabs(offset_s) > kSameInstant_s && files.contains(ranks.second))

@@ -26,7 +26,8 @@ struct CollectiveRecord {
   std::string operation, type, algorithm, protocol;
   double bytes = kNotGiven;  ///< the whole array
   double time_s = 0;
-  double end_s = 0;  ///< by the rank's clock
+  double end_s = 0;       ///< by the rank's clock
+  bool exact_end = true;  ///< whether ends of ranks can be compared
 };
 
 class CollectiveRecords {
@@ -40,8 +41,9 @@ class CollectiveRecords {
  private:
   struct Operation {
     CollectiveRecord best;
-    std::vector<std::pair<int, double>> ends_s;  // by rank
+    std::vector<std::pair<int, double>> ends_s;  // by rank, exact ones
     double longest_s = 0;
+    std::size_t records = 0;
     bool contradictory = false;
   };
   using Key = std::tuple<std::string, double, std::uint64_t, std::uint64_t>;  // group, sequence, step, place

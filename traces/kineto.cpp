@@ -19,12 +19,8 @@ namespace simsgd::importers {
 
 namespace {
 
-using kineto::Events;
-using kineto::Recording;
-using kineto::StepTimes;
-
 // assumed: in a job's first steps connections are made, memory is taken and algorithms are chosen.
-constexpr std::uint64_t kWarmUpSteps = 3;
+constexpr std::uint64_t kKinetoWarmUpSteps = 3;
 
 constexpr const char* kSimulated = "simsgd";
 
@@ -32,8 +28,7 @@ class Kineto final : public Importer {
  public:
   void read(Input& input, ImportedFile& file) override {
     file.need_no_row();  // another rank's file may have all of them
-    files_.push_back(&file);
-    Events events(file);
+    kineto::Events events(file);
     const TraceRead trace = read_trace_events(input, file, events);
     events.finish();
     if (trace.events == 0) file.ignore("files without events");
@@ -41,9 +36,10 @@ class Kineto final : public Importer {
     workers_ = count_of(trace.head.world_size);
     for (auto& [worker, recording] : events.recordings) {
       const bool simulated = head_.backend == kSimulated;
-      take(recording, simulated ? worker : rank_of(head_), simulated ? 0 : kWarmUpSteps, file);
+      take(recording, simulated ? worker : rank_of(head_), simulated ? 0 : kKinetoWarmUpSteps, file);
     }
     add_kernels(events, file);
+    files_.push_back(&file);
   }
 
   void finish() override {
@@ -67,26 +63,25 @@ class Kineto final : public Importer {
     return rank;
   }
 
-  void take(Recording& recording, int rank, std::uint64_t warm_up, ImportedFile& file) {
+  void take(kineto::Recording& recording, int rank, std::uint64_t warm_up, ImportedFile& file) {
     check_steps(recording, rank, file);
     ranks_.insert(rank);
-    const std::vector<StepTimes> times = step_times(recording);
+    const std::vector<kineto::StepTimes> times = step_times(recording);
     const std::vector<bool> used = used_steps(recording, warm_up, file);
     for (std::size_t step = 0; step < times.size(); ++step)
       if (used[step]) add_step(times[step], recording.steps[step].number, rank, file);
     count_outside(recording, file);
-    for (kineto::Nccl& nccl : recording.nccl) add_collective(nccl, recording, used, rank, file);
     auto network = kineto::network(recording, used, file);
+    for (kineto::Nccl& nccl : recording.nccl) add_collective(nccl, recording, used, rank, file);
     if (!network || (network_ && network_rank_ <= rank)) return;
-    network->name =
-        printable(network->layers.front().name == "bucket1" ? "recorded job" : "recorded network");
+    network->name = "recorded network";
     network->device = printable(head_.device);
     network_ = std::move(network);
     network_file_ = &file;
     network_rank_ = rank;
   }
 
-  void check_steps(const Recording& recording, int rank, const ImportedFile& file) {
+  void check_steps(const kineto::Recording& recording, int rank, const ImportedFile& file) {
     for (const kineto::ProfilerStep& step : recording.steps)
       if (!steps_seen_.insert({rank, step.number}).second)
         throw ConfigError({file.name(), "/traceEvents",
@@ -95,7 +90,8 @@ class Kineto final : public Importer {
                            "", "Name the file of each rank, and of each part of a job, once"});
   }
 
-  static std::vector<bool> used_steps(const Recording& recording, std::uint64_t warm_up, ImportedFile& file) {
+  static std::vector<bool> used_steps(const kineto::Recording& recording, std::uint64_t warm_up,
+                                      ImportedFile& file) {
     std::vector<bool> used(recording.steps.size(), true);
     const auto later = [&](const kineto::ProfilerStep& step) { return step.number >= warm_up; };
     if (std::none_of(recording.steps.begin(), recording.steps.end(), later)) {
@@ -109,7 +105,7 @@ class Kineto final : public Importer {
     return used;
   }
 
-  void add_step(const StepTimes& times, std::uint64_t number, int rank, ImportedFile& file) const {
+  void add_step(const kineto::StepTimes& times, std::uint64_t number, int rank, ImportedFile& file) const {
     for (const auto& [quantity, value] : {std::pair{"step_s", times.step_s},
                                           {"compute_s", times.compute_s},
                                           {"communication_s", times.communication_s},
@@ -124,7 +120,7 @@ class Kineto final : public Importer {
     file.steps.push_back({rank, number, times.compute_s});
   }
 
-  static void count_outside(const Recording& recording, ImportedFile& file) {
+  static void count_outside(const kineto::Recording& recording, ImportedFile& file) {
     const std::size_t none = recording.steps.size();
     const auto outside = std::count_if(recording.kernels.begin(), recording.kernels.end(),
                                        [none](const kineto::Kernel& kernel) { return kernel.step == none; });
@@ -134,8 +130,8 @@ class Kineto final : public Importer {
       file.understand("kernels outside of steps", static_cast<std::size_t>(outside));
   }
 
-  void add_collective(kineto::Nccl& nccl, const Recording& recording, const std::vector<bool>& used, int rank,
-                      ImportedFile& file) {
+  void add_collective(kineto::Nccl& nccl, const kineto::Recording& recording, const std::vector<bool>& used,
+                      int rank, ImportedFile& file) {
     CollectiveRecord& record = nccl.record;
     const auto step = std::find_if(recording.steps.begin(), recording.steps.end(),
                                    [&](const auto& each) { return each.number == record.step; });
@@ -148,14 +144,15 @@ class Kineto final : public Importer {
     collectives_.add(std::move(record));
   }
 
-  static void add_kernels(const Events& events, ImportedFile& file) {
+  static void add_kernels(const kineto::Events& events, ImportedFile& file) {
     for (const auto& [name, times] : events.kernels) {
       Measurement row;
       row.quantity = "kernel_s";
-      row.value = times.mean_us * 1e-6;
+      row.value = times.mean_us / kineto::kMicroseconds_per_s;
       row.samples = times.count;
       if (times.count > 1)
-        row.deviation = std::sqrt(times.squares_us2 / static_cast<double>(times.count - 1)) * 1e-6;
+        row.deviation =
+            std::sqrt(times.squares_us2 / static_cast<double>(times.count - 1)) / kineto::kMicroseconds_per_s;
       row.labels["kernel"] = printable(name);
       file.add(std::move(row));
     }

@@ -192,8 +192,8 @@ void Events::nccl(const TraceEvent& event, Recording& recording) {
   if (record.operation.empty()) record.operation = name.operation;
   record.algorithm = name.algorithm;
   record.protocol = name.protocol;
-  record.time_s = event.dur_us * kMicrosecond_s;
-  record.end_s = made.span.end_us * kMicrosecond_s;
+  record.time_s = event.dur_us / kMicroseconds_per_s;
+  record.end_s = made.span.end_us / kMicroseconds_per_s;
   recording.nccl.push_back(std::move(made));
 }
 
@@ -267,8 +267,9 @@ std::uint32_t Events::thread(const TraceId& id) {
 
 void Events::fill_from_operator(Nccl& nccl) {
   CollectiveRecord& record = nccl.record;
+  if (!std::isnan(record.bytes) || std::isnan(nccl.external_id)) return;
   const auto found = operators_.find(nccl.external_id);
-  if (!std::isnan(record.bytes) || found == operators_.end()) return;
+  if (found == operators_.end()) return;
   const CollectiveRecord& told = found->second;
   if (!told.operation.empty()) record.operation = told.operation;
   record.group = told.group;

@@ -221,8 +221,8 @@ class NetworkOf {
         forward_us.push_back(plans_[step].forward_us[i]);
         backward_us.push_back(plans_[step].backward_us[i]);
       }
-      layer.forward_s = median(forward_us) * kMicrosecond_s;
-      layer.backward_s = median(backward_us) * kMicrosecond_s;
+      layer.forward_s = median(forward_us) / kMicroseconds_per_s;
+      layer.backward_s = median(backward_us) / kMicroseconds_per_s;
       made.layers.push_back(std::move(layer));
     }
     forget_zeros(made);

@@ -21,7 +21,7 @@
 
 namespace simsgd::kineto {
 
-inline constexpr double kMicrosecond_s = 1e-6;
+inline constexpr double kMicroseconds_per_s = 1e6;
 
 struct Span {
   double begin_us, end_us;

@@ -19,7 +19,7 @@ class Union {
       end_us_ = span.end_us;
     }
   }
-  double seconds() const { return total_us_ * kMicrosecond_s; }
+  double us() const { return total_us_; }
 
  private:
   double total_us_ = 0, end_us_ = -std::numeric_limits<double>::infinity();
@@ -108,10 +108,11 @@ std::vector<StepTimes> step_times(Recording& recording) {
     }
     const Span& own = recording.steps[step].span;
     const double end_us = step + 1 < none ? recording.steps[step + 1].span.begin_us : own.end_us;
-    times[step] = {.step_s = (end_us - own.begin_us) * kMicrosecond_s,
-                   .compute_s = compute.seconds(),
-                   .communication_s = communication.seconds(),
-                   .exposed_communication_s = std::max(0.0, either.seconds() - compute.seconds())};
+    times[step] = {
+        .step_s = (end_us - own.begin_us) / kMicroseconds_per_s,
+        .compute_s = compute.us() / kMicroseconds_per_s,
+        .communication_s = communication.us() / kMicroseconds_per_s,
+        .exposed_communication_s = std::max(0.0, either.us() - compute.us()) / kMicroseconds_per_s};
   }
   return times;
 }
