@@ -306,7 +306,7 @@ TEST_CASE("what is no trace at all is an error with a sentence") {
   CHECK(import_errors(R"({"traceEvents": [{"ph": "X", "ts": 1e999}]})")
             .ends_with("Write numbers below 1.8e308.\n"));
   CHECK(import_errors(R"({"traceEvents": [{"ph": ]})")
-            .starts_with("f: is not valid JSON, line 1, column 24: "));
+            .starts_with("f: is not valid JSON, line 1, column 25: "));
   CHECK(import_errors(R"({"traceEvents": )" + std::string(200, '[')) ==
         "f: is nested deeper than 100 levels. Check its brackets and braces.\n");
   Trace trace(false, 1, 2);
