@@ -212,10 +212,7 @@ std::vector<Step> Timeline::steps(ImportedFile& file) const {
   return steps;
 }
 
-std::optional<RecordedWorkload> Timeline::network(std::uint64_t first, const ImportedFile& file) const {
-  const std::uint64_t count = usual_count();
-  if (count < 2) return std::nullopt;
-  if (count <= first) first = 1;
+Timeline::ReadyTimes Timeline::ready_times(std::uint64_t first, std::uint64_t count) const {
   // By step: the end of the one before, and when each tensor was ready.
   std::vector<double> ended_us(count, kNotGiven);
   std::vector<std::vector<std::pair<double, std::size_t>>> ready_us(count);
@@ -225,24 +222,29 @@ std::optional<RecordedWorkload> Timeline::network(std::uint64_t first, const Imp
     if (!operation.ticks_us.empty())
       ready_us[operation.occurrence].emplace_back(first_tick(operation), operation.tensor);
   }
-  std::map<std::size_t, std::vector<double>> since_us;  // by tensor: after the one before it was ready
-  std::map<std::size_t, std::vector<double>> places;
-  std::vector<double> before_us;  // until the first is
+  ReadyTimes times;
   for (std::uint64_t step = first; step < count; ++step) {
     auto& ready = ready_us[step];
     std::sort(ready.begin(), ready.end());
+    if (!ready.empty()) times.before_us.push_back(std::max(0.0, ready[0].first - ended_us[step - 1]));
     for (std::size_t i = 0; i < ready.size(); ++i) {
-      if (i == 0) before_us.push_back(std::max(0.0, ready[0].first - ended_us[step - 1]));
-      since_us[ready[i].second].push_back(i == 0 ? 0 : ready[i].first - ready[i - 1].first);
-      places[ready[i].second].push_back(static_cast<double>(i));
+      times.since_us[ready[i].second].push_back(i == 0 ? 0 : ready[i].first - ready[i - 1].first);
+      times.places[ready[i].second].push_back(static_cast<double>(i));
     }
   }
-  std::vector<std::pair<double, std::size_t>>
-      order;  // the gradient that is ready last belongs to the first layer
+  return times;
+}
+
+std::optional<RecordedWorkload> Timeline::network(std::uint64_t first, const ImportedFile& file) const {
+  const std::uint64_t count = usual_count();
+  if (count < 2) return std::nullopt;
+  ReadyTimes times = ready_times(count <= first ? 1 : first, count);
+  std::vector<std::pair<double, std::size_t>> order;  // the gradient that is ready last is the first layer's
   double backward_us = 0;
-  for (const auto& [tensor, all] : places) order.emplace_back(-median_of(all), tensor);
-  for (const auto& [tensor, all] : since_us) backward_us += median_of(all);
+  for (const auto& [tensor, places] : times.places) order.emplace_back(-median_of(places), tensor);
+  for (const auto& [tensor, since_us] : times.since_us) backward_us += median_of(since_us);
   std::sort(order.begin(), order.end());
+  const double forward_us = median_of(times.before_us);
   RecordedWorkload made;
   made.name = "recorded network";
   made.batch = file.constants().batch;
@@ -252,17 +254,16 @@ std::optional<RecordedWorkload> Timeline::network(std::uint64_t first, const Imp
       "first gradient is the forward pass, shared as the backward pass is",
       file.name());
   for (const auto& [place, tensor] : order) {
+    const std::vector<double> sizes = sizes_of(tensors_[tensor].shape);
+    const double elements = elements_of(tensors_[tensor].shape);
+    if (!(elements >= 1)) continue;
+    const double own_us = median_of(times.since_us[tensor]);
+    const double share = backward_us > 0 ? own_us / backward_us : 1.0 / static_cast<double>(order.size());
     RecordedLayer layer;
     layer.name = printable(tensors_[tensor].name);
-    std::vector<double> sizes = sizes_of(tensors_[tensor].shape);
-    if (sizes.empty() || elements_of(tensors_[tensor].shape) < 1) continue;
-    double columns = 1;
-    for (std::size_t i = 1; i < sizes.size(); ++i) columns *= sizes[i];
-    layer.tensors = {sizes.size() > 1 ? std::vector<double>{sizes[0], columns} : sizes};
-    const double own_us = median_of(since_us[tensor]);
+    layer.tensors = {sizes.size() > 1 ? std::vector<double>{sizes[0], elements / sizes[0]} : sizes};
     layer.backward_s = own_us / 1e6;
-    layer.forward_s = median_of(before_us) / 1e6 *
-                      (backward_us > 0 ? own_us / backward_us : 1.0 / static_cast<double>(order.size()));
+    layer.forward_s = forward_us * share / 1e6;
     made.layers.push_back(std::move(layer));
   }
   if (made.layers.empty()) return std::nullopt;

@@ -61,6 +61,14 @@ class Timeline final : public TraceSink {
     std::uint64_t occurrences = 0;
   };
 
+  /// Over steps: by tensor, when its gradient was ready after the one before it, and its place in that order;
+  /// and when the first of a step was, after the step before.
+  struct ReadyTimes {
+    std::map<std::size_t, std::vector<double>> since_us, places;
+    std::vector<double> before_us;
+  };
+
+  ReadyTimes ready_times(std::uint64_t first, std::uint64_t count) const;
   void begin(const TraceEvent& event, Tensor& tensor);
   void end(const TraceEvent& event, Tensor& tensor);
   void close(const TraceEvent& event, Tensor& tensor);

@@ -13,6 +13,7 @@ namespace simsgd::kineto {
 
 namespace {
 
+constexpr std::uint32_t kNoLayer = 0xFFFFFFFF;
 constexpr std::size_t kMostNames = 4096;  // of kernels, of layers: memory is bounded
 
 enum Kind : std::size_t {
@@ -173,10 +174,12 @@ void Events::kernel(const TraceEvent& event, Recording& recording) {
   if (is_nccl_kernel(event.name)) return nccl(event, recording);
   ++counts_[kKernel];
   recording.kernels.push_back({event.ts_us, event.dur_us, small_number(event.correlation)});
-  const bool room = kernels.size() < kMostNames || by_name_.contains(event.name);
-  KernelTimes*& times = by_name_[room ? event.name : std::string("other kernels")];
-  if (times == nullptr) times = &kernels[room ? event.name : std::string("other kernels")];
-  times->add(event.dur_us);
+  auto known = by_name_.find(event.name);
+  if (known == by_name_.end()) {
+    if (kernels.size() >= kMostNames) return kernels["other kernels"].add(event.dur_us);
+    known = by_name_.emplace(event.name, &kernels[event.name]).first;
+  }
+  known->second->add(event.dur_us);
 }
 
 void Events::nccl(const TraceEvent& event, Recording& recording) {
@@ -237,17 +240,23 @@ void Events::host(const TraceEvent& event, Recording& recording) {
 }
 
 bool Events::layer(const TraceEvent& event, Recording& recording) {
-  std::optional<LayerKind> kind = layer_of(event);
-  if (!kind) return false;
-  std::string key = kind->layer.name + " " + std::to_string(kind->batch);
-  for (const std::vector<double>& shape : kind->layer.tensors)
-    for (const double size : shape) key += (&size == shape.data() ? ";" : ",") + std::to_string(size);
-  const auto known =
-      recording.kind_numbers.emplace(key, static_cast<std::uint32_t>(recording.kinds.size())).first;
-  if (known->second == recording.kinds.size()) {
-    if (recording.kinds.size() == kMostNames) return recording.kind_numbers.erase(known), false;
-    recording.kinds.push_back(std::move(*kind));
+  if (event.size_ends.empty()) return false;
+  // Operators with the same name and sizes are of one kind, or of none.
+  layer_key_ = event.name;
+  layer_key_.append(reinterpret_cast<const char*>(event.sizes.data()), event.sizes.size() * sizeof(double));
+  layer_key_.append(reinterpret_cast<const char*>(event.size_ends.data()),
+                    event.size_ends.size() * sizeof(std::size_t));
+  auto known = recording.kind_numbers.find(layer_key_);
+  if (known == recording.kind_numbers.end()) {
+    std::optional<LayerKind> kind = layer_of(event);
+    if (!kind && recording.kind_numbers.size() > kMostNames) return false;
+    if (kind && recording.kinds.size() == kMostNames) return false;
+    known = recording.kind_numbers
+                .emplace(layer_key_, kind ? static_cast<std::uint32_t>(recording.kinds.size()) : kNoLayer)
+                .first;
+    if (kind) recording.kinds.push_back(std::move(*kind));
   }
+  if (known->second == kNoLayer) return false;
   const bool numbered = event.sequence_number >= 0 && event.sequence_number < 4294967295.0;
   recording.layers.push_back({{event.ts_us, event.ts_us + event.dur_us},
                               numbered ? static_cast<std::uint32_t>(event.sequence_number) : 0,

@@ -47,6 +47,7 @@ class Events final : public TraceSink {
   std::map<std::pair<double, std::string>, std::uint32_t> threads_;
   std::pair<TraceId, std::uint32_t> last_thread_ = {};
   std::unordered_map<std::string, KernelTimes*> by_name_;
+  std::string layer_key_;
   std::map<double, CollectiveRecord> operators_;  // record_param_comms, by external id
 };
 

@@ -77,7 +77,7 @@ struct Recording {
   std::set<std::uint32_t> backward_threads;
   std::deque<LayerMark> layers;
   std::vector<LayerKind> kinds;
-  std::map<std::string, std::uint32_t> kind_numbers;  // in `kinds`, by all that is known of one
+  std::unordered_map<std::string, std::uint32_t> kind_numbers;  // by name and sizes; see Events::layer
   std::vector<Span> optimizer;
   std::vector<Nccl> nccl;
 

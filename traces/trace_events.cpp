@@ -94,8 +94,8 @@ class EventReader final : public JsonHandler {
   bool string(string_t& text) {
     const Target target = taken();
     if (target.phase && !text.empty()) event_.phase = text[0];
-    if (target.text != nullptr) *target.text = text;
-    if (target.id != nullptr && !read_number(text, target.id->number)) target.id->text = text;
+    if (target.text != nullptr) target.text->swap(text);  // the parser clears it before the next one
+    if (target.id != nullptr && !read_number(text, target.id->number)) target.id->text.swap(text);
     if (target.number != nullptr) (void)read_number(text, *target.number);
     return true;
   }
