@@ -23,7 +23,7 @@ bool equal_on_all_ranks(const std::string& operation) {
 void CollectiveRecords::add(CollectiveRecord record) {
   const double sequence = std::isnan(record.sequence) ? -1 : record.sequence;
   const std::uint64_t step = sequence < 0 && record.in_step ? record.step + 1 : 0;
-  const std::uint64_t place = places_[{record.file, record.group, sequence, step}]++;
+  const std::uint64_t place = places_[{record.rank, record.group, sequence, step}]++;
   Operation& operation = operations_[{record.group, sequence, step, place}];
   if (record.exact_end) operation.ends_s.emplace_back(record.rank, record.end_s);
   ++operation.records;

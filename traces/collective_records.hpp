@@ -55,7 +55,7 @@ class CollectiveRecords {
   static void measure(CollectiveRecord record, std::size_t ranks);
 
   std::map<Key, Operation> operations_;
-  std::map<std::tuple<const ImportedFile*, std::string, double, std::uint64_t>, std::uint64_t> places_;
+  std::map<std::tuple<int, std::string, double, std::uint64_t>, std::uint64_t> places_;  // by rank
 };
 
 }  // namespace simsgd

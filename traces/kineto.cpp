@@ -34,11 +34,13 @@ class Kineto final : public Importer {
     if (trace.events == 0) file.ignore("files without events");
     head_ = trace.head;
     workers_ = count_of(trace.head.world_size);
+    int rank = 0;
     for (auto& [worker, recording] : events.recordings) {
       const bool simulated = head_.backend == kSimulated;
-      take(recording, simulated ? worker : rank_of(head_), simulated ? 0 : kKinetoWarmUpSteps, file);
+      rank = simulated ? worker : rank_of(head_);
+      take(recording, rank, simulated ? 0 : kKinetoWarmUpSteps, file);
     }
-    add_kernels(events, file);
+    add_kernels(events, events.recordings.size() == 1 ? std::to_string(rank) : "", file);
     files_.push_back(&file);
   }
 
@@ -144,7 +146,7 @@ class Kineto final : public Importer {
     collectives_.add(std::move(record));
   }
 
-  static void add_kernels(const kineto::Events& events, ImportedFile& file) {
+  static void add_kernels(const kineto::Events& events, const std::string& rank, ImportedFile& file) {
     for (const auto& [name, times] : events.kernels) {
       Measurement row;
       row.quantity = "kernel_s";
@@ -154,6 +156,7 @@ class Kineto final : public Importer {
         row.deviation =
             std::sqrt(times.squares_us2 / static_cast<double>(times.count - 1)) / kineto::kMicroseconds_per_s;
       row.labels["kernel"] = printable(name);
+      if (!rank.empty()) row.labels["rank"] = rank;
       file.add(std::move(row));
     }
   }

@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "sim/roles/collectives.hpp"
 #include "tests/traces/imports.hpp"
 #include "traces/chrome_trace.hpp"
 #include "traces/torch_names.hpp"
@@ -336,11 +337,25 @@ TEST_CASE("characters over the seams of blocks stay whole") {
 
 TEST_CASE("our own timeline is read back, of one rank and of all") {
   const Tensor model;
+  const std::vector<int> members = {0, 1, 2};
+  const std::vector<double> arrival_s = {0, 0, 0};
+  const std::string ring = "ring";
+  CollectiveOptions options;
+  options.bytes = 4000;
   Timeline timeline({.most_events = 10000, .workers = 3, .device_name = "V100", .title = "t"});
   for (int rank = 0; rank < 3; ++rank)
     for (std::uint64_t step = 1; step <= 4; ++step) {
       const double begin_s = 0.01 * static_cast<double>(step - 1);
       timeline.span(rank, "forward and backward", begin_s, begin_s + 0.001 * (rank + 1));
+      timeline.collective({.rank = rank,
+                           .options = options,
+                           .schedule = ring,
+                           .span = {.start_s = begin_s + 0.001 * (rank + 1),
+                                    .go_s = begin_s + 0.003,
+                                    .end_s = begin_s + 0.008},
+                           .sequence = step,
+                           .members = members,
+                           .arrival_s = arrival_s});
       timeline.step_ended(
           {.rank = rank, .step = step, .begin_s = begin_s, .end_s = begin_s + 0.01, .model = model});
     }
