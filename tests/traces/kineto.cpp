@@ -366,6 +366,13 @@ TEST_CASE("our own timeline is read back, of one rank and of all") {
   REQUIRE(all.steps.size() == 12);  // no warm-up in a simulation
   for (const RecordedStep& step : all.steps)
     CHECK(step.compute_s == doctest::Approx(0.001 * (step.worker + 1)));
+  const auto reduced = rows_of(all, "time_s");
+  REQUIRE(reduced.size() == 4);  // one per step, of the rank that came last
+  for (const Measurement& row : reduced) {
+    CHECK(row.value == doctest::Approx(0.005));
+    CHECK(row.bytes == 4000);
+    CHECK(row.workers == 3);
+  }
   const Imported one = import_text("rank1.json", second, {});
   REQUIRE(one.steps.size() == 4);
   CHECK(one.steps[3].worker == 1);
