@@ -119,7 +119,7 @@ class Kineto final : public Importer {
       row.labels = {{"rank", std::to_string(rank)}, {"step", std::to_string(number)}};
       file.add(std::move(row));
     }
-    file.steps.push_back({rank, number, times.compute_s});
+    if (std::isfinite(times.compute_s)) file.steps.push_back({rank, number, times.compute_s});
   }
 
   static void count_outside(const kineto::Recording& recording, ImportedFile& file) {

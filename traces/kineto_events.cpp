@@ -72,7 +72,7 @@ constexpr Counted kCounted[kKindCount] = {
 
 enum class Category { kernel, runtime, host, gpu_annotation, memory, python, own, unknown };
 
-// Without case, "_" and blanks: the old schema writes "Kernel", "Operator", "Runtime".
+// New schema and old: "kernel" or "Kernel", "cpu_op" or "Operator", "cuda_runtime" or "Runtime".
 Category category_of(std::string_view name) {
   const auto is = [name](std::string_view a, std::string_view b) { return name == a || name == b; };
   if (is("cpu_op", "Operator") || is("user_annotation", "CPU_op")) return Category::host;
