@@ -49,8 +49,9 @@ Input::Input(const std::string& path)
     throw ConfigError({name_, "", "cannot be read", "", "Try again with more memory"});
   }
   gzbuffer(source_->file, kChunk_bytes / 4);
-  size_ =
-      S_ISREG(status.st_mode) && gzdirect(source_->file) != 0 ? static_cast<std::size_t>(status.st_size) : 0;
+  if (!S_ISREG(status.st_mode) || gzdirect(source_->file) == 0) return;
+  size_ = static_cast<std::size_t>(status.st_size);
+  if (path != "-") plain_path_ = path;
 }
 
 Input::Input(std::string name, std::string text)
@@ -119,6 +120,13 @@ bool Input::line(std::string_view& text) {
   begin_ += text.size() + (line_ended_ ? 1 : 0);
   if (text.ends_with('\r')) text.remove_suffix(1);
   ++line_number_;
+  return true;
+}
+
+bool Input::piece(std::string_view& text) {
+  if (begin_ == end_ && !fill()) return false;
+  text = {buffer_.data() + begin_, end_ - begin_};
+  begin_ = end_;
   return true;
 }
 

@@ -1,5 +1,5 @@
-// What an importer reads: a file, plain or compressed (gzip), or a pipe, line by line or whole. Memory is
-// that of a few lines.
+// What an importer reads: a file, plain or compressed (gzip), or a pipe, line by line, piece by piece
+// or whole. Memory is that of a few lines.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,10 @@ class Input {
   Input& operator=(const Input&) = delete;
 
   const std::string& name() const { return name_; }
+  /// Of a plain file, which another library may open by itself; "" of pipes, compressed files and texts.
+  const std::string& plain_path() const { return plain_path_; }
+  /// A text in memory.
+  bool in_memory() const { return source_ == nullptr; }
   /// The first 64 KiB, as often as asked for: what the format is told by.
   std::string_view head();
   /// The next line, without its end ("\n" or "\r\n"); false after the last. Good until the next call.
@@ -34,6 +38,8 @@ class Input {
   std::size_t line_number() const { return line_number_; }
   /// Whether that line had an end; the last one of a file that is being written, or was cut, may have none.
   bool line_ended() const { return line_ended_; }
+  /// What comes next, a MiB or so (of a text in memory: all); false after the last. Good until the next call.
+  bool piece(std::string_view& text);
   /// All that is left. Throws ConfigError beyond kLargestDocument_bytes.
   std::string rest();
   /// How much of a plain file was read, from 0 to 1; 0 where that is not known.
@@ -45,7 +51,7 @@ class Input {
   bool fill();  // false: there is no more
 
   struct Source;
-  std::string name_;
+  std::string name_, plain_path_;
   std::unique_ptr<Source> source_;  // none: a text in memory
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // what is not read yet
