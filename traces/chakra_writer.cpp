@@ -23,9 +23,10 @@ ChakraRecorder::ChakraRecorder(const Workload& workload, ChakraWriterSetup setup
 // ---------------------------------------------------------------------------------------------------------
 
 std::uint32_t ChakraRecorder::label(const std::string& text) {
-  const auto found = std::find(labels_.begin(), labels_.end(), text);
-  if (found == labels_.end()) labels_.push_back(text);
-  return static_cast<std::uint32_t>(found - labels_.begin());
+  const auto number =
+      static_cast<std::uint32_t>(std::find(labels_.begin(), labels_.end(), text) - labels_.begin());
+  if (number == labels_.size()) labels_.push_back(text);
+  return number;
 }
 
 void ChakraRecorder::span(int rank, const char* name, double from_s, double to_s) {
