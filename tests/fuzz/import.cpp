@@ -1,5 +1,5 @@
-// libFuzzer: whatever a file holds, an import ends in rows or in a ConfigError. The first byte chooses
-// whether the format is told by the content, or which it is said to be, and the map.
+// libFuzzer: whatever a file holds, an import ends in rows or in a ConfigError. The first byte chooses: 0 the
+// map, from 0x80 on a format that is told by the content, else which it is said to be.
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -45,7 +45,9 @@ void any_map(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const auto& formats = simsgd::import_formats();
-  const std::size_t choice = data[0] % (formats.size() + 2);
+  const std::size_t choice = data[0] >= 0x80 ? formats.size() + 1
+                             : data[0] == 0  ? 0
+                                             : 1 + (data[0] - 1U) % formats.size();
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
     ImportOptions options;
@@ -53,8 +55,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (choice == 0) return any_map(text), 0;
     if (choice <= formats.size()) options.format = formats[choice - 1].info.name;
     if (options.format.starts_with("mapped_")) options.map = map_of(options.format == "mapped_json");
-    const simsgd::Measurements all = simsgd::import_text("f", text, options);
+    const simsgd::Imported all = simsgd::import_text("f", text, options);
     simsgd::write_measurement_table(all.rows, [](const std::string&) {});
+    if (!all.steps.empty()) (void)simsgd::straggler_file(all.steps);
+    for (const simsgd::RecordedWorkload& workload : all.workloads) (void)simsgd::workload_file(workload, "f");
   } catch (const simsgd::ConfigError&) {
   } catch (const nlohmann::json::out_of_range&) {
     if (choice != 0) throw;  // of the map's own text, which is read here

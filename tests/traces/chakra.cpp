@@ -355,45 +355,40 @@ std::vector<double> there_and_back(const std::string& scenario) {
           recorder->approximate() ? 1.0 : 0.0};
 }
 
-std::string data_parallel(const std::string& algorithm, const std::string& more = "") {
-  return R"({"name": "s", "cluster": {"use": "clusters/ethernet-10g.json", "workers": 4},
-      "workload": {"use": "workloads/resnet20.json", "batch": 64}, "learner": null, "algorithm": )" +
-         algorithm + ", \"stop\": {\"steps\": 3}" + more + "}";
+std::string data_parallel(const std::string& algorithm, const std::string& cluster = "gtopk-1gbe",
+                          const std::string& more = "") {
+  return R"({"name": "s", "cluster": {"use": "clusters/)" + cluster +
+         R"(.json", "workers": 4}, "workload": {"use": "workloads/resnet20.json", "batch": 64)" + more +
+         R"(}, "learner": null, "algorithm": )" + algorithm + R"(, "stop": {"steps": 3},
+      "stragglers": [{"name": "lognormal", "mean": "3 ms", "sigma": 1}]})";
 }
 
 }  // namespace
 
-TEST_CASE(
-    "a job that is exported as Chakra and read back is the same job: layers, bytes, times, dependencies") {
+TEST_CASE("a job that is exported as Chakra and read back is the same job: layers, bytes, times, deps") {
   const std::string buckets =
       R"({"name": "allreduce_sgd", "fusion": "threshold", "fusion_threshold": "100 KiB"})";
-  const std::string late = R"(, "stragglers": [{"name": "lognormal", "mean": "3 ms", "sigma": 1}])";
-  struct Exported {
-    std::string scenario;
-    bool nominal;  // no straggler: layers have the network's own times
-  };
-  const Exported jobs[] = {
-      {data_parallel(buckets), true},
-      {data_parallel(R"({"name": "allreduce_sgd", "fusion": "none"})", late), true},
-      {data_parallel(buckets, late), true},
-      {data_parallel(R"({"name": "local_sgd", "period": 2})", late), true},
-      {data_parallel(buckets, R"(, "stragglers": [{"name": "slow", "factor": 1.7, "count": 1}])"), false}};
-  for (const Exported& exported : jobs) {
-    CAPTURE(exported.scenario);
-    const std::vector<double> n = in_child([&] { return there_and_back(exported.scenario); });
-    CHECK(n[1] == Approx(n[0]).epsilon(1e-9));  // the dependencies tell when everything ends
+  const std::string one_by_one = R"({"name": "allreduce_sgd", "fusion": "none"})";
+  for (const std::string& scenario : {data_parallel(buckets), data_parallel(one_by_one),
+                                      data_parallel(R"({"name": "local_sgd", "period": 2})"),
+                                      data_parallel(buckets, "gtopk-1gbe", R"(, "micro_batches": 2)"),
+                                      data_parallel(one_by_one, "ethernet-10g")}) {
+    CAPTURE(scenario);
+    const std::vector<double> n = in_child([&] { return there_and_back(scenario); });
+    // There communication slows the computing beside it: layers' ends are then approximate.
+    const bool slowed = n[17] != 0;
+    CHECK(slowed == (scenario.find("10g") != std::string::npos));
+    // The dependencies tell when everything ends.
+    CHECK(n[1] == Approx(n[0]).epsilon(slowed ? 0.01 : 1e-9));
     CHECK(n[3] == n[2]);
-    CHECK(n[5] == 1078888 * (exported.scenario.find("local") == std::string::npos ? 3 : 1));
+    CHECK(n[5] == 1078888 * (scenario.find("local") == std::string::npos ? 3 : 1));
     CHECK(n[16] == 4 * n[4]);
     CHECK(n[7] == n[12]);
     CHECK(n[8] == n[13]);
     CHECK(n[11] == 64);
-    if (!exported.nominal) continue;
     CHECK(n[9] == Approx(n[14]).epsilon(1e-9));
-    if (n[17] == 0)
-      CHECK(n[10] == Approx(n[15]).epsilon(1e-9));
-    else
-      CHECK(n[10] > n[15]);  // all-reduces beside the backward pass slow it
+    if (!slowed) CHECK(n[10] == Approx(n[15]).epsilon(1e-9));
+    if (slowed) CHECK(n[10] > n[15]);
   }
 }
 
