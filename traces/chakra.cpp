@@ -20,7 +20,7 @@ namespace simsgd::importers {
 
 namespace {
 
-constexpr std::size_t kMostCollectives = 100'000, kMostSteps = 100'000;
+constexpr std::size_t kMostCollectives = 50'000, kMostSteps = 100'000;
 
 // "a/job.3.et" -> 3; -1 where the name has none.
 int rank_in_name(std::string name) {

@@ -23,7 +23,7 @@ namespace simsgd::importers {
 namespace {
 
 constexpr std::int64_t kStoreApplication = 0x53474472;  // of our own result files: "SGDr"
-constexpr std::size_t kMostRows = 100'000, kMostNames = 100'000;
+constexpr std::size_t kMostRows = 50'000, kMostNames = 100'000;
 constexpr const char *kKernels = "CUPTI_ACTIVITY_KIND_KERNEL", *kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME",
                      *kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY", *kRanges = "NVTX_EVENTS",
                      *kStrings = "StringIds";
