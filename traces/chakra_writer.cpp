@@ -79,6 +79,7 @@ void ChakraRecorder::step_ended(const StepEnd& end) {
 
 // Layers share the time of a pass for which it did not stand still, and begin and end around where it did.
 void ChakraRecorder::pass(Rank& rank, Kind kind, Interval interval) {
+  ++passes_;
   std::vector<Interval> still;
   double standing_s = 0;
   for (const Interval& aside : rank.asides)
@@ -118,7 +119,8 @@ std::string ChakraRecorder::problem() const {
     return fmt::format("it has {} operations of the algorithm's own, for which Chakra has no type", custom_);
   if (messages_ > 0)
     return fmt::format("its ranks send {} messages to one another, which are not written", messages_);
-  return steps() == 0 ? "no step was completed" : "";
+  if (steps() == 0) return "no step was completed";
+  return passes_ == 0 ? "its gradients are computed in pieces that may be stopped, not layer by layer" : "";
 }
 
 std::uint64_t ChakraRecorder::steps() const {

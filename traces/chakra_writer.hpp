@@ -103,7 +103,7 @@ class ChakraRecorder final : public Observer {
   std::vector<Rank> ranks_;
   std::vector<std::string> labels_;
   std::map<std::string, std::vector<int>> groups_;
-  std::uint64_t messages_ = 0, custom_ = 0;
+  std::uint64_t messages_ = 0, custom_ = 0, passes_ = 0;
   bool approximate_ = false;
 };
 

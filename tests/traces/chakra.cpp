@@ -392,4 +392,25 @@ TEST_CASE("a job that is exported as Chakra and read back is the same job: layer
   }
 }
 
+TEST_CASE("the dependencies of other data-parallel jobs tell when they end, too; the rest is refused") {
+  for (const char* const algorithm :
+       {R"({"name": "fsdp"})", R"({"name": "powersgd"})", R"({"name": "diloco", "inner_steps": 2})",
+        R"({"name": "d_kfac"})", R"({"name": "spd_kfac"})"}) {
+    CAPTURE(algorithm);
+    const std::vector<double> n = in_child([&] { return there_and_back(data_parallel(algorithm)); });
+    CHECK(n[1] == Approx(n[0]).epsilon(1e-9));
+    CHECK(n[3] == n[2]);
+    CHECK(n[8] == n[13]);
+  }
+  const auto refused = [](const char* algorithm) {
+    return run_in_child([&] { return there_and_back(data_parallel(algorithm)); }).error;
+  };
+  CHECK(refused(R"({"name": "dropcompute", "deadline": "80 ms"})") ==
+        "its gradients are computed in pieces that may be stopped, not layer by layer");
+  CHECK(refused(R"({"name": "gtopk", "density": 0.01})").find("for which Chakra has no type") !=
+        std::string::npos);
+  CHECK(refused(R"({"name": "sgp"})").find("messages to one another, which are not written") !=
+        std::string::npos);
+}
+
 }  // namespace simsgd::test::traces_chakra
