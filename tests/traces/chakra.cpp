@@ -409,7 +409,7 @@ TEST_CASE("the dependencies of other data-parallel jobs tell when they end, too;
         "its gradients are computed in pieces that may be stopped, not layer by layer");
   CHECK(refused(R"({"name": "gtopk", "density": 0.01})").find("for which Chakra has no type") !=
         std::string::npos);
-  CHECK(refused(R"({"name": "sgp"})").find("messages to one another, which are not written") !=
+  CHECK(refused(R"({"name": "ad_psgd"})").find("messages to one another, which are not written") !=
         std::string::npos);
 }
 
