@@ -1,16 +1,16 @@
 // A job of ours as Chakra execution traces, one file per rank, which ASTRA-sim runs: listens to a simulation
 // and writes what each rank computed, layer by layer, its collectives, and what waited for what.
-//   computing     one COMP_NODE after another (data dependencies): a layer's share of its pass is that of its
-//   nominal time;
-//                 also micro-batches before the last one, the optimizer, delays, ... Those in which a worker
-//                 waits are none.
-//   collectives   COMM_COLL_NODEs: with a data dependency on the computing that had ended when the rank
-//   started them, and a
-//                 control dependency on the one before it on its channel; the computing after a wait depends
-//                 on the last one that had ended then.
-// Exact where no communication slows the computing beside it; otherwise a layer's end within its pass is
-// approximate. Messages between two ranks, and an algorithm's own operations, have no counterpart that we
-// write: problem() says so.
+//
+// Computing: one COMP_NODE after another (data dependencies). A layer's share of its pass is that of its
+// nominal time; micro-batches before the last one, the optimizer and delays are nodes, too; waiting is none.
+// Collectives: COMM_COLL_NODEs, with a data dependency on the computing that had ended when the rank started
+// them and a control dependency on the one before it on its channel. Computing after a wait depends on the
+// last operation of that channel that had ended then.
+//
+// Exact where everybody waits for everybody and no communication slows the computing beside it; else a
+// layer's end within its pass is approximate, and operations that go on without late workers have no
+// dependency that says so. Messages between two ranks, and an algorithm's own operations, have no counterpart
+// that we write: problem() says so. Test: tests/traces/chakra.cpp plays the dependencies.
 #pragma once
 
 #include <cstdint>
