@@ -122,6 +122,13 @@ bool Input::line(std::string_view& text) {
   return true;
 }
 
+std::string_view Input::piece() {
+  if (begin_ == end_) fill();
+  const std::string_view text(buffer_.data() + begin_, end_ - begin_);
+  begin_ = end_;
+  return text;
+}
+
 std::string Input::rest() {
   while (fill())
     if (end_ - begin_ > kLargestDocument_bytes)

@@ -34,6 +34,8 @@ class Input {
   std::size_t line_number() const { return line_number_; }
   /// Whether that line had an end; the last one of a file that is being written, or was cut, may have none.
   bool line_ended() const { return line_ended_; }
+  /// Some of what is left, for readers that need no lines; empty after the end. Good until the next call.
+  std::string_view piece();
   /// All that is left. Throws ConfigError beyond kLargestDocument_bytes.
   std::string rest();
   /// How much of a plain file was read, from 0 to 1; 0 where that is not known.

@@ -1,0 +1,210 @@
+// operation_timeline: a job's operations as Chrome trace events, as ByteDance publishes them: `pid` the
+// data-parallel rank, a `thread_name` of "PP rank 0, TP rank 0, compute" for each `tid`, and in `args` step,
+// micro-batch and model chunk. A list of events, or an object with one called traceEvents. Read event by
+// event.
+//   https://github.com/ByteDance-Seed/StragglerAnalysis (Lin et al., OSDI 2025, arXiv:2505.05713)
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
+#include "traces/measurements.hpp"
+#include "traces/recorded_job.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// Characters of an input, as the parser takes them.
+class InputCharacter {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  InputCharacter() = default;  // the end
+  explicit InputCharacter(Input& input) : input_(&input) { more(); }
+  reference operator*() const { return text_[at_]; }
+  InputCharacter& operator++() {
+    if (++at_ == text_.size()) more();
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(const InputCharacter& other) const { return input_ == other.input_; }
+  bool operator!=(const InputCharacter& other) const { return input_ != other.input_; }
+
+ private:
+  void more() {
+    at_ = 0;
+    text_ = input_->piece();
+    if (text_.empty()) input_ = nullptr;
+  }
+
+  Input* input_ = nullptr;
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+struct TimelineOperation {
+  std::size_t number = 0;
+  std::string kind;
+  double pid = kNotGiven, tid = kNotGiven, step = kNotGiven, micro_batch = -1, chunk = 0;
+  double start_us = kNotGiven, duration_us = kNotGiven;
+};
+
+bool has_thread(const TimelineOperation& event) { return !std::isnan(event.pid) && !std::isnan(event.tid); }
+
+// What the parser tells, as events; of the rest nothing is kept.
+class OperationEvents final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit OperationEvents(RecordedJob& job) : job_(job) {}
+
+  std::vector<TimelineOperation> operations;
+  std::map<std::pair<double, double>, std::string> threads;  // by pid and tid
+  std::string problem;                                       // of the parser
+  bool has_events = false;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t value) override { return number(static_cast<double>(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return number(static_cast<double>(value)); }
+  bool number_float(number_float_t value, const string_t&) override { return number(value); }
+  bool binary(binary_t&) override { return true; }
+  bool string(string_t& value) override {
+    if (depth_ == event_depth_) {
+      if (key_ == "name") event_.kind = value;
+      if (key_ == "ph") phase_ = value;
+    } else if (in_arguments_ && depth_ == event_depth_ + 1 && key_ == "name") {
+      argument_name_ = value;
+    }
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    ++depth_;
+    if (events_depth_ > 0 && depth_ == events_depth_ + 1) begin_event();
+    if (event_depth_ > 0 && depth_ == event_depth_ + 1) in_arguments_ = key_ == "args";
+    return true;
+  }
+  bool key(string_t& value) override {
+    key_ = value;
+    return true;
+  }
+  bool end_object() override {
+    if (depth_ == event_depth_) end_event();
+    if (depth_ == event_depth_ + 1) in_arguments_ = false;
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    ++depth_;
+    if (depth_ == 1 || (depth_ == 2 && events_depth_ == 0 && key_ == "traceEvents")) {
+      events_depth_ = depth_;
+      has_events = true;
+    }
+    return true;
+  }
+  bool end_array() override {
+    if (depth_ == events_depth_) events_depth_ = 0;
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
+    problem = error.what();
+    return false;
+  }
+
+ private:
+  bool number(double value) {
+    if (depth_ == event_depth_) {
+      if (key_ == "pid") event_.pid = value;
+      if (key_ == "tid") event_.tid = value;
+      if (key_ == "ts") event_.start_us = value;
+      if (key_ == "dur") event_.duration_us = value;
+    } else if (in_arguments_ && depth_ == event_depth_ + 1) {
+      if (key_ == "step") event_.step = value;
+      if (key_ == "mb_id") event_.micro_batch = value;
+      if (key_ == "model_chunk") event_.chunk = value;
+    }
+    return true;
+  }
+  void begin_event() {
+    event_depth_ = depth_;
+    event_ = {};
+    event_.number = ++count_;
+    phase_.clear();
+    argument_name_.clear();
+  }
+  void end_event() {
+    event_depth_ = 0;
+    if (phase_ == "M") {
+      if (event_.kind == "thread_name" && has_thread(event_))
+        threads[{event_.pid, event_.tid}] = argument_name_;
+      ++job_.understood["names of threads and processes"];
+    } else if (phase_ != "X") {
+      ++job_.ignored["events that are no span (ph is not X)"];
+    } else if (std::isnan(event_.step)) {
+      ++job_.ignored["spans that belong to no step"];
+    } else {
+      operations.push_back(std::move(event_));
+    }
+  }
+
+  RecordedJob& job_;
+  TimelineOperation event_;
+  std::string key_, phase_, argument_name_;
+  int depth_ = 0, events_depth_ = 0, event_depth_ = 0;  // 0: in none
+  std::size_t count_ = 0;
+  bool in_arguments_ = false;
+};
+
+void check_document(const OperationEvents& events, const Input& input) {
+  if (events.problem.empty() && events.has_events) return;
+  if (events.problem.empty())
+    throw ConfigError({input.name(), "", "has no list of events", "", "Give it as \"traceEvents\""});
+  const std::size_t at = events.problem.find("] ");
+  const std::string problem = printable(events.problem.substr(at == std::string::npos ? 0 : at + 2));
+  const bool cut = input.cut() || problem.find("unexpected end of input") != std::string::npos;
+  const bool bytes = problem.find("UTF-8") != std::string::npos;
+  throw ConfigError({input.name(), "", "is not valid JSON, " + problem, "",
+                     cut     ? "The file ends too early: copy or write it again"
+                     : bytes ? "Write the text in UTF-8"
+                             : "Mend the text there"});
+}
+
+}  // namespace
+
+bool is_operation_timeline(std::string_view head) {
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (head[first] == '[' || head[first] == '{');
+}
+
+RecordedJob read_operation_timeline(Input& input) {
+  RecordedJobBuilder builder(input.name(), "event");
+  OperationEvents events(builder.job());
+  nlohmann::json::sax_parse(InputCharacter(input), InputCharacter(), &events);
+  check_document(events, input);
+  for (const TimelineOperation& each : events.operations) {
+    const auto thread = has_thread(each) ? events.threads.find({each.pid, each.tid}) : events.threads.end();
+    RecordedJobBuilder::Raw raw;
+    raw.line = each.number;
+    raw.kind = each.kind;
+    raw.thread = thread == events.threads.end() ? std::string_view() : std::string_view(thread->second);
+    raw.replica = each.pid;
+    raw.step = each.step;
+    raw.micro_batch = each.micro_batch;
+    raw.chunk = each.chunk;
+    raw.start_us = each.start_us;
+    raw.duration_us = each.duration_us;
+    builder.add(raw);
+  }
+  return builder.finish();
+}
+
+}  // namespace simsgd
