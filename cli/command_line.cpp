@@ -48,6 +48,7 @@ int run_verb(int argc, char** argv) {
   add_schema(app, exit_code);
   add_bench(app, exit_code);
   add_import(app, exit_code);
+  add_replay(app, exit_code);
   add_documents(app, exit_code);
   try {
     app.parse(argc, argv);

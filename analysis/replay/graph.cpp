@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "analysis/replay/step_links.hpp"
 #include "analysis/replay/synchronisations.hpp"
@@ -200,7 +201,9 @@ double recorded_ready_s(const Graph& graph, std::size_t operation) {
   return ready_s;
 }
 
-Graph make_graph(const RecordedJob& job) {
+namespace {
+
+Graph empty_graph(const RecordedJob& job) {
   Graph graph;
   graph.workers = job.workers;
   graph.lanes = job.lanes;
@@ -208,12 +211,10 @@ Graph make_graph(const RecordedJob& job) {
   graph.stages = job.stages;
   graph.tensors = job.tensors;
   name_kinds(job, graph);
-  const std::vector<StepRange> steps = whole_steps(job, graph.warnings);
-  const std::map<std::string, std::size_t> warnings = graph.warnings;
-  link_all(job, steps, graph);
-  graph.synchronisations = find_synchronisations(graph);
-  if (graph.synchronisations.empty()) return graph;
-  graph.warnings = warnings;
+  return graph;
+}
+
+void link_synchronised(const RecordedJob& job, const std::vector<StepRange>& steps, Graph& graph) {
   for (const Synchronisation& each : graph.synchronisations) {
     const std::string name = unrecorded_before(each.kind);
     if (std::find(graph.kinds.begin(), graph.kinds.end(), name) != graph.kinds.end()) continue;
@@ -222,6 +223,42 @@ Graph make_graph(const RecordedJob& job) {
     graph.unrecorded.push_back(true);
   }
   link_all(job, steps, graph);
+}
+
+}  // namespace
+
+Graph make_graph(const RecordedJob& job) {
+  Graph graph = empty_graph(job);
+  const std::vector<StepRange> steps = whole_steps(job, graph.warnings);
+  const std::map<std::string, std::size_t> warnings = graph.warnings;
+  link_all(job, steps, graph);
+  graph.synchronisations = find_synchronisations(graph);
+  if (graph.synchronisations.empty()) return graph;
+  graph.warnings = warnings;
+  link_synchronised(job, steps, graph);
+  return graph;
+}
+
+Graph make_graph(const RecordedJob& job, const Graph& like) {
+  Graph graph = empty_graph(job);
+  for (const Synchronisation& each : like.synchronisations) {
+    std::set<int> replicas;
+    for (const std::int32_t w : each.workers)
+      replicas.insert(like.workers[static_cast<std::size_t>(w)].replica);
+    std::map<int, Synchronisation> held;  // of all replicas, or of each its own
+    for (std::size_t w = 0; w < job.workers.size(); ++w) {
+      RecordedPlace place = job.workers[w];
+      const int own = replicas.size() > 1 ? 0 : place.replica;
+      place.replica %= like.replicas;
+      const auto found = std::find(like.workers.begin(), like.workers.end(), place) - like.workers.begin();
+      if (std::find(each.workers.begin(), each.workers.end(), found) == each.workers.end()) continue;
+      held[own].kind = each.kind;
+      held[own].workers.push_back(static_cast<std::int32_t>(w));
+    }
+    for (auto& [own, synchronisation] : held) graph.synchronisations.push_back(std::move(synchronisation));
+  }
+  const std::vector<StepRange> steps = whole_steps(job, graph.warnings);
+  link_synchronised(job, steps, graph);
   return graph;
 }
 

@@ -66,6 +66,10 @@ struct Graph {
 /// each other in a circle.
 Graph make_graph(const RecordedJob& job);
 
+/// The same of a job that repeats replicas of another, whose graph says what is not recorded: replica r is
+/// its r mod n.
+Graph make_graph(const RecordedJob& job, const Graph& like);
+
 /// Ready of an operation as recorded: when the last that it waits for had ended.
 double recorded_ready_s(const Graph& graph, std::size_t operation);
 
