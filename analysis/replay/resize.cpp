@@ -182,10 +182,12 @@ class Resizing {
     if (std::isnan(sample.duration_s)) return;  // that step had no such operation
     times.gap_s[o] = sample.gap_s;
     if (kind.scope == Scope::replicas || kind.scope == Scope::all) return;  // belongs to no replica
-    if (kind.communication)
-      times.duration_s[o] = sample.duration_s / network_;
-    else
-      times.duration_s[o] = sample.duration_s * samples_.step_factor(kept_[s]) / samples_.step_factor(step);
+    if (kind.communication) {  // the network is everybody's: slow in one step, it is slow for all
+      const Sample& own = samples_.of(slots_[o], sources[replica].replica, kept_[s]);
+      if (!std::isnan(own.duration_s)) times.duration_s[o] = own.duration_s / network_;
+      return;
+    }
+    times.duration_s[o] = sample.duration_s * samples_.step_factor(kept_[s]) / samples_.step_factor(step);
   }
 
   Graph graph_;
