@@ -170,7 +170,8 @@ void check_document(const OperationEvents& events, const Input& input) {
     throw ConfigError({input.name(), "", "has no list of events", "", "Give it as \"traceEvents\""});
   const std::size_t at = events.problem.find("] ");
   const std::string problem = printable(events.problem.substr(at == std::string::npos ? 0 : at + 2));
-  const bool cut = input.cut() || problem.find("unexpected end of input") != std::string::npos;
+  const bool cut = input.cut() || problem.find("unexpected end of input") != std::string::npos ||
+                   problem.find("missing closing quote") != std::string::npos;
   const bool bytes = problem.find("UTF-8") != std::string::npos;
   throw ConfigError({input.name(), "", "is not valid JSON, " + problem, "",
                      cut     ? "The file ends too early: copy or write it again"

@@ -29,11 +29,37 @@ struct Sample {
   double duration_s = NAN, gap_s = NAN;
 };
 
+// How much longer than usual everybody computes in each step: means over replicas, drawn together as far as
+// replicas' own variation explains that they differ (a random effect of the step, by its variance components;
+// Searle, Casella and McCulloch, Variance Components, 1992, chapter 3).
+std::vector<double> step_factors(const std::vector<std::vector<double>>& computing_s) {
+  const std::size_t replicas = computing_s.size(), steps = computing_s.front().size();
+  std::vector<double> by_step(steps, 0.0), by_replica;
+  for (const std::vector<double>& each : computing_s) {
+    by_replica.push_back(mean(each));
+    for (std::size_t s = 0; s < steps; ++s) by_step[s] += each[s] / static_cast<double>(replicas);
+  }
+  const double all_s = mean(by_step);
+  if (replicas < 2 || steps < 2 || !(all_s > 0)) return std::vector<double>(steps, 1.0);
+  double of_steps = 0, own = 0;  // sums of squares
+  for (std::size_t s = 0; s < steps; ++s) {
+    of_steps += std::pow(by_step[s] - all_s, 2);
+    for (std::size_t r = 0; r < replicas; ++r)
+      own += std::pow(computing_s[r][s] - by_step[s] - by_replica[r] + all_s, 2);
+  }
+  own /= static_cast<double>((replicas - 1) * (steps - 1));
+  of_steps /= static_cast<double>(steps - 1);
+  const double common = of_steps > 0 ? std::max(0.0, 1 - own / static_cast<double>(replicas) / of_steps) : 0;
+  for (double& each : by_step) each = 1 + common * (each / all_s - 1);
+  return by_step;
+}
+
 // What each recorded replica did in each step.
 class Samples {
  public:
   explicit Samples(const Graph& graph) : replicas_(graph.replicas), steps_(graph.steps.size()) {
-    std::vector<double> computing_s(steps_, 0.0);
+    std::vector<std::vector<double>> computing_s(static_cast<std::size_t>(replicas_),
+                                                 std::vector<double>(steps_, 0.0));
     for (std::size_t s = 0; s < steps_; ++s)
       for (std::size_t o = graph.group_begin[graph.steps[s].first_group];
            o < graph.group_begin[graph.steps[s].end_group]; ++o) {
@@ -41,12 +67,12 @@ class Samples {
         const std::size_t slot = slots_.emplace(slot_of(graph, each), slots_.size()).first->second;
         if (values_.size() <= slot) values_.resize(slot + 1);
         if (values_[slot].empty()) values_[slot].resize(static_cast<std::size_t>(replicas_) * steps_);
-        values_[slot][at(graph.workers[static_cast<std::size_t>(each.worker)].replica, s)] = {each.duration_s,
-                                                                                              each.gap_s};
+        const int replica = graph.workers[static_cast<std::size_t>(each.worker)].replica;
+        values_[slot][at(replica, s)] = {each.duration_s, each.gap_s};
         if (!graph.roles[static_cast<std::size_t>(each.kind)].communication)
-          computing_s[s] += each.duration_s;
+          computing_s[static_cast<std::size_t>(replica)][s] += each.duration_s;
       }
-    for (const double each : computing_s) step_factor_.push_back(each > 0 ? each / mean(computing_s) : 1);
+    step_factor_ = step_factors(computing_s);
   }
 
   std::size_t slot(const Slot& slot) const { return slots_.at(slot); }
@@ -131,16 +157,20 @@ double ring_factor(const Kind& kind, int recorded, int replicas) {
 class Resizing {
  public:
   Resizing(const Graph& recorded, Graph graph, std::vector<std::size_t> kept, double network)
-      : graph_(std::move(graph)), kept_(std::move(kept)), samples_(recorded) {
+      : graph_(std::move(graph)), kept_(std::move(kept)), samples_(recorded), network_(network) {
+    // Of the record's own groups: the last starter of a group may not be among fewer workers.
     base_ = recorded_times(graph_, true);
-    for (std::size_t o = 0; o < graph_.operations.size(); ++o) {
-      const Operation& each = graph_.operations[o];
-      const Kind& kind = graph_.roles[static_cast<std::size_t>(each.kind)];
-      slots_.push_back(samples_.slot(slot_of(graph_, each)));
-      base_.duration_s[o] *= ring_factor(kind, recorded.replicas, graph_.replicas);
-    }
+    for (std::size_t s = 0; s < graph_.steps.size(); ++s)
+      for (std::size_t o = graph_.group_begin[graph_.steps[s].first_group];
+           o < graph_.group_begin[graph_.steps[s].end_group]; ++o) {
+        const Operation& each = graph_.operations[o];
+        slots_.push_back(samples_.slot(slot_of(graph_, each)));
+        const Sample& own = samples_.of(slots_[o], replica_of(each) % recorded.replicas, kept_[s]);
+        base_.gap_s[o] = own.gap_s;
+        base_.duration_s[o] = own.duration_s * ring_factor(graph_.roles[static_cast<std::size_t>(each.kind)],
+                                                           recorded.replicas, graph_.replicas);
+      }
     base_ = faster_network(graph_, std::move(base_), network);
-    network_ = network;
   }
 
   Times draw(std::uint64_t seed, int number) const {
@@ -175,8 +205,7 @@ class Resizing {
   void take(Times& times, const std::vector<Source>& sources, std::size_t s, std::size_t o) const {
     const Operation& each = graph_.operations[o];
     const Kind& kind = graph_.roles[static_cast<std::size_t>(each.kind)];
-    const auto replica =
-        static_cast<std::size_t>(graph_.workers[static_cast<std::size_t>(each.worker)].replica);
+    const auto replica = static_cast<std::size_t>(replica_of(each));
     const std::size_t step = sources[replica].steps[s];
     const Sample& sample = samples_.of(slots_[o], sources[replica].replica, step);
     if (std::isnan(sample.duration_s)) return;  // that step had no such operation
@@ -190,12 +219,16 @@ class Resizing {
     times.duration_s[o] = sample.duration_s * samples_.step_factor(kept_[s]) / samples_.step_factor(step);
   }
 
+  int replica_of(const Operation& each) const {
+    return graph_.workers[static_cast<std::size_t>(each.worker)].replica;
+  }
+
   Graph graph_;
   std::vector<std::size_t> kept_;  // steps of the record
   Samples samples_;
   std::vector<std::size_t> slots_;
   Times base_;
-  double network_ = 1;
+  double network_;
 };
 
 int per_replica(const Graph& graph) { return graph.stages * graph.tensors; }
