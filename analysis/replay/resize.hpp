@@ -2,14 +2,15 @@
 // workers, or fewer.
 //
 // Every new replica has the speed of a recorded one, drawn once; in each step it computes what that one did
-// in another recorded step, drawn each time, times what the step had for everybody (its mean computing time
-// over that of the drawn one). All of a replica's stages, micro-batches and gaps are drawn as one block, so
-// that what goes together stays together. Messages, and collectives within a replica, are those of the step
-// itself: the network is shared, and slow for all at once. Collectives over replicas take (n' - 1) / n' : (n
-// - 1) / n of their recorded time, as a ring does whose time is all bandwidth (2 (n - 1) / n m / B for an
-// all-reduce, half of that for a reduce-scatter or all-gather; Patarasuk and Yuan, JPDC 2009).
-// assumed: each worker's batch and the rest of its work stay, the optimizer's share of a sharded state too;
-// the network is as fast for more workers; latencies are nothing beside the transfer.
+// in another recorded step, drawn each time, times what the step had for everybody (its computing time over
+// that of the drawn one, as far as replicas were slow together; with one replica that cannot be told, and is
+// taken as its own). All of a replica's stages, micro-batches and gaps are drawn as one block, so that what
+// goes together stays together. Messages, and collectives within a replica, are those of the step itself: the
+// network is shared, and slow for all at once. Collectives over replicas take (n' - 1) / n' : (n - 1) / n of
+// their recorded time, as a ring does whose time is all bandwidth (2 (n - 1) / n m / B for an all-reduce,
+// half of that for a reduce-scatter or all-gather; Patarasuk and Yuan, JPDC 2009). assumed: each worker's
+// batch and the rest of its work stay, the optimizer's share of a sharded state too; the network is as fast
+// for more workers; latencies are nothing beside the transfer.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ bool is_command(const std::string& text) {
   static const std::regex command(
       R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake (?!--install$).+|\./setup\.sh .+)");
   static const std::regex verb(
-      R"(simsgd(-measure)? (run|check|claims|advise|report|migrate|import|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
+      R"(simsgd(-measure)? (run|check|claims|advise|report|migrate|import|replay|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -223,6 +223,11 @@ class Workplace {
         {"name": "latency", "pointers": ["/cluster/nic/latency"], "low": "1 us", "high": "1 ms"},
         {"name": "bandwidth", "pointers": ["/cluster/nic/bandwidth"], "low": "0.1 GB/s", "high": "100 GB/s"}]}],
       "fit": {"where": {"workers": [2, 4]}}, "tests": [{"name": "8", "where": {"workers": 8}}]})");
+    std::string operations = "pid_dp,thread,op,step,mb_id,ts_us,dur_us\n";  // of a pipeline of 2 x 4
+    for (int worker = 0; worker < 8; ++worker)
+      operations += std::to_string(worker / 4) + ",\"PP" + std::to_string(worker % 4) +
+                    ", TP0, compute\",forward-compute,1,0," + std::to_string(worker % 4 * 20) + ",20\n";
+    write("ops.csv", operations);
     // Graphviz is none of our packages.
     write("dot", "#!/bin/sh\nexec cat\n");
     fs::permissions(path_ / "dot", fs::perms::owner_all);
