@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -52,23 +53,31 @@ class InputCharacter {
   std::size_t at_ = 0;
 };
 
-struct TimelineOperation {
+// One event as it is read.
+struct TimelineEventText {
   std::size_t number = 0;
   std::string kind;
   double pid = kNotGiven, tid = kNotGiven, step = kNotGiven, micro_batch = -1, chunk = 0;
   double start_us = kNotGiven, duration_us = kNotGiven;
 };
 
-bool has_thread(const TimelineOperation& event) { return !std::isnan(event.pid) && !std::isnan(event.tid); }
+// What is kept of one until all threads have their names, which may come last.
+struct TimelineOperation {
+  std::uint32_t number = 0;
+  std::int32_t kind = 0, thread = 0;
+  double replica = 0, step = 0, micro_batch = 0, chunk = 0, start_us = 0, duration_us = 0;
+};
+
+bool has_thread(const TimelineEventText& event) { return !std::isnan(event.pid) && !std::isnan(event.tid); }
 
 // What the parser tells, as events; of the rest nothing is kept.
 class OperationEvents final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit OperationEvents(RecordedJob& job) : job_(job) {}
 
-  std::vector<TimelineOperation> operations;
-  std::map<std::pair<double, double>, std::string> threads;  // by pid and tid
-  std::string problem;                                       // of the parser
+  std::deque<TimelineOperation> operations;
+  std::vector<std::string> kinds, threads;  // names of the latter; empty: none
+  std::string problem;                      // of the parser
   bool has_events = false;
 
   bool null() override { return true; }
@@ -134,6 +143,19 @@ class OperationEvents final : public nlohmann::json_sax<nlohmann::json> {
     }
     return true;
   }
+  std::int32_t kind(const std::string& name) {
+    const auto [found, fresh] = kind_numbers_.try_emplace(name, static_cast<std::int32_t>(kinds.size()));
+    if (fresh) kinds.push_back(name);
+    return found->second;
+  }
+  // Threads without a number are one, which has no name.
+  std::size_t thread(const TimelineEventText& event) {
+    const std::pair key =
+        has_thread(event) ? std::pair{event.pid, event.tid} : std::pair{-1.0, -1.5};
+    const auto [found, fresh] = thread_numbers_.try_emplace(key, threads.size());
+    if (fresh) threads.emplace_back();
+    return found->second;
+  }
   void begin_event() {
     event_depth_ = depth_;
     event_ = {};
@@ -144,20 +166,23 @@ class OperationEvents final : public nlohmann::json_sax<nlohmann::json> {
   void end_event() {
     event_depth_ = 0;
     if (phase_ == "M") {
-      if (event_.kind == "thread_name" && has_thread(event_))
-        threads[{event_.pid, event_.tid}] = argument_name_;
+      if (event_.kind == "thread_name" && has_thread(event_)) threads[thread(event_)] = argument_name_;
       ++job_.understood["names of threads and processes"];
     } else if (phase_ != "X") {
       ++job_.ignored["events that are no span (ph is not X)"];
     } else if (std::isnan(event_.step)) {
       ++job_.ignored["spans that belong to no step"];
     } else {
-      operations.push_back(std::move(event_));
+      operations.push_back({static_cast<std::uint32_t>(event_.number), kind(event_.kind),
+                            static_cast<std::int32_t>(thread(event_)), event_.pid, event_.step,
+                            event_.micro_batch, event_.chunk, event_.start_us, event_.duration_us});
     }
   }
 
   RecordedJob& job_;
-  TimelineOperation event_;
+  TimelineEventText event_;
+  std::map<std::string, std::int32_t, std::less<>> kind_numbers_;
+  std::map<std::pair<double, double>, std::size_t> thread_numbers_;  // by pid and tid
   std::string key_, phase_, argument_name_;
   int depth_ = 0, events_depth_ = 0, event_depth_ = 0;  // 0: in none
   std::size_t count_ = 0;
@@ -191,13 +216,14 @@ RecordedJob read_operation_timeline(Input& input) {
   OperationEvents events(builder.job());
   nlohmann::json::sax_parse(InputCharacter(input), InputCharacter(), &events);
   check_document(events, input);
-  for (const TimelineOperation& each : events.operations) {
-    const auto thread = has_thread(each) ? events.threads.find({each.pid, each.tid}) : events.threads.end();
+  builder.job().operations.reserve(events.operations.size());
+  for (; !events.operations.empty(); events.operations.pop_front()) {
+    const TimelineOperation& each = events.operations.front();
     RecordedJobBuilder::Raw raw;
     raw.line = each.number;
-    raw.kind = each.kind;
-    raw.thread = thread == events.threads.end() ? std::string_view() : std::string_view(thread->second);
-    raw.replica = each.pid;
+    raw.kind = events.kinds[static_cast<std::size_t>(each.kind)];
+    raw.thread = events.threads[static_cast<std::size_t>(each.thread)];
+    raw.replica = each.replica;
     raw.step = each.step;
     raw.micro_batch = each.micro_batch;
     raw.chunk = each.chunk;

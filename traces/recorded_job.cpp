@@ -105,7 +105,7 @@ void RecordedJobBuilder::error(std::size_t line, const std::string& problem, con
 
 void RecordedJobBuilder::add(const Raw& raw) {
   RecordedOperation made;
-  made.line = raw.line;
+  made.line = static_cast<std::uint32_t>(raw.line);
   const auto wrong = [&](const char* problem, const std::string& found, const char* remedy) {
     error(raw.line, problem, found, remedy);
   };

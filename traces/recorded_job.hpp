@@ -21,11 +21,11 @@ struct RecordedPlace {
 };
 
 struct RecordedOperation {
-  std::int32_t kind = 0, lane = 0, worker = 0;  ///< indices into the job's lists
   std::int64_t step = 0;                        ///< the number that the file gives it
+  std::int32_t kind = 0, lane = 0, worker = 0;  ///< indices into the job's lists
   std::int32_t micro_batch = -1, chunk = 0;     ///< of a stage's virtual stages; -1: belongs to none
+  std::uint32_t line = 0;                       ///< in the file, from 1: a line, or which event it is
   double start_s = 0, end_s = 0;                ///< by the job's clock
-  std::size_t line = 0;                         ///< in the file, from 1: a line, or which event it is
 };
 
 struct RecordedJob {

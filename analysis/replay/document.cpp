@@ -74,7 +74,7 @@ OrderedJson replay_document(const ReplayReport& report) {
                           {"replicas", graph.replicas},
                           {"stages", graph.stages},
                           {"slices", graph.tensors},
-                          {"operations", report.job.operations.size()},
+                          {"operations", report.operations},
                           {"metrics",
                            {{"step_recorded_mean_s", mean(report.recorded_s)},
                             {"step_replayed_mean_s", mean(report.replayed_s)},

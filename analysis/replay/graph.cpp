@@ -66,11 +66,9 @@ class StepOrder {
     if (order_.size() < groups) return circle(errors), false;
     std::vector<std::uint32_t> position(links_.operations.size());
     for (const std::size_t group : order_) {
-      const auto number = static_cast<std::int32_t>(graph_.group_begin.size() - 1);
       for (const std::size_t o : members_[group]) {
         position[o] = static_cast<std::uint32_t>(graph_.operations.size());
         graph_.operations.push_back(links_.operations[o]);
-        graph_.operations.back().group = number;
         for (const std::size_t what : waits_[o]) graph_.dependencies.push_back(position[what]);
         graph_.dependency_begin.push_back(graph_.dependencies.size());
       }
@@ -164,6 +162,7 @@ void clear_steps(Graph& graph) {
 
 void link_all(const RecordedJob& job, const std::vector<StepRange>& steps, Graph& graph) {
   clear_steps(graph);
+  graph.operations.reserve(job.operations.size());
   std::vector<InputError> errors;
   constexpr std::size_t kMostErrors = 20;
   for (const StepRange& range : steps) {

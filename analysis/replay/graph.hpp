@@ -22,13 +22,13 @@
 namespace simsgd::replay {
 
 struct Operation {
-  std::int32_t kind = 0, lane = 0, worker = 0, group = 0;
+  std::int32_t kind = 0, lane = 0, worker = 0;
   std::int32_t micro_batch = -1, chunk = 0;
   std::int32_t occurrence = 0;  ///< the how-many-th of its kind on its worker, in the step, from 0
+  std::uint32_t line = 0;       ///< in the file; 0: not recorded
   double start_s = 0;           ///< as recorded, from the begin of the step
   double duration_s = 0;        ///< from the last launch of its group on; see above
   double gap_s = 0;             ///< may be negative: it began before what it needs had ended
-  std::size_t line = 0;         ///< in the file; 0: not recorded
   double end_s() const { return start_s + recorded_s; }
   double recorded_s = 0;  ///< with the waiting for others
 };

@@ -142,6 +142,8 @@ ReplayReport replay_job(RecordedJob job, const ReplayOptions& options) {
   report.job = std::move(job);
   report.graph = make_graph(report.job);
   const Graph& graph = report.graph;
+  report.operations = report.job.operations.size();
+  if (options.workers == 0) std::vector<RecordedOperation>().swap(report.job.operations);
   if (options.workers > 0)  // before anything that takes long
     sizes_up_to(graph, options.workers, "--workers");
   for (const Step& step : graph.steps) report.recorded_s.push_back(step.recorded_s);

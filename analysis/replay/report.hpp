@@ -34,7 +34,8 @@ struct Share {
 };
 
 struct ReplayReport {
-  RecordedJob job;
+  RecordedJob job;             ///< its operations only where more workers are asked for
+  std::size_t operations = 0;  ///< recorded
   Graph graph;
   std::vector<double> recorded_s, replayed_s, without_gaps_s, ideal_s;  ///< by step; the ideal has no gaps
   std::optional<WhatIf> what_if;

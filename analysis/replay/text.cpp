@@ -27,7 +27,7 @@ std::string heading(const ReplayReport& report) {
   }
   return fmt::format("{}: {} steps of {} workers{}, {} operations\n\n", printable(report.job.file),
                      graph.steps.size(), graph.workers.size(), shape,
-                     grouped(static_cast<double>(report.job.operations.size()), 0));
+                     grouped(static_cast<double>(report.operations), 0));
 }
 
 std::string steps_text(const ReplayReport& report) {
