@@ -9,7 +9,7 @@ namespace simsgd::bench {
 
 namespace {
 
-constexpr int kReplicas = 16, kStages = 4, kMicroBatches = 8, kSteps = 29;
+constexpr int kReplicas = 16, kStages = 4, kMicroBatches = 8, kSteps = 38;
 constexpr int kForward_us = 10000, kBackward_us = 20000, kMessage_us = 500, kReduction_us = 8000;
 
 void row(std::string& text, int replica, int stage, const char* lane, const char* kind, int step,

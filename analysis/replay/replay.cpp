@@ -9,14 +9,15 @@ namespace simsgd::replay {
 Times recorded_times(const Graph& graph, bool gaps) {
   Times times;
   times.duration_s.reserve(graph.operations.size());
-  times.gap_s.assign(graph.operations.size(), 0.0);
   for (const Operation& each : graph.operations) times.duration_s.push_back(each.duration_s);
-  if (gaps)
-    for (std::size_t o = 0; o < graph.operations.size(); ++o) times.gap_s[o] = graph.operations[o].gap_s;
+  if (!gaps) return times;
+  times.gap_s.reserve(graph.operations.size());
+  for (const Operation& each : graph.operations) times.gap_s.push_back(each.gap_s);
   return times;
 }
 
 void play(const Graph& graph, const Times& times, Played& played) {
+  const bool gaps = !times.gap_s.empty();
   played.launch_s.resize(graph.operations.size());
   played.end_s.resize(graph.operations.size());
   played.step_s.assign(graph.steps.size(), 0.0);
@@ -28,7 +29,7 @@ void play(const Graph& graph, const Times& times, Played& played) {
         double ready_s = 0;
         for (std::size_t d = graph.dependency_begin[o]; d < graph.dependency_begin[o + 1]; ++d)
           ready_s = std::max(ready_s, played.end_s[graph.dependencies[d]]);
-        played.launch_s[o] = ready_s + times.gap_s[o];
+        played.launch_s[o] = ready_s + (gaps ? times.gap_s[o] : 0);
         go_s = std::max(go_s, played.launch_s[o]);
       }
       for (std::size_t o = begin; o < end; ++o) {

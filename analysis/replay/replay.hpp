@@ -11,7 +11,7 @@ namespace simsgd::replay {
 /// By operation, as Graph::operations.
 struct Times {
   std::vector<double> duration_s;  ///< see Graph: of a collective, from its last starter's launch on
-  std::vector<double> gap_s;
+  std::vector<double> gap_s;       ///< empty: none
 };
 
 struct Played {

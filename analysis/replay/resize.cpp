@@ -255,7 +255,7 @@ ResizedJob resize(const RecordedJob& job, const Graph& graph, int workers, const
     Times times = resizing.draw(options.seed, draw);
     play(resizing.graph(), times, played);
     result.step_s.push_back(mean(played.step_s));
-    std::fill(times.gap_s.begin(), times.gap_s.end(), 0.0);
+    times.gap_s.clear();
     play(resizing.graph(), times, played);
     result.without_gaps_s.push_back(mean(played.step_s));
   }
@@ -267,7 +267,7 @@ ResizedJob resize(const RecordedJob& job, const Graph& graph, int workers, const
   }
   Times ideal_times =
       equalised(resizing.graph(), resizing.base(), equal_s, [](const Operation&) { return false; });
-  std::fill(ideal_times.gap_s.begin(), ideal_times.gap_s.end(), 0.0);
+  ideal_times.gap_s.clear();
   result.ideal_s = mean(play(resizing.graph(), ideal_times).step_s);
   return result;
 }

@@ -104,14 +104,14 @@ Times healed(const Graph& graph, Times times, const std::vector<int>& workers, c
     const auto found = peers.find(work_of(graph, step, graph.operations[o]));
     if (found == peers.end()) return;
     found->second.duration_s += times.duration_s[o];
-    found->second.gap_s += times.gap_s[o];
+    if (!times.gap_s.empty()) found->second.gap_s += times.gap_s[o];
     ++found->second.count;
   });
   each_operation(graph, [&](std::size_t step, std::size_t o) {
     if (!is_ill(o)) return;
     const Peers& found = peers.at(work_of(graph, step, graph.operations[o]));
     if (found.count == 0) return;
-    times.gap_s[o] = found.gap_s / found.count;
+    if (!times.gap_s.empty()) times.gap_s[o] = found.gap_s / found.count;
     if (!graph.roles[static_cast<std::size_t>(graph.operations[o].kind)].communication)
       times.duration_s[o] = found.duration_s / found.count;
   });
