@@ -150,8 +150,7 @@ class OperationEvents final : public nlohmann::json_sax<nlohmann::json> {
   }
   // Threads without a number are one, which has no name.
   std::size_t thread(const TimelineEventText& event) {
-    const std::pair key =
-        has_thread(event) ? std::pair{event.pid, event.tid} : std::pair{-1.0, -1.5};
+    const std::pair key = has_thread(event) ? std::pair{event.pid, event.tid} : std::pair{-1.0, -1.5};
     const auto [found, fresh] = thread_numbers_.try_emplace(key, threads.size());
     if (fresh) threads.emplace_back();
     return found->second;
