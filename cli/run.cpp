@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "analysis/intervals.hpp"
 #include "analysis/runner.hpp"
@@ -22,7 +23,7 @@ namespace {
 struct RunVerb {
   std::string scenario, directory;
   OverrideOptions overrides;
-  bool json = false, check = false;
+  bool json = false, check = false, steps = false;
   int threads = 0, draws = kUsualDraws;
   std::int64_t point = 0;
   const CLI::Option* point_option = nullptr;
@@ -56,7 +57,11 @@ int run(const RunVerb& verb) {
                                      drawing->at(done);
                                      if (done == all) drawing->finish();
                                    }};
-  const RunOutcome outcome = run_with_intervals(scenario, simulation_options(verb, progress), intervals);
+  SimulationOptions options = simulation_options(verb, progress);
+  std::optional<StepLog> log;
+  if (verb.steps) options.observers.push_back(&log.emplace(0, make_job(scenario).workers()));
+  RunOutcome outcome = run_with_intervals(scenario, options, intervals);
+  if (log) outcome.steps = log->rows();
   progress->finish();
   if (interrupted()) throw Interrupted();
   RunFiles files;
@@ -80,6 +85,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("-o,--output", settings->directory,
                    "Write the document, the curves and the timeline into DIR")
       ->type_name("DIR");
+  verb->add_flag("--steps", settings->steps, "Also write DIR/steps.csv: every worker and step")->needs("-o");
   settings->point_option =
       verb->add_option("--point", settings->point,
                        "Of a study: the point with this number, as `sweep plan` counts them from 1; 0: the "
