@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "measure/bench/verbs.hpp"
 #include "measure/gathering.hpp"
 #include "measure/mpi_worker.hpp"
 #include "measure/needed_roles.hpp"
@@ -208,6 +209,7 @@ int measure(int argc, char** argv, Ranks ranks) {
   app.set_version_flag("--version", version_text(context_of(kProgram)));
   app.require_subcommand(1);
   add_run(app, settings);
+  const BenchVerbs benches(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -215,6 +217,7 @@ int measure(int argc, char** argv, Ranks ranks) {
     const int code = ranks.first() ? app.exit(error) : app.exit(error, silent, silent);
     return code == 0 ? 0 : 2;
   }
+  if (benches.chosen()) return benches.run();
   return run(settings, ranks);
 }
 
