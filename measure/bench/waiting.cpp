@@ -18,10 +18,8 @@ namespace {
 
 constexpr double kNano = 1e-9;
 
-// Of a message that is being sent no byte comes back until it is nearly there: so often MPI gets to fill the
-// kernel's buffer, which holds more than the link carries meanwhile. Without sockets (shared memory) also how
-// often it is looked whether something has come.
-constexpr double kLookEvery_s = 200e-6, kLookInMemoryEvery_s = 50e-6;
+// Without sockets (shared memory) nothing wakes a rank; and with them, in case of what they do not tell.
+constexpr double kLookInMemoryEvery_s = 50e-6, kLookEvery_s = 500e-6;
 
 // Looks before the first sleep: what is there at once costs no system call.
 constexpr int kLooks = 3;
@@ -69,6 +67,11 @@ void Waiting::sleep(int looks) {
   } else if (sockets_.empty()) {
     nap(kLookInMemoryEvery_s);
   } else {
+    // A buffer that is full now is one that MPI has more for.
+    for (pollfd& socket : sockets_) socket.events = POLLOUT;
+    poll(sockets_.data(), sockets_.size(), 0);
+    for (pollfd& socket : sockets_)
+      socket.events = static_cast<short>((socket.revents & POLLOUT) != 0 ? POLLIN : POLLIN | POLLOUT);
     const timespec most = timespec_of(kLookEvery_s);
     ppoll(sockets_.data(), sockets_.size(), &most, nullptr);
   }

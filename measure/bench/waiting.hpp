@@ -1,6 +1,6 @@
 // How a rank of a measurement waits for messages. Polling is the quickest where each has a core of its own.
-// Where ranks share cores those that poll keep others from working: then a rank sleeps until the kernel has
-// something for one of MPI's sockets, and looks again after a short while whatever comes.
+// Where ranks share cores those that poll keep others from working: then a rank sleeps until one of MPI's
+// sockets has something, or has room again, and looks after a short while whatever comes.
 #pragma once
 
 #include <mpi.h>
