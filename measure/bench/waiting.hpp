@@ -23,7 +23,7 @@ class Waiting {
   bool sleeps() const { return sleeps_; }
 
  private:
-  void sleep(int looks);
+  void sleep();
 
   bool sleeps_;
   std::vector<pollfd> sockets_;
