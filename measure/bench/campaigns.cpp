@@ -31,11 +31,15 @@ int samples_for(const BenchOptions& options, double once_s) {
 
 std::vector<double> sizes_of(const BenchOptions& options, bool between) {
   std::vector<double> sizes;
-  for (double power = 1; power <= options.max_bytes; power *= 2) {
-    const double half_up = 1.5 * power;
-    if (power >= options.min_bytes) sizes.push_back(power);
-    if (between && power > 1 && half_up >= options.min_bytes && half_up <= options.max_bytes)
-      sizes.push_back(half_up);
+  const auto add = [&](double bytes) {
+    if (bytes >= options.min_bytes && bytes <= options.max_bytes) sizes.push_back(bytes);
+  };
+  constexpr int kOctaves = 31;
+  for (int octave = 0; octave < kOctaves; ++octave) {
+    const double power = std::exp2(octave);
+    constexpr double kBetween = 1.5;
+    add(power);
+    if (between && octave > 0) add(kBetween * power);
   }
   return sizes;
 }
