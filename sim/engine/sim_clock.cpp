@@ -161,6 +161,7 @@ Pending& pending_of(Awaited handle) {
 }  // namespace
 
 void SimClock::wait(Awaited handle) {
+  begin_held();
   Pending& pending = pending_of(handle);
   while (!pending.known()) {
     pending.waiter = this;
@@ -175,6 +176,7 @@ void SimClock::wait(Awaited handle) {
 
 std::size_t SimClock::wait_any(std::span<const Awaited> handles) {
   CHECK(!handles.empty(), "waiting for any of nothing");
+  begin_held();
   const double from = local_s_;
   settle();
   while (true) {
@@ -197,6 +199,7 @@ std::size_t SimClock::wait_any(std::span<const Awaited> handles) {
 }
 
 bool SimClock::done(Awaited handle) {
+  begin_held();
   settle();
   return not_after(pending_of(handle).end_s, transport_.now());
 }
