@@ -7,37 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "sim/stacks/policy.hpp"
-#include "sim/stacks/stack.hpp"
+#include "tests/stacks/support.hpp"
 #include "tests/support/in_child.hpp"
-#include "tests/support/jobs.hpp"
 
 namespace simsgd::test::stacks_stacks {
 
 using doctest::Approx;
+using namespace stacks;
 
 namespace {
-
-constexpr double kAlpha_s = 1e-4, kBps = 1e9;
-constexpr Fidelity kFidelities[] = {Fidelity::closed, Fidelity::steps, Fidelity::flows, Fidelity::messages};
-
-// As a scenario's cluster with that stack, and no host costs of its own.
-void use_stack(Job& job, const Json& json) {
-  const Stack stack = make_stack(json, {.gpu_link_Bps = 0, .nic_Bps = kBps});
-  set_stack_costs(stack, job.cluster.host);
-  job.cluster.host.complete(job.cluster.device);
-  set_stack(stack, job.cluster);
-  for (const auto& [name, policy] : stack.collectives)
-    for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::broadcast,
-                                  CollectiveOp::reduce_scatter, CollectiveOp::barrier})
-      if (op_name(op) == name) job.network.collectives[op] = read_policy(op, policy);
-}
-
-AllReduce sum_of_bytes(double bytes) {
-  AllReduce operation;
-  operation.bytes = bytes;
-  return operation;
-}
 
 // Around a ring of two: a half each way, twice.
 double ring_of_two_s(double bytes) { return 2 * kAlpha_s + bytes / kBps; }
@@ -298,79 +276,6 @@ TEST_CASE("an operation that somebody never hands over is told by name") {
   });
   CHECK(result.error.find("all_reduce among 3 is not agreed on (not handed over by: 1).") !=
         std::string::npos);
-}
-
-TEST_CASE("predictions are what an operation takes that everybody hands over at a tick, at every fidelity") {
-  const Json stacks[] = {{{"name", "bytes"}},
-                         {{"name", "mpi"}, {"launch", "5 us"}, {"message", "3 us"}},
-                         {{"name", "horovod"}, {"agreement", "0.7 ms"}, {"launch", "5 us"}},
-                         {{"name", "nccl"}},
-                         {{"name", "nccl"}, {"protocol", "ll"}, {"channels", 2}, {"channel_bandwidth", 2e8}},
-                         {{"name", "gloo"}, {"algorithm", "halving_doubling"}, {"reduce", 1e-10}}};
-  for (const Json& stack : stacks)
-    for (const double bytes : {4e2, 3e6}) {
-      CAPTURE(stack.dump());
-      CAPTURE(bytes);
-      for (const Fidelity fidelity : kFidelities) {
-        const std::vector<double> both = in_child([&] {
-          double predicted = 0;
-          Job job = scripted_job(star(4, kAlpha_s, kBps), [&](Worker& worker) {
-            while (worker.next_step()) {
-              predicted = worker.collectives().predict(sum_of_bytes(bytes));
-              worker.collectives().run(sum_of_bytes(bytes));
-            }
-          });
-          job.network.fidelity = fidelity;
-          use_stack(job, stack);
-          return std::vector<double>{simulate_job(job).end_s, predicted};
-        });
-        CHECK(both[0] == Approx(both[1]).epsilon(1e-9));
-      }
-    }
-}
-
-namespace {
-
-double nccl_s(const Json& more, double bytes, int workers) {
-  return in_child([&] {
-           Job job = scripted_job(star(workers, 0, kBps), [&](Worker& worker) {
-             while (worker.next_step()) worker.collectives().run(sum_of_bytes(bytes));
-           });
-           Json stack = more;
-           stack["name"] = "nccl";
-           use_stack(job, stack);
-           return std::vector<double>{simulate_job(job).end_s};
-         })
-      .front();
-}
-
-}  // namespace
-
-TEST_CASE("nccl takes the fastest: LL below the size where Simple's bandwidth pays for its latency") {
-  // Around four nodes: LL 6.6 us + 6 (2.7 us + 4 (m/4) / B), Simple 8.4 us + 6 (14 us + (m/4) / B).
-  const auto ll = [](double m) { return 6.6e-6 + 6 * (2.7e-6 + m / kBps); };
-  const auto simple = [](double m) { return 8.4e-6 + 6 * (14e-6 + m / 4 / kBps); };
-  const double crossing = (8.4e-6 - 6.6e-6 + 6 * (14e-6 - 2.7e-6)) * kBps / 4.5;
-  CHECK(ll(crossing) == Approx(simple(crossing)).epsilon(1e-12));
-  const Json ring{{"algorithm", "ring"}};
-  for (const double m : {64.0, 0.99 * crossing, 1.01 * crossing, 1e7}) {
-    CAPTURE(m);
-    CHECK(nccl_s({{"algorithm", "ring"}, {"protocol", "ll"}}, m, 4) == Approx(ll(m)).epsilon(1e-9));
-    CHECK(nccl_s({{"algorithm", "ring"}, {"protocol", "simple"}}, m, 4) == Approx(simple(m)).epsilon(1e-9));
-    const double ll128 = nccl_s({{"algorithm", "ring"}, {"protocol", "ll128"}}, m, 4);
-    CHECK(ll128 == Approx(14e-6 + 6 * (4e-6 + m / 4 / (0.92 * kBps))).epsilon(1e-9));
-    CHECK(nccl_s(ring, m, 4) == Approx(std::min({ll(m), ll128, simple(m)})).epsilon(1e-9));
-    CHECK(nccl_s(Json::object(), m, 4) <= nccl_s(ring, m, 4));
-  }
-}
-
-TEST_CASE("few channels bound the bandwidth, and take multiprocessors from computing") {
-  const Json simple{
-      {"algorithm", "ring"}, {"protocol", "simple"}, {"channels", 2}, {"channel_bandwidth", 1e8}};
-  CHECK(nccl_s(simple, 1e7, 2) == Approx(8.4e-6 + 2 * (14e-6 + 5e6 / 2e8)).epsilon(1e-9));
-  Cluster cluster;
-  set_stack(make_stack({{"name", "nccl"}, {"channels", 8}, {"multiprocessors", 108}}, {}), cluster);
-  CHECK(cluster.device.communication_slowdown == Approx(8.0 / 100).epsilon(1e-12));
 }
 
 }  // namespace simsgd::test::stacks_stacks
