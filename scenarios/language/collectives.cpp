@@ -44,6 +44,8 @@ CollectivePolicies build_policies(const Reader& reader) {
 
 void complete_network(Json& network, const Json& cluster) {
   Json said = stack_collectives(cluster);
+  for (const Op op : kOperations)
+    if (said.contains(op_name(op))) said[op_name(op)] = completed_policy(op, said[op_name(op)]);
   said.update(cluster.value("collectives", Json::object()));
   for (const Op op : kOperations)
     if (!network.contains(op_name(op)))

@@ -12,6 +12,7 @@
 
 #include "sim/base/cost.hpp"
 #include "sim/cluster/cluster.hpp"
+#include "sim/collectives/operation.hpp"
 #include "sim/plugin.hpp"
 
 namespace simsgd {
@@ -48,6 +49,9 @@ const std::vector<StackPlugin>& stack_plugins();
 
 /// The stack that `object` describes. Throws ParameterError.
 Stack make_stack(const Json& object, const StackContext& context);
+
+/// A policy with the defaults of its entries, as a document shows it.
+Json completed_policy(CollectiveOp op, Json policy);
 
 /// What the cluster says too, which is one too many: the key of the stack's object ("" for all of it), and
 /// why. `given`: the cluster's host costs before they are completed; `operations`: those that its
