@@ -81,6 +81,32 @@ double Negotiator::predict(int rank, const AnyCollective& collective) {
   return agreement_s + collectives_.predict(rank, in_place);
 }
 
+Negotiator::Expected Negotiator::expect(int rank, double time_s, const AnyCollective& collective) {
+  if (!negotiates(collective)) return {0, predict(rank, collective)};
+  const Negotiation& loop = *job_.cluster.handover.negotiation;
+  const double begin_s = tick_s(time_s) + loop.agreement_s;
+  const CollectiveOptions& options = options_of(collective);
+  Buffer& buffer = expected_[{rank, options.group, options.channel}];
+  AllReduce& whole = buffer.whole;
+  const bool joins = op_of(collective) == CollectiveOp::all_reduce && buffer.begin_s == begin_s &&
+                     whole.traffic == options.traffic && whole.schedule == options.schedule &&
+                     whole.bytes + options.bytes <= loop.fusion_bytes;
+  if (joins) {
+    whole.bytes += options.bytes;
+    whole.tensors += std::max(1, options.tensors);
+    const double before_s = buffer.seconds;
+    buffer.seconds = collectives_.predict(rank, whole);
+    return {begin_s, std::max(0.0, buffer.seconds - before_s)};
+  }
+  buffer = {begin_s, predict(rank, collective) - loop.agreement_s, AllReduce()};
+  whole.group = options.group;
+  whole.bytes = op_of(collective) == CollectiveOp::all_reduce ? options.bytes : loop.fusion_bytes + 1;
+  whole.tensors = std::max(1, options.tensors);
+  whole.traffic = options.traffic;
+  whole.schedule = options.schedule;
+  return {begin_s, buffer.seconds};
+}
+
 void Negotiator::start(int rank, double time_s, AnyCollective&& collective, CollectiveSlot slot) {
   if (!negotiates(collective)) {
     send_in_place(collective);

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,12 @@ class Negotiator {
   void start(int rank, double time_s, AnyCollective&& collective, CollectiveSlot slot);
   /// As handed over by all at a tick, alone.
   double predict(int rank, const AnyCollective& collective);
+  /// What a member expects that hands it over at `time_s`, as if all others did so then: when it begins at
+  /// the earliest, and how much longer its buffer takes for it. Once for each, in the order of hand-over.
+  struct Expected {
+    double begin_s = 0, seconds = 0;
+  };
+  Expected expect(int rank, double time_s, const AnyCollective& collective);
   /// The number of the ledger channel that the operation is booked on.
   std::int32_t ledger_channel(const AnyCollective& collective);
   /// What somebody has not handed over: the explanation of a deadlock.
@@ -38,6 +45,10 @@ class Negotiator {
  private:
   struct Request;
   struct Queue;
+  struct Buffer {  // that a member expects to share
+    double begin_s = -1, seconds = 0;
+    AllReduce whole;
+  };
   using Batch = std::vector<std::unique_ptr<Request>>;
 
   bool negotiates(const AnyCollective& collective) const;
@@ -58,6 +69,7 @@ class Negotiator {
   Executor& executor_;
   CollectiveEngine& collectives_;
   std::map<std::pair<GroupId, ChannelId>, std::unique_ptr<Queue>> queues_;
+  std::map<std::tuple<int, GroupId, ChannelId>, Buffer> expected_;  // of each rank the last
 };
 
 }  // namespace simsgd

@@ -65,8 +65,9 @@ void SimClock::in_background(const std::function<void()>& action) {
 // The device
 // -----------------------------------------------------------------------------------------------------------
 
-void SimClock::communicates(std::int32_t channel, double seconds, Traffic traffic) {
-  slowdown_.started({.channel = channel, .at_s = now(), .seconds = seconds, .traffic = traffic});
+void SimClock::communicates(std::int32_t channel, double begin_s, double seconds, Traffic traffic) {
+  slowdown_.started(
+      {.channel = channel, .at_s = now(), .seconds = seconds, .traffic = traffic, .begin_s = begin_s});
 }
 
 // Advances the clock by `seconds` of computing, and by what communication beside it adds, which is booked;

@@ -77,6 +77,27 @@ TEST_CASE("nccl takes the fastest: LL below the size where Simple's bandwidth pa
   }
 }
 
+TEST_CASE("a negotiated operation slows computing from its tick on, as long as its buffer takes") {
+  // Slowdown 1. Each tensor of 1 MB after 1 ms of computing, then 10 ms more, cycle 5 ms.
+  // One: 4 ms until the tick, 0.6 of 1.2 ms beside it, 5.4 ms after 6.2. Two: 3, 1.1 of 2.2, 5.9 after 7.2.
+  for (const int tensors : {1, 2}) {
+    const std::vector<double> ends = in_child([&] {
+      Job job = scripted_job(star(2, kAlpha_s, kBps), [&](Worker& worker) {
+        while (worker.next_step()) {
+          for (int k = 0; k < tensors; ++k) {
+            worker.compute().spend(Activity::compute, 1e-3);
+            worker.collectives().start(sum_of_bytes(1e6));
+          }
+          worker.compute().spend(Activity::compute, 10e-3);
+        }
+      });
+      use_stack(job, {{"name", "horovod"}, {"slowdown", 1}});
+      return std::vector<double>{simulate_job(job).workers[0].end_s};
+    });
+    CHECK(ends[0] == Approx(tensors == 1 ? 11.6e-3 : 13.1e-3).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("few channels bound the bandwidth, and take multiprocessors from computing") {
   const Json simple{
       {"algorithm", "ring"}, {"protocol", "simple"}, {"channels", 2}, {"channel_bandwidth", 1e8}};
