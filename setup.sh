@@ -15,7 +15,8 @@ readonly packages=(
   dpkg-dev file
   libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev libexpat1-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libceres-dev libnlopt-dev libnlopt-cxx-dev libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
-  openmpi-bin libopenmpi-dev
+  libcpp-httplib-dev libprotobuf-dev protobuf-compiler
+  openmpi-bin libopenmpi-dev iproute2
   doctest-dev librapidcheck-dev libbenchmark-dev
   dataset-fashion-mnist
 )

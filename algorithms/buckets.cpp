@@ -4,19 +4,37 @@
 #include <cmath>
 #include <iterator>
 
+#include "algorithms/plugin.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd {
 
-void FusionSettings::fields(Fields& f) {
-  fields(f,
-         "how gradients travel: every tensor by itself as soon as it is ready (none), in buckets of at least "
-         "fusion_threshold (threshold), or all in one message after the backward pass (all)");
+void GradientFusion::fields(Fields& f) {
+  f.choice(
+       "fusion", said_, {{"none", Kind::none}, {"threshold", Kind::threshold}, {"all", Kind::all}},
+       "how gradients travel: every tensor by itself as soon as it is ready (none), in buckets of at least "
+       "fusion_threshold (threshold), or all in one message after the backward pass (all)")
+      .by_rule("threshold, or as the cluster's \"stack\" takes them");
+  threshold_field(f);
+}
+
+void GradientFusion::complete(const AlgorithmContext& context) {
+  using Gradients = Handover::Gradients;
+  const Gradients handed = context.cluster ? context.cluster->handover.gradients : Gradients::as_asked;
+  if (!said_)
+    said_ = handed == Gradients::tensor_by_tensor ? Kind::none
+            : handed == Gradients::all_at_once    ? Kind::all
+                                                  : Kind::threshold;
+  kind = *said_;
 }
 
 void FusionSettings::fields(Fields& f, std::string_view meaning) {
   f.choice("fusion", kind, {{"none", Kind::none}, {"threshold", Kind::threshold}, {"all", Kind::all}},
            meaning);
+  threshold_field(f);
+}
+
+void FusionSettings::threshold_field(Fields& f) {
   f.bytes("fusion_threshold", threshold_bytes, "size at which a bucket is sent; PyTorch DDP uses 25 MiB")
       .above(0)
       .example("\"25 MiB\"");

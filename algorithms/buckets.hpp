@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "sim/worker.hpp"
 
 namespace simsgd {
+
+struct AlgorithmContext;
 
 struct FusionSettings {
   enum class Kind : std::uint8_t {
@@ -21,10 +24,18 @@ struct FusionSettings {
   } kind = Kind::threshold;
   double threshold_bytes = 25.0 * 1024 * 1024;
 
-  void fields(Fields& f);
-
  protected:
   void fields(Fields& f, std::string_view meaning);
+  void threshold_field(Fields& f);
+};
+
+/// Of gradients: where nothing is said as the cluster's stack takes them, else by threshold.
+struct GradientFusion : FusionSettings {
+  void fields(Fields& f);
+  void complete(const AlgorithmContext& context);
+
+ private:
+  std::optional<Kind> said_{};
 };
 
 /// Consecutive tensors (in the order in which they become ready) that travel together.

@@ -6,6 +6,7 @@
 #include "analysis/store/store_schema.hpp"
 #include "results/curves.hpp"
 #include "results/document.hpp"
+#include "results/step_table.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
@@ -70,6 +71,9 @@ std::string results_reference() {
   text += "\n## The document\nIn a key, `*` stands for any name or place.\n" + document_table_text();
   text += "\n## Curves\n";
   for (const Curve& curve : curves()) text += curve_text(curve);
+  text += curve_text({"steps", kStepsFile,
+                      "Every worker and step, where a run was asked for it (--steps); the first 2^20",
+                      step_columns()});
   text += "\n## The result store\n";
   for (const StoreTable& table : store_tables()) text += store_text(table);
   return text;

@@ -15,6 +15,8 @@ void register_low_communication(Summary& summary);
 void register_sparse(Summary& summary);
 void register_kfac(Summary& summary);
 void register_import(Summary& summary);
+void register_replay(Summary& summary);
+void register_kineto(Summary& summary);
 void register_stragglers(Summary& summary);
 void register_calibration(Summary& summary);
 

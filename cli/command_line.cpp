@@ -39,6 +39,7 @@ int run_verb(int argc, char** argv) {
   add_results(app, exit_code);
   add_advise(app, exit_code);
   add_report(app, exit_code);
+  add_explore(app, exit_code);
   add_calibrate(app, exit_code);
   add_validate(app, exit_code);
   add_claims(app, exit_code);
@@ -48,6 +49,7 @@ int run_verb(int argc, char** argv) {
   add_schema(app, exit_code);
   add_bench(app, exit_code);
   add_import(app, exit_code);
+  add_replay(app, exit_code);
   add_documents(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -111,11 +111,13 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
     if (option.positional || option.value == "FILE") return {Kind::files};
     if (name == "--map") return {Kind::json_files};
   }
+  if (command.name == "replay" && option.positional) return {Kind::files};
   if (command.name == "report") {
     if (name == "--format") return {Kind::words, {"html", "md", "csv"}};
     if (name == "--chart") return {Kind::words, report::chart_names()};
     if (option.value == "FILE") return {Kind::files};
   }
+  if (command.name == "explore" && option.positional) return {Kind::files};
   if (name == "--set" && command.name != "list") return {Kind::pointers};
   if (option.value == "DIR") return {Kind::directories};
   if (option.value == "F.db" || name == "F.db") return {Kind::files};

@@ -26,6 +26,7 @@
 #include "sim/learn/models/registry.hpp"
 #include "sim/learn/optimizers/registry.hpp"
 #include "sim/recording/metrics.hpp"
+#include "sim/stacks/stack.hpp"
 #include "topologies/graph_registry.hpp"
 #include "topologies/registry.hpp"
 
@@ -164,6 +165,8 @@ const std::vector<Kind>& kinds() {
       {"optimizers", "how a gradient changes the model (\"optimizer\")",
        plain([] { return items_of(optimizer_plugins()); })},
       {"schedules", "schedules of collectives (\"network\")", plain(schedules)},
+      {"stacks", "communication libraries (\"cluster\": {\"stack\": ...})",
+       plain([] { return items_of(stack_plugins()); })},
       {"stragglers", "what makes workers late (\"stragglers\")",
        plain([] { return items_of(straggler_plugins()); })},
       {"topologies", "physical networks (\"cluster\": {\"topology\": ...})",

@@ -12,6 +12,7 @@
 #include "analysis/store/merge.hpp"
 #include "analysis/tables/baseline_table.hpp"
 #include "analysis/tables/overview.hpp"
+#include "analysis/tables/run_comparison.hpp"
 #include "analysis/tables/seed_table.hpp"
 #include "cli/verbs.hpp"
 
@@ -29,6 +30,7 @@ struct ResultsCommand {
   tables::SeedTableQuestion table;
   std::string statistic = "mean", interval = "student";
   tables::BaselineQuestion comparison;
+  std::string simulated;
   std::vector<std::string> inputs;
   std::string output;
 
@@ -148,20 +150,39 @@ void add_table(CLI::App& results) {
 void add_compare(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   CLI::App* verb = results.add_subcommand(
-      "compare", "Values of an axis against one of them, seed by seed, with a verdict");
+      "compare",
+      "Values of an axis against one of them, seed by seed, with a verdict; or a real run against its "
+      "simulation");
   add_file(*verb, command);
-  verb->add_option("--by", command->comparison.by, "The axis")->type_name("AXIS")->required();
+  verb->add_option(
+      "SIMULATED", command->simulated,
+      "Two runs instead of a store: what simsgd-measure run -o made, and what simsgd run -o made "
+      "(directories or documents)");
+  verb->add_option("--by", command->comparison.by, "The axis")->type_name("AXIS");
   verb->add_option("--baseline", command->comparison.baseline, "The value that the others are compared with")
-      ->type_name("VALUE")
-      ->required();
+      ->type_name("VALUE");
   add_measures(*verb, command->comparison.measures);
+  verb->get_option("--metric")->required(false);
   add_selection(*verb, command);
   verb->footer(
       "Examples:\n  simsgd results compare s.db --by algorithm --baseline allreduce_sgd --metric "
       "time_to_target_s\n"
-      "  simsgd results compare s.db --by workers --baseline 4 --metric throughput_samples_per_s");
-  answer(*verb, command, [](const ResultsCommand& asked, const StoredResults& stored) {
-    return tables::baseline_table(tables::Selection(stored, asked.question()), asked.comparison);
+      "  simsgd results compare s.db --by workers --baseline 4 --metric throughput_samples_per_s\n"
+      "  simsgd results compare real/ simulated/");
+  verb->callback([command, verb] {
+    if (!command->simulated.empty()) {
+      for (const char* other : {"--by", "--baseline", "--metric", "--study", "--where"})
+        if (verb->get_option(other)->count() > 0) throw CLI::ExcludesError(other, "SIMULATED");
+      fmt::print("{}", tables::formatted(tables::run_comparison(command->file, command->simulated),
+                                         command->table_format()));
+      return;
+    }
+    for (const char* needed : {"--by", "--baseline", "--metric"})
+      if (verb->get_option(needed)->count() == 0) throw CLI::RequiredError(needed);
+    const StoredResults stored(command->file);
+    fmt::print("{}", tables::formatted(tables::baseline_table(tables::Selection(stored, command->question()),
+                                                              command->comparison),
+                                       command->table_format()));
   });
 }
 

@@ -5,11 +5,13 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "analysis/intervals.hpp"
 #include "analysis/runner.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
+#include "results/chakra_files.hpp"
 #include "results/expected.hpp"
 #include "results/run_summary.hpp"
 #include "scenarios/language/study.hpp"
@@ -20,9 +22,9 @@ namespace simsgd {
 namespace {
 
 struct RunVerb {
-  std::string scenario, directory;
+  std::string scenario, directory, chakra;
   OverrideOptions overrides;
-  bool json = false, check = false;
+  bool json = false, check = false, steps = false;
   int threads = 0, draws = kUsualDraws;
   std::int64_t point = 0;
   const CLI::Option* point_option = nullptr;
@@ -42,9 +44,41 @@ SimulationOptions simulation_options(const RunVerb& verb, const std::shared_ptr<
   return options;
 }
 
+// What a job does, heard while it runs and written afterwards.
+class ChakraExport {
+ public:
+  explicit ChakraExport(const Scenario& scenario)
+      : job_(make_job(scenario)),
+        recorder_(job_.workload, {job_.name, job_.cluster.device.name, job_.workers()}) {}
+
+  Observer* observer() { return &recorder_; }
+
+  void write(const std::string& directory) const {
+    std::string name = job_.name;
+    for (char& c : name)
+      if (!is_portable(c)) c = '_';
+    write_chakra(recorder_, name, directory);
+    fmt::print(stderr, "chakra    {}/{}.RANK.et: the first {} steps of {} ranks{}\n", directory, name,
+               recorder_.steps(), recorder_.workers(),
+               recorder_.approximate()
+                   ? "; communication slows computing here: ends of layers are approximate"
+                   : "");
+  }
+
+ private:
+  static bool is_portable(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  }
+
+  Job job_;
+  ChakraRecorder recorder_;
+};
+
 int run(const RunVerb& verb) {
   const auto [scenario, label] = chosen(verb);
   const OutputDirectory directory(verb.directory);
+  std::optional<ChakraExport> chakra;
+  if (!verb.chakra.empty()) chakra.emplace(scenario);
   catch_interrupts();
   const Json& stop = scenario.resolved.at("stop");
   const auto progress = std::make_shared<Progress>(
@@ -56,9 +90,15 @@ int run(const RunVerb& verb) {
                                      drawing->at(done);
                                      if (done == all) drawing->finish();
                                    }};
-  const RunOutcome outcome = run_with_intervals(scenario, simulation_options(verb, progress), intervals);
+  SimulationOptions options = simulation_options(verb, progress);
+  if (chakra) options.observers.push_back(chakra->observer());
+  std::optional<StepLog> log;
+  if (verb.steps) options.observers.push_back(&log.emplace(0, make_job(scenario).workers()));
+  RunOutcome outcome = run_with_intervals(scenario, options, intervals);
+  if (log) outcome.steps = log->rows();
   progress->finish();
   if (interrupted()) throw Interrupted();
+  if (chakra) chakra->write(verb.chakra);
   RunFiles files;
   if (!verb.directory.empty()) files = write_run(outcome, verb.directory);
   const std::string title = label.empty() ? title_of(outcome.document, scenario.file) : label;
@@ -80,6 +120,12 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("-o,--output", settings->directory,
                    "Write the document, the curves and the timeline into DIR")
       ->type_name("DIR");
+  verb->add_option(
+          "--chakra", settings->chakra,
+          "Write what each rank computes and communicates as Chakra execution traces, DIR/NAME.RANK.et, "
+          "which ASTRA-sim runs")
+      ->type_name("DIR");
+  verb->add_flag("--steps", settings->steps, "Also write DIR/steps.csv: every worker and step")->needs("-o");
   settings->point_option =
       verb->add_option("--point", settings->point,
                        "Of a study: the point with this number, as `sweep plan` counts them from 1; 0: the "

@@ -36,6 +36,7 @@ void add_sweep(CLI::App& app, ExitCode& exit_code);
 void add_results(CLI::App& app, ExitCode& exit_code);
 void add_advise(CLI::App& app, ExitCode& exit_code);
 void add_report(CLI::App& app, ExitCode& exit_code);
+void add_explore(CLI::App& app, ExitCode& exit_code);
 void add_calibrate(CLI::App& app, ExitCode& exit_code);
 void add_validate(CLI::App& app, ExitCode& exit_code);
 void add_claims(CLI::App& app, ExitCode& exit_code);
@@ -45,6 +46,7 @@ void add_list(CLI::App& app, ExitCode& exit_code);
 void add_schema(CLI::App& app, ExitCode& exit_code);
 void add_bench(CLI::App& app, ExitCode& exit_code);
 void add_import(CLI::App& app, ExitCode& exit_code);
+void add_replay(CLI::App& app, ExitCode& exit_code);
 
 /// More threads or processes at a time than any machine has cores for.
 inline constexpr int kMostThreads = 1024;

@@ -15,7 +15,15 @@ CurveCollector::CurveCollector(const Job& job, Executor& executor, Tensor model,
   MPI_Comm_dup(world, &world_);
   MPI_Comm_rank(world_, &rank_);
   if (rank_ != 0) return;
-  curve_ = std::make_unique<LearningCurve>(job_, curve_executor_);
+  std::function<std::vector<ModelAtInstant>()> now;
+  if (!job_.algorithm->needs_others())
+    now = [this] {
+      if (kept_.empty()) return gathered_;
+      std::vector<ModelAtInstant> models = std::move(kept_.front());
+      kept_.pop_front();
+      return models;
+    };
+  curve_ = std::make_unique<LearningCurve>(job_, curve_executor_, now);
   gathered_.resize(static_cast<std::size_t>(job_.workers()));
 }
 
@@ -48,6 +56,7 @@ void CurveCollector::step_ended(const StepEnd& end) {
 }
 
 bool CurveCollector::meets_after(std::uint64_t step) const {
+  if (!job_.algorithm->needs_others()) return false;
   const bool decides =
       std::isfinite(job_.stop.time_s) || job_.target.stop || job_.record.evaluate_every_s > 0;
   const std::uint64_t every = job_.record.evaluate_every;
@@ -59,10 +68,10 @@ std::vector<std::vector<CurveCollector::Entry>> CurveCollector::gather_entries()
 }
 
 // Equal models share a handle, as they do in the simulation: their distance is 0.
-std::vector<Tensor> CurveCollector::gather_models() {
+std::vector<Tensor> CurveCollector::gather_models(const Tensor& own) {
   std::vector<Tensor> models(static_cast<std::size_t>(job_.workers()));
   if (!job_.learner) return models;
-  std::vector<std::vector<float>> all = gather_at_root(world_, executor_.get(model_).values);
+  std::vector<std::vector<float>> all = gather_at_root(world_, executor_.get(own).values);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const bool equal = rank > 0 && all[rank] == all[0];
     models[rank] =
@@ -73,7 +82,7 @@ std::vector<Tensor> CurveCollector::gather_models() {
 
 void CurveCollector::gather() {
   const std::vector<std::vector<Entry>> entries = gather_entries();
-  const std::vector<Tensor> models = gather_models();
+  const std::vector<Tensor> models = gather_models(model_);
   if (rank_ == 0) replay(entries, models);
 }
 
@@ -94,16 +103,60 @@ void CurveCollector::replay(const std::vector<std::vector<Entry>>& entries,
     for (std::size_t rank = 0; rank < entries.size(); ++rank) {
       if (i >= entries[rank].size()) continue;
       const Entry& entry = entries[rank][i];
-      for (std::uint64_t n = 0; n < entry.losses; ++n) {
-        const double mean = entry.loss_sum / static_cast<double>(entry.losses);
-        curve_->gradient_used(static_cast<int>(rank), entry.step, curve_executor_.constant({{}, {}, {mean}}),
-                              0);
-      }
-      curve_->step_ended(
-          {.rank = static_cast<int>(rank), .step = entry.step, .end_s = entry.time_s, .model = models[rank]});
+      report(static_cast<int>(rank), entry, models[rank]);
       gathered_[rank] = {entry.step, models[rank]};
     }
   }
+}
+
+void CurveCollector::report(int rank, const Entry& entry, const Tensor& model) {
+  for (std::uint64_t n = 0; n < entry.losses; ++n) {
+    const double mean = entry.loss_sum / static_cast<double>(entry.losses);
+    curve_->gradient_used(rank, entry.step, curve_executor_.constant({{}, {}, {mean}}), 0);
+  }
+  curve_->step_ended({.rank = rank, .step = entry.step, .end_s = entry.time_s, .model = model});
+}
+
+std::vector<ModelAtInstant> CurveCollector::gather_instant(const ModelAtInstant& own) {
+  const std::vector<Tensor> models = gather_models(own.model);
+  const auto steps = gather_at_root(world_, std::vector<std::uint64_t>{own.step});
+  std::vector<ModelAtInstant> all;
+  for (std::size_t rank = 0; rank < steps.size(); ++rank) all.push_back({steps[rank].front(), models[rank]});
+  return all;
+}
+
+// A notice may have come too late to one of them: what not everybody has kept is left out.
+void CurveCollector::gather_alone(const CommonEnd& end) {
+  std::uint64_t kept = end.kept().size(), by_all = 0;
+  MPI_Allreduce(&kept, &by_all, 1, MPI_UINT64_T, MPI_MIN, world_);
+  std::vector<double> times_s;
+  for (std::uint64_t n = 0; n < by_all; ++n) {
+    kept_.push_back(gather_instant(end.kept()[n].state));
+    times_s.push_back(end.kept()[n].time_s);
+  }
+  gathered_ = gather_instant({entries_.empty() ? 0 : entries_.back().step, model_});
+  const std::vector<std::vector<Entry>> of_ranks = gather_entries();
+  if (rank_ != 0) return;
+  struct Completed {
+    int rank;
+    Entry entry;
+  };
+  std::vector<Completed> completed;
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
+    for (const Entry& entry : of_ranks[rank])
+      if (entry.time_s <= end.over_s().value_or(entry.time_s))
+        completed.push_back({static_cast<int>(rank), entry});
+  std::stable_sort(completed.begin(), completed.end(),
+                   [](const Completed& a, const Completed& b) { return a.entry.time_s < b.entry.time_s; });
+  for (const Completed& each : completed)
+    report(each.rank, each.entry, gathered_[static_cast<std::size_t>(each.rank)].model);
+  if (job_.record.evaluate_every_s > 0 && job_.learner)
+    for (const double time_s : times_s) {
+      if (kept_.empty()) break;
+      curve_->evaluate(time_s, kept_.front());
+      kept_.pop_front();
+    }
+  kept_.clear();
 }
 
 bool CurveCollector::run_is_over(double now_s) {

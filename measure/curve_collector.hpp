@@ -5,9 +5,11 @@
 
 #include <mpi.h>
 
+#include <deque>
 #include <memory>
 #include <vector>
 
+#include "measure/common_end.hpp"
 #include "sim/job.hpp"
 #include "sim/recording/learning_curve.hpp"
 
@@ -30,6 +32,9 @@ class CurveCollector final : public Observer {
   /// last instant, or the target is met. Where evaluations are by the clock, one is made of the models as
   /// they were gathered once all ranks have passed its instant.
   bool run_is_over(double now_s);
+  /// Instead of gather, at the end, where workers do not need each other: what counts is what was completed
+  /// before the end, in the order of time, and the models that were kept meanwhile are evaluated.
+  void gather_alone(const CommonEnd& end);
   /// On rank 0, at the end: evaluates what was not yet. Throws RunError where a loss is not finite.
   void finish(double end_s, RunRecord& record);
 
@@ -41,7 +46,9 @@ class CurveCollector final : public Observer {
     std::uint64_t losses = 0;
   };
   std::vector<std::vector<Entry>> gather_entries();
-  std::vector<Tensor> gather_models();
+  std::vector<Tensor> gather_models(const Tensor& own);
+  std::vector<ModelAtInstant> gather_instant(const ModelAtInstant& own);
+  void report(int rank, const Entry& entry, const Tensor& model);
   void settle_losses(std::uint64_t step);
   void evaluate_by_clock(double first_s, double last_s);
   void replay(const std::vector<std::vector<Entry>>& entries, const std::vector<Tensor>& models);
@@ -58,6 +65,7 @@ class CurveCollector final : public Observer {
   std::unique_ptr<LearningCurve> curve_;  // of rank 0
   std::vector<ModelAtInstant> gathered_;  // on rank 0, at the last gathering
   std::uint64_t evaluations_by_clock_ = 0;
+  std::deque<std::vector<ModelAtInstant>> kept_;  // of workers that do not need each other, to be evaluated
 };
 
 }  // namespace simsgd

@@ -16,7 +16,7 @@ Gathering::Gathering(ExchangeContext& context, const AnyCollective& collective) 
   Message message;
   message.values = options_of(collective).contribution;
   message.bytes = options_of(collective).bytes / context.site.members();
-  own_ = pack(context.executor, message);
+  own_ = pack(context.executor, message, context.sizes);
   own_size_ = own_.size();
   sizes_.resize(context.site.ranks.size());
   MPI_Iallgather(&own_size_, 1, MPI_UINT64_T, sizes_.data(), 1, MPI_UINT64_T, context.site.data, &request_);
@@ -70,7 +70,7 @@ BroadcastExchange::BroadcastExchange(ExchangeContext& context, const AnyCollecti
     Message message;
     message.values = options_of(collective).contribution;
     message.bytes = options_of(collective).bytes;
-    packed_ = pack(context.executor, message);
+    packed_ = pack(context.executor, message, context.sizes);
     size_ = packed_.size();
   }
   MPI_Ibcast(&size_, 1, MPI_UINT64_T, root_, context.site.data, &request_);
@@ -105,7 +105,16 @@ BarrierExchange::BarrierExchange(ExchangeContext& context, const AnyCollective&)
 
 bool BarrierExchange::advance(ExchangeContext&, Ongoing&) { return is_complete(request_); }
 
-void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective) {
+// An all_gather gives as many empty values as there are members.
+void NoExchange::deliver(ExchangeContext& context, const AnyCollective&, const CollectiveSlot& slot) const {
+  if (gathers_ == CollectiveOp::all_gather && slot.parts) slot.parts->resize(context.site.ranks.size());
+}
+
+void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool nothing) {
+  if (nothing) {
+    exchange.emplace<NoExchange>(context, collective);
+    return;
+  }
   switch (op_of(collective)) {
     case CollectiveOp::all_reduce:
     case CollectiveOp::reduce:

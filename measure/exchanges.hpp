@@ -23,6 +23,7 @@ struct ExchangeContext {
   Executor& executor;
   const RunClock& clock;
   ChannelSite& site;
+  PackedSizes sizes = PackedSizes::values;
 };
 
 /// all_reduce, reduce, reduce_scatter and all_to_all of vectors of one length, each number sent as often as
@@ -41,6 +42,8 @@ class Reduction {
   MPI_Request left_behind() const { return arrivals_; }
 
  private:
+  void fill_up(ChannelSite& site, const std::vector<float>& values, double bytes);
+  std::vector<float> without_filling(const std::vector<float>& filled) const;
   void add_up();
   void gather_parts(const ChannelSite& site);
 
@@ -54,6 +57,9 @@ class Reduction {
   std::vector<float> terms_;                   // this rank's part of every contribution, then of the sum
   std::vector<float> sum_;                     // what this rank gets
   std::vector<int> parts_, offsets_;           // of the vector
+  std::vector<std::size_t> held_;              // values in each part; what follows them there fills it up
+  std::size_t own_held_ = 0;                   // of this rank's part
+  std::vector<float> filled_;                  // the contribution, where it is filled up
   std::vector<int> own_counts_, own_offsets_;  // of the terms
   MPI_Request data_ = MPI_REQUEST_NULL, arrivals_ = MPI_REQUEST_NULL;
 };
@@ -106,9 +112,24 @@ class BarrierExchange {
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
+/// No values are exchanged.
+class NoExchange {
+ public:
+  NoExchange(ExchangeContext&, const AnyCollective& collective) : gathers_(op_of(collective)) {}
+  bool advance(ExchangeContext&, Ongoing&) const { return true; }
+  void deliver(ExchangeContext& context, const AnyCollective& collective, const CollectiveSlot& slot) const;
+  double bytes_sent(const ChannelSite&) const { return 0; }
+
+ private:
+  CollectiveOp gathers_;
+};
+
 /// Empty until the exchange begins.
-using Exchange = std::variant<std::monostate, Reduction, Gathering, BroadcastExchange, BarrierExchange>;
-void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective);
+using Exchange =
+    std::variant<std::monostate, Reduction, Gathering, BroadcastExchange, BarrierExchange, NoExchange>;
+/// `nothing`: no values, and others send the messages that take its time.
+void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective,
+           bool nothing = false);
 
 /// True once the request is complete.
 bool is_complete(MPI_Request& request);

@@ -6,14 +6,17 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <sstream>
 
+#include "measure/bench/verbs.hpp"
 #include "measure/gathering.hpp"
 #include "measure/mpi_worker.hpp"
 #include "measure/needed_roles.hpp"
 #include "measure/real_notes.hpp"
+#include "measure/short_slices.hpp"
 #include "results/document.hpp"
 #include "results/run_files.hpp"
 #include "results/run_summary.hpp"
@@ -26,11 +29,11 @@ namespace {
 using namespace simsgd;
 
 struct Settings {
-  std::string scenario, directory;
+  std::string scenario, directory, compute = "real", schedules = "mpi";
   std::vector<std::string> set;
   std::optional<std::uint64_t> seed;
   bool json = false;
-  double patience_s = kPatience_s;
+  RealRun how;
 };
 
 struct Ranks {
@@ -138,17 +141,24 @@ int on_all_ranks(Ranks ranks, const std::function<void()>& attempt) {
 }
 
 // The outcome at rank 0; elsewhere nothing.
-std::optional<RunOutcome> run_job(Loaded& loaded, double patience_s) {
+std::optional<RunOutcome> run_job(Loaded& loaded, const RealRun& how) {
   const RunClock clock;
-  MpiWorker worker(loaded.job, MPI_COMM_WORLD, patience_s);
-  loaded.job.algorithm->run(worker);
+  MpiWorker worker(loaded.job, MPI_COMM_WORLD, how);
+  worker.train();
   const RunRecord record = worker.finish();
   if (worker.rank() != 0) return std::nullopt;
-  for (Note& note : notes_on_real_run(loaded.scenario, loaded.job))
+  for (Note& note : notes_on_real_run(loaded.scenario, loaded.job, how))
     add_note(loaded.job.notes, std::move(note));
+  for (const Note& doubt : worker.doubts()) {
+    add_note(loaded.job.notes, doubt);
+    fmt::print(stderr, "{}\n", doubt.text);
+  }
   RunContext context = with_machine(context_of(kProgram));
   context.wall_time_s = clock.wall_s();
-  return RunOutcome{make_document(context, loaded.scenario, loaded.job, record)};
+  RunOutcome outcome{make_document(context, loaded.scenario, loaded.job, record)};
+  outcome.steps = worker.steps();
+  outcome.timeline = worker.take_timeline();
+  return outcome;
 }
 
 void print(const Settings& settings, const RunOutcome& outcome) {
@@ -169,7 +179,7 @@ int run(const Settings& settings, Ranks ranks) {
   });
   if (code != 0) return code;
   try {
-    if (const auto outcome = run_job(*loaded, settings.patience_s)) print(settings, *outcome);
+    if (const auto outcome = run_job(*loaded, settings.how)) print(settings, *outcome);
     return 0;
   } catch (const RunError& error) {
     directory.reset();
@@ -193,11 +203,26 @@ void add_run(CLI::App& app, Settings& settings) {
   verb->add_option("--seed", settings.seed, "Seed of all random numbers, instead of the scenario's");
   verb->add_option("-o,--output", settings.directory, "Write the document and the curves into DIR")
       ->type_name("DIR");
+  verb->add_flag("--steps", settings.how.logs_steps, "Also write DIR/steps.csv: every worker and step")
+      ->needs("-o");
   verb->add_flag("--json", settings.json, "Print the document instead of a summary");
-  verb->add_option("--patience", settings.patience_s,
+  verb->add_option("--patience", settings.how.patience_s,
                    "Give up where a rank waits so long for others, seconds")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  verb->add_option("--compute", settings.compute,
+                   "real: values take the time that they take; emulated: they are computed, and it takes the "
+                   "workload's time on the scenario's cluster, stragglers too, which a simulation can be "
+                   "compared with")
+      ->type_name("HOW")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"real", "emulated"}));
+  verb->add_option("--schedules", settings.schedules,
+                   "mpi: MPI chooses how collectives go; scenario: message by message as the scenario's "
+                   "cluster does them, values travelling beside")
+      ->type_name("WHOSE")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"mpi", "scenario"}));
   verb->footer(kFooter);
 }
 
@@ -208,6 +233,7 @@ int measure(int argc, char** argv, Ranks ranks) {
   app.set_version_flag("--version", version_text(context_of(kProgram)));
   app.require_subcommand(1);
   add_run(app, settings);
+  const BenchVerbs benches(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -215,6 +241,9 @@ int measure(int argc, char** argv, Ranks ranks) {
     const int code = ranks.first() ? app.exit(error) : app.exit(error, silent, silent);
     return code == 0 ? 0 : 2;
   }
+  if (benches.chosen()) return benches.run();
+  settings.how.scenario_schedules = settings.schedules == "scenario";
+  settings.how.emulates = settings.compute == "emulated";
   return run(settings, ranks);
 }
 
@@ -223,6 +252,8 @@ int measure(int argc, char** argv, Ranks ranks) {
 int main(int argc, char** argv) {
   fix_numerics();
   prctl(PR_SET_TIMERSLACK, 1);  // naps end when they should
+  ask_for_short_slices();
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // where MPI itself waits, others may need the core
   MPI_Init(&argc, &argv);
   Ranks ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);

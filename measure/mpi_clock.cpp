@@ -25,14 +25,29 @@ void MpiClock::book(Activity activity) {
 void MpiClock::waited(std::int32_t channel) {
   const double from_s = booked_s_;
   pass();
-  of_.observers.tell(Topic::time, &Observer::waited, of_.rank, channel, from_s, booked_s_);
+  const double after_s = book_device(from_s, booked_s_);
+  of_.observers.tell(Topic::time, &Observer::waited, of_.rank, channel, after_s, booked_s_);
+}
+
+// Books what the device did while the main thread waited; returns where its time ended.
+double MpiClock::book_device(double from_s, double to_s) {
+  const double end_s = std::min(to_s, work_.end_s);
+  if (end_s <= from_s) return from_s;
+  const double delayed_s = std::clamp(work_.compute_s, from_s, end_s);
+  const double straggle_s = (end_s - delayed_s) * work_.straggle_share;
+  of_.observers.tell(Topic::time, &Observer::booked, of_.rank, Activity::straggle,
+                     delayed_s - from_s + straggle_s);
+  of_.observers.tell(Topic::time, &Observer::booked, of_.rank, Activity::compute,
+                     end_s - delayed_s - straggle_s);
+  of_.observers.tell(Topic::drawing, &Observer::span, of_.rank, "micro-batch", from_s, end_s);
+  return end_s;
 }
 
 // What passes between two calls (hooks) is no computing: only naps count.
 void MpiClock::compute(double seconds, double straggle) {
   book(Activity::host);
   const double end_s = booked_s_ + seconds * straggle - late_s_;
-  of_.progress.sleep_until(end_s);
+  sleep_until(end_s);
   const double slept_s = pass();
   late_s_ = booked_s_ - end_s;
   const double straggle_s = added(slept_s, straggle);
@@ -45,16 +60,48 @@ void MpiClock::compute_beside(double, double) { late_s_ = 0; }
 
 void MpiClock::spend(Activity activity, double seconds, const char*) {
   book(Activity::host);
-  of_.progress.sleep_until(booked_s_ + seconds);
+  sleep_until(booked_s_ + seconds);
   book(activity);
+}
+
+// How late sleeps end tells how much the machine can be trusted.
+void MpiClock::sleep_until(double time_s) {
+  const double begin_s = now();
+  of_.progress.sleep_until(time_s);
+  if (time_s <= begin_s) return;
+  const double late_s = now() - time_s;
+  of_.trust.slept_s += time_s - begin_s;
+  of_.trust.overslept_s += late_s;
+  of_.trust.longest_oversleep_s = std::max(of_.trust.longest_oversleep_s, late_s);
+}
+
+void MpiClock::need(const Tensor& value) {
+  if (!value || of_.executor.ready(value)) return;
+  const double begin_s = of_.clock.wall_s();
+  compute_value(value);
+  if (of_.emulates) of_.trust.late_values_s += of_.clock.wall_s() - begin_s;
 }
 
 void MpiClock::evaluate(const Tensor& value, Activity activity, double straggle) {
   book(Activity::host);
   const double from_s = booked_s_;
-  of_.executor.get(value);
+  compute_value(value);
   book(activity);
   if (straggle > 1) spend(Activity::straggle, (booked_s_ - from_s) * (straggle - 1), nullptr);
+}
+
+// On the executor's thread, so that what is under way goes on; by this one where nothing is.
+void MpiClock::compute_value(const Tensor& value) {
+  if (of_.progress.idle()) {
+    of_.executor.get(value);
+    return;
+  }
+  const double begin_s = of_.clock.wall_s();
+  while (!of_.executor.ready(value)) {
+    of_.progress.progress();
+    of_.progress.rest(of_.clock.wall_s() - begin_s, false);
+  }
+  of_.executor.get(value);  // where computing it failed, says so
 }
 
 void MpiClock::outage(double until_s, const std::function<void()>& restart) {

@@ -5,6 +5,7 @@
 
 #include "measure/mpi_progress.hpp"
 #include "measure/run_clock.hpp"
+#include "measure/trust.hpp"
 #include "sim/observer.hpp"
 #include "sim/roles/machine.hpp"
 
@@ -17,17 +18,19 @@ class MpiClock final : public Machine {
   struct Setup {
     int rank = 0;
     bool learns = false;
+    bool emulates = false;  ///< takes the workload's times also where values are computed
     Executor& executor;
     const Observers& observers;
     const RunClock& clock;
     MpiProgress& progress;
+    Trust& trust;
   };
   explicit MpiClock(const Setup& setup) : of_(setup) {}
 
   double now() const override { return of_.clock.now(); }
   void compute(double seconds, double straggle) override;
   void spend(Activity activity, double seconds, const char* label) override;
-  bool evaluates() const override { return of_.learns; }
+  bool evaluates() const override { return of_.learns && !of_.emulates; }
   void evaluate(const Tensor& value, Activity activity, double straggle) override;
   /// None: what follows begins when the gradient is there.
   double backward_overlap_s() const override { return 0; }
@@ -35,6 +38,16 @@ class MpiClock final : public Machine {
   void finish_beside() override {}
   void outage(double until_s, const std::function<void()>& restart) override;
   void catch_up() override { of_.progress.progress(); }
+  /// The value is there when this returns. Emulated, it should have been, and the time counts as late.
+  void need(const Tensor& value);
+
+  /// What the device does while the main thread waits: it is delayed until `compute_s`, computes until
+  /// `end_s`, and a share of that is the stragglers'.
+  struct DeviceWork {
+    double compute_s = 0, end_s = 0;
+    double straggle_share = 0;
+  };
+  void works_on(const DeviceWork& work) { work_ = work; }
 
   /// The main thread did that, or waited for that channel, since the last booking.
   void book(Activity activity);
@@ -44,9 +57,13 @@ class MpiClock final : public Machine {
 
  private:
   double pass();
+  double book_device(double from_s, double to_s);
+  void compute_value(const Tensor& value);
+  void sleep_until(double time_s);
 
   Setup of_;
   double booked_s_ = 0;
+  DeviceWork work_;    // a gradient that may be given up
   double late_s_ = 0;  // naps of this gradient were longer by so much: the next is shorter
 };
 

@@ -24,7 +24,10 @@ MpiCollectives::Channel& MpiCollectives::channel_of(const CollectiveOptions& opt
   if (const auto known = channels_.find(key); known != channels_.end()) return known->second;
   // Waits for the other members, and progress() looks at the channels meanwhile: entered when it is made.
   ChannelSite& site = of_.communicators.site(options.group, options.channel);
-  return channels_.try_emplace(key, Channel{{of_.job, of_.executor, of_.clock, site}}).first->second;
+  return channels_
+      .try_emplace(key, Channel{{of_.job, of_.executor, of_.clock, site,
+                                 of_.by_scenario ? PackedSizes::values : of_.sizes}})
+      .first->second;
 }
 
 void MpiCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
@@ -32,7 +35,7 @@ void MpiCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
   options.contribution = contribution_of(of_.executor, collective, of_.job.network.precision);
   if (auto* all_reduce = std::get_if<AllReduce>(&collective))
     all_reduce->entries.reset();  // they are cut out
-  if (options.contribution) of_.executor.get(options.contribution);
+  if (options.contribution) of_.need(options.contribution);
   Channel& channel = channel_of(options);
   const ChannelSite& site = channel.context.site;
   const int root = root_of(collective);
@@ -61,8 +64,22 @@ void MpiCollectives::progress(Channel& channel) {
 bool MpiCollectives::advance(Channel& channel, Operation& operation) {
   if (operation.exchange.index() == 0) {
     operation.ongoing.span.start_s = of_.clock.now();
-    simsgd::begin(operation.exchange, channel.context, operation.what);
+    const CollectiveOptions& options = options_of(operation.what);
+    const bool schedules = of_.by_scenario && channel.context.site.members() > 1;
+    if (schedules)
+      operation.scheduled = std::make_unique<ScheduledMessages>(
+          channel.context, scheduled(of_.job, operation.what, channel.context.site.ranks));
+    const bool timed_only = schedules && !options.contribution;
+    simsgd::begin(operation.exchange, channel.context, operation.what, timed_only);
   }
+  if (operation.scheduled && !operation.scheduled->advance(channel.context, operation.ongoing)) {
+    if (!operation.values_there) operation.values_there = advance_values(channel, operation);
+    return false;
+  }
+  return operation.values_there || advance_values(channel, operation);
+}
+
+bool MpiCollectives::advance_values(Channel& channel, Operation& operation) {
   return std::visit(
       [&](auto& exchange) {
         if constexpr (std::is_same_v<decltype(exchange), std::monostate&>)
@@ -77,17 +94,30 @@ void MpiCollectives::finish(Channel& channel, Operation& operation) {
   Ongoing& ongoing = operation.ongoing;
   ongoing.ended(of_.clock.now());
   of_.observers.tell(Topic::time, &Observer::operation, of_.rank, ongoing.pending->channel, ongoing.span);
+  static const std::string kSchedule = "mpi";
+  of_.observers.tell(Topic::drawing, &Observer::collective,
+                     CollectiveSeen{.rank = of_.rank,
+                                    .op = op_of(operation.what),
+                                    .options = options_of(operation.what),
+                                    .schedule = kSchedule,
+                                    .span = ongoing.span,
+                                    .channel = ongoing.pending->channel,
+                                    .sequence = ++sequence_,
+                                    .members = channel.context.site.ranks,
+                                    .arrival_s = {}});
   std::visit(
       [&](auto& exchange) {
         if constexpr (!std::is_same_v<decltype(exchange), std::monostate&>) {
           of_.observers.tell(Topic::time, &Observer::sent, of_.rank, options_of(operation.what).traffic,
-                             exchange.bytes_sent(channel.context.site));
+                             exchange.bytes_sent(channel.context.site) +
+                                 (operation.scheduled ? operation.scheduled->bytes_sent() : 0.0));
           exchange.deliver(channel.context, operation.what, operation.slot);
         }
       },
       operation.exchange);
   if (const auto* reduction = std::get_if<Reduction>(&operation.exchange))
     left_behind_.push_back(reduction->left_behind());
+  if (operation.scheduled) left_behind_.push_back(operation.scheduled->left_behind());
   ongoing.pending->complete(ongoing.span.end_s);
 }
 
@@ -99,7 +129,10 @@ bool MpiCollectives::idle() const {
 std::vector<FidelityRecord> MpiCollectives::record() const {
   std::vector<FidelityRecord> records;
   for (const auto& [description, count] : counts_)
-    records.push_back({description, "real", "run over MPI, which chooses the schedule", true, count});
+    records.push_back({description, "real",
+                       of_.by_scenario ? "run over MPI by the scenario's schedules, message by message"
+                                       : "run over MPI, which chooses the schedule",
+                       true, count});
   return records;
 }
 

@@ -10,6 +10,7 @@
 
 #include "measure/exchanges.hpp"
 #include "measure/mpi_progress.hpp"
+#include "measure/scheduled_messages.hpp"
 #include "sim/observer.hpp"
 
 namespace simsgd {
@@ -24,6 +25,9 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
     const RunClock& clock;
     Communicators& communicators;
     Completion& completion;
+    PackedSizes sizes = PackedSizes::values;
+    bool by_scenario = false;                   ///< the scenario's schedules, message by message
+    std::function<void(const Tensor&)> need{};  ///< waits until a value is there
   };
   explicit MpiCollectives(const Setup& setup) : Collectives(setup.completion), of_(setup) {}
   /// What is not complete is left to MPI, which may still use its memory.
@@ -46,6 +50,8 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
     CollectiveSlot slot;
     Ongoing ongoing;
     Exchange exchange{};
+    std::unique_ptr<ScheduledMessages> scheduled{};  // null where MPI chooses the schedule
+    bool values_there = false;
   };
   struct Channel {
     ExchangeContext context;
@@ -56,12 +62,14 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
   Channel& channel_of(const CollectiveOptions& options);
   void progress(Channel& channel);
   bool advance(Channel& channel, Operation& operation);
+  bool advance_values(Channel& channel, Operation& operation);
   void finish(Channel& channel, Operation& operation);
 
   Setup of_;
   std::map<std::pair<GroupId, ChannelId>, Channel> channels_;
   std::vector<MPI_Request> left_behind_;
   std::map<std::string, std::uint64_t> counts_;
+  std::uint64_t sequence_ = 0;
 };
 
 }  // namespace simsgd

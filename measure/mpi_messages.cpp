@@ -41,7 +41,7 @@ Handle<Nothing> MpiMessages::start_send(int to, int tag, Message message) {
   check(to, tag);
   message.values = rounded_to(of_.executor, message.values, of_.job.network.precision);
   const auto handle = Handle<Nothing>::make();
-  Bytes bytes = pack(of_.executor, message);
+  Bytes bytes = pack(of_.executor, message, of_.sizes);
   Moving& moving = moving_.emplace_back();
   moving.ongoing = ongoing(handle, fmt::format("a message to rank {} (tag {})", to, tag), of_.clock.now());
   moving.ongoing.span.traffic = message.traffic;
@@ -94,6 +94,8 @@ bool MpiMessages::finished(Moving& moving) {
     moving.arrives->result = unpack(of_.executor, moving.bytes);
     moving.arrives->result.from = moving.from;
     ongoing.span.traffic = moving.arrives->result.traffic;
+    of_.observers.tell(Topic::drawing, &Observer::message, moving.from, rank_, ongoing.span.go_s,
+                       ongoing.span.end_s, moving.arrives->result.bytes);
   }
   of_.observers.tell(Topic::time, &Observer::operation, rank_, ongoing.pending->channel, ongoing.span);
   ongoing.pending->complete(ongoing.span.end_s);

@@ -27,6 +27,7 @@ class MpiMessages final : public Messages, public MpiProgress::Part {
     const Observers& observers;
     const RunClock& clock;
     Completion& completion;
+    PackedSizes sizes = PackedSizes::values;
   };
   MpiMessages(MPI_Comm world, const Setup& setup);
   /// What nobody has received is left to MPI, which may still read its memory.

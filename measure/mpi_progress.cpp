@@ -21,6 +21,10 @@ bool MpiProgress::idle() const {
   return std::all_of(parts_.begin(), parts_.end(), [](const Part* part) { return part->idle(); });
 }
 
+void MpiProgress::check_end() const {
+  if (over_ && over_()) throw RunIsOver();
+}
+
 void MpiProgress::wait_until(const Condition& complete, const Condition& under_way,
                              const std::function<std::string()>& what) {
   const double begin_s = clock_.wall_s();
@@ -31,6 +35,7 @@ void MpiProgress::wait_until(const Condition& complete, const Condition& under_w
           fmt::format("Rank {} has waited {:.0f} s for {} in step {}, and gives up: the algorithm's ranks do "
                       "not agree on what they exchange, or another rank is stuck.",
                       rank_, waited_s, what(), step_));
+    check_end();
     rest(waited_s, under_way());
     progress();
   }
@@ -39,6 +44,7 @@ void MpiProgress::wait_until(const Condition& complete, const Condition& under_w
 void MpiProgress::sleep_until(double time_s) {
   for (double left_s = 0; (left_s = time_s - clock_.now()) > 0;) {
     if (!idle()) progress();
+    check_end();
     nap(idle() ? left_s : std::min(left_s, kLookEvery_s));
   }
 }

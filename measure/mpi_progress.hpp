@@ -21,11 +21,19 @@ class MpiProgress {
   };
   using Condition = std::function<bool()>;
 
+  /// The run is over, wherever this rank is: waiting ends with it. What a run throws away.
+  struct RunIsOver {};
+
   /// Gives up where somebody waits longer than `patience_s`: nobody can see that nothing will ever happen.
   MpiProgress(int rank, const RunClock& clock, double patience_s)
       : rank_(rank), clock_(clock), patience_s_(patience_s) {}
 
   void attend(Part& part) { parts_.push_back(&part); }
+  /// Whoever waits or sleeps while `over` holds is told by RunIsOver. Empty: nobody.
+  void end_when(Condition over) { over_ = std::move(over); }
+  void share_cores(bool crowded) { crowded_ = crowded; }
+  /// Between two looks at something, waited for so long.
+  void rest(double waited_s, bool under_way) const { simsgd::rest(waited_s, under_way, crowded_); }
   void begin_step(std::uint64_t step) { step_ = step; }  ///< for the sentence
 
   void progress();
@@ -35,15 +43,18 @@ class MpiProgress {
                   const std::function<std::string()>& what);
   /// Until that time of the run's clock.
   void sleep_until(double time_s);
+  bool idle() const;  ///< nothing is under way, and nobody else may ask anything of this rank
 
  private:
-  bool idle() const;
+  void check_end() const;
 
   int rank_;
   const RunClock& clock_;
   double patience_s_;
   std::uint64_t step_ = 0;
   std::vector<Part*> parts_;
+  Condition over_;
+  bool crowded_ = false;
 };
 
 }  // namespace simsgd

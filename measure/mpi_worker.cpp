@@ -22,17 +22,21 @@ Tensor initial_parameters(const Job& job, Executor& executor) {
 
 }  // namespace
 
-MpiWorker::MpiWorker(const Job& job, MPI_Comm world, double patience_s)
+MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
     : Worker(job, rank_in(world), executor_),
       job_(job),
+      how_(how),
+      trust_(begin_trust(world)),
       ledger_(rank(), 1),
-      progress_(rank(), run_clock_, patience_s),
+      progress_(rank(), run_clock_, how.patience_s),
       clock_({.rank = rank(),
               .learns = job.learner != nullptr,
+              .emulates = how.emulates,
               .executor = executor_,
               .observers = observers_,
               .clock = run_clock_,
-              .progress = progress_}),
+              .progress = progress_,
+              .trust = trust_}),
       communicators_(world,
                      [this](const MpiProgress::Condition& condition) {
                        progress_.wait_until(
@@ -45,39 +49,90 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, double patience_s)
                     .observers = observers_,
                     .clock = run_clock_,
                     .communicators = communicators_,
-                    .completion = *this}),
+                    .completion = *this,
+                    .sizes = how.sizes(),
+                    .by_scenario = how.scenario_schedules,
+                    .need = [this](const Tensor& value) { clock_.need(value); }}),
       messages_(world, {.job = job,
                         .executor = executor_,
                         .observers = observers_,
                         .clock = run_clock_,
-                        .completion = *this}),
+                        .completion = *this,
+                        .sizes = how.sizes()}),
       times_(job.workload),
       replica_(executor_, job.optimizer, initial_parameters(job, executor_),
                [this](const Tensor& parameters, double share) { compute_.update(parameters, share); }),
       compute_(job, times_, rank(), executor_, clock_, replica_, observers_),
       recorder_(rank(), observers_),
-      curve_(job, executor_, replica_.parameters(), world) {
+      background_(world, {.job = job,
+                          .executor = executor_,
+                          .observers = observers_,
+                          .clock = run_clock_,
+                          .sizes = how.sizes()}),
+      preemption_({.job = job,
+                   .executor = executor_,
+                   .clock = clock_,
+                   .compute = compute_,
+                   .replica = replica_,
+                   .step = step_,
+                   .rank = rank()}),
+      curve_(job, executor_, replica_.parameters(), world),
+      end_(
+          job, run_clock_,
+          [this] {
+            return ModelAtInstant{completed_, replica_.parameters()};
+          },
+          world) {
   compose({.replica = &replica_,
            .compute = &compute_,
            .messages = &messages_,
            .collectives = &collectives_,
-           .record = &recorder_});
+           .record = &recorder_,
+           .background = &background_,
+           .preemption = &preemption_});
   observers_.attach(ledger_);
   observers_.attach(notebook_);
   observers_.attach(curve_);
+  if (job.record.timeline_events > 0) {
+    tape_ = std::make_unique<EventTape>(job, rank());
+    observers_.attach(*tape_, {Topic::time, Topic::drawing, Topic::steps});
+  }
+  if (how.logs_steps) {
+    step_log_ = std::make_unique<StepLog>(rank(), 1);
+    observers_.attach(*step_log_);
+  }
   progress_.attend(collectives_);
   progress_.attend(messages_);
+  progress_.attend(preemption_);
+  progress_.attend(end_);
+  progress_.attend(background_);  // its handlers may ask anything of the others
+  if (end_.alone()) progress_.end_when([this] { return end_.over(); });
+  progress_.share_cores(trust_.crowded());
   MPI_Comm_dup(world, &world_);
   communicators_.site(kWorld, 0);  // so that the first step does not pay for it
   MPI_Barrier(world_);
   run_clock_.start();
+  calendar_offset_s_ = calendar_offset_s();
 }
 
 // Steps
 // ---------------------------------------------------------------------------------------------------------
 
+void MpiWorker::train() {
+  try {
+    job_.algorithm->run(*this);
+  } catch (const MpiProgress::RunIsOver&) {
+    clock_.book(Activity::host);
+    ledger_.of(rank()).cut(end_.over_s().value_or(clock_.booked_s()));
+  }
+}
+
 bool MpiWorker::next_step() {
   clock_.book(Activity::host);
+  if (end_.alone()) {
+    progress_.progress();
+    if (end_.over()) throw MpiProgress::RunIsOver();  // what is not complete then does not count
+  }
   if (step_ > 0) end_step();
   if (!over_ && curve_.meets_after(step_)) {
     meet([this] {
@@ -85,8 +140,13 @@ bool MpiWorker::next_step() {
       over_ = curve_.run_is_over(clock_.booked_s());
     });
   }
+  if (end_.alone()) {
+    progress_.progress();
+    if (end_.over()) return false;
+  }
   const double samples = static_cast<double>(step_) * job_.workers() * job_.workload.batch;
-  if (over_ || step_ >= job_.stop.steps || samples >= job_.stop.samples * (1 - 1e-9)) return false;
+  const bool enough = step_ >= job_.stop.steps || samples >= job_.stop.samples * (1 - 1e-9);
+  if (over_ || (enough && !end_.alone())) return false;
   ++step_;
   step_begin_s_ = clock_.booked_s();
   progress_.begin_step(step_);
@@ -99,6 +159,8 @@ void MpiWorker::end_step() {
   compute_.finish_step();
   observers_.tell(Topic::steps, &Observer::step_ended,
                   StepEnd{rank(), step_, step_begin_s_, clock_.booked_s(), replica_.parameters()});
+  completed_ = step_;
+  end_.completed(clock_.booked_s(), compute_.step_samples());
 }
 
 // Takes the time it takes, or without a learner that of the scenario's device.
@@ -121,10 +183,22 @@ void MpiWorker::meet(const std::function<void()>& action) {
 }
 
 RunRecord MpiWorker::finish() {
+  progress_.end_when({});
+  trust_.wall_s = run_clock_.wall_s();
+  trust_.emulates = how_.emulates || !job_.learner;
+  trust_.clock_step_s = calendar_offset_s() - calendar_offset_s_;
   meet_there();
-  curve_.gather();
+  doubts_ = simsgd::doubts(world_, trust_);
+  if (end_.alone())
+    curve_.gather_alone(end_);
+  else
+    curve_.gather();
   std::vector<WorkerRecord> workers = gather_records(world_, ledger_.of(rank()).record());
   const std::vector<std::vector<double>> step_times = gather_at_root(world_, ledger_.step_times().values());
+  if (step_log_)
+    for (const std::vector<StepRow>& theirs : gather_at_root(world_, step_log_->rows()))
+      steps_.insert(steps_.end(), theirs.begin(), theirs.end());
+  if (tape_) timeline_ = tape_->timeline(world_);
   RunRecord record;
   gather_failures(record);
   if (rank() != 0) return {};

@@ -8,19 +8,17 @@
 namespace simsgd {
 
 void require_roles(const Scenario& scenario, const Job& job) {
-  const Needs needs = job.algorithm->needs();
-  std::vector<std::string> missing;
-  if (needs.background)
-    missing.emplace_back("background (handlers, events and timers beside its main thread)");
-  if (needs.preemption) missing.emplace_back("preemption (gradients that can be given up)");
-  if (missing.empty()) return;
+  if (job.algorithm->needs_others() || !job.target.stop) return;
   const std::string name = scenario.resolved.at("algorithm").at("name").get<std::string>();
-  throw ConfigError({.file = scenario.file,
-                     .pointer = "/algorithm/name",
-                     .problem = fmt::format("{} needs {} of its workers, which a real run does not offer",
-                                            name, fmt::join(missing, " and ")),
-                     .found = "",
-                     .remedy = "Simulate it with simsgd run, or take another algorithm"});
+  throw ConfigError(
+      {.file = scenario.file,
+       .pointer = "/target/stop",
+       .problem = fmt::format("cannot end a real run of {}: its workers never meet, so nobody knows at which "
+                              "instant the target is reached",
+                              name),
+       .found = "true",
+       .remedy = "Give /stop a time or steps, and set /target/stop to false: time_to_target_s is then known "
+                 "at the end"});
 }
 
 }  // namespace simsgd

@@ -1,4 +1,4 @@
-// What an algorithm needs of its machine, asked for before a real run begins.
+// What a real run cannot do for an algorithm, said before it begins.
 #pragma once
 
 namespace simsgd {
@@ -6,7 +6,7 @@ namespace simsgd {
 struct Job;
 struct Scenario;
 
-/// Throws ConfigError where the algorithm needs a role that a real run does not have.
+/// Throws ConfigError where the job asks for what a real run does not have. Every role of a worker is there.
 void require_roles(const Scenario& scenario, const Job& job);
 
 }  // namespace simsgd

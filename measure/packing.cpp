@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -36,14 +37,17 @@ std::vector<T> take(std::span<const std::byte>& bytes, std::uint64_t count) {
 
 }  // namespace
 
-Bytes pack(Executor& executor, const Message& message) {
+Bytes pack(Executor& executor, const Message& message, PackedSizes sizes) {
   static const TensorData kNothing;
   const TensorData& tensor = message.values ? executor.get(message.values) : kNothing;
   const Header header{message.numbers.size(),  tensor.scalars.size(),
                       tensor.values.size(),    tensor.indices.size(),
                       message.bytes,           static_cast<std::uint32_t>(message.traffic),
                       message.values ? 1U : 0U};
-  const std::size_t filler = message.values ? 0 : static_cast<std::size_t>(message.bytes);
+  const auto asked = static_cast<std::size_t>(message.bytes);
+  const std::size_t held = 4 * (header.values + header.indices);
+  const bool fills = !message.values || sizes == PackedSizes::workload;
+  const std::size_t filler = fills ? asked - std::min(asked, held) : 0;
   Bytes bytes;
   bytes.reserve(sizeof header + 8 * (header.numbers + header.scalars) + 4 * (header.values + header.indices) +
                 filler);

@@ -13,8 +13,15 @@ namespace simsgd {
 
 using Bytes = std::vector<std::byte>;
 
-/// A message without values is filled up with zeros to its size in the workload, so that it takes its time.
-Bytes pack(Executor& executor, const Message& message);
+/// How long messages are.
+enum class PackedSizes : std::uint8_t {
+  values,   ///< what they hold
+  workload  ///< at least as long as in the workload: filled up with zeros
+};
+
+/// A message without values is filled up with zeros to its size in the workload, so that it takes its
+/// time.
+Bytes pack(Executor& executor, const Message& message, PackedSizes sizes = PackedSizes::values);
 /// `from` stays unknown.
 Message unpack(Executor& executor, std::span<const std::byte> bytes);
 

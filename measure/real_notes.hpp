@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "measure/mpi_worker.hpp"
 #include "sim/base/notes.hpp"
 #include "sim/job.hpp"
 
@@ -11,6 +12,6 @@ namespace simsgd {
 struct Scenario;
 
 /// One note each, to be added to the job's own.
-std::vector<Note> notes_on_real_run(const Scenario& scenario, const Job& job);
+std::vector<Note> notes_on_real_run(const Scenario& scenario, const Job& job, const RealRun& how);
 
 }  // namespace simsgd

@@ -26,13 +26,18 @@ Reduction::Reduction(ExchangeContext& context, const AnyCollective& collective)
     CHECK(tensor.indices.empty(), "only dense vectors can be cut into parts by MPI");
     count_ = tensor.values.size();
     sent = tensor.values.data();
+    if (context.sizes == PackedSizes::workload &&
+        options.bytes > sizeof(float) * static_cast<double>(count_)) {
+      fill_up(site, tensor.values, options.bytes);
+      sent = filled_.data();
+    }
   } else {
     count_ = static_cast<std::size_t>(std::ceil(options.bytes / sizeof(float)));
     if (site.zeros.size() < count_) site.zeros.resize(count_);
     sent = site.zeros.data();
   }
   mpi_count(count_ * members);
-  for (std::size_t part = 0; part < members; ++part) {  // as in the simulation
+  for (std::size_t part = 0; part < members && held_.empty(); ++part) {  // as in the simulation
     const std::size_t begin = count_ * part / members, end = count_ * (part + 1) / members;
     offsets_.push_back(static_cast<int>(begin));
     parts_.push_back(static_cast<int>(end - begin));
@@ -45,6 +50,39 @@ Reduction::Reduction(ExchangeContext& context, const AnyCollective& collective)
   MPI_Ialltoallv(sent, parts_.data(), offsets_.data(), MPI_FLOAT, terms_.data(), own_counts_.data(),
                  own_offsets_.data(), MPI_FLOAT, site.data, &data_);
   MPI_Ibarrier(site.arrivals, &arrivals_);
+}
+
+// Every part gets its share of zeros, behind its values: entries are cut and added up as without them.
+void Reduction::fill_up(ChannelSite& site, const std::vector<float>& values, double bytes) {
+  const auto members = static_cast<std::size_t>(site.members());
+  const std::size_t count = values.size();
+  const std::size_t zeros = static_cast<std::size_t>(std::ceil(bytes / sizeof(float))) - count;
+  filled_.reserve(count + zeros);
+  for (std::size_t part = 0; part < members; ++part) {
+    const std::size_t begin = count * part / members, end = count * (part + 1) / members;
+    offsets_.push_back(mpi_count(filled_.size()));
+    held_.push_back(end - begin);
+    filled_.insert(filled_.end(), values.begin() + static_cast<std::ptrdiff_t>(begin),
+                   values.begin() + static_cast<std::ptrdiff_t>(end));
+    filled_.resize(filled_.size() + zeros * (part + 1) / members - zeros * part / members);
+    parts_.push_back(mpi_count(filled_.size()) - offsets_.back());
+  }
+  count_ = count + zeros;
+  own_held_ = held_[static_cast<std::size_t>(site.group_rank)];
+}
+
+std::vector<float> Reduction::without_filling(const std::vector<float>& filled) const {
+  std::vector<float> values;
+  const auto keep = [&](std::size_t begin, std::size_t count) {
+    const auto first = filled.begin() + static_cast<std::ptrdiff_t>(begin);
+    values.insert(values.end(), first, first + static_cast<std::ptrdiff_t>(count));
+  };
+  if (op_ == CollectiveOp::reduce_scatter || op_ == CollectiveOp::all_to_all)
+    for (std::size_t begin = 0; begin < filled.size(); begin += own_) keep(begin, own_held_);
+  else
+    for (std::size_t part = 0; part < held_.size(); ++part)
+      keep(static_cast<std::size_t>(offsets_[part]), held_[part]);
+  return values;
 }
 
 // Leaves the sum of this rank's part, scaled, at the front of the terms.
@@ -90,7 +128,8 @@ bool Reduction::advance(ExchangeContext& context, Ongoing& ongoing) {
 void Reduction::deliver(ExchangeContext& context, const AnyCollective& collective,
                         const CollectiveSlot& slot) {
   if (receives_ && options_of(collective).contribution)
-    *slot.value = context.executor.constant({std::move(sum_), {}, {}});
+    *slot.value =
+        context.executor.constant({held_.empty() ? std::move(sum_) : without_filling(sum_), {}, {}});
 }
 
 double Reduction::bytes_sent(const ChannelSite& site) const {

@@ -20,6 +20,10 @@ double predicted_s(const Job& job, const AnyCollective& collective, const std::v
   return predicted_s(plan_of(job, collective, ranks));
 }
 
+Schedule scheduled(const Job& job, const AnyCollective& collective, const std::vector<int>& ranks) {
+  return plan_of(job, collective, ranks).schedule();
+}
+
 void keep_what_arrives(const Job& job, const CustomCollective& collective, const std::vector<int>& ranks,
                        std::int32_t group_rank, std::vector<Tensor>& contributions) {
   const Plan plan = plan_of(job, collective, ranks);

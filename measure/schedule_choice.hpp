@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sim/collectives/schedule.hpp"
 #include "sim/job.hpp"
 #include "sim/roles/collectives.hpp"
 
@@ -11,6 +12,9 @@ namespace simsgd {
 
 /// Seconds that the scenario's cluster would take for the collective among `ranks`.
 double predicted_s(const Job& job, const AnyCollective& collective, const std::vector<int>& ranks);
+
+/// By which schedule the scenario does it, of an operation's own where it has one.
+Schedule scheduled(const Job& job, const AnyCollective& collective, const std::vector<int>& ranks);
 
 /// Empties the contributions that the custom operation's schedule does not bring to the member `group_rank`.
 void keep_what_arrives(const Job& job, const CustomCollective& collective, const std::vector<int>& ranks,

@@ -8,6 +8,7 @@
 
 #include "results/atomic_file.hpp"
 #include "results/curves.hpp"
+#include "results/step_table.hpp"
 #include "sim/base/errors.hpp"
 #include "traces/chrome_trace.hpp"
 
@@ -52,6 +53,10 @@ RunFiles write_run(const RunOutcome& outcome, const fs::path& directory) {
     write_timeline(outcome.timeline, directory);
     files.timeline = directory / "timeline.json";
   }
+  if (!outcome.steps.empty()) {
+    files.steps = directory / kStepsFile;
+    write_file_atomically(files.steps, steps_csv(outcome.steps));
+  }
   files.document = directory / "result.json";
   write_file_atomically(files.document, outcome.document.dump(2) + "\n");
   return files;
@@ -60,6 +65,7 @@ RunFiles write_run(const RunOutcome& outcome, const fs::path& directory) {
 std::string files_text(const RunFiles& files) {
   std::string text = fmt::format("\nresult    {}\n", files.document.string());
   if (!files.training_curve.empty()) text += fmt::format("loss      {}\n", files.training_curve.string());
+  if (!files.steps.empty()) text += fmt::format("steps     {}\n", files.steps.string());
   if (!files.timeline.empty())
     text += fmt::format("timeline  {}  (open in https://ui.perfetto.dev)\n", files.timeline.string());
   return text;

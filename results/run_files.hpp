@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "sim/recording/step_log.hpp"
 #include "sim/recording/timeline.hpp"
 
 namespace simsgd {
@@ -13,15 +15,17 @@ namespace simsgd {
 struct RunOutcome {
   nlohmann::ordered_json document;
   Timeline timeline{TimelineSetup{}};  ///< empty where none was recorded
+  std::vector<StepRow> steps{};        ///< likewise
 };
 
 /// Where the files of a run lie.
 struct RunFiles {
-  std::filesystem::path document, training_curve, test_curve, timeline;
+  std::filesystem::path document, training_curve, test_curve, timeline, steps;
 };
 
-/// Writes DIR/result.json, DIR/loss.csv, DIR/accuracy.csv, DIR/timeline.json and DIR/kineto/rank<N>.json;
-/// leaves out what the run does not have. Makes DIR. Each file appears whole or not at all. Throws RunError.
+/// Writes DIR/result.json, DIR/loss.csv, DIR/accuracy.csv, DIR/steps.csv, DIR/timeline.json and
+/// DIR/kineto/rank<N>.json; leaves out what the run does not have. Makes DIR. Each file appears whole or not
+/// at all. Throws RunError.
 RunFiles write_run(const RunOutcome& outcome, const std::filesystem::path& directory);
 
 /// Writes DIR/timeline.json (Perfetto) and DIR/kineto/rank<N>.json. Throws RunError.

@@ -39,6 +39,7 @@ struct CollectiveSeen {
   std::uint64_t sequence = 0;
   const std::vector<int>& members;       ///< ranks of the group
   const std::vector<double>& arrival_s;  ///< of the members, as far as they are known
+  double posted_s = 0;                   ///< this rank started it; its channel may have been busy then
 };
 
 struct StepEnd {

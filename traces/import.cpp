@@ -10,8 +10,8 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
-#include "traces/json_text.hpp"
-#include "traces/map.hpp"
+#include "traces/reading/json_text.hpp"
+#include "traces/tables/map.hpp"
 
 namespace simsgd {
 

@@ -9,7 +9,7 @@
 
 #include "sim/plugin.hpp"
 #include "traces/imported_file.hpp"
-#include "traces/input.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd {
 

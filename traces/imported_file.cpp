@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "traces/measurement_table.hpp"
-#include "traces/text.hpp"
+#include "traces/reading/text.hpp"
 
 namespace simsgd {
 

@@ -27,11 +27,12 @@ struct KfacOptions {
   KfacMath math;
   RawValue ema;  ///< "released", or the weight of the old factor
   std::uint64_t factor_interval = 1, inverse_interval = 1;
-  FusionSettings fusion;
+  GradientFusion fusion;
   double factor_threshold_bytes = 64.0 * 1024 * 1024;  ///< means nothing where one worker trains alone
 
   KfacOptions();
   void fields(Fields& f);
+  void complete(const AlgorithmContext& context) { fusion.complete(context); }
 };
 
 /// Of several workers.

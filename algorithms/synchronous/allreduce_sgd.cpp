@@ -37,7 +37,7 @@ std::vector<AlgorithmPlugin> allreduce_sgd() {
             .citation = "Li et al., VLDB 2020, arXiv:2006.15704"},
            "one all-reduce of the gradient: 2 (P-1)/P m by a ring",
            {.sends = {Traffic::gradient}},
-           +[](const FusionSettings& fusion, const AlgorithmContext& context) -> MadeAlgorithm {
+           +[](const GradientFusion& fusion, const AlgorithmContext& context) -> MadeAlgorithm {
              note_overlap(context);
              return std::make_unique<AllreduceSgd>(make_buckets(*context.workload, fusion));
            }}};

@@ -59,7 +59,8 @@ class TimesBySize {
 
  private:
   double time(double bytes) {
-    return predicted_s(plan_by_policy(file_.collectives, file_.cluster, ranks_, {op_, bytes, 0, 1, ""}));
+    return predicted_s(plan_by_policy(file_.collectives, file_.cluster, ranks_,
+                                      {op_, bytes, 0, file_.cluster.handover.single_in_place ? 0 : 1, ""}));
   }
 
   void fill(const std::vector<double>& sizes, std::vector<double>& times, std::size_t first,

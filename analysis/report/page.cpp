@@ -122,15 +122,15 @@ std::string html_page(const Report& report, const PageSettings& settings) {
   page += "<title>" + html_text(report.store) + " - SimSGD</title>\n<style>\n";
   page += ":root{" + theme(false) + "}\n@media screen and (prefers-color-scheme:dark){:root{" + theme(true) +
           "}}\n";
-  page +=
-      page_css() + "</style>\n</head>\n<body>\n<main id=\"page\"><p class=\"loading\">Drawing…</p></main>\n";
+  page += page_css() + settings.style +
+          "</style>\n</head>\n<body>\n<main id=\"page\"><p class=\"loading\">Drawing…</p></main>\n";
   page +=
       "<noscript><p>The charts are drawn by JavaScript, which this browser does not run. "
       "simsgd report --format md gives the same numbers as text.</p></noscript>\n";
   page += "<script type=\"application/gzip\" id=\"libraries\">" + base64(gzip(settings.libraries)) +
           "</script>\n";
   page += "<script type=\"application/gzip\" id=\"report\">" + base64(gzip(data)) + "</script>\n";
-  page += "<script>\n" + page_js() + "</script>\n</body>\n</html>\n";
+  page += "<script>\n" + page_js() + settings.script + "</script>\n</body>\n</html>\n";
   return page;
 }
 

@@ -13,8 +13,10 @@ namespace simsgd::report {
 nlohmann::ordered_json page_data(const Report& report);
 
 struct PageSettings {
-  std::string libraries;  ///< JavaScript of vega, vega-lite and vega-embed, in this order
-  bool live = false;      ///< served by `explore`: may ask its own server, and nobody else
+  std::string libraries;    ///< JavaScript of vega, vega-lite and vega-embed, in this order; empty: tables
+  bool live = false;        ///< served by `explore`: may ask its own server, and nobody else
+  std::string style = {};   ///< further CSS
+  std::string script = {};  ///< and JavaScript, which runs last
 };
 
 /// The file. Names and labels may hold anything: no text of them is in the file as it stands but the title,

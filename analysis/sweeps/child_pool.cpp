@@ -55,13 +55,14 @@ class ChildPool {
     children_.push_back({task, made.process, made.answers, Clock::now(), {}, false, false});
   }
 
-  /// Waits for a moment; returns those that ended.
-  std::vector<std::pair<std::size_t, ChildEnd>> wait() {
+  /// Waits for a moment, or until the file can be read; returns those that ended.
+  std::vector<std::pair<std::size_t, ChildEnd>> wait(int wakes = -1) {
     std::vector<pollfd> files;
     for (const Child& child : children_) files.push_back({child.answers, POLLIN, 0});
+    files.push_back({wakes, POLLIN, 0});  // of -1 nothing is ever heard
     poll(files.data(), files.size(), kTick_ms);
     std::vector<std::pair<std::size_t, ChildEnd>> ended;
-    for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t i = 0; i < children_.size(); ++i) {
       Child& child = children_[i];
       if (!child.late && settings_.timeout_s && seconds(child) > *settings_.timeout_s) {
         child.late = true;
@@ -130,6 +131,22 @@ void run_in_children(std::size_t count, const ChildPoolSettings& settings,
     while (next < count && pool.running() < static_cast<std::size_t>(std::max(1, settings.jobs)))
       pool.start(next++, work);
     for (const auto& [task, end] : pool.wait()) ended(task, end);
+    if (settings.interrupted && settings.interrupted()) throw Interrupted();
+    if (settings.tick) settings.tick();
+  }
+}
+
+void run_in_children(const ComingTasks& tasks, const ChildPoolSettings& settings,
+                     const std::function<std::string(std::size_t)>& work,
+                     const std::function<void(std::size_t, const ChildEnd&)>& ended) {
+  ChildPool pool(settings);
+  for (;;) {
+    while (pool.running() < static_cast<std::size_t>(std::max(1, settings.jobs))) {
+      const std::optional<std::size_t> task = tasks.next();
+      if (!task) break;
+      pool.start(*task, work);
+    }
+    for (const auto& [task, end] : pool.wait(tasks.wakes)) ended(task, end);
     if (settings.interrupted && settings.interrupted()) throw Interrupted();
     if (settings.tick) settings.tick();
   }

@@ -36,7 +36,7 @@ void mark_best(const std::vector<TableCell*>& group, Better better) {
 }
 
 void mark_ties(Cells& cells) {
-  const auto mark = [&](std::vector<TableCell*> group, Better better) { mark_best(group, better); };
+  const auto mark = [&](const std::vector<TableCell*>& group, Better better) { mark_best(group, better); };
   if (cells.columns.size() > 1) {
     for (std::vector<TableCell>& row : cells.cells) {
       std::vector<TableCell*> group;

@@ -10,6 +10,7 @@
 #include "scenarios/language/collectives.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
+#include "scenarios/language/stack.hpp"
 #include "sim/base/random.hpp"
 #include "sim/cluster/kernels.hpp"
 #include "topologies/registry.hpp"
@@ -116,6 +117,7 @@ struct ClusterSection {
   Nic nic;
   RawValue topology;
   HostCosts host;
+  RawValue stack;
   PolicySection collectives;
   std::optional<CalibrationSection> calibration;
   std::vector<double> node_speed;
@@ -139,6 +141,11 @@ struct ClusterSection {
         "host", host,
         "What the host adds to a message or a collective. What is left out is unknown: it counts as 0, and "
         "the result says so");
+    f.plugin(
+         "stack", stack, stack_plugins(),
+         "The communication library that training goes through: how it takes operations, and what it adds "
+         "to them")
+        .by_rule("none: operations begin as they are handed over, and cost what host and collectives say");
     f.object("collectives", collectives, "How the communication library does each operation");
     f.object("calibration", calibration,
              "Of a cluster that a calibration wrote: what its numbers come from and may be; times then have "
@@ -321,7 +328,9 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
       check_segments("gpu_link", section.gpu_link->segments, section.gpu_link->bandwidth_Bps);
     return check_segments("nic", section.nic.segments, section.nic.bandwidth_Bps), true;
   });
-  if (!gpu_of_rank || !network || !kernels || !links) return std::nullopt;
+  bool stack_right = true;
+  const std::optional<Stack> stack = build_stack(reader, section.host, stack_right);
+  if (!gpu_of_rank || !network || !kernels || !links || !stack_right) return std::nullopt;
   if (section.gpu_link)
     network->inside =
         segments_of(section.gpu_link->segments, section.gpu_link->latency_s, section.gpu_link->bandwidth_Bps);
@@ -332,15 +341,18 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
   }
 
   section.device.complete();
+  if (stack) set_stack_costs(*stack, section.host);
   section.host.complete(section.device);
-  return Cluster{.name = std::move(section.name),
-                 .nodes = static_cast<int>(*section.nodes),
-                 .gpus_per_node = static_cast<int>(section.gpus_per_node),
-                 .device = std::move(section.device),
-                 .host = section.host,
-                 .network = std::move(*network),
-                 .node_speed = std::move(section.node_speed),
-                 .endpoint_of_rank = std::move(*gpu_of_rank)};
+  Cluster cluster{.name = std::move(section.name),
+                  .nodes = static_cast<int>(*section.nodes),
+                  .gpus_per_node = static_cast<int>(section.gpus_per_node),
+                  .device = std::move(section.device),
+                  .host = section.host,
+                  .network = std::move(*network),
+                  .node_speed = std::move(section.node_speed),
+                  .endpoint_of_rank = std::move(*gpu_of_rank)};
+  if (stack) set_stack(*stack, cluster);
+  return cluster;
 }
 
 }  // namespace simsgd

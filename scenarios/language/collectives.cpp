@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "scenarios/language/stack.hpp"
 #include "sim/collectives/schedules.hpp"
 
 namespace simsgd {
@@ -31,13 +32,21 @@ void PolicySection::fields(Fields& f, const std::string& otherwise) {
 
 CollectivePolicies build_policies(const Reader& reader) {
   CollectivePolicies policies;
+  if (reader.usable("/cluster")) {
+    const Json of_stack = stack_collectives(reader.value("/cluster"));
+    for (const Op op : kOperations)
+      if (of_stack.contains(op_name(op))) policies[op] = read_policy(op, of_stack[op_name(op)]);
+  }
   read_policies(reader, "/cluster/collectives", policies);
   read_policies(reader, "/network", policies);
   return policies;
 }
 
 void complete_network(Json& network, const Json& cluster) {
-  const Json said = cluster.value("collectives", Json::object());
+  Json said = stack_collectives(cluster);
+  for (const Op op : kOperations)
+    if (said.contains(op_name(op))) said[op_name(op)] = completed_policy(op, said[op_name(op)]);
+  said.update(cluster.value("collectives", Json::object()));
   for (const Op op : kOperations)
     if (!network.contains(op_name(op)))
       network[op_name(op)] = said.value(op_name(op), Json(default_schedule(op)));

@@ -19,10 +19,11 @@ struct PolicySection {
   void fields(Fields& f) { fields(f, ""); }
 };
 
-/// Those of the cluster, replaced by those of the network. What a schema cannot say is reported.
+/// Those of the cluster and of its stack, replaced by those of the network. What a schema cannot say is
+/// reported.
 CollectivePolicies build_policies(const Reader& reader);
 
-/// Writes into the section "network" what the cluster says, or the default.
+/// Writes into the section "network" what the cluster or its stack says, or the default.
 void complete_network(Json& network, const Json& cluster);
 
 }  // namespace simsgd

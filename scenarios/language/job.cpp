@@ -6,6 +6,7 @@
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/sections.hpp"
+#include "scenarios/language/stack.hpp"
 #include "scenarios/language/step_cost.hpp"
 
 namespace simsgd {
@@ -155,6 +156,7 @@ Job build_job(Loading& loading, Known* known) {
 Json completed(const Scenario& scenario, const Job& job) {
   Json all = scenario.resolved;
   complete_topology(all["cluster"]);
+  complete_stack(all["cluster"]);
   complete_network(all["network"], all["cluster"]);
   complete_learner(all["learner"], job);
   complete_algorithm(all["algorithm"], job);

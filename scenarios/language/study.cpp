@@ -12,6 +12,7 @@
 #include "scenarios/language/concrete.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
+#include "scenarios/language/study_axes.hpp"
 #include "scenarios/language/use.hpp"
 #include "scenarios/language/validate.hpp"
 
@@ -41,23 +42,12 @@ void check_overrides(const Study& study, ErrorList& errors) {
   }
 }
 
-/// What conditions of a study look at: a section with its `use`s and defaults, as assignments leave it.
-StudySection section_of(const Study& study, const std::string& path, const std::string& name,
-                        const std::vector<Assignment>& assignments) {
-  std::vector<Assignment> all = study.overrides;
-  all.insert(all.end(), assignments.begin(), assignments.end());
-  ErrorList ignored;  // found again in the points
-  const Sourced sourced = resolve_uses(*study.files, path, all, named_choices(), ignored);
-  const Json& properties = resolved_schema()["properties"];
-  const Json schema = properties.value(name, Json::object());
-  Json value = sourced.value.value(name, schema.value("default", Json()));
-  return {with_defaults(schema, std::move(value)), sourced.uses};
-}
+std::string read_as(const Study& study) { return study.file == shown_name("-") ? "-" : study.file; }
 
 Loading load_at(const Study& study, const StudyPoint& point) {
   std::vector<Assignment> all = study.overrides;
   for (Assignment& each : settings_of(point)) all.push_back(std::move(each));
-  return load(*study.files, study.file == shown_name("-") ? "-" : study.file, all, true, study.known.get());
+  return load(*study.files, read_as(study), all, true, study.known.get());
 }
 
 double most_steps(const Job& job) {
@@ -83,6 +73,13 @@ void check_points(const Study& study) {
   if (!all.empty()) throw ConfigError(all);
 }
 
+WrittenAxes written_axes(const Json& value, const Provenance& origins) {
+  WrittenAxes written{Json::object(), origins};
+  for (const char* key : {"axes", "exclude", "seeds"})
+    if (value.contains(key)) written.keys[key] = value[key];
+  return written;
+}
+
 /// The file without what only a study has, so that it is not copied for each point.
 void keep_without_axes(Study& study, Json file) {
   if (!file.is_object()) return;
@@ -91,6 +88,18 @@ void keep_without_axes(Study& study, Json file) {
 }
 
 }  // namespace
+
+StudySection section_of(const Study& study, const std::string& name,
+                        const std::vector<Assignment>& assignments) {
+  std::vector<Assignment> all = study.overrides;
+  all.insert(all.end(), assignments.begin(), assignments.end());
+  ErrorList ignored;  // found again in the points
+  const Sourced sourced = resolve_uses(*study.files, read_as(study), all, named_choices(), ignored);
+  const Json& properties = resolved_schema()["properties"];
+  const Json schema = properties.value(name, Json::object());
+  Json value = sourced.value.value(name, schema.value("default", Json()));
+  return {with_defaults(schema, std::move(value)), sourced.uses};
+}
 
 std::vector<Assignment> settings_of(const StudyPoint& point) {
   std::vector<Assignment> all;
@@ -123,12 +132,12 @@ Study expand_study(const std::string& path, const Overrides& overrides) {
       if (within(each.pointer, key)) study_errors.add("/axes", each);
   validate(schema, value, sourced.origins, {}, study_errors);
   study_errors.throw_if_any();
-  const std::string read_as = study.file == shown_name("-") ? "-" : study.file;
   keep_without_axes(study, file);
+  study.written = std::make_shared<const WrittenAxes>(written_axes(value, sourced.origins));
   ExpandedAxes expanded = expand_axes(
       value, sourced.origins,
       [&](const std::string& section, const std::vector<Assignment>& assignments) {
-        return section_of(study, read_as, section, assignments);
+        return section_of(study, section, assignments);
       },
       study_errors);
   study.points = std::move(expanded.points);

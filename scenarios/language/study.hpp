@@ -37,6 +37,8 @@ struct SeedRule {
   double half_width = 0.05;
 };
 
+struct WrittenAxes;  // study_axes.hpp
+
 struct Study {
   std::string name;
   std::string file;                   ///< as errors show it
@@ -45,8 +47,9 @@ struct Study {
   std::vector<StudyPoint> points;     ///< the last axis varies fastest, seeds fastest of all
   std::size_t left_out = 0;           ///< combinations that "exclude" leaves out
   std::optional<SeedRule> seed_rule;  ///< where the seeds end when the result is certain
-  std::shared_ptr<JsonFiles> files;   ///< what has been read, shared by the copies of a study
-  std::shared_ptr<Known> known;       ///< what has been found right, shared likewise
+  std::shared_ptr<const WrittenAxes> written;  ///< what its axes were read from
+  std::shared_ptr<JsonFiles> files;            ///< what has been read, shared by the copies of a study
+  std::shared_ptr<Known> known;                ///< what has been found right, shared likewise
 };
 
 /// Reads a study ("-" is standard input) and expands it. Throws ConfigError with what is wrong with its axes;

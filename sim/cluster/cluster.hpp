@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/cluster/device.hpp"
+#include "sim/cluster/handover.hpp"
 #include "sim/cluster/network.hpp"
 
 namespace simsgd {
@@ -18,6 +19,7 @@ struct Cluster {
   Network network;
   std::vector<double> node_speed;  ///< relative speed of each node's GPUs; empty: all 1
   std::vector<int> endpoint_of_rank;
+  Handover handover{};  ///< of the communication stack
 
   int workers() const { return static_cast<int>(endpoint_of_rank.size()); }
   int node_of_rank(int rank) const {

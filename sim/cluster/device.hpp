@@ -222,6 +222,7 @@ struct HostCosts {
   Cost merge_s{};
   Cost scatter_add_s{};
   std::optional<bool> staged{};
+  double message_s = 0;  ///< beside the latency of a message's links; only a stack sets it
 
   void fields(Fields& f) {
     f.time("launch", launch_s, "Per operation and worker, before its first byte moves").by_rule("unknown");

@@ -96,7 +96,8 @@ void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
                 to = cluster.endpoint_of_rank[receiver];
       const bool between = !cluster.network.same_node(from, to);
       const PathCost path = cluster.network.message_cost(from, to, wire_bytes(stage, between));
-      alpha[i] = path.alpha_s + library_.step_latency_s + (between ? library_.between_latency_s : 0);
+      alpha[i] = path.alpha_s + library_.step_latency_s + (between ? library_.between_latency_s : 0) +
+                 cluster.host.message_s;
       wire[i] = path.wire_bytes;
       transfer[i] = path.wire_bytes * path.beta_s_per_byte;
       jitter[i] = path.jitter_factor;

@@ -254,9 +254,10 @@ void CollectiveEngine::finish_one(Channel& channel, Operation& operation, std::i
   const int rank = members[p];
   observers_.tell(Topic::time, &Observer::operation, rank, channel.ledger, span);
   observers_.tell(Topic::time, &Observer::sent, rank, options.traffic, plan.bytes_sent()[p]);
-  observers_.tell(Topic::drawing, &Observer::collective,
-                  CollectiveSeen{rank, op_of(operation.what), options, plan.schedule().name, span,
-                                 channel.ledger, operation.sequence, members, operation.arrival_s});
+  observers_.tell(
+      Topic::drawing, &Observer::collective,
+      CollectiveSeen{rank, op_of(operation.what), options, plan.schedule().name, span, channel.ledger,
+                     operation.sequence, members, operation.arrival_s, operation.posted_s[p]});
   channel.free_s[p] = end_s;
   channel.through[p] = operation.sequence + 1;
   const std::shared_ptr<Pending> pending = std::move(operation.slots[p].pending);

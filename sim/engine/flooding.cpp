@@ -33,8 +33,8 @@ double Flooding::hop_s(int rank, int phase) {
                            static_cast<std::size_t>(phase)];
   if (seconds < 0) {
     const HostCosts& host = job_.cluster.host;
-    seconds =
-        transport_.path(rank, (rank + (1 << phase)) % ranks_, 0).alpha_s + host.before_s(0) + host.after_s(0);
+    seconds = transport_.path(rank, (rank + (1 << phase)) % ranks_, 0).alpha_s + host.before_s(0) +
+              host.message_s + host.after_s(0);
   }
   return seconds;
 }

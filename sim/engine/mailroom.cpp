@@ -48,7 +48,7 @@ void Mailroom::arrived(const Transfer& transfer, double end_s) const {
 // Its alpha is from the start of a message to its first byte on the way: host, latency, jitter.
 PathCost Mailroom::way(int from, int to, double bytes) {
   PathCost path = transport_.path(from, to, bytes);
-  path.alpha_s += job_.cluster.host.before_s(bytes);
+  path.alpha_s += job_.cluster.host.before_s(bytes) + job_.cluster.host.message_s;
   if (jitter_) {
     const JitterDraws draws{jitter_.get(), job_.seed, kJitterChannel, sent_[{from, to}]++};
     path.alpha_s +=

@@ -65,8 +65,9 @@ void SimClock::in_background(const std::function<void()>& action) {
 // The device
 // -----------------------------------------------------------------------------------------------------------
 
-void SimClock::communicates(std::int32_t channel, double seconds, Traffic traffic) {
-  slowdown_.started({.channel = channel, .at_s = now(), .seconds = seconds, .traffic = traffic});
+void SimClock::communicates(std::int32_t channel, double begin_s, double seconds, Traffic traffic) {
+  slowdown_.started(
+      {.channel = channel, .at_s = now(), .seconds = seconds, .traffic = traffic, .begin_s = begin_s});
 }
 
 // Advances the clock by `seconds` of computing, and by what communication beside it adds, which is booked;
@@ -161,6 +162,7 @@ Pending& pending_of(Awaited handle) {
 }  // namespace
 
 void SimClock::wait(Awaited handle) {
+  begin_held();
   Pending& pending = pending_of(handle);
   while (!pending.known()) {
     pending.waiter = this;
@@ -175,6 +177,7 @@ void SimClock::wait(Awaited handle) {
 
 std::size_t SimClock::wait_any(std::span<const Awaited> handles) {
   CHECK(!handles.empty(), "waiting for any of nothing");
+  begin_held();
   const double from = local_s_;
   settle();
   while (true) {
@@ -197,6 +200,7 @@ std::size_t SimClock::wait_any(std::span<const Awaited> handles) {
 }
 
 bool SimClock::done(Awaited handle) {
+  begin_held();
   settle();
   return not_after(pending_of(handle).end_s, transport_.now());
 }

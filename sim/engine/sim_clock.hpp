@@ -36,6 +36,7 @@ class SimClock final : public Machine, public Completion, public Waiter {
   void finish_beside() override;
   void outage(double until_s, const std::function<void()>& restart) override;
   void catch_up() override;
+  void gradient_computed() override { begin_held(); }
 
   // Completion.
   void wait(Awaited handle) override;
@@ -55,11 +56,17 @@ class SimClock final : public Machine, public Completion, public Waiter {
   /// Handlers may touch this worker: its clock must not run ahead of events.
   void serves() { serves_ = true; }
   bool is_serving() const { return serves_; }
+  bool is_in_background() const { return in_background_; }
+  /// Called before the main thread waits, and when it has computed a gradient.
+  void before_waiting(std::function<void()> action) { before_waiting_ = std::move(action); }
+  void begin_held() {
+    if (before_waiting_) before_waiting_();
+  }
   /// Runs `action` as a handler, at SimGrid's time.
   void in_background(const std::function<void()>& action);
 
-  /// A collective occupies the device from now on (Slowdown).
-  void communicates(std::int32_t channel, double seconds, Traffic traffic);
+  /// A collective occupies the device from now on, but not before `begin_s` (Slowdown).
+  void communicates(std::int32_t channel, double begin_s, double seconds, Traffic traffic);
   bool is_slowed_by_communication() const { return slowdown_.active(); }
 
   /// What the device does while the main thread waits: it is delayed until `compute_s`, computes until
@@ -85,6 +92,7 @@ class SimClock final : public Machine, public Completion, public Waiter {
   Slowdown slowdown_;
   double backward_overlap_s_;
   std::unique_ptr<Sleeper> sleeper_;
+  std::function<void()> before_waiting_;  // empty: nothing is held back
   bool blocked_ = false;
   bool in_background_ = false;  // a handler or an action of `then` is running
   bool serves_ = false;

@@ -33,6 +33,11 @@ Handle<Message> SimMessages::start_receive(int from, int tag) {
 // Collectives
 // -----------------------------------------------------------------------------------------------------------
 
+SimCollectives::SimCollectives(int rank, World& world, SimClock& clock)
+    : Collectives(clock), rank_(rank), world_(world), clock_(clock) {
+  if (world.job.cluster.handover.blocking) clock.before_waiting([this] { release(); });
+}
+
 void SimCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
   const Precision precision = world_.job.network.precision;
   auto* all_reduce = std::get_if<AllReduce>(&collective);
@@ -40,11 +45,23 @@ void SimCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
     options_of(collective).contribution = contribution_of(world_.executor, collective, precision);
     if (all_reduce) all_reduce->entries.reset();
   }
-  const CollectiveOptions& options = options_of(collective);
-  if (clock_.is_slowed_by_communication())
-    clock_.communicates(world_.collectives.ledger_channel(options.group, options.channel),
-                        world_.collectives.predict(rank_, collective), options.traffic);
-  world_.collectives.start(rank_, clock_.now(), std::move(collective), std::move(slot));
+  if (world_.job.cluster.handover.blocking && !clock_.is_in_background())
+    held_.push_back({std::move(collective), std::move(slot)});
+  else
+    begin_now(std::move(collective), std::move(slot));
+}
+
+void SimCollectives::begin_now(AnyCollective&& collective, CollectiveSlot slot) {
+  if (clock_.is_slowed_by_communication()) {
+    const Negotiator::Expected expected = world_.negotiator.expect(rank_, clock_.now(), collective);
+    clock_.communicates(world_.negotiator.ledger_channel(collective), expected.begin_s, expected.seconds,
+                        options_of(collective).traffic);
+  }
+  world_.negotiator.start(rank_, clock_.now(), std::move(collective), std::move(slot));
+}
+
+void SimCollectives::release() {
+  for (Held& each : std::exchange(held_, {})) begin_now(std::move(each.collective), std::move(each.slot));
 }
 
 // Background

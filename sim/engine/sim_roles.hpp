@@ -10,6 +10,7 @@
 #include "sim/engine/collective_engine.hpp"
 #include "sim/engine/flooding.hpp"
 #include "sim/engine/mailroom.hpp"
+#include "sim/engine/negotiator.hpp"
 #include "sim/engine/sim_clock.hpp"
 #include "sim/worker.hpp"
 
@@ -24,6 +25,7 @@ struct World {
   Interference& interference;
   Groups& groups;
   CollectiveEngine& collectives;
+  Negotiator& negotiator;
   Mailroom& mailroom;
   Flooding& flooding;
   Observers& observers;
@@ -44,20 +46,28 @@ class SimMessages final : public Messages {
 
 class SimCollectives final : public Collectives {
  public:
-  SimCollectives(int rank, World& world, SimClock& clock)
-      : Collectives(clock), rank_(rank), world_(world), clock_(clock) {}
+  SimCollectives(int rank, World& world, SimClock& clock);
   GroupId group(const std::vector<int>& ranks) override { return world_.groups.intern(ranks); }
   double predict(const AnyCollective& collective) override {
-    return world_.collectives.predict(rank_, collective);
+    return world_.negotiator.predict(rank_, collective);
   }
+  /// Begins what a blocking library has held back while the worker computed.
+  void release();
 
  protected:
   void begin(AnyCollective&& collective, CollectiveSlot slot) override;
 
  private:
+  struct Held {
+    AnyCollective collective;
+    CollectiveSlot slot;
+  };
+  void begin_now(AnyCollective&& collective, CollectiveSlot slot);
+
   int rank_;
   World& world_;
   SimClock& clock_;
+  std::vector<Held> held_;
 };
 
 class SimBackground final : public Background {

@@ -22,6 +22,7 @@ SimWorker::SimWorker(int rank, World& world, Steps& steps, const Tensor& initial
 
 bool SimWorker::next_step() {
   compute_.finish_step();
+  clock_.begin_held();
   world_.transport.check_instant(clock_.local());
   if (steps_.end.in_time_order()) clock_.settle();
   if (step_ > 0) end_step();

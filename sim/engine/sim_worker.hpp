@@ -31,7 +31,10 @@ class SimWorker final : public Worker {
     return clock_.is_serving() ? ModelAtInstant{completed_.step, replica_.parameters()} : completed_;
   }
   const Crashes* crashes() { return compute_.crashes(); }  ///< null where nothing fails
-  void ended() { runs_ = false; }
+  void ended() {
+    clock_.begin_held();
+    runs_ = false;
+  }
   bool runs() const { return runs_; }  ///< false once its algorithm has returned
   /// True while the actor sleeps for something whose end is not known: a deadlock, if it stays so.
   bool blocked() const { return clock_.blocked(); }

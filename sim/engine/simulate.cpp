@@ -55,6 +55,7 @@ class Simulation {
   Groups groups_;
   Observers observers_;
   CollectiveEngine collectives_;
+  Negotiator negotiator_;
   Mailroom mailroom_;
   LearningCurve curve_;
   Timeline timeline_;
@@ -77,6 +78,7 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
       interference_(job.cluster, transport_),
       groups_(job.workers()),
       collectives_(job, transport_, groups_, executor_, observers_),
+      negotiator_(job, transport_, groups_, executor_, collectives_),
       mailroom_(job, transport_, observers_),
       curve_(job, executor_, [this] { return models_now(); }),
       timeline_(make_timeline()),
@@ -86,8 +88,9 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
       world_{job,           PassTimes(job.workload),
              executor_,     transport_,
              interference_, groups_,
-             collectives_,  mailroom_,
-             flooding_,     observers_},
+             collectives_,  negotiator_,
+             mailroom_,     flooding_,
+             observers_},
       steps_{end_, [this] { return curve_.target_met_s(); },
              [this](std::uint64_t step) {
                if (options_.interrupted && options_.interrupted()) throw Interrupted();
@@ -161,9 +164,9 @@ std::string Simulation::deadlock() const {
   if (count > 8) blocked += fmt::format(" and {} more", count - 8);
   return fmt::format(
       "Deadlock at {:.6g} s of simulated time: nothing is left to happen, and these ranks wait for ever: "
-      "{}.{}{} The "
+      "{}.{}{}{} The "
       "algorithm's ranks do not agree on what they exchange.",
-      transport_.now(), blocked, collectives_.unfinished(), mailroom_.unfinished());
+      transport_.now(), blocked, collectives_.unfinished(), negotiator_.unfinished(), mailroom_.unfinished());
 }
 
 std::vector<ModelAtInstant> Simulation::models_now() const {

@@ -8,9 +8,10 @@ void Slowdown::started(const Started& operation) {
   const auto channel = static_cast<std::size_t>(operation.channel);
   if (channel_free_s_.size() <= channel) channel_free_s_.resize(channel + 1, 0.0);
   double& free_s = channel_free_s_[channel];
-  free_s = std::max(free_s, operation.at_s) + operation.seconds;
+  const double begin_s = std::max({free_s, operation.at_s, operation.begin_s});
+  free_s = begin_s + operation.seconds;
   while (!spans_.empty() && spans_.front().end_s <= operation.at_s) spans_.pop_front();
-  if (spans_.empty() || free_s > spans_.back().end_s) spans_.push_back({free_s, operation.traffic});
+  if (spans_.empty() || free_s > spans_.back().end_s) spans_.push_back({free_s, operation.traffic, begin_s});
 }
 
 double Slowdown::end_of(double from_s, double work_s, const std::function<void(Traffic, double)>& added) {
@@ -18,6 +19,12 @@ double Slowdown::end_of(double from_s, double work_s, const std::function<void(T
   for (const Span& span : spans_) {
     if (work_s <= 0) break;
     if (span.end_s <= now_s) continue;
+    if (span.begin_s > now_s) {
+      const double free_s = std::min(work_s, span.begin_s - now_s);
+      now_s += free_s;
+      work_s -= free_s;
+      if (work_s <= 0) break;
+    }
     const double done_s = std::min(work_s, (span.end_s - now_s) / (1 + slowdown_));
     added(span.traffic, done_s * slowdown_);
     now_s = done_s < work_s ? span.end_s : now_s + done_s * (1 + slowdown_);

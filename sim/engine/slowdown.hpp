@@ -27,6 +27,7 @@ class Slowdown {
     double at_s = 0;
     double seconds = 0;  ///< predicted
     Traffic traffic = Traffic::control;
+    double begin_s = 0;  ///< not before
   };
   void started(const Started& operation);
 
@@ -41,10 +42,11 @@ class Slowdown {
   struct Span {
     double end_s = 0;
     Traffic traffic = Traffic::control;
+    double begin_s = 0;
   };
   double slowdown_;
   std::vector<double> channel_free_s_;
-  std::deque<Span> spans_;  // one after another; each begins where the one before it ends
+  std::deque<Span> spans_;  // one after another
 };
 
 }  // namespace simsgd

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -24,6 +25,9 @@ struct Batch {
   Matrix<T> inputs;
   std::vector<std::int32_t> labels;
   Matrix<T> targets;
+  /// Where it is set and becomes true, nobody wants the gradient any more: computing may stop.
+  const std::atomic<bool>* given_up = nullptr;
+  bool wanted() const { return given_up == nullptr || !*given_up; }
   std::int64_t size() const { return inputs.cols(); }
 };
 

@@ -162,6 +162,7 @@ Tensor Compute::gradient(const GradientOptions& options) {
     if (micro_batch == first && evaluates()) machine_.evaluate(gradient, Activity::compute, cost.straggle);
     micro_batch < last ? backward(pass, micro_batch) : last_backward(pass, gradient);
   }
+  machine_.gradient_computed();
   machine_.catch_up();
   return gradient;
 }

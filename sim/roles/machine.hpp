@@ -37,6 +37,8 @@ class Machine {
   virtual void outage(double until_s, const std::function<void()>& restart) = 0;
   /// What was due in the background meanwhile happens.
   virtual void catch_up() = 0;
+  /// A gradient is through.
+  virtual void gradient_computed() {}
 };
 
 }  // namespace simsgd

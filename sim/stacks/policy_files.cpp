@@ -7,6 +7,7 @@
 #include "sim/collectives/schedules.hpp"
 #include "sim/plugin.hpp"
 #include "sim/stacks/policy.hpp"
+#include "sim/stacks/stack.hpp"
 
 namespace simsgd {
 
@@ -125,6 +126,19 @@ Json policy_schema(CollectiveOp op) {
             object_of("fastest", list_of(op, "Any of them that takes the size and fits the group"),
                       "The fastest of several, by what each would take alone"),
             f.schema("Whole operations as they were measured")}}};
+}
+
+Json completed_policy(CollectiveOp op, Json policy) {
+  Json& ways = policy.is_object() && policy.contains("fastest") ? policy["fastest"] : policy;
+  if (!ways.is_array()) return policy;
+  for (Json& way : ways) {
+    WaySection section{op};
+    Fields f;
+    section.fields(f);
+    f.read(way);
+    f.write_missing(way);
+  }
+  return policy;
 }
 
 CollectivePolicy read_policy(CollectiveOp op, const Json& json) {

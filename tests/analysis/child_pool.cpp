@@ -73,4 +73,42 @@ TEST_CASE("an interruption ends children that would run for ever") {
                   Interrupted);
 }
 
+TEST_CASE("tasks may come up while others run, and a file wakes the pool") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  std::vector<std::size_t> waiting = {0}, ended;
+  int stage = 0;
+  const ComingTasks coming = {.next = [&]() -> std::optional<std::size_t> {
+                                if (waiting.empty()) return std::nullopt;
+                                const std::size_t task = waiting.back();
+                                waiting.pop_back();
+                                return task;
+                              },
+                              .wakes = ends[0]};
+  // Once the first has ended a message comes, and with it two more.
+  const auto tick = [&] {
+    char byte = 0;
+    if (stage == 0 && ended.size() == 1) {
+      CHECK(write(ends[1], "x", 1) == 1);
+      stage = 1;
+    } else if (stage == 1) {
+      CHECK(read(ends[0], &byte, 1) == 1);
+      waiting = {2, 1};
+      stage = 2;
+    }
+  };
+  const auto all_ended = [&] { return ended.size() == 3; };
+  CHECK_THROWS_AS(run_in_children(
+                      coming, {.jobs = 2, .timeout_s = {}, .interrupted = all_ended, .tick = tick},
+                      [](std::size_t task) { return std::to_string(10 * task); },
+                      [&](std::size_t task, const ChildEnd& end) {
+                        CHECK(end.text == std::to_string(10 * task));
+                        ended.push_back(task);
+                      }),
+                  Interrupted);
+  CHECK(ended.front() == 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
 }  // namespace simsgd::test::analysis_child_pool

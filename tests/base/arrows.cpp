@@ -37,6 +37,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"results/"},
     {"analysis/", "measure/"},
     {"analysis/calibration/", "analysis/report/"},
+    {"analysis/live/"},
     {"cli/", "bench/"},
 };
 

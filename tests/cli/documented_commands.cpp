@@ -45,7 +45,7 @@ bool is_command(const std::string& text) {
   static const std::regex command(
       R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake (?!--install$).+|\./setup\.sh .+)");
   static const std::regex verb(
-      R"(simsgd(-measure)? (run|check|claims|advise|report|migrate|import|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
+      R"(simsgd(-measure)? (run|check|claims|advise|report|explore|migrate|import|replay|calibrate|validate|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -106,6 +106,8 @@ constexpr Filled kWords[] = {
     {"calibrate SPEC", "calibrate spec.json"},
     {"validate SPEC", "validate spec.json"},
     {"run S", "run scenario.json"},
+    {"run SCENARIO --chakra DIR", "run scenario.json --chakra traces"},
+    {"compare REAL SIMULATED", "compare real simulated"},
     {"check FILES", "check scenario.json study.json"},
     {"migrate FILES", "migrate scenario.json study.json"},
     {"topologies NAME --dot", "topologies torus --dot"},
@@ -146,9 +148,18 @@ constexpr Bound kBounds[] = {
      "420 runs that learn take 20 minutes: 25 steps of 21"},
     {"simsgd report scaling_all.db", "simsgd report scaling_all.db -o s.md --format md",
      "a page needs ./setup.sh web"},
+    {"simsgd import rank*.json.gz",
+     "simsgd run scenario.json -o traced && simsgd import traced/kineto/rank*.json --stragglers s.csv -o "
+     "data.csv",
+     "traces of PyTorch are no part of the project: ours of that shape"},
+    {"simsgd import traces/*.et",
+     "simsgd run scenario.json --set /stop/steps=2 --chakra traces && simsgd import traces/*.et --workload "
+     "back.json",
+     "what the command beside it writes"},
     {"./setup.sh web", "bash -n $SOURCE/setup.sh", "fetches 250 MB"},
     {"simsgd report F.db", "simsgd report workers.db -o r.md --format md", "a page needs ./setup.sh web"},
     {"simsgd report s.db", "simsgd report workers.db -o s.md --format md", "a page needs ./setup.sh web"},
+    {"simsgd explore", "simsgd explore --help", "serves until it is ended: tests/live"},
     {"./setup.sh test", "bash -n $SOURCE/setup.sh", "runs this test"},
     {"simsgd sweep submit", "simsgd sweep submit --help", "needs a Slurm: tests/slurm"},
     {"simsgd sweep status", "simsgd sweep run scenarios/quickstart.json -o q.db && simsgd sweep status q.db",
@@ -223,6 +234,17 @@ class Workplace {
         {"name": "latency", "pointers": ["/cluster/nic/latency"], "low": "1 us", "high": "1 ms"},
         {"name": "bandwidth", "pointers": ["/cluster/nic/bandwidth"], "low": "0.1 GB/s", "high": "100 GB/s"}]}],
       "fit": {"where": {"workers": [2, 4]}}, "tests": [{"name": "8", "where": {"workers": 8}}]})");
+    std::string operations = "pid_dp,thread,op,step,mb_id,ts_us,dur_us\n";  // of a pipeline of 2 x 4
+    for (int worker = 0; worker < 8; ++worker)
+      operations += std::to_string(worker / 4) + ",\"PP" + std::to_string(worker % 4) +
+                    ", TP0, compute\",forward-compute,1,0," + std::to_string(worker % 4 * 20) + ",20\n";
+    write("ops.csv", operations);
+    write(
+        "resnet50.graph.txt",  // the input is 128 images of 3 x 224 x 224
+        "node1 -- Input0 -- forward_compute_time=0.0, backward_compute_time=0.0, activation_size=77070336.0, "
+        "parameter_size=0.0\n"
+        "node2 -- Linear(in_features=150528, out_features=10, bias=True) -- forward_compute_time=1.5, "
+        "backward_compute_time=3.0, activation_size=5120.0, parameter_size=6021160.0\n\tnode1 -- node2\n");
     // Graphviz is none of our packages.
     write("dot", "#!/bin/sh\nexec cat\n");
     fs::permissions(path_ / "dot", fs::perms::owner_all);

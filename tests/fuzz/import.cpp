@@ -1,5 +1,7 @@
-// libFuzzer: whatever a file holds, an import ends in rows or in a ConfigError. The first byte chooses
-// whether the format is told by the content, or which it is said to be, and the map.
+// libFuzzer: whatever a file holds, an import ends in rows or in a ConfigError. The first line says
+// which format that is, "any" where the content has to tell it, or that a map comes; of another line the
+// first byte chooses.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -43,21 +45,28 @@ void any_map(const std::string& text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
   const auto& formats = simsgd::import_formats();
-  const std::size_t choice = data[0] % (formats.size() + 2);
-  const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const std::string all(reinterpret_cast<const char*>(data), size);
+  const std::size_t end = all.find('\n');
+  if (end == std::string::npos || end == 0) return 0;
+  const std::string name = all.substr(0, end), text = all.substr(end + 1);
+  const bool known = std::any_of(formats.begin(), formats.end(), [&](const simsgd::ImportFormat& format) {
+    return format.info.name == name;
+  });
   try {
     ImportOptions options;
-    options.set = {{"workers", "4"}};
-    if (choice == 0) return any_map(text), 0;
-    if (choice <= formats.size()) options.format = formats[choice - 1].info.name;
+    options.set = {{"workers", "4"}, {"batch", "8"}};
+    if (name == "map") return any_map(text), 0;
+    if (name != "any") options.format = known ? name : formats[data[0] % formats.size()].info.name;
     if (options.format.starts_with("mapped_")) options.map = map_of(options.format == "mapped_json");
-    const simsgd::Measurements all = simsgd::import_text("f", text, options);
-    simsgd::write_measurement_table(all.rows, [](const std::string&) {});
+    const simsgd::Imported imported = simsgd::import_text("f", text, options);
+    simsgd::write_measurement_table(imported.rows, [](const std::string&) {});
+    (void)simsgd::straggler_file(imported.steps);
+    for (const simsgd::RecordedWorkload& workload : imported.workloads)
+      if (workload.batch > 0) (void)simsgd::workload_file(workload, "f");
   } catch (const simsgd::ConfigError&) {
   } catch (const nlohmann::json::out_of_range&) {
-    if (choice != 0) throw;  // of the map's own text, which is read here
+    if (name != "map") throw;  // of the map's own text, which is read here
   }
   return 0;
 }

@@ -53,6 +53,7 @@ Outcome on_mpi(Trial trial) {
 
 TEST_CASE("MPI: messages") { check_behaviours(message_behaviours(), on_mpi); }
 TEST_CASE("MPI: collectives") { check_behaviours(collective_behaviours(), on_mpi); }
+TEST_CASE("MPI: background and preemption") { check_behaviours(background_behaviours(), on_mpi); }
 TEST_CASE("MPI: gradients and their hooks") { check_behaviours(hook_behaviours(), on_mpi); }
 
 }  // namespace simsgd::test::measure_roles

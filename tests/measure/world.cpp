@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "measure/short_slices.hpp"
+
 namespace simsgd::test {
 
 Job small_job(std::uint64_t steps) {
@@ -16,11 +18,12 @@ Job small_job(std::uint64_t steps) {
 }  // namespace simsgd::test
 
 int main(int argc, char** argv) {
+  simsgd::ask_for_short_slices();
   MPI_Init(&argc, &argv);
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   doctest::Context context(argc, argv);
-  const int code = size == 3 ? context.run() : 1;
+  const int code = size == SIMSGD_TEST_RANKS ? context.run() : 1;
   MPI_Finalize();
   return code;
 }

@@ -1,7 +1,9 @@
 // Background and preemption: of the machines that have them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "tests/roles/behaviours.hpp"
 
@@ -24,6 +26,7 @@ void answered(const Runner& run) {
     if (worker.rank() == 0) {
       for (const int to : {1, 2}) background.post(to, 1, message({}, {7}));
       worker.wait(both);
+      std::sort(mine.begin(), mine.end());  // who answers first is the machine's affair
     }
     worker.collectives().run(Barrier());
     worker.next_step();
@@ -61,7 +64,7 @@ void timers(const Runner& run) {
     mine.push_back(static_cast<double>(worker.wait_any(std::array<Awaited, 3>{never, late, early})));
     mine.push_back(worker.done(late) ? 1 : 0);
     worker.wait(late);
-    mine.push_back(worker.now() - begin_s);
+    mine.push_back(std::floor((worker.now() - begin_s) * 4 + 1e-9) / 4);  // a real machine may be late
     worker.next_step();
   });
   for (const Notes& each : notes) CHECK(each == Notes{2, 0, 0.5});

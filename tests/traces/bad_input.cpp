@@ -3,7 +3,7 @@
 
 #include "tests/traces/imports.hpp"
 #include "traces/import_format.hpp"
-#include "traces/json_text.hpp"
+#include "traces/reading/json_text.hpp"
 
 namespace simsgd::test::traces_bad_input {
 
@@ -99,6 +99,9 @@ TEST_CASE("texts that stop anywhere, and are taken for another format, end in ro
       "# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4    2.5\n",
       R"({"header":{"id":1,"rank":0,"n_ranks":2},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":4,"coll_exec_time_us":2}})",
       R"({"nccl_version":1,"args":"a_perf","devices":[{"count":3}],"results":[{"size":4,"in_place":{"time":1,"alg_bw":2}}]})",
+      R"({"distributedInfo":{"rank":0,"world_size":2},"traceEvents":[{"ph":"X","cat":"kernel","name":"ncclKernel_AllReduce_RING_LL","ts":1,"dur":2,"args":{"In msg nelems":3,"dtype":"Float"}}]})",
+      R"([{"name":"process_name","ph":"M","pid":0,"args":{"name":"t"}},{"ph":"B","name":"NEGOTIATE_ALLREDUCE","ts":1,"pid":0},{"ph":"E","ts":2,"pid":0}])",
+      R"({"entries":[{"profiling_name":"nccl:all_reduce","state":"completed","duration_ms":1,"input_sizes":[[3]],"input_dtypes":["Float"]}],"pg_config":{}})",
       R"({"schema_version":1,"scenario":{"algorithm":{"name":"x"}},"metrics":{"iteration_time_mean_s":1},"workers":[{"node":0}]})"};
   int worked = 0, failed = 0;
   for (const ImportFormat& format : import_formats())

@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "tests/traces/imports.hpp"
-#include "traces/csv.hpp"
-#include "traces/input.hpp"
+#include "traces/reading/csv.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd::test::traces_csv {
 

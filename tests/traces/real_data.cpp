@@ -1,9 +1,12 @@
 // The measurements beside the project, every row of them; skipped, visibly, where they are not there.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tests/traces/imports.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd::test::traces_real_data {
 
@@ -136,6 +139,103 @@ TEST_CASE("low_communication: steps of all runs, and the network's curve") {
       "values": [{"from": "/achieved_bps", "unit": "bps", "quantity": "bandwidth_Bps"}]})x"));
   CHECK(curve.rows.size() == 6);
   CHECK(curve.rows[0].value == doctest::Approx(8509005895.14442 / 8).epsilon(1e-12));
+}
+
+namespace {
+
+// Of a Kineto file: all that is counted as an event, and all that there are, by another reader of JSON.
+void check_every_event(const Imported& all, std::size_t events) {
+  std::size_t counted = 0;
+  for (const auto* reasons : {&all.reports.at(0).understood, &all.reports.at(0).ignored})
+    for (const auto& [reason, count] : *reasons)
+      if (reason.starts_with("events ")) counted += count;
+  CHECK(counted == events);
+}
+
+double microseconds(const nlohmann::json& event, const char* key) { return event.at(key).get<double>(); }
+
+}  // namespace
+
+TEST_CASE(
+    "kineto, new schema: 3 steps, each 5 all-reduces of 25,557,032 elements and 2 broadcasts of 53,173") {
+  const std::string file = data("kineto/hta_nccl_data.json.gz");
+  if (file.empty()) return;
+  const Imported all = import_files({file}, with("batch", "32"));
+  std::map<std::string, std::map<std::string, std::pair<int, double>>> sums;  // by step and operation
+  for (const Measurement& row : all.rows) {
+    if (row.quantity != "time_s") continue;
+    auto& [count, elements] = sums[row.labels.at("step")][row.operation];
+    ++count;
+    elements += row.bytes / (row.labels.at("type") == "long" ? 8 : 4);
+    CHECK(row.labels.at("algorithm") == "RING");
+    CHECK(row.labels.at("protocol") == "LL");
+    CHECK(row.workers == 2);
+  }
+  CHECK(sums.size() == 3);
+  for (const auto& [step, operations] : sums) {
+    CHECK(operations.at("all_reduce") == std::pair{5, 25557032.0});
+    CHECK(operations.at("broadcast") == std::pair{2, 53173.0});
+  }
+  REQUIRE(all.workloads.size() == 1);
+  CHECK(all.workloads[0].layers.size() == 5);
+  CHECK(all.workloads[0].parameters() == 25557032);
+  CHECK(all.workloads[0].layers[4].name == "bucket1");
+  CHECK(all.workloads[0].layers[4].tensors[0][0] == 2049000);
+  CHECK(counts(all.reports[0].ignored) == "1 ranks of the job whose file is missing");
+
+  // Computing once more, from the whole document: kernels launched in a step, painted over one another.
+  const nlohmann::json trace = nlohmann::json::parse(Input(file).rest());
+  const nlohmann::json& events = trace.at("traceEvents");
+  check_every_event(all, events.size());
+  std::map<double, double> launched;
+  std::vector<std::pair<double, double>> steps;
+  for (const nlohmann::json& event : events) {
+    const std::string cat = event.value("cat", ""), name = event.value("name", "");
+    if (cat == "cuda_runtime")
+      launched[event["args"]["correlation"].get<double>()] = microseconds(event, "ts");
+    if (cat == "user_annotation" && name.starts_with("ProfilerStep"))
+      steps.emplace_back(microseconds(event, "ts"), microseconds(event, "dur"));
+  }
+  REQUIRE(all.steps.size() == steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    std::vector<std::pair<double, int>> edges;  // +1 where a kernel begins, -1 where one ends
+    for (const nlohmann::json& event : events) {
+      if (event.value("cat", "") != "kernel" || event["name"].get<std::string>().starts_with("nccl"))
+        continue;
+      const double host = launched.at(event["args"]["correlation"].get<double>());
+      if (host < steps[i].first || host > steps[i].first + steps[i].second) continue;
+      edges.emplace_back(microseconds(event, "ts"), 1);
+      edges.emplace_back(microseconds(event, "ts") + microseconds(event, "dur"), -1);
+    }
+    std::sort(edges.begin(), edges.end());
+    double busy = 0;
+    for (std::size_t e = 0, running = 0; e + 1 < edges.size(); ++e) {
+      running += static_cast<std::size_t>(edges[e].second);
+      if (running > 0) busy += edges[e + 1].first - edges[e].first;
+    }
+    CHECK(all.steps[i].compute_s * 1e6 == doctest::Approx(busy).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("kineto, old schema: ResNet-50's layers, its 25,557,032 parameters, and six steps of computing") {
+  const std::string file = data("kineto/kineto_resnet50_v100_nw4_worker0.json.gz");
+  if (file.empty()) return;
+  const Imported all = import_files({file}, {});
+  check_every_event(all, 71424);
+  CHECK(all.reports[0].ignored.empty());
+  REQUIRE(all.workloads.size() == 1);
+  const RecordedWorkload& network = all.workloads[0];
+  CHECK(network.parameters() == 25557032);
+  CHECK(network.batch == 32);
+  CHECK(network.device == "Tesla V100-DGXS-32GB");
+  CHECK(network.layers.size() == 53 + 53 + 1);
+  CHECK(network.layers.back().tensors == std::vector<std::vector<double>>{{1000, 2048}, {1000}});
+  REQUIRE(all.steps.size() == 6);
+  for (const RecordedStep& step : all.steps) {
+    // Layers' kernels are all of a step's but the optimizer's, which are few.
+    CHECK(network.forward_s() + network.backward_s() < step.compute_s);
+    CHECK(network.forward_s() + network.backward_s() > 0.97 * step.compute_s);
+  }
 }
 
 }  // namespace simsgd::test::traces_real_data

@@ -3,8 +3,8 @@
 
 #include "traces/collective_names.hpp"
 #include "traces/imported_file.hpp"
-#include "traces/text.hpp"
-#include "traces/units_of_text.hpp"
+#include "traces/reading/text.hpp"
+#include "traces/reading/units_of_text.hpp"
 
 namespace simsgd::test::traces_units {
 

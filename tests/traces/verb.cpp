@@ -107,4 +107,38 @@ TEST_CASE("import reads what simsgd writes itself: a run, runs of a sweep, and b
   }
 }
 
+TEST_CASE("a network that is imported runs; run --chakra writes a file per rank, which is the same network") {
+  const Scratch scratch;
+  scratch.write("net.graph.txt",
+                "node1 -- Conv2d(3, 4, kernel_size=(3, 3), bias=False) -- forward_compute_time=2.0, "
+                "backward_compute_time=3.0, activation_size=16, parameter_size=432\n"
+                "node2 -- Linear(in_features=6, out_features=10, bias=True) -- forward_compute_time=0.5, "
+                "backward_compute_time=1.0, activation_size=80, parameter_size=280\n\tnode1 -- node2\n");
+  REQUIRE(scratch.simsgd("import net.graph.txt --workload w.json").code == 0);
+  scratch.write("s.json", R"({"name": "a job/1", "cluster": {"use": "clusters/gtopk-1gbe.json", "workers": 2},
+      "workload": {"use": "w.json"}, "learner": null, "algorithm": {"name": "allreduce_sgd"}, "stop": {"steps": 2}})");
+  const Outcome run = scratch.simsgd("run s.json --chakra traces --json");
+  REQUIRE(run.code == 0);
+  CHECK(run.err.find("chakra    traces/a_job_1.RANK.et: the first 2 steps of 2 ranks\n") !=
+        std::string::npos);
+  const auto metrics = nlohmann::json::parse(run.out)["metrics"];
+  CHECK(metrics["compute_s"].get<double>() == doctest::Approx(6.5e-3).epsilon(1e-9));
+  const Outcome back = scratch.simsgd("import traces/a_job_1.0.et traces/a_job_1.1.et --workload w2.json");
+  REQUIRE(back.code == 0);
+  const auto first = nlohmann::json::parse(contents(scratch.path() / "w.json"));
+  const auto second = nlohmann::json::parse(contents(scratch.path() / "w2.json"));
+  CHECK(second["batch"] == 2);
+  REQUIRE(second["layers"].size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(second["layers"][i]["tensors"] == first["layers"][i]["tensors"]);
+    CHECK(second["layers"][i]["backward"].get<double>() ==
+          doctest::Approx(first["layers"][i]["backward"].get<double>()).epsilon(1e-9));
+  }
+  const Outcome refused = scratch.simsgd(
+      "run s.json --chakra other --set '/algorithm={\"name\": \"d_psgd\", \"graph\": {\"name\": \"ring\"}}'");
+  CHECK(refused.code == 1);
+  CHECK(refused.err.find("This job cannot be written as Chakra traces: ") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(scratch.path() / "other"));
+}
+
 }  // namespace simsgd::test::traces_verb

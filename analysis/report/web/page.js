@@ -86,6 +86,12 @@
     draw() {
       if (this.asked) return this.wanted;
       this.asked = true;
+      if (!window.vegaEmbed) {
+        this.drawing.hidden = true;
+        this.details.open = true;
+        this.root.dataset.drawn = "no";
+        return this.wanted;
+      }
       this.drawing.hidden = false;
       this.wanted = this.wanted.then(async () => {
         const spec = { ...this.chart.spec, datasets: { rows: this.rows } };
@@ -95,6 +101,7 @@
         this.drawing.hidden = this.rows.length === 0;
         if (this.highlight) await this.view.signal("highlight", this.highlight).runAsync();
         this.root.dataset.drawn = "yes";
+        this.drawing.style.minHeight = "";
       }).catch((error) => {
         this.drawing.replaceChildren(element("p", { class: "bad" }, `This chart could not be drawn: ${error.message}`));
         console.error(error);
@@ -124,8 +131,22 @@
     return element("label", {}, name, select);
   };
 
-  const studySection = (study, config) => {
-    study.chosen = Object.fromEntries(study.axes.map((axis) => [axis.field, axis.labels[0]]));
+  // What a reader has set, of the page before: by names, since fields are numbered anew.
+  const settingsOf = ({ views, report, page }) => {
+    const studies = Object.fromEntries(report.studies.map((study) => [study.name,
+      { chosen: Object.fromEntries(study.axes.map((axis) => [axis.name, study.chosen[axis.field]])), highlight: study.highlight }]));
+    const charts = Object.fromEntries(views.map((view) => [`${view.study.name} ${view.chart.name}`,
+      { open: view.details.open, height: view.drawing.offsetHeight }]));
+    const focused = document.activeElement?.dataset.filter && page.contains(document.activeElement)
+      ? [document.activeElement.closest("section").id, document.activeElement.dataset.filter] : null;
+    return { studies, charts, focused };
+  };
+
+  const studySection = (study, config, before) => {
+    const had = before?.studies[study.name];
+    study.chosen = Object.fromEntries(study.axes.map(({ field, name, labels }) =>
+      [field, labels.includes(had?.chosen[name]) ? had.chosen[name] : labels[0]]));
+    study.highlight = had?.highlight ?? "";
     const views = study.charts.map((chart) => new ChartView(chart, study, config));
     const section = element("section", { id: study.id, "aria-label": study.name }, element("h2", {}, study.name));
     const failed = study.failed > 0 ? element("span", { class: "bad" }, `, ${study.failed} failed`) : null;
@@ -139,15 +160,20 @@
     const bar = element("div", { class: "filters", role: "group", "aria-label": `What the charts of ${study.name} show` });
     for (const axis of study.axes)
       if (filtered.has(axis.field))
-        bar.append(chooser(axis.name, axis.labels, axis.labels[0], (label) => {
+        bar.append(chooser(axis.name, axis.labels, study.chosen[axis.field], (label) => {
           study.chosen[axis.field] = label;
           for (const view of views) if (view.chart.filters.includes(axis.field)) view.select(study.chosen);
         }));
     const series = study.axes.find((axis) => axis.field === study.series);
-    if (series)
-      bar.append(chooser(`highlight ${series.name}`, ["", ...series.labels], "", (label) => {
+    if (series) {
+      const highlight = (label) => {
+        study.highlight = label;
         for (const view of views) view.setHighlight(label);
-      }));
+      };
+      if (!series.labels.includes(study.highlight)) study.highlight = "";
+      bar.append(chooser(`highlight ${series.name}`, ["", ...series.labels], study.highlight, highlight));
+      if (study.highlight) highlight(study.highlight);
+    }
     if (bar.children.length) section.append(bar);
     section.append(element("div", { class: "charts" }, ...views.map((view) => view.root)));
     if (study.left_out.length)
@@ -156,30 +182,63 @@
     return { section, views };
   };
 
-  const start = async () => {
-    const [libraries, text] = await Promise.all([inflate("libraries"), inflate("report")]);
-    document.head.append(element("script", {}, libraries));
-    const report = JSON.parse(text);
+  let shownNow = null;
+
+  // Puts a report on the page, in place of the one that is there.
+  const show = (report) => {
     const page = document.getElementById("page");
-    page.replaceChildren(element("h1", {}, report.store.split("/").pop()), element("p", { class: "meta" },
-      "Simulated by SimSGD. Click names in a legend to see them alone; click again to see all."));
-    report.studies.forEach((study, i) => { study.id = `study-${i + 1}`; });
-    if (report.studies.length > 1)
-      page.append(element("nav", { "aria-label": "Studies" }, ...report.studies.map((study) => element("a", { href: `#${study.id}` }, study.name))));
-    const views = [];
-    for (const study of report.studies) {
-      const made = studySection(study, report.config);
-      page.append(made.section);
-      views.push(...made.views);
-    }
-    const drawAll = async () => { for (const view of views) await view.draw(); };
+    const before = shownNow && settingsOf(shownNow);
     const near = new IntersectionObserver((entries) => {
       for (const entry of entries) if (entry.isIntersecting) views.find((view) => view.root === entry.target).draw();
     }, { rootMargin: "400px" });
+    const views = [];
+    report.studies.forEach((study, i) => { study.id = `study-${i + 1}`; });
+    const sections = report.studies.map((study) => {
+      const made = studySection(study, report.config, before);
+      views.push(...made.views);
+      return made.section;
+    });
+    for (const view of views) {
+      const had = before?.charts[`${view.study.name} ${view.chart.name}`];
+      if (had?.height) view.drawing.style.minHeight = `${had.height}px`;
+      if (had?.open) view.details.open = true;
+    }
+    shownNow?.near.disconnect();
+    for (const view of shownNow?.views ?? []) view.wanted.then(() => view.view?.finalize());
+    page.replaceChildren(element("h1", {}, report.store.split("/").pop()), element("p", { class: "meta" },
+      "Simulated by SimSGD. Click names in a legend to see them alone; click again to see all."));
+    if (report.studies.length > 1)
+      page.append(element("nav", { "aria-label": "Studies" }, ...report.studies.map((study) => element("a", { href: `#${study.id}` }, study.name))));
+    page.append(...sections);
+    if (before?.focused) {
+      const [section, filter] = before.focused;
+      [...document.getElementById(section)?.querySelectorAll("select") ?? []].find((each) => each.dataset.filter === filter)?.focus();
+    }
     for (const view of views) near.observe(view.root);
-    window.addEventListener("beforeprint", drawAll);
-    window.simsgd = { views, drawAll, report };
+    shownNow = { views, report, page, near };
+    const drawAll = async () => { for (const view of views) await view.draw(); };
+    window.simsgd = { views, drawAll, report, show, choose, element, shown };
+  };
+
+  // Sets filters of a study: {"severity": "0.7"}. Names that it does not filter by are passed over.
+  const choose = (name, labels) => {
+    const study = shownNow.report.studies.find((each) => each.name === name);
+    if (!study) return;
+    for (const select of document.getElementById(study.id).querySelectorAll("select[data-filter]")) {
+      const label = labels[select.dataset.filter];
+      if (label === undefined || select.value === label || ![...select.options].some((each) => each.value === label)) continue;
+      select.value = label;
+      select.dispatchEvent(new Event("change"));
+    }
+  };
+
+  const start = async () => {
+    const [libraries, text] = await Promise.all([inflate("libraries"), inflate("report")]);
+    if (libraries) document.head.append(element("script", {}, libraries));
+    show(JSON.parse(text));
+    window.addEventListener("beforeprint", () => window.simsgd.drawAll());
     document.documentElement.dataset.ready = "yes";
+    document.dispatchEvent(new Event("simsgd-ready"));
   };
 
   start().catch((error) => {

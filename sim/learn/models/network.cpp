@@ -84,7 +84,7 @@ double FeedForward<T>::loss(View<T> outputs, const Batch<T>& batch, bool differe
 template <class T>
 void FeedForward<T>::forward(std::span<const T> parameters, const Batch<T>& batch, T* memory) const {
   T* scratch = memory + activations_ * batch.size();
-  for (std::size_t l = 0; l < layers_.size(); ++l)
+  for (std::size_t l = 0; l < layers_.size() && batch.wanted(); ++l)
     layers_[l]->forward({.weights = parameters.data() + places_[l].weights,
                          .input = inputs_of(l, memory, batch),
                          .output = outputs_of(l, memory, batch.size()),
@@ -101,7 +101,7 @@ void FeedForward<T>::backward(std::span<const T> parameters, const Batch<T>& bat
   T* spare = scratch + scratch_;
   T* other_spare = spare + widest_ * samples;
   T* arriving = outputs_of(layers_.size() - 1, memory, samples).data();
-  for (std::size_t l = layers_.size(); l-- > 0;) {
+  for (std::size_t l = layers_.size(); l-- > 0 && batch.wanted();) {
     const ModelLayer<T>& layer = *layers_[l];
     T* const leaving = l == 0 ? nullptr : layer.in_place() ? arriving : spare;
     const View<T> output = outputs_of(l, memory, samples);
@@ -127,6 +127,7 @@ T FeedForward<T>::loss_and_gradient(std::span<const T> parameters, const Batch<T
   CHECK(gradient.size() == parameters_, "a gradient of the wrong length");
   Memory memory((activations_ + 2 * widest_) * batch.size() + scratch_);
   forward(parameters, batch, memory.data());
+  if (!batch.wanted()) return 0;
   const double value = loss(outputs_of(layers_.size() - 1, memory.data(), batch.size()), batch, true);
   if (tap != nullptr) tap->layers.resize(static_cast<std::size_t>(taps_));
   backward(parameters, batch, memory.data(), gradient, tap);

@@ -1,0 +1,57 @@
+// The server's part that meets visitors: a process of its own, with the threads of an HTTP library, so that
+// the one that simulates has none and can fork. It knows no files and no results: it asks its parent, message
+// by message, and passes on what that says.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "analysis/sweeps/child_process.hpp"
+
+namespace simsgd::live {
+
+/// What a visitor asks for; other paths do not reach the parent.
+enum class Ask : char {
+  page = 'p',
+  report = 'r',
+  controls = 'c',
+  state = 's',
+  point = 't',
+  simulate = 'x',
+  drop = 'd'
+};
+
+struct Reply {
+  int status = 200;
+  std::string type;  ///< "application/json; charset=utf-8"
+  std::string body;
+};
+
+class Front {
+ public:
+  /// Listens on 127.0.0.1; port 0 is any that is free. Throws ConfigError where the port is taken, RunError.
+  explicit Front(int port);
+  ~Front();
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+
+  int port() const { return port_; }
+  /// Can be read when a visitor asks.
+  int wakes() const { return process_.answers; }
+  /// Answers those that ask now. Throws RunError where the process is gone.
+  void answer(const std::function<Reply(Ask ask, const std::string& body)>& answers) const;
+
+ private:
+  ChildProcess process_;
+  int port_ = 0;
+};
+
+// Between the two: how long a message is, and the message.
+bool send_message(int file, const std::string& message);
+/// False at the end, and where a message is longer than `most` bytes.
+bool receive_message(int file, std::string& message, std::size_t most);
+
+/// In the process of its own: serves until it is killed.
+[[noreturn]] void serve(int port, int commands, int answers);
+
+}  // namespace simsgd::live

@@ -1,0 +1,55 @@
+// What is explored: a scenario or a study, whose runs are kept in a file or for as long as the server runs;
+// or a store, and those of its studies whose files are there as they were.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/store/run_row.hpp"
+#include "scenarios/language/study.hpp"
+
+namespace simsgd::live {
+
+struct SourceSettings {
+  std::string path;              ///< a store, a study or a scenario
+  std::filesystem::path output;  ///< where the runs of a study are kept, or empty
+  Overrides overrides;
+  int jobs = 1;  ///< children that read points
+  std::function<bool()> interrupted;
+};
+
+/// A directory that is gone with its owner.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();  ///< throws RunError
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A study whose points can be simulated.
+struct OpenStudy {
+  std::unique_ptr<const Study> study;  ///< others refer to it
+  SweepRow row;                        ///< as the store has it, or will have it
+};
+
+struct Source {
+  std::filesystem::path store;
+  bool is_kept = true;  ///< not gone at the end
+  std::vector<OpenStudy> studies;
+  std::vector<std::string> reasons;  ///< why others can only be looked at, sentences
+  std::unique_ptr<TemporaryFolder> folder;
+};
+
+/// Looks at everything and writes nothing but a directory of its own. A scenario without axes gets one over
+/// its workers. Throws ConfigError, RunError, Interrupted.
+Source open_source(const SourceSettings& settings);
+
+}  // namespace simsgd::live

@@ -1,0 +1,71 @@
+// What a replay tells: steps as recorded, without gaps, ideal and as they would have been; how much each
+// worker, stage, step and kind of operation slows the job down.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/replay/resize.hpp"
+
+namespace simsgd::replay {
+
+struct ReplayOptions {
+  bool ideal = false;
+  std::vector<int> heal;
+  double network = 1;  ///< speed, of the recorded one
+  int workers = 0;     ///< up to how many; 0: as many as recorded
+  int draws = 20;
+  std::uint64_t seed = 1;
+};
+
+/// By step, in seconds.
+struct WhatIf {
+  std::string name;
+  std::vector<double> step_s, without_gaps_s;
+};
+
+/// Mean step with only this as recorded and everything else equalised, over the ideal one: above 1 it slows
+/// the job down by itself. A stage that has less to do than others can be below 1.
+struct Share {
+  std::string name;
+  double slowdown = 1;
+};
+
+struct ReplayReport {
+  RecordedJob job;             ///< its operations only where more workers are asked for
+  std::size_t operations = 0;  ///< recorded
+  Graph graph;
+  std::vector<double> recorded_s, replayed_s, without_gaps_s, ideal_s;  ///< by step; the ideal has no gaps
+  std::optional<WhatIf> what_if;
+  std::vector<Share> kinds, stages, replicas;        ///< from the greatest on; stages and replicas in order
+  std::vector<std::vector<double>> worker_slowdown;  ///< [worker][step], see Share; empty: left out
+  std::vector<ResizedJob> sizes;
+  std::vector<std::string> notes;  ///< what is assumed, or left out
+
+  double launch_slowdown() const { return mean(recorded_s) / mean(without_gaps_s); }
+  double blocking_slowdown() const { return mean(without_gaps_s) / mean(ideal_s); }
+};
+
+/// Throws ConfigError.
+ReplayReport replay_job(RecordedJob job, const ReplayOptions& options);
+
+/// What the options change of the recorded times.
+Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps);
+
+/// "3 (stage 1, replica 1)".
+std::string worker_text(const Graph& graph, std::size_t worker);
+
+/// For people.
+std::string replay_text(const ReplayReport& report);
+/// One document; without its context.
+nlohmann::ordered_json replay_document(const ReplayReport& report);
+/// CSV: worker, replica, stage, slice, step, slowdown.
+std::string heat_map_csv(const ReplayReport& report);
+/// The same as a picture.
+std::string heat_map_svg(const ReplayReport& report);
+/// Chrome trace events: the replay, and beside it the what-if, or the ideal where there is none.
+std::string replay_timeline(const ReplayReport& report, const ReplayOptions& options);
+
+}  // namespace simsgd::replay

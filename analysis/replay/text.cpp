@@ -1,0 +1,130 @@
+// The summary of a replay.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/replay/report.hpp"
+#include "results/text_table.hpp"
+#include "sim/base/printable.hpp"
+#include "sim/recording/metrics.hpp"
+
+namespace simsgd::replay {
+
+namespace {
+
+constexpr std::size_t kMostListed = 10;
+
+std::string ratio(double value) { return fmt::format("{:.4f}", value); }
+
+std::string heading(const ReplayReport& report) {
+  const Graph& graph = report.graph;
+  std::string shape;
+  if (graph.stages > 1 || graph.tensors > 1) {
+    shape = fmt::format(" ({} replicas x {} stages", graph.replicas, graph.stages);
+    if (graph.tensors > 1) shape += fmt::format(" x {} slices", graph.tensors);
+    shape += ")";
+  }
+  return fmt::format("{}: {} steps of {} workers{}, {} operations\n\n", printable(report.job.file),
+                     graph.steps.size(), graph.workers.size(), shape,
+                     grouped(static_cast<double>(report.operations), 0));
+}
+
+std::string steps_text(const ReplayReport& report) {
+  const double recorded_s = mean(report.recorded_s), ideal_s = mean(report.ideal_s);
+  double error_s = 0;
+  for (std::size_t s = 0; s < report.recorded_s.size(); ++s)
+    error_s = std::max(error_s, std::fabs(report.replayed_s[s] - report.recorded_s[s]));
+  TextTable table;
+  table.rows.push_back({"", "mean step", "without gaps", "slow-down", "without gaps"});
+  const CommonUnit unit = common_time_unit({ideal_s / 10});
+  const auto row = [&](const std::string& name, const std::vector<double>& with,
+                       const std::vector<double>& without) {
+    table.rows.push_back({name, unit.show(mean(with)) + " " + unit.name,
+                          unit.show(mean(without)) + " " + unit.name, ratio(mean(with) / ideal_s),
+                          ratio(mean(without) / ideal_s)});
+  };
+  row("as recorded", report.recorded_s, report.without_gaps_s);
+  if (report.what_if) row(report.what_if->name, report.what_if->step_s, report.what_if->without_gaps_s);
+  table.rows.push_back(
+      {"ideal: operations of a kind equal", "", unit.show(ideal_s) + " " + unit.name, "", ratio(1)});
+  std::string text = table.text();
+  text += fmt::format(
+      "\nSlow-down {}: {} by gaps (launch delays, host), {} by operations that are not equal\n",
+      ratio(recorded_s / ideal_s), ratio(report.launch_slowdown()), ratio(report.blocking_slowdown()));
+  if (report.what_if)
+    text += fmt::format("With {}: steps {:+.2f} %, {:+.2f} % without gaps\n", report.what_if->name,
+                        100 * (mean(report.what_if->step_s) / recorded_s - 1),
+                        100 * (mean(report.what_if->without_gaps_s) / mean(report.without_gaps_s) - 1));
+  return text + fmt::format("Replayed with its gaps, no step is more than {:.3f} us off\n", error_s * 1e6);
+}
+
+void list(std::string& text, const std::string& title, std::vector<Share> shares) {
+  if (shares.empty()) return;
+  const std::size_t all = shares.size();
+  if (all > kMostListed) {
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const Share& a, const Share& b) { return a.slowdown > b.slowdown; });
+    shares.resize(kMostListed);
+  }
+  TextTable table;
+  for (const Share& each : shares) table.rows.push_back({"  " + each.name, ratio(each.slowdown)});
+  text += fmt::format("\n{}{}\n{}", title,
+                      all > kMostListed ? fmt::format(", the {} greatest of {}", kMostListed, all) : "",
+                      table.text());
+}
+
+std::vector<Share> worker_shares(const ReplayReport& report) {
+  std::vector<Share> shares;
+  for (std::size_t w = 0; w < report.worker_slowdown.size(); ++w) {
+    double kept_s = 0;
+    for (std::size_t s = 0; s < report.ideal_s.size(); ++s)
+      kept_s += report.worker_slowdown[w][s] * report.ideal_s[s];
+    shares.push_back({worker_text(report.graph, w),
+                      kept_s / std::accumulate(report.ideal_s.begin(), report.ideal_s.end(), 0.0)});
+  }
+  return shares;
+}
+
+std::vector<Share> step_shares(const ReplayReport& report) {
+  std::vector<Share> shares;
+  for (std::size_t s = 0; s < report.ideal_s.size(); ++s)
+    shares.push_back(
+        {fmt::format("{}", report.graph.steps[s].number), report.without_gaps_s[s] / report.ideal_s[s]});
+  return shares;
+}
+
+std::string sizes_text(const ReplayReport& report) {
+  if (report.sizes.empty()) return "";
+  TextTable table;
+  table.rows.push_back({"workers", "mean step", "5 % to 95 % of draws", "slow-down", "ideal", "efficiency"});
+  const CommonUnit unit = common_time_unit({report.sizes.front().ideal_s / 10});
+  const double first_s = mean(report.sizes.front().step_s);
+  for (const ResizedJob& each : report.sizes)
+    table.rows.push_back({fmt::format("{}", each.workers), unit.show(mean(each.step_s)) + " " + unit.name,
+                          fmt::format("{} to {} {}", unit.show(quantile(each.step_s, 0.05)),
+                                      unit.show(quantile(each.step_s, 0.95)), unit.name),
+                          ratio(mean(each.without_gaps_s) / each.ideal_s),
+                          unit.show(each.ideal_s) + " " + unit.name,
+                          fmt::format("{:.1f} %", 100 * first_s / mean(each.step_s))});
+  return "\nWith more workers, the same stragglers drawn again\n" + table.text();
+}
+
+}  // namespace
+
+std::string replay_text(const ReplayReport& report) {
+  std::string text = heading(report) + steps_text(report);
+  text += "\nSlow-down by one alone, everything else equal";
+  list(text, "Kind of operation", report.kinds);
+  list(text, "Stage", report.stages);
+  list(text, "Replica", report.replicas);
+  list(text, "Worker", worker_shares(report));
+  list(text, "Step, whole", step_shares(report));
+  text += sizes_text(report);
+  if (!report.notes.empty()) text += "\n";
+  for (const std::string& note : report.notes) text += "Note: " + note + "\n";
+  return text;
+}
+
+}  // namespace simsgd::replay

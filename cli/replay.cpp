@@ -1,0 +1,136 @@
+// simsgd replay: a recorded job's operations played again, as they were and as they might have been.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "analysis/replay/report.hpp"
+#include "analysis/runner.hpp"
+#include "cli/verbs.hpp"
+#include "results/atomic_file.hpp"
+#include "results/run_context.hpp"
+#include "results/run_files.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr int kMostReplayWorkers = 1 << 16;
+constexpr int kMostDraws = 10000;
+
+struct ReplayVerb {
+  std::string file, output, heal, network;
+  replay::ReplayOptions options;
+  bool json = false;
+};
+
+std::vector<int> workers_of(const std::string& list) {
+  std::vector<int> workers;
+  std::vector<InputError> errors;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    int worker = 0;
+    const auto [rest, error] = std::from_chars(list.data() + begin, list.data() + end, worker);
+    if (error != std::errc() || rest != list.data() + end || worker < 0)
+      errors.push_back({"--heal", "", "names no worker", printable(list.substr(begin, end - begin)),
+                        "Write numbers of workers, such as 3 or 3,4"});
+    workers.push_back(worker);
+    begin = end + 1;
+  }
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+  return workers;
+}
+
+// "2x", "1.5", "0.5x".
+double network_factor(const std::string& text) {
+  double factor = 0;
+  const char* const end = text.data() + text.size() - (text.ends_with('x') ? 1 : 0);
+  const auto [rest, error] = std::from_chars(text.data(), end, factor);
+  if (error == std::errc() && rest == end && std::isfinite(factor) && factor > 0) return factor;
+  throw ConfigError({"--network", "", "is no factor above 0", printable(text),
+                     "Write 2x for twice the recorded speed, 0.5x for half of it"});
+}
+
+void print_counts(const replay::ReplayReport& report) {
+  for (const auto& [kind, count] : report.job.understood)
+    fmt::print(stderr, "  {} {}\n", count, printable(kind));
+  for (const auto* reasons : {&report.job.ignored, &report.graph.warnings})
+    for (const auto& [reason, count] : *reasons)
+      fmt::print(stderr, "  WARNING: {} {}\n", count, printable(reason));
+}
+
+void write_files(const ReplayVerb& verb, const replay::ReplayReport& report, const OrderedJson& document) {
+  const std::filesystem::path folder = verb.output;
+  const auto write = [&folder](const char* name, const std::string& text) {
+    write_file_atomically(folder / name, text);
+    fmt::print(stderr, "{}\n", (folder / name).string());
+  };
+  if (!report.worker_slowdown.empty()) {
+    write("heatmap.csv", replay::heat_map_csv(report));
+    write("heatmap.svg", replay::heat_map_svg(report));
+  }
+  write("timeline.json", replay::replay_timeline(report, verb.options));
+  write("replay.json", document.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
+}
+
+int run_replay(ReplayVerb verb) {
+  if (!verb.heal.empty()) verb.options.heal = workers_of(verb.heal);
+  if (!verb.network.empty()) verb.options.network = network_factor(verb.network);
+  if (verb.options.workers > 0 && (verb.options.ideal || !verb.options.heal.empty()))
+    throw ConfigError({"--workers", "", "cannot be had with --ideal or --heal", "",
+                       "Leave these out: the ideal is told for every number of workers"});
+  const OutputDirectory directory(verb.output);
+  const replay::ReplayReport report = replay::replay_job(read_recorded_job(verb.file), verb.options);
+  OrderedJson document = {{"schema_version", 1}, {"context", to_json(with_machine(build_context()))}};
+  document.update(replay::replay_document(report));
+  if (verb.json)
+    fmt::print("{}\n", document.dump(2, ' ', false, OrderedJson::error_handler_t::replace));
+  else
+    fmt::print("{}", replay::replay_text(report));
+  print_counts(report);
+  if (!verb.output.empty()) write_files(verb, report, document);
+  return 0;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* verb = app.add_subcommand("replay", "Play a recorded job's operations again, and what if");
+  auto settings = std::make_shared<ReplayVerb>();
+  verb->add_option("TRACE", settings->file,
+                   "Operations of a job: a table (CSV) or a timeline (Chrome JSON), plain or gzip, or - for "
+                   "standard input")
+      ->required();
+  verb->add_flag("--ideal", settings->options.ideal, "What if operations of a kind took equally long");
+  verb->add_option("--heal", settings->heal, "What if these workers were as their peers are")
+      ->type_name("W[,W]");
+  verb->add_option("--network", settings->network, "What if the network were so many times as fast: 2x")
+      ->type_name("FACTOR");
+  verb->add_option("--workers", settings->options.workers,
+                   "What if there were up to so many workers, with the same stragglers drawn again")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostReplayWorkers));
+  verb->add_option("--draws", settings->options.draws, "Draws for each number of workers")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostDraws))
+      ->capture_default_str();
+  verb->add_option("--seed", settings->options.seed, "Seed of the draws")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_flag("--json", settings->json, "One JSON document instead of a summary");
+  verb->add_option("-o,--output", settings->output,
+                   "Folder for heat map, timeline for Perfetto, and the document")
+      ->type_name("DIR");
+  verb->footer("Example:\n  simsgd replay ops.csv.gz --heal 3 -o healed");
+  verb->callback([settings, &exit_code] { exit_code.value = run_replay(*settings); });
+}
+
+}  // namespace simsgd

@@ -1,0 +1,188 @@
+#include "measure/bench/verbs.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <optional>
+
+#include "measure/bench/benchmarks.hpp"
+#include "results/atomic_file.hpp"
+#include "scenarios/language/scenario.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/units.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr const char* kEnd =
+    "One raw sample a row; `simsgd import F.csv` makes medians of each campaign of them.\n"
+    "Exit codes: 0 done; 1 it failed; 2 usage or input.";
+
+std::string bytes_problem(const std::string& text) {
+  const ParsedQuantity parsed = parse_quantity(text, Dimension::bytes);
+  constexpr double kMost_bytes = 1 << 30;
+  if (!parsed.ok) return "a size is like 64 KiB or 4096. " + parsed.problem;
+  return parsed.value >= 0 && parsed.value <= kMost_bytes ? "" : "a size is 1 GiB at most";
+}
+
+/// The job of a scenario on as many workers as there are ranks.
+struct BenchJob {
+  Scenario scenario;
+  Job job;
+};
+
+std::optional<BenchJob> load_job(const std::string& path, int ranks) {
+  if (path.empty()) return std::nullopt;
+  Overrides overrides;
+  overrides.set.emplace_back("/cluster/workers", std::to_string(ranks));
+  Scenario scenario = load_scenario(path, overrides);
+  Job job = make_job(scenario);
+  return BenchJob{std::move(scenario), std::move(job)};
+}
+
+void write_samples(const std::string& path, const SampleTable& table) {
+  if (path != "-") return write_file_atomically(path, table.text());
+  fmt::print("{}", table.text());
+  if (std::fflush(stdout) != 0) throw RunError("Cannot write to standard output.");
+}
+
+}  // namespace
+
+struct BenchVerbs::Parsed {
+  BenchOptions options;
+  std::string min_bytes, max_bytes;
+  CLI::App *network = nullptr, *collectives = nullptr, *compute = nullptr;
+
+  void add_common(CLI::App& verb) {
+    verb.add_option("-o,--output", options.output, "Write the samples into this file, or - for stdout")
+        ->capture_default_str()
+        ->type_name("FILE");
+    verb.add_option("--campaigns", options.campaigns, "How often everything is measured")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+    verb.add_option("--apart", options.apart_s, "Seconds from a campaign to the next")
+        ->capture_default_str()
+        ->check(CLI::Range(0.0, 86400.0));
+    verb.add_option("--samples", options.samples, "Of a point in a campaign, at most")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 100000));
+    verb.add_option("--point-time", options.point_s,
+                    "A point takes fewer samples, but 3, where they would last longer, seconds")
+        ->capture_default_str()
+        ->check(CLI::Range(0.001, 600.0));
+    verb.add_option("--seed", options.seed, "Of the order of the points")->capture_default_str();
+  }
+
+  void add_sizes(CLI::App& verb, const char* least, const char* most) {
+    const CLI::Validator size(bytes_problem, "BYTES");
+    verb.add_option("--min-bytes", min_bytes, fmt::format("The smallest size ({})", least))->check(size);
+    verb.add_option("--max-bytes", max_bytes, fmt::format("The largest ({})", most))->check(size);
+  }
+
+  void add_network(CLI::App& app) {
+    network = app.add_subcommand("network", "Times of messages: there and back, and both ways at once");
+    add_common(*network);
+    add_sizes(*network, "1 B", "16 MiB");
+    network->add_flag("--all-pairs", options.all_pairs, "Every two ranks, not 0 and 1 alone");
+    network->footer(
+        std::string("Example:\n  mpirun -n 2 simsgd-measure network --campaigns 3 -o network.csv\n") + kEnd);
+  }
+
+  void add_collectives(CLI::App& app) {
+    collectives = app.add_subcommand(
+        "collectives", "Times of every schedule, message by message, beside MPI's own, for every P from 2");
+    add_common(*collectives);
+    add_sizes(*collectives, "1 KiB", "8 MiB");
+    collectives->add_option("--op", options.operations, "Only these operations")->delimiter(',');
+    collectives->add_option("--schedule", options.schedules, "Only these schedules; mpi: MPI's own")
+        ->delimiter(',');
+    collectives->footer(
+        std::string("Example:\n  mpirun -n 4 simsgd-measure collectives --op all_reduce --schedule ring,mpi "
+                    "-o rings.csv\n") +
+        kEnd);
+  }
+
+  void add_compute(CLI::App& app) {
+    compute = app.add_subcommand("compute", "Times of the numerics of real runs, on every rank at once");
+    add_common(*compute);
+    compute->add_option("SCENARIO", options.scenario, "Also the layers, factors, ... of its learner");
+    compute->footer(
+        std::string(
+            "Example:\n  mpirun -n 1 simsgd-measure compute scenarios/real_run.json -o compute.csv\n") +
+        kEnd);
+  }
+
+  void complete() {
+    const auto size = [](const std::string& text, double usual) {
+      return text.empty() ? usual : parse_quantity(text, Dimension::bytes).value;
+    };
+    constexpr double kKi = 1024, kMi = kKi * kKi;
+    const bool all = collectives->parsed();
+    options.min_bytes = size(min_bytes, all ? kKi : 1);
+    options.max_bytes = size(max_bytes, (all ? 8 : 16) * kMi);
+    if (options.min_bytes > options.max_bytes)
+      throw ConfigError({"--min-bytes", "", "is more than --max-bytes", min_bytes, "Use a smaller size"});
+  }
+
+  void check_ranks(int ranks) const {
+    if (!compute->parsed() && ranks < 2)
+      throw ConfigError({"mpirun", "", "starts too few ranks for messages", std::to_string(ranks),
+                         "Use mpirun -n 2 or more"});
+  }
+
+  SampleTable measure(const Bench& bench, const Job* job) const {
+    if (network->parsed()) return measure_network(bench);
+    if (collectives->parsed()) return measure_collectives(bench);
+    return measure_compute(bench, job);
+  }
+};
+
+BenchVerbs::BenchVerbs(CLI::App& app) : parsed_(std::make_unique<Parsed>()) {
+  parsed_->add_network(app);
+  parsed_->add_collectives(app);
+  parsed_->add_compute(app);
+}
+
+BenchVerbs::~BenchVerbs() = default;
+
+bool BenchVerbs::chosen() const {
+  return parsed_->network->parsed() || parsed_->collectives->parsed() || parsed_->compute->parsed();
+}
+
+int BenchVerbs::run() const {
+  const BenchMachine machine = look_at_machine(MPI_COMM_WORLD);
+  Waiting waiting(machine.crowded());
+  const Bench bench{parsed_->options, machine, MPI_COMM_WORLD, waiting};
+  int code = 0;
+  std::string sentence;
+  std::optional<BenchJob> job;
+  try {
+    parsed_->complete();
+    parsed_->check_ranks(machine.ranks);
+    job = load_job(parsed_->options.scenario, machine.ranks);
+    if (parsed_->collectives->parsed()) check_collective_names(parsed_->options);
+  } catch (const ConfigError& error) {
+    sentence = error.what();
+    code = 2;
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (code != 0) {
+    if (machine.rank == 0) fmt::print(stderr, "{}\n", sentence);
+    return code;
+  }
+  try {
+    const SampleTable table = parsed_->measure(bench, job ? &job->job : nullptr);
+    if (machine.rank == 0) write_samples(parsed_->options.output, table);
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    return 1;
+  }
+}
+
+}  // namespace simsgd

@@ -1,0 +1,309 @@
+#!/usr/bin/python3
+"""Measures a network in PyTorch and writes it as a workload of SimSGD: its layers with tensors, activations and flop, and
+the time of each layer's forward and backward pass, on CUDA or CPU. docs/torch_profile.md. Needs python3-torch (Debian 12
+has 1.13), for named models python3-torchvision.
+
+  measure/torch_profile.py resnet50 --batch 32 -o workload.json
+  measure/torch_profile.py net.py:make --input 1x28x28 --batch 64 --classes 10 -o workload.json --kernels kernels.csv
+"""
+
+import argparse
+import csv
+import datetime
+import importlib.util
+import json
+import math
+import os
+import platform
+import statistics
+import sys
+import time
+
+WARM_UP = 3  # iterations: cuDNN tries its algorithms in the first, allocators grow
+
+
+def fail(sentence):
+    print(sentence, file=sys.stderr)
+    sys.exit(2)
+
+
+try:
+    import torch
+except ImportError:
+    fail("torch_profile needs PyTorch: apt-get install python3-torch python3-torchvision, and run it with /usr/bin/python3.")
+
+
+class Clock:
+    """Instants on the device: CUDA events, which cost the host nothing, or the CPU's clock."""
+
+    def __init__(self, device):
+        self.cuda = device.type == "cuda"
+
+    def now(self):
+        if not self.cuda:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def finish(self):
+        if self.cuda:
+            torch.cuda.synchronize()
+
+    def between(self, begin, end):
+        return begin.elapsed_time(end) * 1e-3 if self.cuda else end - begin
+
+
+class Layer:
+    """A module with parameters of its own, and what follows it that has none (activations, pooling)."""
+
+    def __init__(self, name, module):
+        self.name, self.module = name, module
+        self.activations = self.positions = 0
+        self.flop = 0.0
+        self.forward_s, self.backward_s = [], []
+
+    def kind(self):
+        name = type(self.module).__name__
+        if isinstance(self.module, torch.nn.modules.conv._ConvNd):
+            return "conv"
+        if isinstance(self.module, torch.nn.Linear):
+            return "fc"
+        if "Norm" in name:
+            return "bn"
+        return "embedding" if "Embedding" in name else "other"
+
+    def tensors(self):
+        """Shapes as the language has them: a matrix of outputs x everything else, a vector by its length."""
+        sizes = [list(p.shape) for p in self.module.parameters(recurse=False)]
+        return [[s[0], math.prod(s[1:])] if len(s) > 1 else math.prod(s) for s in sizes]
+
+    def saw(self, output, batch):
+        """Per sample, of one call."""
+        entries = output.numel() / batch
+        self.activations += entries
+        kind = self.kind()
+        if kind == "conv":
+            positions = math.prod(output.shape[2:])
+            weight = self.module.weight
+            per_output = weight.numel() / weight.shape[1 if self.module.transposed else 0]
+            self.positions, self.flop = positions, self.flop + 2 * entries * per_output
+        elif kind == "fc":
+            self.positions = max(1, entries / self.module.out_features)
+            self.flop += 2 * entries * self.module.in_features
+
+    def described(self):
+        times = {key: statistics.median(values) for key, values in
+                 (("forward", self.forward_s), ("backward", self.backward_s)) if values}
+        layer = {"name": self.name, "type": self.kind(), "tensors": self.tensors()}
+        if self.flop:
+            layer["forward_flop"] = round(self.flop)
+        layer["activations"] = round(self.activations)
+        if self.positions > 1:
+            layer["positions"] = round(self.positions)
+        return layer | {key: float(f"{seconds:.6g}") for key, seconds in times.items()}
+
+
+def first_tensor(output):
+    while isinstance(output, (tuple, list)) and output:
+        output = output[0]
+    return output if isinstance(output, torch.Tensor) else None
+
+
+class Profile:
+    """Marks when each layer has its output, and in the backward pass its gradient: what lies between two marks is the
+    time of the layer before the later one (forward), or after the earlier one (backward). So all times add up."""
+
+    def __init__(self, model, clock, batch):
+        self.clock, self.batch = clock, batch
+        self.layers, self.by_module, self.order = [], {}, []
+        self.marks, self.looking, self.timing = [], True, False
+        for name, module in model.named_modules():
+            if next(module.parameters(recurse=False), None) is None:
+                continue
+            layer = Layer(name or type(module).__name__, module)
+            self.layers.append(layer)
+            module.register_forward_hook(lambda module, inputs, output, layer=layer: self.after_forward(layer, output))
+
+    def after_forward(self, layer, output):
+        output = first_tensor(output)
+        if output is None:
+            return
+        if self.looking:
+            layer.saw(output, self.batch)
+            if layer not in self.order:
+                self.order.append(layer)
+        if self.timing:
+            self.marks.append((layer, self.clock.now()))
+            if output.requires_grad:
+                output.register_hook(lambda gradient, layer=layer: self.gradient_marks.append((layer, self.clock.now())))
+
+    def step(self, run_forward, run_backward):
+        self.marks, self.gradient_marks = [], []
+        begin = self.clock.now()
+        loss = run_forward()
+        middle = self.clock.now()
+        run_backward(loss)
+        end = self.clock.now()
+        self.clock.finish()
+        self.looking = False
+        if self.timing:
+            self.book(begin, middle, end)
+        return self.clock.between(begin, end)
+
+    def book(self, begin, middle, end):
+        forward, backward = {}, {}
+        before = begin
+        for layer, mark in self.marks:
+            forward[layer] = forward.get(layer, 0) + self.clock.between(before, mark)
+            before = mark
+        last = self.marks[-1][0]
+        forward[last] += self.clock.between(before, middle)  # what follows the last layer, and the loss
+        current, before = last, middle
+        for layer, mark in self.gradient_marks + [(None, end)]:
+            backward[current] = backward.get(current, 0) + self.clock.between(before, mark)
+            current, before = layer, mark
+        for layer in self.order:
+            layer.forward_s.append(forward.get(layer, 0))
+            layer.backward_s.append(backward.get(layer, 0))
+
+
+def load_model(name, classes):
+    if ":" in name:
+        path, function = name.rsplit(":", 1)
+        spec = importlib.util.spec_from_file_location("profiled", path)
+        if spec is None or not os.path.isfile(path):
+            fail(f"There is no Python file {path}. MODEL is a name of torchvision or FILE.py:FUNCTION.")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        if not hasattr(module, function):
+            fail(f"{path} has no function {function}.")
+        return getattr(module, function)()
+    try:
+        import torchvision
+    except ImportError:
+        fail("Named models need torchvision: apt-get install python3-torchvision. Or give FILE.py:FUNCTION.")
+    make = getattr(torchvision.models, name, None)
+    if not callable(make):
+        fail(f"torchvision has no model {name}. It has {', '.join(torchvision.models.list_models(torchvision.models))}.")
+    extra = {"aux_logits": False, "init_weights": False} if name in ("googlenet", "inception_v3") else {}
+    return make(weights=None, num_classes=classes, **extra)
+
+
+def parsed_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", metavar="MODEL", help="of torchvision.models, or FILE.py:FUNCTION that returns a module")
+    parser.add_argument("--batch", type=int, required=True, help="samples per step")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the workload")
+    parser.add_argument("--input", default="3x224x224", metavar="CxHxW", help="shape of a sample (default: %(default)s)")
+    parser.add_argument("--classes", type=int, default=1000, help="of the labels (default: %(default)s)")
+    parser.add_argument("--tokens", type=int, metavar="N", help="samples are whole numbers below N, not pixels")
+    parser.add_argument("--device", help="cuda, cpu (default: cuda where there is one)")
+    parser.add_argument("--device-name", help="as scenarios call the device (default: what the machine calls it)")
+    parser.add_argument("--threads", type=int, help="of the CPU (default: PyTorch's)")
+    parser.add_argument("--repeats", type=int, default=10, help="steps measured (default: %(default)s)")
+    parser.add_argument("--kernels", metavar="FILE.csv", help="also the operators' mean times, as simsgd import reads them")
+    arguments = parser.parse_args()
+    for name in ("batch", "repeats", "classes"):
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name} is 1 at least")
+    try:
+        arguments.shape = [int(size) for size in arguments.input.split("x")]
+        assert all(size > 0 for size in arguments.shape)
+    except (ValueError, AssertionError):
+        parser.error(f"--input is like 3x224x224. Found: {arguments.input}")
+    return arguments
+
+
+def device_name(arguments, device):
+    if arguments.device_name:
+        return arguments.device_name
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()}, {torch.get_num_threads()} threads"
+
+
+def write_whole(path, text):
+    with open(path + ".part", "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    os.replace(path + ".part", path)
+
+
+def write_kernels(path, step, batch):
+    """Mean time of a call, without what it calls itself."""
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if torch.cuda.is_available():
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    with torch.profiler.profile(activities=activities) as profiler:
+        step()
+    with open(path + ".part", "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["quantity", "operation", "value_SI", "samples", "kernel", "processor", "batch"])
+        for event in profiler.key_averages():
+            for processor, total_us in (("cuda", event.self_cuda_time_total), ("cpu", event.self_cpu_time_total)):
+                if total_us > 0:
+                    rows.writerow(["time_s", "", f"{total_us * 1e-6 / event.count:.6g}", event.count, event.key, processor, batch])
+    os.replace(path + ".part", path)
+
+
+def main():
+    arguments = parsed_arguments()
+    device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    torch.manual_seed(1)
+    model = load_model(arguments.model, arguments.classes).to(device).train()
+    for module in model.modules():
+        if getattr(module, "inplace", False):
+            module.inplace = False  # gradients of what is overwritten have no mark
+    shape = [arguments.batch, *arguments.shape]
+    inputs = torch.randint(arguments.tokens, shape, device=device) if arguments.tokens else torch.randn(shape, device=device)
+    labels = torch.randint(arguments.classes, [arguments.batch], device=device)
+
+    def forward():
+        output = first_tensor(model(inputs))
+        if output.dim() == 2 and output.shape[1] == arguments.classes:
+            return torch.nn.functional.cross_entropy(output, labels)
+        return output.float().mean()
+
+    def backward(loss):
+        for parameter in model.parameters():
+            parameter.grad = None
+        loss.backward()
+
+    profile = Profile(model, Clock(device), arguments.batch)
+    for _ in range(WARM_UP):
+        profile.step(forward, backward)
+    whole_s = [profile.step(forward, backward) for _ in range(arguments.repeats)]
+    profile.timing = True
+    for _ in range(arguments.repeats):
+        profile.step(forward, backward)
+    profile.timing = False
+    layers = profile.order + [layer for layer in profile.layers if layer not in profile.order]
+    described = [layer.described() for layer in layers]
+    numbers = sum(math.prod(t) if isinstance(t, list) else t for layer in described for t in layer["tensors"])
+    parameters = sum(p.numel() for p in model.parameters())
+    if numbers != parameters:
+        fail(f"The layers have {numbers} parameters and the network {parameters}: it shares some between modules.")
+    step_s, load = statistics.median(whole_s), os.getloadavg()[0]
+    source = (f"measured with measure/torch_profile.py on {device_name(arguments, device)}, {datetime.date.today()}: PyTorch "
+              f"{torch.__version__}, fp32, input {arguments.input}, median of {arguments.repeats} steps after {WARM_UP}, load {load:.2f}; "
+              f"{parameters} parameters. A layer's times include what follows it that has no parameters.")
+    name = os.path.basename(arguments.model)
+    workload = {"name": name, "source": source, "batch": arguments.batch, "layer_times_batch": arguments.batch,
+                "one_device": [{"device": device_name(arguments, device), "batch": arguments.batch,
+                                "forward_backward": float(f"{step_s:.6g}"), "source": source.split(": PyTorch")[0]}]}
+    head = json.dumps(workload, indent=2)[:-2]
+    rows = ",\n".join("    " + json.dumps(layer) for layer in described)
+    write_whole(arguments.output, f'{head},\n  "layers": [\n{rows}\n  ]\n}}\n')
+    if arguments.kernels:
+        write_kernels(arguments.kernels, lambda: profile.step(forward, backward), arguments.batch)
+    in_layers_s = sum(layer.get("forward", 0) + layer.get("backward", 0) for layer in described)
+    print(f"{name}: {len(described)} layers, {parameters} parameters, {step_s * 1e3:.4g} ms a step of {arguments.batch} "
+          f"(layers: {in_layers_s * 1e3:.4g} ms)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

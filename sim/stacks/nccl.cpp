@@ -1,0 +1,166 @@
+// nccl: a kernel per operation, whose channels (one thread block each) pass the vector on around rings, or up
+// and down a double binary tree, by one of three protocols: LL sends a flag beside every 4 bytes, LL128 8
+// bytes of flags in every 128, Simple none, but whole slices behind a memory fence. The library takes what
+// its tuning model says is the fastest; so does this stack, by the times of this cluster:
+//   ring  2 (P-1) (latency + m / (P share B)),   tree  2 (g-1) latency + 2 log2 N latency' + 2 m / (share B),
+// each + launch, latency and share those of algorithm and protocol (N nodes of g ranks, B of the link).
+// Hu et al., "Demystifying NCCL", arXiv:2507.04786 (channels, protocols); NCCL, src/graph/tuning.cc
+// (latencies in us, shares of bandwidth). Its latencies are whole steps: a cluster that uses them gives its
+// own links only what a cable adds.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "sim/stacks/stack.hpp"
+
+namespace simsgd::stacks {
+
+namespace {
+
+enum class NcclAlgorithm : std::uint8_t { automatic, ring, tree };
+enum class NcclProtocol : std::uint8_t { automatic, ll, ll128, simple };
+enum class NcclInside : std::uint8_t { nvlink, pcie };
+
+/// What a protocol takes by one algorithm.
+struct NcclWay {
+  std::optional<double> launch_s, latency_s, between_latency_s, share;
+
+  void fields(Fields& f) {
+    f.time("launch", launch_s, "Once per operation").by_rule("as NCCL's tuning model has it");
+    f.time("latency", latency_s, "Of a step inside a node").by_rule("as NCCL's tuning model has it");
+    f.time("between_latency", between_latency_s, "Of a step between nodes")
+        .by_rule("as NCCL's tuning model has it");
+    f.number("share", share, "Of a link's bandwidth that the payload reaches")
+        .above(0)
+        .at_most(1)
+        .by_rule("as NCCL's tuning model has it");
+  }
+};
+
+struct NcclProtocolOptions {
+  NcclWay ring, tree;
+
+  void fields(Fields& f) {
+    f.object("ring", ring, "Around rings");
+    f.object("tree", tree, "Up and down a double binary tree (all_reduce)");
+  }
+};
+
+struct NcclOptions {
+  StackCosts costs;
+  NcclAlgorithm algorithm = NcclAlgorithm::automatic;
+  NcclProtocol protocol = NcclProtocol::automatic;
+  NcclInside inside = NcclInside::nvlink;
+  std::optional<int> channels, multiprocessors;
+  std::optional<double> channel_Bps;
+  NcclProtocolOptions ll, ll128, simple;
+
+  void fields(Fields& f) {
+    f.choice(
+        "algorithm", algorithm,
+        {{"auto", NcclAlgorithm::automatic}, {"ring", NcclAlgorithm::ring}, {"tree", NcclAlgorithm::tree}},
+        "NCCL_ALGO, of all_reduce: the fastest, or one; all else goes around rings");
+    f.choice("protocol", protocol,
+             {{"auto", NcclProtocol::automatic},
+              {"ll", NcclProtocol::ll},
+              {"ll128", NcclProtocol::ll128},
+              {"simple", NcclProtocol::simple}},
+             "NCCL_PROTO: the fastest, or one");
+    f.choice("inside", inside, {{"nvlink", NcclInside::nvlink}, {"pcie", NcclInside::pcie}},
+             "What joins the GPUs of a node: its latencies hold where none are given");
+    f.whole("channels", channels, "NCCL_MAX_NCHANNELS: thread blocks of an operation")
+        .at_least(1)
+        .by_rule("as many as fill every link, which take nothing from computing");
+    f.bandwidth("channel_bandwidth", channel_Bps,
+                "Bytes per second that one channel passes on: channels too few do not fill a link")
+        .by_rule("no bound");
+    f.whole("multiprocessors", multiprocessors,
+            "Of the device: channels take as many of them from computing, which is channels / "
+            "(multiprocessors - channels) longer meanwhile")
+        .at_least(1)
+        .by_rule("\"slowdown\" alone says how much longer");
+    f.object("ll", ll, "Protocol LL");
+    f.object("ll128", ll128, "Protocol LL128");
+    f.object("simple", simple, "Protocol Simple");
+    costs.fields(f);
+  }
+};
+
+/// Of the tuning model of NCCL 2.18: seconds, and shares of bandwidth.
+struct NcclTuning {
+  double launch_s, nvlink_s, pcie_s, net_s, share;
+};
+constexpr NcclTuning kRing[] = {{6.6e-6, 0.6e-6, 1.0e-6, 2.7e-6, 0.25},
+                                {14.0e-6, 1.9e-6, 2.5e-6, 4.0e-6, 0.92},
+                                {8.4e-6, 3.4e-6, 5.7e-6, 14.0e-6, 1}};
+constexpr NcclTuning kTree[] = {{6.8e-6, 0.6e-6, 1.0e-6, 5.0e-6, 0.92 / 3.8},
+                                {14.0e-6, 1.25e-6, 1.9e-6, 8.5e-6, 0.92 * 120 / 128},
+                                {0, 28e-6, 28e-6, 28e-6, 0.92}};
+
+Json nccl_way(const NcclOptions& options, const StackContext& cluster, const char* schedule,
+              const NcclTuning& tuning, const NcclWay& given) {
+  const double inside_s =
+      given.latency_s.value_or(options.inside == NcclInside::nvlink ? tuning.nvlink_s : tuning.pcie_s);
+  const double between_s = given.between_latency_s.value_or(tuning.net_s);
+  const auto share_of = [&](double link_Bps) {
+    const double share = given.share.value_or(tuning.share);
+    if (!options.channels || !options.channel_Bps || link_Bps <= 0) return share;
+    return std::min(share, *options.channels * *options.channel_Bps / link_Bps);
+  };
+  // Between nodes a message takes the greater latency; what a cluster adds to step_latency is not negative.
+  const double least_s = std::min(inside_s, between_s);
+  Json way = {{"schedule", schedule},
+              {"launch", given.launch_s.value_or(tuning.launch_s)},
+              {"step_latency", least_s},
+              {"between_latency", between_s - least_s},
+              {"bandwidth_share", share_of(cluster.gpu_link_Bps)},
+              {"between_share", share_of(cluster.nic_Bps)}};
+  return way;
+}
+
+/// The ways of an operation, or of its rings alone.
+Json nccl_policy(const NcclOptions& options, const StackContext& cluster, bool trees) {
+  const NcclProtocolOptions* given[] = {&options.ll, &options.ll128, &options.simple};
+  Json ways = Json::array();
+  for (std::size_t p = 0; p < 3; ++p) {
+    if (options.protocol != NcclProtocol::automatic && static_cast<std::size_t>(options.protocol) != p + 1)
+      continue;
+    if (!trees || options.algorithm != NcclAlgorithm::tree)
+      ways.push_back(nccl_way(options, cluster, "ring", kRing[p], given[p]->ring));
+    if (trees && options.algorithm != NcclAlgorithm::ring)
+      ways.push_back(nccl_way(options, cluster, "double_binary_tree", kTree[p], given[p]->tree));
+  }
+  return {{"fastest", std::move(ways)}};
+}
+
+Stack make_nccl(const NcclOptions& options, const StackContext& cluster) {
+  Stack stack{.costs = options.costs};
+  if (options.multiprocessors) {
+    if (!options.channels || *options.channels >= *options.multiprocessors)
+      reject("multiprocessors",
+             options.channels ? "leaves none for computing beside the channels"
+                              : "is of no use without \"channels\"",
+             "Give \"channels\" too, fewer than multiprocessors");
+    if (options.costs.slowdown)
+      reject("slowdown", "is said twice: it follows from \"channels\" and \"multiprocessors\"",
+             "Leave out one of them");
+    stack.costs.slowdown =
+        static_cast<double>(*options.channels) / (*options.multiprocessors - *options.channels);
+  }
+  if (options.channel_Bps && !options.channels)
+    reject("channel_bandwidth", "is of no use without \"channels\"", "Give \"channels\" too");
+  stack.collectives = {{"all_reduce", nccl_policy(options, cluster, true)},
+                       {"reduce_scatter", nccl_policy(options, cluster, false)},
+                       {"all_gather", nccl_policy(options, cluster, false)}};
+  return stack;
+}
+
+}  // namespace
+
+std::vector<StackPlugin> nccl() {
+  return {{{.name = "nccl",
+            .summary = "kernels on the device: channels, ring or tree, LL, LL128 or Simple, by size",
+            .citation = "Hu et al., arXiv:2507.04786; NCCL 2.18, src/graph/tuning.cc"},
+           make_nccl}};
+}
+
+}  // namespace simsgd::stacks

@@ -1,0 +1,298 @@
+// Every algorithm that exists, over MPI on four ranks: what does not depend on time learns what the fake
+// world learns, an implementation of its own; and where who is late decides, nothing is lost or used twice.
+// An algorithm that is new is in the first test by being in the table.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "algorithms/registry.hpp"
+#include "measure/gathering.hpp"
+#include "tests/measure/world.hpp"
+#include "tests/support/fake_world.hpp"
+#include "tests/support/graphs.hpp"
+
+namespace simsgd::test::measure_all_algorithms {
+
+namespace {
+
+using Models = std::vector<std::vector<float>>;
+
+void use(Job& job, const std::string& name, const Json& options) {
+  job.graph = graph_of("ring", job.workers());
+  for (const AlgorithmPlugin& plugin : algorithm_plugins())
+    if (plugin.info.name == name)
+      job.algorithm = plugin.make(options, {.workers = job.workers(),
+                                            .workload = &job.workload,
+                                            .seed = job.seed,
+                                            .cluster = &job.cluster,
+                                            .graph = &job.graph,
+                                            .learner = job.learner.get()});
+}
+
+/// Softmax regression, 36 parameters, without momentum.
+Job learning(const std::string& name, const Json& options, std::uint64_t steps, int workers = 4) {
+  Job job = scripted_job(star(workers, 10e-6, 1e9), nullptr, 36);
+  Layer& layer = job.workload.layers.front();
+  layer.kind = Layer::Kind::fc;
+  layer.tensors = {TensorShape(4, 8), 4};
+  layer.activations = 4;
+  job.cluster.device.peak_flops = 1e12;
+  job.stop.steps = steps;
+  add_learner(job, 8);
+  job.optimizer.rule = sgd_rule();
+  use(job, name, options);
+  return job;
+}
+
+/// Steps take 0.5 ms and an exponential time of 0.5 ms on average.
+RealRun late(Job& job) {
+  job.workload.layers.front().forward_s = 0.3e-3;
+  job.workload.layers.front().backward_s = 0.7e-3;
+  job.workload.compute_factor = {Distribution::Kind::exponential, 0.5, 0.5, 1, {}, {}};
+  return {.patience_s = 30, .emulates = true};
+}
+
+/// What comes from others after a rank's last step.
+void settle(MpiWorker& worker) {
+  const double end_s = worker.now() + 0.1;
+  const Handle<Nothing> never = worker.background().make_event();
+  while (worker.now() < end_s) worker.done(never);
+}
+
+struct RealResult {
+  Models models;  ///< by rank, on rank 0
+  RunRecord record;
+};
+
+RealResult run_real(const Job& job, MPI_Comm world, const RealRun& how, Observer* observer = nullptr,
+                    const std::function<void(Worker&)>& before = {}) {
+  MpiWorker worker(job, world, how);
+  if (observer) worker.attach(*observer);
+  if (before) before(worker);
+  worker.train();
+  settle(worker);
+  RealResult result;
+  result.record = worker.finish();
+  result.models = gather_at_root(world, worker.executor().get(worker.replica().parameters()).values);
+  return result;
+}
+
+double difference(const Models& real, const Models& expected) {
+  if (real.size() != expected.size()) return INFINITY;
+  double worst = 0;
+  for (std::size_t rank = 0; rank < real.size(); ++rank) {
+    if (real[rank].size() != expected[rank].size()) return INFINITY;
+    for (std::size_t i = 0; i < real[rank].size(); ++i)
+      worst = std::max(worst, std::abs(double{real[rank][i]} - double{expected[rank][i]}));
+  }
+  return worst;
+}
+
+float largest(const Models& models) {
+  float most = 0;
+  for (const auto& model : models)
+    for (const float value : model) most = std::max(most, std::abs(value));
+  return most;
+}
+
+std::vector<double> mean(const Models& models) {
+  std::vector<double> sum(models.front().size(), 0.0);
+  for (const auto& model : models)
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += model[i] / static_cast<double>(models.size());
+  return sum;
+}
+
+/// Drawn for each rank, so that models differ without any learning.
+std::vector<float> drawn(int rank) {
+  std::vector<float> model;
+  Stream draws({7, Purpose::resampling, static_cast<std::uint32_t>(rank), 0});
+  for (int i = 0; i < 36; ++i) model.push_back(static_cast<float>(draws.normal()));
+  return model;
+}
+void start_drawn(Worker& worker) {
+  worker.replica().set(worker.executor().constant({drawn(worker.rank()), {}, {}}));
+}
+Models all_drawn() { return {drawn(0), drawn(1), drawn(2), drawn(3)}; }
+
+/// Every gradient that this rank used, in order, and how stale it was said to be.
+class Used final : public Observer {
+ public:
+  void gradient_used(int, std::uint64_t, const Tensor& gradient, double) override {
+    gradients.push_back(gradient);
+  }
+  void staleness(int, double steps) override { stale.push_back(steps); }
+  std::vector<Tensor> gradients;
+  std::vector<double> stale;
+};
+
+int rank_here() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+}  // namespace
+
+TEST_CASE("200 steps of every algorithm that time does not decide give the models of the fake world") {
+  // Of those that it may decide, the options with which it does not; of others what they must be given.
+  const std::map<std::string, Json> options = {
+      {"dropcompute", {{"deadline", 100.0}, {"micro_batches", 4}}},
+      {"nonblocking", {{"trigger", "none"}, {"micro_batches", 4}}},
+      {"gtopk", {{"density", 0.2}}},
+      {"topk_sgd", {{"density", 0.2}}},
+  };
+  const std::vector<std::string> by_time = {"ad_psgd", "eager_sgd", "wagma"};
+  for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
+    const std::string& name = plugin.info.name;
+    if (std::find(by_time.begin(), by_time.end(), name) != by_time.end()) continue;
+    CAPTURE(name);
+    const auto given = options.find(name);
+    const Json with = given == options.end() ? Json::object() : given->second;
+    const bool lonely = name == "kfac";  // of one worker: every rank by itself
+    const Job job = learning(name, with, 200, lonely ? 1 : 4);
+    const RealResult real = run_real(job, lonely ? MPI_COMM_SELF : MPI_COMM_WORLD, {.patience_s = 30});
+    if (rank_here() != 0) continue;
+    const Models expected = run_fake(job).models;
+    CHECK(largest(expected) > 1e-2);
+    CHECK(difference(real.models, expected) < 1e-4 * largest(expected));
+    for (const WorkerRecord& worker : real.record.workers) CHECK(worker.steps == 200);
+  }
+}
+
+TEST_CASE("emulated computing changes no value, stragglers and filled messages or not") {
+  for (const char* name : {"allreduce_sgd", "d_psgd", "fsdp", "gtopk"}) {
+    CAPTURE(name);
+    Job job = learning(name, Json::object(), 20);
+    const Models expected = run_fake(job).models;
+    job.workload.layers.front().tensors = {5000};  // messages are longer than what they hold
+    use(job, name, Json::object());
+    const RealRun how = late(job);
+    const RealResult real = run_real(job, MPI_COMM_WORLD, how);
+    if (rank_here() != 0) continue;
+    CHECK(difference(real.models, expected) == 0);
+    // At least 19 x 0.5 ms each.
+    for (const WorkerRecord& worker : real.record.workers) CHECK(worker.end_s > 9.5e-3);
+  }
+}
+
+TEST_CASE("AD-PSGD: the mean of the models stays as it is, whoever is late, and models come nearer") {
+  for (const int averagings : {1, 3}) {
+    CAPTURE(averagings);
+    Job job = learning("ad_psgd", {{"averagings_per_step", averagings}}, 40);
+    job.optimizer.learning_rate.base = 0;
+    const RealRun how = late(job);
+    const RealResult real = run_real(job, MPI_COMM_WORLD, how, nullptr, start_drawn);
+    if (rank_here() != 0) continue;
+    const std::vector<double> before = mean(all_drawn()), after = mean(real.models);
+    for (std::size_t i = 0; i < before.size(); ++i)
+      CHECK(after[i] == doctest::Approx(before[i]).epsilon(1e-5));
+    CHECK(difference(real.models, {real.models[0], real.models[0], real.models[0], real.models[0]}) < 0.5);
+    // 160 steps of all together; some may end while the news that the run is over is on its way.
+    std::uint64_t steps = 0;
+    for (const WorkerRecord& worker : real.record.workers) steps += worker.steps;
+    CHECK(steps >= 157);
+    CHECK(steps <= 180);
+  }
+}
+
+TEST_CASE("Eager-SGD: every gradient is in one operation, once, and every rank applied the same sums") {
+  Job job = learning("eager_sgd", Json::object(), 60);
+  const RealRun how = late(job);
+  Used used;
+  const std::vector<float> begin = job.learner->initial_parameters();
+  const double rate = job.optimizer.learning_rate.base;
+  MpiWorker worker(job, MPI_COMM_WORLD, how);
+  worker.attach(used);
+  worker.train();
+  // The k-th gradient, of step k, went into the operation number (its staleness) + k, from 1.
+  std::vector<float> flat;
+  std::vector<std::uint64_t> versions;
+  for (std::size_t k = 0; k < used.stale.size(); ++k) {
+    const std::vector<float>& gradient = worker.executor().get(used.gradients.at(k)).values;
+    flat.insert(flat.end(), gradient.begin(), gradient.end());
+    versions.push_back(static_cast<std::uint64_t>(used.stale[k]) + k + 1);
+  }
+  const RunRecord record = worker.finish();
+  const Models models =
+      gather_at_root(MPI_COMM_WORLD, worker.executor().get(worker.replica().parameters()).values);
+  const auto all_gradients = gather_at_root(MPI_COMM_WORLD, flat);
+  const auto all_versions = gather_at_root(MPI_COMM_WORLD, versions);
+  if (rank_here() != 0) return;
+  bool anybody_late = false;
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    // What rank 0..3 had given to the operations that this rank has applied: as many as its own steps, or one
+    // more where the end of the run came after its update.
+    double best = INFINITY;
+    for (std::uint64_t last = record.workers[rank].steps; last <= record.workers[rank].steps + 1; ++last) {
+      std::vector<double> expected(begin.begin(), begin.end());
+      for (std::size_t from = 0; from < 4; ++from)
+        for (std::size_t k = 0; k < all_versions[from].size(); ++k) {
+          anybody_late = anybody_late || all_versions[from][k] > k + 1;
+          if (all_versions[from][k] > last) continue;
+          for (std::size_t i = 0; i < expected.size(); ++i)
+            expected[i] -= rate / 4 * all_gradients[from][k * expected.size() + i];
+        }
+      double worst = 0;
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        worst = std::max(worst, std::abs(expected[i] - models[rank][i]));
+      best = std::min(best, worst);
+    }
+    CAPTURE(rank);
+    CHECK(best < 1e-5);
+  }
+  CHECK(anybody_late);
+}
+
+TEST_CASE("Non-blocking SGD: the model moved by every gradient that was used, once; all replicas are equal") {
+  for (const char* preempt : {"drop", "finish"}) {
+    CAPTURE(preempt);
+    Job job = learning("nonblocking", {{"trigger", "first"}, {"micro_batches", 4}, {"preempt", preempt}}, 40);
+    const RealRun how = late(job);
+    Used used;
+    const std::vector<float> begin = job.learner->initial_parameters();
+    const double rate = job.optimizer.learning_rate.base;
+    MpiWorker worker(job, MPI_COMM_WORLD, how);
+    worker.attach(used);
+    worker.train();
+    std::vector<double> sum(begin.size(), 0.0);
+    for (const Tensor& gradient : used.gradients)
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += worker.executor().get(gradient).values[i];
+    worker.finish();
+    const Models models =
+        gather_at_root(MPI_COMM_WORLD, worker.executor().get(worker.replica().parameters()).values);
+    const auto sums = gather_at_root(MPI_COMM_WORLD, sum);
+    const auto counts = gather_at_root(MPI_COMM_WORLD, std::vector<std::uint64_t>{used.gradients.size()});
+    if (rank_here() != 0) continue;
+    CHECK(difference(models, {models[0], models[0], models[0], models[0]}) == 0);
+    std::uint64_t count = 0;
+    for (const auto& each : counts) count += each.front();
+    CHECK(count < 4 * 4 * 40);  // somebody's were cut short
+    CHECK(count > 4 * 40);
+    for (std::size_t i = 0; i < begin.size(); ++i) {
+      double moved = 0;
+      for (const auto& each : sums) moved += each[i] * rate / (4 * 4);
+      CHECK(begin[i] - models[0][i] == doctest::Approx(moved).epsilon(1e-4).scale(1e-2));
+    }
+  }
+}
+
+TEST_CASE("WAGMA: averages of averages lie between the models, and a global one leaves all equal") {
+  Job job = learning("wagma", {{"period", 10}}, 40);
+  job.optimizer.learning_rate.base = 0;
+  const RealRun how = late(job);
+  const RealResult real = run_real(job, MPI_COMM_WORLD, how, nullptr, start_drawn);
+  if (rank_here() != 0) return;
+  CHECK(difference(real.models, {real.models[0], real.models[0], real.models[0], real.models[0]}) == 0);
+  const Models begin = all_drawn();
+  for (std::size_t i = 0; i < begin[0].size(); ++i) {
+    const auto [least, most] = std::minmax({begin[0][i], begin[1][i], begin[2][i], begin[3][i]});
+    CHECK(real.models[0][i] >= least - 1e-5F);
+    CHECK(real.models[0][i] <= most + 1e-5F);
+  }
+  for (const WorkerRecord& worker : real.record.workers) CHECK(worker.steps == 40);
+}
+
+}  // namespace simsgd::test::measure_all_algorithms

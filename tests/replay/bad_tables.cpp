@@ -1,0 +1,152 @@
+// Files that are no table or timeline of operations, or a broken one: an error that says where, or a warning
+// that is counted; never a crash.
+#include <doctest/doctest.h>
+
+#include "analysis/replay/replay.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/random.hpp"
+#include "tests/replay/pipeline_model.hpp"
+
+namespace simsgd::test::replay_bad_tables {
+
+using namespace replay;
+using namespace simsgd::replay;
+
+namespace {
+
+const std::string kRow = "0,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n";
+
+std::string problem(const std::string& text) {
+  try {
+    make_graph(read_recorded_job("f", text));
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+std::string event(const std::string& rest) {
+  return R"({"ph":"X","name":"forward-compute","pid":0,"tid":0,)" + rest + "}";
+}
+const std::string kNames =
+    R"({"ph":"M","name":"thread_name","pid":0,"tid":0,"args":{"name":"PP rank 0, TP rank 0, compute"}})";
+
+}  // namespace
+
+TEST_CASE("every row that cannot be used is named, with what was found and what would be right") {
+  CHECK(problem(kColumns + kRow) == "");
+  CHECK(problem(kColumns) == "f: has no operation. Name a table or a timeline of a job's operations.");
+  CHECK(problem("") ==
+        "f: is empty. Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a "
+        "Chrome trace with events of a step (docs/replay.md).");
+  CHECK(problem("size time\n1 2\n")
+            .starts_with("f: is neither a table nor a timeline of operations. Found: size time. Name a CSV"));
+  CHECK(problem("pid_dp,thread,op,step,start\n") ==
+        "f: has no column \"mb_id\". Found: pid_dp, thread, op, step, start. Name it in the first row.\n"
+        "f: has no column \"ts_us\". Found: pid_dp, thread, op, step, start. Name it in the first row.\n"
+        "f: has no column \"dur_us\". Found: pid_dp, thread, op, step, start. Name it in the first row.");
+  const std::string thread = ",\"PP0, TP0, compute\",forward-compute,";
+  CHECK(problem(kColumns + kRow + "0" + thread + "1,1,20,-5\n" +   // negative
+                "0" + thread + "1,2,9223372036854775808000,5\n" +  // beyond 64 bits
+                "0" + thread + "1.5,3,30,5\n" +                    // half a step
+                "-1" + thread + "1,4,40,5\n" +                     // no rank
+                "0" + thread + "1,5,fifty,5\n" +                   // no number
+                "0,compute,forward-compute,1,6,60,5\n" +           // no stage
+                "0" + thread + "1,7,70\n") ==                      // cut
+        "f: line 3 has no duration. Found: -5. Give microseconds from 0, below 2^53.\n"
+        "f: line 4 has no time at which it began. Found: 9.223372036854776e+21. Give microseconds below "
+        "2^53.\n"
+        "f: line 5 has no step. Found: 1.5. Give a whole number from 0.\n"
+        "f: line 6 has no data-parallel rank. Found: -1. Give a whole number from 0.\n"
+        "f: line 7 has no number in ts_us. Found: fifty. Give a number below 2^53.\n"
+        "f: line 8 has no thread that tells stage and lane. Found: compute. Write it as \"PP0, TP0, "
+        "compute\".\n"
+        "f: line 9 has not 7 fields. Found: 6. Give as many as the first row has.");
+}
+
+TEST_CASE("a worker without operations, an operation that is there twice") {
+  CHECK(
+      problem(kColumns + kRow + "2,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n") ==
+      "f: has no operation of a worker. Found: replica 1, stage 0, slice 0. Give all 3 workers of the 3 x 1 "
+      "x 1 replicas, stages and slices that it names, each with its operations.");
+  CHECK(problem(kColumns + kRow + "0,\"PP0, TP0, compute\",forward-compute,1,0,20,10\n") ==
+        "f: line 3 is the same operation as line 2. Found: forward-compute of micro-batch 0, chunk 0. Give "
+        "each once in a step.");
+  // Another step of one worker alone is no step.
+  const RecordedJob job =
+      read_recorded_job("f", kColumns + kRow + "1,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n" +
+                                 "1,\"PP0, TP0, compute\",forward-compute,2,0,0,10\n");
+  const Graph graph = make_graph(job);
+  CHECK(graph.steps.size() == 1);
+  CHECK(graph.warnings.at("steps without operations of every worker, left out") == 1);
+}
+
+TEST_CASE("operations that wait for each other in a circle are shown") {
+  // Each stage's second pass needs the other's second, and comes after its own first, which needs ...
+  const std::string text = std::string(kColumns) +
+                           "0,\"PP0, TP0, compute\",forward-compute,1,0,20,10\n"
+                           "0,\"PP0, TP0, compute\",backward-compute,1,1,0,10\n"
+                           "0,\"PP1, TP0, compute\",forward-compute,1,0,0,10\n"
+                           "0,\"PP1, TP0, compute\",backward-compute,1,1,20,10\n";
+  const std::string found = problem(text);
+  CHECK(found.find("f: has operations that wait for each other in a circle. Found: ") == 0);
+  for (const char* each : {"forward-compute (line 2)", "backward-compute (line 3)",
+                           "forward-compute (line 4)", "backward-compute (line 5)"})
+    CHECK(found.find(each) != std::string::npos);
+}
+
+TEST_CASE("half a timeline, other people's events, bytes that are no UTF-8") {
+  const std::string good =
+      "[" + kNames + "," + event(R"("ts":1.5,"dur":2,"args":{"step":3,"mb_id":0,"model_chunk":0})") + "]";
+  CHECK(problem(good) == "");
+  CHECK(problem("{\"other\": [1], \"traceEvents\": " + good + "}") == "");
+  CHECK(problem(good.substr(0, good.size() - 9)).find("The file ends too early: copy or write it again.") !=
+        std::string::npos);
+  const RecordedJob mended = read_recorded_job("f", "[{\"note\":\"\xff\xfe\"}," + good.substr(1));
+  CHECK(mended.operations.size() == 1);
+  CHECK(mended.ignored.at("bytes that are no UTF-8, or control characters; replaced") == 2);
+  CHECK(problem("{\"a\": 1}") == "f: has no list of events. Give it as \"traceEvents\".");
+  CHECK(problem("[1e999]").find("f: holds a number that is too large") == 0);
+  CHECK(problem("[" + event(R"("ts":1,"dur":1,"args":{"step":3})") + "]") ==
+        "f: event 1 has no thread that tells stage and lane. Write it as \"PP0, TP0, compute\".");
+  CHECK(problem("[" + kNames + "," + event(R"("ts":1,"dur":-1,"args":{"step":3})") + "]") ==
+        "f: event 2 has no duration. Found: -1. Give microseconds from 0, below 2^53.");
+  CHECK(problem("[" + kNames + "," + event(R"("ts":99999999999999999999999,"dur":1,"args":{"step":3})") + "]")
+            .find("f: event 2 has no time at which it began.") == 0);
+  const RecordedJob job =
+      read_recorded_job("f", "[" + kNames + ",{\"ph\":\"C\"},3,[{}]," + event(R"("ts":1,"dur":1,"args":{})") +
+                                 "," + good.substr(1));
+  CHECK(job.operations.size() == 1);
+  CHECK(job.understood.at("names of threads and processes") == 2);
+  CHECK(job.ignored.at("events that are no span (ph is not X)") == 1);
+  CHECK(job.ignored.at("spans that belong to no step") == 1);
+  CHECK(job.operations[0].start_s == doctest::Approx(1.5e-6).epsilon(1e-12));
+}
+
+TEST_CASE("a table with any byte changed, or cut anywhere, is read or refused") {
+  PipelineJob job;
+  job.stages = 2;
+  job.micro_batches = 1;
+  job.make([](const Instruction&) { return 0.001; }, [](const Instruction&) { return 0.0; });
+  job.run();
+  const std::string table = kColumns + job.rows(1, 0, true);
+  std::string timeline = "[" + kNames;
+  for (int i = 0; i < 4; ++i)
+    timeline += "," + event(fmt::format(R"("ts":{},"dur":5,"args":{{"step":1,"mb_id":{}}})", 10 * i, i));
+  timeline += "]";
+  Stream stream({3, Purpose::algorithm, 0, 0});
+  int read = 0;
+  for (const std::string& text : {table, timeline})
+    for (int trial = 0; trial < 1500; ++trial) {
+      std::string changed = text;
+      if (trial % 3 == 0) changed.resize(stream.below(static_cast<std::uint32_t>(text.size())));
+      for (int i = 0; i < 1 + trial % 4 && !changed.empty(); ++i)
+        changed[stream.below(static_cast<std::uint32_t>(changed.size()))] =
+            trial % 2 == 0 ? static_cast<char>(stream.below(256)) : "0123456789,\"-.PX[]{}"[stream.below(20)];
+      read += problem(changed).empty() ? 1 : 0;
+    }
+  CHECK(read > 100);
+  CHECK(read < 2900);
+}
+
+}  // namespace simsgd::test::replay_bad_tables

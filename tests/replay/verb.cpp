@@ -1,0 +1,92 @@
+// simsgd replay: summary, document, files; exit codes.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/scratch.hpp"
+#include "tests/replay/pipeline_model.hpp"
+
+namespace simsgd::test::replay_verb {
+
+using namespace replay;
+using cli::contents;
+using cli::Outcome;
+using cli::Scratch;
+
+namespace {
+
+// Stage 1 of replica 1 is twice as slow in its second step.
+std::string table() {
+  std::string text = kColumns;
+  for (int step = 1; step <= 2; ++step) {
+    PipelineJob job;
+    job.make(
+        [step](const Instruction& i) {
+          return (i.communication() ? 0.001 : 0.010) * (step == 2 && i.replica == 1 && i.stage == 1 ? 2 : 1);
+        },
+        [](const Instruction&) { return 0.0; });
+    job.run();
+    text += job.rows(step, step, true);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("replay tells slow-downs, and names the worker, the step and what healing gains") {
+  const Scratch scratch;
+  scratch.write("ops.csv", table());
+  const Outcome summary = scratch.simsgd("replay ops.csv --heal 3");
+  CHECK(summary.code == 0);
+  CHECK(summary.out.find("ops.csv: 2 steps of 6 workers (2 replicas x 3 stages), ") == 0);
+  CHECK(summary.out.find("worker 3 healed") != std::string::npos);
+  const Outcome outcome = scratch.simsgd("replay ops.csv --heal 3 --json -o out");
+  REQUIRE(outcome.code == 0);
+  const nlohmann::json document = nlohmann::json::parse(outcome.out);
+  CHECK(document["schema_version"] == 1);
+  CHECK(document["steps"][1]["recorded_s"].get<double>() > document["steps"][0]["recorded_s"].get<double>());
+  // Computing as in the first step; its messages and collectives are still the slow ones.
+  CHECK(document["steps"][1]["what_if_s"].get<double>() <
+        document["steps"][1]["recorded_s"].get<double>() - 0.02);
+  double most = 0;
+  int worst = -1;
+  for (const auto& each : document["slowdown"]["by_worker"])
+    if (each["slowdown_by_step"][1].get<double>() > most) {
+      most = each["slowdown_by_step"][1];
+      worst = each["worker"];
+    }
+  CHECK(worst == 3);
+  for (const char* file : {"heatmap.csv", "heatmap.svg", "timeline.json", "replay.json"})
+    CHECK_FALSE(contents(scratch.path() / "out" / file).empty());
+  const nlohmann::json timeline = nlohmann::json::parse(contents(scratch.path() / "out/timeline.json"));
+  std::size_t spans = 0;
+  for (const auto& each : timeline["traceEvents"]) spans += each["ph"] == "X" ? 1 : 0;
+  CHECK(spans == 2 * document["operations"].get<std::size_t>());
+  CHECK(cli::without_context(scratch.simsgd("replay ops.csv --heal 3 --json").out) ==
+        cli::without_context(outcome.out));
+}
+
+TEST_CASE("replay refuses what it cannot do, all at once, and writes nothing") {
+  const Scratch scratch;
+  scratch.write("ops.csv", table());
+  scratch.write("no.csv", "a,b\n1,2\n");
+  const Outcome outcome = scratch.simsgd("replay ops.csv --heal 3,x,-1 -o out");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err ==
+        "--heal: names no worker. Found: x. Write numbers of workers, such as 3 or 3,4.\n"
+        "--heal: names no worker. Found: -1. Write numbers of workers, such as 3 or 3,4.\n"
+        "2 errors; nothing was run or written.\n");
+  CHECK(
+      scratch.simsgd("replay ops.csv --network fast").err ==
+      "--network: is no factor above 0. Found: fast. Write 2x for twice the recorded speed, 0.5x for half of "
+      "it.\n");
+  CHECK(scratch.simsgd("replay ops.csv --workers 8").code == 2);
+  CHECK(scratch.simsgd("replay ops.csv --workers 12 --ideal").code == 2);
+  CHECK(scratch.simsgd("replay no.csv -o out").code == 2);
+  CHECK(scratch.simsgd("replay none.csv").code == 2);
+  CHECK(scratch.simsgd("replay").code == 2);
+  CHECK_FALSE(std::filesystem::exists(scratch.path() / "out"));
+}
+
+}  // namespace simsgd::test::replay_verb

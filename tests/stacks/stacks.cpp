@@ -1,0 +1,281 @@
+// Communication stacks in the simulation: against a model of Horovod's loop that knows nothing of the engine,
+// closed forms, laws, and the same at every fidelity.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/stacks/support.hpp"
+#include "tests/support/in_child.hpp"
+
+namespace simsgd::test::stacks_stacks {
+
+using doctest::Approx;
+using namespace stacks;
+
+namespace {
+
+// Around a ring of two: a half each way, twice.
+double ring_of_two_s(double bytes) { return 2 * kAlpha_s + bytes / kBps; }
+
+/// Tensors of several ranks: when each rank has computed each of them, one after another, and their sizes.
+struct Tensors {
+  std::vector<std::vector<double>> computed_s;  // by rank and tensor: how long it takes
+  std::vector<double> bytes;
+};
+
+Tensors random_tensors(std::mt19937& random) {
+  std::uniform_real_distribution<double> time(0, 4e-3), size(1e3, 2e6);
+  Tensors all;
+  const std::size_t count = 1 + random() % 9;
+  for (std::size_t k = 0; k < count; ++k) all.bytes.push_back(std::floor(size(random)));
+  for (int rank = 0; rank < 2; ++rank)
+    for (std::size_t k = 0; k < count; ++k) {
+      all.computed_s.resize(2);
+      all.computed_s[static_cast<std::size_t>(rank)].push_back(random() % 4 == 0 ? 0 : time(random));
+    }
+  return all;
+}
+
+// When the last of them is through on all workers.
+double simulated_s(const Json& stack, const Tensors& tensors, Fidelity fidelity) {
+  return in_child([&] {
+           Job job = scripted_job(star(2, kAlpha_s, kBps), [&](Worker& worker) {
+             while (worker.next_step()) {
+               std::vector<Handle<Tensor>> handles;
+               for (std::size_t k = 0; k < tensors.bytes.size(); ++k) {
+                 const auto rank = static_cast<std::size_t>(worker.rank());
+                 worker.compute().spend(Activity::compute, tensors.computed_s[rank][k]);
+                 handles.push_back(worker.collectives().start(sum_of_bytes(tensors.bytes[k])));
+               }
+               for (const Handle<Tensor>& handle : handles) worker.wait(handle);
+             }
+           });
+           job.network.fidelity = fidelity;
+           use_stack(job, stack);
+           return std::vector<double>{simulate_job(job).end_s};
+         })
+      .front();
+}
+
+/// What the loop of Horovod's background thread costs.
+struct Loop {
+  double cycle_s, agreement_s, fusion_bytes, launch_s, tensor_s, buffer_Bps;
+
+  Json stack() const {
+    return {
+        {"name", "horovod"},  {"cycle", cycle_s},   {"agreement", agreement_s},      {"fusion", fusion_bytes},
+        {"launch", launch_s}, {"tensor", tensor_s}, {"buffer_bandwidth", buffer_Bps}};
+  }
+};
+
+// Tick by tick: what everybody has goes into buffers, in order, and these one after another over the network.
+double modelled_s(const Loop& loop, const Tensors& tensors) {
+  std::vector<double> ready(tensors.bytes.size(), 0.0);
+  for (const std::vector<double>& rank : tensors.computed_s) {
+    double now = 0;
+    for (std::size_t k = 0; k < rank.size(); ++k) {
+      now += rank[k];
+      ready[k] = std::max(ready[k], now);
+    }
+  }
+  double free = 0;
+  std::size_t next = 0;
+  for (int tick = 0; next < ready.size(); ++tick) {
+    const double now = tick * loop.cycle_s;
+    while (next < ready.size() && ready[next] <= now) {
+      double bytes = 0;
+      int count = 0;
+      do {
+        bytes += tensors.bytes[next++];
+        ++count;
+      } while (next < ready.size() && ready[next] <= now && bytes + tensors.bytes[next] <= loop.fusion_bytes);
+      const double copies = count > 1 ? count * loop.tensor_s + 2 * bytes / loop.buffer_Bps : 0;
+      free = std::max(free, now + loop.agreement_s) + loop.launch_s + copies + ring_of_two_s(bytes);
+    }
+  }
+  return free;
+}
+
+}  // namespace
+
+TEST_CASE("horovod is its loop, tick by tick, at every fidelity: random tensors, cycles and buffers") {
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 24; ++trial) {
+    std::uniform_real_distribution<double> share(0, 1);
+    const Loop loop{1e-3 + 5e-3 * share(random),
+                    1e-3 * share(random),
+                    trial % 4 == 0 ? 0 : 4e6 * share(random),
+                    1e-5,
+                    2e-6,
+                    5e9};
+    const Tensors tensors = random_tensors(random);
+    CAPTURE(trial);
+    const double expected = modelled_s(loop, tensors);
+    for (const Fidelity fidelity : kFidelities)
+      if (fidelity == kFidelities[trial % 4] || trial < 4)
+        CHECK(simulated_s(loop.stack(), tensors, fidelity) == Approx(expected).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("two tensors of one cycle travel together; what is handed over at a tick does not miss it") {
+  // Ready at 1 and 3 ms, cycle 5 ms: one buffer of 3 MB from 5 ms on, 2 x 0.1 ms + 3 ms.
+  const Tensors two{{{1e-3, 2e-3}, {1e-3, 2e-3}}, {1e6, 2e6}};
+  CHECK(simulated_s({{"name", "horovod"}, {"cycle", "5 ms"}}, two, Fidelity::automatic) ==
+        Approx(5e-3 + 2e-4 + 3e-3).epsilon(1e-9));
+  // A threshold below 3 MB: two operations, one after the other.
+  CHECK(simulated_s({{"name", "horovod"}, {"cycle", "5 ms"}, {"fusion", 2999999}}, two,
+                    Fidelity::automatic) == Approx(5e-3 + 4e-4 + 3e-3).epsilon(1e-9));
+  // 0.1 + 0.2 s is more than 0.3 s in floating point, and still the third tick.
+  const Tensors at_tick{{{0.1, 0.2}, {0.1, 0.2}}, {1e6, 1e6}};
+  CHECK(simulated_s({{"name", "horovod"}, {"cycle", 0.1}, {"fusion", 0}}, at_tick, Fidelity::automatic) ==
+        Approx(0.3 + 2e-4 + 1e-3).epsilon(1e-9));
+}
+
+TEST_CASE("one tensor: the last worker decides, and a cycle that divides another is never slower") {
+  const Tensors one{{{2.3e-3}, {7.1e-3}}, {1e6}};
+  const double once = simulated_s({{"name", "bytes"}}, one, Fidelity::automatic);
+  CHECK(once == Approx(7.1e-3 + 1.2e-3).epsilon(1e-9));
+  double before = once;
+  for (const double cycle : {0.5e-3, 1e-3, 2e-3, 4e-3, 8e-3, 16e-3}) {
+    const double now = simulated_s({{"name", "horovod"}, {"cycle", cycle}}, one, Fidelity::automatic);
+    CAPTURE(cycle);
+    CHECK(now >= before);
+    CHECK(now == Approx(std::ceil(7.1e-3 / cycle) * cycle + 1.2e-3).epsilon(1e-9));
+    before = now;
+  }
+}
+
+TEST_CASE("without costs every stack is the network alone, to the bit") {
+  std::mt19937 random(11);
+  const Json free[] = {{{"name", "mpi"}, {"decisions", "cluster"}},
+                       {{"name", "gloo"}},
+                       {{"name", "horovod"}, {"cycle", 0}, {"fusion", 0}}};
+  for (int trial = 0; trial < 4; ++trial) {
+    const Tensors tensors = random_tensors(random);
+    const double alone = simulated_s({{"name", "bytes"}}, tensors, Fidelity::automatic);
+    for (const Json& stack : free) {
+      CAPTURE(stack.dump());
+      CHECK(simulated_s(stack, tensors, Fidelity::automatic) == alone);
+    }
+  }
+}
+
+namespace {
+
+// allreduce_sgd, of layers whose last tensors are ready first: end of a step.
+double step_s(const Json& stack, const Json& options = Json::object()) {
+  return in_child([&] {
+           Job job = scripted_job(star(2, kAlpha_s, kBps), nullptr);
+           job.workload.layers = {};
+           for (const double parameters : {5e5, 1e6, 2.5e5}) {
+             Layer layer;
+             layer.tensors = {parameters};
+             layer.forward_s = 1e-3;
+             layer.backward_s = 2e-3;
+             job.workload.layers.push_back(layer);
+           }
+           use_stack(job, stack);
+           use_algorithm(job, "allreduce_sgd", options);
+           return std::vector<double>{simulate_job(job).end_s};
+         })
+      .front();
+}
+
+}  // namespace
+
+TEST_CASE("mpi: per tensor or fused, blocking or immediate, as the layers' ready times have it") {
+  // Forward 3 ms; gradients of 1, 4 and 2 MB at 5, 7 and 9 ms, each 0.2 ms and 1 ms per MB.
+  const auto mpi = [](const char* gradients, const char* calls) {
+    return Json{{"name", "mpi"}, {"gradients", gradients}, {"calls", calls}, {"decisions", "cluster"}};
+  };
+  CHECK(step_s(mpi("per_tensor", "blocking")) == Approx(9e-3 + 3 * 2e-4 + 7e-3).epsilon(1e-9));
+  CHECK(step_s(mpi("fused", "blocking")) == Approx(9e-3 + 2e-4 + 7e-3).epsilon(1e-9));
+  CHECK(step_s(mpi("fused", "immediate")) == Approx(9e-3 + 2e-4 + 7e-3).epsilon(1e-9));
+  // 5 + 1.2 = 6.2; 7 + 4.2 = 11.2; + 2.2
+  CHECK(step_s(mpi("per_tensor", "immediate")) == Approx(13.4e-3).epsilon(1e-9));
+  // What the algorithm says counts for more: one bucket of all, by threshold.
+  CHECK(step_s(mpi("per_tensor", "immediate"), {{"fusion", "all"}}) == Approx(16.2e-3).epsilon(1e-9));
+  CHECK(step_s({{"name", "mpi"}, {"decisions", "cluster"}}) == Approx(16.2e-3).epsilon(1e-9));
+}
+
+TEST_CASE("host buffers, launches, messages and copies are charged where they happen") {
+  // Immediate, one fused vector of 7 MB of three tensors: launch, 3 tensors, into the buffer and down before;
+  // 2 messages; up and out after.
+  const Json mpi{{"name", "mpi"},        {"gradients", "fused"},     {"decisions", "cluster"},
+                 {"launch", "50 us"},    {"tensor", "10 us"},        {"buffer_bandwidth", "10 GB/s"},
+                 {"host_buffers", true}, {"staging_bandwidth", 5e9}, {"message", "20 us"}};
+  const double copies = 2 * (7e6 / 10e9 + 7e6 / 5e9);
+  CHECK(step_s(mpi) == Approx(9e-3 + 50e-6 + 30e-6 + copies + 2 * (kAlpha_s + 20e-6) + 7e-3).epsilon(1e-9));
+  // One by one nothing is copied into a shared buffer: staging remains.
+  Json single = mpi;
+  single["gradients"] = "per_tensor";
+  single["calls"] = "blocking";
+  const double staging = 2 * 7e6 / 5e9;
+  CHECK(step_s(single) == Approx(9e-3 + 3 * (50e-6 + 2 * (kAlpha_s + 20e-6)) + staging + 7e-3).epsilon(1e-9));
+}
+
+TEST_CASE("learning is the same through every stack") {
+  const auto losses = [](const Json& stack) {
+    return in_child([&] {
+      Job job = scripted_job(star(4, kAlpha_s, kBps), nullptr, 4e5);
+      job.workload.layers.front().tensors = {1e5, 2e5, 5e4, 5e4};
+      job.workload.layers.front().backward_s = 1e-3;
+      add_learner(job, 16);
+      if (!stack.is_null()) use_stack(job, stack);
+      use_algorithm(job, "allreduce_sgd", {{"fusion", "none"}});
+      job.stop.steps = 20;
+      std::vector<double> all;
+      for (const SeriesPoint& point : simulate_job(job, 2).series) all.push_back(point.train_loss);
+      return all;
+    });
+  };
+  const std::vector<double> plain = losses(nullptr);
+  REQUIRE(plain.size() == 20);
+  CHECK(plain.back() < plain.front());
+  CHECK(losses({{"name", "horovod"}}) == plain);
+  CHECK(losses({{"name", "horovod"}, {"fusion", "1 MB"}, {"cycle", "1 ms"}}) == plain);
+  CHECK(losses({{"name", "mpi"}, {"calls", "blocking"}, {"decisions", "cluster"}}) == plain);
+}
+
+TEST_CASE("all operations are agreed on, groups have their own, and messages of an algorithm's own are not") {
+  // Cycle 10 ms; a barrier handed over at 1 ms, 2 x 0.1 ms of messages between four; then a broadcast of the
+  // first two, 1 MB, handed over at its end, at the tick after.
+  const std::vector<double> ends = in_child([] {
+    Job job = scripted_job(star(4, kAlpha_s, kBps), [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.compute().spend(Activity::compute, 1e-3);
+        worker.collectives().run(Barrier());
+        if (worker.rank() > 1) continue;
+        Broadcast one;
+        one.group = worker.collectives().group({0, 1});
+        one.bytes = 1e6;
+        one.schedule = "tree";
+        worker.collectives().run(one);
+      }
+    });
+    use_stack(job, {{"name", "horovod"}, {"cycle", "10 ms"}});
+    const RunRecord record = simulate_job(job);
+    return std::vector<double>{record.workers[0].end_s, record.workers[3].end_s};
+  });
+  CHECK(ends[0] == Approx(20e-3 + 1e-4 + 1e-3).epsilon(1e-9));
+  CHECK(ends[1] == Approx(10e-3 + 2e-4).epsilon(1e-9));
+}
+
+TEST_CASE("an operation that somebody never hands over is told by name") {
+  const ChildResult result = run_in_child([] {
+    Job job = scripted_job(star(3, kAlpha_s, kBps), [](Worker& worker) {
+      while (worker.next_step())
+        if (worker.rank() != 1) worker.wait(worker.collectives().start(sum_of_bytes(1e6)));
+    });
+    use_stack(job, {{"name", "horovod"}});
+    simulate_job(job);
+    return std::vector<double>{};
+  });
+  CHECK(result.error.find("all_reduce among 3 is not agreed on (not handed over by: 1).") !=
+        std::string::npos);
+}
+
+}  // namespace simsgd::test::stacks_stacks

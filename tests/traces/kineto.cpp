@@ -1,0 +1,407 @@
+// Traces of PyTorch's profiler: jobs that are made up here, with clocks that differ and ranks that come late,
+// against what was put into them.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "sim/roles/collectives.hpp"
+#include "tests/traces/imports.hpp"
+#include "traces/chrome_trace.hpp"
+#include "traces/recorders/nccl_names.hpp"
+#include "traces/recorders/torch_names.hpp"
+
+namespace simsgd::test::traces_kineto {
+
+using namespace traces;
+
+namespace {
+
+// The texts of a trace, old or new schema.
+class Trace {
+ public:
+  explicit Trace(bool old_schema = false, int rank = -1, int world = 0) : old_(old_schema) {
+    text_ = R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU X"}],)";
+    if (rank >= 0)
+      text_ += fmt::format(R"("distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}}},)", rank,
+                           world);
+    text_ += "\n\"traceEvents\": [";
+  }
+  void raw(const std::string& event) {
+    text_ += (events ? ",\n" : "\n") + event;
+    ++events;
+  }
+  void span(const char* category, const std::string& name, double ts, double dur,
+            const std::string& thread = "1", const std::string& args = "") {
+    raw(fmt::format(
+        R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 7, "tid": {}, "ts": {:.3f}, "dur": {:.3f}, "args": {{{}}}}})",
+        category, name, old_ ? "\"" + thread + "\"" : thread, ts, dur, args));
+  }
+  void step(int number, double ts, double dur) {
+    span(old_ ? "Operator" : "user_annotation", fmt::format("ProfilerStep#{}", number), ts, dur);
+  }
+  // Launched at `host` by `thread`, and run from `ts` on.
+  void kernel(const std::string& name, double host, double ts, double dur, const std::string& thread = "1",
+              const std::string& args = "") {
+    ++correlation_;
+    const std::string id = fmt::format(R"("correlation": {})", correlation_);
+    span(old_ ? "Kernel" : "kernel", name, ts, dur, "9", id + (args.empty() ? "" : ", " + args));
+    span(old_ ? "Runtime" : "cuda_runtime", "cudaLaunchKernel", host, 1, thread, id);
+  }
+  void op(const std::string& name, double ts, double dur, int sequence, const std::string& thread,
+          const std::string& dims = "") {
+    span(old_ ? "Operator" : "cpu_op", name, ts, dur, thread,
+         fmt::format(R"("Sequence number": {}{})", sequence,
+                     dims.empty() ? "" : R"(, "Input Dims": )" + dims));
+  }
+  std::string text() const { return text_ + "\n]}"; }
+  std::size_t events = 0;
+
+ private:
+  bool old_;
+  std::string text_;
+  int correlation_ = 0;
+};
+
+std::string nccl(const char* name, double elements, const char* dtype = "Float", int size = 2, int seq = -1) {
+  return fmt::format(
+      R"("Collective name": "{}", "In msg nelems": {}, "Out msg nelems": {}, "Group size": {}, "dtype": "{}",)"
+      R"("Process Group Name": "0", "Process Group Ranks": "[0, 1]"{})",
+      name, elements, elements, size, dtype, seq < 0 ? "" : fmt::format(R"(, "Seq": {})", seq));
+}
+
+const char* const kAllReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL128(ncclDevComm*)";
+
+std::vector<Measurement> rows_of(const Measurements& all, const std::string& quantity) {
+  std::vector<Measurement> rows;
+  for (const Measurement& row : all.rows)
+    if (row.quantity == quantity) rows.push_back(row);
+  return rows;
+}
+
+std::size_t events_counted(const ImportReport& report) {
+  std::size_t sum = 0;
+  for (const auto* counts : {&report.understood, &report.ignored})
+    for (const auto& [reason, count] : *counts)
+      if (reason.starts_with("events ")) sum += count;
+  return sum;
+}
+
+Imported files_of(const std::vector<std::string>& texts, const ImportOptions& options = {}) {
+  const Files files;
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    paths.push_back(files.compress(fmt::format("{}.json.gz", i), texts[i]));
+  return import_files(paths, options);
+}
+
+}  // namespace
+
+TEST_CASE("of all ranks' files the last starter's time is the transfer; clocks differ by hours; no Seq") {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> draw(0, 1);
+  Trace ranks[] = {Trace(false, 0, 3), Trace(false, 1, 3), Trace(true, 2, 3)};
+  const double clock_us[] = {0, 7.2e9, -3.5e9};
+  std::vector<double> transfer_us;
+  double now_us = 1e10;
+  for (int step = 5; step < 9; ++step) {
+    for (int rank = 0; rank < 3; ++rank) ranks[rank].step(step, now_us + clock_us[rank], 20000);
+    for (int i = 0; i < 4; ++i) {
+      const double went_us = now_us + 1000 + 4000 * i, takes_us = std::floor(100 + 900 * draw(random));
+      transfer_us.push_back(takes_us);
+      const int last = static_cast<int>(3 * draw(random));
+      for (int rank = 0; rank < 3; ++rank) {
+        const double late_us = rank == last ? 0 : std::floor(900 * draw(random));
+        const double starts_us = went_us - late_us + clock_us[rank];
+        ranks[rank].kernel(kAllReduce, starts_us - 20, starts_us, takes_us + late_us, "1",
+                           nccl("allreduce", 1000 + i, "Float", 3));
+      }
+    }
+    now_us += 20000;
+  }
+  const Imported all = files_of({ranks[0].text(), ranks[1].text(), ranks[2].text()});
+  const std::vector<Measurement> rows = rows_of(all, "time_s");
+  REQUIRE(rows.size() == transfer_us.size());
+  std::multiset<double> expected, found;
+  for (const double us : transfer_us) expected.insert(us);
+  for (const Measurement& row : rows) {
+    found.insert(std::round(row.value * 1e6));
+    CHECK(row.operation == "all_reduce");
+    CHECK(row.workers == 3);
+    CHECK(row.bytes >= 4000);
+    CHECK(row.labels.at("algorithm") == "RING");
+    CHECK(row.labels.at("protocol") == "LL128");
+  }
+  CHECK(found == expected);
+  std::size_t aligned = 0, stood_for = 0;
+  for (const ImportReport& report : all.reports) {
+    CHECK(report.ignored.empty());
+    for (const auto& [kind, count] : report.understood) {
+      if (kind.starts_with("clocks that differ")) aligned += count;
+      if (kind == "records that a later starter's stands for") stood_for += count;
+    }
+  }
+  CHECK(aligned == 2);
+  CHECK(stood_for == 2 * transfer_us.size());
+}
+
+TEST_CASE("computing of a step: the union of kernels launched in it, against a grid of microseconds") {
+  std::mt19937 random(7);
+  const auto draw = [&random](int most) { return std::uniform_int_distribution<int>(0, most)(random); };
+  for (const bool old_schema : {false, true}) {
+    Trace trace(old_schema, 0, 1);
+    constexpr int kSteps = 3, kStep_us = 2000;
+    std::vector<std::set<int>> compute(kSteps), communication(kSteps);
+    for (int step = 0; step < kSteps; ++step) {
+      trace.step(10 + step, 1e6 + kStep_us * step, kStep_us - 10);
+      for (int i = 0; i < 30; ++i) {
+        const bool is_nccl = i % 5 == 0;
+        const int host = kStep_us * step + draw(kStep_us - 20), begin = host + draw(3000), length = draw(200);
+        trace.kernel(is_nccl ? "ncclKernel_Broadcast_RING_LL_Sum_int8_t(x)" : "void add<float>(int)",
+                     1e6 + host, 1e6 + begin, length, "1", is_nccl ? nccl("broadcast", 5, "Long", 1) : "");
+        for (int us = begin; us < begin + length; ++us)
+          (is_nccl ? communication : compute)[static_cast<std::size_t>(step)].insert(us);
+      }
+    }
+    const Imported all = import_text("f", trace.text(), {});
+    REQUIRE(all.steps.size() == kSteps);
+    const auto compute_rows = rows_of(all, "compute_s"), communication_rows = rows_of(all, "communication_s"),
+               exposed = rows_of(all, "communication_exposed_s"), steps = rows_of(all, "step_s");
+    for (std::size_t step = 0; step < kSteps; ++step) {
+      CAPTURE(step);
+      std::size_t alone = 0;
+      for (const int us : communication[step]) alone += compute[step].contains(us) ? 0 : 1;
+      CHECK(std::round(compute_rows[step].value * 1e6) == compute[step].size());
+      CHECK(std::round(communication_rows[step].value * 1e6) == communication[step].size());
+      CHECK(std::round(exposed[step].value * 1e6) == alone);
+      CHECK(std::round(steps[step].value * 1e6) == (step + 1 < kSteps ? kStep_us : kStep_us - 10));
+      CHECK(all.steps[step].compute_s == compute_rows[step].value);
+      CHECK(all.steps[step].step == 10 + step);
+    }
+    CHECK(events_counted(all.reports[0]) == trace.events);
+  }
+}
+
+TEST_CASE(
+    "layers: sizes from inputs, times of both passes by sequence numbers, micro-batches, warm-up left out") {
+  Trace trace(false, 0, 1);
+  // Two layers, two micro-batches a step; kernels run long after their launch. conv takes 100 us forward and
+  // 300 backward per micro-batch, fc 10 and 30; an optimizer's 1000 and a ReLU's 7 after conv.
+  double host = 0;
+  int sequence = 0;
+  for (int step = 1; step < 6; ++step) {  // 1 and 2 are warm-up
+    const double slow = step < 3 ? 50 : 1;
+    trace.step(step, host, 990);
+    for (int micro = 0; micro < 2; ++micro) {
+      const double at = host + 400 * micro;
+      trace.op("aten::conv2d", at + 1, 20, sequence, "1",
+               "[[8, 3, 32, 32], [16, 3, 5, 5], [16], [], [], [], []]");
+      trace.op("aten::convolution", at + 2, 10, sequence, "1", "[[8, 3, 32, 32], [16, 3, 5, 5], [16]]");
+      trace.kernel("conv", at + 3, host + 1e4, 100 * slow);
+      trace.op("aten::relu", at + 30, 5, sequence + 1, "1");
+      trace.kernel("relu", at + 31, host + 2e4, 7);
+      trace.op("aten::linear", at + 40, 20, sequence + 2, "1", "[[8, 400], [10, 400], [10]]");
+      trace.op("aten::addmm", at + 42, 10, sequence + 3, "1", "[[10], [8, 400], [400, 10], [], []]");
+      trace.kernel("gemm", at + 45, host + 3e4, 10);
+      trace.op("AddmmBackward0", at + 100, 20, sequence + 3, "2");
+      trace.kernel("gemm_backward", at + 101, host + 4e4, 30, "2");
+      trace.op("ReluBackward0", at + 130, 5, sequence + 1, "2");
+      trace.kernel("relu_backward", at + 131, host + 4e4, 9, "2");
+      trace.op("ConvolutionBackward0", at + 140, 20, sequence, "2");
+      trace.kernel("conv_backward", at + 141, host + 5e4, 300, "2");
+      sequence += 4;
+    }
+    trace.span("user_annotation", "Optimizer.step#SGD.step", host + 900, 50);
+    trace.kernel("sgd", host + 910, host + 6e4, 1000);
+    host += 1000;
+  }
+  const Imported all = import_text("f", trace.text(), {});
+  REQUIRE(all.workloads.size() == 1);
+  const RecordedWorkload& made = all.workloads[0];
+  CHECK(made.batch == 16);
+  CHECK(made.device == "GPU X");
+  CHECK(made.source.find("median over 3 steps") != std::string::npos);
+  REQUIRE(made.layers.size() == 2);
+  CHECK(made.layers[0].tensors == std::vector<std::vector<double>>{{16, 75}, {16}});
+  CHECK(made.layers[1].tensors == std::vector<std::vector<double>>{{10, 400}, {10}});
+  CHECK(made.layers[0].forward_s == doctest::Approx(214e-6));
+  CHECK(made.layers[0].backward_s == doctest::Approx(618e-6));
+  CHECK(made.layers[1].forward_s == doctest::Approx(20e-6));
+  CHECK(made.layers[1].backward_s == doctest::Approx(60e-6));
+  CHECK(all.steps.size() == 3);
+  CHECK(all.reports[0].understood.at("first steps of the job, which are warm-up; left out") == 2);
+  CHECK(events_counted(all.reports[0]) == trace.events);
+  CHECK(workload_file(made, "f").find("\"conv1\"") != std::string::npos);
+}
+
+TEST_CASE(
+    "an NCCL kernel without arguments takes those of the operator that launched it, else it is counted") {
+  Trace trace(false, 0, 2);
+  trace.step(7, 0, 1000);
+  trace.span("cpu_op", "record_param_comms", 5, 10, "1",
+             R"("External id": 44, )" + nccl("_allgather_base", 8, "Half"));
+  trace.kernel("ncclKernel_AllGather_RING_LL_Sum_int8_t(x)", 6, 10, 50, "1", R"("External id": 44)");
+  trace.kernel("ncclKernel_AllGather_RING_LL_Sum_int8_t(x)", 6, 80, 50);
+  trace.span("gpu_user_annotation", "nccl:all_gather", 9, 52, "9");
+  trace.span("user_annotation", "nccl:all_gather", 4, 12);
+  const Measurements all = import_text("f", trace.text(), {});
+  const auto rows = rows_of(all, "time_s");
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].operation == "all_gather");
+  CHECK(rows[0].bytes == 16);
+  CHECK(rows[0].labels.at("type") == "half");
+  CHECK(counts(all.reports[0].ignored) ==
+        "1 NCCL kernels of which operation or size is not told; 1 ranks of the job whose file is missing");
+}
+
+TEST_CASE("operations that do not fit together over ranks are left out, and said") {
+  Trace a(false, 0, 2), b(false, 1, 2);
+  for (Trace* each : {&a, &b}) each->step(7, 0, 1e6);
+  for (int i = 0; i < 6; ++i) {
+    a.kernel(kAllReduce, 1000 * i, 1000 * i, 500, "1", nccl("allreduce", 100, "Float", 2, i));
+    // The fourth is of another size, the fifth ends 50 ms later than it can.
+    b.kernel(kAllReduce, 1000 * i, 1000 * i + (i == 4 ? 5e4 : 100), 400, "1",
+             nccl("allreduce", i == 3 ? 101 : 100, "Float", 2, i));
+  }
+  const Imported all = files_of({a.text(), b.text()});
+  CHECK(rows_of(all, "time_s").size() == 4);
+  std::string told;
+  for (const ImportReport& report : all.reports) told += counts(report.ignored);
+  CHECK(told.find("1 operations that differ over the ranks' files; left out") != std::string::npos);
+  CHECK(told.find("1 operations whose ends do not agree over ranks, with the clocks aligned; left out") !=
+        std::string::npos);
+}
+
+TEST_CASE("events that cannot be are counted; bad UTF-8, int64 overflow and half a file leave the rest") {
+  Trace trace;
+  trace.step(3, 0, 100);
+  trace.kernel("k\xff\xfe", 10, 20, 30);
+  trace.raw(R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": -3})");
+  trace.raw(R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1})");
+  trace.raw(
+      R"({"ph": "X", "cat": "martian", "name": "k", "ts": 1, "dur": 1, "args": {"correlation": 99999999999999999999}})");
+  trace.raw(R"({"name": "k", "ts": 1})");
+  trace.raw(R"({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#x", "ts": 1, "dur": 1})");
+  trace.raw("17");
+  const Imported all = import_text("f", trace.text(), {});
+  CHECK(ignored(all) ==
+        "2 bytes that are no UTF-8, or control characters; replaced; 1 elements that are no event; 1 events "
+        "of a "
+        "negative duration; 1 events of category martian; 1 events of no known phase; 1 events of steps "
+        "without a "
+        "number; 1 events without a begin or a duration");
+  CHECK(events_counted(all.reports[0]) == trace.events - 1);
+  REQUIRE(all.steps.size() == 1);
+  CHECK(all.steps[0].compute_s == doctest::Approx(30e-6));
+  const Imported half = import_text("f", trace.text().substr(0, trace.text().find("martian")), {});
+  CHECK(half.steps.size() == 1);
+  CHECK(half.reports[0].ignored.at("files that end too early; what came before was read") == 1);
+}
+
+TEST_CASE("what is no trace at all is an error with a sentence") {
+  CHECK(import_errors(R"({"traceEvents": []})") ==
+        "f: holds no measurement that can be used (kineto). Left out: 1 files without events.\n");
+  CHECK(import_errors(R"({"traceEvents": [{"ph": "X", "ts": 1e999}]})")
+            .ends_with("Write numbers below 1.8e308.\n"));
+  CHECK(import_errors(R"({"traceEvents": [{"ph": ]})")
+            .starts_with("f: is not valid JSON, line 1, column 25: "));
+  CHECK(import_errors(R"({"traceEvents": )" + std::string(200, '[')) ==
+        "f: is nested deeper than 100 levels. Check its brackets and braces.\n");
+  Trace trace(false, 1, 2);
+  trace.step(4, 0, 100);
+  trace.step(4, 100, 100);
+  CHECK(import_errors(trace.text()) ==
+        "f:/traceEvents: holds ProfilerStep#4 of rank 1, which was there before. Name the file of each rank, "
+        "and of "
+        "each part of a job, once.\n");
+}
+
+TEST_CASE("characters over the seams of blocks stay whole") {
+  // 64 KiB of padding, so that the name lies around the end of a block, at every place.
+  for (std::size_t shift = 0; shift < 8; ++shift) {
+    Trace trace;
+    trace.step(3, 0, 100);
+    const std::size_t before = trace.text().size();
+    trace.raw("{\"ph\": \"M\", \"pad\": \"" + std::string((1U << 16U) - before - 160 + shift, 'x') + "\"}");
+    trace.kernel("\xE2\x82\xAC\xF0\x9F\x98\x80\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xC3\xA9\xE2\x82\xAC", 10,
+                 20, 30);
+    trace.kernel(std::string(80, 'y') + "\xF0\x9F\x98\x80", 10, 50, 30);
+    const Measurements all = import_text("f", trace.text(), {});
+    CHECK(ignored(all).empty());
+    CHECK(rows_of(all, "kernel_s").at(1).labels.at("kernel").starts_with("\xE2\x82\xAC\xF0\x9F\x98\x80"));
+  }
+}
+
+TEST_CASE("our own timeline is read back, of one rank and of all") {
+  const Tensor model;
+  const std::vector<int> members = {0, 1, 2};
+  const std::vector<double> arrival_s = {0, 0, 0};
+  const std::string ring = "ring";
+  CollectiveOptions options;
+  options.bytes = 4000;
+  Timeline timeline({.most_events = 10000, .workers = 3, .device_name = "V100", .title = "t"});
+  for (int rank = 0; rank < 3; ++rank)
+    for (std::uint64_t step = 1; step <= 4; ++step) {
+      const double begin_s = 0.01 * static_cast<double>(step - 1);
+      timeline.span(rank, "forward and backward", begin_s, begin_s + 0.001 * (rank + 1));
+      timeline.collective({.rank = rank,
+                           .options = options,
+                           .schedule = ring,
+                           .span = {.start_s = begin_s + 0.001 * (rank + 1),
+                                    .go_s = begin_s + 0.003,
+                                    .end_s = begin_s + 0.008},
+                           .sequence = step,
+                           .members = members,
+                           .arrival_s = arrival_s});
+      timeline.step_ended(
+          {.rank = rank, .step = step, .begin_s = begin_s, .end_s = begin_s + 0.01, .model = model});
+    }
+  std::string all_ranks, second;
+  write_chrome_trace(timeline, kAllRanks, [&](const std::string& piece) { all_ranks += piece; });
+  write_chrome_trace(timeline, 1, [&](const std::string& piece) { second += piece; });
+  const Imported all = import_text("timeline.json", all_ranks, {});
+  REQUIRE(all.steps.size() == 12);  // no warm-up in a simulation
+  for (const RecordedStep& step : all.steps)
+    CHECK(step.compute_s == doctest::Approx(0.001 * (step.worker + 1)));
+  const auto reduced = rows_of(all, "time_s");
+  REQUIRE(reduced.size() == 4);  // one per step, of the rank that came last
+  for (const Measurement& row : reduced) {
+    CHECK(row.value == doctest::Approx(0.005));
+    CHECK(row.bytes == 4000);
+    CHECK(row.workers == 3);
+  }
+  const Imported one = import_text("rank1.json", second, {});
+  REQUIRE(one.steps.size() == 4);
+  CHECK(one.steps[3].worker == 1);
+  CHECK(rows_of(one, "step_s").at(2).value == doctest::Approx(0.01));
+}
+
+TEST_CASE("names of kernels, collectives and types, of all versions") {
+  const auto parts = [](const char* name) {
+    const NcclKernelName known = nccl_kernel_name(name).value();
+    return known.operation + "/" + known.algorithm + "/" + known.protocol;
+  };
+  CHECK(parts("ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)") ==
+        "all_reduce/RING/LL");
+  CHECK(parts("ncclDevKernel_ReduceScatter_Sum_bf16_NVLS_TREE_SIMPLE(x)") ==
+        "reduce_scatter/NVLS_TREE/SIMPLE");
+  CHECK(parts("ncclDevKernel_AllGather_RING_LL(x)") == "all_gather/RING/LL");
+  CHECK(parts("ncclAllReduceTreeLLKernel_sum_f32(ncclColl)") == "all_reduce/TREE/LL");
+  CHECK(parts("ncclAllGatherRingKernel_copy_i8(ncclColl)") == "all_gather/RING/SIMPLE");
+  CHECK(parts("ncclDevKernel_SendRecv(x)") == "send_receive//");
+  CHECK(parts("ncclDevKernel_Generic_4(x)") == "//");
+  CHECK_FALSE(nccl_kernel_name("void ncclish()"));
+  CHECK(torch_operation("reduce_scatter_tensor_coalesced") == "reduce_scatter");
+  CHECK(torch_operation("nccl:_all_gather_base") == "all_gather");
+  CHECK(torch_operation("all_to_allv") == "all_to_all");
+  CHECK(torch_operation("nccl:recv 0<-1") == "send_receive");
+  CHECK(type_bytes("c10::BFloat16") == 2);
+  CHECK(type_bytes("float8_e4m3fn") == 1);
+  CHECK(type_bytes("quaternion") == 0);
+}
+
+}  // namespace simsgd::test::traces_kineto

@@ -1,0 +1,220 @@
+#include "traces/operations/recorded_job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
+#include "traces/reading/text.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr double kLatest_us = 9007199254740992;  // 2^53: above it a double loses microseconds
+constexpr int kMostPlaces = 1 << 20;
+constexpr std::size_t kMostOperationErrors = 20;
+
+// The number after "PP" or "PP rank".
+std::optional<int> index_after(std::string_view thread, std::string_view name) {
+  const std::size_t at = thread.find(name);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = trimmed(thread.substr(at + name.size()));
+  if (rest.starts_with("rank")) rest = trimmed(rest.substr(4));
+  int value = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (error != std::errc() || value < 0 || value >= kMostPlaces) return std::nullopt;
+  return value;
+}
+
+std::int32_t index_of(std::string_view name, std::vector<std::string>& names,
+                      std::map<std::string, std::int32_t, std::less<>>& indices) {
+  const auto found = indices.find(name);
+  if (found != indices.end()) return found->second;
+  names.emplace_back(name);
+  return indices.emplace(name, static_cast<std::int32_t>(names.size()) - 1).first->second;
+}
+
+bool whole(double value, double least) {
+  return value >= least && value <= kLatest_us && std::trunc(value) == value;
+}
+
+std::string place_text(const RecordedPlace& place) {
+  return fmt::format("replica {}, stage {}, slice {}", place.replica, place.stage, place.tensor);
+}
+
+}  // namespace
+
+struct RecordedJobBuilder::Parts {
+  struct Thread {
+    bool ok = false;
+    int stage = 0, tensor = 0;
+    std::int32_t lane = 0;
+  };
+  RecordedJob job;
+  std::vector<InputError> errors;
+  std::size_t more_errors = 0;
+  std::map<std::string, std::int32_t, std::less<>> kinds, lanes;
+  std::map<std::string, Thread, std::less<>> threads;
+  std::map<std::tuple<int, int, int>, std::int32_t> workers;  // by stage, replica, slice
+
+  const Thread& thread(std::string_view text) {
+    const auto found = threads.find(text);
+    if (found != threads.end()) return found->second;
+    Thread made;
+    const std::size_t comma = text.rfind(',');
+    const std::optional<int> stage = index_after(text, "PP");
+    made.ok = stage.has_value() && comma != std::string_view::npos;
+    if (made.ok) {
+      made.stage = *stage;
+      made.tensor = index_after(text, "TP").value_or(0);
+      made.lane = index_of(trimmed(text.substr(comma + 1)), job.lanes, lanes);
+    }
+    return threads.emplace(text, made).first->second;
+  }
+
+  void number_workers();
+  void check_places();
+};
+
+RecordedJobBuilder::RecordedJobBuilder(std::string file, std::string unit)
+    : parts_(std::make_unique<Parts>()) {
+  parts_->job.file = std::move(file);
+  parts_->job.unit = std::move(unit);
+}
+
+RecordedJobBuilder::~RecordedJobBuilder() = default;
+
+RecordedJob& RecordedJobBuilder::job() { return parts_->job; }
+
+void RecordedJobBuilder::error(std::size_t line, const std::string& problem, const std::string& found,
+                               const std::string& remedy) {
+  if (parts_->errors.size() >= kMostOperationErrors) {
+    ++parts_->more_errors;
+    return;
+  }
+  const std::string place = line == 0 ? "" : fmt::format("{} {} ", parts_->job.unit, line);
+  parts_->errors.push_back({parts_->job.file, "", place + problem, printable(found), remedy});
+}
+
+void RecordedJobBuilder::add(const Raw& raw) {
+  RecordedOperation made;
+  made.line = static_cast<std::uint32_t>(raw.line);
+  const auto wrong = [&](const char* problem, const std::string& found, const char* remedy) {
+    error(raw.line, problem, found, remedy);
+  };
+  const auto number = [](double value) { return std::isnan(value) ? "nothing" : fmt::format("{}", value); };
+  const Parts::Thread& thread = parts_->thread(raw.thread);
+  if (raw.kind.empty()) return wrong("names no operation", "", "Name it: \"forward-compute\"");
+  if (!thread.ok)
+    return wrong("has no thread that tells stage and lane", std::string(raw.thread),
+                 "Write it as \"PP0, TP0, compute\"");
+  if (!whole(raw.replica, 0) || raw.replica >= kMostPlaces)
+    return wrong("has no data-parallel rank", number(raw.replica), "Give a whole number from 0");
+  if (!whole(raw.step, 0)) return wrong("has no step", number(raw.step), "Give a whole number from 0");
+  if (!whole(raw.micro_batch, -1) || raw.micro_batch > 2147483647 || !whole(raw.chunk, -1) ||
+      raw.chunk > 2147483647)
+    return wrong("has no micro-batch or chunk that can be read",
+                 number(raw.micro_batch) + ", " + number(raw.chunk),
+                 "Give whole numbers, or -1 where it belongs to none");
+  if (!(std::fabs(raw.start_us) <= kLatest_us))
+    return wrong("has no time at which it began", number(raw.start_us), "Give microseconds below 2^53");
+  if (!(raw.duration_us >= 0 && raw.duration_us <= kLatest_us))
+    return wrong("has no duration", number(raw.duration_us), "Give microseconds from 0, below 2^53");
+  made.kind = index_of(raw.kind, parts_->job.kinds, parts_->kinds);
+  made.lane = thread.lane;
+  const std::tuple<int, int, int> place{thread.stage, static_cast<int>(raw.replica), thread.tensor};
+  made.worker =
+      parts_->workers.emplace(place, static_cast<std::int32_t>(parts_->workers.size())).first->second;
+  made.step = static_cast<std::int64_t>(raw.step);
+  made.micro_batch = static_cast<std::int32_t>(raw.micro_batch);
+  made.chunk = static_cast<std::int32_t>(raw.chunk);
+  made.start_s = raw.start_us / 1e6;
+  made.end_s = (raw.start_us + raw.duration_us) / 1e6;
+  parts_->job.operations.push_back(made);
+}
+
+// From the order in which they were met to that of their places.
+void RecordedJobBuilder::Parts::number_workers() {
+  std::vector<std::int32_t> renumbered(workers.size());
+  for (const auto& [place, met] : workers) {
+    const auto& [stage, replica, tensor] = place;
+    renumbered[static_cast<std::size_t>(met)] = static_cast<std::int32_t>(job.workers.size());
+    job.workers.push_back({replica, stage, tensor});
+    job.replicas = std::max(job.replicas, replica + 1);
+    job.stages = std::max(job.stages, stage + 1);
+    job.tensors = std::max(job.tensors, tensor + 1);
+  }
+  for (RecordedOperation& each : job.operations)
+    each.worker = renumbered[static_cast<std::size_t>(each.worker)];
+}
+
+void RecordedJobBuilder::Parts::check_places() {
+  const double places =
+      static_cast<double>(job.replicas) * static_cast<double>(job.stages) * static_cast<double>(job.tensors);
+  if (places == static_cast<double>(job.workers.size())) return;
+  const std::set<RecordedPlace> there(job.workers.begin(), job.workers.end());
+  for (int stage = 0; stage < job.stages; ++stage)
+    for (int replica = 0; replica < job.replicas; ++replica)
+      for (int tensor = 0; tensor < job.tensors; ++tensor) {
+        const RecordedPlace place{replica, stage, tensor};
+        if (there.count(place) > 0) continue;
+        errors.push_back({job.file, "", "has no operation of a worker", place_text(place),
+                          fmt::format("Give all {:.0f} workers of the {} x {} x {} replicas, stages and "
+                                      "slices that it names, each with its operations",
+                                      places, job.replicas, job.stages, job.tensors)});
+        if (errors.size() >= kMostOperationErrors) return;
+      }
+}
+
+RecordedJob RecordedJobBuilder::finish() {
+  Parts& parts = *parts_;
+  if (parts.errors.empty() && parts.job.operations.empty())
+    error(0, "has no operation", "", "Name a table or a timeline of a job's operations");
+  parts.number_workers();
+  if (parts.errors.empty()) parts.check_places();
+  if (parts.more_errors > 0)
+    parts.errors.push_back(
+        {parts.job.file, "", fmt::format("has {} more such errors", parts.more_errors), "", "Mend it"});
+  if (!parts.errors.empty()) throw ConfigError(std::move(parts.errors));
+  const auto order = [](const RecordedOperation& o) {
+    return std::tuple(o.step, o.worker, o.lane, o.start_s, o.end_s, o.line);
+  };
+  std::sort(parts.job.operations.begin(), parts.job.operations.end(),
+            [&order](const auto& a, const auto& b) { return order(a) < order(b); });
+  return std::move(parts.job);
+}
+
+namespace {
+
+RecordedJob recorded_job_of(Input& input) {
+  const std::string_view head = input.head();
+  if (is_operation_timeline(head)) return read_operation_timeline(input);
+  if (is_operation_table(head)) return read_operation_table(input);
+  throw ConfigError({input.name(), "",
+                     head.empty() ? "is empty" : "is neither a table nor a timeline of operations",
+                     printable(std::string(head.substr(0, std::min<std::size_t>(head.find('\n'), 60)))),
+                     "Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a "
+                     "Chrome trace with "
+                     "events of a step (docs/replay.md)"});
+}
+
+}  // namespace
+
+RecordedJob read_recorded_job(const std::string& path) {
+  Input input(path);
+  return recorded_job_of(input);
+}
+
+RecordedJob read_recorded_job(const std::string& name, const std::string& text) {
+  Input input(name, text);
+  return recorded_job_of(input);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,80 @@
+// The operations of a recorded job, one by one: what every worker computed, sent and reduced, and when.
+// Read of tables (operation_table.cpp) and of timelines (operation_timeline.cpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/reading/input.hpp"
+
+namespace simsgd {
+
+/// A worker's place: which copy of the model, which pipeline stage of it, which slice of that stage.
+struct RecordedPlace {
+  int replica = 0, stage = 0, tensor = 0;
+  auto operator<=>(const RecordedPlace&) const = default;
+};
+
+struct RecordedOperation {
+  std::int64_t step = 0;                        ///< the number that the file gives it
+  std::int32_t kind = 0, lane = 0, worker = 0;  ///< indices into the job's lists
+  std::int32_t micro_batch = -1, chunk = 0;     ///< of a stage's virtual stages; -1: belongs to none
+  std::uint32_t line = 0;                       ///< in the file, from 1: a line, or which event it is
+  double start_s = 0, end_s = 0;                ///< by the job's clock
+};
+
+struct RecordedJob {
+  std::string file;
+  std::string unit = "line";  ///< what RecordedOperation::line counts
+  std::vector<std::string> kinds, lanes;
+  std::vector<RecordedPlace> workers;  ///< by stage, replica, slice: as Megatron numbers ranks
+  int replicas = 1, stages = 1, tensors = 1;
+  std::vector<RecordedOperation> operations;      ///< by step, worker, lane, start
+  std::map<std::string, std::size_t> understood;  ///< what was read and left out on purpose, by kind
+  std::map<std::string, std::size_t> ignored;     ///< what was not understood, by reason
+};
+
+/// Collects operations and all that is wrong with them.
+class RecordedJobBuilder {
+ public:
+  /// `unit`: what lines are called in errors.
+  RecordedJobBuilder(std::string file, std::string unit);
+  ~RecordedJobBuilder();
+  RecordedJobBuilder(const RecordedJobBuilder&) = delete;
+  RecordedJobBuilder& operator=(const RecordedJobBuilder&) = delete;
+
+  /// One operation as a file tells it; NaN and empty texts where it does not.
+  struct Raw {
+    std::size_t line = 0;
+    std::string_view kind, thread;  ///< thread: "PP0, TP0, compute", or "PP rank 0, TP rank 0, compute"
+    double replica = 0, step = 0, micro_batch = -1, chunk = 0, start_us = 0, duration_us = 0;
+  };
+  void add(const Raw& raw);
+  void error(std::size_t line, const std::string& problem, const std::string& found,
+             const std::string& remedy);
+  RecordedJob& job();
+  /// Throws ConfigError: all that was wrong, no operation, a worker without any.
+  RecordedJob finish();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// A file, plain or gzip, "-" for standard input: its format is told by its content. Throws ConfigError with
+/// all that is wrong with it.
+RecordedJob read_recorded_job(const std::string& path);
+/// The same of a text, which errors call `name`.
+RecordedJob read_recorded_job(const std::string& name, const std::string& text);
+
+bool is_operation_table(std::string_view head);
+RecordedJob read_operation_table(Input& input);
+bool is_operation_timeline(std::string_view head);
+RecordedJob read_operation_timeline(Input& input);
+
+}  // namespace simsgd

@@ -1,0 +1,87 @@
+#include "traces/reading/csv.hpp"
+
+#include <algorithm>
+
+#include "traces/reading/text.hpp"
+
+namespace simsgd {
+
+namespace {
+
+bool quotes_open(std::string_view text, bool open) {
+  return (std::count(text.begin(), text.end(), '"') % 2 == 1) != open;
+}
+
+}  // namespace
+
+bool CsvReader::record(std::vector<std::string>& fields) {
+  for (std::string_view text; input_.line(text);) {
+    line_ = input_.line_number();
+    if (line_ == 1 && text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
+    if (trimmed(text).empty() || (comment_ != 0 && text.starts_with(comment_))) continue;
+    open_quotes_ = separator_ != 0 && quotes_open(text, false);
+    if (!open_quotes_) {
+      split(text, fields);
+      return true;
+    }
+    joined_ = text;
+    while (open_quotes_ && joined_.size() < kLongestLine_bytes && input_.line(text)) {
+      open_quotes_ = quotes_open(text, true);
+      joined_ += '\n';
+      joined_ += text;
+    }
+    split(joined_, fields);
+    return true;
+  }
+  return false;
+}
+
+void CsvReader::split(std::string_view text, std::vector<std::string>& fields) {
+  std::size_t count = 0;
+  const auto next = [&]() -> std::string& {
+    if (count == fields.size()) fields.emplace_back();
+    std::string& field = fields[count++];
+    field.clear();
+    return field;
+  };
+  if (separator_ == 0) {
+    std::vector<std::string_view> words;
+    split_words(text, words);
+    for (const std::string_view word : words) next() = word;
+    fields.resize(count);
+    return;
+  }
+  for (std::size_t at = 0; at <= text.size();) {
+    std::string& field = next();
+    bool quoted = false;
+    for (; at < text.size() && (quoted || text[at] != separator_); ++at) {
+      if (text[at] != '"') {
+        field += text[at];
+      } else if (quoted && at + 1 < text.size() && text[at + 1] == '"') {
+        field += text[++at];
+      } else {
+        quoted = !quoted;
+      }
+    }
+    ++at;  // the separator
+  }
+  fields.resize(count);
+}
+
+void append_csv(std::string& out, std::string_view field) {
+  const bool plain = std::none_of(field.begin(), field.end(),
+                                  [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; }) &&
+                     (field.empty() || (field.front() != ' ' && field.back() != ' '));
+  if (plain) {
+    out += field;
+    return;
+  }
+  out += '"';
+  for (const char c : field) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+}  // namespace simsgd

@@ -1,0 +1,97 @@
+// JSON of any size, read once from front to back by nlohmann's SAX parser: memory is that of a piece. Bytes
+// that are no UTF-8, and control characters, would stop the parser; they are replaced on the way, and
+// counted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <istream>
+#include <nlohmann/json.hpp>
+#include <streambuf>
+#include <string>
+#include <vector>
+
+#include "traces/reading/input.hpp"
+#include "traces/reading/json_text.hpp"
+
+namespace simsgd {
+
+/// The bytes of an input, mended.
+class JsonBytes {
+ public:
+  explicit JsonBytes(Input& input) : input_(input) {}
+  JsonBytes(const JsonBytes&) = delete;
+  JsonBytes& operator=(const JsonBytes&) = delete;
+
+  /// The next bytes, [at, stop); false after the last. Good until the next call.
+  bool next(char*& at, char*& stop);
+  std::size_t mended() const { return mended_; }
+  /// The parser has asked for more than there is.
+  bool exhausted() const { return exhausted_; }
+
+ private:
+  void mend(bool last);
+
+  Input& input_;
+  std::vector<char> block_;
+  std::string_view piece_;
+  std::size_t end_ = 0, good_ = 0;  // of the block: bytes in it, and those that are whole characters
+  std::size_t mended_ = 0;
+  bool at_end_ = false, exhausted_ = false;
+};
+
+/// The same for the parser, which is fastest with a stream.
+class JsonBuffer final : public std::streambuf {
+ public:
+  explicit JsonBuffer(JsonBytes& bytes) : bytes_(bytes) {}
+
+ private:
+  int_type underflow() override;
+
+  JsonBytes& bytes_;
+};
+
+/// How reading ended.
+struct JsonEnd {
+  bool cut = false;        ///< too early; what came before is as it would be otherwise
+  std::size_t mended = 0;  ///< bytes that were replaced
+};
+
+/// Levels and errors, for handlers to inherit from: those add what they do with values.
+struct JsonHandler {
+  using number_integer_t = nlohmann::json::number_integer_t;
+  using number_unsigned_t = nlohmann::json::number_unsigned_t;
+  using number_float_t = nlohmann::json::number_float_t;
+  using string_t = std::string;
+  using binary_t = nlohmann::json::binary_t;
+
+  bool binary(binary_t&) { return true; }
+  /// One level deeper; false where that is too deep.
+  bool enter() {
+    too_deep = ++depth > kDeepestJson;
+    return !too_deep;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) {
+    problem = error.what();
+    return false;
+  }
+
+  int depth = 0;
+  bool too_deep = false;
+  std::string problem;  // the library's sentence
+};
+
+/// Of a document that could not be read to its end. Throws ConfigError unless the bytes ended too early.
+JsonEnd json_end(const JsonHandler& handler, const JsonBytes& bytes, const std::string& name);
+
+/// Reads all of `input` into `handler`. Throws ConfigError where it is no JSON.
+template <class Handler>
+JsonEnd read_json(Input& input, Handler& handler) {
+  JsonBytes bytes(input);
+  JsonBuffer buffer(bytes);
+  std::istream stream(&buffer);
+  const bool whole = nlohmann::json::sax_parse(stream, &handler);
+  return whole ? JsonEnd{.mended = bytes.mended()} : json_end(handler, bytes, input.name());
+}
+
+}  // namespace simsgd

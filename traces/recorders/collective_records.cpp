@@ -1,0 +1,114 @@
+#include "traces/recorders/collective_records.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/printable.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// assumed: clocks that differ by less are one clock, and ends that do are one end.
+constexpr double kSameInstant_s = 1e-3;
+
+// Ranks may give and get different shares there.
+bool equal_on_all_ranks(const std::string& operation) {
+  return operation != "all_to_all" && operation != "gather" && operation != "scatter" &&
+         operation != "send_receive";
+}
+
+}  // namespace
+
+void CollectiveRecords::add(CollectiveRecord record) {
+  const double sequence = std::isnan(record.sequence) ? -1 : record.sequence;
+  const std::uint64_t step = sequence < 0 && record.in_step ? record.step + 1 : 0;
+  const std::uint64_t place = places_[{record.rank, record.group, sequence, step}]++;
+  Operation& operation = operations_[{record.group, sequence, step, place}];
+  if (record.exact_end) operation.ends_s.emplace_back(record.rank, record.end_s);
+  ++operation.records;
+  operation.longest_s = std::max(operation.longest_s, record.time_s);
+  CollectiveRecord& best = operation.best;
+  if (best.file == nullptr) {
+    best = std::move(record);
+    return;
+  }
+  if (best.operation != record.operation ||
+      (equal_on_all_ranks(best.operation) && best.bytes != record.bytes &&
+       !(std::isnan(best.bytes) && std::isnan(record.bytes))))
+    operation.contradictory = true;
+  const bool later_starter = record.time_s < best.time_s;
+  (later_starter ? best : record).file->understand("records that a later starter's stands for");
+  if (later_starter) best = std::move(record);
+}
+
+// Of each rank's clock against that of the first rank of the operation: the median over operations.
+CollectiveRecords::Offsets CollectiveRecords::clock_offsets() const {
+  std::map<std::pair<int, int>, std::vector<double>> differences_s;
+  for (const auto& [key, operation] : operations_) {
+    const auto first = std::min_element(operation.ends_s.begin(), operation.ends_s.end());
+    for (const auto& [rank, end_s] : operation.ends_s)
+      if (!operation.contradictory) differences_s[{first->first, rank}].push_back(end_s - first->second);
+  }
+  Offsets offsets_s;
+  for (auto& [ranks, all] : differences_s) {
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    offsets_s[ranks] = *middle;
+  }
+  return offsets_s;
+}
+
+// assumed: an operation ends on all its ranks within the longest time that one of them was in it.
+bool CollectiveRecords::ends_agree(const Operation& operation, const Offsets& offsets_s) {
+  const auto first = std::min_element(operation.ends_s.begin(), operation.ends_s.end());
+  return std::all_of(operation.ends_s.begin(), operation.ends_s.end(), [&](const auto& end) {
+    const auto offset = offsets_s.find({first->first, end.first});
+    return offset == offsets_s.end() || std::fabs(end.second - first->second - offset->second) <=
+                                            std::max(kSameInstant_s, operation.longest_s);
+  });
+}
+
+void CollectiveRecords::measure(CollectiveRecord record, std::size_t ranks) {
+  Measurement row;
+  row.quantity = "time_s";
+  row.operation = record.operation;
+  row.workers = record.group_size;
+  row.bytes = record.bytes;
+  row.value = record.time_s;
+  for (const auto& [label, text] :
+       {std::pair{"algorithm", &record.algorithm}, {"protocol", &record.protocol}, {"type", &record.type}})
+    if (!text->empty()) row.labels[label] = printable(*text);
+  if (record.in_step) row.labels["step"] = std::to_string(record.step);
+  if (record.group_size > 0 && ranks < static_cast<std::size_t>(record.group_size))
+    record.file->understand(
+        "operations of which not every rank's file is there: their times may hold waiting");
+  record.file->add(std::move(row));
+}
+
+void CollectiveRecords::finish() {
+  const Offsets offsets_s = clock_offsets();
+  std::map<int, ImportedFile*> files;
+  std::vector<std::pair<CollectiveRecord, std::size_t>> chosen;
+  for (auto& [key, operation] : operations_) {
+    ImportedFile& file = *operation.best.file;
+    for (const auto& [rank, end_s] : operation.ends_s) files.emplace(rank, &file);
+    if (operation.contradictory)
+      file.ignore("operations that differ over the ranks' files; left out");
+    else if (!ends_agree(operation, offsets_s))
+      file.ignore("operations whose ends do not agree over ranks, with the clocks aligned; left out");
+    else
+      chosen.emplace_back(std::move(operation.best), operation.records);
+  }
+  for (const auto& [ranks, offset_s] : offsets_s)
+    if (std::fabs(offset_s) > kSameInstant_s && files.contains(ranks.second))
+      files[ranks.second]->understand(
+          "clocks that differ from the first rank's; aligned on ends of operations");
+  std::stable_sort(chosen.begin(), chosen.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first.rank, a.first.end_s) < std::tie(b.first.rank, b.first.end_s);
+  });
+  for (auto& [record, ranks] : chosen) measure(std::move(record), ranks);
+  operations_.clear();
+}
+
+}  // namespace simsgd

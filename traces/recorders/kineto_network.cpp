@@ -1,0 +1,261 @@
+// Of a Kineto trace: the network that the job trains. Its layers are the operators with parameters where the
+// trace gives the sizes of their inputs (record_shapes), else the buckets of gradients that are reduced while
+// the backward pass goes on. What a layer takes is the sum of its kernels' durations; kernels of operators
+// without parameters count for the layer before them, in both passes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "traces/recorders/kineto_recording.hpp"
+#include "traces/recorders/torch_names.hpp"
+
+namespace simsgd::kineto {
+
+namespace {
+
+// A layer or a bucket in one step, in forward order: its forward pass begins then, and its operators'
+// sequence numbers begin there.
+struct Part {
+  double forward_us, sequence;
+  double what;  // of a layer its kind, of a bucket its elements
+};
+
+struct Plan {
+  std::vector<Part> parts;
+  std::size_t layers = 0;  // parts of one micro-batch
+  double first_backward_us = std::numeric_limits<double>::infinity(), last_backward_us = -first_backward_us;
+  std::vector<double> forward_us, backward_us;  // by layer
+
+  std::vector<double> signature() const {
+    std::vector<double> all = {static_cast<double>(layers)};
+    for (const Part& part : parts) all.push_back(part.what);
+    return all;
+  }
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+class NetworkOf {
+ public:
+  NetworkOf(const Recording& recording, const std::vector<bool>& of)
+      : recording_(recording), of_(of), plans_(recording.steps.size()) {}
+
+  std::optional<RecordedWorkload> made(ImportedFile& file) {
+    for (const Mark& mark : recording_.backward)
+      if (const std::size_t step = recording_.step_at(mark.ts_us); step < plans_.size()) {
+        plans_[step].first_backward_us = std::min(plans_[step].first_backward_us, mark.ts_us);
+        plans_[step].last_backward_us = std::max(plans_[step].last_backward_us, mark.ts_us);
+      }
+    find_layers();
+    layers_ = std::any_of(plans_.begin(), plans_.end(), [](const Plan& plan) { return !plan.parts.empty(); });
+    if (!layers_) find_buckets();
+    const std::vector<std::size_t> used = usual_steps(file);
+    if (used.empty()) return std::nullopt;
+    for (const std::size_t step : used) {
+      plans_[step].forward_us.assign(plans_[step].layers, 0);
+      plans_[step].backward_us.assign(plans_[step].layers, 0);
+      chosen_.resize(plans_.size());
+      chosen_[step] = true;
+    }
+    for (const Kernel& kernel : recording_.kernels)
+      if (kernel.step < chosen_.size() && chosen_[kernel.step]) attribute(kernel, plans_[kernel.step]);
+    return workload(used, file);
+  }
+
+ private:
+  void find_layers() {
+    const LayerMark* outer = nullptr;  // an operator inside another one is part of it
+    for (const LayerMark& mark : recording_.layers) {
+      if (recording_.backward_threads.contains(mark.thread)) continue;
+      if (outer != nullptr && outer->thread == mark.thread && mark.span.begin_us < outer->span.end_us)
+        continue;
+      outer = &mark;
+      const std::size_t step = recording_.step_at(mark.span.begin_us);
+      if (step == plans_.size()) continue;
+      Plan& plan = plans_[step];
+      if (mark.span.begin_us < plan.first_backward_us) ++plan.layers;
+      plan.parts.push_back(
+          {mark.span.begin_us, mark.numbered ? mark.sequence : kNotGiven, static_cast<double>(mark.layer)});
+    }
+    for (Plan& plan : plans_) drop_unless_repeated(plan);
+  }
+
+  // Micro-batches go through the same layers again.
+  static void drop_unless_repeated(Plan& plan) {
+    bool same = plan.layers > 0 && plan.parts.size() % plan.layers == 0;
+    for (std::size_t i = plan.layers; same && i < plan.parts.size(); ++i)
+      same = plan.parts[i].what == plan.parts[i - plan.layers].what;
+    if (!same) plan.parts.clear();
+    if (std::any_of(plan.parts.begin(), plan.parts.end(),
+                    [](const Part& p) { return std::isnan(p.sequence); }))
+      for (Part& part : plan.parts) part.sequence = kNotGiven;
+  }
+
+  // Buckets in the order in which they are reduced, which is that of the backward pass.
+  void find_buckets() {
+    struct Bucket {
+      double launch_us, elements;
+      double sequence = std::numeric_limits<double>::infinity();
+    };
+    std::vector<std::vector<Bucket>> buckets(plans_.size());
+    for (const Nccl& nccl : recording_.nccl) {
+      const CollectiveRecord& record = nccl.record;
+      const Launch* launch = recording_.launch_of(nccl.correlation);
+      if (launch == nullptr || !recording_.backward_threads.contains(launch->thread)) continue;
+      if (record.operation != "all_reduce" && record.operation != "reduce_scatter") continue;
+      const double elements = record.bytes / type_bytes(record.type);
+      const std::size_t step = recording_.step_at(launch->ts_us);
+      if (step < plans_.size() && elements > 0 && std::isfinite(elements))
+        buckets[step].push_back({launch->ts_us, elements});
+    }
+    for (auto& each : buckets)
+      std::sort(each.begin(), each.end(),
+                [](const Bucket& a, const Bucket& b) { return a.launch_us < b.launch_us; });
+    for (const Mark& mark : recording_.backward) {
+      const std::size_t step = recording_.step_at(mark.ts_us);
+      if (step == plans_.size() || buckets[step].empty()) continue;
+      auto bucket = std::lower_bound(buckets[step].begin(), buckets[step].end(), mark.ts_us,
+                                     [](const Bucket& b, double ts) { return b.launch_us < ts; });
+      if (bucket == buckets[step].end()) --bucket;
+      bucket->sequence = std::min(bucket->sequence, static_cast<double>(mark.sequence));
+    }
+    for (std::size_t step = 0; step < plans_.size(); ++step) {
+      Plan& plan = plans_[step];
+      double least = std::numeric_limits<double>::infinity();
+      for (const Bucket& bucket : buckets[step]) {
+        least = std::min(least, bucket.sequence);
+        plan.parts.push_back({std::numeric_limits<double>::infinity(), least, bucket.elements});
+      }
+      std::reverse(plan.parts.begin(), plan.parts.end());
+      plan.layers = plan.parts.size();
+    }
+    begin_forward_passes();
+  }
+
+  // Of each bucket with its first operator.
+  void begin_forward_passes() {
+    for (const Mark& mark : recording_.forward) {
+      const std::size_t step = recording_.step_at(mark.ts_us);
+      if (step == plans_.size() || recording_.backward_threads.contains(mark.thread)) continue;
+      if (Part* part = by_sequence(plans_[step], mark.sequence); part != nullptr)
+        part->forward_us = std::min(part->forward_us, mark.ts_us);
+    }
+    for (Plan& plan : plans_)  // one without an operator begins with the next one
+      for (std::size_t i = plan.parts.size(); i-- > 1;)
+        plan.parts[i - 1].forward_us = std::min(plan.parts[i - 1].forward_us, plan.parts[i].forward_us);
+  }
+
+  // The last part that begins at or before; the first one where none does.
+  static Part* by_sequence(Plan& plan, double sequence) {
+    if (plan.parts.empty() || std::isnan(plan.parts.front().sequence)) return nullptr;
+    const auto next = std::upper_bound(plan.parts.begin(), plan.parts.end(), sequence,
+                                       [](double value, const Part& part) { return value < part.sequence; });
+    return next == plan.parts.begin() ? &plan.parts.front() : &*std::prev(next);
+  }
+
+  std::vector<std::size_t> usual_steps(ImportedFile& file) const {
+    std::map<std::vector<double>, std::vector<std::size_t>> by_signature;
+    for (std::size_t step = 0; step < plans_.size(); ++step)
+      if (of_[step] && !plans_[step].parts.empty()) by_signature[plans_[step].signature()].push_back(step);
+    std::vector<std::size_t> most;
+    std::size_t all = 0;
+    for (const auto& [signature, steps] : by_signature) {
+      all += steps.size();
+      if (steps.size() > most.size()) most = steps;
+    }
+    if (all > most.size())
+      file.understand("steps with other layers than most; not used for the network", all - most.size());
+    return most;
+  }
+
+  void attribute(const Kernel& kernel, Plan& plan) const {
+    const Launch* launch = recording_.launch_of(kernel.correlation);
+    if (launch == nullptr) return;
+    const auto place = [&plan](const Part* part) {
+      return static_cast<std::size_t>(part - plan.parts.data()) % plan.layers;
+    };
+    if (recording_.backward_threads.contains(launch->thread)) {
+      const Mark* mark = recording_.backward_at(launch->ts_us, launch->thread);
+      if (mark == nullptr) return;
+      if (const Part* part = by_sequence(plan, mark->sequence); part != nullptr)
+        plan.backward_us[place(part)] += kernel.dur_us;
+    } else if (!in_optimizer(launch->ts_us) &&
+               (launch->ts_us <= plan.last_backward_us || plan.last_backward_us < plan.first_backward_us)) {
+      auto next = std::upper_bound(plan.parts.begin(), plan.parts.end(), launch->ts_us,
+                                   [](double ts, const Part& part) { return ts < part.forward_us; });
+      if (next == plan.parts.begin()) ++next;
+      plan.forward_us[place(&*std::prev(next))] += kernel.dur_us;
+    }
+  }
+
+  bool in_optimizer(double ts_us) const {
+    const auto next = std::upper_bound(recording_.optimizer.begin(), recording_.optimizer.end(), ts_us,
+                                       [](double ts, const Span& span) { return ts < span.begin_us; });
+    return next != recording_.optimizer.begin() && ts_us <= std::prev(next)->end_us;
+  }
+
+  RecordedWorkload workload(const std::vector<std::size_t>& used, const ImportedFile& file) const {
+    const Plan& first = plans_[used.front()];
+    RecordedWorkload made;
+    made.batch = file.constants().batch;
+    std::map<std::string, int> numbers;
+    for (std::size_t i = 0; i < first.layers; ++i) {
+      RecordedLayer layer;
+      if (layers_) {
+        const LayerKind& kind = recording_.kinds[static_cast<std::size_t>(first.parts[i].what)];
+        layer = kind.layer;
+        layer.name += std::to_string(++numbers[layer.name]);
+        if (made.batch == 0 && kind.batch >= 1 && kind.batch < 1e6)
+          made.batch = static_cast<int>(kind.batch * static_cast<double>(first.parts.size() / first.layers));
+      } else {
+        layer.name = fmt::format("bucket{}", first.layers - i);
+        layer.tensors = {{first.parts[i].what}};
+      }
+      std::vector<double> forward_us, backward_us;
+      for (const std::size_t step : used) {
+        forward_us.push_back(plans_[step].forward_us[i]);
+        backward_us.push_back(plans_[step].backward_us[i]);
+      }
+      layer.forward_s = median(forward_us) / kMicroseconds_per_s;
+      layer.backward_s = median(backward_us) / kMicroseconds_per_s;
+      made.layers.push_back(std::move(layer));
+    }
+    forget_zeros(made);
+    made.source = fmt::format(
+        "{}: {}, with the median over {} steps of their kernels' durations", file.name(),
+        layers_
+            ? "operators with parameters, each with those without that follow it"
+            : "buckets of gradients, the last to be reduced first, in place of layers, which the trace does "
+              "not tell",
+        used.size());
+    return made;
+  }
+
+  // A pass of which no kernel is known took some time, not none.
+  static void forget_zeros(RecordedWorkload& made) {
+    if (!(made.forward_s() > 0))
+      for (RecordedLayer& layer : made.layers) layer.forward_s = kNotGiven;
+    if (!(made.backward_s() > 0))
+      for (RecordedLayer& layer : made.layers) layer.backward_s = kNotGiven;
+  }
+
+  const Recording& recording_;
+  const std::vector<bool>& of_;
+  std::vector<Plan> plans_;
+  std::vector<bool> chosen_;
+  bool layers_ = false;
+};
+
+}  // namespace
+
+std::optional<RecordedWorkload> network(const Recording& recording, const std::vector<bool>& of,
+                                        ImportedFile& file) {
+  return NetworkOf(recording, of).made(file);
+}
+
+}  // namespace simsgd::kineto

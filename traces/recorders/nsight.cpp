@@ -1,0 +1,276 @@
+// nsight: an SQLite export of Nsight Systems (nsys export --type sqlite). Read: kernels of NCCL as
+// measurements, and for each worker (a process on a GPU) and step the time for which its GPU computed, the
+// union of its other kernels. Steps are NVTX ranges whose text says so ("step 12", "ProfilerStep#12"); a
+// kernel belongs to the range in which it was launched. assumed: correlation ids of a process grow with time,
+// so that those of a range lie between its first and its last one. Tables and columns that are missing are
+// counted; times are nanoseconds.
+//   https://docs.nvidia.com/nsight-systems/UserGuide, "SQLite Schema Reference"
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
+#include "traces/import_format.hpp"
+#include "traces/reading/sqlite_file.hpp"
+#include "traces/recorders/nccl_names.hpp"
+#include "traces/recorders/nsight_names.hpp"
+#include "traces/recorders/nsight_ranges.hpp"
+
+namespace simsgd::importers {
+
+namespace {
+
+constexpr std::int64_t kStoreApplication = 0x53474472;  // of our own result files: "SGDr"
+constexpr std::size_t kMostRows = 50'000, kMostNames = 100'000;
+constexpr const char *kKernels = "CUPTI_ACTIVITY_KIND_KERNEL", *kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME",
+                     *kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY", *kRanges = "NVTX_EVENTS",
+                     *kStrings = "StringIds";
+
+using ProcessId = std::int64_t;
+// A thread's and a process' id: hardware, virtual machine and process, then 24 bits of the thread.
+ProcessId process_of(std::int64_t global) { return global >> 24; }
+
+struct GpuWorker {
+  std::int64_t busy_until_ns = 0;
+  std::map<std::uint64_t, double> compute_s;  // by step
+};
+
+// One export.
+class NsightProfile {
+ public:
+  NsightProfile(Input& input, ImportedFile& file, int first_worker)
+      : database_(input), file_(file), first_worker_(first_worker) {
+    if (database_.application_id() == kStoreApplication)
+      throw ConfigError({file.name(), "", "is a result file of simsgd, no profile", "",
+                         "Export its runs first: simsgd results export FILE"});
+    if (!has(kKernels))
+      throw ConfigError(
+          {file.name(), "", std::string("has no table ") + kKernels, "",
+           "Profile with nsys profile --trace=cuda,nvtx, and export with nsys export --type sqlite"});
+  }
+
+  int read() {
+    if (!has(kStrings)) file_.ignore(std::string("tables that are missing: ") + kStrings);
+    read_strings();
+    read_ranges();
+    read_calls();
+    read_kernels();
+    if (has(kCopies)) file_.understand("tables of copies, left out");
+    return finish();
+  }
+
+ private:
+  bool has(const std::string& table) const { return database_.tables().contains(table); }
+
+  bool lacks(const std::string& table, const std::vector<std::string>& needed) {
+    const std::set<std::string> there = database_.columns(table);
+    for (const std::string& column : needed)
+      if (!there.contains(column)) {
+        file_.ignore(fmt::format("columns that are missing: {}.{}", table, column));
+        return true;
+      }
+    return false;
+  }
+
+  void damaged(const SqliteFile::Rows& rows, const std::string& table) {
+    if (!rows.damage().empty())
+      file_.ignore(fmt::format("tables whose rest cannot be read ({}): {}", rows.damage(), table));
+  }
+
+  // Only what matters of them.
+  void read_strings() {
+    if (!has(kStrings) || lacks(kStrings, {"id", "value"})) return;
+    SqliteFile::Rows rows = database_.rows(kStrings, {"id", "value"});
+    while (rows.next()) {
+      const std::string_view text = rows.text(1).substr(0, 512);
+      if (names_.size() == kMostNames) {
+        file_.ignore(fmt::format("names beyond the first {}", kMostNames));
+      } else if (nccl_kernel_name(text) || step_name(text) || nccl_bytes(text)) {
+        names_.emplace(rows.whole(0), text);
+      }
+    }
+    damaged(rows, kStrings);
+  }
+
+  // By its id, or the text itself; "" for names that do not matter.
+  std::string name_at(const SqliteFile::Rows& rows, int id) const {
+    if (rows.is_text(id)) return std::string(rows.text(id).substr(0, 512));
+    if (rows.is_null(id)) return "";
+    const auto found = names_.find(rows.whole(id));
+    return found == names_.end() ? "" : found->second;
+  }
+
+  void read_ranges() {
+    if (!has(kRanges)) return file_.ignore(std::string("tables that are missing: ") + kRanges);
+    if (lacks(kRanges, {"start", "end", "globalTid"})) return;
+    SqliteFile::Rows rows = database_.rows(kRanges, {"start", "end", "globalTid", "text", "textId"}, "start");
+    while (rows.next()) {
+      std::string name = name_at(rows, 3);
+      if (name.empty()) name = name_at(rows, 4);
+      const std::optional<StepName> step = step_name(name);
+      const std::optional<double> bytes = nccl_bytes(name);
+      if (rows.is_null(1) || (!step && !bytes)) {
+        file_.understand("NVTX events that are no step and tell no size");
+        continue;
+      }
+      ProfileRange range{rows.whole(0), rows.whole(1)};
+      if (range.start_ns < 0 || range.end_ns < range.start_ns) {
+        file_.ignore("ranges that end before they begin");
+        continue;
+      }
+      const ProcessId process = process_of(rows.whole(2));
+      range.value = bytes ? *bytes : static_cast<double>(step->number.value_or(++counted_[process]));
+      if (!(bytes ? sizes_ : steps_)[process].add(range))
+        file_.ignore(fmt::format("ranges beyond the first {}", ProfileRanges::kMost));
+    }
+    damaged(rows, kRanges);
+    for (auto* all : {&steps_, &sizes_})
+      for (auto& [process, ranges] : *all) ranges.sort();
+  }
+
+  void read_calls() {
+    if (!has(kCalls) || lacks(kCalls, {"start", "globalTid", "correlationId"})) {
+      file_.understand(std::string("tables of kernels that are put to steps by their own start: no ") +
+                       kCalls);
+      return;
+    }
+    by_call_ = true;
+    SqliteFile::Rows rows = database_.rows(kCalls, {"start", "globalTid", "correlationId"});
+    while (rows.next())
+      for (auto* all : {&steps_, &sizes_}) {
+        const auto process = all->find(process_of(rows.whole(1)));
+        ProfileRange* range = process == all->end() ? nullptr : process->second.at(rows.whole(0));
+        if (range == nullptr || rows.whole(2) < 0) continue;
+        range->first_call = std::min(range->first_call, rows.whole(2));
+        range->last_call = std::max(range->last_call, rows.whole(2));
+      }
+    damaged(rows, kCalls);
+    for (auto* all : {&steps_, &sizes_})
+      for (auto& [process, ranges] : *all) ranges.forget_without_calls();
+  }
+
+  const ProfileRange* range_of(std::map<ProcessId, ProfileRanges>& all, ProcessId process,
+                               std::int64_t start_ns, std::int64_t call) {
+    const auto found = all.find(process);
+    if (found == all.end()) return nullptr;
+    return by_call_ ? found->second.of_call(call) : found->second.at(start_ns);
+  }
+
+  void read_kernels() {
+    if (lacks(kKernels, {"start", "end"})) return;
+    SqliteFile::Rows rows = database_.rows(
+        kKernels, {"start", "end", "deviceId", "globalPid", "correlationId", "shortName", "demangledName"},
+        "start");
+    while (rows.next()) {
+      const std::int64_t start_ns = rows.whole(0), end_ns = rows.whole(1);
+      if (start_ns < 0 || end_ns < start_ns) {
+        file_.ignore("kernels that end before they begin");
+        continue;
+      }
+      const ProcessId process = process_of(rows.whole(3));
+      const std::pair key{process, rows.whole(2)};
+      if (workers_.size() == 4096 && !workers_.contains(key)) {
+        file_.ignore("kernels of more than 4096 workers");
+        continue;
+      }
+      std::string name = name_at(rows, 6);  // the demangled one is never shorter
+      if (!nccl_kernel_name(name)) name = name_at(rows, 5);
+      const ProfileRange* const step = range_of(steps_, process, start_ns, rows.whole(4));
+      if (const auto kernel = nccl_kernel_name(name))
+        collective(*kernel, key, static_cast<double>(end_ns - start_ns) / 1e9, step,
+                   range_of(sizes_, process, start_ns, rows.whole(4)));
+      else
+        compute(workers_[key], start_ns, end_ns, step);
+    }
+    damaged(rows, kKernels);
+  }
+
+  void collective(const NcclKernelName& kernel, const std::pair<ProcessId, std::int64_t>& worker,
+                  double time_s, const ProfileRange* step, const ProfileRange* size) {
+    workers_.try_emplace(worker);
+    if (rows_.size() == kMostRows)
+      return file_.ignore(fmt::format("NCCL kernels beyond the first {}", kMostRows));
+    if (size == nullptr) file_.understand("NCCL kernels whose size nothing tells");
+    Measurement row;
+    row.quantity = "time_s";
+    row.operation = kernel.operation;
+    row.value = time_s;
+    if (size != nullptr) row.bytes = size->value;
+    for (const auto& [label, text] :
+         {std::pair{"algorithm", kernel.algorithm}, {"protocol", kernel.protocol}, {"type", kernel.type}})
+      if (!text.empty()) row.labels[label] = printable(text);
+    if (step != nullptr) row.labels["step"] = fmt::format("{:.0f}", step->value);
+    rows_.emplace_back(worker, std::move(row));
+  }
+
+  // Kernels come by their start: what lies before the latest end so far is counted already.
+  void compute(GpuWorker& worker, std::int64_t start_ns, std::int64_t end_ns, const ProfileRange* step) {
+    const std::int64_t from_ns = std::max(start_ns, worker.busy_until_ns);
+    worker.busy_until_ns = std::max(end_ns, worker.busy_until_ns);
+    if (step == nullptr) return file_.understand("kernels outside of steps");
+    file_.understand("kernels of steps");
+    worker.compute_s[static_cast<std::uint64_t>(step->value)] +=
+        static_cast<double>(std::max<std::int64_t>(0, end_ns - from_ns)) / 1e9;
+  }
+
+  // Workers by process and GPU.
+  int finish() {
+    std::map<std::pair<ProcessId, std::int64_t>, int> numbers;
+    for (const auto& [key, worker] : workers_) {
+      const int number = first_worker_ + static_cast<int>(numbers.size());
+      numbers[key] = number;
+      for (const auto& [step, compute_s] : worker.compute_s) {
+        file_.steps.push_back({number, step, compute_s});
+        Measurement row;
+        row.quantity = "compute_s";
+        row.value = compute_s;
+        row.labels = {{"rank", std::to_string(number)}, {"step", std::to_string(step)}};
+        file_.add(std::move(row));
+      }
+    }
+    for (auto& [key, row] : rows_) {
+      row.labels["rank"] = std::to_string(numbers.at(key));
+      file_.add(std::move(row));
+    }
+    if (!workers_.empty() && file_.steps.empty())
+      file_.ignore("profiles without an NVTX range that is a step");
+    return first_worker_ + static_cast<int>(numbers.size());
+  }
+
+  SqliteFile database_;
+  ImportedFile& file_;
+  int first_worker_;
+  bool by_call_ = false;
+  std::unordered_map<std::int64_t, std::string> names_;
+  std::map<ProcessId, ProfileRanges> steps_, sizes_;
+  std::map<ProcessId, std::uint64_t> counted_;
+  std::map<std::pair<ProcessId, std::int64_t>, GpuWorker> workers_;
+  std::vector<std::pair<std::pair<ProcessId, std::int64_t>, Measurement>> rows_;
+};
+
+class Nsight final : public Importer {
+ public:
+  void read(Input& input, ImportedFile& file) override {
+    workers_ = NsightProfile(input, file, workers_).read();
+  }
+
+ private:
+  int workers_ = 0;  // of the files so far
+};
+
+bool is_sqlite(std::string_view head) { return head.starts_with(std::string_view("SQLite format 3\0", 16)); }
+
+}  // namespace
+
+std::vector<ImportFormat> nsight() {
+  return {{{.name = "nsight",
+            .summary = "SQLite exports of Nsight Systems: NCCL's kernels, and computing by worker and step",
+            .citation = "https://docs.nvidia.com/nsight-systems/UserGuide"},
+           is_sqlite,
+           +[](const ImportConstants&) -> std::unique_ptr<Importer> { return std::make_unique<Nsight>(); }}};
+}
+
+}  // namespace simsgd::importers

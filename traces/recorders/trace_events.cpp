@@ -1,0 +1,233 @@
+#include "traces/recorders/trace_events.hpp"
+
+#include <cstdint>
+#include <utility>
+
+#include "traces/reading/json_stream.hpp"
+#include "traces/reading/text.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// Where a value goes to.
+struct Target {
+  double* number = nullptr;
+  std::string* text = nullptr;
+  TraceId* id = nullptr;
+  bool phase = false, sizes = false;
+};
+
+Target target_of_event(std::string_view key, TraceEvent& event) {
+  switch (key.size()) {
+    case 2:
+      if (key == "ph") return {.phase = true};
+      if (key == "ts") return {.number = &event.ts_us};
+      break;
+    case 3:
+      if (key == "dur") return {.number = &event.dur_us};
+      if (key == "cat") return {.text = &event.category};
+      if (key == "pid") return {.id = &event.pid};
+      if (key == "tid") return {.id = &event.tid};
+      break;
+    case 4:
+      if (key == "name") return {.text = &event.name};
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
+Target target_of_argument(std::string_view key, TraceEvent& event) {
+  switch (key.size()) {
+    case 3:
+      if (key == "Seq") return {.number = &event.seq};
+      break;
+    case 4:
+      if (key == "name") return {.text = &event.called};
+      break;
+    case 5:
+      if (key == "dtype") return {.text = &event.dtype};
+      if (key == "shape") return {.text = &event.shape};
+      break;
+    case 10:
+      if (key == "Group size") return {.number = &event.group_size};
+      if (key == "Input Dims") return {.sizes = true};
+      break;
+    case 11:
+      if (key == "External id" || key == "external id") return {.number = &event.external_id};
+      if (key == "correlation") return {.number = &event.correlation};
+      break;
+    case 13:
+      if (key == "In msg nelems") return {.number = &event.in_elements};
+      break;
+    case 14:
+      if (key == "Out msg nelems") return {.number = &event.out_elements};
+      break;
+    case 15:
+      if (key == "Sequence number") return {.number = &event.sequence_number};
+      if (key == "Collective name") return {.text = &event.collective};
+      break;
+    case 18:
+      if (key == "Process Group Name") return {.text = &event.group_name};
+      break;
+    case 19:
+      if (key == "Process Group Ranks") return {.text = &event.group_ranks};
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
+class EventReader final : public JsonHandler {
+ public:
+  EventReader(TraceSink& sink, TraceHead& head) : sink_(sink), head_(head) {}
+
+  bool null() { return value(); }
+  bool boolean(bool) { return value(); }
+  bool number_integer(number_integer_t number) { return value(static_cast<double>(number)); }
+  bool number_unsigned(number_unsigned_t number) { return value(static_cast<double>(number)); }
+  bool number_float(number_float_t number, const string_t&) { return value(number); }
+
+  bool string(string_t& text) {
+    const Target target = taken();
+    if (target.phase && !text.empty()) event_.phase = text[0];
+    if (target.text != nullptr) target.text->swap(text);  // the parser clears it before the next one
+    if (target.id != nullptr && !read_number(text, target.id->number)) target.id->text.swap(text);
+    if (target.number != nullptr) (void)read_number(text, *target.number);
+    return true;
+  }
+
+  bool key(string_t& name) {
+    target_ = {};
+    if (depth == event_depth_ && event_depth_ != 0) {
+      target_ = target_of_event(name, event_);
+      in_arguments_ = name == "args";
+    } else if (in_arguments_ && depth == event_depth_ + 1) {
+      target_ = target_of_argument(name, event_);
+    } else if (event_depth_ == 0) {
+      head_key(name);
+    }
+    return true;
+  }
+
+  bool start_object(std::size_t) {
+    if (!enter()) return false;
+    if (depth == list_depth_ + 1 && list_depth_ != 0) {
+      event_depth_ = depth;
+      event_.clear();
+      in_arguments_ = false;
+    }
+    target_ = {};
+    return true;
+  }
+
+  bool end_object() {
+    if (depth == event_depth_ && event_depth_ != 0) {
+      sink_.event(event_, head_);
+      ++events;
+      event_depth_ = 0;
+    } else if (in_arguments_ && depth == event_depth_ + 1) {
+      in_arguments_ = false;
+    }
+    --depth;
+    return true;
+  }
+
+  bool start_array(std::size_t) {
+    if (!enter()) return false;
+    if (list_depth_ != 0 && depth == list_depth_ + 1) ++no_events;
+    if (list_depth_ == 0 && (depth == 1 || (depth == 2 && key_ == "traceEvents"))) list_depth_ = depth;
+    if (target_.sizes && sizes_depth_ == 0) sizes_depth_ = depth;
+    target_ = {};
+    return true;
+  }
+
+  bool end_array() {
+    if (sizes_depth_ != 0 && depth == sizes_depth_ + 1) event_.size_ends.push_back(event_.sizes.size());
+    if (depth == sizes_depth_) sizes_depth_ = 0;
+    if (depth == list_depth_) list_depth_ = 0;
+    --depth;
+    return true;
+  }
+
+  std::size_t events = 0, no_events = 0;
+
+ private:
+  Target taken() {
+    if (depth == list_depth_ && list_depth_ != 0) ++no_events;
+    // An input that is no tensor, such as a number: nothing in the list, or an empty list.
+    if (sizes_depth_ != 0 && depth == sizes_depth_) event_.size_ends.push_back(event_.sizes.size());
+    return std::exchange(target_, {});
+  }
+
+  bool value() { return (void)taken(), true; }
+
+  bool value(double number) {
+    if (sizes_depth_ != 0 && depth == sizes_depth_ + 1) {
+      event_.sizes.push_back(number);
+      return true;
+    }
+    const Target target = taken();
+    if (target.number != nullptr) *target.number = number;
+    if (target.id != nullptr) target.id->number = number;
+    return true;
+  }
+
+  void head_key(const std::string& name) {
+    if (depth == 1) key_ = name;
+    if (depth == 2 && key_ == "distributedInfo") {
+      if (name == "rank") target_.number = &head_.rank;
+      if (name == "world_size") target_.number = &head_.world_size;
+      if (name == "backend") target_.text = &head_.backend;
+    }
+    if (depth == 3 && key_ == "deviceProperties" && name == "name" && head_.device.empty())
+      target_.text = &head_.device;
+  }
+
+  TraceSink& sink_;
+  TraceHead& head_;
+  TraceEvent event_;
+  std::string key_;  // of the document
+  Target target_;
+  int list_depth_ = 0, event_depth_ = 0, sizes_depth_ = 0;
+  bool in_arguments_ = false;
+};
+
+}  // namespace
+
+std::vector<double> TraceEvent::input(std::size_t i) const {
+  if (i >= size_ends.size()) return {};
+  const auto at = [this](std::size_t place) { return sizes.begin() + static_cast<std::ptrdiff_t>(place); };
+  return {at(i == 0 ? 0 : size_ends[i - 1]), at(size_ends[i])};
+}
+
+void TraceEvent::clear() {
+  phase = 0;
+  for (std::string* text : {&category, &name, &pid.text, &tid.text, &collective, &dtype, &group_name,
+                            &group_ranks, &shape, &called})
+    text->clear();
+  for (double* number : {&pid.number, &tid.number, &ts_us, &dur_us, &external_id, &correlation,
+                         &sequence_number, &seq, &group_size, &in_elements, &out_elements})
+    *number = kNotGiven;
+  sizes.clear();
+  size_ends.clear();
+}
+
+TraceRead read_trace_events(Input& input, ImportedFile& file, TraceSink& sink, bool may_be_open) {
+  TraceRead read;
+  EventReader reader(sink, read.head);
+  const JsonEnd end = read_json(input, reader);
+  read.events = reader.events;
+  if (end.cut && may_be_open && reader.depth == 1)
+    file.understand("files whose end is not written yet");
+  else if (end.cut)
+    file.ignore("files that end too early; what came before was read");
+  if (end.mended > 0) file.ignore("bytes that are no UTF-8, or control characters; replaced", end.mended);
+  if (reader.no_events > 0) file.ignore("elements that are no event", reader.no_events);
+  return read;
+}
+
+}  // namespace simsgd
