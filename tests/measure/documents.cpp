@@ -153,9 +153,9 @@ TEST_CASE("every worker and step is in steps.csv, and a run can be compared with
       CHECK(cells[0] == rows / 5);
       CHECK(cells[1] == rows % 5 + 1);
       // Begun, computed; operation begun, went, ended; end.
-      for (const int i : {2, 4, 5, 6}) CHECK(cells[i] <= cells[i + 1] + 1e-9);
+      for (const std::size_t i : {2U, 4U, 5U, 6U}) CHECK(cells[i] <= cells[i + 1] + 1e-9);
       double activities_s = 0;
-      for (int i = 8; i < 16; ++i) activities_s += cells[i];
+      for (std::size_t i = 8; i < 16; ++i) activities_s += cells[i];
       CHECK(activities_s == doctest::Approx(cells[7] - cells[2]).epsilon(1e-9));
       CHECK(cells[8] > 1.8e-3);
       CHECK(cells[9] > 0.9e-3);

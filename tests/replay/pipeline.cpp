@@ -74,7 +74,7 @@ TEST_CASE("two stages, two micro-batches by hand: 10 + 1 + 10 + 20 + 10 + 20 + 1
 }
 
 TEST_CASE("without its delays a job takes what the other model says, with them what was recorded") {
-  for (const std::uint64_t seed : {1, 2, 3, 4, 5})
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U})
     for (const bool aligned : {false, true}) {
       CAPTURE(seed);
       CAPTURE(aligned);
@@ -90,7 +90,7 @@ TEST_CASE("without its delays a job takes what the other model says, with them w
 }
 
 TEST_CASE("what-ifs are what the other model says of a job that is so") {
-  for (const std::uint64_t seed : {11, 12, 13}) {
+  for (const std::uint64_t seed : {11U, 12U, 13U}) {
     CAPTURE(seed);
     const Recorded recorded = record(seed, seed % 2 == 0, true);
     const PipelineJob& was = recorded.job;

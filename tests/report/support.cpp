@@ -84,7 +84,8 @@ std::string script_of(const std::string& page, const std::string& id) {
     count -= 8;
     packed += static_cast<char>(bits >> count & 255);
   }
-  std::string plain(100'000'000, '\0');
+  std::string plain;
+  plain.resize(100'000'000);
   z_stream stream = {};
   stream.next_in = reinterpret_cast<Bytef*>(packed.data());
   stream.avail_in = static_cast<uInt>(packed.size());

@@ -130,10 +130,13 @@ TEST_CASE("the law between a table's entries is within what its header says of a
   // c + b s at batches a factor apart: the greatest error of a line on logarithmic scales.
   const auto worst = [](double factor) {
     double error = 0;
-    for (double share = 1e-3; share < 1e3; share *= 1.1) {  // c / s
+    for (int i = 0; i < 145; ++i) {
+      const double share = 1e-3 * std::pow(1.1, i);  // c / s, up to 1,000
       const StepLaw law{.times = {{1, share + 1}, {factor, share + factor}}};
-      for (double b = 1; b < factor; b *= 1.01)
+      for (int j = 0; std::pow(1.01, j) < factor; ++j) {
+        const double b = std::pow(1.01, j);
         error = std::max(error, std::abs(law.seconds(b) / (share + b) - 1));
+      }
     }
     return error;
   };

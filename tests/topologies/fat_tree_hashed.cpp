@@ -44,7 +44,7 @@ double probability_at_most(int bins, int balls, int most) {
     std::vector<double> next(ways.size(), 0.0);
     for (int before = 0; before <= balls; ++before)
       for (int i = 0; i <= most && before + i <= balls; ++i)
-        next[static_cast<std::size_t>(before + i)] +=
+        next[static_cast<std::size_t>(before) + static_cast<std::size_t>(i)] +=
             ways[static_cast<std::size_t>(before)] / std::tgamma(i + 1.0);
     ways = next;
   }
