@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/documents.hpp"
+#include "cli/list_items.hpp"
 #include "cli/list_keys.hpp"
 
 namespace simsgd {

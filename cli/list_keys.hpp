@@ -17,8 +17,6 @@ Json key_json(const std::string& text);
 
 /// Keys as `list` takes them: "cluster/device/memory".
 std::vector<std::string> key_names();
-/// The kinds of plug-ins and files that `list` takes in place of a key.
-std::vector<std::string> list_kinds();
 /// Those keys whose last word is `text` or the nearest to it: what may have been meant.
 std::vector<std::string> keys_like(const std::string& text);
 

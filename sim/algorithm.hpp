@@ -7,11 +7,6 @@ namespace simsgd {
 
 class Worker;
 
-/// Roles of a worker that not every machine has.
-struct Needs {
-  bool background = false, preemption = false;
-};
-
 /// Settings are fixed at construction; all state of a run lives on the stack of `run` and in the worker. One
 /// object is run by every rank, so `run` is const.
 class Algorithm {
@@ -27,8 +22,6 @@ class Algorithm {
   virtual std::vector<MemoryPart> memory(const MemoryContext& context) const {
     return replica_memory(context);
   }
-  /// What it uses of what not every machine offers.
-  virtual Needs needs() const { return {}; }
 };
 
 }  // namespace simsgd

@@ -97,7 +97,6 @@ class AdPsgd final : public Algorithm {
       run_passive(worker);
   }
   bool needs_others() const override { return false; }
-  Needs needs() const override { return {.background = true}; }
   std::vector<MemoryPart> memory(const MemoryContext& context) const override {
     return replica_memory_and(context, {{"received model", context.vector_bytes()}});
   }

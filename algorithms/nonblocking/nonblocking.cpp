@@ -37,7 +37,6 @@ class NonblockingSgd final : public Algorithm {
       update->apply(gradients);
     }
   }
-  Needs needs() const override { return {.background = true, .preemption = true}; }
   std::vector<MemoryPart> memory(const MemoryContext& context) const override {
     return replica_memory_and(context, {{"sum of micro-batches' gradients", context.vector_bytes()}});
   }

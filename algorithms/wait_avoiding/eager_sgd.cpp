@@ -78,7 +78,6 @@ class EagerSgd final : public Algorithm {
     }
   }
   bool needs_others() const override { return false; }
-  Needs needs() const override { return {.background = true}; }
   std::vector<MemoryPart> memory(const MemoryContext& context) const override {
     return replica_memory_and(context, {{"send and receive buffers", 2 * context.vector_bytes()}});
   }

@@ -123,7 +123,6 @@ class Wagma final : public Algorithm {
         worker.replica().set(average(worker, groups.call()));
     }
   }
-  Needs needs() const override { return {.background = true}; }
   std::vector<MemoryPart> memory(const MemoryContext& context) const override {
     return replica_memory_and(context, {{"send and receive buffers", 2 * context.vector_bytes()}});
   }

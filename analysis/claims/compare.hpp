@@ -1,29 +1,15 @@
-// One comparison of a claim: its sides joined, and judged in every setting.
+// A claim's joined comparison, judged in every setting.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "analysis/claims/claim_verdict.hpp"
+#include "analysis/claims/join.hpp"
 
 namespace simsgd {
-
-/// A comparison where nothing but the seed is left open.
-struct JoinedCell {
-  ClaimInputs inputs;
-  std::map<std::int64_t, double> quantity;  ///< by seed; infinite or NaN where a metric has no value
-};
-
-/// In the order of the runs.
-std::vector<JoinedCell> join_sides(const ClaimComparison& comparison, const std::vector<ClaimRun>& runs);
 
 /// With the inputs that vary, and in `for_all` and `along` not any more.
 std::vector<ClaimCell> judged_cells(const ClaimComparison& comparison,
                                     const std::vector<std::string>& for_all, std::vector<JoinedCell> cells);
-
-/// Pointers that vary over the cells, without those that another one determines. `preferred` and plug-ins'
-/// names stand for others that go with them.
-std::vector<std::string> varying_inputs(const std::vector<ClaimInputs>& cells,
-                                        const std::map<std::string, std::string>& preferred);
 
 }  // namespace simsgd

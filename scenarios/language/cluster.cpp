@@ -8,6 +8,7 @@
 
 #include "scenarios/language/calibration_section.hpp"
 #include "scenarios/language/collectives.hpp"
+#include "scenarios/language/links.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/stack.hpp"
@@ -22,68 +23,6 @@ namespace {
 /// Counts that fit an int.
 constexpr double kMostCounted = 2147483647;
 constexpr std::int64_t kMostGpus = std::int64_t{1} << 22;  // their links must fit the memory of one machine
-
-struct Segment {
-  std::optional<double> up_to_bytes;
-  double latency_s = 0;
-  double bandwidth_Bps = 0;
-
-  void fields(Fields& f) {
-    f.bytes("up_to", up_to_bytes, "Largest message that it is for").by_rule("any size");
-    f.time("latency", latency_s, "One way").required();
-    f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second, at most the link's own").required();
-  }
-};
-
-void segments_field(Fields& f, std::vector<Segment>& segments) {
-  f.objects(
-      "segments", segments,
-      "What a lone message takes by its size, where a library's protocols make it another than latency + "
-      "bytes / bandwidth; messages that meet still share the bandwidth of the link",
-      "Messages of some sizes");
-}
-
-/// A token bucket, as traffic shapers and clouds have them.
-struct Burst {
-  double bytes = 0;
-  double bandwidth_Bps = 0;
-
-  void fields(Fields& f) {
-    f.bytes("bytes", bytes, "That pass at the burst's bandwidth: what the bucket holds").required();
-    f.bandwidth("bandwidth", bandwidth_Bps, "Until the bucket is empty").required();
-  }
-};
-
-struct GpuLink {
-  double bandwidth_Bps = 0;
-  double latency_s = 0;
-  std::vector<Segment> segments;
-
-  void fields(Fields& f) {
-    f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second").required();
-    f.time("latency", latency_s, "One way, from GPU to GPU of one node");
-    segments_field(f, segments);
-  }
-};
-
-struct Nic {
-  double bandwidth_Bps = 0;
-  double latency_s = 0;
-  int count = 1;
-  std::optional<Burst> burst;
-  std::vector<Segment> segments;
-
-  void fields(Fields& f) {
-    f.bandwidth("bandwidth", bandwidth_Bps, "Of each NIC and direction").required();
-    f.time("latency", latency_s, "One way, from NIC to NIC through one switch");
-    f.object("burst", burst,
-             "A token bucket of the sender: a message between nodes passes at the burst's bandwidth until "
-             "it is empty, then at the NIC's, at which it fills; it is full again at the next message")
-        .by_rule("none");
-    segments_field(f, segments);
-    f.whole("count", count, "NICs (rails) per node").at_least(1);
-  }
-};
 
 /// GPUs drawn without replacement from the scenario's seed.
 Json random_placement() {
@@ -195,32 +134,6 @@ void check_qr(const QrKernel& qr) {
   }
 }
 
-void check_segments(const std::string& link, const std::vector<Segment>& segments, double bandwidth_Bps) {
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    const std::string at = child(link + "/segments", i);
-    if (segments[i].bandwidth_Bps > bandwidth_Bps * (1 + 1e-12))
-      reject(at + "/bandwidth", "is more than the link has", "Give at most the bandwidth of the link");
-    if (i + 1 < segments.size() && !segments[i].up_to_bytes)
-      reject(at, "takes any size, so that the next segment is never used",
-             "Give it \"up_to\", or leave out what follows");
-    if (i > 0 && segments[i].up_to_bytes && *segments[i].up_to_bytes <= *segments[i - 1].up_to_bytes)
-      reject(at + "/up_to", "is not above the one before it", "List them by ascending size");
-  }
-}
-
-MessageSegments segments_of(const std::vector<Segment>& segments, double latency_s, double bandwidth_Bps) {
-  MessageSegments all;
-  all.latency_s = latency_s;
-  all.bandwidth_Bps = bandwidth_Bps;
-  for (const Segment& each : segments) {
-    MessageSegments::Segment& segment = all.segments.emplace_back();
-    if (each.up_to_bytes) segment.up_to_bytes = *each.up_to_bytes;
-    segment.latency_s = each.latency_s;
-    segment.bandwidth_Bps = each.bandwidth_Bps;
-  }
-  return all;
-}
-
 bool check_counts(const Reader& reader, const ClusterSection& section) {
   const std::int64_t nodes = *section.nodes, per_node = section.gpus_per_node;
   bool right = true;
@@ -324,21 +237,14 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
            true;
   });
   const auto links = reader.attempt("/cluster", [&] {
-    if (section.gpu_link)
-      check_segments("gpu_link", section.gpu_link->segments, section.gpu_link->bandwidth_Bps);
-    return check_segments("nic", section.nic.segments, section.nic.bandwidth_Bps), true;
+    if (section.gpu_link) check_link("gpu_link", *section.gpu_link);
+    return check_link("nic", section.nic), true;
   });
   bool stack_right = true;
   const std::optional<Stack> stack = build_stack(reader, section.host, stack_right);
   if (!gpu_of_rank || !network || !kernels || !links || !stack_right) return std::nullopt;
-  if (section.gpu_link)
-    network->inside =
-        segments_of(section.gpu_link->segments, section.gpu_link->latency_s, section.gpu_link->bandwidth_Bps);
-  network->between = segments_of(section.nic.segments, section.nic.latency_s, section.nic.bandwidth_Bps);
-  if (section.nic.burst) {
-    network->between.burst_bytes = section.nic.burst->bytes;
-    network->between.burst_Bps = section.nic.burst->bandwidth_Bps;
-  }
+  if (section.gpu_link) network->inside = segments_of(*section.gpu_link);
+  network->between = segments_of(section.nic);
 
   section.device.complete();
   if (stack) set_stack_costs(*stack, section.host);
