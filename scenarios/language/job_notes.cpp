@@ -36,8 +36,12 @@ class UnusedOptions {
     for (std::size_t i = 0; i < links.size() && !job_.network.has_jitter(); ++i)
       if (links[i].contains("jitter_factor"))
         unused(child("/network/slow_links", i) + "/jitter_factor", "/network/jitter is 0");
-    if (job_.cluster.device.communication_share && job_.cluster.gpus_per_node == 1)
-      unused("/cluster/device/communication_share", "with one GPU per node no message crosses a gpu_link");
+    const Network& network = job_.cluster.network;
+    if (job_.cluster.device.communication_share && job_.cluster.gpus_per_node == 1 &&
+        *job_.cluster.device.communication_share * network.inside.bandwidth_Bps >=
+            network.between.bandwidth_Bps)
+      unused("/cluster/device/communication_share",
+             "with one GPU per node messages cross the nic alone, and what is left of gpu_link is no less");
     stragglers();
     workload();
   }

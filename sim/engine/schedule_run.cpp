@@ -176,7 +176,7 @@ void ScheduleRun::start_cycle_if_complete(std::int32_t rank) {
     const auto sender = static_cast<std::size_t>(costs.order[static_cast<std::size_t>(k)]);
     // The first latency before the flow, the others after it, so that contention is met when bytes would
     // flow.
-    const double rest_s = (phase.repeats - 1) * costs.alpha_s[sender];
+    const double rest_s = (phase.repeats - 1) * costs.latency_s(sender);
     setup_.transport->message(ranks[sender], ranks[static_cast<std::size_t>(to[sender])],
                               flowing_bytes(phase, sender), costs.alpha_s[sender], [this, p, cycle, rest_s] {
                                 setup_.transport->at(setup_.transport->now() + rest_s, [this, p, cycle] {
