@@ -133,7 +133,7 @@ std::string taken(CollectiveOp op, const Json& json, int ranks, double bytes) {
   return "none";
 }
 
-Json of(const stacks::MpiPolicies& policies, const char* operation) {
+Json of(const simsgd::stacks::MpiPolicies& policies, const char* operation) {
   for (const auto& [name, policy] : policies)
     if (name == operation) return policy;
   FAIL("no policy for " << operation);
@@ -143,7 +143,7 @@ Json of(const stacks::MpiPolicies& policies, const char* operation) {
 }  // namespace
 
 TEST_CASE("tuned decides as the source of Open MPI 4.1.4 does, whatever the ranks and sizes") {
-  const stacks::MpiPolicies tuned = stacks::tuned_decisions(0);
+  const simsgd::stacks::MpiPolicies tuned = simsgd::stacks::tuned_decisions(0);
   const Json reduce = of(tuned, "all_reduce"), cast = of(tuned, "broadcast");
   const Json gather = of(tuned, "all_gather"), scatter = of(tuned, "reduce_scatter");
   int wrong = 0;
@@ -171,7 +171,7 @@ TEST_CASE("tuned decides as the source of Open MPI 4.1.4 does, whatever the rank
 
 TEST_CASE("libnbc: binomial trees among fewer than 4 ranks and below 64 KiB, else Rabenseifner's") {
   // nbc_iallreduce.c: p < 4 || size * count < 65536; nbc_ibcast.c: p <= 4, 65536, 524288 (chains above).
-  const stacks::MpiPolicies libnbc = stacks::libnbc_decisions(0);
+  const simsgd::stacks::MpiPolicies libnbc = simsgd::stacks::libnbc_decisions(0);
   const auto reduce = [&](int ranks, double bytes) {
     return taken(CollectiveOp::all_reduce, of(libnbc, "all_reduce"), ranks, bytes);
   };
@@ -189,7 +189,8 @@ TEST_CASE("libnbc: binomial trees among fewer than 4 ranks and below 64 KiB, els
 
 TEST_CASE("a policy for so many workers holds what their groups can meet, and decides the same") {
   for (const int workers : {2, 3, 8, 33, 64}) {
-    const stacks::MpiPolicies all = stacks::tuned_decisions(0), few = stacks::tuned_decisions(workers);
+    const simsgd::stacks::MpiPolicies all = simsgd::stacks::tuned_decisions(0),
+                                      few = simsgd::stacks::tuned_decisions(workers);
     for (const char* name : {"all_reduce", "broadcast", "all_gather", "reduce_scatter"}) {
       CAPTURE(name);
       CAPTURE(workers);
