@@ -54,11 +54,10 @@ TEST_CASE("links of GPUs that are alone in their nodes") {
   scenario["cluster"]["device"]["communication_share"] = 0.2;
   scenario["cluster"]["gpu_link"] = {{"bandwidth", "900 GB/s"}};
   CHECK(
-      notes_of(scenario) ==
-      Notes{
-          {"unused-option",
+      notes_of(scenario).back() ==
+      Note{"unused-option",
            "/cluster/device/communication_share has no effect: with one GPU per node messages cross the nic "
-           "alone, and what is left of gpu_link is no less"}});
+           "alone, and what is left of gpu_link is no less"});
 }
 
 TEST_CASE("a workload without layers") {
