@@ -105,14 +105,10 @@ BarrierExchange::BarrierExchange(ExchangeContext& context, const AnyCollective&)
 
 bool BarrierExchange::advance(ExchangeContext&, Ongoing&) { return is_complete(request_); }
 
-// An all_gather gives as many empty values as there are members.
-void NoExchange::deliver(ExchangeContext& context, const AnyCollective&, const CollectiveSlot& slot) const {
-  if (gathers_ == CollectiveOp::all_gather && slot.parts) slot.parts->resize(context.site.ranks.size());
-}
-
-void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool nothing) {
-  if (nothing) {
-    exchange.emplace<NoExchange>(context, collective);
+void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool by_scenario) {
+  if (by_scenario && context.site.members() > 1) {
+    exchange.emplace<ScheduledExchange>(context, collective,
+                                        scheduled(context.job, collective, context.site.ranks));
     return;
   }
   switch (op_of(collective)) {

@@ -13,6 +13,7 @@
 #include "measure/ongoing.hpp"
 #include "measure/packing.hpp"
 #include "measure/run_clock.hpp"
+#include "measure/scheduled_exchange.hpp"
 #include "sim/job.hpp"
 
 namespace simsgd {
@@ -112,24 +113,11 @@ class BarrierExchange {
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-/// No values are exchanged.
-class NoExchange {
- public:
-  NoExchange(ExchangeContext&, const AnyCollective& collective) : gathers_(op_of(collective)) {}
-  bool advance(ExchangeContext&, Ongoing&) const { return true; }
-  void deliver(ExchangeContext& context, const AnyCollective& collective, const CollectiveSlot& slot) const;
-  double bytes_sent(const ChannelSite&) const { return 0; }
-
- private:
-  CollectiveOp gathers_;
-};
-
 /// Empty until the exchange begins.
 using Exchange =
-    std::variant<std::monostate, Reduction, Gathering, BroadcastExchange, BarrierExchange, NoExchange>;
-/// `nothing`: no values, and others send the messages that take its time.
-void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective,
-           bool nothing = false);
+    std::variant<std::monostate, Reduction, Gathering, BroadcastExchange, BarrierExchange, ScheduledExchange>;
+/// By MPI's own collectives, or message by message by the scenario's schedule (`by_scenario`).
+void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool by_scenario);
 
 /// True once the request is complete.
 bool is_complete(MPI_Request& request);

@@ -10,7 +10,6 @@
 
 #include "measure/exchanges.hpp"
 #include "measure/mpi_progress.hpp"
-#include "measure/scheduled_messages.hpp"
 #include "sim/observer.hpp"
 
 namespace simsgd {
@@ -50,8 +49,6 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
     CollectiveSlot slot;
     Ongoing ongoing;
     Exchange exchange{};
-    std::unique_ptr<ScheduledMessages> scheduled{};  // null where MPI chooses the schedule
-    bool values_there = false;
   };
   struct Channel {
     ExchangeContext context;
@@ -62,7 +59,6 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
   Channel& channel_of(const CollectiveOptions& options);
   void progress(Channel& channel);
   bool advance(Channel& channel, Operation& operation);
-  bool advance_values(Channel& channel, Operation& operation);
   void finish(Channel& channel, Operation& operation);
 
   Setup of_;

@@ -1,6 +1,8 @@
 #include "measure/mpi_worker.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 
 #include "measure/gathering.hpp"
 #include "measure/worker_records.hpp"
@@ -28,6 +30,7 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
       how_(how),
       trust_(begin_trust(world)),
       ledger_(rank(), 1),
+      late_(ledger_.of(rank())),
       progress_(rank(), run_clock_, how.patience_s),
       clock_({.rank = rank(),
               .learns = job.learner != nullptr,
@@ -93,6 +96,7 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
   observers_.attach(ledger_);
   observers_.attach(notebook_);
   observers_.attach(curve_);
+  if (end_.alone()) observers_.attach(late_, {Topic::steps});
   if (job.record.timeline_events > 0) {
     tape_ = std::make_unique<EventTape>(job, rank());
     observers_.attach(*tape_, {Topic::time, Topic::drawing, Topic::steps});
@@ -189,15 +193,19 @@ RunRecord MpiWorker::finish() {
   trust_.clock_step_s = calendar_offset_s() - calendar_offset_s_;
   meet_there();
   doubts_ = simsgd::doubts(world_, trust_);
-  if (end_.alone())
-    curve_.gather_alone(end_);
-  else
+  double over_s = std::numeric_limits<double>::infinity();
+  if (end_.alone()) {
+    over_s = late_.agree(world_, job_.stop, end_.over_s().value_or(over_s));
+    curve_.gather_alone(end_, over_s);
+  } else {
     curve_.gather();
-  std::vector<WorkerRecord> workers = gather_records(world_, ledger_.of(rank()).record());
-  const std::vector<std::vector<double>> step_times = gather_at_root(world_, ledger_.step_times().values());
+  }
+  std::vector<WorkerRecord> workers = gather_records(world_, late_.without(over_s));
+  const std::vector<std::vector<double>> step_times = gather_at_root(world_, step_times_until(over_s));
   if (step_log_)
     for (const std::vector<StepRow>& theirs : gather_at_root(world_, step_log_->rows()))
-      steps_.insert(steps_.end(), theirs.begin(), theirs.end());
+      std::copy_if(theirs.begin(), theirs.end(), std::back_inserter(steps_),
+                   [over_s](const StepRow& row) { return row.end_s <= over_s; });
   if (tape_) timeline_ = tape_->timeline(world_);
   RunRecord record;
   gather_failures(record);
@@ -214,6 +222,14 @@ RunRecord MpiWorker::finish() {
   notebook_.fill(record);
   curve_.finish(record.end_s, record);
   return record;
+}
+
+// An even sample of very many loses none of its last ones: they do not matter there.
+std::vector<double> MpiWorker::step_times_until(double over_s) {
+  std::vector<double> times = ledger_.step_times().values();
+  if (times.size() == ledger_.of(rank()).record().steps)
+    times.resize(times.size() - std::min<std::size_t>(times.size(), late_.after(over_s)));
+  return times;
 }
 
 void MpiWorker::gather_failures(RunRecord& record) {

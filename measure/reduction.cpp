@@ -5,15 +5,6 @@
 
 namespace simsgd {
 
-namespace {
-double scale_of(const AnyCollective& collective) {
-  if (const auto* all_reduce = std::get_if<AllReduce>(&collective)) return all_reduce->scale;
-  if (const auto* reduce_scatter = std::get_if<ReduceScatter>(&collective)) return reduce_scatter->scale;
-  if (const auto* reduce = std::get_if<Reduce>(&collective)) return reduce->scale;
-  return 1;
-}
-}  // namespace
-
 Reduction::Reduction(ExchangeContext& context, const AnyCollective& collective)
     : op_(op_of(collective)), root_(root_of(collective)), scale_(static_cast<float>(scale_of(collective))) {
   const CollectiveOptions& options = options_of(collective);

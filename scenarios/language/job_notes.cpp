@@ -172,6 +172,11 @@ void note_job(const Reader& reader, Job& job) {
 
 std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRecord& record) {
   std::vector<Note> notes;
+  if (record.clock != "wall" && scenario.value("compute", "") == "real")
+    add_note(notes,
+             {"unused-option",
+              "/compute has no effect: a simulation takes the workload's times; simsgd-measure takes the "
+              "time that computing takes"});
   Json standing = Json::object();
   complete_network(standing, scenario.value("cluster", Json::object()));
   for (const SchedulePlugin& plugin : schedule_plugins()) {
