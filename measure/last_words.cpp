@@ -25,6 +25,7 @@ constexpr std::size_t kMostPeers = 1024;
 std::array<Peer, kMostPeers> peers;
 std::size_t peer_count = 0;
 int own_rank = 0;
+volatile int* somebody_spoke = nullptr;  // of all ranks of this machine
 
 /// A sentence that is put together without allocating: a handler may not.
 class Sentence {
@@ -54,6 +55,7 @@ class Sentence {
 bool is_gone(const Peer& peer) { return kill(peer.pid, 0) != 0 && errno == ESRCH; }
 
 void say_who_died() {
+  if (somebody_spoke != nullptr && *somebody_spoke != 0) return;
   constexpr int kMostNamed = 8;
   int gone = 0;
   bool speaks = true;
@@ -72,10 +74,11 @@ void say_who_died() {
   }
   if (!speaks) return;
   if (gone > kMostNamed) sentence += " and others";
-  sentence += gone == 0   ? "The run was ended from outside (SIGTERM)"
-              : gone == 1 ? " has died, so the others are ended too"
-                          : " have died, so the others are ended too";
-  sentence += ": the run has no result, and no file was written.\n";
+  sentence += gone == 0
+                  ? "The run was ended by SIGTERM: somebody wanted it, or a rank of another machine has died"
+              : gone == 1 ? " has died, so the run ends here"
+                          : " have died, so the run ends here";
+  sentence += ". It has no result, and no file was written.\n";
   sentence.say();
 }
 
@@ -101,7 +104,17 @@ void leave_last_words(MPI_Comm world) {
   const std::array<std::int64_t, 2> own = {own_rank, getpid()};
   std::vector<std::array<std::int64_t, 2>> all(static_cast<std::size_t>(count));
   MPI_Allgather(own.data(), 2, MPI_INT64_T, all.data(), 2, MPI_INT64_T, machine);
-  MPI_Comm_free(&machine);
+  // Lives as long as the process: handlers look at it.
+  MPI_Win window = MPI_WIN_NULL;
+  int* spoke = nullptr;
+  int place = 0, unit = 0;
+  MPI_Aint size = 0;
+  MPI_Comm_rank(machine, &place);
+  MPI_Win_allocate_shared(place == 0 ? sizeof(int) : 0, sizeof(int), MPI_INFO_NULL, machine, &spoke, &window);
+  MPI_Win_shared_query(window, 0, &size, &unit, &spoke);
+  if (place == 0) *spoke = 0;
+  MPI_Barrier(machine);
+  somebody_spoke = spoke;
   peer_count = 0;
   for (const auto& [rank, pid] : all)
     if (rank != own_rank && peer_count < kMostPeers)
@@ -110,6 +123,10 @@ void leave_last_words(MPI_Comm world) {
   action.sa_handler = end_with_last_words;
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, nullptr);
+}
+
+void this_rank_speaks() {
+  if (somebody_spoke != nullptr) *somebody_spoke = 1;
 }
 
 void no_last_words() { signal(SIGTERM, SIG_DFL); }

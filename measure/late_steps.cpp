@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "measure/common_end.hpp"
 #include "measure/gathering.hpp"
 
 namespace simsgd {
 
 namespace {
 constexpr std::size_t kKept = 256;
-constexpr double kSampleRounding = 1 - 1e-9;  // sums of samples may miss a bound by rounding
 
 struct Ended {
   double end_s = 0, samples = 0;

@@ -139,6 +139,7 @@ int on_all_ranks(Ranks ranks, const std::function<void()>& attempt) {
     nap(kFirst_s);  // what fails everywhere is said by rank 0, which ends the others meanwhile
   fmt::print(stderr, "{}\n", sentence);
   std::fflush(nullptr);
+  this_rank_speaks();
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();
 }
