@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "measure/schedule_choice.hpp"
 #include "sim/base/check.hpp"
@@ -43,6 +44,7 @@ void MpiCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
   Ongoing ongoing{slot.pending};
   ongoing.span.traffic = options.traffic;
   slot.pending->channel = site.ledger;
+  begun_s_[site.ledger] = of_.clock.now();
   slot.pending->what = fmt::format("{} among {}", op_name(op_of(collective)), site.members());
   ++counts_[slot.pending->what];
   channel.operations.push_back({std::move(collective), std::move(slot), std::move(ongoing)});
@@ -63,7 +65,7 @@ void MpiCollectives::progress(Channel& channel) {
 
 bool MpiCollectives::advance(Channel& channel, Operation& operation) {
   if (operation.exchange.index() == 0) {
-    operation.ongoing.span.start_s = of_.clock.now();
+    operation.ongoing.span.start_s = channel.context.came_s = of_.clock.now();
     const CollectiveOptions& options = options_of(operation.what);
     const bool schedules = of_.by_scenario && channel.context.site.members() > 1;
     if (schedules)
@@ -115,10 +117,13 @@ void MpiCollectives::finish(Channel& channel, Operation& operation) {
         }
       },
       operation.exchange);
-  if (const auto* reduction = std::get_if<Reduction>(&operation.exchange))
-    left_behind_.push_back(reduction->left_behind());
   if (operation.scheduled) left_behind_.push_back(operation.scheduled->left_behind());
   ongoing.pending->complete(ongoing.span.end_s);
+}
+
+double MpiCollectives::begun_s(std::int32_t channel) const {
+  const auto begun = begun_s_.find(channel);
+  return begun == begun_s_.end() ? -INFINITY : begun->second;
 }
 
 bool MpiCollectives::idle() const {

@@ -39,6 +39,9 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
   /// By the scenario's cluster, not by this one: the same on all ranks.
   double predict(const AnyCollective& collective) override;
 
+  /// When this rank began its latest operation of that channel of the ledger; before all time if none.
+  double begun_s(std::int32_t channel) const;
+
   void progress() override;
   bool idle() const override;
   /// What this rank has taken part in.
@@ -69,6 +72,7 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
   std::map<std::pair<GroupId, ChannelId>, Channel> channels_;
   std::vector<MPI_Request> left_behind_;
   std::map<std::string, std::uint64_t> counts_;
+  std::map<std::int32_t, double> begun_s_;
   std::uint64_t sequence_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "measure/mpi_worker.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "measure/gathering.hpp"
 #include "measure/worker_records.hpp"
@@ -107,12 +108,26 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
   progress_.attend(end_);
   progress_.attend(background_);  // its handlers may ask anything of the others
   if (end_.alone()) progress_.end_when([this] { return end_.over(); });
-  progress_.share_cores(trust_.crowded());
   MPI_Comm_dup(world, &world_);
+  if (trust_.crowded()) progress_.share_cores(world_);
   communicators_.site(kWorld, 0);  // so that the first step does not pay for it
-  MPI_Barrier(world_);
-  run_clock_.start();
+  start_clock();
   calendar_offset_s_ = calendar_offset_s();
+}
+
+// Ranks leave a barrier one after another; where they can, they count from the same instant: when the last
+// came.
+void MpiWorker::start_clock() {
+  int ranks = 0;
+  MPI_Comm_size(world_, &ranks);
+  run_clock_.start();
+  const std::array<double, 2> own{run_clock_.begin_s(), trust_.ranks_here == ranks ? 0.0 : 1.0};
+  std::array<double, 2> most{};
+  MPI_Allreduce(own.data(), most.data(), 2, MPI_DOUBLE, MPI_MAX, world_);
+  if (most[1] == 0)
+    run_clock_.began_later(most[0] - own[0]);
+  else
+    run_clock_.start();
 }
 
 // Steps
@@ -226,13 +241,24 @@ void MpiWorker::gather_failures(RunRecord& record) {
 // Completion
 // -----------------------------------------------------------------------------------------------------
 
+// Handing an operation's bytes to MPI takes time too, in which others may come: whoever does nothing else
+// before it waits for the operation has waited since it began.
+void MpiWorker::book_host(std::span<const Awaited> handles) {
+  if (handles.size() > 1) return clock_.book(Activity::host);
+  const double begun_s = collectives_.begun_s(handles.front().pending()->channel);
+  if (begun_s >= clock_.booked_s())
+    clock_.book_until(Activity::host, begun_s);
+  else
+    clock_.book(Activity::host);
+}
+
 std::size_t MpiWorker::wait_any(std::span<const Awaited> handles) {
   CHECK(!handles.empty(), "waiting for any of nothing");
-  clock_.book(Activity::host);
   const auto complete = [](const Awaited& handle) { return handle.pending()->known(); };
   const auto under_way = [](const Awaited& handle) { return handle.pending()->under_way; };
   CHECK(std::all_of(handles.begin(), handles.end(), [](const Awaited& each) { return each.pending(); }),
         "waiting for nothing");
+  book_host(handles);
   progress_.progress();
   progress_.wait_until([&] { return std::any_of(handles.begin(), handles.end(), complete); },
                        [&] { return std::any_of(handles.begin(), handles.end(), under_way); },

@@ -74,6 +74,8 @@ class MpiWorker final : public Worker {
   const std::vector<Note>& doubts() const { return doubts_; }
 
  private:
+  void start_clock();
+  void book_host(std::span<const Awaited> handles);
   void end_step();
   /// All ranks stop the clock and do `action`; then each goes on as much later as all others do.
   void meet(const std::function<void()>& action);

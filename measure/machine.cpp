@@ -1,4 +1,4 @@
-#include "measure/bench/machine.hpp"
+#include "measure/machine.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -76,6 +76,7 @@ BenchMachine look_at_machine(MPI_Comm world) {
   std::vector<std::uint64_t> kernels(static_cast<std::size_t>(machine.ranks));
   MPI_Allgather(&own, 1, MPI_UINT64_T, kernels.data(), 1, MPI_UINT64_T, world);
   const auto here = std::count(kernels.begin(), kernels.end(), own);
+  machine.ranks_here = static_cast<int>(here);
   const auto first = std::find(kernels.begin(), kernels.end(), own) - kernels.begin();
   machine.one_clock = here == machine.ranks;
   MPI_Comm neighbours = MPI_COMM_NULL;

@@ -1,4 +1,4 @@
-#include "measure/bench/waiting.hpp"
+#include "measure/waiting.hpp"
 
 #include <netinet/in.h>
 #include <sched.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr double kNano = 1e-9;
 
 // Without sockets (shared memory) nothing wakes a rank; and with them, in case of what they do not tell.
-constexpr double kLookInMemoryEvery_s = 50e-6, kLookEvery_s = 200e-6;
+constexpr double kLookInMemoryEvery_s = 50e-6, kLookAtSocketsEvery_s = 200e-6;
 
 // Looks between two sleeps: what MPI hears of in one, such as the end of a round, it may act upon in the
 // next.
@@ -62,16 +62,17 @@ void Waiting::look_for_sockets() {
   }
 }
 
-void Waiting::sleep() {
+void Waiting::sleep(double most_s) const {
+  if (!sleeps_ || !(most_s > 0)) return;
   if (sockets_.empty()) {
-    nap(kLookInMemoryEvery_s);
+    nap(most_s);
   } else {
     // A buffer that is full now is one that MPI has more for.
     for (pollfd& socket : sockets_) socket.events = POLLOUT;
     poll(sockets_.data(), sockets_.size(), 0);
     for (pollfd& socket : sockets_)
       socket.events = static_cast<short>((socket.revents & POLLOUT) != 0 ? POLLIN : POLLIN | POLLOUT);
-    const timespec most = timespec_of(kLookEvery_s);
+    const timespec most = timespec_of(most_s);
     ppoll(sockets_.data(), sockets_.size(), &most, nullptr);
   }
 }
@@ -81,7 +82,8 @@ void Waiting::all(std::span<MPI_Request> requests) {
   int complete = 0;
   for (int looks = 1; complete == 0; ++looks) {
     MPI_Testall(count, requests.data(), &complete, MPI_STATUSES_IGNORE);
-    if (complete == 0 && sleeps_ && looks % kLooks == 0) sleep();
+    if (complete == 0 && sleeps_ && looks % kLooks == 0)
+      sleep(sockets_.empty() ? kLookInMemoryEvery_s : kLookAtSocketsEvery_s);
   }
 }
 

@@ -1,4 +1,4 @@
-// Where the ranks of a measurement run: what its times can be trusted for.
+// Where the ranks of a run or a measurement are: what its times can be trusted for.
 #pragma once
 
 #include <mpi.h>
@@ -11,7 +11,8 @@ namespace simsgd {
 struct BenchMachine {
   int rank = 0, ranks = 1;
   std::vector<int> node_of;   ///< of each rank, from 0 in the order of ranks
-  int cores = 1;              ///< that the ranks of this one's machine may use
+  int ranks_here = 1;         ///< under this rank's kernel, whatever their hosts are called
+  int cores = 1;              ///< that these may use
   double ranks_per_core = 1;  ///< on the fullest machine
   /// All ranks read the same clock: they share a kernel, though they may be on different nodes (testbed).
   bool one_clock = true;
