@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "measure/machine.hpp"
 #include "measure/bench/samples.hpp"
+#include "measure/machine.hpp"
 #include "measure/waiting.hpp"
 
 namespace simsgd {
