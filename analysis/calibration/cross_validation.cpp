@@ -12,35 +12,34 @@
 
 namespace simsgd {
 
-Fitter::Fitter(const Spec& spec, const ModelSpec& model, const Points& points, int jobs,
-               std::function<bool()> interrupted)
+Fitter::Fitter(const Spec& spec, const ModelSpec& model, const Points& points,
+               const PredictorSettings& settings)
     : spec_(spec),
       model_(model),
       points_(points),
-      predictor_(points, jobs),
-      interrupted_(std::move(interrupted)) {}
+      predictor_(points, settings),
+      interrupted_(settings.interrupted) {}
 
-Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iterations) const {
+Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iterations, int rounds) const {
   const Patch tables = start == nullptr ? find_tables(predictor_, points_, model_, what)
                                         : refit_tables(predictor_, points_, model_, what, start->tables);
   FitSettings settings{.outlier = spec_.fit.outlier,
-                       .iterations = iterations,
                        .tolerance = runs() ? 1e-5 : 1e-10,
                        .starts = runs() ? 1 : 12,
-                       .start = start,
                        .interrupted = interrupted_};
-  const auto with_member = [&](std::size_t member, const Fitted* from, int most) {
+  const auto with_member = [&](std::size_t member, const Fitted* from, Effort effort) {
     Patch patch = member_patch(model_, member);
     patch.insert(patch.end(), tables.begin(), tables.end());
     settings.start = from;
-    settings.iterations = most;
+    settings.iterations = effort.iterations;
+    settings.rounds = runs() ? effort.rounds : 0;
     Fitted fitted = fit_parameters(predictor_, points_, model_, what, patch, settings);
     fitted.tables = tables;
     fitted.member = member;
     return fitted;
   };
-  if (model_.ensemble.empty()) return with_member(0, start, iterations);
-  return fit_ensemble(what, start, iterations, with_member);
+  if (model_.ensemble.empty()) return with_member(0, start, {iterations, rounds});
+  return fit_ensemble(what, start, {iterations, rounds}, with_member);
 }
 
 /// Mean squares of all members, each with its own values.
@@ -62,9 +61,9 @@ std::vector<double> Fitter::member_squares(const WeightedPoints& what, const Fit
 
 /// The parameters with the likeliest member first; from there those of the others, as far as they may be as
 /// likely; then the weights of all. From a fit to more points on, the others' move as the likeliest one's.
-Fitted Fitter::fit_ensemble(const WeightedPoints& what, const Fitted* start, int iterations,
+Fitted Fitter::fit_ensemble(const WeightedPoints& what, const Fitted* start, Effort effort,
                             const WithMember& with_member) const {
-  Fitted best = with_member(start == nullptr ? 0 : start->member, start, iterations);
+  Fitted best = with_member(start == nullptr ? 0 : start->member, start, effort);
   if (start != nullptr && !start->member_values.empty()) {
     best.member_values = start->member_values;
     for (std::vector<double>& values : best.member_values)
@@ -74,16 +73,16 @@ Fitted Fitter::fit_ensemble(const WeightedPoints& what, const Fitted* start, int
                         scale_of(model_.parameters[j], start->values[j]));
   } else {
     best.member_values.assign(member_count(model_), best.values);
-    fit_likely_members(what, best, iterations, with_member);
+    fit_likely_members(what, best, effort, with_member);
   }
   best.weights = member_weights(member_squares(what, best), what.which.size(), model_.parameters.size());
   return best;
 }
 
-void Fitter::fit_likely_members(const WeightedPoints& what, Fitted& best, int iterations,
+void Fitter::fit_likely_members(const WeightedPoints& what, Fitted& best, Effort effort,
                                 const WithMember& with_member) const {
   constexpr std::size_t kMostFitted = 8;
-  constexpr int kOfRuns = 4;  // from the likeliest member's values on
+  constexpr Effort kOfRuns{8, 1};  // from the likeliest member's values and slopes on
   const std::vector<double> squares = member_squares(what, best);
   std::vector<std::size_t> order(squares.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -93,13 +92,13 @@ void Fitter::fit_likely_members(const WeightedPoints& what, Fitted& best, int it
   std::vector<std::vector<double>> values = std::move(best.member_values);
   const Fitted from = best;
   for (const std::size_t m : order) {
-    const Fitted fitted = with_member(m, &from, runs() ? kOfRuns : iterations);
+    const Fitted fitted = with_member(m, &from, runs() ? kOfRuns : effort);
     values[m] = fitted.values;
     if (fitted.loss < best.loss) best = fitted;
   }
   if (best.member != from.member) {
     const Fitted begin = best;
-    best = with_member(best.member, &begin, iterations);
+    best = with_member(best.member, &begin, effort);
     values[best.member] = best.values;
   }
   best.member_values = std::move(values);
@@ -147,6 +146,7 @@ std::vector<std::size_t> Fitter::fitted_points() const {
 namespace {
 
 constexpr int kLeftOutIterations = 6;  // from the fit to everything on
+constexpr int kLeftOutRounds = 2;      // from its slopes on, and once from slopes of their own
 
 std::string part_of(const std::string& column, const Point& point) {
   if (column == "octave")
@@ -166,8 +166,9 @@ void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string&
     std::vector<std::size_t> rest;
     for (const std::size_t i : all)
       if (part_of(column, fitter.points().points[i]) != name) rest.push_back(i);
-    const Fitted fitted = best == nullptr ? fitter.fit(fitter.weighted(rest))
-                                          : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations);
+    const Fitted fitted = best == nullptr
+                              ? fitter.fit(fitter.weighted(rest))
+                              : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations, kLeftOutRounds);
     left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which))});
   }
 }
