@@ -42,7 +42,7 @@ class Calibrator {
             .interrupted = settings_.interrupted,
             .progress =
                 [this](std::uint64_t simulations) {
-                  if (settings_.progress) settings_.progress(stage_, simulations);
+                  if (settings_.progress && simulations > 0) settings_.progress(stage_, simulations);
                 },
             .memo = memo};
   }

@@ -24,7 +24,7 @@ Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iteratio
   const Patch tables = start == nullptr ? find_tables(predictor_, points_, model_, what)
                                         : refit_tables(predictor_, points_, model_, what, start->tables);
   FitSettings settings{.outlier = spec_.fit.outlier,
-                       .tolerance = runs() ? 1e-5 : 1e-10,
+                       .tolerance = runs() ? 1e-4 : 1e-10,
                        .starts = runs() ? 1 : 12,
                        .interrupted = interrupted_};
   const auto with_member = [&](std::size_t member, const Fitted* from, Effort effort) {
@@ -82,7 +82,8 @@ Fitted Fitter::fit_ensemble(const WeightedPoints& what, const Fitted* start, Eff
 void Fitter::fit_likely_members(const WeightedPoints& what, Fitted& best, Effort effort,
                                 const WithMember& with_member) const {
   constexpr std::size_t kMostFitted = 8;
-  constexpr Effort kOfRuns{8, 1};  // from the likeliest member's values and slopes on
+  constexpr Effort kOfRuns{4, 1};  // from the likeliest member's values and slopes on
+  constexpr int kRoundsAgain = 2;
   const std::vector<double> squares = member_squares(what, best);
   std::vector<std::size_t> order(squares.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -98,7 +99,7 @@ void Fitter::fit_likely_members(const WeightedPoints& what, Fitted& best, Effort
   }
   if (best.member != from.member) {
     const Fitted begin = best;
-    best = with_member(best.member, &begin, effort);
+    best = with_member(best.member, &begin, {effort.iterations, std::min(effort.rounds, kRoundsAgain)});
     values[best.member] = best.values;
   }
   best.member_values = std::move(values);

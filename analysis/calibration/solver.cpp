@@ -169,7 +169,10 @@ Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance
   options.function_tolerance = tolerance;
   options.num_threads = 1;
   EndInVain end_in_vain;
-  if (settings_.rounds > 0) options.callbacks.push_back(&end_in_vain);
+  if (settings_.rounds > 0) {
+    options.callbacks.push_back(&end_in_vain);
+    options.max_num_line_search_step_size_iterations = 0;  // at bounds a smaller radius does as well
+  }
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
   if (!summary.IsSolutionUsable()) return {std::move(x), std::numeric_limits<double>::infinity(), {}};
