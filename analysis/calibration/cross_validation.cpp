@@ -4,11 +4,13 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/search.hpp"
 #include "analysis/calibration/uncertainty.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd {
 
@@ -54,7 +56,10 @@ std::vector<double> Fitter::member_squares(const WeightedPoints& what, const Fit
   std::vector<double> all;
   for (const std::vector<double>& predicted : predictor_.predict(patches, what.which)) {
     const double square = mean_square(points_, what, predicted, spec_.fit.outlier);
-    all.push_back(std::isfinite(square) ? square : std::numeric_limits<double>::infinity());
+    if (!std::isfinite(square))
+      throw RunError("With " + Json(member_patch(model_, all.size())).dump() +
+                     " of the ensemble some measurement is not predicted. " + memo().failure);
+    all.push_back(square);
   }
   return all;
 }

@@ -57,7 +57,8 @@ namespace {
 // Steps of a logarithm: far above the rounding of a time. Of runs larger, as choices that they make jump.
 constexpr double kStep = 1e-4, kStepOfRuns = 1e-3;
 constexpr double kWorthARound = 1e-3;  // of the loss
-constexpr int kMostFailures = 4;       // steps in vain before slopes are taken anew
+constexpr int kMostFailures = 6;       // steps in vain, each much shorter, before slopes are taken anew
+constexpr double kRadiusOfRuns = 10;   // a step in vain costs as much as a good one: none that is daring
 
 /// Ends a round whose slopes no longer lead downhill.
 class EndInVain final : public ceres::IterationCallback {
@@ -172,6 +173,7 @@ Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance
   if (settings_.rounds > 0) {
     options.callbacks.push_back(&end_in_vain);
     options.max_num_line_search_step_size_iterations = 0;  // at bounds a smaller radius does as well
+    options.initial_trust_region_radius = kRadiusOfRuns;
   }
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
