@@ -1,0 +1,153 @@
+#include "analysis/parameter_draws.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "scenarios/language/calibration_draws.hpp"
+#include "scenarios/language/errors.hpp"
+#include "sim/plugin.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr double kSame = 1e-5;  // relative: a file's six digits
+
+/// How far a value lies beyond a range, as a factor of deviations.
+double widening(const std::optional<MeasuredRange>& range, double value) {
+  if (!range || !(value > 0)) return 1;
+  const double beyond = std::max({1.0, value / range->high, range->low / value});
+  return 1 + std::log2(beyond);
+}
+
+/// The parts of a draw and of the standing value, number by number.
+Json widened(const Json& standing, const Json& drawn, double factor) {
+  if (drawn.is_number() && standing.is_number() && standing.get<double>() > 0 && drawn.get<double>() > 0) {
+    const double value = standing.get<double>();
+    return value * std::pow(drawn.get<double>() / value, factor);
+  }
+  if (drawn.type() != standing.type() || !drawn.is_structured() || drawn.size() != standing.size())
+    return drawn;
+  Json all = drawn;
+  for (auto& part : all.items()) {
+    const auto same =
+        standing.is_object() ? standing.find(part.key()) : standing.begin() + std::stol(part.key());
+    if (same != standing.end()) part.value() = widened(*same, part.value(), factor);
+  }
+  return all;
+}
+
+bool same_value(const Json& a, const Json& b) {
+  if (!a.is_number() || !b.is_number()) return a == b;
+  return std::fabs(a.get<double>() - b.get<double>()) <= kSame * std::fabs(b.get<double>());
+}
+
+std::string name_of(const DrawnSetting& setting) {
+  return setting.name.empty() ? setting.pointer : fmt::format("{} ({})", setting.name, setting.pointer);
+}
+
+}  // namespace
+
+bool is_calibrated(const Scenario& scenario) {
+  return scenario.resolved.at("cluster").contains("calibration");
+}
+
+ParameterDraws::ParameterDraws(const Scenario& scenario, const Job& job)
+    : cluster_(scenario.resolved.at("cluster")),
+      calibration_(options_of<CalibrationSection>(cluster_.at("calibration"))) {
+  if (calibration_.draws.present())
+    count_ = calibration_.draws.json().size();
+  else if (!calibration_.settings.empty())
+    count_ = calibration_.settings.front().draws.json().size();
+  const double by_workers = widening(calibration_.measured.workers, job.workers());
+  const double by_bytes = widening(calibration_.measured.bytes, job.workload.model_bytes());
+  // A smaller message than any measured is no matter: the largest ones take the time.
+  const bool smaller =
+      calibration_.measured.bytes && job.workload.model_bytes() < calibration_.measured.bytes->low;
+  factor_ = std::max(by_workers, smaller ? 1.0 : by_bytes);
+  find_changed();
+  choose_settings(scenario.resolved);
+  note(job);
+}
+
+bool ParameterDraws::draws_seed() const {
+  return std::any_of(settings_.begin(), settings_.end(),
+                     [](const DrawnSetting& each) { return each.pointer == "/seed"; });
+}
+
+Scenario ParameterDraws::scenario(const Scenario& base, std::size_t k) const {
+  Scenario drawn = base;
+  if (calibration_.draws.present())
+    for (const auto& [pointer, value] : calibration_.draws.json().at(k % count_).items()) {
+      const std::string at = "/cluster" + pointer;
+      if (is_changed(pointer) || value_at(base.resolved, at) == nullptr) continue;
+      const Json in_units = value.is_number() ? value : setting_value(at, value).value_or(value);
+      Json& here = drawn.resolved[Json::json_pointer(at)];
+      here = in_units.is_number() && !is_continuous(at) ? in_units : widened(here, in_units, factor_);
+    }
+  for (const DrawnSetting& each : settings_) {
+    const Json& value = each.draws.json().at(k % count_);
+    Json in_units = setting_value(each.pointer, value).value_or(value);
+    if (each.low)
+      in_units = widened(setting_value(each.pointer, each.value.json()).value(), in_units, factor_);
+    drawn.resolved[Json::json_pointer(each.pointer)] = std::move(in_units);
+  }
+  return drawn;
+}
+
+void ParameterDraws::find_changed() {
+  for (const CalibratedNumber& each : calibration_.parameters) {
+    const Json* found = value_at(cluster_, each.pointer);
+    if (found == nullptr || !found->is_number() || !same_value(*found, each.value))
+      changed_.push_back(each.pointer);
+  }
+}
+
+/// Those that go with this scenario. A setting whose value nobody gave, and which a rule gives, is drawn.
+void ParameterDraws::choose_settings(const Json& resolved) {
+  for (const DrawnSetting& each : calibration_.settings) {
+    if (each.where.present() && !where_holds(each.where.json(), resolved)) continue;
+    if (!has_setting(resolved, each.pointer)) continue;
+    const Json* here = value_at(resolved, each.pointer);
+    const Json fitted = setting_value(each.pointer, each.value.json()).value_or(each.value.json());
+    if (here == nullptr || same_value(*here, fitted)) {
+      settings_.push_back(each);
+      continue;
+    }
+    notes_.push_back(
+        fmt::format("{} is {} here, and the cluster was calibrated with {}: it is not drawn, and intervals "
+                    "leave its uncertainty out",
+                    name_of(each), shown_value(*here), shown_value(fitted)));
+  }
+}
+
+/// A value of a draw that holds a number which is another by now.
+bool ParameterDraws::is_changed(const std::string& pointer) const {
+  return std::any_of(changed_.begin(), changed_.end(), [&](const std::string& each) {
+    return each == pointer || each.starts_with(pointer + "/");
+  });
+}
+
+void ParameterDraws::note(const Job& job) {
+  if (!changed_.empty())
+    notes_.push_back(
+        fmt::format("{} of the cluster's calibrated numbers {} another value here ({}): intervals leave "
+                    "{} uncertainty out",
+                    changed_.size(), changed_.size() == 1 ? "has" : "have", changed_.front(),
+                    changed_.size() == 1 ? "its" : "their"));
+  if (factor_ > 1.01)
+    notes_.push_back(fmt::format(
+        "the cluster was calibrated {}{}, and is used with {} workers and a model of {:.3g} bytes: "
+        "parameters are drawn {:.1f} times as wide",
+        calibration_.measured.workers
+            ? fmt::format("among {:g} to {:g} workers", calibration_.measured.workers->low,
+                          calibration_.measured.workers->high)
+            : "",
+        calibration_.measured.bytes ? fmt::format(" on up to {:.3g} bytes", calibration_.measured.bytes->high)
+                                    : "",
+        job.workers(), job.workload.model_bytes(), factor_));
+}
+
+}  // namespace simsgd
