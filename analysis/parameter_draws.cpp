@@ -13,6 +13,7 @@ namespace simsgd {
 
 namespace {
 
+const std::string kCluster = "/cluster";
 constexpr double kSame = 1e-5;  // relative: a file's six digits
 
 /// How far a value lies beyond a range, as a factor of deviations.
@@ -42,6 +43,11 @@ Json widened(const Json& standing, const Json& drawn, double factor) {
 bool same_value(const Json& a, const Json& b) {
   if (!a.is_number() || !b.is_number()) return a == b;
   return std::fabs(a.get<double>() - b.get<double>()) <= kSame * std::fabs(b.get<double>());
+}
+
+/// Text such as "1 GB/s" as the number that it says.
+Json in_units(const std::string& pointer, const Json& value) {
+  return value.is_string() ? setting_value(pointer, value).value_or(value) : value;
 }
 
 std::string name_of(const DrawnSetting& setting) {
@@ -79,28 +85,27 @@ bool ParameterDraws::draws_seed() const {
 
 Scenario ParameterDraws::scenario(const Scenario& base, std::size_t k) const {
   Scenario drawn = base;
+  const auto put = [&](const std::string& at, const Json& value, bool wider) {
+    const Json number = in_units(at, value);
+    const Json* standing = value_at(base.resolved, at);
+    drawn.resolved[Json::json_pointer(at)] =
+        wider && standing != nullptr ? widened(in_units(at, *standing), number, factor_) : number;
+  };
   if (calibration_.draws.present())
     for (const auto& [pointer, value] : calibration_.draws.json().at(k % count_).items()) {
-      const std::string at = "/cluster" + pointer;
+      const std::string at = kCluster + pointer;
       if (is_changed(pointer) || value_at(base.resolved, at) == nullptr) continue;
-      const Json in_units = value.is_number() ? value : setting_value(at, value).value_or(value);
-      Json& here = drawn.resolved[Json::json_pointer(at)];
-      here = in_units.is_number() && !is_continuous(at) ? in_units : widened(here, in_units, factor_);
+      put(at, value, value.is_structured() || is_continuous(at));
     }
-  for (const DrawnSetting& each : settings_) {
-    const Json& value = each.draws.json().at(k % count_);
-    Json in_units = setting_value(each.pointer, value).value_or(value);
-    if (each.low)
-      in_units = widened(setting_value(each.pointer, each.value.json()).value(), in_units, factor_);
-    drawn.resolved[Json::json_pointer(each.pointer)] = std::move(in_units);
-  }
+  for (const DrawnSetting& each : settings_)
+    put(each.pointer, each.draws.json().at(k % count_), each.low.has_value());
   return drawn;
 }
 
 void ParameterDraws::find_changed() {
   for (const CalibratedNumber& each : calibration_.parameters) {
     const Json* found = value_at(cluster_, each.pointer);
-    if (found == nullptr || !found->is_number() || !same_value(*found, each.value))
+    if (found == nullptr || !same_value(in_units(kCluster + each.pointer, *found), each.value))
       changed_.push_back(each.pointer);
   }
 }
@@ -111,8 +116,8 @@ void ParameterDraws::choose_settings(const Json& resolved) {
     if (each.where.present() && !where_holds(each.where.json(), resolved)) continue;
     if (!has_setting(resolved, each.pointer)) continue;
     const Json* here = value_at(resolved, each.pointer);
-    const Json fitted = setting_value(each.pointer, each.value.json()).value_or(each.value.json());
-    if (here == nullptr || same_value(*here, fitted)) {
+    const Json fitted = in_units(each.pointer, each.value.json());
+    if (here == nullptr || same_value(in_units(each.pointer, *here), fitted)) {
       settings_.push_back(each);
       continue;
     }

@@ -43,7 +43,8 @@ struct DrawnSetting {
     f.text("pointer", pointer, "Of the setting, in a scenario").required();
     f.raw(
          "value", value,
-         {{"description",
+         {{"examples", Json::array({"global"})},
+          {"description",
            "The likeliest one; a scenario that has another value keeps it in all draws, and a note says so"}})
         .required();
     f.raw("where", where,
@@ -52,7 +53,9 @@ struct DrawnSetting {
             "Scenarios that it goes with: pointers, and a value, a list of which one must be equal, or "
             "{at_least, at_most}; an algorithm that lacks the setting is left alone anyhow"}});
     f.raw("draws", draws,
-          {{"type", "array"}, {"minItems", 1}, {"description", "Its value in each of the cluster's draws"}})
+          {{"type", "array"},
+           {"examples", Json::array({Json::array({"global", "neighbour"})})},
+           {"description", "Its value in each of the cluster's draws"}})
         .required();
     f.number("low", low, "Lower end of its interval, of a number that was fitted")
         .by_rule("none: it is one of some values");

@@ -35,7 +35,7 @@ Json hand_made() {
 Json& setting(Json& scenario) { return scenario["cluster"]["calibration"]["settings"][0]; }
 
 struct Drawn {
-  std::vector<Json> scenarios;  ///< resolved, of each draw
+  std::vector<Json> scenarios{};  ///< resolved, of each draw
   std::vector<std::string> notes;
 };
 
@@ -45,11 +45,10 @@ Drawn drawn_of(const Json& json) {
   const Scenario scenario = load_scenario(folder.path("s.json"));
   const ParameterDraws draws(scenario, make_job(scenario));
   Drawn all{{}, draws.notes()};
-  for (std::size_t k = 0; k < draws.count(); ++k)
-    all.scenarios.push_back(draws.scenario(scenario, k).resolved);
-  for (Json& each : all.scenarios) {
-    Scenario loaded{scenario.file, each, {}};
-    CHECK_NOTHROW(make_job(loaded));  // each is a scenario that runs
+  for (std::size_t k = 0; k < draws.count(); ++k) {
+    const Scenario each = draws.scenario(scenario, k);
+    CHECK_NOTHROW(make_job(each));  // it is a scenario that runs
+    all.scenarios.push_back(each.resolved);
   }
   return all;
 }
@@ -136,11 +135,12 @@ TEST_CASE(
 
 TEST_CASE("a seed that is drawn is the draw's, and not one more that is made of the scenario's") {
   Json scenario = hand_made();
-  scenario["cluster"]["nodes"] = 8;
+  scenario["cluster"]["nodes"] = scenario["cluster"]["workers"] = 8;
   scenario["cluster"]["topology"] = {{"name", "switch_tree"}, {"shape", "chain"}, {"ports", 4}};
   scenario["cluster"]["placement"] = {{"name", "random"}};
   scenario["algorithm"] = {{"name", "allreduce_sgd"}};
   scenario["seed"] = 7;
+  scenario["workload"]["layers"] = {{{"type", "fc"}, {"tensors", {1000000}}, {"forward_flop", 1000}}};
   scenario["cluster"]["calibration"]["draws"] = {Json::object(), Json::object()};
   setting(scenario) = {{"pointer", "/seed"}, {"value", 7}, {"draws", {7, 7}}};
   const auto width = [&] {
@@ -268,6 +268,25 @@ TEST_CASE("what a calibration writes of an ensemble beyond the cluster is what a
   std::set<std::uint64_t> seeds;  // nothing tells the members apart: both are drawn
   for (const Json& each : drawn.scenarios) seeds.insert(each["seed"].get<std::uint64_t>());
   CHECK(seeds == std::set<std::uint64_t>{3, 4});
+}
+
+TEST_CASE("the shipped calibrated clusters are what their calibrations found: everything is drawn") {
+  int calibrated = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SIMSGD_SOURCE_DIR "/scenarios/clusters")) {
+    CAPTURE(entry.path());
+    if (entry.path().extension() != ".json") continue;
+    Json scenario = small_scenario();
+    scenario["cluster"] = {{"use", entry.path().string()}, {"workers", 8}};
+    scenario["algorithm"] = {{"name", "d_psgd"}, {"coupling", "global"}};
+    const Folder folder;
+    const Scenario loaded = load_scenario(folder.write_json("s.json", scenario));
+    if (!is_calibrated(loaded)) continue;
+    ++calibrated;
+    const ParameterDraws draws(loaded, make_job(loaded));
+    CHECK(draws.count() == 20);
+    CHECK(draws.notes().empty());
+  }
+  CHECK(calibrated >= 2);  // A100 nodes, WAGMA's Piz Daint
 }
 
 TEST_CASE("advice on a calibrated cluster draws it with every seed but the first") {
