@@ -51,8 +51,27 @@ Forms forms_at(const std::string& pointer) {
   return here;
 }
 
+/// Of a number, without a validator: clusters have hundreds, and each load looks at them.
+bool takes_number(const Json& form, double value) {
+  const auto bound = [&](const char* key, double otherwise) { return form.value(key, otherwise); };
+  const bool whole = form.value("type", Json()) == "integer";
+  return value >= bound("minimum", value) && value <= bound("maximum", value) &&
+         !(form.contains("exclusiveMinimum") && value <= bound("exclusiveMinimum", 0)) &&
+         !(form.contains("exclusiveMaximum") && value >= bound("exclusiveMaximum", 0)) &&
+         (!whole || std::trunc(value) == value);
+}
+
+bool is_of_numbers(const Json& form) {
+  const Json type = form.value("type", Json());
+  return form.contains("x-quantity") || type == "number" || type == "integer";
+}
+
 std::optional<Json> as_taken(const Forms& forms, const Json& value) {
   for (const Json* form : forms) {
+    if (value.is_number() && is_of_numbers(*form)) {
+      if (takes_number(*form, value.get<double>())) return value;
+      continue;
+    }
     const Json concrete = concrete_schema(*form, value);
     Json in_units = in_si(concrete, value);
     if (violations(concrete, in_units).empty()) return in_units;
@@ -80,13 +99,16 @@ std::string guess_of_pointer(const std::string& pointer) {
   return "";
 }
 
-/// Of many numbers those that decide whether all are taken: the ends, and one that is not whole.
+/// Of many values those that decide whether all are taken: each once, and of numbers the ends and one that is
+/// not whole.
 std::vector<const Json*> decisive(const std::vector<const Json*>& values) {
   std::vector<const Json*> all;
   const Json *least = nullptr, *most = nullptr, *broken = nullptr;
   for (const Json* each : values) {
     if (!each->is_number()) {
-      all.push_back(each);
+      const bool known =
+          std::any_of(all.begin(), all.end(), [&](const Json* other) { return *other == *each; });
+      if (!known) all.push_back(each);
       continue;
     }
     const double number = each->get<double>();
