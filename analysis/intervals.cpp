@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/sweeps/child_pool.hpp"
+#include "analysis/widening.hpp"
 #include "scenarios/language/calibration_section.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
@@ -32,13 +33,6 @@ bool goes_with_time(const std::string& name) {
   return false;
 }
 
-/// How far a value lies beyond a range, as a factor of deviations.
-double widening(const std::optional<MeasuredRange>& range, double value) {
-  if (!range || !(value > 0)) return 1;
-  const double beyond = std::max({1.0, value / range->high, range->low / value});
-  return 1 + std::log2(beyond);
-}
-
 /// The parts of a draw and of the standing value, number by number.
 Json widened(const Json& standing, const Json& drawn, double factor) {
   if (drawn.is_number() && standing.is_number() && standing.get<double>() > 0 && drawn.get<double>() > 0) {
@@ -61,8 +55,11 @@ class Draws {
  public:
   Draws(const Scenario& scenario, const Job& job) : cluster_(scenario.resolved.at("cluster")) {
     calibration_ = options_of<CalibrationSection>(cluster_.at("calibration"));
-    const double by_workers = widening(calibration_.measured.workers, job.workers());
-    const double by_bytes = widening(calibration_.measured.bytes, job.workload.model_bytes());
+    const MeasuredRange workers = calibration_.measured.workers.value_or(MeasuredRange{}),
+                        bytes = calibration_.measured.bytes.value_or(MeasuredRange{});
+    const double by_workers =
+        workers_widening(workers.low, workers.high, job.workers(), calibration_.model_error);
+    const double by_bytes = range_widening(bytes.low, bytes.high, job.workload.model_bytes());
     // A smaller message than any measured is no matter: the largest ones take the time.
     const bool smaller =
         calibration_.measured.bytes && job.workload.model_bytes() < calibration_.measured.bytes->low;

@@ -67,7 +67,8 @@ StragglerCalibration calibrate_stragglers(Spec spec, const CalibrationSettings& 
     const calibration::StepTable tested = table_of(spec, rows, spec.tests.front().where, "/tests/0/where");
     check_apart(spec, table, tested);
     if (settings.progress) settings.progress("judging");
-    result.verdict = calibration::judge(result.fit, tested, {.continues = spec.stragglers->continues});
+    result.verdict =
+        calibration::judge(result.fit, tested, {.continues = spec.stragglers->continues, .fitted = &table});
   }
   result.spec = std::move(spec);
   return result;

@@ -20,7 +20,10 @@ constexpr const char* kCluster = "/cluster";
 constexpr double kLevel = 0.9;
 constexpr std::size_t kMostDraws = 20;  // of a file: as many as a run draws
 
-bool in_cluster(const std::string& pointer) { return pointer.starts_with(std::string(kCluster) + "/"); }
+/// For all that is predicted: a cluster has one number.
+bool in_cluster(const std::string& pointer) {
+  return pointer.starts_with(std::string(kCluster) + "/") && pointer.find('#') == std::string::npos;
+}
 std::string below_cluster(const std::string& pointer) { return pointer.substr(std::string(kCluster).size()); }
 
 /// Six digits: intervals are wider.

@@ -148,11 +148,20 @@ namespace {
 
 constexpr int kLeftOutIterations = 6;  // from the fit to everything on
 
+std::string value_of(const std::string& column, const Point& point) {
+  return column_of(point.measurement, column).value_or("(none)");
+}
+
+/// Of several columns ("network,workers") each with each.
 std::string part_of(const std::string& column, const Point& point) {
   if (column == "octave")
     return point.bytes() > 0 ? fmt::format("octave {:02.0f}", std::floor(std::log2(point.bytes())))
                              : "no bytes";
-  return fmt::format("{} {}", column, column_of(point.measurement, column).value_or("(none)"));
+  std::string values;
+  std::size_t begin = 0;
+  for (std::size_t comma = 0; (comma = column.find(',', begin)) != std::string::npos; begin = comma + 1)
+    values += value_of(column.substr(begin, comma - begin), point) + ", ";
+  return fmt::format("{} {}{}", column, values, value_of(column.substr(begin), point));
 }
 
 /// The parts of one column.
@@ -160,7 +169,9 @@ void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string&
                     std::vector<LeftOut>& left_out) {
   std::map<std::string, std::vector<std::size_t>> parts;
   const std::vector<std::size_t> all = fitter.fitted_points();
-  for (const std::size_t i : all) parts[part_of(column, fitter.points().points[i])].push_back(i);
+  for (const std::size_t i : all)
+    if (fitter.spec().fit.leave_out_where.holds(fitter.points().points[i].measurement))
+      parts[part_of(column, fitter.points().points[i])].push_back(i);
   if (parts.size() < 2) return;
   for (const auto& [name, which] : parts) {
     std::vector<std::size_t> rest;

@@ -32,7 +32,7 @@ Patch patch_of(const ModelSpec& model, const std::vector<double>& values, const 
   for (std::size_t i = 0; i < model.parameters.size(); ++i)
     for (std::size_t p = 0; p < model.parameters[i].pointers.size(); ++p)
       patch.emplace_back(
-          model.parameters[i].pointers[p],
+          model.parameters[i].key(model.parameters[i].pointers[p]),
           values[i] * (model.parameters[i].factors.empty() ? 1 : model.parameters[i].factors[p]));
   return patch;
 }

@@ -196,16 +196,14 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
     for (const auto& [number, group] : groups) {
       const Setting& setting = points_.settings[number];
       if (setting.kind == PredictSpec::Kind::run) {
-        Patch patch = patches[p];
-        for (const std::string& pointer : setting.left_alone)
-          std::erase_if(patch, [&](const auto& each) { return each.first == pointer; });
+        Patch patch = patch_for(setting, patches[p]);
         const auto [same, fresh] =
             known.try_emplace(fmt::format("{} {}", number, Json(patch).dump()), runs.size());
         if (fresh) runs.push_back({std::move(patch), number, &group});
         runs[same->second].patches.push_back(p);
         continue;
       }
-      const ClusterFile file = make_cluster(patched(group.part, patches[p]));
+      const ClusterFile file = make_cluster(patched(group.part, patch_for(setting, patches[p])));
       if (setting.kind == PredictSpec::Kind::collective)
         predict_collectives(group, file, values[p]);
       else
