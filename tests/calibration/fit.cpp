@@ -72,7 +72,8 @@ TEST_CASE(
     row.campaign = "b";
     rows.push_back(row);
   }
-  const auto calibration = SpecFolder(spec, rows).run();
+  const SpecFolder folder(spec, rows);
+  const auto calibration = folder.run();
   CHECK(calibration->best().values[0] == Approx(truth.launch_s).epsilon(1e-3));
   CHECK(calibration->best().values[3] == Approx(slower.launch_s).epsilon(1e-3));
   CHECK(calibration->tests[0].front().all.worst < 1e-3);
@@ -82,7 +83,8 @@ TEST_CASE(
   CHECK(left_out[1].part == "workers,campaign 4, b");
   CHECK(calibration_text(*calibration).find("launch of b") != std::string::npos);
   // A cluster has one launch: none of the two is written.
-  for (const Json& each : calibrated_cluster(*calibration, ".", "2026-01-31")["calibration"]["parameters"])
+  for (const Json& each :
+       calibrated_cluster(*calibration, folder.directory(), "2026-01-31")["calibration"]["parameters"])
     CHECK(each["pointer"] != "/collectives/all_reduce/0/launch");
 }
 
