@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "analysis/calibration/left_out.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::calibration_fit {
@@ -82,6 +83,9 @@ TEST_CASE(
   CHECK(left_out[0].part == "workers,campaign 2, b");
   CHECK(left_out[1].part == "workers,campaign 4, b");
   CHECK(calibration_text(*calibration).find("launch of b") != std::string::npos);
+  const std::vector<LeftOutColumn> columns = left_out_columns(*calibration);
+  REQUIRE(columns.size() == 1);
+  CHECK(calibration_markdown(*calibration).find("workers,campaign") != std::string::npos);
   // A cluster has one launch: none of the two is written.
   for (const Json& each :
        calibrated_cluster(*calibration, folder.directory(), "2026-01-31")["calibration"]["parameters"])
