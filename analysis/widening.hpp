@@ -18,7 +18,8 @@ inline double range_widening(double low, double high, double value) {
 inline constexpr double kOneCountSigma = 0.05;
 
 /// The same for workers. Of one number of workers nothing that was left out tells what the model misses
-/// elsewhere: its own error, of standard deviation `model_error`, is as much wider as kOneCountSigma asks for.
+/// elsewhere: its own error, of standard deviation `model_error`, is as much wider as kOneCountSigma asks
+/// for.
 inline double workers_widening(double low, double high, double workers, double model_error) {
   const double usual = range_widening(low, high, workers);
   if (usual == 1 || low < high || !(model_error > 0)) return usual;
