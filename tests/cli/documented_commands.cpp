@@ -152,6 +152,12 @@ constexpr Bound kBounds[] = {
      "simsgd run scenario.json -o traced && simsgd import traced/kineto/rank*.json --stragglers s.csv -o "
      "data.csv",
      "traces of PyTorch are no part of the project: ours of that shape"},
+    {"simsgd replay rank*.json.gz",
+     "simsgd run scenario.json -o traced && simsgd replay traced/kineto/rank*.json --network 2x",
+     "traces of PyTorch are no part of the project: ours of that shape"},
+    {"simsgd replay out/timeline.json",
+     "simsgd run scenario.json -o traced && simsgd replay traced/timeline.json --heal 3",
+     "of a run that was recorded before"},
     {"simsgd import traces/*.et",
      "simsgd run scenario.json --set /stop/steps=2 --chakra traces && simsgd import traces/*.et --workload "
      "back.json",
