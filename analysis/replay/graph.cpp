@@ -212,6 +212,7 @@ void set_synchronisations(std::vector<Synchronisation> found, Graph& graph) {
 void link_steps(const RecordedJob& job, std::span<const StepRange> steps, Graph& graph,
                 std::vector<InputError>& errors) {
   clear_steps(graph);
+  if (!steps.empty()) graph.operations.reserve(steps.back().end - steps.front().begin);
   constexpr std::size_t kMostErrors = 20;
   for (const StepRange& range : steps) {
     if (errors.size() >= kMostErrors) return;

@@ -193,6 +193,16 @@ std::string worker_text(const Graph& graph, std::size_t worker) {
   return text + fmt::format("replica {})", place.replica);
 }
 
+namespace {
+
+std::vector<double> equal_durations_s(GraphPieces& pieces) {
+  EqualDurations durations;
+  pieces.each([&durations](const Graph& piece) { durations.add(piece); });
+  return durations.durations_s();
+}
+
+}  // namespace
+
 ReplayReport replay_job(RecordedJob job, const ReplayOptions& options) {
   ReplayReport report;
   report.job = std::move(job);
@@ -201,9 +211,7 @@ ReplayReport replay_job(RecordedJob job, const ReplayOptions& options) {
   report.graph = pieces.whole();
   if (options.workers > 0)  // before anything that takes long
     sizes_up_to(report.graph, options.workers, "--workers");
-  EqualDurations durations;
-  pieces.each([&durations](const Graph& piece) { durations.add(piece); });
-  report.equal_s = durations.durations_s();
+  report.equal_s = equal_durations_s(pieces);
   if (const std::string name = what_if_name(options); !name.empty()) report.what_if = WhatIf{name, {}, {}};
   Decomposition parts(report);
   pieces.each([&](const Graph& piece) {

@@ -18,7 +18,7 @@ struct ReplayOptions {
   int workers = 0;     ///< up to how many; 0: as many as recorded
   int draws = 20;
   std::uint64_t seed = 1;
-  std::size_t at_once = 200'000;  ///< operations whose graph is held at a time (25 MB); results are the same
+  std::size_t at_once = 100'000;  ///< operations whose graph is held at a time; results are the same
 };
 
 /// By step, in seconds.
