@@ -56,12 +56,12 @@ std::string changed(std::string text, Stream& stream) {
 
 void replay_text_of(const std::string& text) {
   RecordedJob job = read_recorded_job("f", text);
-  replay::ReplayOptions options;
+  simsgd::replay::ReplayOptions options;
   options.at_once = 1 + text.size() % 5;
   options.network = 2;
   options.ideal = text.size() % 2 == 0;
   if (job.replicas > 1) options.heal = {0};
-  (void)replay::replay_document(replay::replay_job(std::move(job), options));
+  (void)simsgd::replay::replay_document(simsgd::replay::replay_job(std::move(job), options));
 }
 
 void import_as(const std::string& format, const std::string& text) {

@@ -113,13 +113,20 @@ class SteppedJobReader {
       const auto& first = step(0, s).collectives;
       for (std::size_t r = 0; r < ranks(); ++r) {
         const auto& own = step(r, s).collectives;
-        for (const SteppedCollective& each : own)
+        for (const SteppedCollective& each : own) {
+          if (each.operation.empty())
+            return error(
+                fmt::format("has operations of an algorithm's own, in step {} of rank {}; who waited for "
+                            "whom is not told",
+                            step(r, s).number, r),
+                "", "Replay methods whose ranks meet in collectives, such as allreduce_sgd");
           if (each.group_size > 0 && each.group_size != static_cast<int>(ranks()))
             return error(fmt::format("has operations of some ranks alone, in step {} of rank {}; who waited "
                                      "for whom is not told",
                                      step(r, s).number, r),
                          fmt::format("{}, {} of {} ranks", collective_text(each), each.group_size, ranks()),
                          "Replay jobs whose operations are of all ranks");
+        }
         const std::size_t common = std::min(first.size(), own.size());
         for (std::size_t i = 0; i < common; ++i)
           if (first[i].operation != own[i].operation || first[i].bytes != own[i].bytes)
