@@ -44,7 +44,7 @@ void any_map(const std::string& text) {
   (void)simsgd::import_text("f", end == std::string::npos ? "" : text.substr(end + 1), options);
 }
 
-void import(const std::string& mode, const std::string& text) {
+void import_as(const std::string& mode, const std::string& text) {
   ImportOptions options;
   options.set = {{"workers", "4"}, {"batch", "8"}};
   if (mode != "any") options.format = mode;
@@ -96,7 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     else if (mode() == "replay")
       replay(text);
     else
-      import(mode(), text);
+      import_as(mode(), text);
   } catch (const simsgd::ConfigError&) {
   } catch (const nlohmann::json::out_of_range&) {
     if (mode() != "map") throw;  // of the map's own text, which is read here
