@@ -37,6 +37,7 @@ Exchange::Exchange(const Settings& settings, const MessagePattern& messages, Mem
   Schedule schedule;
   schedule.name = settings.name;
   schedule.ranks = settings.ranks;
+  schedule.blocks = settings.ranks;
   schedule.concurrent = true;
   schedule.together = settings.coupling == Coupling::global;
   schedule.all_wait_for_all = schedule.together;

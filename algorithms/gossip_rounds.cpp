@@ -99,7 +99,7 @@ MatchingRounds::Matching MatchingRounds::make_matching(const LogicalGraph& graph
   }
   Schedule schedule;
   schedule.name = "a matching of " + graph.name;
-  schedule.ranks = static_cast<int>(to.size());
+  schedule.blocks = schedule.ranks = static_cast<int>(to.size());
   schedule.all_wait_for_all = false;
   schedule.stages = {make_stage(to, settings_.bytes, settings_.bytes)};
   matching.schedule = std::make_shared<const Schedule>(std::move(schedule));

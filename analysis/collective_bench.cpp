@@ -15,6 +15,7 @@
 #include "sim/collectives/plan.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/engine/simulate_plans.hpp"
+#include "sim/engine/ticks.hpp"
 
 namespace simsgd {
 
@@ -27,28 +28,43 @@ std::unique_ptr<Plan> make_plan(const Cluster& cluster, const BenchSettings& set
   std::vector<int> ranks(static_cast<std::size_t>(cluster.workers()));
   std::iota(ranks.begin(), ranks.end(), 0);
   return std::make_unique<Plan>(
-      plan_by_policy(settings.collectives, cluster, ranks, {settings.op, bytes, 0, 1, settings.schedule}));
+      plan_by_policy(settings.collectives, cluster, ranks,
+                     {settings.op, bytes, 0, cluster.handover.single_in_place ? 0 : 1, settings.schedule}));
 }
 
 std::string schedule_text(const BenchSettings& settings) {
   return settings.schedule.empty() ? policy_text(settings.collectives, settings.op) : settings.schedule;
 }
 
-// Mean over iterations of the last end after a common arrival, without events.
-double time_by_recurrence(const Plan& plan, Fidelity fidelity, const JitterDraws* jitter, int iterations) {
-  if (fidelity == Fidelity::closed) return plan.dedicated_time_s();
+// Of iterations one after another. Where operations are negotiated, each is handed over when the one before
+// has ended, as in a run whose steps are one operation each: what a stack's clock adds depends on when that
+// was.
+double mean_time_s(const Cluster& cluster, const std::vector<double>& durations, int iterations) {
+  const std::optional<Negotiation>& loop = cluster.handover.negotiation;
+  if (!loop || cluster.workers() == 1)
+    return std::accumulate(durations.begin(), durations.end(), 0.0) / static_cast<double>(durations.size());
+  double at_s = 0;
+  for (int i = 0; i < iterations; ++i)
+    at_s =
+        tick_s(*loop, at_s) + loop->agreement_s + durations[static_cast<std::size_t>(i) % durations.size()];
+  return at_s / iterations;
+}
+
+// The last end after a common arrival, without events: of each iteration, or of all where they are the same.
+std::vector<double> times_by_recurrence(const Plan& plan, Fidelity fidelity, const JitterDraws* jitter,
+                                        int iterations) {
+  if (fidelity == Fidelity::closed) return {plan.dedicated_time_s()};
   const std::vector<double> arrivals(static_cast<std::size_t>(plan.ranks()), 0.0);
-  std::vector<double> ends;
-  double sum = 0;
+  std::vector<double> ends, times;
   const int count = jitter ? iterations : 1;
   for (int i = 0; i < count; ++i) {
     JitterDraws draws;
     if (jitter) draws = *jitter;
     draws.operation += static_cast<std::uint64_t>(i);
     plan.ends_by_steps(arrivals, jitter ? &draws : nullptr, ends);
-    sum += *std::max_element(ends.begin(), ends.end());
+    times.push_back(*std::max_element(ends.begin(), ends.end()));
   }
-  return sum / count;
+  return times;
 }
 
 /// What has to be simulated, and for which row.
@@ -66,8 +82,10 @@ void simulate_rows(const Cluster& cluster, const std::vector<Simulated>& all, co
   for (const Simulated& each : all)
     sequence.insert(sequence.end(), static_cast<std::size_t>(count), {each.plan.get(), each.fidelity});
   const std::vector<double> simulated = simulate_plans(cluster, sequence, jitter);
-  for (std::size_t i = 0; i < simulated.size(); ++i)
-    times[all[i / static_cast<std::size_t>(count)].row] += simulated[i] / count;
+  for (std::size_t each = 0; each < all.size(); ++each) {
+    const auto first = simulated.begin() + static_cast<std::ptrdiff_t>(each) * count;
+    times[all[each].row] = mean_time_s(cluster, std::vector<double>(first, first + count), iterations);
+  }
 }
 
 double elements(const BenchSettings& settings, int ranks, double bytes) {
@@ -122,7 +140,9 @@ BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settin
       times.push_back(0);
       continue;
     }
-    times.push_back(time_by_recurrence(*plan, choice.fidelity, jitter, settings.iterations));
+    times.push_back(mean_time_s(cluster,
+                                times_by_recurrence(*plan, choice.fidelity, jitter, settings.iterations),
+                                settings.iterations));
   }
   simulate_rows(cluster, simulated, jitter, settings.iterations, times);
   for (std::size_t i = 0; i < times.size(); ++i) {

@@ -16,7 +16,10 @@ struct BenchSettings {
   std::string schedule;            ///< instead of what they say; "" leaves it to them
   Fidelity fidelity = Fidelity::automatic;
   std::vector<double> sizes_bytes;  ///< of the whole array, as nccl-tests counts them
-  int iterations = 20;              ///< averaged; only jitter makes a difference between them
+  /// Averaged. They follow one another, as in nccl-tests: where the cluster's stack negotiates, each is
+  /// handed over when the one before has ended, the first at a tick. Without that only jitter makes a
+  /// difference between them.
+  int iterations = 20;
   Distribution jitter{Distribution::Kind::constant, 0, 0, 1, {}, {}};
   std::uint64_t seed = 1;
 };
@@ -25,7 +28,7 @@ struct BenchRow {
   double bytes = 0;  ///< of the whole array
   double count =
       0;  ///< elements of 4 bytes that each rank gives (all-gather) or gets (reduce-scatter), else all
-  double time_s = 0;         ///< from a common start to the last end
+  double time_s = 0;  ///< from a common start to the last end, the wait for a tick and agreement included
   double algorithm_Bps = 0;  ///< bytes / time
   double bus_Bps = 0;        ///< algorithm_Bps times what a bandwidth-optimal algorithm moves per byte
 };

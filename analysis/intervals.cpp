@@ -7,11 +7,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "analysis/parameter_draws.hpp"
 #include "analysis/sweeps/child_pool.hpp"
-#include "scenarios/language/calibration_section.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
-#include "sim/plugin.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
@@ -21,7 +20,6 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kLevels[] = {0.5, 0.9};
-constexpr double kSame = 1e-5;  // relative: a file's six digits
 
 /// Times, and what follows from them.
 bool goes_with_time(const std::string& name) {
@@ -32,111 +30,15 @@ bool goes_with_time(const std::string& name) {
   return false;
 }
 
-/// How far a value lies beyond a range, as a factor of deviations.
-double widening(const std::optional<MeasuredRange>& range, double value) {
-  if (!range || !(value > 0)) return 1;
-  const double beyond = std::max({1.0, value / range->high, range->low / value});
-  return 1 + std::log2(beyond);
-}
-
-/// The parts of a draw and of the standing value, number by number.
-Json widened(const Json& standing, const Json& drawn, double factor) {
-  if (drawn.is_number() && standing.is_number() && standing.get<double>() > 0 && drawn.get<double>() > 0) {
-    const double value = standing.get<double>();
-    return value * std::pow(drawn.get<double>() / value, factor);
-  }
-  if (drawn.type() != standing.type() || !drawn.is_structured() || drawn.size() != standing.size())
-    return drawn;
-  Json all = drawn;
-  for (auto& part : all.items()) {
-    const auto same =
-        standing.is_object() ? standing.find(part.key()) : standing.begin() + std::stol(part.key());
-    if (same != standing.end()) part.value() = widened(*same, part.value(), factor);
-  }
-  return all;
-}
-
-/// What may be drawn on this cluster.
-class Draws {
- public:
-  Draws(const Scenario& scenario, const Job& job) : cluster_(scenario.resolved.at("cluster")) {
-    calibration_ = options_of<CalibrationSection>(cluster_.at("calibration"));
-    const double by_workers = widening(calibration_.measured.workers, job.workers());
-    const double by_bytes = widening(calibration_.measured.bytes, job.workload.model_bytes());
-    // A smaller message than any measured is no matter: the largest ones take the time.
-    const bool smaller =
-        calibration_.measured.bytes && job.workload.model_bytes() < calibration_.measured.bytes->low;
-    factor_ = std::max(by_workers, smaller ? 1.0 : by_bytes);
-    find_changed();
-    note(job);
-  }
-
-  std::size_t count() const { return calibration_.draws.present() ? calibration_.draws.json().size() : 0; }
-  const std::vector<std::string>& notes() const { return notes_; }
-
-  /// The scenario with the values of draw `k`.
-  Scenario scenario(const Scenario& base, std::size_t k) const {
-    Scenario drawn = base;
-    Json& cluster = drawn.resolved["cluster"];
-    for (const auto& [pointer, value] : calibration_.draws.json().at(k % count()).items()) {
-      const Json::json_pointer at(pointer);
-      if (is_changed(pointer) || !cluster.contains(at)) continue;
-      cluster[at] = widened(cluster[at], value, factor_);
-    }
-    return drawn;
-  }
-
- private:
-  void find_changed() {
-    for (const CalibratedNumber& each : calibration_.parameters) {
-      const Json::json_pointer at(each.pointer);
-      const Json* found = cluster_.contains(at) ? &cluster_[at] : nullptr;
-      const bool same = found != nullptr && found->is_number() &&
-                        std::fabs(found->get<double>() - each.value) <= kSame * std::fabs(each.value);
-      if (!same) changed_.push_back(each.pointer);
-    }
-  }
-
-  /// A value of a draw that holds a number which is another by now.
-  bool is_changed(const std::string& pointer) const {
-    return std::any_of(changed_.begin(), changed_.end(), [&](const std::string& each) {
-      return each == pointer || each.starts_with(pointer + "/");
-    });
-  }
-
-  void note(const Job& job) {
-    if (!changed_.empty())
-      notes_.push_back(
-          fmt::format("{} of the cluster's calibrated numbers {} another value here ({}): intervals leave "
-                      "{} uncertainty out",
-                      changed_.size(), changed_.size() == 1 ? "has" : "have", changed_.front(),
-                      changed_.size() == 1 ? "its" : "their"));
-    if (factor_ > 1.01)
-      notes_.push_back(fmt::format(
-          "the cluster was calibrated {}{}, and is used with {} workers and a model of {:.3g} bytes: "
-          "parameters are drawn {:.1f} times as wide",
-          calibration_.measured.workers
-              ? fmt::format("among {:g} to {:g} workers", calibration_.measured.workers->low,
-                            calibration_.measured.workers->high)
-              : "",
-          calibration_.measured.bytes
-              ? fmt::format(" on up to {:.3g} bytes", calibration_.measured.bytes->high)
-              : "",
-          job.workers(), job.workload.model_bytes(), factor_));
-  }
-
-  const Json& cluster_;
-  CalibrationSection calibration_;
-  double factor_ = 1;
-  std::vector<std::string> changed_, notes_;
-};
+/// A placement by the scenario's own seed.
+bool is_drawn(const Json& placement) { return placement.is_object() && !placement.contains("seed"); }
 
 /// Whether the seed can change a time.
 bool is_random(const Job& job, const Scenario& scenario) {
   return job.learner != nullptr || !job.stragglers.empty() || job.network.has_jitter() ||
          job.workload.compute_factor.kind != Distribution::Kind::constant ||
          scenario.resolved.at("failures").contains("mean_time_between") ||
-         scenario.resolved.at("cluster").at("placement").is_object() || !job.graph.name.empty();
+         is_drawn(scenario.resolved.at("cluster").at("placement")) || !job.graph.name.empty();
 }
 
 std::uint64_t seed_of(std::uint64_t seed, std::size_t draw) {
@@ -170,8 +72,8 @@ struct Drawn {
   std::size_t failed = 0;
 };
 
-Drawn draw(const Scenario& scenario, const Draws& draws, bool random, const SimulationOptions& options,
-           const IntervalSettings& settings) {
+Drawn draw(const Scenario& scenario, const ParameterDraws& draws, bool random,
+           const SimulationOptions& options, const IntervalSettings& settings) {
   const std::function<bool()>& interrupted = options.interrupted;
   const auto count = static_cast<std::size_t>(settings.draws);
   const std::size_t runs = random ? 2 * count : count;
@@ -198,8 +100,8 @@ Drawn draw(const Scenario& scenario, const Draws& draws, bool random, const Simu
   return all;
 }
 
-void write_intervals(const Drawn& drawn, const Draws& draws, bool random, const IntervalSettings& settings,
-                     OrderedJson& document) {
+void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool random,
+                     const IntervalSettings& settings, OrderedJson& document) {
   OrderedJson intervals = OrderedJson::object(), parts = OrderedJson::object();
   for (const auto& metric : document.at("metrics").items()) {
     const auto found = drawn.joint.find(metric.key());
@@ -231,14 +133,13 @@ void write_intervals(const Drawn& drawn, const Draws& draws, bool random, const 
 
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings) {
-  const bool calibrated = scenario.resolved.at("cluster").contains("calibration");
-  if (!calibrated || settings.draws < 2) return run_scenario(scenario, options);
+  if (!is_calibrated(scenario) || settings.draws < 2) return run_scenario(scenario, options);
   bool random = false;
-  std::optional<Draws> draws;
+  std::optional<ParameterDraws> draws;
   {
     const Job job = make_job(scenario);
-    random = is_random(job, scenario);
     draws.emplace(scenario, job);
+    random = is_random(job, scenario) && !draws->draws_seed();
   }
   if (draws->count() == 0) return run_scenario(scenario, options);
   // Before this process simulates: children of one that has would inherit SimGrid's state.

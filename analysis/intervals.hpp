@@ -17,7 +17,7 @@ struct IntervalSettings {
 /// As run_scenario; where the scenario's cluster was calibrated, the document also has "intervals" and
 /// "uncertainty". Draw k has the k-th of the calibration's parameters and a seed that is a function of the
 /// scenario's and k alone, so that all algorithms meet the same ones. Beyond what was measured the
-/// parameters' deviations are multiplied, by 1 + log2 of how far beyond, and a note says so.
+/// parameters' deviations are multiplied (analysis/widening.hpp), and a note says so.
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings);
 

@@ -1,9 +1,11 @@
 // Fits: 3,000 all-reduces of a ring with what the library adds, and the bootstrap and left-out parts beside
-// it.
+// it; 30 throughputs, each of which is a simulation.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "analysis/calibration/calibrate.hpp"
 #include "bench/benchmarks.hpp"
@@ -56,7 +58,7 @@ std::vector<Measurement> measurements() {
 void fit_collectives(benchmark::State& state, Summary& summary) {
   const Spec spec = ring_spec();
   const Points points = make_points(spec, spec.models[0], measurements());
-  const Fitter fitter(spec, spec.models[0], points, 1, {});
+  const Fitter fitter(spec, spec.models[0], points, {});
   for ([[maybe_unused]] auto _ : state) {
     const Stopwatch fitting;
     const Fitted fitted = fitter.fit(fitter.weighted(fitter.fitted_points()));
@@ -68,12 +70,71 @@ void fit_collectives(benchmark::State& state, Summary& summary) {
   }
 }
 
+constexpr double kNoise = 0.02;
+
+/// Throughputs of three networks, two ways to send gradients and 2 to 32 GPUs: what the middle of the bounds
+/// gives, and noise.
+Points throughputs(const Spec& spec) {
+  std::vector<Measurement> rows;
+  for (const char* network : {"ResNet-50", "BERT-Base", "BERT-Large"})
+    for (const char* method : {"BSP-A2A", "WFBP-A2A"})
+      for (const int workers : {2, 4, 8, 16, 32}) {
+        Measurement& each = rows.emplace_back();
+        each.quantity = "throughput_samples_per_s";
+        each.workers = workers;
+        each.value = 1;
+        each.labels = {{"network", network}, {"method", method}};
+      }
+  Points points = make_points(spec, spec.models[0], rows);
+  Fitted truth;
+  for (const ParameterSpec& each : spec.models[0].parameters)
+    truth.values.push_back(value_at(each, (2 * scale_of(each, each.low) + scale_of(each, each.high)) / 3));
+  std::vector<std::size_t> all(points.points.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<double> values = Predictor(points, {}).predict(patch_of(spec.models[0], truth), all);
+  Stream stream({.seed = 2, .purpose = Purpose::resampling, .entity = 9, .step = 0});
+  for (const std::size_t i : all)
+    points.points[i].measurement.value = values[i] * std::exp(kNoise * stream.normal());
+  return points;
+}
+
+/// CPU of children that have ended.
+double children_s() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+void fit_runs(benchmark::State& state, Summary& summary) {
+  Spec spec = load_spec(SIMSGD_SOURCE_DIR "/scenarios/calibration/throughput_10gbe.json");
+  spec.tests.clear();
+  spec.fit.where = {};
+  const Points points = throughputs(spec);
+  for ([[maybe_unused]] auto _ : state) {
+    const Fitter fitter(spec, spec.models[0], points, {.jobs = 2});
+    const double before_s = children_s();
+    const Stopwatch fitting;
+    benchmark::DoNotOptimize(fitter.fit(fitter.weighted(fitter.fitted_points())));
+    Elapsed elapsed = fitting.elapsed();
+    elapsed.cpu_s += children_s() - before_s;
+    summary.time("fit of 30 throughputs, each a simulation", elapsed, 10);
+    state.counters["simulations"] = static_cast<double>(fitter.memo().metrics.size());
+  }
+}
+
 }  // namespace
 
 void register_calibration(Summary& summary) {
   benchmark::RegisterBenchmark("calibration/collectives",
                                [&summary](benchmark::State& state) { fit_collectives(state, summary); })
       ->Iterations(3)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("calibration/throughputs",
+                               [&summary](benchmark::State& state) { fit_runs(state, summary); })
+      ->Iterations(1)
       ->Unit(benchmark::kMillisecond);
 }
 

@@ -74,7 +74,8 @@ OrderedJson to_json(const Advice& advice) {
           {"ranked", std::move(ranked)},
           {"rounds", std::move(rounds)},
           {"impossible", to_json(advice.impossible)},
-          {"failed", to_json(advice.failed)}};
+          {"failed", to_json(advice.failed)},
+          {"notes", advice.notes}};
 }
 
 std::string ranking(const Advice& advice, std::size_t top) {
@@ -127,6 +128,7 @@ void print_advice(const AdviseVerb& verb, const Advice& advice, bool study) {
           behind(each.nearest_behind));
   print_reasons("are impossible here", advice.impossible);
   print_reasons("failed", advice.failed);
+  for (const std::string& note : advice.notes) fmt::print("\nnote: {}\n", printable(note));
   fmt::print("\nThe best of them: {}{}\n", printable(command_of(verb.scenario, advice.ranked.front())),
              study ? " --point 0" : "");
 }

@@ -31,7 +31,13 @@ CalibrationSettings settings_of(const CalibrateVerb& verb) {
   settings.data = verb.data;
   settings.jobs = verb.jobs > 0 ? verb.jobs : available_threads();
   settings.interrupted = interrupted;
-  settings.progress = [](const std::string& stage) { fmt::print(stderr, "{} ...\n", stage); };
+  settings.progress = [shown = std::make_shared<std::unique_ptr<Progress>>()](const std::string& stage,
+                                                                              std::uint64_t simulations) {
+    if (simulations > 0) return (*shown)->at(simulations);
+    *shown = nullptr;  // its line goes first
+    fmt::print(stderr, "{} ...\n", stage);
+    *shown = std::make_unique<Progress>(stage, 0, "simulation");
+  };
   return settings;
 }
 

@@ -11,8 +11,13 @@ namespace simsgd {
 
 using Clock = std::chrono::steady_clock;
 
-Progress::Progress(std::string what, std::uint64_t total)
-    : what_(std::move(what)), total_(total), terminal_(isatty(2) != 0), begin_(Clock::now()), last_(begin_) {}
+Progress::Progress(std::string what, std::uint64_t total, std::string unit)
+    : what_(std::move(what)),
+      unit_(std::move(unit)),
+      total_(total),
+      terminal_(isatty(2) != 0),
+      begin_(Clock::now()),
+      last_(begin_) {}
 
 Progress::~Progress() { finish(); }
 
@@ -22,7 +27,7 @@ void Progress::at(std::uint64_t done) {
   if (since_last < (terminal_ ? 0.2 : 30.0)) return;
   last_ = now;
   const double elapsed = std::chrono::duration<double>(now - begin_).count();
-  std::string line = fmt::format("{}: step {}", what_, human_number(static_cast<double>(done)));
+  std::string line = fmt::format("{}: {} {}", what_, unit_, human_number(static_cast<double>(done)));
   if (total_ > 0 && done > 0)
     line += fmt::format(" of {}, {} left", human_number(static_cast<double>(total_)),
                         human_time(elapsed / static_cast<double>(done) * static_cast<double>(total_ - done)));

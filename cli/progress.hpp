@@ -10,8 +10,8 @@ namespace simsgd {
 
 class Progress {
  public:
-  /// `total` steps; 0 where that is not known.
-  Progress(std::string what, std::uint64_t total);
+  /// `total` steps, or what else is counted; 0 where that is not known.
+  Progress(std::string what, std::uint64_t total, std::string unit = "step");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -21,7 +21,7 @@ class Progress {
   void finish();
 
  private:
-  std::string what_;
+  std::string what_, unit_;
   std::uint64_t total_;
   bool terminal_;
   bool shown_ = false;

@@ -27,7 +27,8 @@ constexpr int kMostReplayWorkers = 1 << 16;
 constexpr int kMostDraws = 10000;
 
 struct ReplayVerb {
-  std::string file, output, heal, network;
+  std::vector<std::string> files;
+  std::string output, heal, network;
   replay::ReplayOptions options;
   bool json = false;
 };
@@ -88,7 +89,7 @@ int run_replay(ReplayVerb verb) {
     throw ConfigError({"--workers", "", "cannot be had with --ideal or --heal", "",
                        "Leave these out: the ideal is told for every number of workers"});
   const OutputDirectory directory(verb.output);
-  const replay::ReplayReport report = replay::replay_job(read_recorded_job(verb.file), verb.options);
+  const replay::ReplayReport report = replay::replay_job(read_recorded_job(verb.files), verb.options);
   OrderedJson document = {{"schema_version", 1}, {"context", to_json(with_machine(build_context()))}};
   document.update(replay::replay_document(report));
   if (verb.json)
@@ -105,8 +106,9 @@ int run_replay(ReplayVerb verb) {
 void add_replay(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("replay", "Play a recorded job's operations again, and what if");
   auto settings = std::make_shared<ReplayVerb>();
-  verb->add_option("TRACE", settings->file,
-                   "Operations of a job: a table (CSV) or a timeline (Chrome JSON), plain or gzip, or - for "
+  verb->add_option("TRACE", settings->files,
+                   "What a job did: a table (CSV) or a timeline (Chrome JSON) of operations, a run's "
+                   "timeline.json or steps.csv, or Kineto files of all its ranks; plain or gzip, or - for "
                    "standard input")
       ->required();
   verb->add_flag("--ideal", settings->options.ideal, "What if operations of a kind took equally long");

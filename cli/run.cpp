@@ -53,10 +53,18 @@ class ChakraExport {
 
   Observer* observer() { return &recorder_; }
 
-  void write(const std::string& directory) const {
+  int workers() const { return job_.workers(); }
+
+  /// That files are called by.
+  std::string name() const {
     std::string name = job_.name;
     for (char& c : name)
       if (!is_portable(c)) c = '_';
+    return name;
+  }
+
+  void write(const std::string& directory) const {
+    const std::string name = this->name();
     write_chakra(recorder_, name, directory);
     fmt::print(stderr, "chakra    {}/{}.RANK.et: the first {} steps of {} ranks{}\n", directory, name,
                recorder_.steps(), recorder_.workers(),
@@ -78,7 +86,11 @@ int run(const RunVerb& verb) {
   const auto [scenario, label] = chosen(verb);
   const OutputDirectory directory(verb.directory);
   std::optional<ChakraExport> chakra;
-  if (!verb.chakra.empty()) chakra.emplace(scenario);
+  std::optional<ChakraDirectory> traces;
+  if (!verb.chakra.empty()) {
+    chakra.emplace(scenario);
+    traces.emplace(verb.chakra, chakra->name(), chakra->workers(), "--chakra");
+  }
   catch_interrupts();
   const Json& stop = scenario.resolved.at("stop");
   const auto progress = std::make_shared<Progress>(

@@ -8,7 +8,6 @@ namespace simsgd {
 
 namespace {
 constexpr int kReportOfStep = 1, kNoticeOfEnd = 2;
-constexpr double kSampleRounding = 1 - 1e-9;  // sums of samples may miss a bound by rounding
 }  // namespace
 
 CommonEnd::CommonEnd(const Job& job, const RunClock& clock, std::function<ModelAtInstant()> model,

@@ -16,6 +16,9 @@
 
 namespace simsgd {
 
+/// Sums of samples may miss a bound by rounding.
+inline constexpr double kSampleRounding = 1 - 1e-9;
+
 class CommonEnd final : public MpiProgress::Part {
  public:
   /// `model`: this rank's, now.

@@ -18,11 +18,11 @@ namespace simsgd {
 /// Where the operations of one (group, channel) take place, as one member sees it.
 struct ChannelSite {
   MPI_Comm data = MPI_COMM_NULL;
-  MPI_Comm arrivals = MPI_COMM_NULL;  ///< tells when everybody has come to an operation
+  MPI_Comm arrivals = MPI_COMM_NULL;  ///< tells when each has come to an operation
   std::vector<int> ranks;
   std::int32_t group_rank = 0;
-  std::int32_t ledger = 0;   ///< channel of the ledger
-  std::vector<float> zeros;  ///< what operations without values send
+  std::int32_t ledger = 0;                    ///< channel of the ledger
+  std::vector<float> zeros;                   ///< what operations without values send
 
   int members() const { return static_cast<int>(ranks.size()); }
 };

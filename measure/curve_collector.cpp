@@ -126,7 +126,7 @@ std::vector<ModelAtInstant> CurveCollector::gather_instant(const ModelAtInstant&
 }
 
 // A notice may have come too late to one of them: what not everybody has kept is left out.
-void CurveCollector::gather_alone(const CommonEnd& end) {
+void CurveCollector::gather_alone(const CommonEnd& end, double over_s) {
   std::uint64_t kept = end.kept().size(), by_all = 0;
   MPI_Allreduce(&kept, &by_all, 1, MPI_UINT64_T, MPI_MIN, world_);
   std::vector<double> times_s;
@@ -144,8 +144,7 @@ void CurveCollector::gather_alone(const CommonEnd& end) {
   std::vector<Completed> completed;
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
     for (const Entry& entry : of_ranks[rank])
-      if (entry.time_s <= end.over_s().value_or(entry.time_s))
-        completed.push_back({static_cast<int>(rank), entry});
+      if (entry.time_s <= over_s) completed.push_back({static_cast<int>(rank), entry});
   std::stable_sort(completed.begin(), completed.end(),
                    [](const Completed& a, const Completed& b) { return a.entry.time_s < b.entry.time_s; });
   for (const Completed& each : completed)

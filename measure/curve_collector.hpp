@@ -33,8 +33,8 @@ class CurveCollector final : public Observer {
   /// they were gathered once all ranks have passed its instant.
   bool run_is_over(double now_s);
   /// Instead of gather, at the end, where workers do not need each other: what counts is what was completed
-  /// before the end, in the order of time, and the models that were kept meanwhile are evaluated.
-  void gather_alone(const CommonEnd& end);
+  /// before the run was over, in the order of time, and the models that were kept meanwhile are evaluated.
+  void gather_alone(const CommonEnd& end, double over_s);
   /// On rank 0, at the end: evaluates what was not yet. Throws RunError where a loss is not finite.
   void finish(double end_s, RunRecord& record);
 

@@ -1,5 +1,7 @@
 #include "measure/exchanges.hpp"
 
+#include <algorithm>
+
 #include "measure/schedule_choice.hpp"
 
 namespace simsgd {
@@ -17,22 +19,25 @@ Gathering::Gathering(ExchangeContext& context, const AnyCollective& collective) 
   message.values = options_of(collective).contribution;
   message.bytes = options_of(collective).bytes / context.site.members();
   own_ = pack(context.executor, message, context.sizes);
-  own_size_ = own_.size();
+  own_size_ = {own_.size(), context.came_s};
   sizes_.resize(context.site.ranks.size());
-  MPI_Iallgather(&own_size_, 1, MPI_UINT64_T, sizes_.data(), 1, MPI_UINT64_T, context.site.data, &request_);
+  constexpr int kBytes = sizeof(Announcement);
+  MPI_Iallgather(&own_size_, kBytes, MPI_BYTE, sizes_.data(), kBytes, MPI_BYTE, context.site.data, &request_);
 }
 
 bool Gathering::advance(ExchangeContext& context, Ongoing& ongoing) {
   if (!is_complete(request_)) return false;
   if (sized_) return true;
   sized_ = true;
-  ongoing.others_came(context.clock.now());
   std::size_t total = 0;
-  for (const std::uint64_t size : sizes_) {
+  double last_came_s = 0;
+  for (const Announcement& each : sizes_) {
     offsets_.push_back(mpi_count(total));
-    counts_.push_back(mpi_count(size));
-    total += size;
+    counts_.push_back(mpi_count(each.bytes));
+    total += each.bytes;
+    last_came_s = std::max(last_came_s, each.came_s);
   }
+  ongoing.others_came(last_came_s);
   all_.resize(static_cast<std::size_t>(mpi_count(total)));
   MPI_Iallgatherv(own_.data(), mpi_count(own_.size()), MPI_BYTE, all_.data(), counts_.data(), offsets_.data(),
                   MPI_BYTE, context.site.data, &request_);
@@ -71,17 +76,17 @@ BroadcastExchange::BroadcastExchange(ExchangeContext& context, const AnyCollecti
     message.values = options_of(collective).contribution;
     message.bytes = options_of(collective).bytes;
     packed_ = pack(context.executor, message, context.sizes);
-    size_ = packed_.size();
+    size_ = {packed_.size(), context.came_s};
   }
-  MPI_Ibcast(&size_, 1, MPI_UINT64_T, root_, context.site.data, &request_);
+  MPI_Ibcast(&size_, sizeof size_, MPI_BYTE, root_, context.site.data, &request_);
 }
 
 bool BroadcastExchange::advance(ExchangeContext& context, Ongoing& ongoing) {
   if (!is_complete(request_)) return false;
   if (sized_) return true;
   sized_ = true;
-  ongoing.others_came(context.site.group_rank == root_ ? ongoing.span.start_s : context.clock.now());
-  packed_.resize(size_);
+  ongoing.others_came(size_.came_s);
+  packed_.resize(size_.bytes);
   MPI_Ibcast(packed_.data(), mpi_count(packed_.size()), MPI_BYTE, root_, context.site.data, &request_);
   return is_complete(request_);
 }
@@ -99,20 +104,21 @@ double BroadcastExchange::bytes_sent(const ChannelSite& site) const {
 
 // Barrier
 
-BarrierExchange::BarrierExchange(ExchangeContext& context, const AnyCollective&) {
-  MPI_Ibarrier(context.site.data, &request_);
+BarrierExchange::BarrierExchange(ExchangeContext& context, const AnyCollective&)
+    : came_s_(context.came_s), came_(context.site.ranks.size()) {
+  MPI_Iallgather(&came_s_, 1, MPI_DOUBLE, came_.data(), 1, MPI_DOUBLE, context.site.data, &request_);
 }
 
-bool BarrierExchange::advance(ExchangeContext&, Ongoing&) { return is_complete(request_); }
-
-// An all_gather gives as many empty values as there are members.
-void NoExchange::deliver(ExchangeContext& context, const AnyCollective&, const CollectiveSlot& slot) const {
-  if (gathers_ == CollectiveOp::all_gather && slot.parts) slot.parts->resize(context.site.ranks.size());
+bool BarrierExchange::advance(ExchangeContext&, Ongoing& ongoing) {
+  if (!is_complete(request_)) return false;
+  ongoing.others_came(*std::max_element(came_.begin(), came_.end()));
+  return true;
 }
 
-void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool nothing) {
-  if (nothing) {
-    exchange.emplace<NoExchange>(context, collective);
+void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool by_scenario) {
+  if (by_scenario && context.site.members() > 1) {
+    exchange.emplace<ScheduledExchange>(context, collective,
+                                        scheduled(context.job, collective, context.site.ranks));
     return;
   }
   switch (op_of(collective)) {

@@ -13,6 +13,7 @@
 #include "measure/ongoing.hpp"
 #include "measure/packing.hpp"
 #include "measure/run_clock.hpp"
+#include "measure/scheduled_exchange.hpp"
 #include "sim/job.hpp"
 
 namespace simsgd {
@@ -24,22 +25,21 @@ struct ExchangeContext {
   const RunClock& clock;
   ChannelSite& site;
   PackedSizes sizes = PackedSizes::values;
+  double came_s = 0;  ///< when this rank came to the operation that begins now
 };
 
 /// all_reduce, reduce, reduce_scatter and all_to_all of vectors of one length, each number sent as often as
 /// by the schedules that send least: every rank receives its part of the vector from all others
 /// (MPI_Ialltoallv), adds it up in rank order and scales it; then the parts are gathered (MPI_Iallgatherv,
 /// MPI_Igatherv, or not at all). MPI_Iallreduce adds up in an order of its own; this is the simulation's, and
-/// so is every bit of the sum. An MPI_Ibarrier beside it tells when everybody had come, which splits waiting
-/// for others from waiting for bytes. all_to_all is the first half of it: the parts are what it gives.
+/// so is every bit of the sum. Each tells all when it came (MPI_Iallgather), which splits waiting for others
+/// from waiting for bytes. all_to_all is the first half of it: the parts are what it gives.
 class Reduction {
  public:
   Reduction(ExchangeContext& context, const AnyCollective& collective);
   bool advance(ExchangeContext& context, Ongoing& ongoing);
   void deliver(ExchangeContext& context, const AnyCollective& collective, const CollectiveSlot& slot);
   double bytes_sent(const ChannelSite& site) const;
-  /// What is still open when the rank is through, because it may leave before the others come.
-  MPI_Request left_behind() const { return arrivals_; }
 
  private:
   void fill_up(ChannelSite& site, const std::vector<float>& values, double bytes);
@@ -61,7 +61,16 @@ class Reduction {
   std::size_t own_held_ = 0;                   // of this rank's part
   std::vector<float> filled_;                  // the contribution, where it is filled up
   std::vector<int> own_counts_, own_offsets_;  // of the terms
+  double came_s_;                              // this rank
+  std::vector<double> came_;                   // each of them
+  bool all_came_ = false;
   MPI_Request data_ = MPI_REQUEST_NULL, arrivals_ = MPI_REQUEST_NULL;
+};
+
+/// What a member says of itself before its contribution.
+struct Announcement {
+  std::uint64_t bytes = 0;
+  double came_s = 0;
 };
 
 /// all_gather and custom: the lengths (MPI_Iallgather), then the contributions (MPI_Iallgatherv). A custom
@@ -77,8 +86,8 @@ class Gathering {
   std::vector<Tensor> contributions(ExchangeContext& context) const;
 
   Bytes own_, all_;
-  std::uint64_t own_size_ = 0;
-  std::vector<std::uint64_t> sizes_;
+  Announcement own_size_;
+  std::vector<Announcement> sizes_;
   std::vector<int> counts_, offsets_;
   bool sized_ = false;
   MPI_Request request_ = MPI_REQUEST_NULL;
@@ -95,12 +104,12 @@ class BroadcastExchange {
  private:
   int root_;
   Bytes packed_;
-  std::uint64_t size_ = 0;
+  Announcement size_;  // of the root
   bool sized_ = false;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-/// barrier: MPI_Ibarrier.
+/// barrier: each tells all when it came (MPI_Iallgather).
 class BarrierExchange {
  public:
   BarrierExchange(ExchangeContext& context, const AnyCollective& collective);
@@ -109,27 +118,16 @@ class BarrierExchange {
   double bytes_sent(const ChannelSite&) const { return 0; }
 
  private:
+  double came_s_;
+  std::vector<double> came_;
   MPI_Request request_ = MPI_REQUEST_NULL;
-};
-
-/// No values are exchanged.
-class NoExchange {
- public:
-  NoExchange(ExchangeContext&, const AnyCollective& collective) : gathers_(op_of(collective)) {}
-  bool advance(ExchangeContext&, Ongoing&) const { return true; }
-  void deliver(ExchangeContext& context, const AnyCollective& collective, const CollectiveSlot& slot) const;
-  double bytes_sent(const ChannelSite&) const { return 0; }
-
- private:
-  CollectiveOp gathers_;
 };
 
 /// Empty until the exchange begins.
 using Exchange =
-    std::variant<std::monostate, Reduction, Gathering, BroadcastExchange, BarrierExchange, NoExchange>;
-/// `nothing`: no values, and others send the messages that take its time.
-void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective,
-           bool nothing = false);
+    std::variant<std::monostate, Reduction, Gathering, BroadcastExchange, BarrierExchange, ScheduledExchange>;
+/// By MPI's own collectives, or message by message by the scenario's schedule (`by_scenario`).
+void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool by_scenario);
 
 /// True once the request is complete.
 bool is_complete(MPI_Request& request);

@@ -13,6 +13,7 @@
 
 #include "measure/bench/verbs.hpp"
 #include "measure/gathering.hpp"
+#include "measure/last_words.hpp"
 #include "measure/mpi_worker.hpp"
 #include "measure/needed_roles.hpp"
 #include "measure/real_notes.hpp"
@@ -29,7 +30,8 @@ namespace {
 using namespace simsgd;
 
 struct Settings {
-  std::string scenario, directory, compute = "real", schedules = "mpi";
+  std::string scenario, directory, schedules = "mpi";
+  std::optional<std::string> compute;  // else the scenario's
   std::vector<std::string> set;
   std::optional<std::uint64_t> seed;
   bool json = false;
@@ -100,6 +102,7 @@ Loaded load(const Settings& settings, Ranks ranks) {
     fmt::print(stderr, "The scenario has {} workers; this run has {}, one for each MPI rank.\n", *asked,
                ranks.size);
   overrides.set.emplace_back("/cluster/workers", std::to_string(ranks.size));
+  if (settings.compute) overrides.set.emplace_back("/compute", *settings.compute);
   Scenario scenario = load_scenario(settings.scenario, overrides);
   Job job = make_job(scenario);
   require_roles(scenario, job);
@@ -136,6 +139,7 @@ int on_all_ranks(Ranks ranks, const std::function<void()>& attempt) {
     nap(kFirst_s);  // what fails everywhere is said by rank 0, which ends the others meanwhile
   fmt::print(stderr, "{}\n", sentence);
   std::fflush(nullptr);
+  this_rank_speaks();
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();
 }
@@ -170,16 +174,20 @@ void print(const Settings& settings, const RunOutcome& outcome) {
   if (std::fflush(stdout) != 0) throw RunError("Cannot write to standard output.");
 }
 
-int run(const Settings& settings, Ranks ranks) {
+int run(Settings& settings, Ranks ranks) {
   std::optional<Loaded> loaded;
   std::optional<OutputDirectory> directory;
   const int code = on_all_ranks(ranks, [&] {
     loaded.emplace(load(settings, ranks));
+    settings.how.emulates = loaded->scenario.resolved.value("compute", "real") == "emulated";
     directory.emplace(ranks.first() ? settings.directory : "");
   });
   if (code != 0) return code;
   try {
-    if (const auto outcome = run_job(*loaded, settings.how)) print(settings, *outcome);
+    leave_last_words(MPI_COMM_WORLD);
+    const auto outcome = run_job(*loaded, settings.how);
+    no_last_words();
+    if (outcome) print(settings, *outcome);
     return 0;
   } catch (const RunError& error) {
     directory.reset();
@@ -213,13 +221,12 @@ void add_run(CLI::App& app, Settings& settings) {
   verb->add_option("--compute", settings.compute,
                    "real: values take the time that they take; emulated: they are computed, and it takes the "
                    "workload's time on the scenario's cluster, stragglers too, which a simulation can be "
-                   "compared with")
+                   "compared with. Without it as the scenario's key \"compute\" says, else real")
       ->type_name("HOW")
-      ->capture_default_str()
       ->check(CLI::IsMember({"real", "emulated"}));
   verb->add_option("--schedules", settings.schedules,
                    "mpi: MPI chooses how collectives go; scenario: message by message as the scenario's "
-                   "cluster does them, values travelling beside")
+                   "cluster does them")
       ->type_name("WHOSE")
       ->capture_default_str()
       ->check(CLI::IsMember({"mpi", "scenario"}));
@@ -243,7 +250,6 @@ int measure(int argc, char** argv, Ranks ranks) {
   }
   if (benches.chosen()) return benches.run();
   settings.how.scenario_schedules = settings.schedules == "scenario";
-  settings.how.emulates = settings.compute == "emulated";
   return run(settings, ranks);
 }
 

@@ -22,6 +22,13 @@ void MpiClock::book(Activity activity) {
   of_.observers.tell(Topic::time, &Observer::booked, of_.rank, activity, pass());
 }
 
+void MpiClock::book_until(Activity activity, double time_s) {
+  const double seconds = std::min(time_s, now()) - booked_s_;
+  if (!(seconds > 0)) return;
+  booked_s_ += seconds;
+  of_.observers.tell(Topic::time, &Observer::booked, of_.rank, activity, seconds);
+}
+
 void MpiClock::waited(std::int32_t channel) {
   const double from_s = booked_s_;
   pass();

@@ -51,6 +51,8 @@ class MpiClock final : public Machine {
 
   /// The main thread did that, or waited for that channel, since the last booking.
   void book(Activity activity);
+  /// The same for what it did until then, where that is later than the last booking.
+  void book_until(Activity activity, double time_s);
   void waited(std::int32_t channel);
   /// Everything before is booked.
   double booked_s() const { return booked_s_; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "measure/schedule_choice.hpp"
 #include "sim/base/check.hpp"
@@ -24,9 +25,7 @@ MpiCollectives::Channel& MpiCollectives::channel_of(const CollectiveOptions& opt
   if (const auto known = channels_.find(key); known != channels_.end()) return known->second;
   // Waits for the other members, and progress() looks at the channels meanwhile: entered when it is made.
   ChannelSite& site = of_.communicators.site(options.group, options.channel);
-  return channels_
-      .try_emplace(key, Channel{{of_.job, of_.executor, of_.clock, site,
-                                 of_.by_scenario ? PackedSizes::values : of_.sizes}})
+  return channels_.try_emplace(key, Channel{{of_.job, of_.executor, of_.clock, site, of_.sizes}})
       .first->second;
 }
 
@@ -43,9 +42,13 @@ void MpiCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
   Ongoing ongoing{slot.pending};
   ongoing.span.traffic = options.traffic;
   slot.pending->channel = site.ledger;
+  begun_s_[site.ledger] = of_.clock.now();
   slot.pending->what = fmt::format("{} among {}", op_name(op_of(collective)), site.members());
   ++counts_[slot.pending->what];
-  channel.operations.push_back({std::move(collective), std::move(slot), std::move(ongoing)});
+  Operation& operation = channel.operations.emplace_back();
+  operation.what = std::move(collective);
+  operation.slot = std::move(slot);
+  operation.ongoing = std::move(ongoing);
   progress(channel);
 }
 
@@ -63,23 +66,9 @@ void MpiCollectives::progress(Channel& channel) {
 
 bool MpiCollectives::advance(Channel& channel, Operation& operation) {
   if (operation.exchange.index() == 0) {
-    operation.ongoing.span.start_s = of_.clock.now();
-    const CollectiveOptions& options = options_of(operation.what);
-    const bool schedules = of_.by_scenario && channel.context.site.members() > 1;
-    if (schedules)
-      operation.scheduled = std::make_unique<ScheduledMessages>(
-          channel.context, scheduled(of_.job, operation.what, channel.context.site.ranks));
-    const bool timed_only = schedules && !options.contribution;
-    simsgd::begin(operation.exchange, channel.context, operation.what, timed_only);
+    operation.ongoing.span.start_s = channel.context.came_s = of_.clock.now();
+    simsgd::begin(operation.exchange, channel.context, operation.what, of_.by_scenario);
   }
-  if (operation.scheduled && !operation.scheduled->advance(channel.context, operation.ongoing)) {
-    if (!operation.values_there) operation.values_there = advance_values(channel, operation);
-    return false;
-  }
-  return operation.values_there || advance_values(channel, operation);
-}
-
-bool MpiCollectives::advance_values(Channel& channel, Operation& operation) {
   return std::visit(
       [&](auto& exchange) {
         if constexpr (std::is_same_v<decltype(exchange), std::monostate&>)
@@ -109,16 +98,19 @@ void MpiCollectives::finish(Channel& channel, Operation& operation) {
       [&](auto& exchange) {
         if constexpr (!std::is_same_v<decltype(exchange), std::monostate&>) {
           of_.observers.tell(Topic::time, &Observer::sent, of_.rank, options_of(operation.what).traffic,
-                             exchange.bytes_sent(channel.context.site) +
-                                 (operation.scheduled ? operation.scheduled->bytes_sent() : 0.0));
+                             exchange.bytes_sent(channel.context.site));
           exchange.deliver(channel.context, operation.what, operation.slot);
         }
       },
       operation.exchange);
-  if (const auto* reduction = std::get_if<Reduction>(&operation.exchange))
-    left_behind_.push_back(reduction->left_behind());
-  if (operation.scheduled) left_behind_.push_back(operation.scheduled->left_behind());
+  if (const auto* scheduled = std::get_if<ScheduledExchange>(&operation.exchange))
+    left_behind_.push_back(scheduled->left_behind());
   ongoing.pending->complete(ongoing.span.end_s);
+}
+
+double MpiCollectives::begun_s(std::int32_t channel) const {
+  const auto begun = begun_s_.find(channel);
+  return begun == begun_s_.end() ? -INFINITY : begun->second;
 }
 
 bool MpiCollectives::idle() const {

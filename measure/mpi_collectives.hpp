@@ -10,7 +10,6 @@
 
 #include "measure/exchanges.hpp"
 #include "measure/mpi_progress.hpp"
-#include "measure/scheduled_messages.hpp"
 #include "sim/observer.hpp"
 
 namespace simsgd {
@@ -39,6 +38,9 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
   /// By the scenario's cluster, not by this one: the same on all ranks.
   double predict(const AnyCollective& collective) override;
 
+  /// When this rank began its latest operation of that channel of the ledger; before all time if none.
+  double begun_s(std::int32_t channel) const;
+
   void progress() override;
   bool idle() const override;
   /// What this rank has taken part in.
@@ -50,8 +52,6 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
     CollectiveSlot slot;
     Ongoing ongoing;
     Exchange exchange{};
-    std::unique_ptr<ScheduledMessages> scheduled{};  // null where MPI chooses the schedule
-    bool values_there = false;
   };
   struct Channel {
     ExchangeContext context;
@@ -62,13 +62,13 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
   Channel& channel_of(const CollectiveOptions& options);
   void progress(Channel& channel);
   bool advance(Channel& channel, Operation& operation);
-  bool advance_values(Channel& channel, Operation& operation);
   void finish(Channel& channel, Operation& operation);
 
   Setup of_;
   std::map<std::pair<GroupId, ChannelId>, Channel> channels_;
   std::vector<MPI_Request> left_behind_;
   std::map<std::string, std::uint64_t> counts_;
+  std::map<std::int32_t, double> begun_s_;
   std::uint64_t sequence_ = 0;
 };
 

@@ -41,9 +41,11 @@ Handle<Nothing> MpiMessages::start_send(int to, int tag, Message message) {
   check(to, tag);
   message.values = rounded_to(of_.executor, message.values, of_.job.network.precision);
   const auto handle = Handle<Nothing>::make();
+  const double now_s = of_.clock.now();
+  message.numbers.push_back(now_s);  // its receiver has waited for bytes alone since then
   Bytes bytes = pack(of_.executor, message, of_.sizes);
   Moving& moving = moving_.emplace_back();
-  moving.ongoing = ongoing(handle, fmt::format("a message to rank {} (tag {})", to, tag), of_.clock.now());
+  moving.ongoing = ongoing(handle, fmt::format("a message to rank {} (tag {})", to, tag), now_s);
   moving.ongoing.span.traffic = message.traffic;
   moving.ongoing.others_came(moving.ongoing.span.start_s);  // nobody tells the sender when the receiver came
   moving.bytes = std::move(bytes);
@@ -81,7 +83,7 @@ bool MpiMessages::match(const Sender& sender, const Receive& receive) {
   static_cast<Receive&>(moving) = receive;
   moving.bytes.resize(static_cast<std::size_t>(bytes));
   moving.from = sender.first;
-  moving.ongoing.others_came(of_.clock.now());
+  moving.ongoing.somebody_came();
   MPI_Imrecv(moving.bytes.data(), bytes, MPI_BYTE, &message, &moving.request);
   return true;
 }
@@ -89,14 +91,18 @@ bool MpiMessages::match(const Sender& sender, const Receive& receive) {
 bool MpiMessages::finished(Moving& moving) {
   if (!is_complete(moving.request)) return false;
   Ongoing& ongoing = moving.ongoing;
-  ongoing.ended(of_.clock.now());
   if (moving.arrives) {
     moving.arrives->result = unpack(of_.executor, moving.bytes);
+    std::vector<double>& numbers = moving.arrives->result.numbers;
+    ongoing.others_came(numbers.back());
+    numbers.pop_back();
     moving.arrives->result.from = moving.from;
     ongoing.span.traffic = moving.arrives->result.traffic;
+  }
+  ongoing.ended(of_.clock.now());
+  if (moving.arrives)
     of_.observers.tell(Topic::drawing, &Observer::message, moving.from, rank_, ongoing.span.go_s,
                        ongoing.span.end_s, moving.arrives->result.bytes);
-  }
   of_.observers.tell(Topic::time, &Observer::operation, rank_, ongoing.pending->channel, ongoing.span);
   ongoing.pending->complete(ongoing.span.end_s);
   return true;

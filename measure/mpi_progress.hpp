@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measure/run_clock.hpp"
+#include "measure/waiting.hpp"
 
 namespace simsgd {
 
@@ -31,9 +32,11 @@ class MpiProgress {
   void attend(Part& part) { parts_.push_back(&part); }
   /// Whoever waits or sleeps while `over` holds is told by RunIsOver. Empty: nobody.
   void end_when(Condition over) { over_ = std::move(over); }
-  void share_cores(bool crowded) { crowded_ = crowded; }
+  /// There are more threads than cores: whoever waits sleeps, until MPI's sockets have something.
+  /// Collective.
+  void share_cores(MPI_Comm world);
   /// Between two looks at something, waited for so long.
-  void rest(double waited_s, bool under_way) const { simsgd::rest(waited_s, under_way, crowded_); }
+  void rest(double waited_s, bool under_way) const;
   void begin_step(std::uint64_t step) { step_ = step; }  ///< for the sentence
 
   void progress();
@@ -47,6 +50,7 @@ class MpiProgress {
 
  private:
   void check_end() const;
+  void look();
 
   int rank_;
   const RunClock& clock_;
@@ -54,7 +58,7 @@ class MpiProgress {
   std::uint64_t step_ = 0;
   std::vector<Part*> parts_;
   Condition over_;
-  bool crowded_ = false;
+  Waiting waiting_;
 };
 
 }  // namespace simsgd

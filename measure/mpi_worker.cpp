@@ -1,6 +1,9 @@
 #include "measure/mpi_worker.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
 
 #include "measure/gathering.hpp"
 #include "measure/worker_records.hpp"
@@ -28,6 +31,7 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
       how_(how),
       trust_(begin_trust(world)),
       ledger_(rank(), 1),
+      late_(ledger_.of(rank())),
       progress_(rank(), run_clock_, how.patience_s),
       clock_({.rank = rank(),
               .learns = job.learner != nullptr,
@@ -93,6 +97,7 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
   observers_.attach(ledger_);
   observers_.attach(notebook_);
   observers_.attach(curve_);
+  if (end_.alone()) observers_.attach(late_, {Topic::steps});
   if (job.record.timeline_events > 0) {
     tape_ = std::make_unique<EventTape>(job, rank());
     observers_.attach(*tape_, {Topic::time, Topic::drawing, Topic::steps});
@@ -107,12 +112,26 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
   progress_.attend(end_);
   progress_.attend(background_);  // its handlers may ask anything of the others
   if (end_.alone()) progress_.end_when([this] { return end_.over(); });
-  progress_.share_cores(trust_.crowded());
   MPI_Comm_dup(world, &world_);
+  if (trust_.crowded()) progress_.share_cores(world_);
   communicators_.site(kWorld, 0);  // so that the first step does not pay for it
-  MPI_Barrier(world_);
-  run_clock_.start();
+  start_clock();
   calendar_offset_s_ = calendar_offset_s();
+}
+
+// Ranks leave a barrier one after another; where they can, they count from the same instant: when the last
+// came.
+void MpiWorker::start_clock() {
+  int ranks = 0;
+  MPI_Comm_size(world_, &ranks);
+  run_clock_.start();
+  const std::array<double, 2> own{run_clock_.begin_s(), trust_.ranks_here == ranks ? 0.0 : 1.0};
+  std::array<double, 2> most{};
+  MPI_Allreduce(own.data(), most.data(), 2, MPI_DOUBLE, MPI_MAX, world_);
+  if (most[1] == 0)
+    run_clock_.began_later(most[0] - own[0]);
+  else
+    run_clock_.start();
 }
 
 // Steps
@@ -189,15 +208,19 @@ RunRecord MpiWorker::finish() {
   trust_.clock_step_s = calendar_offset_s() - calendar_offset_s_;
   meet_there();
   doubts_ = simsgd::doubts(world_, trust_);
-  if (end_.alone())
-    curve_.gather_alone(end_);
-  else
+  double over_s = std::numeric_limits<double>::infinity();
+  if (end_.alone()) {
+    over_s = late_.agree(world_, job_.stop, end_.over_s().value_or(over_s));
+    curve_.gather_alone(end_, over_s);
+  } else {
     curve_.gather();
-  std::vector<WorkerRecord> workers = gather_records(world_, ledger_.of(rank()).record());
-  const std::vector<std::vector<double>> step_times = gather_at_root(world_, ledger_.step_times().values());
+  }
+  std::vector<WorkerRecord> workers = gather_records(world_, late_.without(over_s));
+  const std::vector<std::vector<double>> step_times = gather_at_root(world_, step_times_until(over_s));
   if (step_log_)
     for (const std::vector<StepRow>& theirs : gather_at_root(world_, step_log_->rows()))
-      steps_.insert(steps_.end(), theirs.begin(), theirs.end());
+      std::copy_if(theirs.begin(), theirs.end(), std::back_inserter(steps_),
+                   [over_s](const StepRow& row) { return row.end_s <= over_s; });
   if (tape_) timeline_ = tape_->timeline(world_);
   RunRecord record;
   gather_failures(record);
@@ -216,6 +239,14 @@ RunRecord MpiWorker::finish() {
   return record;
 }
 
+// An even sample of very many loses none of its last ones: they do not matter there.
+std::vector<double> MpiWorker::step_times_until(double over_s) {
+  std::vector<double> times = ledger_.step_times().values();
+  if (times.size() == ledger_.of(rank()).record().steps)
+    times.resize(times.size() - std::min<std::size_t>(times.size(), late_.after(over_s)));
+  return times;
+}
+
 void MpiWorker::gather_failures(RunRecord& record) {
   if (!compute_.crashes()) return;
   for (const auto& totals :
@@ -226,13 +257,24 @@ void MpiWorker::gather_failures(RunRecord& record) {
 // Completion
 // -----------------------------------------------------------------------------------------------------
 
+// Handing an operation's bytes to MPI takes time too, in which others may come: whoever does nothing else
+// before it waits for the operation has waited since it began.
+void MpiWorker::book_host(std::span<const Awaited> handles) {
+  if (handles.size() > 1) return clock_.book(Activity::host);
+  const double begun_s = collectives_.begun_s(handles.front().pending()->channel);
+  if (begun_s >= clock_.booked_s())
+    clock_.book_until(Activity::host, begun_s);
+  else
+    clock_.book(Activity::host);
+}
+
 std::size_t MpiWorker::wait_any(std::span<const Awaited> handles) {
   CHECK(!handles.empty(), "waiting for any of nothing");
-  clock_.book(Activity::host);
   const auto complete = [](const Awaited& handle) { return handle.pending()->known(); };
   const auto under_way = [](const Awaited& handle) { return handle.pending()->under_way; };
   CHECK(std::all_of(handles.begin(), handles.end(), [](const Awaited& each) { return each.pending(); }),
         "waiting for nothing");
+  book_host(handles);
   progress_.progress();
   progress_.wait_until([&] { return std::any_of(handles.begin(), handles.end(), complete); },
                        [&] { return std::any_of(handles.begin(), handles.end(), under_way); },

@@ -13,6 +13,7 @@
 #include "measure/communicators.hpp"
 #include "measure/curve_collector.hpp"
 #include "measure/event_tape.hpp"
+#include "measure/late_steps.hpp"
 #include "measure/mpi_background.hpp"
 #include "measure/mpi_clock.hpp"
 #include "measure/mpi_collectives.hpp"
@@ -74,10 +75,13 @@ class MpiWorker final : public Worker {
   const std::vector<Note>& doubts() const { return doubts_; }
 
  private:
+  void start_clock();
+  void book_host(std::span<const Awaited> handles);
   void end_step();
   /// All ranks stop the clock and do `action`; then each goes on as much later as all others do.
   void meet(const std::function<void()>& action);
   void meet_there();
+  std::vector<double> step_times_until(double over_s);
   void gather_failures(RunRecord& record);
 
   const Job& job_;
@@ -94,6 +98,7 @@ class MpiWorker final : public Worker {
   Timeline timeline_{TimelineSetup{}};
   Observers observers_;
   LedgerBook ledger_;
+  LateSteps late_;
   Notebook notebook_;
   MpiProgress progress_;
   MpiClock clock_;

@@ -13,8 +13,7 @@ std::vector<Note> notes_on_real_run(const Scenario& scenario, const Job& job, co
   if (how.scenario_schedules)
     note(
         "The network is the one between the ranks. Collectives go by the scenario's schedules, message by "
-        "message; the messages carry zeros, and values travel beside them by MPI's own collectives, which "
-        "adds the learner's bytes (none with \"learner\": null).");
+        "message: the messages carry the values, and sums come out of them in the schedule's order.");
   else
     note(
         "The network is the one between the ranks, and MPI chooses the schedules; the scenario's network, "

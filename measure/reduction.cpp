@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "measure/exchanges.hpp"
@@ -5,17 +6,11 @@
 
 namespace simsgd {
 
-namespace {
-double scale_of(const AnyCollective& collective) {
-  if (const auto* all_reduce = std::get_if<AllReduce>(&collective)) return all_reduce->scale;
-  if (const auto* reduce_scatter = std::get_if<ReduceScatter>(&collective)) return reduce_scatter->scale;
-  if (const auto* reduce = std::get_if<Reduce>(&collective)) return reduce->scale;
-  return 1;
-}
-}  // namespace
-
 Reduction::Reduction(ExchangeContext& context, const AnyCollective& collective)
-    : op_(op_of(collective)), root_(root_of(collective)), scale_(static_cast<float>(scale_of(collective))) {
+    : op_(op_of(collective)),
+      root_(root_of(collective)),
+      scale_(static_cast<float>(scale_of(collective))),
+      came_s_(context.came_s) {
   const CollectiveOptions& options = options_of(collective);
   ChannelSite& site = context.site;
   const auto members = static_cast<std::size_t>(site.members());
@@ -47,9 +42,10 @@ Reduction::Reduction(ExchangeContext& context, const AnyCollective& collective)
   for (std::size_t from = 0; from < members; ++from) own_offsets_.push_back(static_cast<int>(from * own_));
   receives_ = op_ != CollectiveOp::reduce || site.group_rank == root_;
   terms_.resize(own_ * members);
+  came_.resize(members);
+  MPI_Iallgather(&came_s_, 1, MPI_DOUBLE, came_.data(), 1, MPI_DOUBLE, site.arrivals, &arrivals_);
   MPI_Ialltoallv(sent, parts_.data(), offsets_.data(), MPI_FLOAT, terms_.data(), own_counts_.data(),
                  own_offsets_.data(), MPI_FLOAT, site.data, &data_);
-  MPI_Ibarrier(site.arrivals, &arrivals_);
 }
 
 // Every part gets its share of zeros, behind its values: entries are cut and added up as without them.
@@ -107,22 +103,25 @@ void Reduction::gather_parts(const ChannelSite& site) {
 }
 
 bool Reduction::advance(ExchangeContext& context, Ongoing& ongoing) {
-  if (!ongoing.pending->under_way && is_complete(arrivals_)) ongoing.others_came(context.clock.now());
+  if (!all_came_ && is_complete(arrivals_)) {
+    all_came_ = true;
+    ongoing.others_came(*std::max_element(came_.begin(), came_.end()));
+  }
   if (!is_complete(data_)) return false;
-  if (gathering_) return true;
+  if (gathering_) return all_came_;
   gathering_ = true;
   if (op_ == CollectiveOp::all_to_all) {
     sum_ = std::move(terms_);
-    return true;
+    return all_came_;
   }
   add_up();
   if (op_ == CollectiveOp::reduce_scatter) {
     terms_.resize(own_);
     sum_ = std::move(terms_);
-    return true;
+    return all_came_;
   }
   gather_parts(context.site);
-  return is_complete(data_);
+  return all_came_ && is_complete(data_);
 }
 
 void Reduction::deliver(ExchangeContext& context, const AnyCollective& collective,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 namespace simsgd {
@@ -14,6 +15,10 @@ class RunClock {
     begin_ = std::chrono::steady_clock::now();
     paused_s_ = 0;
   }
+  /// So much later than it did: processes of one machine, which share its clock, begin at one instant.
+  void began_later(double seconds) { begin_ += std::chrono::nanoseconds(std::llround(1e9 * seconds)); }
+  /// Of the machine's clock, seconds.
+  double begin_s() const { return std::chrono::duration<double>(begin_.time_since_epoch()).count(); }
   /// Seconds since the start, intermissions included.
   double wall_s() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -33,18 +38,8 @@ inline void nap(double seconds) {
 
 /// Between two looks at an operation that is not complete. Where bytes may be on their way (`under_way`) only
 /// polling moves them; while others have not come, a nap may cost 2 % of what was waited so far.
-/// Where there are more ranks than cores (`crowded`), whoever polls takes the core from somebody who
-/// computes: there everybody naps, and what is under way takes up to a nap longer.
-inline void rest(double waited_s, bool under_way, bool crowded) {
+inline void rest(double waited_s, bool under_way) {
   constexpr double kShare = 0.02, kShortestNap_s = 50e-6, kLongestNap_s = 1e-3;
-  if (crowded) {
-    constexpr double kYields_s = 100e-6, kUnderWayNap_s = 100e-6, kLongestCrowdedNap_s = 500e-6;
-    if (waited_s < kYields_s)
-      std::this_thread::yield();
-    else
-      nap(std::clamp(kShare * waited_s, kShortestNap_s, under_way ? kUnderWayNap_s : kLongestCrowdedNap_s));
-    return;
-  }
   const double affordable_s = std::min(kShare * waited_s, kLongestNap_s);
   if (under_way || affordable_s < kShortestNap_s)
     std::this_thread::yield();

@@ -21,7 +21,8 @@ double predicted_s(const Job& job, const AnyCollective& collective, const std::v
 }
 
 Schedule scheduled(const Job& job, const AnyCollective& collective, const std::vector<int>& ranks) {
-  return plan_of(job, collective, ranks).schedule();
+  Schedule schedule = plan_of(job, collective, ranks).schedule();
+  return schedule.one_by_one ? schedule.one_by_one() : schedule;
 }
 
 void keep_what_arrives(const Job& job, const CustomCollective& collective, const std::vector<int>& ranks,

@@ -1,26 +1,18 @@
 #include "measure/trust.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
-#include <thread>
 
 #include "measure/gathering.hpp"
+#include "measure/machine.hpp"
 
 namespace simsgd {
 
 namespace {
-
-int cores_here() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
 
 double load_now() {
   double load = 0;
@@ -38,11 +30,9 @@ double calendar_offset_s() {
 
 Trust begin_trust(MPI_Comm world) {
   Trust trust;
-  MPI_Comm here = MPI_COMM_NULL;
-  MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
-  MPI_Comm_size(here, &trust.ranks_here);
-  MPI_Comm_free(&here);
-  trust.cores = cores_here();
+  const BenchMachine machine = look_at_machine(world);
+  trust.ranks_here = machine.ranks_here;
+  trust.cores = machine.cores;
   trust.load_before = load_now();
   return trust;
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "results/run_files.hpp"
 #include "traces/chakra/chakra_writer.hpp"
 
 namespace simsgd {
@@ -13,5 +15,17 @@ namespace simsgd {
 /// job cannot be written.
 void write_chakra(const ChakraRecorder& recorder, const std::string& name,
                   const std::filesystem::path& directory);
+
+/// Before a run: makes `directory`. Throws ConfigError, which calls `option`, where it cannot be made or
+/// written to, or holds traces that this run's will not replace: whoever reads NAME.*.et, or *.et, would take
+/// both for one job. A directory that was made and stays empty is removed.
+class ChakraDirectory {
+ public:
+  ChakraDirectory(const std::filesystem::path& directory, const std::string& name, int workers,
+                  const std::string& option);
+
+ private:
+  std::optional<OutputDirectory> directory_;
+};
 
 }  // namespace simsgd

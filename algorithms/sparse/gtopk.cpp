@@ -55,10 +55,12 @@ class GTopK final : public Algorithm {
     collective.bytes = settings_.message_entries(phase) * settings_.bytes_per_entry;
     collective.tensors = 0;
     collective.contribution = selected;
-    if (selected)
+    if (selected) {
+      collective.merging = merging_of(request_, k);
       collective.effect = [k](Executor& executor, const std::vector<Tensor>& contributions) {
         return std::vector<Tensor>{merge_all(executor, contributions, k)};
       };
+    }
     return worker.collectives().run(std::move(collective));
   }
 

@@ -1,6 +1,8 @@
 #include "algorithms/sparse/sparse_exchange.hpp"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <span>
 
 #include "algorithms/sparse/sparse.hpp"
@@ -109,7 +111,7 @@ Schedule merge_schedule(const MergeScheduleRequest& request) {
   schedule.ranks = ranks;
   schedule.ends_together = !tree && active == ranks;
   const auto add = [&](std::vector<std::int32_t> to, double bytes, bool merges) {
-    Stage stage = make_stage(std::move(to), bytes, 0);
+    Stage stage = make_stage(std::move(to), bytes, 0, 1, all_of(merges));
     stage.receive_s = merges ? request.entries * request.merge_s : 0;
     schedule.stages.push_back(std::move(stage));
   };
@@ -139,6 +141,83 @@ Tensor merge_all(Executor& executor, const std::vector<Tensor>& contributions, s
     out = std::move(vectors.front());
     out.scalars = std::move(scalars);
   });
+}
+
+namespace {
+
+// Scalars of a vector on its way: for each merge behind it the number of its step, then as in the result.
+void append_merges(const std::vector<double>& scalars, bool with_dropped, std::vector<double>& all) {
+  for (std::size_t at = 0; at < scalars.size();) {
+    all.push_back(scalars[at++]);
+    const std::span<const double> merge = next_merge(scalars, at);
+    all.push_back(merge[kDistinct]);
+    all.push_back(with_dropped ? merge[kDropped] : 0);
+    if (with_dropped) all.insert(all.end(), merge.begin() + kHead, merge.end());
+  }
+}
+
+// The merge of two workers' vectors is that of the groups that they stand for.
+std::size_t step_between(const std::vector<MergeStep>& steps, int workers, std::int32_t a, std::int32_t b) {
+  const int active = power_of_two_below(workers);
+  std::int32_t into = std::min(a, b), from = std::max(a, b);
+  if (from < active) {
+    const std::int32_t distance = a ^ b;
+    into &= ~(2 * distance - 1);
+    from = into + distance;
+  }
+  const auto step = std::find_if(steps.begin(), steps.end(), [&](const MergeStep& each) {
+    return each.into == into && each.from == from;
+  });
+  CHECK(step != steps.end(), "a schedule of gTop-k merges what its algorithm does not");
+  return static_cast<std::size_t>(step - steps.begin());
+}
+
+TensorData result_of(const TensorData& held) {
+  std::map<double, std::vector<double>> by_step;
+  for (std::size_t at = 0; at < held.scalars.size();) {
+    const double step = held.scalars[at++];
+    const std::span<const double> merge = next_merge(held.scalars, at);
+    by_step[step].assign(merge.begin(), merge.end());
+  }
+  TensorData result{held.values, held.indices, {}};
+  for (const auto& [step, merge] : by_step)
+    result.scalars.insert(result.scalars.end(), merge.begin(), merge.end());
+  return result;
+}
+
+}  // namespace
+
+Merging merging_of(const MergeScheduleRequest& request, std::size_t k) {
+  const bool told = request.put_back == PutBack::exact;
+  const bool sees_own = request.variant == MergeVariant::recursive_doubling;
+  const auto steps =
+      std::make_shared<const std::vector<MergeStep>>(merge_steps(request.workers));  // by copies
+  Merging merging;
+  merging.merge = [=, workers = request.workers](Executor& executor, std::int32_t member, std::int32_t sender,
+                                                 const Tensor& held, const Tensor& received) {
+    const std::size_t step = step_between(*steps, workers, member, sender);
+    return executor.submit({held, received}, [=](TensorData& out, auto in) {
+      TensorData merged;
+      std::vector<double> scalars = in[0]->scalars, fresh = {static_cast<double>(step)};
+      append_merges(in[1]->scalars, told, scalars);
+      append(merge_top_k({in[0]->values, in[0]->indices, {}}, {in[1]->values, in[1]->indices, {}}, k, merged),
+             fresh);
+      append_merges(fresh, told || sees_own, scalars);
+      out = std::move(merged);
+      out.scalars = std::move(scalars);
+    });
+  };
+  if (!told && sees_own)
+    merging.sent = [](Executor& executor, const Tensor& held) {
+      return executor.submit({held}, [](TensorData& out, auto in) {
+        out = {in[0]->values, in[0]->indices, {}};
+        append_merges(in[0]->scalars, false, out.scalars);
+      });
+    };
+  merging.finish = [](Executor& executor, std::int32_t, const Tensor& held) {
+    return executor.submit({held}, [](TensorData& out, auto in) { out = result_of(*in[0]); });
+  };
+  return merging;
 }
 
 Tensor residual_after_merge(Executor& executor, const Tensor& accumulated, const Tensor& selected,

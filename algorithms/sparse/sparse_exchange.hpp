@@ -53,6 +53,10 @@ Schedule merge_schedule(const MergeScheduleRequest& request);
 /// indices there were, how many the cut dropped, and which: for what follows.
 Tensor merge_all(Executor& executor, const std::vector<Tensor>& contributions, std::size_t k);
 
+/// The same on the way, message by message: each vector takes along what its merges have dropped where a
+/// worker is to know it, and how many distinct indices they had (24 bytes a merge).
+Merging merging_of(const MergeScheduleRequest& request, std::size_t k);
+
 /// What worker `rank` keeps: `accumulated` without the entries of `selected` that count as sent.
 Tensor residual_after_merge(Executor& executor, const Tensor& accumulated, const Tensor& selected,
                             const Tensor& merged, const MergeScheduleRequest& request, int rank);

@@ -69,6 +69,9 @@ class Halving {
     std::vector<AdviceTrial> all = run_trials(study_, candidates_, orders, settings_);
     for (std::size_t i = 0; i < all.size(); ++i) {
       made_.spent += all[i].cost;
+      for (const std::string& note : all[i].notes)
+        if (std::find(made_.notes.begin(), made_.notes.end(), note) == made_.notes.end())
+          made_.notes.push_back(note);
       if (!all[i].impossible.empty())
         made_.impossible.push_back({candidates_[ids[i]].label, all[i].impossible});
       if (!all[i].failed.empty()) made_.failed.push_back({candidates_[ids[i]].label, all[i].failed});

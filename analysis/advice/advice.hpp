@@ -2,7 +2,8 @@
 // Talwalkar, AISTATS 2016, arXiv:1502.07943) over the steps of a run, then over seeds. All candidates run a
 // few of their steps; the best fifth runs more; the best of these run in full, with one seed, and the better
 // half of those with each further seed. Candidates meet the same stragglers and batches for the same seed, so
-// that differences are taken seed by seed. Deterministic for any number of jobs.
+// that differences are taken seed by seed. Deterministic for any number of jobs. On a calibrated cluster
+// every seed but the first draws the cluster's numbers too (parameter_draws.hpp).
 #pragma once
 
 #include <functional>
@@ -54,7 +55,8 @@ struct Advice {
   std::vector<PrunedRound> rounds;
   std::vector<ImpossibleCandidate> impossible, failed;
   std::size_t candidates = 0;
-  double spent = 0;  ///< full runs
+  double spent = 0;                ///< full runs
+  std::vector<std::string> notes;  ///< each once: of a calibrated cluster, what further seeds draw
 };
 
 /// Throws ConfigError where no candidate is possible or the budget is too small; Interrupted; RunError where

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "analysis/parameter_draws.hpp"
 #include "analysis/runner.hpp"
 #include "analysis/sweeps/child_pool.hpp"
 #include "sim/base/errors.hpp"
@@ -92,6 +93,17 @@ std::string reason_of(const OrderedJson& metrics) {
   return text;
 }
 
+/// On a calibrated cluster every seed but the first also draws the cluster's numbers, the same for all
+/// candidates: intervals over seeds, and differences, have in them what the cluster may be.
+Scenario with_draw(Scenario scenario, std::uint64_t seed, Json& notes) {
+  if (seed < 2 || !is_calibrated(scenario)) return scenario;
+  const ParameterDraws draws(scenario, make_job(scenario));
+  if (draws.count() == 0) return scenario;
+  notes = {"every seed but the first also draws what the calibrated cluster's numbers may be"};
+  for (const std::string& note : draws.notes()) notes.push_back(note);
+  return draws.scenario(scenario, seed - 2);
+}
+
 /// In the child.
 Json run_one(const Study& study, const StudyPoint& candidate, const TrialOrder& order,
              const AdviceSettings& settings) {
@@ -103,11 +115,16 @@ Json run_one(const Study& study, const StudyPoint& candidate, const TrialOrder& 
     SimulationOptions options;
     options.threads = settings.threads;
     const bool as_it_is = order.share >= 1 && full["seed"] == order.seed;
-    const OrderedJson document = run_scenario(as_it_is ? whole : load_point(study, point), options).document;
+    Json notes = Json::array();
+    const Scenario scenario = with_draw(as_it_is ? whole : load_point(study, point), order.seed, notes);
+    const OrderedJson document = run_scenario(scenario, options).document;
     const OrderedJson& metrics = document.at("metrics");
     const AdviceMeasure measure = measure_of(settings.target, full);
     const double rate = per_second(settings.target, metrics);
-    Json made = {{"cost", cost}, {"algorithm", full["algorithm"]["name"]}, {"reason", reason_of(metrics)}};
+    Json made = {{"cost", cost},
+                 {"algorithm", full["algorithm"]["name"]},
+                 {"reason", reason_of(metrics)},
+                 {"notes", std::move(notes)}};
     if (!measure.to_level) {
       const double samples_per_s = metric(metrics, "throughput_samples_per_s").value_or(0);
       if (samples_per_s > 0) made["value"] = measure.more_is_better ? samples_per_s : rate / samples_per_s;
@@ -137,6 +154,7 @@ AdviceTrial trial_of(const ChildEnd& end) {
   trial.algorithm = made.value("algorithm", "");
   trial.reason = made.value("reason", "");
   if (made.contains("value")) trial.value = made["value"].get<double>();
+  trial.notes = made.value("notes", std::vector<std::string>{});
   for (const Json& each : made.value("losses", Json::array())) trial.losses.emplace_back(each[0], each[1]);
   return trial;
 }

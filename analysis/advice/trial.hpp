@@ -17,7 +17,8 @@ struct AdviceTrial {
   /// Where there is a level to reach: training loss by what it took so far, in the target's unit.
   std::vector<std::pair<double, double>> losses = {};
   std::string algorithm = "", reason = "";
-  double cost = 0;  ///< in full runs
+  double cost = 0;                   ///< in full runs
+  std::vector<std::string> notes{};  ///< of what was drawn
 };
 
 /// What the target's values are.

@@ -32,15 +32,28 @@ class Calibrator {
   }
 
  private:
-  void say(const std::string& stage) const {
-    if (settings_.progress) settings_.progress(stage);
+  void say(const std::string& stage) {
+    stage_ = stage;
+    if (settings_.progress) settings_.progress(stage, 0);
+  }
+
+  PredictorSettings predictor_settings(RunMemo* memo) {
+    return {.jobs = settings_.jobs,
+            .interrupted = settings_.interrupted,
+            .progress =
+                [this](std::uint64_t simulations) {
+                  if (settings_.progress && simulations > 0) settings_.progress(stage_, simulations);
+                },
+            .memo = memo};
   }
 
   void try_model(const ModelSpec& model) {
     say("fitting " + model.name);
     const Points points = make_points(result_->spec, model, result_->measurements);
-    const Fitter fitter(result_->spec, model, points, settings_.jobs, settings_.interrupted);
-    ModelResult made{model.name, fitter.fit(fitter.weighted(fitter.fitted_points())), {}, 0};
+    ModelResult made;
+    made.name = model.name;
+    const Fitter fitter(result_->spec, model, points, predictor_settings(made.memo.get()));
+    made.fitted = fitter.fit(fitter.weighted(fitter.fitted_points()));
     say("leaving out parts of the fit of " + model.name);
     made.left_out = cross_validate(fitter, model.searches.empty() ? &made.fitted : nullptr);
     made.left_out_error = mean_error(fitter, made.left_out);
@@ -59,7 +72,7 @@ class Calibrator {
     if (const std::optional<Points> beside = points_beside(result_->spec, result_->points)) {
       std::vector<std::size_t> all(beside->points.size());
       std::iota(all.begin(), all.end(), std::size_t{0});
-      result_->beside = Predictor(*beside, settings_.jobs).predict(Patch{}, all);
+      result_->beside = Predictor(*beside, predictor_settings(nullptr)).predict(Patch{}, all);
     }
     result_->warnings = result_->points.warnings;
     for (std::size_t j = 0; j < result_->best().at_bound.size(); ++j)
@@ -76,8 +89,8 @@ class Calibrator {
   }
 
   void judge() {
-    const Fitter fitter(result_->spec, result_->model(), result_->points, settings_.jobs,
-                        settings_.interrupted);
+    const Fitter fitter(result_->spec, result_->model(), result_->points,
+                        predictor_settings(result_->models[result_->chosen].memo.get()));
     say("drawing parameters");
     result_->uncertainty =
         draw_parameters(fitter, result_->best(), result_->models[result_->chosen].left_out);
@@ -92,6 +105,7 @@ class Calibrator {
   }
 
   const CalibrationSettings& settings_;
+  std::string stage_;
   std::unique_ptr<Calibration> result_ = std::make_unique<Calibration>();
 };
 

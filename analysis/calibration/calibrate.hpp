@@ -1,6 +1,7 @@
 // From a spec to a fitted model and a judgement of it: `simsgd calibrate` and `simsgd validate`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,7 +16,8 @@ struct CalibrationSettings {
   std::string data;  ///< directory that the spec's files are relative to
   int jobs = 1;
   std::function<bool()> interrupted{};
-  std::function<void(const std::string& stage)> progress{};
+  /// A stage begins (`simulations` 0), or goes on: so many were made for this model in all.
+  std::function<void(const std::string& stage, std::uint64_t simulations)> progress{};
 };
 
 /// One of a spec's models, fitted.
@@ -24,6 +26,7 @@ struct ModelResult {
   Fitted fitted;
   std::vector<LeftOut> left_out;
   double left_out_error = 0;  ///< mean relative error on parts left out; infinity where there is but one
+  std::unique_ptr<RunMemo> memo = std::make_unique<RunMemo>();  ///< of its runs
 };
 
 struct Calibration {

@@ -57,7 +57,7 @@ StragglerCalibration calibrate_stragglers(Spec spec, const CalibrationSettings& 
   const calibration::StepTable table = table_of(spec, rows, spec.fit.where, "/fit/where");
   calibration::StragglerFitOptions options;
   options.draws = spec.fit.draws;
-  if (settings.progress) settings.progress("fitting stragglers");
+  if (settings.progress) settings.progress("fitting stragglers", 0);
   try {
     result.fit = calibration::fit_stragglers(table, options);
   } catch (const std::invalid_argument& error) {
@@ -66,8 +66,9 @@ StragglerCalibration calibrate_stragglers(Spec spec, const CalibrationSettings& 
   if (!spec.tests.empty()) {
     const calibration::StepTable tested = table_of(spec, rows, spec.tests.front().where, "/tests/0/where");
     check_apart(spec, table, tested);
-    if (settings.progress) settings.progress("judging");
-    result.verdict = calibration::judge(result.fit, tested, {.continues = spec.stragglers->continues});
+    if (settings.progress) settings.progress("judging", 0);
+    result.verdict =
+        calibration::judge(result.fit, tested, {.continues = spec.stragglers->continues, .fitted = &table});
   }
   result.spec = std::move(spec);
   return result;

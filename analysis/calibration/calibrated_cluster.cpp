@@ -1,14 +1,18 @@
 // The cluster file that a calibration writes. Every number that was fitted has its interval, and draws of all
-// of them together, in the section "calibration" (scenarios/language/calibration.hpp).
+// of them together, in the section "calibration" (scenarios/language/calibration_section.hpp).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/store/run_key.hpp"
+#include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/scenario.hpp"
 
@@ -20,7 +24,10 @@ constexpr const char* kCluster = "/cluster";
 constexpr double kLevel = 0.9;
 constexpr std::size_t kMostDraws = 20;  // of a file: as many as a run draws
 
-bool in_cluster(const std::string& pointer) { return pointer.starts_with(std::string(kCluster) + "/"); }
+/// For all that is predicted: a cluster has one number.
+bool in_cluster(const std::string& pointer) {
+  return pointer.starts_with(std::string(kCluster) + "/") && pointer.find('#') == std::string::npos;
+}
 std::string below_cluster(const std::string& pointer) { return pointer.substr(std::string(kCluster).size()); }
 
 /// Six digits: intervals are wider.
@@ -71,6 +78,79 @@ Json draw_section(const Calibration& calibration) {
   return all;
 }
 
+/// The pointer of a scenario that has what a column of measurements tells; "" where none does.
+std::string pointer_of(const std::string& column) {
+  if (column == "algorithm" || column == "workload") return "/" + column + "/name";
+  if (column == "workers" || column == "nodes") return "/cluster/" + column;
+  return column == "batch" ? "/workload/batch" : "";
+}
+
+/// As scenarios may be asked; nothing where a condition is of measurements alone.
+std::optional<Json> where_of(const Selection& selection) {
+  Json where = Json::object();
+  for (const Condition& each : selection.conditions()) {
+    const std::string pointer = pointer_of(each.column);
+    if (pointer.empty() || each.power_of != 0 || each.no_power_of != 0) return std::nullopt;
+    Json& wanted = where[pointer];
+    if (!each.among.empty()) wanted = each.among;
+    if (each.at_least) wanted["at_least"] = *each.at_least;
+    if (each.at_most) wanted["at_most"] = *each.at_most;
+  }
+  return where;
+}
+
+/// What the spec calls the number or choice at a pointer, and where it matters.
+struct Described {
+  std::string name;
+  Json where = Json::object();
+  bool fitted = false, drawn = true;
+};
+
+Described described(const ModelSpec& model, const std::string& pointer) {
+  for (const EnsembleSpec& each : model.ensemble)
+    if (each.pointer == pointer) {
+      std::optional<Json> where = where_of(each.where);
+      const bool drawn = where.has_value();
+      return {each.name, drawn ? std::move(*where) : Json::object(), false, drawn};
+    }
+  for (const ParameterSpec& each : model.parameters)
+    if (std::find(each.pointers.begin(), each.pointers.end(), pointer) != each.pointers.end())
+      return {each.name, Json::object(), true, true};
+  return {pointer};
+}
+
+Json in_units(const std::string& pointer, const Json& value) {
+  return rounded_json(setting_value(pointer, value).value_or(value));
+}
+
+/// What was fitted of scenarios and not of the cluster, and the choices of an ensemble. `left_out`: names of
+/// those that no scenario can be asked about.
+Json setting_section(const Calibration& calibration, std::vector<std::string>& left_out) {
+  std::map<std::string, NumberInterval> intervals;
+  for (const NumberInterval& each : number_intervals(calibration, kLevel)) intervals[each.pointer] = each;
+  const std::vector<Draw>& draws = calibration.uncertainty.draws;
+  Json all = Json::array();
+  for (const auto& [pointer, value] : patch_of(calibration.model(), calibration.best())) {
+    if (in_cluster(pointer)) continue;
+    const Described what = described(calibration.model(), pointer);
+    if (!what.drawn) {
+      left_out.push_back(what.name);
+      continue;
+    }
+    Json setting = {{"name", what.name}, {"pointer", pointer}, {"value", in_units(pointer, value)}};
+    if (!what.where.empty()) setting["where"] = what.where;
+    if (const auto found = intervals.find(pointer); what.fitted && found != intervals.end()) {
+      setting["low"] = rounded(found->second.low);
+      setting["high"] = rounded(found->second.high);
+    }
+    for (std::size_t i = 0; i < std::min(kMostDraws, draws.size()); ++i)
+      for (const auto& [drawn, each] : scaled_patch(calibration.model(), draws[i].fitted, draws[i].factor))
+        if (drawn == pointer) setting["draws"].push_back(in_units(pointer, each));
+    if (setting.contains("draws")) all.push_back(std::move(setting));
+  }
+  return all;
+}
+
 Json range_section(const Calibration& calibration) {
   Json ranges = Json::object();
   const auto extend = [&ranges](const char* what, double value) {
@@ -79,22 +159,42 @@ Json range_section(const Calibration& calibration) {
     range["low"] = std::min(range["low"].get<double>(), value);
     range["high"] = std::max(range["high"].get<double>(), value);
   };
+  std::set<std::size_t> seen;
   for (const Point& point : calibration.points.points) {
     if (!point.fitted) continue;
     extend("workers", point.measurement.workers);
     extend("bytes", point.measurement.bytes);
+    // Of a run that tells no size: what all of a model's gradients take, which intervals compare with.
+    const Setting& setting = calibration.points.settings.at(point.setting);
+    if (setting.kind == PredictSpec::Kind::run && !std::isfinite(point.measurement.bytes) &&
+        seen.insert(point.setting).second)
+      extend("bytes", make_job(setting.scenario).workload.model_bytes());
   }
   return ranges;
 }
 
-std::string source_text(const Calibration& calibration, const std::string& date) {
+std::string source_text(const Calibration& calibration, const std::string& date,
+                        const std::vector<std::string>& left_out) {
   const ModelResult& chosen = calibration.models[calibration.chosen];
   std::string text = fmt::format("Fitted by simsgd calibrate {} on {}, model \"{}\": {} measurements",
                                  calibration.spec.file, date, chosen.name, calibration.fit.points.size());
   if (std::isfinite(chosen.left_out_error))
     text += fmt::format("; mean error {:.1f} % on parts left out in turn ({})", 100 * chosen.left_out_error,
                         fmt::join(calibration.spec.fit.leave_out, ", "));
+  if (!left_out.empty())
+    text += fmt::format("; not drawn, as they go with columns that no scenario has: {}",
+                        fmt::join(left_out, ", "));
   return text + ".";
+}
+
+/// Of studies that predict themselves: as the first of their points has it, but for the nodes that its
+/// workers need, which others need more of.
+Json cluster_of_studies(const Json& resolved) {
+  Json cluster = resolved.at("cluster");
+  const auto workers = cluster.at("workers").get<std::int64_t>(),
+             per_node = cluster.at("gpus_per_node").get<std::int64_t>();
+  if (cluster.at("nodes") == (workers + per_node - 1) / per_node) cluster.erase("nodes");
+  return cluster;
 }
 
 }  // namespace
@@ -102,17 +202,18 @@ std::string source_text(const Calibration& calibration, const std::string& date)
 Json calibrated_cluster(const Calibration& calibration, const std::string& directory,
                         const std::string& date) {
   Json scenario = calibration.spec.scenario;
-  // Of studies that predict themselves: as the first of their points has it.
   if (!scenario.contains("cluster"))
-    scenario["cluster"] = calibration.points.settings.front().scenario.resolved.at("cluster");
+    scenario["cluster"] = cluster_of_studies(calibration.points.settings.front().scenario.resolved);
   for (const auto& [pointer, value] : calibration.model().set)
     if (in_cluster(pointer)) scenario[Json::json_pointer(pointer)] = value;
   for (auto [pointer, value] : patch_of(calibration.model(), calibration.best()))
     if (in_cluster(pointer)) scenario[Json::json_pointer(pointer)] = rounded_json(value);
   Json cluster = std::move(scenario["cluster"]);
   cluster.erase("workers");
-  cluster["source"] =
-      cluster.value("source", "") + (cluster.contains("source") ? " " : "") + source_text(calibration, date);
+  std::vector<std::string> left_out;
+  Json settings = setting_section(calibration, left_out);
+  cluster["source"] = cluster.value("source", "") + (cluster.contains("source") ? " " : "") +
+                      source_text(calibration, date, left_out);
   cluster["calibration"] = {{"spec", calibration.spec.file},
                             {"model", calibration.model().name},
                             {"date", date},
@@ -124,6 +225,7 @@ Json calibrated_cluster(const Calibration& calibration, const std::string& direc
                             {"measured", range_section(calibration)},
                             {"parameters", parameter_section(calibration)},
                             {"draws", draw_section(calibration)}};
+  if (!settings.empty()) cluster["calibration"]["settings"] = std::move(settings);
   return cluster;
 }
 

@@ -1,7 +1,5 @@
 #include "analysis/calibration/fit.hpp"
 
-#include <ceres/ceres.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,9 +7,9 @@
 #include <tuple>
 
 #include "analysis/calibration/ensemble.hpp"
+#include "analysis/calibration/solver.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
-#include "sim/engine/simulate.hpp"
 
 namespace simsgd {
 
@@ -19,98 +17,8 @@ namespace {
 
 using Scales = ParameterSpec::Scales;
 
-/// A parameter as the solver sees it: its logarithm, or its share of the upper bound where it may be 0.
-double to_scale(const ParameterSpec& parameter, double value) {
-  return parameter.low > 0 ? std::log(value) : value / parameter.high;
-}
-double from_scale(const ParameterSpec& parameter, double x) {
-  return std::clamp(parameter.low > 0 ? std::exp(x) : x * parameter.high, parameter.low, parameter.high);
-}
-
-Patch patch_of(const ModelSpec& model, const std::vector<double>& values, const Patch& tables) {
-  Patch patch = tables;
-  for (std::size_t i = 0; i < model.parameters.size(); ++i)
-    for (std::size_t p = 0; p < model.parameters[i].pointers.size(); ++p)
-      patch.emplace_back(
-          model.parameters[i].pointers[p],
-          values[i] * (model.parameters[i].factors.empty() ? 1 : model.parameters[i].factors[p]));
-  return patch;
-}
-
-/// Half the robust square of r is 1/2 h(r)^2: as r^2 / 2 near 0, in proportion to |r| beyond `outlier`.
-double robust_root(double r, double outlier) {
-  const double share = r / outlier;
-  // 2 (sqrt(1 + s^2) - 1), without the difference of nearly equal numbers
-  const double square = 2 * share * share / (std::sqrt(1 + share * share) + 1);
-  return std::copysign(outlier * std::sqrt(square), r);
-}
-
 constexpr double kStartTolerance = 1e-4;
 constexpr int kStartIterations = 12;  // tell a good start from a bad one
-
-class Residuals final : public ceres::CostFunction {
- public:
-  Residuals(const Predictor& predictor, const Points& points, const ModelSpec& model,
-            const WeightedPoints& what, const Patch& tables, const FitSettings& settings)
-      : predictor_(predictor),
-        points_(points),
-        model_(model),
-        what_(what),
-        tables_(tables),
-        settings_(settings) {
-    mutable_parameter_block_sizes()->push_back(static_cast<int>(model.parameters.size()));
-    set_num_residuals(static_cast<int>(what.which.size()));
-  }
-
-  bool Evaluate(double const* const* x, double* residuals, double** jacobians) const override {
-    if (settings_.interrupted && settings_.interrupted()) throw Interrupted();
-    const std::size_t count = model_.parameters.size();
-    const bool slopes = jacobians != nullptr && jacobians[0] != nullptr;
-    std::vector<double> at(x[0], x[0] + count), steps(count, 0.0);
-    std::vector<Patch> patches{patch_at(at)};
-    for (std::size_t j = 0; slopes && j < count; ++j) {
-      std::vector<double> beside = at;
-      const double top = to_scale(model_.parameters[j], model_.parameters[j].high);
-      steps[j] = at[j] + kStep > top ? -kStep : kStep;
-      beside[j] += steps[j];
-      patches.push_back(patch_at(beside));
-    }
-    const std::vector<std::vector<double>> values = predictor_.predict(patches, what_.which);
-    std::vector<double> here(what_.which.size());
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      here[i] = residual(i, values[0][i]);
-      if (!std::isfinite(here[i])) return false;
-      residuals[i] = here[i];
-    }
-    for (std::size_t j = 0; slopes && j < count; ++j)
-      for (std::size_t i = 0; i < here.size(); ++i) {
-        const double there = residual(i, values[j + 1][i]);
-        if (!std::isfinite(there)) return false;
-        jacobians[0][i * count + j] = (there - here[i]) / steps[j];
-      }
-    return true;
-  }
-
- private:
-  static constexpr double kStep = 1e-4;  // of a logarithm: far above the rounding of a simulated time
-
-  Patch patch_at(const std::vector<double>& x) const {
-    std::vector<double> values(x.size());
-    for (std::size_t j = 0; j < x.size(); ++j) values[j] = from_scale(model_.parameters[j], x[j]);
-    return patch_of(model_, values, tables_);
-  }
-  double residual(std::size_t i, double predicted) const {
-    const double error = std::log(predicted / points_.points[what_.which[i]].measurement.value);
-    return std::sqrt(what_.weights[i]) * robust_root(error, settings_.outlier);
-  }
-
-  const Predictor& predictor_;
-  const Points& points_;
-  const ModelSpec& model_;
-  const WeightedPoints& what_;
-  const Patch& tables_;
-  const FitSettings& settings_;
-};
 
 /// Where the solver begins: in the middle of all bounds first, then anywhere inside them.
 std::vector<double> inside(const ModelSpec& model, int start) {
@@ -120,38 +28,27 @@ std::vector<double> inside(const ModelSpec& model, int start) {
                  .step = static_cast<std::uint64_t>(start)});
   std::vector<double> x;
   for (const ParameterSpec& parameter : model.parameters) {
-    const double low = to_scale(parameter, parameter.low), high = to_scale(parameter, parameter.high);
+    const double low = scale_of(parameter, parameter.low), high = scale_of(parameter, parameter.high);
     x.push_back(low + (start == 0 ? 0.5 : stream.uniform()) * (high - low));
   }
   return x;
 }
 
-struct Solved {
-  std::vector<double> x;
-  double loss = std::numeric_limits<double>::infinity();
-};
-
-Solved solve(Residuals& residuals, const ModelSpec& model, std::vector<double> x, int iterations,
-             double tolerance) {
-  ceres::Problem::Options keep;
-  keep.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
-  ceres::Problem problem(keep);
-  problem.AddResidualBlock(&residuals, nullptr, x.data());
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    const ParameterSpec& parameter = model.parameters[j];
-    problem.SetParameterLowerBound(x.data(), static_cast<int>(j), to_scale(parameter, parameter.low));
-    problem.SetParameterUpperBound(x.data(), static_cast<int>(j), to_scale(parameter, parameter.high));
+/// Where `start` is, or the best of several places.
+Solved solve_from_start(Solver& solver, const ModelSpec& model, const FitSettings& settings) {
+  if (settings.start != nullptr) {
+    std::vector<double> x;
+    for (std::size_t j = 0; j < model.parameters.size(); ++j)
+      x.push_back(scale_of(model.parameters[j], settings.start->values[j]));
+    return solver.solve(std::move(x), settings.iterations, settings.tolerance);
   }
-  ceres::Solver::Options options;
-  options.logging_type = ceres::SILENT;
-  options.linear_solver_type = ceres::DENSE_QR;
-  options.max_num_iterations = iterations;
-  options.function_tolerance = tolerance;
-  options.num_threads = 1;
-  ceres::Solver::Summary summary;
-  ceres::Solve(options, &problem, &summary);
-  if (!summary.IsSolutionUsable()) return {std::move(x), std::numeric_limits<double>::infinity()};
-  return {std::move(x), summary.final_cost};
+  if (settings.starts == 1) return solver.solve(inside(model, 0), settings.iterations, settings.tolerance);
+  Solved best;
+  for (int start = 0; start < settings.starts; ++start) {
+    Solved solved = solver.solve(inside(model, start), kStartIterations, kStartTolerance);
+    if (solved.loss < best.loss * (1 - 1e-9) || best.x.empty()) best = std::move(solved);
+  }
+  return solver.solve(std::move(best.x), settings.iterations, settings.tolerance);
 }
 
 bool scales_with_time(const std::string& key) {
@@ -184,14 +81,30 @@ Patch joined_patch(Patch first, Patch second) {
 
 }  // namespace
 
-double scale_of(const ParameterSpec& parameter, double value) { return to_scale(parameter, value); }
+Patch patch_of(const ModelSpec& model, const std::vector<double>& values, const Patch& tables) {
+  Patch patch = tables;
+  for (std::size_t i = 0; i < model.parameters.size(); ++i)
+    for (std::size_t p = 0; p < model.parameters[i].pointers.size(); ++p)
+      patch.emplace_back(
+          model.parameters[i].key(model.parameters[i].pointers[p]),
+          values[i] * (model.parameters[i].factors.empty() ? 1 : model.parameters[i].factors[p]));
+  return patch;
+}
+
+double scale_of(const ParameterSpec& parameter, double value) {
+  return parameter.low > 0 ? std::log(value) : value / parameter.high;
+}
+
+double value_at(const ParameterSpec& parameter, double x) {
+  return std::clamp(parameter.low > 0 ? std::exp(x) : x * parameter.high, parameter.low, parameter.high);
+}
 
 void move_inside(const ParameterSpec& parameter, double& value, double step) {
-  value = from_scale(parameter, to_scale(parameter, value) + step);
+  value = value_at(parameter, scale_of(parameter, value) + step);
 }
 
 double step_inside(const ParameterSpec& parameter, double& value, double step) {
-  if (to_scale(parameter, value) + step > to_scale(parameter, parameter.high)) step = -step;
+  if (scale_of(parameter, value) + step > scale_of(parameter, parameter.high)) step = -step;
   move_inside(parameter, value, step);
   return step;
 }
@@ -247,29 +160,19 @@ Fitted fit_parameters(const Predictor& predictor, const Points& points, const Mo
                       const WeightedPoints& what, const Patch& tables, const FitSettings& settings) {
   Fitted fitted{{}, tables, 0, {}};
   if (model.parameters.empty()) return fitted;
-  Residuals residuals(predictor, points, model, what, tables, settings);
-  Solved best;
-  if (settings.start != nullptr) {
-    std::vector<double> x;
-    for (std::size_t j = 0; j < model.parameters.size(); ++j)
-      x.push_back(to_scale(model.parameters[j], settings.start->values[j]));
-    best = solve(residuals, model, std::move(x), settings.iterations, settings.tolerance);
-  } else {
-    for (int start = 0; start < settings.starts; ++start) {
-      Solved solved = solve(residuals, model, inside(model, start), kStartIterations, kStartTolerance);
-      if (solved.loss < best.loss * (1 - 1e-9) || best.x.empty()) best = std::move(solved);
-    }
-    best = solve(residuals, model, std::move(best.x), settings.iterations, settings.tolerance);
-  }
+  Solver solver(predictor, points, model, what, tables, settings);
+  const Solved best = solve_from_start(solver, model, settings);
   if (!std::isfinite(best.loss))
     throw RunError(
         "Nothing can be fitted: the simulator predicts no value for some measurement, whatever the "
-        "parameters inside their bounds.");
+        "parameters inside their bounds." +
+        (predictor.memo().failure.empty() ? "" : " A run failed: " + predictor.memo().failure));
   fitted.loss = best.loss;
+  fitted.slopes = best.slopes;
   for (std::size_t j = 0; j < best.x.size(); ++j) {
     const ParameterSpec& parameter = model.parameters[j];
-    fitted.values.push_back(from_scale(parameter, best.x[j]));
-    const double low = to_scale(parameter, parameter.low), high = to_scale(parameter, parameter.high);
+    fitted.values.push_back(value_at(parameter, best.x[j]));
+    const double low = scale_of(parameter, parameter.low), high = scale_of(parameter, parameter.high);
     const double margin = 1e-3 * (high - low);
     fitted.at_bound.push_back(best.x[j] <= low + margin || best.x[j] >= high - margin);
   }

@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "analysis/calibration/predictor.hpp"
 
 namespace simsgd {
+
+/// How logarithms of predictions go with the parameters' scales: by point, of each parameter.
+using Slopes = std::map<std::size_t, std::vector<double>>;
 
 /// A model with values.
 struct Fitted {
@@ -19,9 +23,11 @@ struct Fitted {
   std::size_t member = 0;         ///< of the model's ensemble, that the values were fitted with
   std::vector<double> weights{};  ///< of all its members; empty without an ensemble
   std::vector<std::vector<double>> member_values{};  ///< of the parameters with each member
+  Slopes slopes{};                                   ///< of runs, about where the fit ended; else empty
 };
 
 Patch patch_of(const ModelSpec& model, const Fitted& fitted);
+Patch patch_of(const ModelSpec& model, const std::vector<double>& values, const Patch& tables);
 /// The same where everything that goes with time takes `factor` times as long, and rates are as much lower.
 Patch scaled_patch(const ModelSpec& model, const Fitted& fitted, double factor);
 
@@ -41,6 +47,9 @@ struct FitSettings {
   double tolerance = 1e-10;       ///< of the loss, relative
   int starts = 12;                ///< places inside the bounds that are tried
   const Fitted* start = nullptr;  ///< where it begins instead
+  /// Of runs: so often are slopes simulated anew, as long as it gains something; between, they follow from
+  /// the steps that were made, and those of the start come first. 0: slopes are taken at every step.
+  int rounds = 0;
   std::function<bool()> interrupted{};
 };
 
@@ -58,8 +67,11 @@ void move_inside(const ParameterSpec& parameter, double& value, double step);
 /// The same in the direction in which there is room; returns the step that was made.
 double step_inside(const ParameterSpec& parameter, double& value, double step);
 
-/// Where a value is on the parameter's scale.
+/// Where a value is on the parameter's scale: its logarithm, or its share of the upper bound where it may be
+/// 0.
 double scale_of(const ParameterSpec& parameter, double value);
+/// The value there, inside the bounds.
+double value_at(const ParameterSpec& parameter, double x);
 
 /// log(predicted / measured) of each; NaN where nothing was predicted.
 std::vector<double> log_errors(const Points& points, const std::vector<std::size_t>& which,

@@ -7,6 +7,7 @@
 #include <limits>
 #include <tuple>
 
+#include "analysis/widening.hpp"
 #include "sim/base/random.hpp"
 #include "sim/recording/metrics.hpp"
 
@@ -148,10 +149,10 @@ std::vector<Interval> intervals_of(const std::vector<std::vector<double>>& value
   return intervals;
 }
 
-/// Where it was fitted: beyond, deviations are multiplied as in runs (analysis/intervals.hpp).
+/// Where it was fitted: beyond, deviations are multiplied as in runs (analysis/widening.hpp).
 class FittedRange {
  public:
-  explicit FittedRange(const Points& points) {
+  FittedRange(const Points& points, double model_sigma) : model_sigma_(model_sigma) {
     for (const Point& point : points.points) {
       if (!point.fitted) continue;
       workers_.extend(point.measurement.workers);
@@ -159,7 +160,8 @@ class FittedRange {
     }
   }
   double widening(const Point& point) const {
-    return std::max(workers_.widening(point.measurement.workers), bytes_.widening(point.bytes()));
+    return std::max(workers_widening(workers_.low, workers_.high, point.measurement.workers, model_sigma_),
+                    range_widening(bytes_.low, bytes_.high, point.bytes()));
   }
 
  private:
@@ -170,11 +172,9 @@ class FittedRange {
       low = std::min(low, value);
       high = std::max(high, value);
     }
-    double widening(double value) const {
-      return value > 0 && high > 0 ? 1 + std::log2(std::max({1.0, value / high, low / value})) : 1;
-    }
   };
   Range workers_, bytes_;
+  double model_sigma_;
 };
 
 void summarise_parts(const Points& points, Judgement& judgement, bool octaves_equal) {
@@ -251,7 +251,7 @@ Judgement judged_with_intervals(const Judge& judge, const std::vector<std::size_
   const std::vector<double> predicted = fitter.predict(judge.best, which);
   const std::vector<std::vector<double>> values = drawn_values(judge, which, predicted);
   Judgement judgement{fitter.model().name, {}, {}, {}, {}};
-  const FittedRange ranges(points);
+  const FittedRange ranges(points, judge.uncertainty.model_sigma);
   for (std::size_t i = 0; i < which.size(); ++i) {
     if (!std::isfinite(predicted[i])) continue;
     JudgedPoint point{which[i], points.points[which[i]].measurement.value, predicted[i], {}, judge.noise};

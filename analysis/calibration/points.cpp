@@ -14,7 +14,15 @@
 namespace simsgd {
 
 void apply(const Patch& patch, Json& document) {
-  for (const auto& [pointer, value] : patch) document[Json::json_pointer(pointer)] = value;
+  for (const auto& [key, value] : patch) document[Json::json_pointer(key.substr(0, key.find('#')))] = value;
+}
+
+Patch patch_for(const Setting& setting, Patch patch) {
+  std::erase_if(patch, [&](const auto& each) {
+    return std::find(setting.left_alone.begin(), setting.left_alone.end(), each.first) !=
+           setting.left_alone.end();
+  });
+  return patch;
 }
 
 namespace {
@@ -39,8 +47,13 @@ class Maker {
     std::vector<Assignment> all = assignments_for(predict, measurement);
     std::string key = fmt::format("{}", static_cast<int>(predict.kind));
     for (const Assignment& each : all) key += "\n" + each.pointer + "=" + each.value.dump();
+    std::vector<std::string> left_alone = parameters_without(measurement);
+    for (const std::string& each : left_alone) key += "\n" + each;
     const auto [known, fresh] = number_.try_emplace(key, made_.settings.size());
-    if (fresh) made_.settings.push_back(make(predict, all));
+    if (fresh) {
+      made_.settings.push_back(make(predict, all));
+      made_.settings.back().left_alone = std::move(left_alone);
+    }
     return known->second;
   }
 
@@ -53,6 +66,15 @@ class Maker {
   Points made_;
 
  private:
+  /// Pointers of parameters that the measurement does not go with.
+  std::vector<std::string> parameters_without(const Measurement& measurement) const {
+    std::vector<std::string> all;
+    for (const ParameterSpec& each : model_.parameters)
+      if (each.for_some && !each.where.holds(measurement))
+        for (const std::string& pointer : each.pointers) all.push_back(each.key(pointer));
+    return all;
+  }
+
   /// A run of its own point, with what rules and the model set.
   std::size_t setting_of_study(const Measurement& measurement) {
     const std::string& file = measurement.labels.at(kStudyColumn);
@@ -62,7 +84,8 @@ class Maker {
     if (!studies_.contains(file)) studies_.emplace(file, study_with(file, model_.set));
     const Study& study = studies_.at(file);
     made_.settings.push_back(
-        {load_point(study, study.points.at(static_cast<std::size_t>(std::stoul(point)) - 1)), Kind::run});
+        {load_point(study, study.points.at(static_cast<std::size_t>(std::stoul(point)) - 1)), Kind::run,
+         parameters_without(measurement)});
     for (const EnsembleSpec& each : model_.ensemble)
       if (!each.where.holds(measurement)) made_.settings.back().left_alone.push_back(each.pointer);
     return known->second;

@@ -15,14 +15,17 @@ namespace simsgd {
 
 /// Values at pointers of a scenario that was loaded, in SI units.
 using Patch = std::vector<std::pair<std::string, Json>>;
+/// What follows a '#' of a pointer tells parameters apart that set it for different measurements.
 void apply(const Patch& patch, Json& document);
 
 /// A scenario as some points need it.
 struct Setting {
   Scenario scenario;
   PredictSpec::Kind kind = PredictSpec::Kind::collective;
-  std::vector<std::string> left_alone{};  ///< pointers of an ensemble that this does not go with
+  std::vector<std::string> left_alone{};  ///< pointers of ensembles and parameters that this does not go with
 };
+/// Without what the setting does not go with.
+Patch patch_for(const Setting& setting, Patch patch);
 
 struct Point {
   Measurement measurement;

@@ -8,7 +8,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <sstream>
+#include <tuple>
 
 #include "analysis/runner.hpp"
 #include "analysis/sweeps/child_pool.hpp"
@@ -122,20 +124,31 @@ double message_s(const Cluster& cluster, double bytes) {
          cluster.host.after_s(bytes);
 }
 
-/// The points' metrics, in their order; "nan" of one that the run lacks.
-std::string run_metrics(const Points& points, const std::vector<std::size_t>& which, const Setting& setting,
-                        const Patch& patch) {
-  const Job& job =
-      *new Job(make_job(patched(setting.scenario, patch)));  // kept for SimGrid's statics: runner.cpp
+/// The metrics in their order; "nan" of one that the run lacks.
+std::string run_metrics(const std::vector<std::string>& metrics, const Setting& setting, const Patch& patch) {
+  Scenario scenario = patched(setting.scenario, patch);
+  scenario.resolved["record"]["timeline_events"] = 0;  // nobody looks at it
+  const Job& job = *new Job(make_job(scenario));       // kept for SimGrid's statics: runner.cpp
   const SimulationResult result = simulate(job, {});
   std::map<std::string, double> values;
   for (const MetricValue& metric : metric_values(result.record, job)) values[metric.name] = metric.value;
   std::string text;
-  for (const std::size_t i : which) {
-    const auto found = values.find(points.points[i].metric);
+  for (const std::string& metric : metrics) {
+    const auto found = values.find(metric);
     text += fmt::format("{:.17g} ", found == values.end() ? kNoValue : found->second);
   }
   return text;
+}
+
+/// What run_metrics wrote; all NaN of a run that failed.
+std::vector<double> parsed_metrics(const ChildEnd& end, std::size_t count) {
+  std::vector<double> values(count, kNoValue);
+  if (end.kind != ChildEnd::Kind::answered) return values;
+  std::istringstream text(end.text);
+  std::string value;
+  for (double& each : values)
+    if (text >> value) each = std::stod(value);
+  return values;
 }
 
 /// Sorted by what is costed together.
@@ -178,34 +191,45 @@ std::map<std::size_t, Group> groups_of(const Points& points, const std::vector<s
   return groups;
 }
 
+std::string key_of(std::size_t setting, const Patch& patch) {
+  return fmt::format("{} {}", setting, Json(patch).dump());
+}
+
 }  // namespace
+
+Predictor::Predictor(const Points& points, PredictorSettings settings)
+    : points_(points),
+      settings_(std::move(settings)),
+      memo_(settings_.memo == nullptr ? own_memo_ : *settings_.memo) {
+  for (const Point& point : points.points) {
+    if (points.settings[point.setting].kind != PredictSpec::Kind::run) continue;
+    std::vector<std::string>& metrics = metrics_[point.setting];
+    if (std::find(metrics.begin(), metrics.end(), point.metric) == metrics.end())
+      metrics.push_back(point.metric);
+  }
+}
 
 std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& patches,
                                                     const std::vector<std::size_t>& which) const {
   std::vector<std::vector<double>> values(patches.size(), std::vector<double>(which.size(), kNoValue));
-  struct Task {
-    Patch patch;
-    std::size_t setting;
-    const Group* group;
-    std::vector<std::size_t> patches{};  // that come to the same
-  };
-  std::vector<Task> runs;
-  std::map<std::string, std::size_t> known;
+  std::vector<RunTask> tasks;
+  std::vector<std::tuple<std::size_t, const Group*, std::string>> wanted;  // patch, points and key of runs
+  std::set<std::string> fresh;
   const std::map<std::size_t, Group> groups = groups_of(points_, which);
   for (std::size_t p = 0; p < patches.size(); ++p) {
     for (const auto& [number, group] : groups) {
       const Setting& setting = points_.settings[number];
       if (setting.kind == PredictSpec::Kind::run) {
-        Patch patch = patches[p];
-        for (const std::string& pointer : setting.left_alone)
-          std::erase_if(patch, [&](const auto& each) { return each.first == pointer; });
-        const auto [same, fresh] =
-            known.try_emplace(fmt::format("{} {}", number, Json(patch).dump()), runs.size());
-        if (fresh) runs.push_back({std::move(patch), number, &group});
-        runs[same->second].patches.push_back(p);
+        Patch patch = patch_for(setting, patches[p]);
+        std::string key = key_of(number, patch);
+        if (memo_.metrics.contains(key) || !fresh.insert(key).second)
+          ++memo_.recalled;
+        else
+          tasks.push_back({key, number, std::move(patch)});
+        wanted.emplace_back(p, &group, std::move(key));
         continue;
       }
-      const ClusterFile file = make_cluster(patched(group.part, patches[p]));
+      const ClusterFile file = make_cluster(patched(group.part, patch_for(setting, patches[p])));
       if (setting.kind == PredictSpec::Kind::collective)
         predict_collectives(group, file, values[p]);
       else
@@ -213,21 +237,37 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
           values[p][group.places[i]] = message_s(file.cluster, points_.points[group.which[i]].bytes());
     }
   }
-  if (runs.empty()) return values;
+  run_all(tasks);
+  for (const auto& [p, group, key] : wanted) {
+    const std::vector<double>& metrics = memo_.metrics.at(key);
+    for (std::size_t i = 0; i < group->which.size(); ++i) {
+      const Point& point = points_.points[group->which[i]];
+      const std::vector<std::string>& names = metrics_.at(point.setting);
+      const auto name = std::find(names.begin(), names.end(), point.metric);
+      values[p][group->places[i]] = metrics[static_cast<std::size_t>(name - names.begin())];
+    }
+  }
+  return values;
+}
+
+void Predictor::run_all(const std::vector<RunTask>& tasks) const {
+  if (tasks.empty()) return;
   run_in_children(
-      runs.size(), {.jobs = jobs_, .timeout_s = std::nullopt, .interrupted = {}, .tick = {}},
+      tasks.size(),
+      {.jobs = settings_.jobs,
+       .timeout_s = std::nullopt,
+       .interrupted = settings_.interrupted,
+       .tick =
+           [this] {
+             if (settings_.progress) settings_.progress(memo_.metrics.size());
+           }},
       [&](std::size_t i) {
-        return run_metrics(points_, runs[i].group->which, points_.settings[runs[i].setting], runs[i].patch);
+        return run_metrics(metrics_.at(tasks[i].setting), points_.settings[tasks[i].setting], tasks[i].patch);
       },
       [&](std::size_t i, const ChildEnd& end) {
-        if (end.kind != ChildEnd::Kind::answered) return;
-        std::istringstream text(end.text);
-        std::string value;
-        for (const std::size_t place : runs[i].group->places)
-          if (text >> value)
-            for (const std::size_t patch : runs[i].patches) values[patch][place] = std::stod(value);
+        if (end.kind != ChildEnd::Kind::answered && memo_.failure.empty()) memo_.failure = end.text;
+        memo_.metrics[tasks[i].key] = parsed_metrics(end, metrics_.at(tasks[i].setting).size());
       });
-  return values;
 }
 
 }  // namespace simsgd

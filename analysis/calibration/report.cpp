@@ -38,7 +38,7 @@ std::string numbers_text(const Calibration& calibration) {
   for (const NumberInterval& each : number_intervals(calibration, 0.9)) {
     std::string name;
     for (const ParameterSpec& parameter : calibration.model().parameters)
-      if (parameter.pointers.front() == each.pointer) name = parameter.name;
+      if (parameter.key(parameter.pointers.front()) == each.pointer) name = parameter.name;
     table.rows.push_back({each.pointer, fmt::format("{:.5g}", each.value),
                           fmt::format("{:.5g} to {:.5g}", each.low, each.high), name});
   }

@@ -35,6 +35,7 @@ class Selection {
 
   bool holds(const Measurement& measurement) const;
   bool empty() const { return conditions_.empty(); }
+  const std::vector<Condition>& conditions() const { return conditions_; }
 
   static Json schema(const std::string& meaning);
 

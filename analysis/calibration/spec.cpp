@@ -19,7 +19,7 @@ namespace {
 
 struct FitSection {
   FitSpec fit;
-  RawValue where, leave_out;
+  RawValue where, leave_out, leave_out_where;
 
   void fields(Fields& f) {
     f.raw("where", where, Selection::schema("Measurements that are fitted"));
@@ -29,8 +29,11 @@ struct FitSection {
            {"minItems", 1},
            {"description",
             "What cross-validation leaves out, one part after another, to choose among models and to know "
-            "their error: octave (of bytes), workers, or any other column; or a list of these, each by "
-            "itself"}});
+            "their error: octave (of bytes), workers, or any other column; several together with "
+            "commas (network,workers); or a list of these, each by itself"}});
+    f.raw("leave_out_where", leave_out_where,
+          Selection::schema("Of what is fitted, what is left out in turn, if not all: what a model is told "
+                            "beforehand says nothing of it"));
     f.flag("octaves_equal", fit.octaves_equal,
            "Whether each octave of bytes of one number of workers weighs the same");
     f.number("outlier", fit.outlier, "Relative error beyond which a point counts linearly, not squared")
@@ -39,6 +42,7 @@ struct FitSection {
   }
   FitSpec made() {
     fit.where = selection_from(where);
+    fit.leave_out_where = selection_from(leave_out_where);
     if (leave_out.present())
       fit.leave_out = leave_out.json().is_string() ? std::vector{leave_out.json().get<std::string>()}
                                                    : leave_out.json().get<std::vector<std::string>>();

@@ -46,7 +46,12 @@ struct ParameterSpec {
   std::vector<double> factors;        ///< times these; empty: 1
   double low = 0, high = 0;           ///< SI; above 0: it is fitted on a logarithmic scale
   enum class Scales : std::uint8_t { with_time, against_time, neither } scales = Scales::neither;
-  std::string source;  ///< of the bounds
+  std::string source;     ///< of the bounds
+  Selection where;        ///< measurements that go with it
+  bool for_some = false;  ///< whether there is a `where`
+
+  /// What patches call a pointer: one that holds for some measurements only is another for each parameter.
+  std::string key(const std::string& pointer) const { return for_some ? pointer + "#" + name : pointer; }
 };
 
 /// A table by size that is found by dynamic programming before the parameters are fitted.
@@ -80,6 +85,7 @@ struct FitSpec {
   Selection where;
   /// What cross-validation leaves out, each by itself: "octave" of bytes, or a column.
   std::vector<std::string> leave_out{"octave"};
+  Selection leave_out_where;
   bool octaves_equal = true;  ///< weights: octaves of size of one number of workers weigh the same
   double outlier = 0.1;       ///< relative error beyond which a point counts linearly
   int draws = 200;            ///< of the bootstrap

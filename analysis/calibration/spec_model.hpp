@@ -28,7 +28,7 @@ inline Json bound_schema(const std::string& meaning) {
 
 struct ParameterSection {
   ParameterSpec parameter;
-  RawValue low, high;
+  RawValue low, high, where;
   using Scales = ParameterSpec::Scales;
   std::optional<Scales> scales;
 
@@ -50,8 +50,12 @@ struct ParameterSection {
              "against_time")
         .by_rule("by its unit: times with_time, bandwidths against_time, else neither");
     f.text("source", parameter.source, "Where its bounds come from");
+    f.raw("where", where,
+          Selection::schema("Measurements that go with it, if not all: only in their scenarios is it set"));
   }
   ParameterSpec made() {
+    parameter.where = selection_from(where);
+    parameter.for_some = where.present();
     Dimension dimension = Dimension::number;
     parameter.low = bound_of("low", low, dimension);
     parameter.high = bound_of("high", high, dimension);

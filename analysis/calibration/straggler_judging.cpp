@@ -37,6 +37,14 @@ JudgedStatistic judged(const std::string& name, double measured, const std::vect
           .high = sorted_quantile(of_draws, (1 + level) / 2)};
 }
 
+/// Of the same workers, one after the other.
+StepTable joined(StepTable first, const StepTable& second) {
+  first.steps.insert(first.steps.end(), second.steps.begin(), second.steps.end());
+  for (std::size_t w = 0; w < first.times_s.size(); ++w)
+    first.times_s[w].insert(first.times_s[w].end(), second.times_s[w].begin(), second.times_s[w].end());
+  return first;
+}
+
 struct Runs {
   std::vector<double> mean, p95, lag_20;
 
@@ -92,6 +100,23 @@ StragglerVerdict judge(const StragglerFit& fit, const StepTable& held_out, const
   if (measured.lag_20)
     verdict.statistics.push_back(
         judged("autocorrelation at lag 20", *measured.lag_20, of_fit.lag_20, of_draws.lag_20, how.level));
+  if (how.continues && how.fitted != nullptr) {
+    const StepTable all = joined(*how.fitted, held_out);
+    std::vector<double> whole, of_whole;
+    for (int i = 0; i < how.seeds; ++i) {
+      const std::uint64_t seed = how.first_seed + static_cast<std::uint64_t>(i);
+      const auto lag_20 = [&](const StragglerParameters& parameters) {
+        return statistics_of(simulated_steps(parameters, all.count(), seed)).lag_20.value_or(0);
+      };
+      whole.push_back(lag_20(fit.parameters));
+      of_whole.push_back(fit.drawn.empty()
+                             ? whole.back()
+                             : lag_20(fit.drawn[static_cast<std::size_t>(i) % fit.drawn.size()]));
+    }
+    if (const std::optional<double> lag_20 = statistics_of(all).lag_20)
+      verdict.statistics.push_back(
+          judged("the same, with the fitted steps", *lag_20, whole, of_whole, how.level));
+  }
   return verdict;
 }
 

@@ -45,6 +45,9 @@ struct StragglerJudging {
   std::uint64_t first_seed = 1000;
   /// The held-out steps follow those of the fit (`continued`), else they are of another run.
   bool continues = false;
+  /// The steps that were fitted. Where the others follow them, the autocorrelation of all of them together is
+  /// judged too: within half of a job its mean takes most of a slow change with it.
+  const StepTable* fitted = nullptr;
 };
 
 /// `held_out`: of the same workers. Throws std::invalid_argument where they are others.

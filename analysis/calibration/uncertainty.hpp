@@ -12,10 +12,12 @@ namespace simsgd {
 /// Fits one model to any part of the points: its tables first, then its parameters.
 class Fitter {
  public:
-  Fitter(const Spec& spec, const ModelSpec& model, const Points& points, int jobs,
-         std::function<bool()> interrupted);
+  /// All must outlive it.
+  Fitter(const Spec& spec, const ModelSpec& model, const Points& points, const PredictorSettings& settings);
 
-  Fitted fit(const WeightedPoints& what, const Fitted* start = nullptr, int iterations = 60) const;
+  /// From `start` on where there is one. `rounds`: FitSettings, of runs.
+  Fitted fit(const WeightedPoints& what, const Fitted* start = nullptr, int iterations = 60,
+             int rounds = 4) const;
   std::vector<double> predict(const Fitted& fitted, const std::vector<std::size_t>& which,
                               double factor = 1) const;
   std::vector<std::vector<double>> predict(const std::vector<Patch>& patches,
@@ -37,12 +39,16 @@ class Fitter {
   std::vector<std::size_t> fitted_points() const;
   /// Whether some points are runs: each prediction then takes a simulation.
   bool runs() const;
+  const RunMemo& memo() const { return predictor_.memo(); }
 
  private:
-  using WithMember = std::function<Fitted(std::size_t member, const Fitted* from, int iterations)>;
-  Fitted fit_ensemble(const WeightedPoints& what, const Fitted* start, int iterations,
+  struct Effort {
+    int iterations, rounds;
+  };
+  using WithMember = std::function<Fitted(std::size_t member, const Fitted* from, Effort effort)>;
+  Fitted fit_ensemble(const WeightedPoints& what, const Fitted* start, Effort effort,
                       const WithMember& with_member) const;
-  void fit_likely_members(const WeightedPoints& what, Fitted& best, int iterations,
+  void fit_likely_members(const WeightedPoints& what, Fitted& best, Effort effort,
                           const WithMember& with_member) const;
   std::vector<double> member_squares(const WeightedPoints& what, const Fitted& fitted) const;
 

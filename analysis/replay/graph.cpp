@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
+#include "analysis/replay/graph_pieces.hpp"
 #include "analysis/replay/step_links.hpp"
-#include "analysis/replay/synchronisations.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd::replay {
@@ -19,12 +20,8 @@ namespace {
 constexpr double kAligned_s = 2e-6;
 constexpr double kNoted_s = 1e-3;  // clocks of one table that disagree by more are worth a warning
 
-struct StepRange {
-  std::size_t begin = 0, end = 0;
-  double start_s = 0, end_s = 0;
-};
+}  // namespace
 
-// Steps in which every worker did something.
 std::vector<StepRange> whole_steps(const RecordedJob& job, std::map<std::string, std::size_t>& warnings) {
   std::vector<StepRange> steps;
   for (std::size_t begin = 0; begin < job.operations.size();) {
@@ -48,6 +45,8 @@ std::vector<StepRange> whole_steps(const RecordedJob& job, std::map<std::string,
                        "Give the operations of all workers of at least one step"});
   return steps;
 }
+
+namespace {
 
 // Puts the groups of one step behind those before, each after what it waits for.
 class StepOrder {
@@ -160,22 +159,11 @@ void clear_steps(Graph& graph) {
   graph.dependency_begin = {0};
 }
 
-void link_all(const RecordedJob& job, const std::vector<StepRange>& steps, Graph& graph) {
-  clear_steps(graph);
-  graph.operations.reserve(job.operations.size());
-  std::vector<InputError> errors;
-  constexpr std::size_t kMostErrors = 20;
-  for (const StepRange& range : steps) {
-    const StepLinks links = link_step(job, range.begin, range.end, range.start_s, graph, errors);
-    Step step{job.operations[range.begin].step, range.start_s, range.end_s - range.start_s,
-              graph.group_begin.size() - 1, 0};
-    if (errors.empty()) StepOrder(job, links, graph).append(errors);
-    step.end_group = graph.group_begin.size() - 1;
-    for (std::size_t group = step.first_group; group < step.end_group; ++group) time_group(graph, group);
-    graph.steps.push_back(step);
-    if (errors.size() >= kMostErrors) break;
-  }
-  if (!errors.empty()) throw ConfigError(std::move(errors));
+Kind role_of(const RecordedJob& job, std::size_t kind, std::int32_t lane) {
+  if (job.roles.empty())
+    return kind_of(job.kinds[kind], lane < 0 ? "" : job.lanes[static_cast<std::size_t>(lane)]);
+  if (job.roles[kind] == RecordedRole::collective) return {Role::reduce, Scope::replicas, false, true, true};
+  return {Role::piece, Scope::worker};
 }
 
 void name_kinds(const RecordedJob& job, Graph& graph) {
@@ -183,8 +171,7 @@ void name_kinds(const RecordedJob& job, Graph& graph) {
   for (const RecordedOperation& each : job.operations) lane[static_cast<std::size_t>(each.kind)] = each.lane;
   for (std::size_t k = 0; k < job.kinds.size(); ++k) {
     graph.kinds.push_back(job.kinds[k]);
-    graph.roles.push_back(
-        kind_of(job.kinds[k], lane[k] < 0 ? "" : job.lanes[static_cast<std::size_t>(lane[k])]));
+    graph.roles.push_back(role_of(job, k, lane[k]));
     graph.unrecorded.push_back(false);
     if (!graph.roles.back().known)
       ++graph.warnings["kinds of operations that are not known: taken as a worker's own"];
@@ -200,8 +187,6 @@ double recorded_ready_s(const Graph& graph, std::size_t operation) {
   return ready_s;
 }
 
-namespace {
-
 Graph empty_graph(const RecordedJob& job) {
   Graph graph;
   graph.workers = job.workers;
@@ -213,7 +198,8 @@ Graph empty_graph(const RecordedJob& job) {
   return graph;
 }
 
-void link_synchronised(const RecordedJob& job, const std::vector<StepRange>& steps, Graph& graph) {
+void set_synchronisations(std::vector<Synchronisation> found, Graph& graph) {
+  graph.synchronisations = std::move(found);
   for (const Synchronisation& each : graph.synchronisations) {
     const std::string name = unrecorded_before(each.kind);
     if (std::find(graph.kinds.begin(), graph.kinds.end(), name) != graph.kinds.end()) continue;
@@ -221,25 +207,31 @@ void link_synchronised(const RecordedJob& job, const std::vector<StepRange>& ste
     graph.roles.push_back({Role::reduce, Scope::all, false, true, true});
     graph.unrecorded.push_back(true);
   }
-  link_all(job, steps, graph);
 }
 
-}  // namespace
+void link_steps(const RecordedJob& job, std::span<const StepRange> steps, Graph& graph,
+                std::vector<InputError>& errors) {
+  clear_steps(graph);
+  if (!steps.empty()) graph.operations.reserve(steps.back().end - steps.front().begin);
+  constexpr std::size_t kMostErrors = 20;
+  for (const StepRange& range : steps) {
+    if (errors.size() >= kMostErrors) return;
+    const StepLinks links = link_step(job, range.begin, range.end, range.start_s, graph, errors);
+    Step step{job.operations[range.begin].step, range.start_s, range.end_s - range.start_s,
+              graph.group_begin.size() - 1, 0};
+    if (errors.empty()) StepOrder(job, links, graph).append(errors);
+    step.end_group = graph.group_begin.size() - 1;
+    for (std::size_t group = step.first_group; group < step.end_group; ++group) time_group(graph, group);
+    graph.steps.push_back(step);
+  }
+}
 
 Graph make_graph(const RecordedJob& job) {
-  Graph graph = empty_graph(job);
-  const std::vector<StepRange> steps = whole_steps(job, graph.warnings);
-  const std::map<std::string, std::size_t> warnings = graph.warnings;
-  link_all(job, steps, graph);
-  graph.synchronisations = find_synchronisations(graph);
-  if (graph.synchronisations.empty()) return graph;
-  graph.warnings = warnings;
-  link_synchronised(job, steps, graph);
-  return graph;
+  return GraphPieces(job, std::numeric_limits<std::size_t>::max()).take_first();
 }
 
 Graph make_graph(const RecordedJob& job, const Graph& like) {
-  Graph graph = empty_graph(job);
+  std::vector<Synchronisation> again;
   for (const Synchronisation& each : like.synchronisations) {
     std::set<int> replicas;
     for (const std::int32_t w : each.workers)
@@ -254,10 +246,14 @@ Graph make_graph(const RecordedJob& job, const Graph& like) {
       held[own].kind = each.kind;
       held[own].workers.push_back(static_cast<std::int32_t>(w));
     }
-    for (auto& [own, synchronisation] : held) graph.synchronisations.push_back(std::move(synchronisation));
+    for (auto& [own, synchronisation] : held) again.push_back(std::move(synchronisation));
   }
+  Graph graph = empty_graph(job);
+  set_synchronisations(std::move(again), graph);
   const std::vector<StepRange> steps = whole_steps(job, graph.warnings);
-  link_synchronised(job, steps, graph);
+  std::vector<InputError> errors;
+  link_steps(job, steps, graph, errors);
+  if (!errors.empty()) throw ConfigError(std::move(errors));
   return graph;
 }
 

@@ -14,6 +14,7 @@ enum class Role {
   gather,     ///< a collective that forward passes wait for
   reduce,     ///< a collective that waits for backward passes, and the optimizer for it
   computing,  ///< anything else on a worker alone
+  piece,      ///< computing that waits for a collective only where its lane stood idle until that ended
 };
 
 /// Who takes part in an operation together.

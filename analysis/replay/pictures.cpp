@@ -132,10 +132,10 @@ std::string heat_map_svg(const ReplayReport& report) {
 }
 
 std::string replay_timeline(const ReplayReport& report, const ReplayOptions& options) {
-  const Graph& graph = report.graph;
+  const Graph& graph = report.opening;
   const Times recorded = recorded_times(graph, true);
-  const Times beside =
-      report.what_if ? changed_times(graph, options, true) : ideal(graph, recorded_times(graph, false));
+  const Times beside = report.what_if ? changed_times(graph, options, true, report.equal_s)
+                                      : ideal(graph, recorded_times(graph, false), report.equal_s);
   const Played first = play(graph, recorded), second = play(graph, beside);
   std::vector<double> offset_s;  // steps of both begin together
   double next_s = 0;

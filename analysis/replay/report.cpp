@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/replay/graph_pieces.hpp"
 #include "analysis/replay/what_if.hpp"
 #include "sim/base/printable.hpp"
 
@@ -12,73 +13,127 @@ namespace simsgd::replay {
 
 namespace {
 
-constexpr double kMostEvaluations = 5e8;  // of operations, for the map of workers: some seconds
+constexpr double kMostEvaluations = 5e8;         // of operations, for the map of workers: some seconds
+constexpr std::size_t kMostResampled = 250'000;  // that more workers are drawn from
+
+using Keeps = std::function<bool(const Operation&)>;
+
+// What of a job is kept as recorded while everything else is equalised.
+struct Part {
+  std::string name;
+  Keeps keeps;
+  double sum_s = 0;  // of steps
+};
 
 class Decomposition {
  public:
-  explicit Decomposition(const Graph& graph)
-      : graph_(graph), times_(recorded_times(graph, false)), equal_s_(equal_durations_s(graph)) {
-    play(graph, equalised(graph, times_, equal_s_, [](const Operation&) { return false; }), played_);
-    ideal_s_ = played_.step_s;
+  // Pieces are graphs with the workers of this one.
+  explicit Decomposition(ReplayReport& report) : report_(report) {
+    const Graph& graph = report.graph;
+    for (std::size_t kind = 0; kind < graph.kinds.size(); ++kind)
+      kinds_.push_back({printable(graph.kinds[kind]), [kind](const Operation& each) {
+                          return static_cast<std::size_t>(each.kind) == kind;
+                        }});
+    const auto place = [&graph](const Operation& each) -> const RecordedPlace& {
+      return graph.workers[static_cast<std::size_t>(each.worker)];
+    };
+    if (graph.stages > 1)
+      for (int stage = 0; stage < graph.stages; ++stage)
+        stages_.push_back({fmt::format("{}", stage),
+                           [place, stage](const Operation& each) { return place(each).stage == stage; }});
+    if (graph.replicas > 1 && !too_many("replica", static_cast<std::size_t>(graph.replicas)))
+      for (int replica = 0; replica < graph.replicas; ++replica)
+        replicas_.push_back({fmt::format("{}", replica), [place, replica](const Operation& each) {
+                               return place(each).replica == replica;
+                             }});
+    if (!too_many("worker", graph.workers.size())) report.worker_slowdown.resize(graph.workers.size());
   }
 
-  const std::vector<double>& ideal_s() const { return ideal_s_; }
-
-  /// Steps with only what `keeps` says as recorded.
-  const std::vector<double>& only(const std::function<bool(const Operation&)>& keeps) {
-    play(graph_, equalised(graph_, times_, equal_s_, keeps), played_);
-    return played_.step_s;
+  void add(const Graph& piece) {
+    times_ = recorded_times(piece, false);
+    const std::vector<double> ideal_s = steps_s(piece, [](const Operation&) { return false; });
+    report_.ideal_s.insert(report_.ideal_s.end(), ideal_s.begin(), ideal_s.end());
+    for (auto* parts : {&kinds_, &stages_, &replicas_})
+      for (Part& part : *parts)
+        for (const double step_s : steps_s(piece, part.keeps)) part.sum_s += step_s;
+    for (std::size_t worker = 0; worker < report_.worker_slowdown.size(); ++worker) {
+      const std::vector<double>& row = steps_s(
+          piece, [worker](const Operation& each) { return static_cast<std::size_t>(each.worker) == worker; });
+      for (std::size_t s = 0; s < row.size(); ++s)
+        report_.worker_slowdown[worker].push_back(row[s] / ideal_s[s]);
+    }
   }
 
-  Share share(const std::string& name, const std::function<bool(const Operation&)>& keeps) {
-    return {name, mean(only(keeps)) / mean(ideal_s_)};
+  void finish() {
+    report_.kinds = shares(kinds_);
+    report_.stages = shares(stages_);
+    report_.replicas = shares(replicas_);
+    std::stable_sort(report_.kinds.begin(), report_.kinds.end(),
+                     [](const Share& a, const Share& b) { return a.slowdown > b.slowdown; });
   }
 
  private:
-  const Graph& graph_;
+  bool too_many(const char* what, std::size_t count) {
+    if (static_cast<double>(count) * static_cast<double>(report_.operations) <= kMostEvaluations)
+      return false;
+    report_.notes.push_back(fmt::format("Left out: slow-down by {}, {} of them times {} operations", what,
+                                        count, report_.operations));
+    return true;
+  }
+
+  // With only what `keeps` says as recorded. Good until the next call.
+  const std::vector<double>& steps_s(const Graph& piece, const Keeps& keeps) {
+    play(piece, equalised(piece, times_, report_.equal_s, keeps), played_);
+    return played_.step_s;
+  }
+
+  std::vector<Share> shares(const std::vector<Part>& parts) const {
+    std::vector<Share> shares;
+    const auto steps = static_cast<double>(report_.ideal_s.size());
+    for (const Part& part : parts) shares.push_back({part.name, part.sum_s / steps / mean(report_.ideal_s)});
+    return shares;
+  }
+
+  ReplayReport& report_;
+  std::vector<Part> kinds_, stages_, replicas_;
   Times times_;
-  std::vector<double> equal_s_;
   Played played_;
-  std::vector<double> ideal_s_;
 };
 
-void decompose(ReplayReport& report) {
-  const Graph& graph = report.graph;
-  Decomposition parts(graph);
-  report.ideal_s = parts.ideal_s();
-  for (std::size_t kind = 0; kind < graph.kinds.size(); ++kind)
-    report.kinds.push_back(parts.share(printable(graph.kinds[kind]), [kind](const Operation& each) {
-      return static_cast<std::size_t>(each.kind) == kind;
-    }));
-  std::stable_sort(report.kinds.begin(), report.kinds.end(),
-                   [](const Share& a, const Share& b) { return a.slowdown > b.slowdown; });
-  const auto place = [&graph](const Operation& each) -> const RecordedPlace& {
-    return graph.workers[static_cast<std::size_t>(each.worker)];
+void append(std::vector<double>& all, const std::vector<double>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+void add_steps(const Graph& piece, const ReplayOptions& options, ReplayReport& report) {
+  for (const Step& step : piece.steps) report.recorded_s.push_back(step.recorded_s);
+  append(report.replayed_s, play(piece, recorded_times(piece, true)).step_s);
+  append(report.without_gaps_s, play(piece, recorded_times(piece, false)).step_s);
+  if (!report.what_if) return;
+  append(report.what_if->step_s, play(piece, changed_times(piece, options, true, report.equal_s)).step_s);
+  append(report.what_if->without_gaps_s,
+         play(piece, changed_times(piece, options, false, report.equal_s)).step_s);
+}
+
+// Steps spread over the record, as many as there is room for.
+void thin(RecordedJob& job, const Graph& graph) {
+  const std::size_t all = graph.steps.size();
+  const std::size_t room = std::max<std::size_t>(all * kMostResampled / job.operations.size(), 1);
+  std::set<std::int64_t> kept;
+  for (std::size_t i = 0; i < std::min(room, all); ++i)
+    kept.insert(graph.steps[i * all / std::min(room, all)].number);
+  std::erase_if(job.operations,
+                [&kept](const RecordedOperation& each) { return kept.count(each.step) == 0; });
+}
+
+void add_sizes(const ReplayOptions& options, ReplayReport& report) {
+  const auto all_sizes = [&](const RecordedJob& job, const Graph& graph) {
+    for (const int workers : sizes_up_to(graph, options.workers, "--workers"))
+      report.sizes.push_back(
+          resize(job, graph, workers, {options.draws, options.seed, options.network}, "--workers"));
   };
-  const double each_s = static_cast<double>(graph.operations.size());
-  const auto too_many = [&](const char* what, std::size_t count) {
-    if (static_cast<double>(count) * each_s <= kMostEvaluations) return false;
-    report.notes.push_back(fmt::format("Left out: slow-down by {}, {} of them times {} operations", what,
-                                       count, graph.operations.size()));
-    return true;
-  };
-  if (graph.stages > 1)
-    for (int stage = 0; stage < graph.stages; ++stage)
-      report.stages.push_back(parts.share(fmt::format("{}", stage), [&place, stage](const Operation& each) {
-        return place(each).stage == stage;
-      }));
-  if (graph.replicas > 1 && !too_many("replica", static_cast<std::size_t>(graph.replicas)))
-    for (int replica = 0; replica < graph.replicas; ++replica)
-      report.replicas.push_back(
-          parts.share(fmt::format("{}", replica),
-                      [&place, replica](const Operation& each) { return place(each).replica == replica; }));
-  if (too_many("worker", graph.workers.size())) return;
-  for (std::size_t worker = 0; worker < graph.workers.size(); ++worker) {
-    std::vector<double> row = parts.only(
-        [worker](const Operation& each) { return static_cast<std::size_t>(each.worker) == worker; });
-    for (std::size_t s = 0; s < row.size(); ++s) row[s] /= report.ideal_s[s];
-    report.worker_slowdown.push_back(std::move(row));
-  }
+  if (report.opening.steps.size() == report.graph.steps.size()) return all_sizes(report.job, report.opening);
+  thin(report.job, report.graph);
+  all_sizes(report.job, make_graph(report.job, report.graph));
 }
 
 std::string what_if_name(const ReplayOptions& options) {
@@ -121,10 +176,11 @@ void add_notes(ReplayReport& report, const ReplayOptions& options) {
 
 }  // namespace
 
-Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps) {
+Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps,
+                    const std::vector<double>& equal_s) {
   Times times = recorded_times(graph, gaps);
   if (!options.heal.empty()) times = healed(graph, std::move(times), options.heal, "--heal");
-  if (options.ideal) times = ideal(graph, std::move(times));
+  if (options.ideal) times = ideal(graph, std::move(times), equal_s);
   if (options.network != 1) times = faster_network(graph, std::move(times), options.network);
   return times;
 }
@@ -137,26 +193,35 @@ std::string worker_text(const Graph& graph, std::size_t worker) {
   return text + fmt::format("replica {})", place.replica);
 }
 
+namespace {
+
+std::vector<double> equal_durations_s(GraphPieces& pieces) {
+  EqualDurations durations;
+  pieces.each([&durations](const Graph& piece) { durations.add(piece); });
+  return durations.durations_s();
+}
+
+}  // namespace
+
 ReplayReport replay_job(RecordedJob job, const ReplayOptions& options) {
   ReplayReport report;
   report.job = std::move(job);
-  report.graph = make_graph(report.job);
-  const Graph& graph = report.graph;
   report.operations = report.job.operations.size();
-  if (options.workers == 0) std::vector<RecordedOperation>().swap(report.job.operations);
+  GraphPieces pieces(report.job, options.at_once);
+  report.graph = pieces.whole();
   if (options.workers > 0)  // before anything that takes long
-    sizes_up_to(graph, options.workers, "--workers");
-  for (const Step& step : graph.steps) report.recorded_s.push_back(step.recorded_s);
-  report.replayed_s = play(graph, recorded_times(graph, true)).step_s;
-  report.without_gaps_s = play(graph, recorded_times(graph, false)).step_s;
-  if (const std::string name = what_if_name(options); !name.empty())
-    report.what_if = WhatIf{name, play(graph, changed_times(graph, options, true)).step_s,
-                            play(graph, changed_times(graph, options, false)).step_s};
-  decompose(report);
-  if (options.workers > 0)
-    for (const int workers : sizes_up_to(graph, options.workers, "--workers"))
-      report.sizes.push_back(
-          resize(report.job, graph, workers, {options.draws, options.seed, options.network}, "--workers"));
+    sizes_up_to(report.graph, options.workers, "--workers");
+  report.equal_s = equal_durations_s(pieces);
+  if (const std::string name = what_if_name(options); !name.empty()) report.what_if = WhatIf{name, {}, {}};
+  Decomposition parts(report);
+  pieces.each([&](const Graph& piece) {
+    add_steps(piece, options, report);
+    parts.add(piece);
+  });
+  parts.finish();
+  report.opening = std::move(pieces).take_first();
+  if (options.workers > 0) add_sizes(options, report);
+  decltype(report.job.operations)().swap(report.job.operations);
   add_notes(report, options);
   return report;
 }

@@ -18,6 +18,7 @@ struct ReplayOptions {
   int workers = 0;     ///< up to how many; 0: as many as recorded
   int draws = 20;
   std::uint64_t seed = 1;
+  std::size_t at_once = 100'000;  ///< operations whose graph is held at a time; results are the same
 };
 
 /// By step, in seconds.
@@ -34,9 +35,11 @@ struct Share {
 };
 
 struct ReplayReport {
-  RecordedJob job;             ///< its operations only where more workers are asked for
-  std::size_t operations = 0;  ///< recorded
-  Graph graph;
+  RecordedJob job;                                                      ///< without its operations
+  std::size_t operations = 0;                                           ///< recorded
+  Graph graph;                                                          ///< of all steps, without operations
+  Graph opening;                                                        ///< its first steps, with theirs
+  std::vector<double> equal_s;                                          ///< by kind, see equal_durations_s
   std::vector<double> recorded_s, replayed_s, without_gaps_s, ideal_s;  ///< by step; the ideal has no gaps
   std::optional<WhatIf> what_if;
   std::vector<Share> kinds, stages, replicas;        ///< from the greatest on; stages and replicas in order
@@ -52,7 +55,8 @@ struct ReplayReport {
 ReplayReport replay_job(RecordedJob job, const ReplayOptions& options);
 
 /// What the options change of the recorded times.
-Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps);
+Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps,
+                    const std::vector<double>& equal_s);
 
 /// "3 (stage 1, replica 1)".
 std::string worker_text(const Graph& graph, std::size_t worker);

@@ -15,7 +15,7 @@ namespace simsgd::replay {
 
 namespace {
 
-constexpr double kMostOperations = 2e6;  // 250 MB
+constexpr double kMostOperations = 5e5;  // 60 MB
 
 // An operation's place in a replica, the same in every step.
 using Slot = std::tuple<std::int32_t, int, int, std::int32_t, std::int32_t, std::int32_t>;
@@ -101,6 +101,7 @@ RecordedJob repeated(const RecordedJob& job, int replicas, const std::vector<std
   made.file = job.file;
   made.unit = job.unit;
   made.kinds = job.kinds;
+  made.roles = job.roles;
   made.lanes = job.lanes;
   made.replicas = replicas;
   made.stages = job.stages;

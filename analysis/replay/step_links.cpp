@@ -18,7 +18,7 @@ namespace {
 // have waited for it; 7 us were seen between a kernel and the receive before it.
 constexpr double kSlack_s = 50e-6;
 constexpr double kTogether_s = 1.5e-6;  // recorded as one instant, in whole microseconds
-constexpr std::size_t kNone = ~std::size_t{0};
+constexpr std::size_t kNone = StepLinks::kNone;
 
 class StepLinker {
  public:
@@ -30,10 +30,10 @@ class StepLinker {
     lanes();
     sort_out();
     for (std::size_t o = 0; o < recorded_; ++o) needs_on_worker(o);
-    for (const bool backward : {false, true}) messages(backward);
+    link_messages(job_, recorded_, graph_, links_, errors_);
     collectives();
     synchronisations();
-    for (std::size_t o = 0; o < links_.groups.size(); ++o) links_.groups[o] = first_of(o);
+    for (std::size_t o = 0; o < links_.groups.size(); ++o) links_.groups[o] = links_.first_of(o);
     return std::move(links_);
   }
 
@@ -46,19 +46,8 @@ class StepLinker {
   const RecordedPlace& place(std::size_t o) const {
     return graph_.workers[static_cast<std::size_t>(operations()[o].worker)];
   }
-  void waits_for(std::size_t who, std::size_t what) {
-    if (what != kNone) links_.waits.emplace_back(what, who);
-  }
-
-  std::size_t first_of(std::size_t o) {
-    while (links_.groups[o] != o) o = links_.groups[o] = links_.groups[links_.groups[o]];
-    return o;
-  }
-  void together(std::size_t a, std::size_t b) {
-    a = first_of(a);
-    b = first_of(b);
-    links_.groups[std::max(a, b)] = std::min(a, b);
-  }
+  void waits_for(std::size_t who, std::size_t what) { links_.waits_for(who, what); }
+  void together(std::size_t a, std::size_t b) { links_.together(a, b); }
 
   void read(std::size_t begin, std::size_t end, double start_s) {
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> counts;
@@ -115,7 +104,7 @@ class StepLinker {
       const Role what = role(o).role;
       if (what == Role::gather) gathers_[worker].push_back(o);
       if (what == Role::reduce) reductions_[worker].push_back(o);
-      if (what == Role::forward || what == Role::backward || what == Role::computing)
+      if (what == Role::forward || what == Role::backward || what == Role::computing || what == Role::piece)
         computing_[worker].push_back(o);
     }
     for (auto* lists : {&computing_, &gathers_, &reductions_})
@@ -146,100 +135,23 @@ class StepLinker {
         return waits_for(o, last_ended(computing_[worker], o));
       case Role::computing:
         return waits_for(o, last_ended(reductions_[worker], o));
+      case Role::piece: {
+        const std::size_t reduction = last_ended(reductions_[worker], o), before = lane_before(o);
+        if (reduction != kNone &&
+            (before == kNone || operations()[reduction].end_s() > operations()[before].end_s()))
+          waits_for(o, reduction);
+        return;
+      }
       default:
         return;
     }
   }
 
-  struct Pass {
-    std::size_t compute = kNone, send = kNone, receive = kNone;
-  };
-  using PassKey = std::tuple<std::int32_t, std::int32_t, std::int32_t>;  // worker, micro-batch, chunk
-
-  std::int32_t neighbour(std::int32_t worker, bool ahead, std::int32_t& chunk) const {
-    RecordedPlace there = graph_.workers[static_cast<std::size_t>(worker)];
-    there.stage += ahead ? 1 : -1;
-    if (there.stage == graph_.stages) ++chunk, there.stage = 0;
-    if (there.stage < 0) --chunk, there.stage = graph_.stages - 1;
-    if (chunk < 0 || chunk >= chunks_) return -1;
-    return (there.stage * graph_.replicas + there.replica) * graph_.tensors + there.tensor;
-  }
-
-  // Activations go ahead, their gradients back. The n-th send of a worker is that of the n-th pass that has
-  // a stage behind it.
-  void messages(bool backward) {
-    std::map<PassKey, Pass> passes;
-    std::vector<std::vector<PassKey>> order(graph_.workers.size());
-    std::vector<std::vector<std::size_t>> sends(graph_.workers.size()), receives(graph_.workers.size());
-    for (std::size_t o = 0; o < recorded_; ++o) {
-      const Operation& each = operations()[o];
-      const auto worker = static_cast<std::size_t>(each.worker);
-      const Kind& what = role(o);
-      if (what.backward != backward) continue;
-      if (what.role == Role::send) sends[worker].push_back(o);
-      if (what.role == Role::receive) receives[worker].push_back(o);
-      if (what.role != Role::forward && what.role != Role::backward) continue;
-      const PassKey key{each.worker, each.micro_batch, each.chunk};
-      Pass& pass = passes[key];
-      if (pass.compute != kNone) twice(pass.compute, o);
-      pass.compute = o;
-      order[worker].push_back(key);
-      chunks_ = std::max(chunks_, each.chunk + 1);
-    }
-    for (std::size_t worker = 0; worker < order.size(); ++worker) {
-      attach(order[worker], passes, receives[worker], backward, &Pass::receive);
-      attach(order[worker], passes, sends[worker], !backward, &Pass::send);
-    }
-    for (auto& [key, pass] : passes) connect(key, pass, passes, backward);
-    if (!backward) forward_ = std::move(passes);
-  }
-
-  void twice(std::size_t first, std::size_t second) {
-    const Operation& each = operations()[second];
-    errors_.push_back({job_.file, "",
-                       fmt::format("{} {} is the same operation as {} {}", job_.unit, each.line, job_.unit,
-                                   operations()[first].line),
-                       fmt::format("{} of micro-batch {}, chunk {}",
-                                   printable(graph_.kinds[static_cast<std::size_t>(each.kind)]),
-                                   each.micro_batch, each.chunk),
-                       "Give each once in a step"});
-  }
-
-  void attach(const std::vector<PassKey>& order, std::map<PassKey, Pass>& passes,
-              const std::vector<std::size_t>& found, bool ahead, std::size_t Pass::*what) {
-    std::size_t next = 0;
-    for (const PassKey& key : order) {
-      std::int32_t chunk = std::get<2>(key);
-      if (next == found.size()) break;
-      if (neighbour(std::get<0>(key), ahead, chunk) >= 0) passes[key].*what = found[next++];
-    }
-    if (next < found.size())
-      graph_.warnings["messages that belong to no micro-batch's pass"] += found.size() - next;
-  }
-
-  void connect(const PassKey& key, Pass& pass, std::map<PassKey, Pass>& passes, bool backward) {
-    waits_for(pass.compute, pass.receive);
-    if (pass.send != kNone) waits_for(pass.send, pass.compute);
-    if (backward)
-      if (const auto ahead = forward_.find(key); ahead != forward_.end())
-        waits_for(pass.compute, ahead->second.compute);
-    const auto& [worker, micro_batch, own_chunk] = key;
-    std::int32_t chunk = own_chunk;
-    const std::int32_t from = neighbour(worker, backward, chunk);
-    if (from < 0) return;
-    const auto source = passes.find({from, micro_batch, chunk});
-    if (source == passes.end()) {
-      ++graph_.warnings["passes whose neighbouring stage did not do that micro-batch"];
-      return;
-    }
-    const std::size_t send = source->second.send;
-    if (send != kNone && pass.receive != kNone)
-      together(send, pass.receive);
-    else
-      waits_for(pass.receive != kNone ? pass.receive : pass.compute,
-                send != kNone ? send : source->second.compute);
-    if (send == kNone && pass.receive == kNone)
-      ++graph_.warnings["passes between stages without a recorded message: its time is in their gaps"];
+  std::size_t lane_before(std::size_t o) const {
+    const Operation& here = operations()[o];
+    return o > 0 && operations()[o - 1].worker == here.worker && operations()[o - 1].lane == here.lane
+               ? o - 1
+               : kNone;
   }
 
   void collectives() {
@@ -312,12 +224,25 @@ class StepLinker {
   std::vector<InputError>& errors_;
   StepLinks links_;
   std::size_t recorded_ = 0;
-  std::int32_t chunks_ = 1;
   std::vector<std::vector<std::size_t>> computing_, gathers_, reductions_;  // of each worker
-  std::map<PassKey, Pass> forward_;
 };
 
 }  // namespace
+
+void StepLinks::waits_for(std::size_t who, std::size_t what) {
+  if (what != kNone) waits.emplace_back(what, who);
+}
+
+std::size_t StepLinks::first_of(std::size_t o) {
+  while (groups[o] != o) o = groups[o] = groups[groups[o]];
+  return o;
+}
+
+void StepLinks::together(std::size_t a, std::size_t b) {
+  a = first_of(a);
+  b = first_of(b);
+  groups[std::max(a, b)] = std::min(a, b);
+}
 
 std::string unrecorded_before(const std::string& kind) { return "unrecorded before " + kind; }
 

@@ -1,6 +1,8 @@
 // Workers that something unrecorded holds together.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "analysis/replay/graph.hpp"
@@ -9,7 +11,21 @@ namespace simsgd::replay {
 
 /// Two workers are held together before a kind of operation where, over all steps, its begins differ by at
 /// most a twentieth of what the ends differ by that they wait for, and neither begins before both are ready.
-/// `graph`: without synchronisations.
-std::vector<Synchronisation> find_synchronisations(const Graph& graph);
+class SynchronisationFinder {
+ public:
+  /// The next steps, linked without synchronisations.
+  void add(const Graph& graph);
+  /// Of all steps; kinds and workers are `graph`'s.
+  std::vector<Synchronisation> found(const Graph& graph) const;
+
+ private:
+  struct Begins {
+    std::vector<double> start_s, ready_s;  // by step, of the first operation of a kind
+  };
+  static bool held_together(const Begins& a, const Begins& b);
+
+  std::map<std::pair<std::int32_t, std::int32_t>, Begins> begins_;  // by kind and worker
+  std::size_t steps_ = 0;
+};
 
 }  // namespace simsgd::replay

@@ -65,15 +65,32 @@ void each_operation(const Graph& graph, See&& see) {
 
 }  // namespace
 
-std::vector<double> equal_durations_s(const Graph& graph) {
-  std::vector<std::vector<double>> all(graph.kinds.size());
-  for (const Operation& each : graph.operations)
-    all[static_cast<std::size_t>(each.kind)].push_back(std::max(each.duration_s, 0.0));
-  std::vector<double> equal_s(graph.kinds.size(), 0.0);
-  for (std::size_t kind = 0; kind < all.size(); ++kind)
-    if (!all[kind].empty())
-      equal_s[kind] = graph.roles[kind].communication ? median(all[kind]) : mean(all[kind]);
+void EqualDurations::add(const Graph& piece) {
+  kinds_.resize(piece.kinds.size());
+  for (const Operation& each : piece.operations) {
+    const auto kind = static_cast<std::size_t>(each.kind);
+    Seen& seen = kinds_[kind];
+    const double duration_s = std::max(each.duration_s, 0.0);
+    seen.communication = piece.roles[kind].communication;
+    seen.sum_s += duration_s;
+    ++seen.count;
+    if (seen.communication) seen.each_s.push_back(duration_s);
+  }
+}
+
+std::vector<double> EqualDurations::durations_s() {
+  std::vector<double> equal_s;
+  for (Seen& seen : kinds_)
+    equal_s.push_back(seen.count == 0      ? 0.0
+                      : seen.communication ? median(seen.each_s)
+                                           : seen.sum_s / seen.count);
   return equal_s;
+}
+
+std::vector<double> equal_durations_s(const Graph& graph) {
+  EqualDurations durations;
+  durations.add(graph);
+  return durations.durations_s();
 }
 
 Times equalised(const Graph& graph, Times times, const std::vector<double>& equal_s,
@@ -84,8 +101,8 @@ Times equalised(const Graph& graph, Times times, const std::vector<double>& equa
   return times;
 }
 
-Times ideal(const Graph& graph, Times times) {
-  return equalised(graph, std::move(times), equal_durations_s(graph), [](const Operation&) { return false; });
+Times ideal(const Graph& graph, Times times, const std::vector<double>& equal_s) {
+  return equalised(graph, std::move(times), equal_s, [](const Operation&) { return false; });
 }
 
 Times healed(const Graph& graph, Times times, const std::vector<int>& workers, const std::string& option) {

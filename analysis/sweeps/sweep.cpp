@@ -12,6 +12,7 @@
 #include <set>
 
 #include "analysis/intervals.hpp"
+#include "analysis/parameter_draws.hpp"
 #include "analysis/sweeps/adaptive_seeds.hpp"
 #include "analysis/sweeps/point_loader.hpp"
 #include "analysis/sweeps/worker_pool.hpp"
@@ -54,10 +55,6 @@ RunRow run_of(const std::string& answer) {
   run.context = std::move(run.document["context"]);
   run.document["context"] = nullptr;
   return run;
-}
-
-bool is_calibrated(const Scenario& scenario) {
-  return scenario.resolved.at("cluster").contains("calibration");
 }
 
 // Whether the sink has what is to be kept of the point.

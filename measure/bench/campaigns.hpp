@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "measure/bench/machine.hpp"
 #include "measure/bench/samples.hpp"
-#include "measure/bench/waiting.hpp"
+#include "measure/machine.hpp"
+#include "measure/waiting.hpp"
 
 namespace simsgd {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/bench/machine.hpp"
+#include "measure/machine.hpp"
 
 namespace simsgd {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "measure/bench/waiting.hpp"
+#include "measure/waiting.hpp"
 #include "sim/collectives/schedule.hpp"
 
 namespace simsgd {

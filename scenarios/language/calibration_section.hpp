@@ -1,6 +1,8 @@
 // What a calibrated cluster says of its numbers: where they come from, and what else they may be.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,37 @@ struct MeasuredRange {
   }
 };
 
+/// A setting of scenarios beyond the cluster: what a library or a method does and nobody wrote down.
+struct DrawnSetting {
+  std::string name, pointer;
+  RawValue value, where, draws;
+  std::optional<double> low, high;
+
+  void fields(Fields& f) {
+    f.text("name", name, "What reports call it");
+    f.text("pointer", pointer, "Of the setting, in a scenario").required();
+    f.raw(
+         "value", value,
+         {{"examples", Json::array({"global"})},
+          {"description",
+           "The likeliest one; a scenario that has another value keeps it in all draws, and a note says so"}})
+        .required();
+    f.raw("where", where,
+          {{"type", "object"},
+           {"description",
+            "Scenarios that it goes with: pointers, and a value, a list of which one must be equal, or "
+            "{at_least, at_most}; an algorithm that lacks the setting is left alone anyhow"}});
+    f.raw("draws", draws,
+          {{"type", "array"},
+           {"examples", Json::array({Json::array({"global", "neighbour"})})},
+           {"description", "Its value in each of the cluster's draws"}})
+        .required();
+    f.number("low", low, "Lower end of its interval, of a number that was fitted")
+        .by_rule("none: it is one of some values");
+    f.number("high", high, "Upper end").by_rule("none");
+  }
+};
+
 struct CalibrationSection {
   std::string spec, model, date, resampled;
   RawValue data;
@@ -44,6 +77,7 @@ struct CalibrationSection {
     }
   } measured;
   std::vector<CalibratedNumber> parameters;
+  std::vector<DrawnSetting> settings;
   RawValue draws;
 
   void fields(Fields& f) {
@@ -61,6 +95,7 @@ struct CalibrationSection {
     f.number("level", level, "Of the intervals of parameters").above(0).below(1);
     f.object("measured", measured, "Where it was measured; intervals widen beyond");
     f.objects("parameters", parameters, "What was fitted", "A number");
+    f.objects("settings", settings, "What else is drawn, of scenarios on this cluster", "A setting");
     f.raw("draws", draws,
           {{"type", "array"},
            {"description", "What all of them together may be: pointers of the cluster, and values"},

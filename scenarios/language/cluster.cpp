@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "scenarios/language/calibration_section.hpp"
+#include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/collectives.hpp"
 #include "scenarios/language/links.hpp"
 #include "scenarios/language/schema_parts.hpp"
@@ -24,10 +24,19 @@ namespace {
 constexpr double kMostCounted = 2147483647;
 constexpr std::int64_t kMostGpus = std::int64_t{1} << 22;  // their links must fit the memory of one machine
 
-/// GPUs drawn without replacement from the scenario's seed.
+/// GPUs drawn without replacement.
+struct RandomPlacement {
+  std::optional<std::uint64_t> seed;
+
+  void fields(Fields& f) { f.whole("seed", seed, "Of this order alone").by_rule("the scenario's seed"); }
+};
+
 Json random_placement() {
+  RandomPlacement options;
+  Fields fields;
+  options.fields(fields);
   Json form;
-  write_form({"random", "GPUs drawn without replacement from the scenario's seed", ""}, Fields(), form);
+  write_form({"random", "GPUs drawn without replacement from a seed", ""}, fields, form);
   return form;
 }
 
@@ -192,7 +201,9 @@ std::optional<std::vector<int>> place(const Reader& reader, const ClusterSection
   if (placement == "round_robin")
     for (int& gpu : gpu_of_rank) gpu = gpu % nodes * per_node + gpu / nodes;
   if (placement.is_object()) {
-    Stream stream({.seed = reader.seed(), .purpose = Purpose::placement, .entity = 0, .step = 0});
+    const std::uint64_t seed =
+        placement.contains("seed") ? placement["seed"].get<std::uint64_t>() : reader.seed();
+    Stream stream({.seed = seed, .purpose = Purpose::placement, .entity = 0, .step = 0});
     for (std::size_t i = 0; i < static_cast<std::size_t>(section.workers); ++i)
       std::swap(gpu_of_rank[i],
                 gpu_of_rank[i + stream.below(static_cast<std::uint32_t>(gpu_of_rank.size() - i))]);
@@ -223,6 +234,7 @@ void complete_topology(Json& cluster) {
 std::optional<Cluster> build_cluster(const Reader& reader) {
   if (!reader.usable("/cluster")) return std::nullopt;
   auto section = reader.section<ClusterSection>("/cluster");
+  if (section.calibration && !check_calibration(reader, *section.calibration)) return std::nullopt;
   if (!check_counts(reader, section)) return std::nullopt;
   auto gpu_of_rank = place(reader, section);
   auto network = reader.attempt("/cluster/topology", [&] {

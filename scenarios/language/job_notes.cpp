@@ -36,8 +36,12 @@ class UnusedOptions {
     for (std::size_t i = 0; i < links.size() && !job_.network.has_jitter(); ++i)
       if (links[i].contains("jitter_factor"))
         unused(child("/network/slow_links", i) + "/jitter_factor", "/network/jitter is 0");
-    if (job_.cluster.device.communication_share && job_.cluster.gpus_per_node == 1)
-      unused("/cluster/device/communication_share", "with one GPU per node no message crosses a gpu_link");
+    const Network& network = job_.cluster.network;
+    if (job_.cluster.device.communication_share && job_.cluster.gpus_per_node == 1 &&
+        *job_.cluster.device.communication_share * network.inside.bandwidth_Bps >=
+            network.between.bandwidth_Bps)
+      unused("/cluster/device/communication_share",
+             "with one GPU per node messages cross the nic alone, and what is left of gpu_link is no less");
     stragglers();
     workload();
   }
@@ -172,6 +176,11 @@ void note_job(const Reader& reader, Job& job) {
 
 std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRecord& record) {
   std::vector<Note> notes;
+  if (record.clock != "wall" && scenario.value("compute", "") == "real")
+    add_note(notes,
+             {"unused-option",
+              "/compute has no effect: a simulation takes the workload's times; simsgd-measure takes the "
+              "time that computing takes"});
   Json standing = Json::object();
   complete_network(standing, scenario.value("cluster", Json::object()));
   for (const SchedulePlugin& plugin : schedule_plugins()) {

@@ -65,7 +65,7 @@ void Nic::fields(Fields& f) {
   f.time("latency", latency_s, "One way, from NIC to NIC through one switch");
   f.object("burst", burst,
            "A token bucket of the sender: a message between nodes passes at the burst's bandwidth until "
-           "it is empty, then at the NIC's, at which it fills; it is full again at the next message")
+           "it is empty, then at the NIC's, at which it fills from then on")
       .by_rule("none");
   segments_field(f, segments);
   f.whole("count", count, "NICs (rails) per node").at_least(1);

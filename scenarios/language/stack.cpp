@@ -19,8 +19,17 @@ double bandwidth_of(const Json& cluster, const char* key) {
   return read.bandwidth_Bps;
 }
 
+int count_of(const Json& cluster, const char* key, int otherwise) {
+  const auto found = cluster.find(key);
+  return found != cluster.end() && found->is_number_integer() ? found->get<int>() : otherwise;
+}
+
 StackContext context_of(const Json& cluster) {
-  return {.gpu_link_Bps = bandwidth_of(cluster, "gpu_link"), .nic_Bps = bandwidth_of(cluster, "nic")};
+  const int per_node = count_of(cluster, "gpus_per_node", 1);
+  return {.gpu_link_Bps = bandwidth_of(cluster, "gpu_link"),
+          .nic_Bps = bandwidth_of(cluster, "nic"),
+          .workers = count_of(cluster, "workers", count_of(cluster, "nodes", 0) * per_node),
+          .gpus_per_node = per_node};
 }
 
 }  // namespace

@@ -171,8 +171,10 @@ struct Device {
              "Computing takes 1 + this times as long while a collective is in progress on the device")
         .at_least(0)
         .by_rule("unknown");
-    f.number("communication_share", communication_share,
-             "Share of the bandwidth of its gpu_link that is left to communication while it computes")
+    f.number(
+         "communication_share", communication_share,
+         "Share of the bandwidth of its gpu_link that is left to communication while it computes; with one "
+         "GPU per node its NIC passes on no more than that, or this share of its own without a gpu_link")
         .above(0)
         .at_most(1)
         .by_rule("1: all of it");

@@ -7,18 +7,10 @@
 #include <limits>
 #include <utility>
 
+#include "sim/base/log_interpolation.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
-
-double interpolated_s(const std::vector<MeasuredTime>& table, double x) {
-  if (table.size() == 1) return table.front().seconds;
-  const auto above =
-      std::find_if(table.begin() + 1, table.end() - 1, [x](const MeasuredTime& p) { return x <= p.x; });
-  const MeasuredTime &low = *(above - 1), &high = *above;
-  const double place = std::log(x / low.x) / std::log(high.x / low.x);
-  return low.seconds * std::pow(high.seconds / low.seconds, place);
-}
 
 namespace {
 
@@ -116,8 +108,7 @@ double measured_rate(const std::vector<GemmKernel::Time>& times, const GemmSize&
   if (to <= from * (1 + kRounding))
     return flops_rate(
         squared_distance(size_of(*fewer), size) <= squared_distance(size_of(*more), size) ? *fewer : *more);
-  const double place = std::clamp(std::log(flop / from) / std::log(to / from), 0.0, 1.0);
-  return flops_rate(*fewer) * std::pow(flops_rate(*more) / flops_rate(*fewer), place);
+  return log_between({from, flops_rate(*fewer)}, {to, flops_rate(*more)}, std::clamp(flop, from, to));
 }
 
 // Selection
@@ -128,16 +119,17 @@ double selection_law(double entries) { return entries * std::log2(entries); }
 /// Measurements of one density, by ascending entries.
 struct DensityTimes {
   double density = 1;  // whatever it is, where the table has none
-  std::vector<MeasuredTime> times;
+  std::vector<LogPoint> times;
 
   Range range() const {
     Range all;
-    for (const MeasuredTime& time : times) all.add(time.x);
+    for (const LogPoint& time : times) all.add(time.x);
     return all;
   }
   double seconds(double entries) const {
     const double inside = range().nearest(entries);
-    return interpolated_s(times, inside) * selection_law(entries) / selection_law(inside);
+    return *log_interpolated(times, inside, Outside::continued) * selection_law(entries) /
+           selection_law(inside);
   }
 };
 
@@ -195,8 +187,7 @@ double table_select_s(const Device& device, const SelectSize& size) {
   const auto [low, high] = around(all, density);
   const double low_s = low->seconds(size.n);
   if (low == high) return low_s;
-  const double place = std::log(density / low->density) / std::log(high->density / low->density);
-  return low_s * std::pow(high->seconds(size.n) / low_s, place);
+  return log_between({low->density, low_s}, {high->density, high->seconds(size.n)}, density);
 }
 
 bool is_measured(const Device& device, const SelectSize& size) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/log_interpolation.hpp"
 #include "sim/base/units.hpp"
 #include "sim/cluster/kernel_tables.hpp"
 
@@ -43,10 +44,10 @@ double select_s(const Device& device, const SelectSize& size) {
 double invert_s(const Device& device, double n) {
   if (device.inverse.times.empty())
     return flop_s(device, n * n * n, device.efficiency) + device.inverse.overhead_s;
-  std::vector<MeasuredTime> table;
+  std::vector<LogPoint> table;
   for (const InverseKernel::Time& time : device.inverse.times)
     table.push_back({static_cast<double>(time.dimension), time.seconds});
-  return interpolated_s(table, n) + device.inverse.overhead_s;
+  return *log_interpolated(table, n, Outside::continued) + device.inverse.overhead_s;
 }
 
 double qr_flop(const QrSize& size) {
@@ -58,11 +59,11 @@ double qr_s(const Device& device, const QrSize& size) {
   if (device.qr.times.empty())
     return flop_s(device, qr_flop(size), device.gemm.efficiency.value_or(device.efficiency)) +
            std::min(size.m, size.n) * device.qr.column_s + device.qr.overhead_s;
-  std::vector<MeasuredTime> table;
+  std::vector<LogPoint> table;
   for (const QrKernel::Time& time : device.qr.times)
     table.push_back({qr_flop({.m = static_cast<double>(time.rows), .n = static_cast<double>(time.columns)}),
                      time.seconds});
-  return interpolated_s(table, qr_flop(size)) + device.qr.overhead_s;
+  return *log_interpolated(table, qr_flop(size), Outside::continued) + device.qr.overhead_s;
 }
 
 double quantise_s(const Device& device, const QuantiseSize& size) {

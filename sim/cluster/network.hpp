@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cluster/token_bucket.hpp"
+
 namespace simsgd {
 
 /// One direction of a cable, bus or switch port. A full-duplex cable is two links.
@@ -44,22 +46,11 @@ struct MessageSegments {
   double latency_s = 0;  ///< of the links without segments, and their bandwidth
   double bandwidth_Bps = 0;
   std::vector<Segment> segments;  ///< ascending; the last one holds for all larger messages too
-  /// A token bucket that is full when a message begins, and fills at the links' bandwidth r: n bytes take
-  /// max(n / burst_Bps, (n - burst_bytes) / r), as at any time t no more than burst_bytes + r t have passed.
+  /// The sender's token bucket, which fills at the links' bandwidth.
   double burst_bytes = 0, burst_Bps = std::numeric_limits<double>::infinity();
 
-  bool plain() const { return segments.empty() && burst_bytes == 0; }
-  /// Seconds beyond what the links take that carry `flowing(bytes)`; negative where they take longer.
-  double extra_s(double bytes) const {
-    return (flowing(bytes) > 0 || burst_bytes == 0 ? 0 : bytes / burst_Bps) + segment_s(bytes);
-  }
-  /// Bytes that are left to flow.
-  double flowing(double bytes) const {
-    const double left = bytes - burst_bytes;
-    return left / bandwidth_Bps >= bytes / burst_Bps || burst_bytes == 0 ? left : 0;
-  }
-
- private:
+  TokenBucket bucket() const { return {burst_bytes, burst_Bps, bandwidth_Bps}; }
+  /// Seconds beyond what the links take; negative where they take longer.
   double segment_s(double bytes) const {
     if (segments.empty()) return 0;
     auto segment = segments.begin();
@@ -91,6 +82,20 @@ struct Network {
     return -1;
   }
 
+  /// The GPU whose computing a link feels: its own one's; with one GPU per node a NIC is that GPU's.
+  int gpu_beside(const Link& link) const {
+    if (const int own = gpu_of(link); own >= 0 || gpus_per_node > 1) return own;
+    for (const int vertex : {link.from_vertex, link.to_vertex})  // interiors of nodes follow the GPUs
+      if (vertex >= endpoints && vertex < 2 * endpoints) return vertex - endpoints;
+    return -1;
+  }
+  /// The share of its bandwidth that such a link has meanwhile, `share` being left of a GPU's own link: of a
+  /// NIC as much as that still passes on, where the cluster says what it is.
+  double share_beside(const Link& link, double share) const {
+    if (gpu_of(link) >= 0 || inside.bandwidth_Bps <= 0) return share;
+    return std::min(1.0, share * inside.bandwidth_Bps / link.bandwidth_Bps);
+  }
+
   /// Cost of a lone message: the sum of latencies, the bandwidth of the narrowest link, and the greatest
   /// factor of jitter.
   PathCost path_cost(int from, int to) const {
@@ -110,16 +115,33 @@ struct Network {
     return cost;
   }
 
-  /// The same of a message of so many bytes: what its size adds is latency, so that messages which meet share
-  /// what the links have.
-  PathCost message_cost(int from, int to, double bytes) const {
+  /// The same of a message of so many bytes, its sender's token bucket apart: what its size adds is latency,
+  /// so that messages which meet share what the links have.
+  PathCost sized_cost(int from, int to, double bytes) const {
     PathCost cost = path_cost(from, to);
     cost.wire_bytes = bytes;
     const MessageSegments& sized = same_node(from, to) ? inside : between;
-    if (sized.plain()) return cost;
-    cost.alpha_s = std::max(0.0, cost.alpha_s + sized.extra_s(bytes));
-    cost.wire_bytes = sized.flowing(bytes);
+    if (!sized.segments.empty()) cost.alpha_s = std::max(0.0, cost.alpha_s + sized.segment_s(bytes));
     return cost;
+  }
+  /// The same of one that meets a full bucket.
+  PathCost message_cost(int from, int to, double bytes) const {
+    PathCost cost = sized_cost(from, to, bytes);
+    if (!has_bucket(from, to)) return cost;
+    const TokenBucket::Passage passage = between.bucket().passage(bytes, between.burst_bytes);
+    cost.alpha_s += passage.wait_s;
+    cost.wire_bytes = passage.flowing_bytes;
+    return cost;
+  }
+  bool has_bucket(int from, int to) const { return between.burst_bytes > 0 && !same_node(from, to); }
+  /// The sender's NIC, whose bucket it is.
+  LinkId bucket_link(int from, int to) const {
+    thread_local std::vector<LinkId> path;
+    path.clear();
+    route(from, to, path);
+    for (const LinkId id : path)
+      if (gpu_of(links[static_cast<std::size_t>(id)]) < 0) return id;
+    return path.front();
   }
   bool same_node(int from, int to) const { return from / gpus_per_node == to / gpus_per_node; }
 

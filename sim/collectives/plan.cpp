@@ -21,9 +21,6 @@ struct LinkUse {
   double bytes = 0;
 };
 
-// Are simulated one by one.
-constexpr std::int64_t kFewMessages = 256;
-
 }  // namespace
 
 int ranks_per_node(const Cluster& cluster, const std::vector<int>& ranks) {
@@ -58,14 +55,16 @@ Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ra
     host_after_s_ += payload_bytes * library_.payload_s_per_byte;
   }
   cost_stages(cluster, ranks);
+  if (cluster.network.between.burst_bytes > 0) find_buckets(cluster, ranks);
   if (schedule_.concurrent)
     analyse_concurrent_links(cluster, ranks);
   else
     analyse_links(cluster, ranks);
-  interferes_ = cluster.device.communication_share.value_or(1) < 1 &&
-                std::any_of(link_bytes_.begin(), link_bytes_.end(), [&](const auto& used) {
+  const double left = cluster.device.communication_share.value_or(1);
+  interferes_ = left < 1 && std::any_of(link_bytes_.begin(), link_bytes_.end(), [&](const auto& used) {
                   const Network& network = cluster.network;
-                  return network.gpu_of(network.links[static_cast<std::size_t>(used.first)]) >= 0;
+                  const Link& link = network.links[static_cast<std::size_t>(used.first)];
+                  return network.gpu_beside(link) >= 0 && network.share_beside(link, left) < 1;
                 });
   dedicated_ends_s_.assign(ranks.size(), 0.0);
   ends_by_steps(std::vector<double>(ranks.size(), 0.0), nullptr, dedicated_ends_s_);
@@ -95,7 +94,7 @@ void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
       const int from = cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[i])],
                 to = cluster.endpoint_of_rank[receiver];
       const bool between = !cluster.network.same_node(from, to);
-      const PathCost path = cluster.network.message_cost(from, to, wire_bytes(stage, between));
+      const PathCost path = cluster.network.sized_cost(from, to, wire_bytes(stage, between));
       alpha[i] = path.alpha_s + library_.step_latency_s + (between ? library_.between_latency_s : 0) +
                  cluster.host.message_s;
       wire[i] = path.wire_bytes;
@@ -146,7 +145,7 @@ void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) 
                                     uses[static_cast<std::size_t>(id)].flows_now);
       least = std::min(least, share);
       most = std::max(most, share);
-      slowest = std::max(slowest, stages_[s].alpha_s[i] + stages_[s].wire(i) / share);
+      slowest = std::max(slowest, stages_[s].shared_message_s(i, share));
     }
     if (most > least * (1 + 1e-12)) sharing_.equal_shares = false;
     contended += stage.repeat * (slowest + stages_[s].reduce_s);
@@ -166,6 +165,7 @@ void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) 
 
 FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
   if (interferes_ && beside == Beside::computing) return choose_beside_computing(asked);
+  if (buckets_ > 0 && !library_.measured_s) return choose_with_buckets(asked);
   if (library_.measured_s) return {Fidelity::closed, true, "measured: one time at every fidelity"};
   if (asked == Fidelity::automatic) return choose_automatically(jitter);
   FidelityChoice choice{asked, true, "asked for"};
@@ -269,7 +269,8 @@ void Plan::ends_by_steps(const std::vector<double>& arrivals, const JitterDraws*
                                [&ready](std::int32_t rank) { return ready[static_cast<std::size_t>(rank)]; });
   } else {
     std::uint32_t step = 0;
-    for (const StageCosts& costs : stages_) advance_stage(costs, jitter, step, ends);
+    std::vector<BucketLevel> levels(static_cast<std::size_t>(buckets_), BucketLevel(bucket_));
+    for (const StageCosts& costs : stages_) advance_stage(costs, jitter, step, ends, levels);
   }
   for (double& time : ends) time += host_after_s_;
 }

@@ -94,16 +94,20 @@ class Plan {
   void ends_by_closed_form(const std::vector<double>& arrivals, std::vector<double>& ends) const;
 
  private:
+  static constexpr std::int64_t kFewMessages = 256;  // are simulated one by one
+
   double wire_bytes(const Stage& stage, bool between) const {
     return stage.bytes / (between ? library_.between_share : library_.bandwidth_share);
   }
   void keep_floor();
   void cost_stages(const Cluster& cluster, const std::vector<int>& ranks);
+  void find_buckets(const Cluster& cluster, const std::vector<int>& ranks);
   void analyse_links(const Cluster& cluster, const std::vector<int>& ranks);
   void analyse_concurrent_links(const Cluster& cluster, const std::vector<int>& ranks);
   FidelityChoice choose_automatically(bool jitter) const;
   FidelityChoice choose_for_concurrent(bool jitter) const;
   FidelityChoice choose_beside_computing(Fidelity asked) const;
+  FidelityChoice choose_with_buckets(Fidelity asked) const;
   bool aggregates() const;  ///< at `flows`
   std::string doubt_about_ports() const;
 
@@ -112,6 +116,8 @@ class Plan {
   std::vector<StageCosts> stages_;
   SharingAnalysis sharing_;
   bool interferes_ = false;  // computing slows links that it uses
+  TokenBucket bucket_;       // of NICs that it sends through
+  int buckets_ = 0;
   double host_before_s_ = 0, host_after_s_ = 0;
   double dedicated_time_s_ = 0, contended_time_s_ = 0;
   std::vector<double> dedicated_ends_s_;

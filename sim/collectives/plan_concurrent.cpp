@@ -95,7 +95,6 @@ std::string Plan::doubt_about_ports() const {
 }
 
 FidelityChoice Plan::choose_for_concurrent(bool jitter) const {
-  constexpr std::int64_t kFewMessages = 256;
   const std::string doubt = doubt_about_ports();
   const std::string shared = fmt::format("up to {} messages share a link", sharing_.most_flows);
   if (sharing_.dedicated && doubt.empty()) {

@@ -127,9 +127,11 @@ void advance_cycles_with_jitter(const StageCosts& costs, const JitterDraws& jitt
   for (std::size_t k = 0; k < ranks; ++k) t[static_cast<std::size_t>(costs.order[k])] = times[k];
 }
 
-// Some ranks neither send nor receive: message by message.
-void advance_partial(const StageCosts& costs, const JitterDraws* jitter, std::uint32_t& step,
-                     std::vector<double>& t) {
+// Some ranks neither send nor receive, or messages differ from one repetition to the next: message by
+// message, of which each takes `message_s(sender, start)`, jitter apart.
+template <class Cost>
+void advance_messages(const StageCosts& costs, const JitterDraws* jitter, std::uint32_t& step,
+                      std::vector<double>& t, const Cost& message_s) {
   const std::vector<std::int32_t>& to = costs.stage->to;
   std::vector<double> next(t.size()), draws(t.size(), 0.0);
   for (int done = 0; done < costs.stage->repeat; ++done, ++step) {
@@ -138,7 +140,8 @@ void advance_partial(const StageCosts& costs, const JitterDraws* jitter, std::ui
     for (std::size_t i = 0; i < to.size(); ++i) {
       if (to[i] < 0) continue;
       const auto j = static_cast<std::size_t>(to[i]);
-      const double arrived = std::max(t[i], t[j]) + costs.message_s(i) + draws[i] * costs.jitter_factor(i);
+      const double late_s = draws[i] * costs.jitter_factor(i), start_s = std::max(t[i], t[j]);
+      const double arrived = start_s + message_s(i, start_s + late_s) + late_s;
       next[i] = std::max(next[i], arrived);
       next[j] = std::max(next[j], arrived);
     }
@@ -147,6 +150,16 @@ void advance_partial(const StageCosts& costs, const JitterDraws* jitter, std::ui
         if (costs.stage->from[i] >= 0) next[i] += costs.reduce_s;
     t.swap(next);
   }
+}
+
+double through_bucket_s(const StageCosts& costs, std::size_t sender, double start_s, BucketLevel& level) {
+  const double bytes = costs.wire(sender), begin_s = start_s + costs.alpha_s[sender];
+  if (bytes <= 0) return costs.alpha_s[sender];
+  const TokenBucket::Passage passage = level.take(begin_s, bytes);
+  if (passage.flowing_bytes <= 0) return costs.alpha_s[sender] + passage.wait_s;
+  const double flow_s = costs.transfer_s[sender] * passage.flowing_bytes / bytes;
+  level.ended(begin_s + flow_s);
+  return costs.alpha_s[sender] + flow_s;
 }
 
 }  // namespace
@@ -224,13 +237,23 @@ void JitterDraws::row(std::uint32_t step, std::vector<double>& jitter) const {
 void advance_stage(const StageCosts& costs, const JitterDraws* jitter, std::uint32_t& step,
                    std::vector<double>& t) {
   if (!costs.permutation) {
-    advance_partial(costs, jitter, step, t);
+    advance_messages(costs, jitter, step, t, [&costs](std::size_t i, double) { return costs.message_s(i); });
   } else if (jitter) {
     advance_cycles_with_jitter(costs, *jitter, step, t);
   } else {
     advance_cycles(costs, t);
     step += static_cast<std::uint32_t>(costs.stage->repeat);
   }
+}
+
+void advance_stage(const StageCosts& costs, const JitterDraws* jitter, std::uint32_t& step,
+                   std::vector<double>& t, std::vector<BucketLevel>& levels) {
+  if (costs.buckets.empty()) return advance_stage(costs, jitter, step, t);
+  advance_messages(costs, jitter, step, t, [&](std::size_t i, double start_s) {
+    return costs.buckets[i] < 0
+               ? costs.message_s(i)
+               : through_bucket_s(costs, i, start_s, levels[static_cast<std::size_t>(costs.buckets[i])]);
+  });
 }
 
 }  // namespace simsgd

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/distribution.hpp"
+#include "sim/cluster/token_bucket.hpp"
 #include "sim/collectives/schedule.hpp"
 
 namespace simsgd {
@@ -27,12 +28,26 @@ struct StageCosts {
   std::vector<std::int32_t> cycle_begin;
   std::vector<double> jitter_factors;  ///< by sender; empty: all 1
   std::vector<double> wire_bytes;      ///< by sender, that flow; empty: those of the stage
+  /// By sender: which of the operation's token buckets its message passes, -1: none; empty: nobody's does.
+  /// Then alpha and transfer are those of an empty one that fills as fast as the message flows.
+  std::vector<std::int32_t> buckets;
+  TokenBucket bucket;
 
   double jitter_factor(std::size_t sender) const {
     return jitter_factors.empty() ? 1 : jitter_factors[sender];
   }
   double wire(std::size_t sender) const { return wire_bytes.empty() ? stage->bytes : wire_bytes[sender]; }
   double message_s(std::size_t sender) const { return alpha_s[sender] + transfer_s[sender]; }
+  /// With that share of the links, in a row of such messages.
+  double shared_message_s(std::size_t sender, double share_Bps) const {
+    if (buckets.empty() || buckets[sender] < 0) return alpha_s[sender] + wire(sender) / share_Bps;
+    return TokenBucket{bucket.bytes, bucket.Bps, share_Bps}.sustained_s(alpha_s[sender], wire(sender));
+  }
+  /// Of each message of an aggregated row but the first: the latency that its flow does not hide.
+  double latency_s(std::size_t sender) const {
+    if (buckets.empty() || buckets[sender] < 0) return alpha_s[sender];
+    return bucket.sustained_s(alpha_s[sender], wire(sender)) - wire(sender) / bucket.fill_Bps;
+  }
 };
 
 StageCosts make_stage_costs(const Stage& stage, std::vector<double> alpha_s, std::vector<double> transfer_s,
@@ -71,5 +86,9 @@ struct JitterDraws {
 /// operation.
 void advance_stage(const StageCosts& costs, const JitterDraws* jitter, std::uint32_t& step,
                    std::vector<double>& t);
+
+/// The same of a stage with token buckets, message by message: what they hold goes on from stage to stage.
+void advance_stage(const StageCosts& costs, const JitterDraws* jitter, std::uint32_t& step,
+                   std::vector<double>& t, std::vector<BucketLevel>& levels);
 
 }  // namespace simsgd

@@ -6,7 +6,8 @@
 
 namespace simsgd {
 
-Stage make_stage(std::vector<std::int32_t> to, double bytes, double reduce_bytes, int repeat) {
+Stage make_stage(std::vector<std::int32_t> to, double bytes, double reduce_bytes, int repeat,
+                 Carried carries) {
   Stage stage;
   stage.from.assign(to.size(), -1);
   for (std::size_t i = 0; i < to.size(); ++i) {
@@ -20,7 +21,12 @@ Stage make_stage(std::vector<std::int32_t> to, double bytes, double reduce_bytes
   stage.bytes = bytes;
   stage.reduce_bytes = reduce_bytes;
   stage.repeat = repeat;
+  stage.carries = std::move(carries);
   return stage;
+}
+
+Carried all_of(bool adds, int blocks) {
+  return {adds, [blocks](std::int32_t, std::int32_t) { return BlockRange{0, blocks}; }};
 }
 
 std::int64_t Schedule::messages() const {

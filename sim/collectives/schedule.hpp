@@ -5,13 +5,35 @@
 // both have finished their earlier stages (rendezvous) and ends alpha + bytes * beta later; a rank finishes
 // the stage when its messages have ended and it has added up what it received. A rank without a message in a
 // stage passes through it. A concurrent schedule has no such order: its stages only list its messages.
+//
+// What the messages carry costs nothing and is said beside them (`carries`): real runs send it, and the
+// simulation does not ask. Of n entries in B blocks, block b is [n b / B, n (b+1) / B). Blocks of an
+// operation:
+//   all_reduce, reduce_scatter, reduce  of the vector that is summed up; rank i is left with block i of P
+//   broadcast                           of the root's vector
+//   all_gather                          one for each rank: what it contributes
+//   all_to_all                          P^2: block P i + j is part j of what rank i contributes
+// Test: tests/collectives/carried.cpp.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace simsgd {
+
+/// Consecutive blocks; behind the last one comes the first.
+struct BlockRange {
+  std::int32_t first = 0, count = 0;
+};
+
+/// What the messages of a stage carry.
+struct Carried {
+  bool adds = false;  ///< to what the receiver holds of these blocks; else they take its place
+  /// By sender, in each repetition from 0. None: the sender's own contribution, a block for each rank.
+  std::function<BlockRange(std::int32_t rank, std::int32_t time)> blocks;
+};
 
 struct Stage {
   std::vector<std::int32_t> to;    ///< per rank: whom it sends to, -1: nobody. A rank is named at most once.
@@ -20,6 +42,11 @@ struct Stage {
   double reduce_bytes = 0;         ///< bytes that each receiver adds up before it finishes the stage
   int repeat = 1;                  ///< how many times in a row
   double receive_s = 0;            ///< further work of each receiver before it finishes the stage
+  Carried carries{};
+
+  BlockRange carried_by(std::int32_t rank, std::int32_t time) const {
+    return carries.blocks ? carries.blocks(rank, time) : BlockRange{rank, 1};
+  }
 };
 
 struct Schedule {
@@ -36,12 +63,18 @@ struct Schedule {
   bool concurrent = false;
   /// No message begins before every rank has arrived.
   bool together = false;
+  int blocks = 1;  ///< that the messages carry
+  /// Where the stages are the costs of a pipeline: its messages, one by one. Else empty.
+  std::function<Schedule()> one_by_one{};
 
   std::int64_t messages() const;  ///< in all stages and repetitions
 };
 
 /// The stage in which rank i sends `bytes` to `to[i]` (-1: to nobody); receivers add up `reduce_bytes`.
-Stage make_stage(std::vector<std::int32_t> to, double bytes, double reduce_bytes, int repeat = 1);
+Stage make_stage(std::vector<std::int32_t> to, double bytes, double reduce_bytes, int repeat = 1,
+                 Carried carries = {});
+/// The first `blocks` blocks, in every message.
+Carried all_of(bool adds, int blocks = 1);
 
 /// Largest power of two that is <= n; and the least k with 2^k >= n.
 int power_of_two_below(int n);

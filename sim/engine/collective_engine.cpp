@@ -210,21 +210,19 @@ void CollectiveEngine::simulate(Channel& channel, Operation& operation, std::int
     operation.run = std::make_unique<ScheduleRun>(ScheduleRun::Setup{
         &plan, &transport_, &groups_.ranks(channel.group), operation.jitter,
         operation.entry->choice.fidelity == Fidelity::flows,
-        [this, &channel, sequence](std::int32_t ended_place, double end_s) {
-          Operation& ended = channel.at(sequence);
-          const double last = *std::max_element(ended.arrival_s.begin(), ended.arrival_s.end());
-          finish_one(channel, ended, ended_place, std::min(last, end_s), end_s);
+        [this, &channel, sequence](std::int32_t ended_place, double end_s, double last_arrival_s) {
+          finish_one(channel, channel.at(sequence), ended_place, last_arrival_s, end_s);
           process_arrivals();
         }});
   }
   ScheduleRun* run = operation.run.get();
   if (!plan.schedule().together) {
-    transport_.at(operation.arrival_s[static_cast<std::size_t>(group_rank)],
-                  [run, group_rank] { run->arrive(group_rank); });
+    const double came_s = operation.arrival_s[static_cast<std::size_t>(group_rank)];
+    transport_.at(came_s, [run, group_rank, came_s] { run->arrive(group_rank, came_s); });
   } else if (operation.arrived == plan.ranks()) {
     const double last = *std::max_element(operation.arrival_s.begin(), operation.arrival_s.end());
-    transport_.at(last, [run, ranks = plan.ranks()] {
-      for (std::int32_t each = 0; each < ranks; ++each) run->arrive(each);
+    transport_.at(last, [run, last, ranks = plan.ranks()] {
+      for (std::int32_t each = 0; each < ranks; ++each) run->arrive(each, last);
     });
   }
 }

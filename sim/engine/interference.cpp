@@ -6,14 +6,15 @@
 
 namespace simsgd {
 
-Interference::Interference(const Cluster& cluster, Transport& transport)
-    : transport_(transport), share_(cluster.device.communication_share.value_or(1)) {
-  if (share_ == 1) return;
+Interference::Interference(const Cluster& cluster, Transport& transport) : transport_(transport) {
+  const double share = cluster.device.communication_share.value_or(1);
+  if (share == 1) return;
   const Network& network = cluster.network;
-  std::vector<std::vector<LinkId>> links(static_cast<std::size_t>(network.endpoints));
+  std::vector<std::vector<SlowLink>> links(static_cast<std::size_t>(network.endpoints));
   for (std::size_t id = 0; id < network.links.size(); ++id)
-    if (const int gpu = network.gpu_of(network.links[id]); gpu >= 0)
-      links[static_cast<std::size_t>(gpu)].push_back(static_cast<LinkId>(id));
+    if (const int gpu = network.gpu_beside(network.links[id]); gpu >= 0)
+      links[static_cast<std::size_t>(gpu)].push_back(
+          {static_cast<LinkId>(id), network.share_beside(network.links[id], share)});
   for (const int endpoint : cluster.endpoint_of_rank)
     gpus_.push_back({links[static_cast<std::size_t>(endpoint)], {}});
 }
@@ -49,7 +50,8 @@ void Interference::advance(int rank) {
   const bool computes = !gpu.stretches.empty() && not_after(gpu.stretches.front().begin_s, now_s);
   if (computes != gpu.computes) {
     gpu.computes = computes;
-    for (const LinkId link : gpu.links) transport_.set_bandwidth_share(link, computes ? share_ : 1);
+    for (const SlowLink& slow : gpu.links)
+      transport_.set_bandwidth_share(slow.link, computes ? slow.share : 1);
   }
   arm(rank);
 }

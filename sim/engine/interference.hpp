@@ -1,5 +1,5 @@
 // Computing that slows communication: while a GPU computes, its own links carry this share of their bandwidth
-// (the device's `communication_share`; Network::gpu_of). NCCL's kernels wait for multiprocessors, and
+// (the device's `communication_share`; Network::gpu_beside). NCCL's kernels wait for multiprocessors, and
 // copies and reductions for PCIe and memory bandwidth, that the backward pass uses.
 //
 // A worker says when it computes, also in its own future; the links change at the two ends of each stretch,
@@ -32,8 +32,12 @@ class Interference {
   struct Stretch {
     double begin_s = 0, end_s = 0;
   };
+  struct SlowLink {
+    LinkId link = 0;
+    double share = 1;  // while the GPU computes
+  };
   struct Gpu {
-    std::vector<LinkId> links;
+    std::vector<SlowLink> links;
     std::deque<Stretch> stretches;  // apart from each other, ascending; none has ended
     double armed_s = kNever;        // when the next of its events is
     bool computes = false;          // and its links are slow
@@ -42,7 +46,6 @@ class Interference {
   void arm(int rank);
 
   Transport& transport_;
-  double share_;
   std::vector<Gpu> gpus_;  // by rank; empty: nothing interferes
 };
 

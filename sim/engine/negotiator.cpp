@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/instants.hpp"
+#include "sim/engine/ticks.hpp"
 
 namespace simsgd {
 
@@ -84,7 +84,7 @@ double Negotiator::predict(int rank, const AnyCollective& collective) {
 Negotiator::Expected Negotiator::expect(int rank, double time_s, const AnyCollective& collective) {
   if (!negotiates(collective)) return {0, predict(rank, collective)};
   const Negotiation& loop = *job_.cluster.handover.negotiation;
-  const double begin_s = tick_s(time_s) + loop.agreement_s;
+  const double begin_s = tick_s(loop, time_s) + loop.agreement_s;
   const CollectiveOptions& options = options_of(collective);
   Buffer& buffer = expected_[{rank, options.group, options.channel}];
   AllReduce& whole = buffer.whole;
@@ -142,17 +142,9 @@ void Negotiator::start(int rank, double time_s, AnyCollective&& collective, Coll
   if (++request.posted == members) arm(*queue, request.ready_s);
 }
 
-// Rounding is no reason to miss a tick: (k cycle) / cycle may be a little more than k.
-double Negotiator::tick_s(double ready_s) const {
-  const double cycle_s = job_.cluster.handover.negotiation->cycle_s;
-  if (cycle_s <= 0) return ready_s;
-  const double before_s = std::floor(ready_s / cycle_s) * cycle_s;
-  return not_after(ready_s, before_s) ? before_s : std::ceil(ready_s / cycle_s) * cycle_s;
-}
-
 // Members hand over in one order, so requests become ready in that order too.
 void Negotiator::arm(Queue& queue, double ready_s) {
-  const double at_s = std::max(tick_s(ready_s), transport_.now());
+  const double at_s = std::max(tick_s(*job_.cluster.handover.negotiation, ready_s), transport_.now());
   if (at_s == queue.armed_s && before(transport_.now(), at_s)) return;
   queue.armed_s = at_s;
   transport_.at(at_s, [this, &queue, at_s] { serve(queue, at_s); });

@@ -55,7 +55,6 @@ class Negotiator {
   ChannelId channel_of(const AnyCollective& collective) const;
   bool stays_in_place(const AnyCollective& collective) const;
   void send_in_place(AnyCollective& collective) const;
-  double tick_s(double ready_s) const;
   void arm(Queue& queue, double ready_s);
   void serve(Queue& queue, double tick_s);
   Batch next_batch(Queue& queue, double tick_s) const;

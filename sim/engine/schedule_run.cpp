@@ -60,8 +60,10 @@ const ScheduleRun::Phase& ScheduleRun::phase_of(std::int32_t rank) const {
   return phases_[static_cast<std::size_t>(states_[static_cast<std::size_t>(rank)].phase)];
 }
 
-void ScheduleRun::arrive(std::int32_t rank) {
-  states_[static_cast<std::size_t>(rank)].phase = 0;
+void ScheduleRun::arrive(std::int32_t rank, double came_s) {
+  State& state = states_[static_cast<std::size_t>(rank)];
+  state.phase = 0;
+  state.came_s = state.last_arrival_s = state.next_last_arrival_s = came_s;
   const double host_s = setup_.plan->host_before_s();
   const auto begin = [this, rank] { setup_.plan->schedule().concurrent ? post(rank) : enter(rank); };
   if (host_s > 0)
@@ -111,10 +113,11 @@ void ScheduleRun::enter(std::int32_t rank) {
 void ScheduleRun::finish(std::int32_t rank) {
   const double host_s = setup_.plan->host_after_s();
   const double end_s = setup_.transport->now() + host_s;
+  const double last_s = states_[static_cast<std::size_t>(rank)].next_last_arrival_s;
   if (host_s > 0)
-    setup_.transport->at(end_s, [this, rank, end_s] { setup_.ended(rank, end_s); });
+    setup_.transport->at(end_s, [this, rank, end_s, last_s] { setup_.ended(rank, end_s, last_s); });
   else
-    setup_.ended(rank, end_s);
+    setup_.ended(rank, end_s, last_s);
 }
 
 void ScheduleRun::try_start(std::int32_t sender, std::int32_t receiver) {
@@ -123,7 +126,19 @@ void ScheduleRun::try_start(std::int32_t sender, std::int32_t receiver) {
   if (from.phase == to.phase && from.posted && to.posted) start_message(phase_of(sender), sender, receiver);
 }
 
+void ScheduleRun::depends(std::int32_t rank, double last_arrival_s) {
+  double& last_s = states_[static_cast<std::size_t>(rank)].next_last_arrival_s;
+  last_s = std::max(last_s, last_arrival_s);
+}
+
 void ScheduleRun::start_message(const Phase& phase, std::int32_t sender, std::int32_t receiver) {
+  const State& from = states_[static_cast<std::size_t>(sender)];
+  const State& to = states_[static_cast<std::size_t>(receiver)];
+  const double last_arrival_s = setup_.plan->schedule().concurrent
+                                    ? std::max(from.came_s, to.came_s)
+                                    : std::max(from.last_arrival_s, to.last_arrival_s);
+  depends(sender, last_arrival_s);
+  depends(receiver, last_arrival_s);
   const StageCosts& costs = setup_.plan->stage(phase.stage);
   double delay = costs.alpha_s[static_cast<std::size_t>(sender)];
   if (setup_.jitter.table)
@@ -157,6 +172,7 @@ void ScheduleRun::leave_phase(std::int32_t rank) {
   const bool received = setup_.plan->schedule().stages[phase.stage].from[static_cast<std::size_t>(rank)] >= 0;
   const double reduce_s = received ? phase.reduce_s : 0;
   state.posted = false;
+  state.last_arrival_s = state.next_last_arrival_s;
   ++state.phase;
   if (reduce_s > 0)
     setup_.transport->at(setup_.transport->now() + reduce_s, [this, rank] { enter(rank); });
@@ -172,11 +188,17 @@ void ScheduleRun::start_cycle_if_complete(std::int32_t rank) {
   if (--cycle_waiting_[p][cycle] > 0) return;
   const std::vector<int>& ranks = *setup_.ranks;
   const std::vector<std::int32_t>& to = setup_.plan->schedule().stages[phase.stage].to;
+  double last_arrival_s = 0;
+  for (std::int32_t k = costs.cycle_begin[cycle]; k < costs.cycle_begin[cycle + 1]; ++k) {
+    const auto member = static_cast<std::size_t>(costs.order[static_cast<std::size_t>(k)]);
+    last_arrival_s = std::max(last_arrival_s, states_[member].last_arrival_s);
+  }
   for (std::int32_t k = costs.cycle_begin[cycle]; k < costs.cycle_begin[cycle + 1]; ++k) {
     const auto sender = static_cast<std::size_t>(costs.order[static_cast<std::size_t>(k)]);
+    depends(static_cast<std::int32_t>(sender), last_arrival_s);
     // The first latency before the flow, the others after it, so that contention is met when bytes would
     // flow.
-    const double rest_s = (phase.repeats - 1) * costs.alpha_s[sender];
+    const double rest_s = (phase.repeats - 1) * costs.latency_s(sender);
     setup_.transport->message(ranks[sender], ranks[static_cast<std::size_t>(to[sender])],
                               flowing_bytes(phase, sender), costs.alpha_s[sender], [this, p, cycle, rest_s] {
                                 setup_.transport->at(setup_.transport->now() + rest_s, [this, p, cycle] {

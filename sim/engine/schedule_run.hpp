@@ -14,20 +14,20 @@ namespace simsgd {
 
 class ScheduleRun {
  public:
-  /// `ended(rank, end_s)` is called when a rank is through, host time included; ranks are places in the
-  /// group.
+  /// `ended(rank, end_s, last_arrival_s)` is called when a rank is through, host time included; the latest
+  /// arrival is of those that its end depends on. Ranks are places in the group.
   struct Setup {
     const Plan* plan = nullptr;
     Transport* transport = nullptr;
     const std::vector<int>* ranks = nullptr;  ///< members of the group
     JitterDraws jitter;                       ///< table null: none
     bool aggregate = false;                   ///< `flows`
-    std::function<void(std::int32_t, double)> ended;
+    std::function<void(std::int32_t, double, double)> ended;
   };
   explicit ScheduleRun(Setup setup);
 
-  /// The rank arrives now.
-  void arrive(std::int32_t rank);
+  /// The rank arrives now, which is `came_s` but for rounding.
+  void arrive(std::int32_t rank, double came_s);
 
  private:
   // Stages that run as one: consecutive stages with the same partners, when aggregated; else one repetition
@@ -44,6 +44,9 @@ class ScheduleRun {
     std::int32_t phase = -1;  // -1: not arrived
     int open = 0;             // messages of the phase that have not ended
     bool posted = false;      // ready for the messages of its phase
+    double came_s = 0;
+    double last_arrival_s = 0;       // that its entering this phase depends on
+    double next_last_arrival_s = 0;  // that its leaving it will
   };
   void make_phases();
   void post(std::int32_t rank);
@@ -52,6 +55,7 @@ class ScheduleRun {
   void enter(std::int32_t rank);
   void try_start(std::int32_t sender, std::int32_t receiver);
   void start_cycle_if_complete(std::int32_t rank);
+  void depends(std::int32_t rank, double last_arrival_s);
   void message_ended(std::int32_t rank);
   void leave_phase(std::int32_t rank);
   const Phase& phase_of(std::int32_t rank) const;

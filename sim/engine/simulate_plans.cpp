@@ -19,13 +19,13 @@ double run_plan(Transport& transport, const Plan& plan, const std::vector<int>& 
   double last_end = begin;
   int left = plan.ranks();
   const simgrid::s4u::SemaphorePtr finished = simgrid::s4u::Semaphore::create(0);
-  ScheduleRun run(
-      {&plan, &transport, &ranks, jitter, fidelity == Fidelity::flows, [&](std::int32_t, double end_s) {
-         last_end = std::max(last_end, end_s);
-         if (--left == 0) finished->release();
-       }});
+  ScheduleRun run({&plan, &transport, &ranks, jitter, fidelity == Fidelity::flows,
+                   [&](std::int32_t, double end_s, double) {
+                     last_end = std::max(last_end, end_s);
+                     if (--left == 0) finished->release();
+                   }});
   transport.at(begin, [&] {
-    for (std::int32_t group_rank = 0; group_rank < plan.ranks(); ++group_rank) run.arrive(group_rank);
+    for (std::int32_t group_rank = 0; group_rank < plan.ranks(); ++group_rank) run.arrive(group_rank, begin);
   });
   finished->acquire();
   return last_end - begin;

@@ -146,8 +146,8 @@ void Transport::follow_clock() {
 // -----------------------------------------------------------------------------------------------------------
 
 PathCost Transport::path(int from_rank, int to_rank, double bytes) const {
-  return cluster_.network.message_cost(cluster_.endpoint_of_rank[static_cast<std::size_t>(from_rank)],
-                                       cluster_.endpoint_of_rank[static_cast<std::size_t>(to_rank)], bytes);
+  return cluster_.network.sized_cost(cluster_.endpoint_of_rank[static_cast<std::size_t>(from_rank)],
+                                     cluster_.endpoint_of_rank[static_cast<std::size_t>(to_rank)], bytes);
 }
 
 void Transport::set_bandwidth(LinkId link, double share) {
@@ -216,8 +216,27 @@ void Transport::message(int from_rank, int to_rank, double bytes, double delay_s
     at(now() + delay_s, turn, std::move(done));
   else
     at(now() + delay_s, turn, [this, from_rank, to_rank, bytes, done = std::move(done)]() mutable {
-      flow(from_rank, to_rank, bytes, std::move(done));
+      if (cluster_.network.between.burst_bytes > 0)
+        pass_bucket(from_rank, to_rank, bytes, std::move(done));
+      else
+        flow(from_rank, to_rank, bytes, std::move(done));
     });
+}
+
+void Transport::pass_bucket(int from_rank, int to_rank, double bytes, std::function<void()> done) {
+  const Network& network = cluster_.network;
+  const int from = cluster_.endpoint_of_rank[static_cast<std::size_t>(from_rank)],
+            to = cluster_.endpoint_of_rank[static_cast<std::size_t>(to_rank)];
+  if (!network.has_bucket(from, to)) return flow(from_rank, to_rank, bytes, std::move(done));
+  BucketLevel& bucket =
+      buckets_.try_emplace(network.bucket_link(from, to), network.between.bucket()).first->second;
+  const TokenBucket::Passage passage = bucket.take(now(), bytes);
+  if (passage.flowing_bytes <= 0)
+    return at(now() + passage.wait_s, {Turn::Kind::signal, to_rank, from_rank}, std::move(done));
+  flow(from_rank, to_rank, passage.flowing_bytes, [this, &bucket, done = std::move(done)] {
+    bucket.ended(now());
+    done();
+  });
 }
 
 }  // namespace simsgd

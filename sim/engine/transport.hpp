@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -45,12 +46,14 @@ class Transport {
 
   /// A flow of `bytes` from rank to rank that starts now; `done` is called when it ends. bytes > 0.
   void flow(int from_rank, int to_rank, double bytes, std::function<void()> done);
-  /// A message: `delay_s` and then its flow. `delay_s` includes the path's latency.
+  /// A message: `delay_s`, which includes the path's latency, and then its flow, or its way through the
+  /// sender's token bucket with what that holds by then.
   void message(int from_rank, int to_rank, double bytes, double delay_s, std::function<void()> done);
 
   /// From now on a link has this share of its bandwidth, for the flows that cross it too. share > 0.
   void set_bandwidth_share(LinkId link, double share);
 
+  /// Its bucket apart.
   PathCost path(int from_rank, int to_rank, double bytes) const;
   simgrid::s4u::Host* host(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
   std::uint64_t events() const { return events_; }
@@ -62,6 +65,7 @@ class Transport {
   struct Impl;
   void set_bandwidth(LinkId link, double share);
   void start_unbounded(simgrid::s4u::Comm& comm, int from_rank, int to_rank);
+  void pass_bucket(int from_rank, int to_rank, double bytes, std::function<void()> done);
   void count_bytes(int from_rank, int to_rank, double bytes);
   void put(double time_s, Turn turn, std::function<void()> action);
   void arm();
@@ -74,6 +78,7 @@ class Transport {
   std::vector<double> share_of_link_;       // of its bandwidth, that it has now
   int slow_links_ = 0;                      // whose share is below 1
   std::vector<double> link_bytes_;
+  std::map<LinkId, BucketLevel> buckets_;
   std::vector<LinkId> path_;
   Agenda agenda_;
   double instant_s_ = 0;   // that is being served

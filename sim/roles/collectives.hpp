@@ -33,6 +33,19 @@ using Effect = std::function<std::vector<Tensor>(Executor&, const std::vector<Te
 using MemberEffect =
     std::function<Tensor(Executor&, std::int32_t group_rank, const std::vector<Tensor>& contributions)>;
 
+/// What a schedule does to values on the way, where it does not only gather them: a message of a stage that
+/// adds (Carried) is merged with what its receiver holds, any other takes its place. Of real runs; the
+/// simulation has the Effect, which gives the same. `member` and `sender` are ranks in the group.
+struct Merging {
+  std::function<Tensor(Executor&, std::int32_t member, std::int32_t sender, const Tensor& held,
+                       const Tensor& received)>
+      merge;
+  /// What of it a message takes along; empty: all.
+  std::function<Tensor(Executor&, const Tensor& held)> sent;
+  /// What a member gets in the end.
+  std::function<Tensor(Executor&, std::int32_t member, const Tensor& held)> finish;
+};
+
 /// What every collective is told.
 struct CollectiveOptions {
   double bytes = 0;  ///< of the whole vector: what is reduced or sent, or all that is gathered
@@ -78,6 +91,7 @@ struct CustomCollective : CollectiveOptions {
   std::shared_ptr<const Schedule> messages;
   Effect effect;
   MemberEffect member_effect;  ///< instead of `effect`, where members leave early
+  Merging merging;             ///< beside `effect`, where the schedule merges and does not gather
 };
 
 /// One of them, in the order of CollectiveOp.

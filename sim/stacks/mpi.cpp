@@ -1,24 +1,22 @@
 // mpi: MPI_Allreduce, or MPI_Iallreduce, called by the training program itself: tensor by tensor or once for
 // the whole gradient, after the backward pass or beside it, from the host's memory or the device's.
-// Decisions by size: Open MPI, coll_tuned_decision_fixed.c (4.0 and before, which later versions fall back
-// to in kind): all-reduces below 10,000 bytes by recursive doubling, larger ones around a ring; broadcasts
-// below 2,048 bytes by a binomial tree, larger ones here by scatter and all-gather in place of Open MPI's
-// pipelines; all-gathers below 50,000 bytes in all by Bruck's algorithm, larger ones around a ring.
+// Decisions by size and number of ranks: Open MPI 4.1, mpi_decisions.hpp.
 #include <nlohmann/json.hpp>
 
+#include "sim/stacks/mpi_decisions.hpp"
 #include "sim/stacks/stack.hpp"
 
 namespace simsgd::stacks {
 
 namespace {
 
-enum class MpiDecisions : std::uint8_t { tuned, cluster };
+enum class MpiDecisions : std::uint8_t { by_calls, tuned, libnbc, cluster };
 
 struct MpiOptions {
   StackCosts costs;
   Handover::Gradients gradients = Handover::Gradients::as_asked;
   bool blocking = false;
-  MpiDecisions decisions = MpiDecisions::tuned;
+  MpiDecisions decisions = MpiDecisions::by_calls;
 
   void fields(Fields& f) {
     f.choice("gradients", gradients,
@@ -31,35 +29,46 @@ struct MpiOptions {
              "immediate: an operation travels while the worker computes on; blocking: it begins when the "
              "worker waits or has computed its gradient");
     f.choice(
-        "decisions", decisions, {{"tuned", MpiDecisions::tuned}, {"cluster", MpiDecisions::cluster}},
-        "Which algorithm does an operation of a size: those of Open MPI's component \"tuned\", or as the "
+        "decisions", decisions,
+        {{"open_mpi", MpiDecisions::by_calls},
+         {"tuned", MpiDecisions::tuned},
+         {"libnbc", MpiDecisions::libnbc},
+         {"cluster", MpiDecisions::cluster}},
+        "Which algorithm does an operation of a size: those of Open MPI 4.1 for such calls (\"tuned\" of "
+        "blocking ones, \"libnbc\" of immediate ones), those of one of its two components, or as the "
         "cluster's \"collectives\" say");
     costs.fields(f);
   }
 };
 
-std::vector<std::pair<std::string, Json>> tuned_decisions() {
-  const auto below = [](double bytes, const char* small, const char* large) {
-    return Json::array({{{"up_to", bytes}, {"schedule", small}}, {{"schedule", large}}});
-  };
-  return {{"all_reduce", below(9999, "recursive_doubling", "ring")},
-          {"broadcast", below(2047, "tree", "scatter_all_gather")},
-          {"all_gather", below(49999, "bruck", "ring")}};
+MpiPolicies decisions_of(const MpiOptions& options, int workers) {
+  switch (options.decisions) {
+    case MpiDecisions::tuned:
+      return tuned_decisions(workers);
+    case MpiDecisions::libnbc:
+      return libnbc_decisions(workers);
+    case MpiDecisions::cluster:
+      return {};
+    default:
+      return options.blocking ? tuned_decisions(workers) : libnbc_decisions(workers);
+  }
 }
 
 }  // namespace
 
 std::vector<StackPlugin> mpi() {
-  return {{{.name = "mpi",
-            .summary = "called by the program itself: per tensor or fused, blocking or overlapped",
-            .citation = "MPI Forum, MPI 3.1, 2015, sections 5.9 and 5.12; Open MPI 4.0, coll/tuned"},
-           +[](const MpiOptions& options, const StackContext&) -> Stack {
-             Stack stack{.costs = options.costs};
-             stack.handover.gradients = options.gradients;
-             stack.handover.blocking = options.blocking;
-             if (options.decisions == MpiDecisions::tuned) stack.collectives = tuned_decisions();
-             return stack;
-           }}};
+  return {
+      {{.name = "mpi",
+        .summary = "called by the program itself: per tensor or fused, blocking or overlapped",
+        .citation =
+            "MPI Forum, MPI 3.1, 2015, sections 5.9 and 5.12; Open MPI 4.1.4, coll/tuned and coll/libnbc"},
+       +[](const MpiOptions& options, const StackContext& cluster) -> Stack {
+         Stack stack{.costs = options.costs};
+         stack.handover.gradients = options.gradients;
+         stack.handover.blocking = options.blocking;
+         stack.collectives = decisions_of(options, cluster.workers);
+         return stack;
+       }}};
 }
 
 }  // namespace simsgd::stacks

@@ -4,9 +4,9 @@
 // its tuning model says is the fastest; so does this stack, by the times of this cluster:
 //   ring  2 (P-1) (latency + m / (P share B)),   tree  2 (g-1) latency + 2 log2 N latency' + 2 m / (share B),
 // each + launch, latency and share those of algorithm and protocol (N nodes of g ranks, B of the link).
-// Hu et al., "Demystifying NCCL", arXiv:2507.04786 (channels, protocols); NCCL, src/graph/tuning.cc
-// (latencies in us, shares of bandwidth). Its latencies are whole steps: a cluster that uses them gives its
-// own links only what a cable adds.
+// Hu et al., "Demystifying NCCL", arXiv:2507.04786 (channels, protocols); NCCL 2.29.7, src/graph/tuning.cc,
+// ncclTunerConstantsDefaults and ncclTopoTuneModel (latencies in us, shares of bandwidth). Its latencies are
+// whole steps: a cluster that uses them gives its own links only what a cable adds.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -52,6 +52,7 @@ struct NcclOptions {
   NcclInside inside = NcclInside::nvlink;
   std::optional<int> channels, multiprocessors;
   std::optional<double> channel_Bps;
+  double net_overhead_s = 1e-6;
   NcclProtocolOptions ll, ll128, simple;
 
   void fields(Fields& f) {
@@ -78,6 +79,10 @@ struct NcclOptions {
             "(multiprocessors - channels) longer meanwhile")
         .at_least(1)
         .by_rule("\"slowdown\" alone says how much longer");
+    f.time(
+        "net_overhead", net_overhead_s,
+        "NCCL_NET_OVERHEAD: of rings through several nodes no step inside a node takes less, by Simple three "
+        "times that; 2 us on AMD's processors");
     f.object("ll", ll, "Protocol LL");
     f.object("ll128", ll128, "Protocol LL128");
     f.object("simple", simple, "Protocol Simple");
@@ -85,16 +90,35 @@ struct NcclOptions {
   }
 };
 
-/// Of the tuning model of NCCL 2.18: seconds, and shares of bandwidth.
+/// Of the tuning model of NCCL 2.29.7: seconds, and shares of bandwidth.
 struct NcclTuning {
   double launch_s, nvlink_s, pcie_s, net_s, share;
 };
-constexpr NcclTuning kRing[] = {{6.6e-6, 0.6e-6, 1.0e-6, 2.7e-6, 0.25},
+constexpr NcclTuning kRing[] = {{6.6e-6, 0.6e-6, 1.0e-6, 2.7e-6, 0.5},
                                 {14.0e-6, 1.9e-6, 2.5e-6, 4.0e-6, 0.92},
                                 {8.4e-6, 3.4e-6, 5.7e-6, 14.0e-6, 1}};
 constexpr NcclTuning kTree[] = {{6.8e-6, 0.6e-6, 1.0e-6, 5.0e-6, 0.92 / 3.8},
                                 {14.0e-6, 1.25e-6, 1.9e-6, 8.5e-6, 0.92 * 120 / 128},
-                                {0, 28e-6, 28e-6, 28e-6, 0.92}};
+                                {8.4e-6, 4.0e-6, 4.0e-6, 14.0e-6, 0.92}};
+constexpr std::size_t kLl128 = 1, kSimple = 2;
+constexpr double kTreeLl128Inside = 0.92 * 7 / 9;  // of a single node
+
+/// Of a ring by protocol p. With one GPU per node nothing hides the network's latency: the tree's holds.
+NcclTuning ring_tuning(std::size_t p, const NcclOptions& options, const StackContext& cluster) {
+  NcclTuning tuning = kRing[p];
+  if (cluster.gpus_per_node == 1) tuning.net_s = kTree[p].net_s;
+  if (cluster.one_node()) return tuning;
+  const double least_s = options.net_overhead_s * (p == kSimple ? 3 : 1);
+  tuning.nvlink_s = std::max(tuning.nvlink_s, least_s);
+  tuning.pcie_s = std::max(tuning.pcie_s, least_s);
+  return tuning;
+}
+
+NcclTuning tree_tuning(std::size_t p, const StackContext& cluster) {
+  NcclTuning tuning = kTree[p];
+  if (p == kLl128 && cluster.one_node()) tuning.share = kTreeLl128Inside;
+  return tuning;
+}
 
 Json nccl_way(const NcclOptions& options, const StackContext& cluster, const char* schedule,
               const NcclTuning& tuning, const NcclWay& given) {
@@ -125,9 +149,10 @@ Json nccl_policy(const NcclOptions& options, const StackContext& cluster, bool t
     if (options.protocol != NcclProtocol::automatic && static_cast<std::size_t>(options.protocol) != p + 1)
       continue;
     if (!trees || options.algorithm != NcclAlgorithm::tree)
-      ways.push_back(nccl_way(options, cluster, "ring", kRing[p], given[p]->ring));
+      ways.push_back(nccl_way(options, cluster, "ring", ring_tuning(p, options, cluster), given[p]->ring));
     if (trees && options.algorithm != NcclAlgorithm::ring)
-      ways.push_back(nccl_way(options, cluster, "double_binary_tree", kTree[p], given[p]->tree));
+      ways.push_back(
+          nccl_way(options, cluster, "double_binary_tree", tree_tuning(p, cluster), given[p]->tree));
   }
   return {{"fastest", std::move(ways)}};
 }
@@ -159,7 +184,7 @@ Stack make_nccl(const NcclOptions& options, const StackContext& cluster) {
 std::vector<StackPlugin> nccl() {
   return {{{.name = "nccl",
             .summary = "kernels on the device: channels, ring or tree, LL, LL128 or Simple, by size",
-            .citation = "Hu et al., arXiv:2507.04786; NCCL 2.18, src/graph/tuning.cc"},
+            .citation = "Hu et al., arXiv:2507.04786; NCCL 2.29.7, src/graph/tuning.cc"},
            make_nccl}};
 }
 

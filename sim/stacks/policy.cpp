@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/log_interpolation.hpp"
 #include "sim/collectives/schedules.hpp"
 
 namespace simsgd {
@@ -23,19 +23,11 @@ double predicted_s(const Plan& plan) {
 
 namespace {
 
-/// Measured times of one number of workers: on logarithmic scales between two sizes.
+/// Of measurements of one number of workers.
 std::optional<double> at_size(const MeasuredCollective* first, const MeasuredCollective* last, double bytes) {
-  const MeasuredCollective* above = std::find_if(
-      first, last, [bytes](const MeasuredCollective& each) { return each.bytes >= bytes * (1 - 1e-12); });
-  if (above == last) return std::nullopt;
-  if (above->bytes <= bytes * (1 + 1e-12)) return above->time_s;
-  if (above == first) return std::nullopt;
-  const MeasuredCollective& below = *(above - 1);
-  if (below.bytes <= 0 || below.time_s <= 0 || above->time_s <= 0)  // no logarithm: on plain scales
-    return below.time_s +
-           (above->time_s - below.time_s) * (bytes - below.bytes) / (above->bytes - below.bytes);
-  const double place = std::log(bytes / below.bytes) / std::log(above->bytes / below.bytes);
-  return below.time_s * std::pow(above->time_s / below.time_s, place);
+  std::vector<LogPoint> times;
+  for (; first != last; ++first) times.push_back({first->bytes, first->time_s});
+  return log_interpolated(times, bytes, Outside::refused);
 }
 
 }  // namespace
@@ -52,9 +44,8 @@ std::optional<double> interpolated_s(const std::vector<MeasuredCollective>& meas
       if (below == nullptr) return std::nullopt;
       const std::optional<double> less = at_size(below, below_end, bytes), more = at_size(first, last, bytes);
       if (!less || !more || *less <= 0 || *more <= 0) return std::nullopt;
-      const double place = std::log(static_cast<double>(workers) / below->workers) /
-                           std::log(static_cast<double>(first->workers) / below->workers);
-      return *less * std::pow(*more / *less, place);
+      return log_between({static_cast<double>(below->workers), *less},
+                         {static_cast<double>(first->workers), *more}, workers);
     }
     below = first;
     below_end = last;

@@ -21,9 +21,13 @@ struct CollectiveWay {
   std::optional<int> workers;         ///< only among so many; none: among any number
   std::string schedule;
   LibraryCosts costs;
+  std::optional<int> up_to_workers{};        ///< only among at most so many
+  std::optional<double> up_to_part_bytes{};  ///< largest part of one worker: bytes / workers
 
   bool takes(int ranks, double bytes) const {
-    return (!workers || ranks == *workers) && (!up_to_bytes || bytes <= *up_to_bytes);
+    return (!workers || ranks == *workers) && (!up_to_workers || ranks <= *up_to_workers) &&
+           (!up_to_bytes || bytes <= *up_to_bytes) &&
+           (!up_to_part_bytes || bytes / ranks <= *up_to_part_bytes);
   }
 };
 

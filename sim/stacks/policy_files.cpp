@@ -27,7 +27,13 @@ struct WaySection {
 
   void fields(Fields& f) {
     f.whole("workers", way.workers, "Only among so many").at_least(1).by_rule("any number");
+    f.whole("up_to_workers", way.up_to_workers, "Only among at most so many")
+        .at_least(1)
+        .by_rule("any number");
     f.bytes("up_to", way.up_to_bytes, "Largest vector that is done in this way").by_rule("any size");
+    f.bytes("up_to_part", way.up_to_part_bytes,
+            "Largest part of one worker that is done in this way: bytes of the vector / workers")
+        .by_rule("any size");
     f.choice("schedule", way.schedule, schedule_names(op), "Schedule of its messages").required();
     f.time("launch", way.costs.launch_s, "Per operation and worker, beside the host's launch");
     f.time("step_latency", way.costs.step_latency_s, "Added to the latency of each message");
@@ -92,14 +98,29 @@ CollectiveWay read_way(CollectiveOp op, const Json& json) {
   return std::move(section.way);
 }
 
+template <class T>
+bool ends_before(const std::optional<T>& next, const std::optional<T>& before) {
+  return next && before && *next <= *before;
+}
+
 void check_ascending(const std::vector<CollectiveWay>& ways) {
   for (std::size_t i = 0; i + 1 < ways.size(); ++i) {
-    if (ways[i].workers != ways[i + 1].workers) continue;
-    if (!ways[i].up_to_bytes)
+    const CollectiveWay &way = ways[i], &next = ways[i + 1];
+    if (way.workers != next.workers) continue;
+    if (way.up_to_workers != next.up_to_workers) {
+      if (!way.up_to_workers || ends_before(next.up_to_workers, way.up_to_workers))
+        reject(fmt::format("{}/up_to_workers", i + 1), "is not above the one before it",
+               "List them by ascending workers, then by ascending size");
+      continue;
+    }
+    if (!way.up_to_bytes && !way.up_to_part_bytes)
       reject(fmt::format("{}", i), "takes any size, so that the next entry is never used",
              "Give it \"up_to\", or leave out what follows");
-    if (ways[i + 1].up_to_bytes && *ways[i + 1].up_to_bytes <= *ways[i].up_to_bytes)
+    if (ends_before(next.up_to_bytes, way.up_to_bytes))
       reject(fmt::format("{}/up_to", i + 1), "is not above the one before it", "List them by ascending size");
+    if (ends_before(next.up_to_part_bytes, way.up_to_part_bytes))
+      reject(fmt::format("{}/up_to_part", i + 1), "is not above the one before it",
+             "List them by ascending size");
   }
 }
 

@@ -21,6 +21,8 @@ namespace simsgd {
 struct StackContext {
   double gpu_link_Bps = 0;  ///< 0: one GPU per node
   double nic_Bps = 0;
+  int workers = 0, gpus_per_node = 0;  ///< 0: not known
+  bool one_node() const { return workers > 0 && workers <= gpus_per_node; }
 };
 
 /// Costs that every library has. What is not said is as the cluster's `host` says.

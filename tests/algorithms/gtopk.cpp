@@ -153,6 +153,57 @@ TEST_CASE("the merged vector is that of the rounds: pairs, then pairs of pairs; 
   CHECK(executor.get(distinct_by_round(executor, merged, 5)).scalars == std::vector<double>{2, 1, 2});
 }
 
+TEST_CASE(
+    "merged message by message every worker gets the result, and keeps what it keeps of a merge of all at "
+    "once") {
+  constexpr std::size_t kSize = 60, kChosen = 6;
+  for (int workers = 1; workers <= 9; ++workers)
+    for (const MergeVariant variant : {MergeVariant::tree, MergeVariant::recursive_doubling})
+      for (const PutBack put_back : {PutBack::paper, PutBack::exact}) {
+        CAPTURE(workers);
+        CAPTURE(static_cast<int>(variant));
+        CAPTURE(static_cast<int>(put_back));
+        const MergeScheduleRequest request{
+            .workers = workers, .variant = variant, .put_back = put_back, .entries = kChosen};
+        Executor executor(1);
+        std::vector<Tensor> accumulated, selected;
+        for (int rank = 0; rank < workers; ++rank) {
+          accumulated.push_back(executor.constant({normal_values(kSize, 77 + rank), {}, {}}));
+          selected.push_back(executor.submit({accumulated.back()}, [](TensorData& out, auto in) {
+            select_top_k(in[0]->values, kChosen, out);
+          }));
+        }
+        const Tensor at_once = merge_all(executor, selected, kChosen);
+        const Merging merging = merging_of(request, kChosen);
+        std::vector<Tensor> held = selected;
+        for (const Stage& stage : merge_schedule(request).stages) {
+          const std::vector<Tensor> before = held;
+          for (std::size_t from = 0; from < held.size(); ++from) {
+            if (stage.to[from] < 0) continue;
+            const auto to = static_cast<std::size_t>(stage.to[from]);
+            const Tensor sent = merging.sent ? merging.sent(executor, before[from]) : before[from];
+            held[to] = stage.carries.adds ? merging.merge(executor, static_cast<std::int32_t>(to),
+                                                          static_cast<std::int32_t>(from), before[to], sent)
+                                          : sent;
+          }
+        }
+        for (int rank = 0; rank < workers; ++rank) {
+          const Tensor got = merging.finish(executor, rank, held[static_cast<std::size_t>(rank)]);
+          const auto kept = [&](const Tensor& merged) {
+            return executor
+                .get(residual_after_merge(executor, accumulated[static_cast<std::size_t>(rank)],
+                                          selected[static_cast<std::size_t>(rank)], merged, request, rank))
+                .values;
+          };
+          CHECK(executor.get(got).values == executor.get(at_once).values);
+          CHECK(executor.get(got).indices == executor.get(at_once).indices);
+          CHECK(kept(got) == kept(at_once));
+          CHECK(executor.get(distinct_by_round(executor, got, workers)).scalars ==
+                executor.get(distinct_by_round(executor, at_once, workers)).scalars);
+        }
+      }
+}
+
 TEST_CASE("with exact put-back nothing is lost: residuals and applied updates sum to the gradients") {
   for (const int workers : {1, 2, 3, 4, 6, 8, 13}) {
     for (const MergeVariant variant : {MergeVariant::tree, MergeVariant::recursive_doubling}) {

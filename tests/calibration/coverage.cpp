@@ -23,7 +23,7 @@ TEST_CASE("intervals of 90 % hold the truth in 85 to 95 % of 200 trials") {
     const std::vector<MeasuredRow> rows = ring_rows(truth, 0.03, 1000 + static_cast<std::uint64_t>(trial));
     for (std::size_t i = 0; i < rows.size(); ++i) measured[i].value = rows[i].seconds;
     const Points points = make_points(spec, spec.models[0], measured);
-    const Fitter fitter(spec, spec.models[0], points, 1, {});
+    const Fitter fitter(spec, spec.models[0], points, {});
     const Fitted best = fitter.fit(fitter.weighted(fitter.fitted_points()), &begin);
     const Uncertainty uncertainty = draw_parameters(fitter, best, {});
     for (std::size_t j = 0; j < 3; ++j) {

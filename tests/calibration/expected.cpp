@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/left_out.hpp"
+#include "analysis/calibration/solver.hpp"
+#include "sim/engine/simulate.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::calibration_expected {
@@ -164,6 +167,94 @@ TEST_CASE("a spec needs files or expected values, and no more members than it ca
     spec["models"][0]["ensemble"].push_back({{"name", "n"}, {"pointer", "/seed"}, {"count", 100}});
   folder.write_json("many.json", spec);
   CHECK_THROWS_AS(load_spec(folder.path("many.json")), ConfigError);
+}
+
+namespace {
+
+/// Bandwidth and the share of a launch before each all-reduce, to be told apart by 12 cells.
+struct TwoUnknown {
+  static constexpr double kBandwidth_Bps = 2e9, kLaunch_s = 0.02;
+  Folder folder;
+  Spec spec;
+
+  explicit TwoUnknown(double noise) {
+    Json study = study_of({.bandwidth_Bps = kBandwidth_Bps}, {2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20});
+    Stream stream({.seed = 3, .purpose = Purpose::resampling, .entity = 7, .step = 0});
+    for (Json& each : study["expected"]) {
+      const double workers = each["when"]["/cluster/workers"].get<double>();
+      const double step_s =
+          kComputeS + kLaunch_s + 8 * kParameters * (workers - 1) / workers / kBandwidth_Bps;
+      each["value"] = workers * kBatch / step_s * std::exp(noise * stream.normal());
+    }
+    folder.write_json("study.json", study);
+    Json json = spec_of(folder, false);
+    json["models"][0]["parameters"].push_back(
+        {{"name", "launch"}, {"pointers", {"/cluster/host/launch"}}, {"low", "1 us"}, {"high", "1 s"}});
+    folder.write_json("spec.json", json);
+    spec = load_spec(folder.path("spec.json"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("carried slopes end where slopes at every step end") {
+  for (const double noise : {0.0, 0.05}) {
+    const TwoUnknown two(noise);
+    const Points points = make_points(two.spec, two.spec.models[0], load_measurements(two.spec, ""));
+    std::vector<std::size_t> all(points.points.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    const WeightedPoints what = weigh(points, all, false);
+    FitSettings settings{.tolerance = 1e-7, .starts = 1};
+    const Predictor at_every_step(points, {.jobs = 2}), carried(points, {.jobs = 2});
+    const Fitted exact = fit_parameters(at_every_step, points, two.spec.models[0], what, {}, settings);
+    settings.rounds = 4;
+    const Fitted fitted = fit_parameters(carried, points, two.spec.models[0], what, {}, settings);
+    CAPTURE(noise);
+    for (std::size_t j = 0; j < 2; ++j) {
+      CHECK(fitted.values[j] == doctest::Approx(exact.values[j]).epsilon(2e-3));
+      if (noise == 0)
+        CHECK(fitted.values[j] ==
+              doctest::Approx(j == 0 ? TwoUnknown::kBandwidth_Bps : TwoUnknown::kLaunch_s).epsilon(1e-3));
+    }
+    CHECK(fitted.loss <= exact.loss * (1 + 1e-3) + 1e-9);
+  }
+}
+
+TEST_CASE("slopes of the robust square are those of its root") {
+  for (const double r : {-3.0, -0.1, -1e-9, 0.0, 1e-6, 0.05, 0.1, 2.0})
+    for (const double outlier : {0.03, 0.1}) {
+      const double step = 1e-6;
+      CAPTURE(r);
+      CHECK(robust_slope(r, outlier) ==
+            doctest::Approx((robust_root(r + step, outlier) - robust_root(r - step, outlier)) / (2 * step))
+                .epsilon(1e-5));
+    }
+}
+
+TEST_CASE("nothing is simulated twice, and a run that fails says why") {
+  const TwoUnknown two(0);
+  const Points points = make_points(two.spec, two.spec.models[0], load_measurements(two.spec, ""));
+  const Predictor predictor(points, {.jobs = 2});
+  const Patch patch{{"/cluster/nic/bandwidth", 1e9}};
+  const std::vector<double> first = predictor.predict(patch, {0, 1, 2});
+  CHECK(predictor.memo().metrics.size() == 3);
+  CHECK(predictor.memo().recalled == 0);
+  const std::vector<std::vector<double>> again = predictor.predict({patch, patch}, {2, 3, 0});
+  CHECK(predictor.memo().metrics.size() == 4);
+  CHECK(again[0] == std::vector<double>{first[2], again[1][1], first[0]});
+  const Patch wrong{{"/network/all_reduce", "no such schedule"}};
+  CHECK(std::isnan(predictor.predict(wrong, {0})[0]));
+  CHECK(predictor.memo().failure.find("no such schedule") != std::string::npos);
+  CHECK(predictor.predict(patch, {0})[0] == first[0]);
+}
+
+TEST_CASE("a fit of runs that is interrupted ends at once") {
+  const TwoUnknown two(0);
+  int asked = 0;
+  CalibrationSettings settings;
+  settings.interrupted = [&asked] { return ++asked > 40; };
+  CHECK_THROWS_AS(calibrate(two.spec, settings), Interrupted);
+  CHECK(asked == 41);
 }
 
 }  // namespace simsgd::test::calibration_expected

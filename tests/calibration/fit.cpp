@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "analysis/calibration/left_out.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::calibration_fit {
@@ -54,6 +55,41 @@ TEST_CASE("of several models the one that predicts parts left out is chosen") {
   const auto calibration = SpecFolder(spec, ring_rows({}, 0.01, 2)).run();
   CHECK(calibration->model().name == "ring");
   CHECK(calibration->models[0].left_out_error > 3 * calibration->models[1].left_out_error);
+}
+
+TEST_CASE(
+    "a parameter of some measurements is fitted to these alone, and several columns are left out together") {
+  Json spec = ring_spec();
+  Json& parameters = spec["models"][0]["parameters"];
+  parameters.push_back(parameters[0]);
+  parameters[0]["where"] = {{"campaign", "a"}};
+  parameters[3]["where"] = {{"campaign", "b"}};
+  parameters[3]["name"] = "launch of b";
+  spec["fit"]["leave_out"] = "workers,campaign";
+  spec["fit"]["leave_out_where"] = {{"campaign", "b"}};
+  const TrueRing truth, slower{9e-5, truth.latency_s, truth.bandwidth_Bps};
+  std::vector<MeasuredRow> rows = ring_rows(truth, 0, 1);
+  for (MeasuredRow row : ring_rows(slower, 0, 1)) {
+    row.campaign = "b";
+    rows.push_back(row);
+  }
+  const SpecFolder folder(spec, rows);
+  const auto calibration = folder.run();
+  CHECK(calibration->best().values[0] == Approx(truth.launch_s).epsilon(1e-3));
+  CHECK(calibration->best().values[3] == Approx(slower.launch_s).epsilon(1e-3));
+  CHECK(calibration->tests[0].front().all.worst < 1e-3);
+  const std::vector<LeftOut>& left_out = calibration->models[0].left_out;
+  REQUIRE(left_out.size() == 2);
+  CHECK(left_out[0].part == "workers,campaign 2, b");
+  CHECK(left_out[1].part == "workers,campaign 4, b");
+  CHECK(calibration_text(*calibration).find("launch of b") != std::string::npos);
+  const std::vector<LeftOutColumn> columns = left_out_columns(*calibration);
+  REQUIRE(columns.size() == 1);
+  CHECK(calibration_markdown(*calibration).find("workers,campaign") != std::string::npos);
+  // A cluster has one launch: none of the two is written.
+  for (const Json& each :
+       calibrated_cluster(*calibration, folder.directory(), "2026-01-31")["calibration"]["parameters"])
+    CHECK(each["pointer"] != "/collectives/all_reduce/0/launch");
 }
 
 TEST_CASE("a table by size finds where the library changes, and how often") {

@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "analysis/widening.hpp"
 #include "support.hpp"
 #include "tests/support/in_child.hpp"
 
@@ -69,6 +72,28 @@ TEST_CASE("beyond the measured numbers of workers intervals are wider, and a not
   const Ran inside = run_on(scenario_on(folder, 4)), beyond = run_on(scenario_on(folder, 16));
   CHECK(beyond.high / beyond.low - 1 > 2 * (inside.high / inside.low - 1));
   CHECK(beyond.notes == 1);
+}
+
+TEST_CASE("one number of workers says little of others: 5 % per doubling, however well it was fitted") {
+  CHECK(workers_widening(2, 2, 2, 0.005) == 1);
+  CHECK(workers_widening(2, 2, 4, 0.005) == doctest::Approx(std::hypot(0.005, 0.05) / 0.005));
+  CHECK(workers_widening(2, 2, 8, 0.005) == doctest::Approx(std::hypot(0.005, 0.10) / 0.005));
+  CHECK(workers_widening(2, 4, 8, 0.005) == 2);  // of 2 and 4 what is left out tells it
+  CHECK(workers_widening(2, 2, 4, 0.5) == 2);    // never less wide than usual
+  Json spec = ring_spec();
+  spec["fit"]["where"] = {{"workers", 2}};
+  spec["tests"][0]["where"] = {{"workers", 4}};
+  const SpecFolder folder(spec, ring_rows({}, 0.005, 5));
+  const Ran inside = run_on(scenario_on(folder, 2)), beyond = run_on(scenario_on(folder, 4));
+  CHECK(inside.high / inside.low < 1.05);
+  CHECK(beyond.high / beyond.low > 1.10);
+  const auto calibration = folder.run();
+  const JudgedPoint& largest = calibration->tests[0].front().points.back();
+  CHECK(largest.intervals[1].high / largest.intervals[1].low > 1.10);
+  CHECK(largest.intervals[1].high / largest.intervals[1].low < 1.40);
+  // Where bytes count, that is: launch and latency are one number to two workers, and no interval tells so.
+  CHECK(largest.intervals[1].low < largest.measured);
+  CHECK(largest.measured < largest.intervals[1].high);
 }
 
 TEST_CASE("a number that is another by now is not drawn, and a note says so") {

@@ -94,8 +94,9 @@ TEST_CASE("job_1 of a production cluster, fitted on its first half, predicts its
   REQUIRE(all.workers.size() == 10);
   REQUIRE(all.count() == 300);
   const StragglerFit fit = fit_stragglers(part(all, 0, 150), {});
-  const StepTable second = part(all, 150, 150);
-  const StragglerVerdict another_run = judge(fit, second), going_on = judge(fit, second, {.continues = true}),
+  const StepTable first = part(all, 0, 150), second = part(all, 150, 150);
+  const StragglerVerdict another_run = judge(fit, second),
+                         going_on = judge(fit, second, {.continues = true, .fitted = &first}),
                          whole = judge(fit, all);
   MESSAGE(report(fit) << "another run\n"
                       << another_run.text() << "going on\n"
@@ -111,6 +112,9 @@ TEST_CASE("job_1 of a production cluster, fitted on its first half, predicts its
   // Over all 300 steps the correlation at lag 20 is 0.28; one AR(1) of the lag-1 correlation 0.7 has 0.001.
   CHECK(whole.statistics[2].measured == doctest::Approx(0.28).epsilon(0.01));
   CHECK(std::abs(whole.statistics[2].predicted - whole.statistics[2].measured) < 0.05);
+  REQUIRE(going_on.statistics.size() == 4);
+  CHECK(going_on.statistics[3].measured == whole.statistics[2].measured);
+  CHECK(going_on.statistics[3].predicted == whole.statistics[2].predicted);
 }
 
 }  // namespace simsgd::test::calibration_straggler_judging

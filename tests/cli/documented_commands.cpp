@@ -94,9 +94,9 @@ constexpr Filled kWords[] = {
      "/cluster/workers=32 --set /workload/use=workloads/resnet50.json"},
     {"/workload/batch=B --set /workload/micro_batches=M",
      "/workload/batch=256 --set /workload/micro_batches=16"},
-    {"run FILE --check", "run scenarios/papers/wagma_resnet50_wagma.json --check"},
+    {"run FILE --check", "run scenarios/papers/wagma_resnet50_wagma.json --check --draws 0"},
     {"run FILE --set /cluster/workers=P",
-     "run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16"},
+     "run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 --set /stop/steps=20"},
     {"<(...)", "<(cat scenario.json)"},
     {"run STUDY --point N", "run scenarios/studies/scaling.json --point 2"},
     {"run STUDY -o", "run study.json -o"},
@@ -152,6 +152,12 @@ constexpr Bound kBounds[] = {
      "simsgd run scenario.json -o traced && simsgd import traced/kineto/rank*.json --stragglers s.csv -o "
      "data.csv",
      "traces of PyTorch are no part of the project: ours of that shape"},
+    {"simsgd replay rank*.json.gz",
+     "simsgd run scenario.json -o traced && simsgd replay traced/kineto/rank*.json --network 2x",
+     "traces of PyTorch are no part of the project: ours of that shape"},
+    {"simsgd replay out/timeline.json",
+     "simsgd run scenario.json -o traced && simsgd replay traced/timeline.json --heal 3",
+     "of a run that was recorded before"},
     {"simsgd import traces/*.et",
      "simsgd run scenario.json --set /stop/steps=2 --chakra traces && simsgd import traces/*.et --workload "
      "back.json",
@@ -173,7 +179,8 @@ constexpr Bound kBounds[] = {
      "simsgd advise study.json --target throughput --budget 10 --verify",
      "500 candidates take minutes in full: two"},
     {"simsgd sweep run scenarios/studies/convergence.json",
-     "simsgd sweep run scenarios/studies/convergence.json -o convergence.db --set /stop/steps=2 --set "
+     "simsgd sweep run scenarios/studies/convergence.json -o convergence.db --draws 0 --set /stop/steps=2 "
+     "--set "
      "/seeds=[1]",
      "55 runs that learn take 15 minutes: two steps of each algorithm"},
     {"simsgd sweep run scenarios/studies/nonblocking_slow_device.json",

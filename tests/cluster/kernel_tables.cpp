@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "sim/base/log_interpolation.hpp"
 #include "sim/base/reject.hpp"
 #include "sim/cluster/kernels.hpp"
 
@@ -50,6 +51,26 @@ double true_gemm_s(double m, double n, double k) {
 }
 
 }  // namespace
+
+TEST_CASE("between points a power law; outside it goes on or is refused, and ends are met to a rounding") {
+  const LogPoint square[] = {{1, 1}, {10, 100}, {1000, 2e4}};  // x^2, then x^(ln 200 / ln 100)
+  for (const Outside outside : {Outside::continued, Outside::refused}) {
+    CHECK(*log_interpolated(square, 3, outside) == exactly(9));
+    CHECK(*log_interpolated(square, 10, outside) == 100);
+    CHECK(*log_interpolated(square, 100, outside) == exactly(100 * std::sqrt(200.0)));
+    CHECK(*log_interpolated(square, 1 - 1e-14, outside) == 1);
+    CHECK(*log_interpolated(square, 1000 * (1 + 1e-14), outside) == 2e4);
+  }
+  CHECK(*log_interpolated(square, 0.5, Outside::continued) == exactly(0.25));
+  CHECK(*log_interpolated(square, 1e5, Outside::continued) == exactly(4e6));
+  for (const double x : {0.5, 1001.0}) CHECK(!log_interpolated(square, x, Outside::refused));
+  // One point; and zeros, which have no logarithm.
+  CHECK(*log_interpolated(std::span(square, 1), 7, Outside::continued) == 1);
+  CHECK(!log_interpolated(std::span(square, 1), 7, Outside::refused));
+  const LogPoint zero[] = {{0, 2}, {10, 4}};
+  CHECK(*log_interpolated(zero, 5, Outside::refused) == exactly(3));
+  CHECK(*log_interpolated(zero, 0, Outside::refused) == 2);
+}
 
 TEST_CASE("a product that was measured takes what was measured, and its transpose too") {
   Device device = one_tera();

@@ -133,6 +133,24 @@ TEST_CASE("what was asked for is taken; the choice says whether it is exact") {
   check(shared.choose(Fidelity::messages, true), Fidelity::messages, true, "asked for");
 }
 
+TEST_CASE("what token buckets hold from operation to operation, only messages one by one see") {
+  const std::string why = "NICs have token buckets", full = ", taken to be full when an operation begins";
+  Cluster cluster = make_cluster("star", 4), large = make_cluster("star", 32);
+  for (Cluster* each : {&cluster, &large}) {
+    each->network.between.bandwidth_Bps = kBandwidth;
+    each->network.between.burst_bytes = 1e5;
+  }
+  check(ring(cluster).choose(Fidelity::automatic, false), Fidelity::messages, true, why);
+  check(ring(large).choose(Fidelity::automatic, false), Fidelity::steps, false, why + full);
+  check(ring(large).choose(Fidelity::closed, false), Fidelity::closed, false,
+        "asked for, but approximate: " + why + full);
+  check(ring(cluster).choose(Fidelity::flows, false), Fidelity::flows, false,
+        "asked for, but approximate: " + why + ", and a ring's messages are aggregated");
+  const Plan inside = ring(make_cluster("star", 1, 4));
+  check(inside.choose(Fidelity::automatic, false), Fidelity::closed, true,
+        "dedicated, equal links: the closed form holds for any arrival");
+}
+
 TEST_CASE("where computing slows GPU links, only SimGrid sees it") {
   const std::string why = "GPU links are slower while their GPUs compute";
   Cluster cluster = make_cluster("star", 2, 4);
@@ -167,6 +185,9 @@ TEST_CASE("that is all as ever where nobody computes, the share is 1, or no GPU'
     check(choice, Fidelity::steps, true, "no link carries two messages at once; links are unequal");
   Cluster single = star(8);  // one GPU per node
   single.device.communication_share = 0.2;
+  check(ring(single).choose(Fidelity::automatic, false, Beside::computing), Fidelity::messages, true,
+        "GPU links are slower while their GPUs compute");
+  single.network.inside.bandwidth_Bps = 5 * kBandwidth;  // a fifth of it is all that the NIC has
   check(ring(single).choose(Fidelity::automatic, false, Beside::computing), Fidelity::closed, true,
         "dedicated, equal links: the closed form holds for any arrival");
   Cluster one = star(1);

@@ -44,6 +44,24 @@ std::vector<double> ends(const LogicalGraph& graph, const std::vector<double>& a
   });
 }
 
+/// How long each rank waits for others in one exchange, without the time of messages.
+std::vector<double> waits(const LogicalGraph& graph, const std::vector<double>& arrivals_s,
+                          Fidelity fidelity) {
+  const Exchange exchange({.name = "test", .ranks = graph.workers, .bytes = kBytes}, edge_messages(graph),
+                          [](Executor&, std::int32_t, const std::vector<Tensor>&) { return Tensor{}; });
+  Job job = scripted_job(star(graph.workers, kAlpha_s, kBps), [&](Worker& worker) {
+    while (worker.next_step()) {
+      worker.compute().spend(Activity::compute, arrivals_s[static_cast<std::size_t>(worker.rank())]);
+      exchange.run(worker, {});
+    }
+  });
+  job.network.fidelity = fidelity;
+  std::vector<double> waited;
+  for (const WorkerRecord& worker : simulate_job(job).workers)
+    waited.push_back(worker.activity_s[static_cast<std::size_t>(Activity::wait)]);
+  return waited;
+}
+
 }  // namespace
 
 TEST_CASE("d messages each way, all there at once: alpha + d m beta, at every fidelity that claims it") {
@@ -84,6 +102,22 @@ TEST_CASE("neighbour coupling: a rank whose neighbours are early does not feel w
       CHECK(end[rank] == doctest::Approx(1 + kAlpha_s + 0.2).epsilon(0.1));
     CHECK(end[1] >= 5 + kAlpha_s + 0.1 - 1e-9);
     CHECK(end[1] <= 5 + kAlpha_s + 0.2 + 1e-9);
+  }
+}
+
+TEST_CASE("a rank waits for its neighbours' arrivals, and no longer: from then on it communicates") {
+  const std::vector<double> arrivals_s = {5, 1.2, 1, 1.3, 1, 1};
+  // Rank 1 waits for rank 0, ranks 2 and 4 for rank 3, which waits for nobody, rank 5 for rank 0.
+  const std::vector<double> waits_s = {0, 3.8, 0.3, 0, 0.3, 4};
+  for (const Fidelity fidelity :
+       {Fidelity::automatic, Fidelity::steps, Fidelity::flows, Fidelity::messages}) {
+    CAPTURE(fidelity_name(fidelity));
+    const std::vector<double> waited =
+        in_child([&] { return waits(graph_of("ring", 6), arrivals_s, fidelity); });
+    for (std::size_t rank = 0; rank < waits_s.size(); ++rank) {
+      CAPTURE(rank);
+      CHECK(waited[rank] == doctest::Approx(waits_s[rank]).epsilon(1e-9));
+    }
   }
 }
 

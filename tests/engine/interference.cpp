@@ -22,6 +22,14 @@ Network node(int gpus) {
   return network;
 }
 
+/// One GPU per node: all they have between them is NICs.
+Network nodes(int count) {
+  Network network = star(count, 0, 1e9);
+  for (std::size_t id = 0; id < network.links.size(); ++id)
+    network.links[id].from_vertex = count + static_cast<int>(id / 2);
+  return network;
+}
+
 Job job_with(double share, std::function<void(Worker&)> body, int gpus = 2) {
   Job job = scripted_job(node(gpus), [body = std::move(body)](Worker& worker) {
     while (worker.next_step()) body(worker);
@@ -64,6 +72,38 @@ TEST_CASE("1 s of computing lets a quarter of an all-reduce of 1 s through: the 
     CHECK(end_s == Approx(1.75).epsilon(1e-12));
   }
   CHECK(end_of(1, body) == Approx(1).epsilon(1e-12));
+}
+
+TEST_CASE("with one GPU per node its NIC passes on what is left of gpu_link, or of itself") {
+  // Beside 1 s of computing: a quarter of 1 GB/s; of a gpu_link of 2 GB/s half; of one of 5 GB/s all.
+  for (const auto& [gpu_link_Bps, expected_s] : {std::pair(0.0, 1.75), {2e9, 1.5}, {5e9, 1.0}})
+    for (const Fidelity fidelity : {Fidelity::automatic, Fidelity::flows, Fidelity::messages}) {
+      CAPTURE(gpu_link_Bps);
+      CAPTURE(fidelity_name(fidelity));
+      const double end_s = end_of([&, gpu_link_Bps = gpu_link_Bps] {
+        Job job = job_with(0.25, [](Worker& worker) {
+          const Handle handle = worker.collectives().start(one_second());
+          compute(worker, 1);
+          worker.wait(handle);
+        });
+        job.cluster.network = nodes(2);
+        job.cluster.network.inside.bandwidth_Bps = gpu_link_Bps;
+        job.network.fidelity = fidelity;
+        return job;
+      });
+      CHECK(end_s == Approx(expected_s).epsilon(1e-12));
+    }
+  // One that computes slows the whole ring, as inside a node.
+  CHECK(end_of([] {
+          Job job = job_with(0.25, [](Worker& worker) {
+            const Handle handle = worker.collectives().start(timed<AllReduce>(0.75e9, "ring"));
+            if (worker.rank() == 2) compute(worker, 0.5);
+            worker.wait(handle);
+          });
+          job.cluster = scripted_job(nodes(3), nullptr).cluster;
+          job.cluster.device.communication_share = 0.25;
+          return job;
+        }) == Approx(1.375).epsilon(1e-12));
 }
 
 TEST_CASE("closed and steps do not see it, where they are asked for") {

@@ -145,20 +145,65 @@ TEST_CASE("200 steps of every algorithm that time does not decide give the model
       {"topk_sgd", {{"density", 0.2}}},
   };
   const std::vector<std::string> by_time = {"ad_psgd", "eager_sgd", "wagma"};
-  for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
-    const std::string& name = plugin.info.name;
-    if (std::find(by_time.begin(), by_time.end(), name) != by_time.end()) continue;
-    CAPTURE(name);
-    const auto given = options.find(name);
-    const Json with = given == options.end() ? Json::object() : given->second;
-    const bool lonely = name == "kfac";  // of one worker: every rank by itself
-    const Job job = learning(name, with, 200, lonely ? 1 : 4);
-    const RealResult real = run_real(job, lonely ? MPI_COMM_SELF : MPI_COMM_WORLD, {.patience_s = 30});
-    if (rank_here() != 0) continue;
+  for (const bool schedules : {false, true})
+    for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
+      const std::string& name = plugin.info.name;
+      if (std::find(by_time.begin(), by_time.end(), name) != by_time.end()) continue;
+      CAPTURE(name);
+      CAPTURE(schedules);
+      const auto given = options.find(name);
+      const Json with = given == options.end() ? Json::object() : given->second;
+      const bool lonely = name == "kfac";  // of one worker: every rank by itself
+      const Job job = learning(name, with, 200, lonely ? 1 : 4);
+      const RealResult real = run_real(job, lonely ? MPI_COMM_SELF : MPI_COMM_WORLD,
+                                       {.patience_s = 30, .scenario_schedules = schedules});
+      if (rank_here() != 0) continue;
+      const Models expected = run_fake(job).models;
+      CHECK(largest(expected) > 1e-2);
+      CHECK(difference(real.models, expected) < 1e-4 * largest(expected));
+      for (const WorkerRecord& worker : real.record.workers) CHECK(worker.steps == 200);
+    }
+}
+
+TEST_CASE(
+    "message by message: each schedule's values, in messages as long as the workload's, and no others") {
+  const struct {
+    std::string schedule, name;
+    Json options;
+  } cases[] = {
+      {"ring", "allreduce_sgd", Json::object()},
+      {"rabenseifner", "allreduce_sgd", Json::object()},
+      {"hierarchical", "allreduce_sgd", Json::object()},
+      {"double_binary_tree", "allreduce_sgd", Json::object()},
+      {"tree", "allreduce_sgd", Json::object()},
+      {"", "gtopk", {{"density", 0.2}, {"variant", "recursive_doubling"}}},
+      {"", "gtopk", {{"density", 0.2}, {"put_back", "exact"}}},
+      {"", "d_psgd", Json::object()},
+      {"", "matcha", Json::object()},
+      {"", "fsdp", Json::object()},
+  };
+  for (const auto& each : cases) {
+    CAPTURE(each.schedule);
+    CAPTURE(each.name);
+    CAPTURE(each.options.dump());
+    Job job = learning(each.name, each.options, 20);
+    if (!each.schedule.empty())
+      job.network.collectives[CollectiveOp::all_reduce] = CollectivePolicy::of(each.schedule);
     const Models expected = run_fake(job).models;
-    CHECK(largest(expected) > 1e-2);
-    CHECK(difference(real.models, expected) < 1e-4 * largest(expected));
-    for (const WorkerRecord& worker : real.record.workers) CHECK(worker.steps == 200);
+    job.workload.layers.front().tensors = {5000};  // more than enough for what the learner's messages hold
+    use(job, each.name, each.options);
+    RealRun how = late(job);
+    how.scenario_schedules = true;
+    const RealResult real = run_real(job, MPI_COMM_WORLD, how);
+    if (rank_here() != 0) continue;
+    CHECK(largest(expected) > 1e-3);
+    CHECK(difference(real.models, expected) < 1e-5 * largest(expected));
+    double sent = 0;
+    for (const WorkerRecord& worker : real.record.workers)
+      for (const double bytes : worker.bytes_sent) sent += bytes;
+    if (each.schedule.empty()) continue;
+    // 2 (P-1) m in all of a tree and of a ring, whatever the schedule: once, and nothing beside it.
+    CHECK(sent == doctest::Approx(20 * 2 * 3 * 20000.0).epsilon(1e-9));
   }
 }
 
@@ -190,11 +235,17 @@ TEST_CASE("AD-PSGD: the mean of the models stays as it is, whoever is late, and 
     for (std::size_t i = 0; i < before.size(); ++i)
       CHECK(after[i] == doctest::Approx(before[i]).epsilon(1e-5));
     CHECK(difference(real.models, {real.models[0], real.models[0], real.models[0], real.models[0]}) < 0.5);
-    // 160 steps of all together; some may end while the news that the run is over is on its way.
+    // Steps that end while the news that the run is over is on its way do not count.
     std::uint64_t steps = 0;
-    for (const WorkerRecord& worker : real.record.workers) steps += worker.steps;
-    CHECK(steps >= 157);
-    CHECK(steps <= 180);
+    double end_s = 0, samples = 0;
+    for (const WorkerRecord& worker : real.record.workers) {
+      steps += worker.steps;
+      samples += worker.samples;
+      end_s = std::max(end_s, worker.end_s);
+    }
+    CHECK(steps == 160);
+    CHECK(samples == doctest::Approx(160.0 * job.workload.batch));
+    CHECK(end_s == real.record.end_s);
   }
 }
 
@@ -223,10 +274,12 @@ TEST_CASE("Eager-SGD: every gradient is in one operation, once, and every rank a
   if (rank_here() != 0) return;
   bool anybody_late = false;
   for (std::size_t rank = 0; rank < 4; ++rank) {
-    // What rank 0..3 had given to the operations that this rank has applied: as many as its own steps, or one
-    // more where the end of the run came after its update.
+    // What rank 0..3 had given to the operations that this rank has applied: as many as it used gradients, or
+    // one less where the end of the run came before its update. The record has those before the end alone.
+    const std::uint64_t used_here = all_versions[rank].size();
+    CHECK(record.workers[rank].steps <= used_here);
     double best = INFINITY;
-    for (std::uint64_t last = record.workers[rank].steps; last <= record.workers[rank].steps + 1; ++last) {
+    for (std::uint64_t last = used_here - 1; last <= used_here; ++last) {
       std::vector<double> expected(begin.begin(), begin.end());
       for (std::size_t from = 0; from < 4; ++from)
         for (std::size_t k = 0; k < all_versions[from].size(); ++k) {
@@ -280,19 +333,23 @@ TEST_CASE("Non-blocking SGD: the model moved by every gradient that was used, on
 }
 
 TEST_CASE("WAGMA: averages of averages lie between the models, and a global one leaves all equal") {
-  Job job = learning("wagma", {{"period", 10}}, 40);
-  job.optimizer.learning_rate.base = 0;
-  const RealRun how = late(job);
-  const RealResult real = run_real(job, MPI_COMM_WORLD, how, nullptr, start_drawn);
-  if (rank_here() != 0) return;
-  CHECK(difference(real.models, {real.models[0], real.models[0], real.models[0], real.models[0]}) == 0);
-  const Models begin = all_drawn();
-  for (std::size_t i = 0; i < begin[0].size(); ++i) {
-    const auto [least, most] = std::minmax({begin[0][i], begin[1][i], begin[2][i], begin[3][i]});
-    CHECK(real.models[0][i] >= least - 1e-5F);
-    CHECK(real.models[0][i] <= most + 1e-5F);
+  for (const bool schedules : {false, true}) {
+    CAPTURE(schedules);
+    Job job = learning("wagma", {{"period", 10}}, 40);
+    job.optimizer.learning_rate.base = 0;
+    RealRun how = late(job);
+    how.scenario_schedules = schedules;
+    const RealResult real = run_real(job, MPI_COMM_WORLD, how, nullptr, start_drawn);
+    if (rank_here() != 0) continue;
+    CHECK(difference(real.models, {real.models[0], real.models[0], real.models[0], real.models[0]}) == 0);
+    const Models begin = all_drawn();
+    for (std::size_t i = 0; i < begin[0].size(); ++i) {
+      const auto [least, most] = std::minmax({begin[0][i], begin[1][i], begin[2][i], begin[3][i]});
+      CHECK(real.models[0][i] >= least - 1e-5F);
+      CHECK(real.models[0][i] <= most + 1e-5F);
+    }
+    for (const WorkerRecord& worker : real.record.workers) CHECK(worker.steps == 40);
   }
-  for (const WorkerRecord& worker : real.record.workers) CHECK(worker.steps == 40);
 }
 
 }  // namespace simsgd::test::measure_all_algorithms

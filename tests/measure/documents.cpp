@@ -193,7 +193,40 @@ TEST_CASE(
       expected += worker["bytes_sent"]["gradient"].get<double>();
     CHECK(sent == doctest::Approx(expected).epsilon(1e-9));
     CHECK(real["fidelity"][0]["reason"] == "run over MPI by the scenario's schedules, message by message");
+    // The values of a learner of 36 parameters travel in the same messages: not a byte more.
+    const json learns =
+        document(run_ranks(3,
+                           SIMSGD_MEASURE_PROGRAM + arguments +
+                               " --schedules scenario --compute emulated --set '/learner=" + kLearner + "'",
+                           kTimeOnly));
+    double sent_learning = 0;
+    for (const json& worker : learns["workers"])
+      sent_learning += worker["bytes_sent"]["gradient"].get<double>();
+    CHECK(sent_learning == doctest::Approx(expected).epsilon(1e-9));
   }
+}
+
+TEST_CASE(
+    "\"compute\" stands in the scenario, the option has the last word, and a document says which it was") {
+  const std::string learns =
+      std::string(" run - --json --set '/learner=") + kLearner + "' --set '/compute=\"emulated\"'";
+  const auto computes_s = [](const json& real) {
+    return real["workers"][0]["time_by_activity"]["compute_s"].get<double>();
+  };
+  const json emulated = document(run_ranks(2, SIMSGD_MEASURE_PROGRAM + learns, kTimeOnly));
+  CHECK(emulated["scenario"]["compute"] == "emulated");
+  CHECK(computes_s(emulated) > 0.00999);  // 5 steps of 2 ms
+  const json real = document(run_ranks(2, SIMSGD_MEASURE_PROGRAM + learns + " --compute real", kTimeOnly));
+  CHECK(real["scenario"]["compute"] == "real");
+  CHECK(real["notes"].dump().find("Computing is emulated") == std::string::npos);
+  CHECK(emulated["notes"].dump().find("Computing is emulated") != std::string::npos);
+  // A simulation takes the workload's time: what asks for another is told so.
+  const json simulated = document(run_command(SIMSGD_PROGRAM + learns, kTimeOnly));
+  CHECK(simulated["notes"].dump().find("/compute") == std::string::npos);
+  const json other =
+      document(run_command(SIMSGD_PROGRAM " run - --json --set '/compute=\"real\"'", kTimeOnly));
+  CHECK(other["notes"].dump().find("/compute has no effect: a simulation takes the workload's times") !=
+        std::string::npos);
 }
 
 TEST_CASE("the notes say that another workload's sizes do not apply, and a summary shows them") {

@@ -70,7 +70,13 @@ TEST_CASE("a rank that is killed ends the others within 10 s with a sentence, an
   CHECK(code != 0);
   CHECK(milliseconds < 10000);
   CHECK(ran.output.find("alive") == std::string::npos);
-  CHECK(ran.errors.find("exited on signal 9 (Killed)") != std::string::npos);
+  CHECK(ran.errors.find("exited on signal 9 (Killed)") != std::string::npos);  // mpirun's
+  // One of the others says it too.
+  const std::size_t said_at = ran.errors.find("Rank 1 (process ");
+  REQUIRE(said_at != std::string::npos);
+  CHECK(ran.errors.find(") has died, so the run ends here. It has no result, and no file was written.",
+                        said_at) != std::string::npos);
+  CHECK(ran.errors.find("has died", said_at + 40) == std::string::npos);
   if (fs::exists(folder / "out")) CHECK(fs::is_empty(folder / "out"));
   fs::remove_all(folder);
 }

@@ -30,11 +30,13 @@ std::string first_of(const std::string& error) {
   return {all.begin(), all.end()};
 }
 
-Outcome on_mpi(Trial trial) {
+Outcome on_mpi_as(Trial trial, bool by_scenario) {
   constexpr double kLittle_s = 0.3, kPlenty_s = 60;
   std::vector<Notes> notes;
   give_script(trial, notes);
-  MpiWorker worker(trial.job, MPI_COMM_WORLD, trial.stalls ? kLittle_s : kPlenty_s);
+  MpiWorker worker(
+      trial.job, MPI_COMM_WORLD,
+      RealRun{.patience_s = trial.stalls ? kLittle_s : kPlenty_s, .scenario_schedules = by_scenario});
   std::string error;
   try {
     trial.job.algorithm->run(worker);
@@ -49,10 +51,14 @@ Outcome on_mpi(Trial trial) {
   return outcome;
 }
 
+Outcome on_mpi(Trial trial) { return on_mpi_as(std::move(trial), false); }
+Outcome by_schedules(Trial trial) { return on_mpi_as(std::move(trial), true); }
+
 }  // namespace
 
 TEST_CASE("MPI: messages") { check_behaviours(message_behaviours(), on_mpi); }
 TEST_CASE("MPI: collectives") { check_behaviours(collective_behaviours(), on_mpi); }
+TEST_CASE("MPI, message by message: collectives") { check_behaviours(collective_behaviours(), by_schedules); }
 TEST_CASE("MPI: background and preemption") { check_behaviours(background_behaviours(), on_mpi); }
 TEST_CASE("MPI: gradients and their hooks") { check_behaviours(hook_behaviours(), on_mpi); }
 

@@ -46,6 +46,11 @@ best=$(awk -F, '$7 == "ping_pong" {if (!least || $13 < least) least = $13} END {
 awk -v best="$best" 'BEGIN {exit !(best >= 8.4e-3 && best <= 30e-3)}' || fail "1 MiB takes $best s"
 "$simsgd" import "$folder/raw.csv" -o "$folder/data.csv" 2>/dev/null || fail "simsgd import does not read it"
 [ "$(grep -c '^time_s,ping_pong,2,2,1048576,' "$folder/data.csv")" = 1 ] || fail "one median of a ping-pong of two nodes"
+# Ranks of several hosts that share a core know it, or they would spin.
+taskset -c 0 "$testbed" run -n 2 --name "$name" "$measure" run "$(dirname "$0")/../../scenarios/real_run.json" --set /stop/steps=2 \
+  --set '/learner/data={"name": "gaussian_mixture", "features": 12, "classes": 4, "samples": 512, "test_samples": 64}' \
+  >/dev/null 2>"$folder/said" || fail "a run on one core: $(cat "$folder/said")"
+grep -q "2 ranks share 1 cores" "$folder/said" || fail "two ranks on a core do not know: $(cat "$folder/said")"
 "$testbed" down --name "$name" || fail "down"
 namespaces_gone "$net" || fail "down leaves a namespace"
 [ ! -e "/run/simsgd-testbed/$name" ] || fail "down leaves files"

@@ -132,7 +132,7 @@ TEST_CASE("what-ifs are what the other model says of a job that is so") {
       return sum / static_cast<double>(n);
     };
     other.make(typical, no_delay);
-    CHECK(one_step_s(graph, ideal(graph, recorded_times(graph, false))) ==
+    CHECK(one_step_s(graph, ideal(graph, recorded_times(graph, false), equal_durations_s(graph))) ==
           doctest::Approx(other.run()).epsilon(1e-9));
   }
 }

@@ -3,12 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/replay/report.hpp"
 #include "tests/cli/scratch.hpp"
 #include "tests/replay/pipeline_model.hpp"
 
 namespace simsgd::test::replay_verb {
 
 using namespace replay;
+using namespace simsgd::replay;
 using cli::contents;
 using cli::Outcome;
 using cli::Scratch;
@@ -87,6 +89,32 @@ TEST_CASE("replay refuses what it cannot do, all at once, and writes nothing") {
   CHECK(scratch.simsgd("replay none.csv").code == 2);
   CHECK(scratch.simsgd("replay").code == 2);
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "out"));
+}
+
+TEST_CASE("a job that is read in pieces of a step is the same job as one that is held whole") {
+  ReplayOptions whole;
+  whole.heal = {3};
+  whole.ideal = true;
+  ReplayOptions pieces = whole;
+  pieces.at_once = 1;
+  const auto document = [](const ReplayOptions& options, const std::string& text) {
+    return replay_document(replay_job(read_recorded_job("ops.csv", text), options)).dump();
+  };
+  const std::string text = table();
+  CHECK(document(pieces, text) == document(whole, text));
+  // Without what is recorded of the norm, something unrecorded holds workers together: found over all pieces.
+  std::string less;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    if (const std::string line = text.substr(at, text.find('\n', at) + 1 - at);
+        line.find("optimizer-clip-main-grad") == std::string::npos)
+      less += line;
+  CHECK(less.size() < text.size());
+  CHECK(document(pieces, less) == document(whole, less));
+  // More workers are drawn from the same steps.
+  pieces.heal = whole.heal = {};
+  pieces.ideal = whole.ideal = false;
+  pieces.workers = whole.workers = 12;
+  CHECK(document(pieces, text) == document(whole, text));
 }
 
 }  // namespace simsgd::test::replay_verb

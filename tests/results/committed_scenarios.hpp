@@ -20,9 +20,10 @@ inline std::vector<std::filesystem::path> committed_scenarios() {
   return all;
 }
 
-/// So many steps of it; of a study, of its first point.
+/// So many steps of it, without intervals; of a study, of its first point.
 inline cli::Outcome short_run(const cli::Scratch& scratch, const std::filesystem::path& path, int steps) {
-  const std::string arguments = "run " + path.string() + " --json --set /stop/steps=" + std::to_string(steps);
+  const std::string arguments =
+      "run " + path.string() + " --json --draws 0 --set /stop/steps=" + std::to_string(steps);
   const cli::Outcome outcome = scratch.simsgd(arguments);
   return outcome.err.find("a study of several runs") == std::string::npos
              ? outcome

@@ -49,11 +49,15 @@ TEST_CASE("a step that was measured with another batch; not one with the same") 
 }
 
 TEST_CASE("links of GPUs that are alone in their nodes") {
+  CHECK(notes_with("/cluster/device/communication_share", 0.2) == Notes{});
+  Json scenario = small_scenario();
+  scenario["cluster"]["device"]["communication_share"] = 0.2;
+  scenario["cluster"]["gpu_link"] = {{"bandwidth", "900 GB/s"}};
   CHECK(
-      notes_with("/cluster/device/communication_share", 0.2) ==
-      Notes{{"unused-option",
-             "/cluster/device/communication_share has no effect: with one GPU per node no message crosses a "
-             "gpu_link"}});
+      notes_of(scenario).back() ==
+      Note{"unused-option",
+           "/cluster/device/communication_share has no effect: with one GPU per node messages cross the nic "
+           "alone, and what is left of gpu_link is no less"});
 }
 
 TEST_CASE("a workload without layers") {

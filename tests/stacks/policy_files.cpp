@@ -32,6 +32,35 @@ TEST_CASE("what is wrong with a table is told with its entry, all at once") {
         std::string::npos);
 }
 
+TEST_CASE("entries by number of workers and by their parts ascend too, and take what they say") {
+  const auto errors = [](const Json& entries) {
+    Json scenario = small_scenario();
+    scenario["network"]["all_gather"] = entries;
+    return errors_of(scenario);
+  };
+  const Json among8{{"up_to_workers", 8}, {"schedule", "ring"}},
+      among4{{"up_to_workers", 4}, {"schedule", "ring"}};
+  const Json any{{"schedule", "bruck"}};
+  CHECK(
+      errors({among8, among4}).find("/network/all_gather/1/up_to_workers: is not above the one before it") !=
+      std::string::npos);
+  CHECK(errors({any, among4}).find("/network/all_gather/1/up_to_workers: is not above the one before it") !=
+        std::string::npos);
+  const Json parts{{"up_to_part", 100}, {"schedule", "ring"}},
+      fewer{{"up_to_part", 99}, {"schedule", "ring"}};
+  CHECK(errors({parts, fewer}).find("/network/all_gather/1/up_to_part: is not above the one before it") !=
+        std::string::npos);
+  Json scenario = small_scenario();
+  scenario["network"]["all_gather"] = {among4, among8, parts, any};
+  const std::vector<CollectiveWay> ways =
+      job_of(scenario).network.collectives.at(CollectiveOp::all_gather).ways;
+  CHECK(ways[0].takes(4, 1e9));
+  CHECK(!ways[0].takes(5, 1));
+  CHECK(ways[2].takes(16, 1600));  // 100 B of each
+  CHECK(!ways[2].takes(16, 1601));
+  CHECK(ways[3].takes(1000, 1e12));
+}
+
 TEST_CASE("a segment is no faster than its link, and segments ascend") {
   Json scenario = small_scenario();
   scenario["cluster"]["nic"]["bandwidth"] = "1 GB/s";

@@ -60,10 +60,10 @@ double nccl_s(const Json& more, double bytes, int workers) {
 }  // namespace
 
 TEST_CASE("nccl takes the fastest: LL below the size where Simple's bandwidth pays for its latency") {
-  // Around four nodes: LL 6.6 us + 6 (2.7 us + 4 (m/4) / B), Simple 8.4 us + 6 (14 us + (m/4) / B).
-  const auto ll = [](double m) { return 6.6e-6 + 6 * (2.7e-6 + m / kBps); };
+  // Around four nodes of one GPU: LL 6.6 us + 6 (5 us + 2 (m/4) / B), Simple 8.4 us + 6 (14 us + (m/4) / B).
+  const auto ll = [](double m) { return 6.6e-6 + 6 * (5e-6 + m / 2 / kBps); };
   const auto simple = [](double m) { return 8.4e-6 + 6 * (14e-6 + m / 4 / kBps); };
-  const double crossing = (8.4e-6 - 6.6e-6 + 6 * (14e-6 - 2.7e-6)) * kBps / 4.5;
+  const double crossing = (8.4e-6 - 6.6e-6 + 6 * (14e-6 - 5e-6)) * kBps / 1.5;
   CHECK(ll(crossing) == Approx(simple(crossing)).epsilon(1e-12));
   const Json ring{{"algorithm", "ring"}};
   for (const double m : {64.0, 0.99 * crossing, 1.01 * crossing, 1e7}) {
@@ -71,7 +71,7 @@ TEST_CASE("nccl takes the fastest: LL below the size where Simple's bandwidth pa
     CHECK(nccl_s({{"algorithm", "ring"}, {"protocol", "ll"}}, m, 4) == Approx(ll(m)).epsilon(1e-9));
     CHECK(nccl_s({{"algorithm", "ring"}, {"protocol", "simple"}}, m, 4) == Approx(simple(m)).epsilon(1e-9));
     const double ll128 = nccl_s({{"algorithm", "ring"}, {"protocol", "ll128"}}, m, 4);
-    CHECK(ll128 == Approx(14e-6 + 6 * (4e-6 + m / 4 / (0.92 * kBps))).epsilon(1e-9));
+    CHECK(ll128 == Approx(14e-6 + 6 * (8.5e-6 + m / 4 / (0.92 * kBps))).epsilon(1e-9));
     CHECK(nccl_s(ring, m, 4) == Approx(std::min({ll(m), ll128, simple(m)})).epsilon(1e-9));
     CHECK(nccl_s(Json::object(), m, 4) <= nccl_s(ring, m, 4));
   }

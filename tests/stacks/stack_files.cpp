@@ -45,8 +45,11 @@ TEST_CASE("every stack stands in a document with its defaults, and a document's 
   CHECK(horovod["cluster"]["stack"]["cycle"] == 5e-3);
   CHECK(horovod["cluster"]["stack"]["fusion"] == 67108864);
   CHECK(horovod["algorithm"]["fusion"] == "none");
-  CHECK(resolved(with_stack({{"name", "mpi"}}))["network"]["all_reduce"][0]["schedule"] ==
-        "recursive_doubling");
+  const auto of_mpi = [](const char* calls) {
+    return resolved(with_stack({{"name", "mpi"}, {"calls", calls}}))["network"]["all_reduce"][0]["schedule"];
+  };
+  CHECK(of_mpi("blocking") == "recursive_doubling");  // coll/tuned
+  CHECK(of_mpi("immediate") == "tree");               // coll/libnbc
 }
 
 TEST_CASE("a stack's costs stand beside the host's, and replace none in silence") {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "analysis/collective_bench.hpp"
 #include "tests/stacks/support.hpp"
 #include "tests/support/in_child.hpp"
 
@@ -276,6 +277,42 @@ TEST_CASE("an operation that somebody never hands over is told by name") {
   });
   CHECK(result.error.find("all_reduce among 3 is not agreed on (not handed over by: 1).") !=
         std::string::npos);
+}
+
+TEST_CASE("simsgd bench charges cycle and agreement as a run does whose steps are one operation each") {
+  // By hand, cycle 2 ms, agreement 0.3 ms, 1 MB among two: 0.3 + 0.02 + 2 x 0.1 + 1 ms = 1.52 ms; in a row
+  // one every 2 ms, so 2 x 2 + 1.52 ms for three. A stack that copies where tensors share a buffer copies
+  // nothing of one.
+  const Json horovod{{"name", "horovod"}, {"cycle", "2 ms"},   {"agreement", "0.3 ms"},
+                     {"launch", "20 us"}, {"tensor", "10 us"}, {"buffer_bandwidth", "1 GB/s"}};
+  for (const Fidelity fidelity : kFidelities)
+    for (const int steps : {1, 3}) {
+      CAPTURE(fidelity_name(fidelity));
+      CAPTURE(steps);
+      const auto job_of = [&] {
+        Job job = scripted_job(star(2, kAlpha_s, kBps), [](Worker& worker) {
+          while (worker.next_step()) worker.collectives().run(sum_of_bytes(1e6));
+        });
+        job.stop.steps = static_cast<std::uint64_t>(steps);
+        job.network.fidelity = fidelity;
+        use_stack(job, horovod);
+        return job;
+      };
+      const double run_s =
+          in_child([&] { return std::vector<double>{simulate_job(job_of()).end_s}; }).front();
+      const double bench_s =
+          in_child([&] {
+            const Job job = job_of();
+            BenchSettings settings;
+            settings.collectives = job.network.collectives;
+            settings.fidelity = fidelity;
+            settings.sizes_bytes = {1e6};
+            settings.iterations = steps;
+            return std::vector<double>{bench_collective(job.cluster, settings).rows.front().time_s};
+          }).front();
+      CHECK(bench_s * steps == Approx(run_s).epsilon(1e-9));
+      CHECK(run_s == Approx((steps - 1) * 2e-3 + 1.52e-3).epsilon(1e-9));
+    }
 }
 
 }  // namespace simsgd::test::stacks_stacks

@@ -15,7 +15,8 @@ inline constexpr Fidelity kFidelities[] = {Fidelity::closed, Fidelity::steps, Fi
 
 // As a scenario's cluster with that stack, and no host costs of its own.
 inline void use_stack(Job& job, const Json& json) {
-  const Stack stack = make_stack(json, {.gpu_link_Bps = 0, .nic_Bps = kBps});
+  const Stack stack = make_stack(
+      json, {.gpu_link_Bps = 0, .nic_Bps = kBps, .workers = job.cluster.workers(), .gpus_per_node = 1});
   set_stack_costs(stack, job.cluster.host);
   job.cluster.host.complete(job.cluster.device);
   set_stack(stack, job.cluster);

@@ -180,6 +180,10 @@ TEST_CASE("flight recorder: the last starter's duration, by sequence number; wha
   CHECK(rows[1].labels.at("type") == "bfloat16");
   CHECK(counts(all.reports[0].ignored) == "1 entries of operations that began and did not end");
   CHECK(counts(all.reports[1].ignored) == "1 entries of operations that did not begin");
+  CHECK(all.steps.empty());
+  CHECK(all.reports[0].understood.at(
+            "files that tell no computing (nothing for --stragglers): when the host made "
+            "operations, not when they ran") == 1);
 }
 
 TEST_CASE("flight recorder: steps are periods of the sequence, from the longest pause on") {

@@ -141,4 +141,23 @@ TEST_CASE("a network that is imported runs; run --chakra writes a file per rank,
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "other"));
 }
 
+TEST_CASE("where Chakra traces cannot go is said before the run, and nothing is written") {
+  const Scratch scratch;
+  scratch.write("s.json", R"({"name": "j", "cluster": {"use": "clusters/gtopk-1gbe.json", "workers": 2},
+      "workload": {"use": "workloads/resnet50.json", "batch": 16}, "learner": null, "algorithm": {"name": "allreduce_sgd"},
+      "stop": {"steps": 1000000}})");  // would take minutes
+  scratch.write("file", "");
+  const Outcome file = scratch.simsgd("run s.json --chakra file");
+  CHECK(file.code == 2);
+  CHECK(file.err.find("--chakra: cannot be written to: Not a directory. Found: file") != std::string::npos);
+  std::filesystem::create_directory(scratch.path() / "used");
+  scratch.write("used/j.0.et", "");  // would be replaced
+  scratch.write("used/j.2.et", "");  // of a job of more ranks
+  const Outcome used = scratch.simsgd("run s.json --chakra used");
+  CHECK(used.code == 2);
+  CHECK(used.err.find("--chakra: holds a trace of another job. Found: used/j.2.et") != std::string::npos);
+  CHECK(used.err.find("j.0.et") == std::string::npos);
+  CHECK(contents(scratch.path() / "used" / "j.0.et").empty());
+}
+
 }  // namespace simsgd::test::traces_verb

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -51,6 +52,7 @@ bool is_operation_table(std::string_view head) {
 RecordedJob read_operation_table(Input& input) {
   RecordedJobBuilder builder(input.name(), "line");
   CsvReader reader(input, ',');
+  std::map<std::pair<double, std::string>, std::size_t> threads;  // by replica and name
   std::vector<std::string> fields;
   reader.record(fields);
   const std::size_t width = fields.size();
@@ -78,15 +80,22 @@ RecordedJob read_operation_table(Input& input) {
     };
     RecordedJobBuilder::Raw raw;
     raw.line = reader.line();
-    raw.replica = number(0, kNotGiven);
-    raw.thread = text(1);
+    const double replica = number(0, kNotGiven);
     raw.kind = text(2);
     raw.step = number(3, kNotGiven);
     raw.micro_batch = number(4, -1);
     raw.start_us = number(5, kNotGiven);
     raw.duration_us = number(6, kNotGiven);
     raw.chunk = number(7, 0);
-    if (readable) builder.add(raw);
+    if (!readable) continue;
+    const auto [found, fresh] =
+        threads.try_emplace({std::isnan(replica) ? -1 : replica, std::string(text(1))}, 0U);
+    if (fresh) {
+      found->second = builder.thread(replica);
+      builder.name_thread(found->second, text(1));
+    }
+    raw.thread = found->second;
+    builder.add(raw);
   }
   if (input.cut()) builder.error(0, "ends too early: the compressed file was cut", "", "Copy it again");
   return builder.finish();

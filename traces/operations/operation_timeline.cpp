@@ -4,9 +4,7 @@
 // event.
 //   https://github.com/ByteDance-Seed/StragglerAnalysis (Lin et al., OSDI 2025, arXiv:2505.05713)
 #include <cmath>
-#include <deque>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sim/base/errors.hpp"
@@ -26,22 +24,13 @@ struct TimelineEventText {
   double start_us = kNotGiven, duration_us = kNotGiven;
 };
 
-// What is kept of one until all threads have their names, which may come last.
-struct TimelineOperation {
-  std::uint32_t number = 0;
-  std::int32_t kind = 0, thread = 0;
-  double replica = 0, step = 0, micro_batch = 0, chunk = 0, start_us = 0, duration_us = 0;
-};
-
 bool has_thread(const TimelineEventText& event) { return !std::isnan(event.pid) && !std::isnan(event.tid); }
 
 // What the parser tells, as events; of the rest nothing is kept.
 class OperationEvents : public JsonHandler {
  public:
-  explicit OperationEvents(RecordedJob& job) : job_(job) {}
+  explicit OperationEvents(RecordedJobBuilder& builder) : builder_(builder) {}
 
-  std::deque<TimelineOperation> operations;
-  std::vector<std::string> kinds, threads;  // names of the latter; empty: none
   bool has_events = false;
 
   bool null() { return true; }
@@ -102,16 +91,12 @@ class OperationEvents : public JsonHandler {
     }
     return true;
   }
-  std::int32_t kind(const std::string& name) {
-    const auto [found, fresh] = kind_numbers_.try_emplace(name, static_cast<std::int32_t>(kinds.size()));
-    if (fresh) kinds.push_back(name);
-    return found->second;
-  }
-  // Threads without a number are one, which has no name.
+  // Threads without a number are one of each replica, which has no name.
   std::size_t thread(const TimelineEventText& event) {
-    const std::pair key = has_thread(event) ? std::pair{event.pid, event.tid} : std::pair{-1.0, -1.5};
-    const auto [found, fresh] = thread_numbers_.try_emplace(key, threads.size());
-    if (fresh) threads.emplace_back();
+    const double replica = std::isnan(event.pid) ? -1 : event.pid;
+    const std::pair key{replica, has_thread(event) ? event.tid : -1.5};
+    const auto [found, fresh] = threads_.try_emplace(key, 0U);
+    if (fresh) found->second = builder_.thread(event.pid);
     return found->second;
   }
   void begin_event() {
@@ -124,23 +109,30 @@ class OperationEvents : public JsonHandler {
   void end_event() {
     event_depth_ = 0;
     if (phase_ == "M") {
-      if (event_.kind == "thread_name" && has_thread(event_)) threads[thread(event_)] = argument_name_;
-      ++job_.understood["names of threads and processes"];
+      if (event_.kind == "thread_name" && has_thread(event_))
+        builder_.name_thread(thread(event_), argument_name_);
+      ++builder_.job().understood["names of threads and processes"];
     } else if (phase_ != "X") {
-      ++job_.ignored["events that are no span (ph is not X)"];
+      ++builder_.job().ignored["events that are no span (ph is not X)"];
     } else if (std::isnan(event_.step)) {
-      ++job_.ignored["spans that belong to no step"];
+      ++builder_.job().ignored["spans that belong to no step"];
     } else {
-      operations.push_back({static_cast<std::uint32_t>(event_.number), kind(event_.kind),
-                            static_cast<std::int32_t>(thread(event_)), event_.pid, event_.step,
-                            event_.micro_batch, event_.chunk, event_.start_us, event_.duration_us});
+      RecordedJobBuilder::Raw raw;
+      raw.line = event_.number;
+      raw.kind = event_.kind;
+      raw.thread = thread(event_);
+      raw.step = event_.step;
+      raw.micro_batch = event_.micro_batch;
+      raw.chunk = event_.chunk;
+      raw.start_us = event_.start_us;
+      raw.duration_us = event_.duration_us;
+      builder_.add(raw);
     }
   }
 
-  RecordedJob& job_;
+  RecordedJobBuilder& builder_;
   TimelineEventText event_;
-  std::map<std::string, std::int32_t, std::less<>> kind_numbers_;
-  std::map<std::pair<double, double>, std::size_t> thread_numbers_;  // by pid and tid
+  std::map<std::pair<double, double>, std::size_t> threads_;  // by pid and tid
   std::string key_, phase_, argument_name_;
   int events_depth_ = 0, event_depth_ = 0;  // 0: in none
   std::size_t count_ = 0;
@@ -166,24 +158,9 @@ bool is_operation_timeline(std::string_view head) {
 
 RecordedJob read_operation_timeline(Input& input) {
   RecordedJobBuilder builder(input.name(), "event");
-  OperationEvents events(builder.job());
+  OperationEvents events(builder);
   const JsonEnd end = read_json(input, events);
   check_document(events, end, builder.job(), input.name());
-  builder.job().operations.reserve(events.operations.size());
-  for (; !events.operations.empty(); events.operations.pop_front()) {
-    const TimelineOperation& each = events.operations.front();
-    RecordedJobBuilder::Raw raw;
-    raw.line = each.number;
-    raw.kind = events.kinds[static_cast<std::size_t>(each.kind)];
-    raw.thread = events.threads[static_cast<std::size_t>(each.thread)];
-    raw.replica = each.replica;
-    raw.step = each.step;
-    raw.micro_batch = each.micro_batch;
-    raw.chunk = each.chunk;
-    raw.start_us = each.start_us;
-    raw.duration_us = each.duration_us;
-    builder.add(raw);
-  }
   return builder.finish();
 }
 

@@ -45,6 +45,8 @@ bool whole(double value, double least) {
   return value >= least && value <= kLatest_us && std::trunc(value) == value;
 }
 
+std::string number_text(double value) { return std::isnan(value) ? "nothing" : fmt::format("{}", value); }
+
 std::string place_text(const RecordedPlace& place) {
   return fmt::format("replica {}, stage {}, slice {}", place.replica, place.stage, place.tensor);
 }
@@ -53,32 +55,19 @@ std::string place_text(const RecordedPlace& place) {
 
 struct RecordedJobBuilder::Parts {
   struct Thread {
-    bool ok = false;
-    int stage = 0, tensor = 0;
-    std::int32_t lane = 0;
+    double replica = 0;
+    std::string name;
+    std::int32_t worker = -1, lane = -1;  // -1: not looked at yet, or without a place
   };
   RecordedJob job;
   std::vector<InputError> errors;
+  std::multimap<std::size_t, InputError> line_errors;  // by line; then the others
   std::size_t more_errors = 0;
   std::map<std::string, std::int32_t, std::less<>> kinds, lanes;
-  std::map<std::string, Thread, std::less<>> threads;
+  std::vector<Thread> threads;
   std::map<std::tuple<int, int, int>, std::int32_t> workers;  // by stage, replica, slice
 
-  const Thread& thread(std::string_view text) {
-    const auto found = threads.find(text);
-    if (found != threads.end()) return found->second;
-    Thread made;
-    const std::size_t comma = text.rfind(',');
-    const std::optional<int> stage = index_after(text, "PP");
-    made.ok = stage.has_value() && comma != std::string_view::npos;
-    if (made.ok) {
-      made.stage = *stage;
-      made.tensor = index_after(text, "TP").value_or(0);
-      made.lane = index_of(trimmed(text.substr(comma + 1)), job.lanes, lanes);
-    }
-    return threads.emplace(text, made).first->second;
-  }
-
+  bool place(Thread& thread);
   void number_workers();
   void check_places();
 };
@@ -95,12 +84,13 @@ RecordedJob& RecordedJobBuilder::job() { return parts_->job; }
 
 void RecordedJobBuilder::error(std::size_t line, const std::string& problem, const std::string& found,
                                const std::string& remedy) {
-  if (parts_->errors.size() >= kMostOperationErrors) {
+  if (parts_->line_errors.size() >= kMostOperationErrors) {
     ++parts_->more_errors;
     return;
   }
   const std::string place = line == 0 ? "" : fmt::format("{} {} ", parts_->job.unit, line);
-  parts_->errors.push_back({parts_->job.file, "", place + problem, printable(found), remedy});
+  const InputError made = {parts_->job.file, "", place + problem, printable(found), remedy};
+  parts_->line_errors.emplace(line == 0 ? ~std::size_t{0} : line, made);
 }
 
 void RecordedJobBuilder::add(const Raw& raw) {
@@ -109,29 +99,19 @@ void RecordedJobBuilder::add(const Raw& raw) {
   const auto wrong = [&](const char* problem, const std::string& found, const char* remedy) {
     error(raw.line, problem, found, remedy);
   };
-  const auto number = [](double value) { return std::isnan(value) ? "nothing" : fmt::format("{}", value); };
-  const Parts::Thread& thread = parts_->thread(raw.thread);
   if (raw.kind.empty()) return wrong("names no operation", "", "Name it: \"forward-compute\"");
-  if (!thread.ok)
-    return wrong("has no thread that tells stage and lane", std::string(raw.thread),
-                 "Write it as \"PP0, TP0, compute\"");
-  if (!whole(raw.replica, 0) || raw.replica >= kMostPlaces)
-    return wrong("has no data-parallel rank", number(raw.replica), "Give a whole number from 0");
-  if (!whole(raw.step, 0)) return wrong("has no step", number(raw.step), "Give a whole number from 0");
+  if (!whole(raw.step, 0)) return wrong("has no step", number_text(raw.step), "Give a whole number from 0");
   if (!whole(raw.micro_batch, -1) || raw.micro_batch > 2147483647 || !whole(raw.chunk, -1) ||
       raw.chunk > 2147483647)
     return wrong("has no micro-batch or chunk that can be read",
-                 number(raw.micro_batch) + ", " + number(raw.chunk),
+                 number_text(raw.micro_batch) + ", " + number_text(raw.chunk),
                  "Give whole numbers, or -1 where it belongs to none");
   if (!(std::fabs(raw.start_us) <= kLatest_us))
-    return wrong("has no time at which it began", number(raw.start_us), "Give microseconds below 2^53");
+    return wrong("has no time at which it began", number_text(raw.start_us), "Give microseconds below 2^53");
   if (!(raw.duration_us >= 0 && raw.duration_us <= kLatest_us))
-    return wrong("has no duration", number(raw.duration_us), "Give microseconds from 0, below 2^53");
+    return wrong("has no duration", number_text(raw.duration_us), "Give microseconds from 0, below 2^53");
   made.kind = index_of(raw.kind, parts_->job.kinds, parts_->kinds);
-  made.lane = thread.lane;
-  const std::tuple<int, int, int> place{thread.stage, static_cast<int>(raw.replica), thread.tensor};
-  made.worker =
-      parts_->workers.emplace(place, static_cast<std::int32_t>(parts_->workers.size())).first->second;
+  made.worker = static_cast<std::int32_t>(raw.thread);  // until all threads have their names
   made.step = static_cast<std::int64_t>(raw.step);
   made.micro_batch = static_cast<std::int32_t>(raw.micro_batch);
   made.chunk = static_cast<std::int32_t>(raw.chunk);
@@ -140,7 +120,31 @@ void RecordedJobBuilder::add(const Raw& raw) {
   parts_->job.operations.push_back(made);
 }
 
-// From the order in which they were met to that of their places.
+std::size_t RecordedJobBuilder::thread(double replica) {
+  parts_->threads.push_back({.replica = replica, .name = ""});
+  return parts_->threads.size() - 1;
+}
+
+void RecordedJobBuilder::name_thread(std::size_t thread, std::string_view name) {
+  parts_->threads[thread].name = name;
+}
+
+// False where its name, or its replica, tells none.
+bool RecordedJobBuilder::Parts::place(Thread& thread) {
+  if (thread.worker >= 0) return true;
+  const std::string_view name = thread.name;
+  const std::size_t comma = name.rfind(',');
+  const std::optional<int> stage = index_after(name, "PP");
+  if (!stage || comma == std::string_view::npos || !whole(thread.replica, 0) || thread.replica >= kMostPlaces)
+    return false;
+  thread.lane = index_of(trimmed(name.substr(comma + 1)), job.lanes, lanes);
+  const std::tuple<int, int, int> at{*stage, static_cast<int>(thread.replica),
+                                     index_after(name, "TP").value_or(0)};
+  thread.worker = workers.emplace(at, static_cast<std::int32_t>(workers.size())).first->second;
+  return true;
+}
+
+// From threads to places, and from the order in which these were met to their own.
 void RecordedJobBuilder::Parts::number_workers() {
   std::vector<std::int32_t> renumbered(workers.size());
   for (const auto& [place, met] : workers) {
@@ -151,8 +155,11 @@ void RecordedJobBuilder::Parts::number_workers() {
     job.stages = std::max(job.stages, stage + 1);
     job.tensors = std::max(job.tensors, tensor + 1);
   }
-  for (RecordedOperation& each : job.operations)
-    each.worker = renumbered[static_cast<std::size_t>(each.worker)];
+  for (RecordedOperation& each : job.operations) {
+    const Thread& thread = threads[static_cast<std::size_t>(each.worker)];
+    each.lane = thread.lane;
+    each.worker = renumbered[static_cast<std::size_t>(thread.worker)];
+  }
 }
 
 void RecordedJobBuilder::Parts::check_places() {
@@ -175,26 +182,52 @@ void RecordedJobBuilder::Parts::check_places() {
 
 RecordedJob RecordedJobBuilder::finish() {
   Parts& parts = *parts_;
-  if (parts.errors.empty() && parts.job.operations.empty())
+  if (parts.line_errors.empty() && parts.job.operations.empty())
     error(0, "has no operation", "", "Name a table or a timeline of a job's operations");
-  parts.number_workers();
-  if (parts.errors.empty()) parts.check_places();
+  for (const RecordedOperation& each : parts.job.operations) {
+    Parts::Thread& thread = parts.threads[static_cast<std::size_t>(each.worker)];
+    if (parts.place(thread)) continue;
+    if (!whole(thread.replica, 0) || thread.replica >= kMostPlaces)
+      error(each.line, "has no data-parallel rank", number_text(thread.replica),
+            "Give a whole number from 0");
+    else
+      error(each.line, "has no thread that tells stage and lane", thread.name,
+            "Write it as \"PP0, TP0, compute\"");
+  }
+  for (auto& [line, error] : parts.line_errors) parts.errors.push_back(std::move(error));
+  if (parts.errors.empty()) {
+    parts.number_workers();
+    parts.check_places();
+  }
   if (parts.more_errors > 0)
     parts.errors.push_back(
         {parts.job.file, "", fmt::format("has {} more such errors", parts.more_errors), "", "Mend it"});
   if (!parts.errors.empty()) throw ConfigError(std::move(parts.errors));
+  sort_operations(parts.job);
+  return std::move(parts.job);
+}
+
+void sort_operations(RecordedJob& job) {
   const auto order = [](const RecordedOperation& o) {
     return std::tuple(o.step, o.worker, o.lane, o.start_s, o.end_s, o.line);
   };
-  std::sort(parts.job.operations.begin(), parts.job.operations.end(),
+  std::sort(job.operations.begin(), job.operations.end(),
             [&order](const auto& a, const auto& b) { return order(a) < order(b); });
-  return std::move(parts.job);
 }
 
 namespace {
 
-RecordedJob recorded_job_of(Input& input) {
+RecordedJob recorded_job_of(Input& input, const std::vector<std::string>& others) {
   const std::string_view head = input.head();
+  if (is_kineto_job(head)) return read_kineto_job(input, others);
+  if (!others.empty())
+    throw ConfigError({input.name(), "", "is no profile of a rank", "",
+                       "Name one file, or Kineto files of all ranks of one job"});
+  if (is_step_rows(head)) return read_step_rows(input);
+  if (head.find("\"schema_version\"") != std::string_view::npos &&
+      head.find("\"ph\"") == std::string_view::npos)
+    throw ConfigError({input.name(), "", "is a run's document, which has no operations of steps", "",
+                       "Name the run's timeline.json, or its steps.csv (run -o DIR --steps)"});
   if (is_operation_timeline(head)) return read_operation_timeline(input);
   if (is_operation_table(head)) return read_operation_table(input);
   throw ConfigError({input.name(), "",
@@ -207,14 +240,16 @@ RecordedJob recorded_job_of(Input& input) {
 
 }  // namespace
 
-RecordedJob read_recorded_job(const std::string& path) {
-  Input input(path);
-  return recorded_job_of(input);
+RecordedJob read_recorded_job(const std::string& path) { return read_recorded_job(std::vector{path}); }
+
+RecordedJob read_recorded_job(const std::vector<std::string>& paths) {
+  Input input(paths.front());
+  return recorded_job_of(input, {paths.begin() + 1, paths.end()});
 }
 
 RecordedJob read_recorded_job(const std::string& name, const std::string& text) {
   Input input(name, text);
-  return recorded_job_of(input);
+  return recorded_job_of(input, {});
 }
 
 }  // namespace simsgd

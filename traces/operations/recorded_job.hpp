@@ -1,9 +1,11 @@
 // The operations of a recorded job, one by one: what every worker computed, sent and reduced, and when.
-// Read of tables (operation_table.cpp) and of timelines (operation_timeline.cpp).
+// Read of tables (operation_table.cpp) and timelines (operation_timeline.cpp) of operations, and of steps
+// (step_rows.cpp, kineto_job.cpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,13 +30,18 @@ struct RecordedOperation {
   double start_s = 0, end_s = 0;                ///< by the job's clock
 };
 
+/// What a kind of operation is where its name does not tell: a worker's own, which follows what it does
+/// before without a gap or has waited for a collective; or a collective of all.
+enum class RecordedRole { computing, collective };
+
 struct RecordedJob {
   std::string file;
   std::string unit = "line";  ///< what RecordedOperation::line counts
   std::vector<std::string> kinds, lanes;
+  std::vector<RecordedRole> roles;     ///< of the kinds; empty: their names tell
   std::vector<RecordedPlace> workers;  ///< by stage, replica, slice: as Megatron numbers ranks
   int replicas = 1, stages = 1, tensors = 1;
-  std::vector<RecordedOperation> operations;      ///< by step, worker, lane, start
+  std::deque<RecordedOperation> operations;       ///< by step, worker, lane, start; never held twice
   std::map<std::string, std::size_t> understood;  ///< what was read and left out on purpose, by kind
   std::map<std::string, std::size_t> ignored;     ///< what was not understood, by reason
 };
@@ -51,10 +58,15 @@ class RecordedJobBuilder {
   /// One operation as a file tells it; NaN and empty texts where it does not.
   struct Raw {
     std::size_t line = 0;
-    std::string_view kind, thread;  ///< thread: "PP0, TP0, compute", or "PP rank 0, TP rank 0, compute"
-    double replica = 0, step = 0, micro_batch = -1, chunk = 0, start_us = 0, duration_us = 0;
+    std::string_view kind;
+    std::size_t thread = 0;  ///< of those that were made here
+    double step = 0, micro_batch = -1, chunk = 0, start_us = 0, duration_us = 0;
   };
   void add(const Raw& raw);
+  /// A thread of a replica. `name`: "PP0, TP0, compute", or "PP rank 0, TP rank 0, compute"; it may come
+  /// later than the operations.
+  std::size_t thread(double replica);
+  void name_thread(std::size_t thread, std::string_view name);
   void error(std::size_t line, const std::string& problem, const std::string& found,
              const std::string& remedy);
   RecordedJob& job();
@@ -69,6 +81,8 @@ class RecordedJobBuilder {
 /// A file, plain or gzip, "-" for standard input: its format is told by its content. Throws ConfigError with
 /// all that is wrong with it.
 RecordedJob read_recorded_job(const std::string& path);
+/// The same of several files, which hold a rank each.
+RecordedJob read_recorded_job(const std::vector<std::string>& paths);
 /// The same of a text, which errors call `name`.
 RecordedJob read_recorded_job(const std::string& name, const std::string& text);
 
@@ -76,5 +90,13 @@ bool is_operation_table(std::string_view head);
 RecordedJob read_operation_table(Input& input);
 bool is_operation_timeline(std::string_view head);
 RecordedJob read_operation_timeline(Input& input);
+bool is_step_rows(std::string_view head);
+RecordedJob read_step_rows(Input& input);
+bool is_kineto_job(std::string_view head);
+/// `others`: paths of further ranks' files.
+RecordedJob read_kineto_job(Input& first, const std::vector<std::string>& others);
+
+/// By step, worker, lane, start.
+void sort_operations(RecordedJob& job);
 
 }  // namespace simsgd

@@ -6,6 +6,7 @@
 
 #include "sim/base/printable.hpp"
 #include "traces/reading/text.hpp"
+#include "traces/recorders/kineto_categories.hpp"
 #include "traces/recorders/kineto_layers.hpp"
 #include "traces/recorders/torch_names.hpp"
 
@@ -15,76 +16,6 @@ namespace {
 
 constexpr std::uint32_t kNoLayer = 0xFFFFFFFF;
 constexpr std::size_t kMostNames = 4096;  // of kernels, of layers: memory is bounded
-
-enum Kind : std::size_t {
-  kKernel,
-  kNccl,
-  kLaunch,
-  kStep,
-  kMark,
-  kGroupArguments,
-  kOtherOperator,
-  kOtherCall,
-  kGpuAnnotation,
-  kMemory,
-  kPython,
-  kOwn,
-  kTrackName,
-  kFlow,
-  kInstant,
-  kCounter,
-  kHalfSpan,
-  kNoTime,
-  kNegative,
-  kNoPhase,
-  kNoStepNumber,
-  kKindCount
-};
-
-struct Counted {
-  const char* text;
-  bool understood = true;
-};
-// In the order of Kind. Every event is counted once.
-constexpr Counted kCounted[kKindCount] = {
-    {"events used: computing kernels"},
-    {"events used: NCCL kernels"},
-    {"events used: launches of kernels"},
-    {"events used: steps (ProfilerStep)"},
-    {"events used: operators of forward and backward passes and of the optimizer"},
-    {"events used: arguments of collectives (record_param_comms)"},
-    {"events left out: other operators and annotations of the host"},
-    {"events left out: other calls of the runtime"},
-    {"events left out: annotations on the GPU, which lie over kernels"},
-    {"events left out: copies and fills of memory"},
-    {"events left out: Python functions"},
-    {"events left out: the profiler's own"},
-    {"events left out: names of tracks"},
-    {"events left out: arrows"},
-    {"events left out: instants"},
-    {"events left out: counters"},
-    {"events left out: begins and ends of asynchronous spans"},
-    {"events without a begin or a duration", false},
-    {"events of a negative duration", false},
-    {"events of no known phase", false},
-    {"events of steps without a number", false},
-};
-
-enum class Category { kernel, runtime, host, gpu_annotation, memory, python, own, unknown };
-
-// New schema and old: "kernel" or "Kernel", "cpu_op" or "Operator", "cuda_runtime" or "Runtime".
-Category category_of(std::string_view name) {
-  const auto is = [name](std::string_view a, std::string_view b) { return name == a || name == b; };
-  if (is("cpu_op", "Operator") || is("user_annotation", "CPU_op")) return Category::host;
-  if (is("kernel", "Kernel")) return Category::kernel;
-  if (is("cuda_runtime", "Runtime") || is("cuda_driver", "hip_runtime") || is("hip_driver", "xpu_runtime"))
-    return Category::runtime;
-  if (is("gpu_user_annotation", "Gpu_user_annotation")) return Category::gpu_annotation;
-  if (is("gpu_memcpy", "Memcpy") || is("gpu_memset", "Memset")) return Category::memory;
-  if (is("python_function", "Python")) return Category::python;
-  if (is("Trace", "overhead") || is("cuda_profiler_range", "cuda_sync")) return Category::own;
-  return Category::unknown;
-}
 
 std::uint32_t small_number(double number) {
   return number >= 0 && number < 4294967295.0 ? static_cast<std::uint32_t>(number) : 0;
@@ -290,10 +221,10 @@ void Events::fill_from_operator(Nccl& nccl) {
 void Events::finish() {
   for (std::size_t kind = 0; kind < kKindCount; ++kind) {
     if (counts_[kind] == 0) continue;
-    if (kCounted[kind].understood)
-      file_.understand(kCounted[kind].text, counts_[kind]);
+    if (counted(kind).understood)
+      file_.understand(counted(kind).text, counts_[kind]);
     else
-      file_.ignore(kCounted[kind].text, counts_[kind]);
+      file_.ignore(counted(kind).text, counts_[kind]);
   }
   for (const auto& [category, count] : unknown_) file_.ignore("events of category " + category, count);
   for (auto& [worker, recording] : recordings) {

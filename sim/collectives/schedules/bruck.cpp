@@ -21,10 +21,15 @@ std::vector<std::int32_t> shifted(int ranks, int distance) {
 Schedule make_all_gather(const ScheduleRequest& request) {
   Schedule schedule{"bruck", request.ranks, {}, true, false};
   schedule.ends_together = power_of_two_below(request.ranks) == request.ranks;
+  schedule.blocks = request.ranks;
   const double block = request.bytes / request.ranks;
   for (int held = 1; held < request.ranks; held *= 2) {
     const int sent = std::min(held, request.ranks - held);
-    schedule.stages.push_back(make_stage(shifted(request.ranks, held), block * sent, 0));
+    // Rank r holds blocks r, r + 1, ... and sends the first of them, as many as the receiver lacks.
+    schedule.stages.push_back(make_stage(shifted(request.ranks, held), block * sent, 0, 1,
+                                         {false, [sent](std::int32_t rank, std::int32_t) {
+                                            return BlockRange{rank, sent};
+                                          }}));
   }
   return schedule;
 }

@@ -5,11 +5,13 @@
 // Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
 // Computing 35(12), 2009; as NCCL 2.4 and later.
 // As stages: the first piece travels along the longest way (inside a node as if it had no bytes: lines pass
-// on as they come), then one stage moves what the busiest links carry of the rest.
+// on as they come), then one stage moves what the busiest links carry of the rest. Real runs send the
+// messages of double_binary_tree_pieces.cpp.
 #include <algorithm>
 
 #include "sim/base/reject.hpp"
 #include "sim/collectives/schedules.hpp"
+#include "sim/collectives/schedules/double_binary_tree_pieces.hpp"
 
 namespace simsgd::schedules {
 
@@ -53,6 +55,7 @@ Schedule make_double_tree(const ScheduleRequest& request) {
   const int nodes = request.ranks / per_node;
   Schedule schedule{"double_binary_tree", request.ranks, {}, true, false};
   if (request.ranks == 1) return schedule;
+  schedule.one_by_one = [request] { return double_tree_in_pieces(request); };
   // A rank of a chain hears of the one before it: the ranks of a node one after another.
   const std::vector<std::int32_t> up = chain(request.ranks, per_node);
   const auto steps = [&](bool towards_root) {

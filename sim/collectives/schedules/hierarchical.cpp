@@ -12,6 +12,21 @@ namespace simsgd::schedules {
 
 namespace {
 
+// Of the N blocks of each part of the vector: a ring inside nodes passes on whole parts, one between nodes
+// the blocks of its own part.
+Carried parts(int per_node, int nodes, bool adds) {
+  return {adds, [=, shift = adds ? 1 : 0](std::int32_t rank, std::int32_t time) {
+            const int part = (rank % per_node - shift - time + 2 * per_node) % per_node;
+            return BlockRange{nodes * part, nodes};
+          }};
+}
+Carried pieces(int per_node, int nodes, bool adds) {
+  return {adds, [=, shift = adds ? 1 : 0](std::int32_t rank, std::int32_t time) {
+            const int piece = (rank / per_node - shift - time + 2 * nodes) % nodes;
+            return BlockRange{nodes * (rank % per_node) + piece, 1};
+          }};
+}
+
 Schedule make_hierarchical(const ScheduleRequest& request) {
   const int per_node = request.ranks_per_node;
   if (per_node <= 0 || request.ranks % per_node != 0)
@@ -26,14 +41,17 @@ Schedule make_hierarchical(const ScheduleRequest& request) {
     between[static_cast<std::size_t>(rank)] = (rank + per_node) % request.ranks;
   }
   Schedule schedule{"hierarchical", request.ranks, {}, true, false};
+  schedule.blocks = request.ranks;
   const double block = request.bytes / per_node;
   const double piece = block / nodes;
-  if (per_node > 1) schedule.stages.push_back(make_stage(inside, block, block, per_node - 1));
+  if (per_node > 1)
+    schedule.stages.push_back(make_stage(inside, block, block, per_node - 1, parts(per_node, nodes, true)));
   if (nodes > 1) {
-    schedule.stages.push_back(make_stage(between, piece, piece, nodes - 1));
-    schedule.stages.push_back(make_stage(between, piece, 0, nodes - 1));
+    schedule.stages.push_back(make_stage(between, piece, piece, nodes - 1, pieces(per_node, nodes, true)));
+    schedule.stages.push_back(make_stage(between, piece, 0, nodes - 1, pieces(per_node, nodes, false)));
   }
-  if (per_node > 1) schedule.stages.push_back(make_stage(inside, block, 0, per_node - 1));
+  if (per_node > 1)
+    schedule.stages.push_back(make_stage(inside, block, 0, per_node - 1, parts(per_node, nodes, false)));
   return schedule;
 }
 

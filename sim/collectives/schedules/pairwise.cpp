@@ -16,11 +16,16 @@ std::vector<SchedulePlugin> pairwise() {
              Schedule schedule;
              schedule.name = "pairwise";
              schedule.ranks = request.ranks;
+             schedule.blocks = request.ranks * request.ranks;
              for (int distance = 1; distance < request.ranks; ++distance) {
                std::vector<std::int32_t> to;
                for (int rank = 0; rank < request.ranks; ++rank)
                  to.push_back((rank + distance) % request.ranks);
-               schedule.stages.push_back(make_stage(std::move(to), request.bytes / request.ranks, 0));
+               schedule.stages.push_back(
+                   make_stage(std::move(to), request.bytes / request.ranks, 0, 1,
+                              {false, [ranks = request.ranks, distance](std::int32_t rank, std::int32_t) {
+                                 return BlockRange{ranks * rank + (rank + distance) % ranks, 1};
+                               }}));
              }
              return schedule;
            }}};

@@ -27,41 +27,52 @@ std::vector<std::int32_t> fold(int ranks, int active, bool inwards) {
 }
 
 template <class Body>
-Schedule folded(const std::string& name, const ScheduleRequest& request, Body body) {
+Schedule folded(const std::string& name, const ScheduleRequest& request, bool halves, Body body) {
   Schedule schedule{name, request.ranks, {}, true, false};
   const int active = power_of_two_below(request.ranks);
   schedule.ends_together = active == request.ranks;
+  const int blocks = schedule.blocks = halves ? active : 1;
   const bool extra = active < request.ranks;
   if (extra)
-    schedule.stages.push_back(make_stage(fold(request.ranks, active, true), request.bytes, request.bytes));
+    schedule.stages.push_back(
+        make_stage(fold(request.ranks, active, true), request.bytes, request.bytes, 1, all_of(true, blocks)));
   body(schedule, active);
-  if (extra) schedule.stages.push_back(make_stage(fold(request.ranks, active, false), request.bytes, 0));
+  if (extra)
+    schedule.stages.push_back(
+        make_stage(fold(request.ranks, active, false), request.bytes, 0, 1, all_of(false, blocks)));
   return schedule;
 }
 
 Schedule make_doubling(const ScheduleRequest& request) {
-  return folded("recursive_doubling", request, [&](Schedule& schedule, int active) {
+  return folded("recursive_doubling", request, false, [&](Schedule& schedule, int active) {
     for (int distance = 1; distance < active; distance *= 2)
-      schedule.stages.push_back(
-          make_stage(exchange(request.ranks, active, distance), request.bytes, request.bytes));
+      schedule.stages.push_back(make_stage(exchange(request.ranks, active, distance), request.bytes,
+                                           request.bytes, 1, all_of(true)));
   });
 }
 
-// Recursive halving: step k exchanges m / 2^(k+1), far partners first.
+// Recursive halving: step k exchanges m / 2^(k+1), far partners first. A rank gives its partner the
+// partner's half of what it still sums up, and is left with the block of its own number.
 void add_halving(Schedule& schedule, int active, double bytes) {
   double part = bytes / 2;
   for (int distance = active / 2; distance >= 1; distance /= 2, part /= 2)
-    schedule.stages.push_back(make_stage(exchange(schedule.ranks, active, distance), part, part));
+    schedule.stages.push_back(make_stage(exchange(schedule.ranks, active, distance), part, part, 1,
+                                         {true, [distance](std::int32_t rank, std::int32_t) {
+                                            return BlockRange{(rank ^ distance) & ~(distance - 1), distance};
+                                          }}));
 }
 
 void add_doubling_gather(Schedule& schedule, int active, double bytes) {
   double part = bytes / active;
   for (int distance = 1; distance < active; distance *= 2, part *= 2)
-    schedule.stages.push_back(make_stage(exchange(schedule.ranks, active, distance), part, 0));
+    schedule.stages.push_back(make_stage(exchange(schedule.ranks, active, distance), part, 0, 1,
+                                         {false, [distance](std::int32_t rank, std::int32_t) {
+                                            return BlockRange{rank & ~(distance - 1), distance};
+                                          }}));
 }
 
 Schedule make_rabenseifner(const ScheduleRequest& request) {
-  return folded("rabenseifner", request, [&](Schedule& schedule, int active) {
+  return folded("rabenseifner", request, true, [&](Schedule& schedule, int active) {
     add_halving(schedule, active, request.bytes);
     add_doubling_gather(schedule, active, request.bytes);
   });
@@ -72,6 +83,7 @@ Schedule make_halving(const ScheduleRequest& request) {
     reject("reduce_scatter", "recursive halving needs a power of two of ranks",
            "Use the schedule \"ring\", or 2^n ranks");
   Schedule schedule{"recursive_halving", request.ranks, {}, true, true};
+  schedule.blocks = request.ranks;
   add_halving(schedule, request.ranks, request.bytes);
   return schedule;
 }

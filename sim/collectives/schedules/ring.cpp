@@ -17,13 +17,25 @@ std::vector<std::int32_t> right_neighbours(int ranks) {
   return to;
 }
 
+// In step s rank r adds up block r - 1 - s, and is left with block r; then it passes on block r - s.
+Carried travelling(int ranks, bool adds) {
+  return {adds, [ranks, shift = adds ? 1 : 0](std::int32_t rank, std::int32_t time) {
+            return BlockRange{(rank - shift - time + 2 * ranks) % ranks, 1};
+          }};
+}
+
 Schedule make_ring(const ScheduleRequest& request, bool reduce, bool gather) {
   Schedule schedule{"ring", request.ranks, {}, true, true};
   if (request.ranks == 1) return schedule;
+  schedule.blocks = request.ranks;
   const double block = request.bytes / request.ranks;
   const int steps = request.ranks - 1;
-  if (reduce) schedule.stages.push_back(make_stage(right_neighbours(request.ranks), block, block, steps));
-  if (gather) schedule.stages.push_back(make_stage(right_neighbours(request.ranks), block, 0, steps));
+  if (reduce)
+    schedule.stages.push_back(
+        make_stage(right_neighbours(request.ranks), block, block, steps, travelling(request.ranks, true)));
+  if (gather)
+    schedule.stages.push_back(
+        make_stage(right_neighbours(request.ranks), block, 0, steps, travelling(request.ranks, false)));
   return schedule;
 }
 

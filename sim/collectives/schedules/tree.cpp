@@ -24,7 +24,7 @@ Stage make_level(const ScheduleRequest& request, int distance, bool towards_root
     else
       to[static_cast<std::size_t>(rank_of(parent))] = child;
   }
-  return make_stage(std::move(to), request.bytes, towards_root ? request.bytes : 0);
+  return make_stage(std::move(to), request.bytes, towards_root ? request.bytes : 0, 1, all_of(towards_root));
 }
 
 void add_reduce(Schedule& schedule, const ScheduleRequest& request) {

@@ -1,0 +1,200 @@
+#include "analysis/calibration/solver.hpp"
+
+#include <ceres/ceres.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/engine/simulate.hpp"
+
+namespace simsgd {
+
+double robust_root(double r, double outlier) {
+  const double share = r / outlier;
+  // 2 (sqrt(1 + s^2) - 1), without the difference of nearly equal numbers
+  const double square = 2 * share * share / (std::sqrt(1 + share * share) + 1);
+  return std::copysign(outlier * std::sqrt(square), r);
+}
+
+double robust_slope(double r, double outlier) {
+  const double root = robust_root(r, outlier);
+  const double share = r / outlier;
+  return root == 0 ? 1 : r / (std::sqrt(1 + share * share) * root);
+}
+
+/// A Solver as Ceres sees it.
+class Residuals final : public ceres::CostFunction {
+ public:
+  explicit Residuals(Solver& solver) : solver_(solver) {
+    mutable_parameter_block_sizes()->push_back(static_cast<int>(solver.model_.parameters.size()));
+    set_num_residuals(static_cast<int>(solver.what_.which.size()));
+  }
+
+  bool Evaluate(double const* const* x, double* residuals, double** jacobians) const override {
+    const std::size_t count = solver_.model_.parameters.size();
+    const bool with_slopes = jacobians != nullptr && jacobians[0] != nullptr;
+    Eigen::VectorXd logs;
+    if (!solver_.evaluate({x[0], x[0] + count}, logs, with_slopes)) return false;
+    for (Eigen::Index i = 0; i < logs.size(); ++i) {
+      const double error = logs[i] - solver_.measured_[i], outlier = solver_.settings_.outlier;
+      const double root_weight = std::sqrt(solver_.what_.weights[static_cast<std::size_t>(i)]);
+      residuals[i] = root_weight * robust_root(error, outlier);
+      if (!with_slopes) continue;
+      const double slope = root_weight * robust_slope(error, outlier);
+      for (std::size_t j = 0; j < count; ++j)
+        jacobians[0][static_cast<std::size_t>(i) * count + j] =
+            slope * solver_.slopes_(i, static_cast<Eigen::Index>(j));
+    }
+    return true;
+  }
+
+ private:
+  Solver& solver_;
+};
+
+namespace {
+
+// Steps of a logarithm: far above the rounding of a time. Of runs larger, as choices that they make jump.
+constexpr double kStep = 1e-4, kStepOfRuns = 1e-3;
+constexpr double kWorthARound = 1e-3;  // of the loss
+constexpr int kMostFailures = 6;       // steps in vain, each much shorter, before slopes are taken anew
+constexpr double kRadiusOfRuns = 10;   // a step in vain costs as much as a good one: none that is daring
+
+/// Ends a round whose slopes no longer lead downhill.
+class EndInVain final : public ceres::IterationCallback {
+ public:
+  ceres::CallbackReturnType operator()(const ceres::IterationSummary& summary) override {
+    failures_ = summary.step_is_successful ? 0 : failures_ + 1;
+    return failures_ < kMostFailures ? ceres::SOLVER_CONTINUE : ceres::SOLVER_TERMINATE_SUCCESSFULLY;
+  }
+
+ private:
+  int failures_ = 0;
+};
+
+}  // namespace
+
+Solver::Solver(const Predictor& predictor, const Points& points, const ModelSpec& model,
+               const WeightedPoints& what, const Patch& tables, const FitSettings& settings)
+    : predictor_(predictor),
+      points_(points),
+      model_(model),
+      what_(what),
+      tables_(tables),
+      settings_(settings),
+      measured_(static_cast<Eigen::Index>(what.which.size())) {
+  for (std::size_t i = 0; i < what.which.size(); ++i)
+    measured_[static_cast<Eigen::Index>(i)] = std::log(points.points[what.which[i]].measurement.value);
+  if (settings.rounds == 0 || settings.start == nullptr || settings.start->slopes.empty()) return;
+  slopes_.resize(measured_.size(), static_cast<Eigen::Index>(model.parameters.size()));
+  for (std::size_t i = 0; i < what.which.size(); ++i)
+    for (std::size_t j = 0; j < model.parameters.size(); ++j)
+      slopes_(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          settings.start->slopes.at(what.which[i])[j];
+}
+
+Patch Solver::patch_at(const std::vector<double>& x) const {
+  std::vector<double> values(x.size());
+  for (std::size_t j = 0; j < x.size(); ++j) values[j] = value_at(model_.parameters[j], x[j]);
+  return patch_of(model_, values, tables_);
+}
+
+Eigen::VectorXd Solver::logs_of(const std::vector<double>& predicted) const {
+  Eigen::VectorXd logs(static_cast<Eigen::Index>(predicted.size()));
+  for (std::size_t i = 0; i < predicted.size(); ++i)
+    logs[static_cast<Eigen::Index>(i)] = std::log(predicted[i]);
+  return logs;
+}
+
+bool Solver::simulate_slopes(const std::vector<double>& x, Eigen::VectorXd& logs) {
+  std::vector<Patch> patches{patch_at(x)};
+  std::vector<double> steps;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    std::vector<double> beside = x;
+    const double top = scale_of(model_.parameters[j], model_.parameters[j].high);
+    const double step = settings_.rounds > 0 ? kStepOfRuns : kStep;
+    steps.push_back(x[j] + step > top ? -step : step);
+    beside[j] += steps[j];
+    patches.push_back(patch_at(beside));
+  }
+  const std::vector<std::vector<double>> values = predictor_.predict(patches, what_.which);
+  logs = logs_of(values[0]);
+  slopes_.resize(logs.size(), static_cast<Eigen::Index>(x.size()));
+  for (std::size_t j = 0; j < x.size(); ++j)
+    slopes_.col(static_cast<Eigen::Index>(j)) = (logs_of(values[j + 1]) - logs) / steps[j];
+  return logs.allFinite() && slopes_.allFinite();
+}
+
+/// So that slopes agree with the last step, and change least.
+void Solver::carry_slopes(const std::vector<double>& x, const Eigen::VectorXd& logs) {
+  if (last_x_.empty()) return;
+  Eigen::VectorXd step(slopes_.cols());
+  for (std::size_t j = 0; j < x.size(); ++j) step[static_cast<Eigen::Index>(j)] = x[j] - last_x_[j];
+  const double square = step.squaredNorm();
+  if (square > 0) slopes_ += (logs - last_logs_ - slopes_ * step) * step.transpose() / square;
+}
+
+bool Solver::evaluate(const std::vector<double>& x, Eigen::VectorXd& logs, bool with_slopes) {
+  if (settings_.interrupted && settings_.interrupted()) throw Interrupted();
+  if (!with_slopes) {
+    logs = logs_of(predictor_.predict(patch_at(x), what_.which));
+    return logs.allFinite();
+  }
+  if (settings_.rounds == 0 || slopes_.size() == 0) {
+    if (!simulate_slopes(x, logs)) return false;
+  } else {
+    logs = logs_of(predictor_.predict(patch_at(x), what_.which));
+    if (!logs.allFinite()) return false;
+    carry_slopes(x, logs);
+  }
+  last_x_ = x;
+  last_logs_ = logs;
+  return true;
+}
+
+Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance) {
+  Residuals residuals(*this);
+  ceres::Problem::Options keep;
+  keep.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
+  ceres::Problem problem(keep);
+  problem.AddResidualBlock(&residuals, nullptr, x.data());
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const ParameterSpec& parameter = model_.parameters[j];
+    problem.SetParameterLowerBound(x.data(), static_cast<int>(j), scale_of(parameter, parameter.low));
+    problem.SetParameterUpperBound(x.data(), static_cast<int>(j), scale_of(parameter, parameter.high));
+  }
+  ceres::Solver::Options options;
+  options.logging_type = ceres::SILENT;
+  options.linear_solver_type = ceres::DENSE_QR;
+  options.max_num_iterations = iterations;
+  options.function_tolerance = tolerance;
+  options.num_threads = 1;
+  EndInVain end_in_vain;
+  if (settings_.rounds > 0) {
+    options.callbacks.push_back(&end_in_vain);
+    options.max_num_line_search_step_size_iterations = 0;  // at bounds a smaller radius does as well
+    options.initial_trust_region_radius = kRadiusOfRuns;
+  }
+  ceres::Solver::Summary summary;
+  ceres::Solve(options, &problem, &summary);
+  if (!summary.IsSolutionUsable()) return {std::move(x), std::numeric_limits<double>::infinity(), {}};
+  return {std::move(x), summary.final_cost, {}};
+}
+
+Solved Solver::solve(std::vector<double> x, int iterations, double tolerance) {
+  Solved best = one_round(std::move(x), iterations, tolerance);
+  for (int round = 1; round < settings_.rounds && std::isfinite(best.loss); ++round) {
+    slopes_.resize(0, 0);
+    Solved better = one_round(best.x, iterations, tolerance);
+    const bool worth = better.loss < best.loss * (1 - kWorthARound);
+    if (better.loss < best.loss) best = std::move(better);
+    if (!worth) break;
+  }
+  for (Eigen::Index i = 0; settings_.rounds > 0 && i < slopes_.rows(); ++i) {
+    const Eigen::VectorXd row = slopes_.row(i);
+    best.slopes[what_.which[static_cast<std::size_t>(i)]].assign(row.begin(), row.end());
+  }
+  return best;
+}
+
+}  // namespace simsgd

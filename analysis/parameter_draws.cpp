@@ -1,0 +1,155 @@
+#include "analysis/parameter_draws.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/widening.hpp"
+#include "scenarios/language/calibration_draws.hpp"
+#include "scenarios/language/errors.hpp"
+#include "sim/plugin.hpp"
+
+namespace simsgd {
+
+namespace {
+
+const std::string kCluster = "/cluster";
+constexpr double kSame = 1e-5;  // relative: a file's six digits
+
+/// The parts of a draw and of the standing value, number by number.
+Json widened(const Json& standing, const Json& drawn, double factor) {
+  if (drawn.is_number() && standing.is_number() && standing.get<double>() > 0 && drawn.get<double>() > 0) {
+    const double value = standing.get<double>();
+    return value * std::pow(drawn.get<double>() / value, factor);
+  }
+  if (drawn.type() != standing.type() || !drawn.is_structured() || drawn.size() != standing.size())
+    return drawn;
+  Json all = drawn;
+  for (auto& part : all.items()) {
+    const auto same =
+        standing.is_object() ? standing.find(part.key()) : standing.begin() + std::stol(part.key());
+    if (same != standing.end()) part.value() = widened(*same, part.value(), factor);
+  }
+  return all;
+}
+
+bool same_value(const Json& a, const Json& b) {
+  if (!a.is_number() || !b.is_number()) return a == b;
+  return std::fabs(a.get<double>() - b.get<double>()) <= kSame * std::fabs(b.get<double>());
+}
+
+/// Text such as "1 GB/s" as the number that it says.
+Json in_units(const std::string& pointer, const Json& value) {
+  return value.is_string() ? setting_value(pointer, value).value_or(value) : value;
+}
+
+std::string name_of(const DrawnSetting& setting) {
+  return setting.name.empty() ? setting.pointer : fmt::format("{} ({})", setting.name, setting.pointer);
+}
+
+}  // namespace
+
+bool is_calibrated(const Scenario& scenario) {
+  return scenario.resolved.at("cluster").contains("calibration");
+}
+
+ParameterDraws::ParameterDraws(const Scenario& scenario, const Job& job)
+    : cluster_(scenario.resolved.at("cluster")),
+      calibration_(options_of<CalibrationSection>(cluster_.at("calibration"))) {
+  if (calibration_.draws.present())
+    count_ = calibration_.draws.json().size();
+  else if (!calibration_.settings.empty())
+    count_ = calibration_.settings.front().draws.json().size();
+  const MeasuredRange workers = calibration_.measured.workers.value_or(MeasuredRange{}),
+                      bytes = calibration_.measured.bytes.value_or(MeasuredRange{});
+  const double by_workers =
+      workers_widening(workers.low, workers.high, job.workers(), calibration_.model_error);
+  const double by_bytes = range_widening(bytes.low, bytes.high, job.workload.model_bytes());
+  // A smaller message than any measured is no matter: the largest ones take the time.
+  const bool smaller =
+      calibration_.measured.bytes && job.workload.model_bytes() < calibration_.measured.bytes->low;
+  factor_ = std::max(by_workers, smaller ? 1.0 : by_bytes);
+  find_changed();
+  choose_settings(scenario.resolved);
+  note(job);
+}
+
+bool ParameterDraws::draws_seed() const {
+  return std::any_of(settings_.begin(), settings_.end(),
+                     [](const DrawnSetting& each) { return each.pointer == "/seed"; });
+}
+
+Scenario ParameterDraws::scenario(const Scenario& base, std::size_t k) const {
+  Scenario drawn = base;
+  const auto put = [&](const std::string& at, const Json& value, bool wider) {
+    const Json number = in_units(at, value);
+    const Json* standing = value_at(base.resolved, at);
+    drawn.resolved[Json::json_pointer(at)] =
+        wider && standing != nullptr ? widened(in_units(at, *standing), number, factor_) : number;
+  };
+  if (calibration_.draws.present())
+    for (const auto& [pointer, value] : calibration_.draws.json().at(k % count_).items()) {
+      const std::string at = kCluster + pointer;
+      if (is_changed(pointer) || value_at(base.resolved, at) == nullptr) continue;
+      put(at, value, value.is_structured() || is_continuous(at));
+    }
+  for (const DrawnSetting& each : settings_)
+    put(each.pointer, each.draws.json().at(k % count_), each.low.has_value());
+  return drawn;
+}
+
+void ParameterDraws::find_changed() {
+  for (const CalibratedNumber& each : calibration_.parameters) {
+    const Json* found = value_at(cluster_, each.pointer);
+    if (found == nullptr || !same_value(in_units(kCluster + each.pointer, *found), each.value))
+      changed_.push_back(each.pointer);
+  }
+}
+
+/// Those that go with this scenario. A setting whose value nobody gave, and which a rule gives, is drawn.
+void ParameterDraws::choose_settings(const Json& resolved) {
+  for (const DrawnSetting& each : calibration_.settings) {
+    if (each.where.present() && !where_holds(each.where.json(), resolved)) continue;
+    if (!has_setting(resolved, each.pointer)) continue;
+    const Json* here = value_at(resolved, each.pointer);
+    const Json fitted = in_units(each.pointer, each.value.json());
+    if (here == nullptr || same_value(in_units(each.pointer, *here), fitted)) {
+      settings_.push_back(each);
+      continue;
+    }
+    notes_.push_back(
+        fmt::format("{} is {} here, and the cluster was calibrated with {}: it is not drawn, and intervals "
+                    "leave its uncertainty out",
+                    name_of(each), shown_value(*here), shown_value(fitted)));
+  }
+}
+
+/// A value of a draw that holds a number which is another by now.
+bool ParameterDraws::is_changed(const std::string& pointer) const {
+  return std::any_of(changed_.begin(), changed_.end(), [&](const std::string& each) {
+    return each == pointer || each.starts_with(pointer + "/");
+  });
+}
+
+void ParameterDraws::note(const Job& job) {
+  if (!changed_.empty())
+    notes_.push_back(
+        fmt::format("{} of the cluster's calibrated numbers {} another value here ({}): intervals leave "
+                    "{} uncertainty out",
+                    changed_.size(), changed_.size() == 1 ? "has" : "have", changed_.front(),
+                    changed_.size() == 1 ? "its" : "their"));
+  if (factor_ > 1.01)
+    notes_.push_back(fmt::format(
+        "the cluster was calibrated {}{}, and is used with {} workers and a model of {:.3g} bytes: "
+        "parameters are drawn {:.1f} times as wide",
+        calibration_.measured.workers
+            ? fmt::format("among {:g} to {:g} workers", calibration_.measured.workers->low,
+                          calibration_.measured.workers->high)
+            : "",
+        calibration_.measured.bytes ? fmt::format(" on up to {:.3g} bytes", calibration_.measured.bytes->high)
+                                    : "",
+        job.workers(), job.workload.model_bytes(), factor_));
+}
+
+}  // namespace simsgd

@@ -1,0 +1,45 @@
+// What a calibrated cluster's numbers, and the settings that go with them, may be besides what they are.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "scenarios/language/calibration_section.hpp"
+#include "scenarios/language/scenario.hpp"
+
+namespace simsgd {
+
+bool is_calibrated(const Scenario& scenario);
+
+/// The draws of a scenario's calibrated cluster, as far as they are about this scenario: a number or setting
+/// that is not as the calibration found it keeps its value, and so does a setting that the algorithm lacks.
+/// Beyond what was measured deviations are multiplied by 1 + log2 of how far beyond.
+class ParameterDraws {
+ public:
+  /// Of a scenario that is_calibrated() and its job.
+  ParameterDraws(const Scenario& scenario, const Job& job);
+
+  std::size_t count() const { return count_; }
+  /// What is not drawn, and what is drawn wider.
+  const std::vector<std::string>& notes() const { return notes_; }
+  /// Whether the scenario's own seed is one of the settings that are drawn.
+  bool draws_seed() const;
+  /// `base` with the values of draw `k`, modulo their count.
+  Scenario scenario(const Scenario& base, std::size_t k) const;
+
+ private:
+  void find_changed();
+  void choose_settings(const Json& resolved);
+  bool is_changed(const std::string& pointer) const;
+  void note(const Job& job);
+
+  Json cluster_;
+  CalibrationSection calibration_;
+  std::size_t count_ = 0;
+  double factor_ = 1;
+  std::vector<DrawnSetting> settings_;  ///< that this scenario draws
+  std::vector<std::string> changed_, notes_;
+};
+
+}  // namespace simsgd

@@ -1,0 +1,17 @@
+// What a rank says when the launcher ends it because another rank has died. mpirun notices that a process of
+// its own is gone, and sends SIGTERM to the others on the machine before it kills them: the lowest of these
+// looks who is gone and says it.
+#pragma once
+
+#include <mpi.h>
+
+namespace simsgd {
+
+/// Collective, once for each process. From then on SIGTERM ends this process with a sentence.
+void leave_last_words(MPI_Comm world);
+/// This rank says why it ends, and ends the others: they have nothing to add.
+void this_rank_speaks();
+/// The results are there: from now on dying is no news.
+void no_last_words();
+
+}  // namespace simsgd

@@ -1,0 +1,167 @@
+#include "measure/scheduled_exchange.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "measure/exchanges.hpp"
+#include "sim/base/check.hpp"
+
+namespace simsgd {
+
+namespace {
+
+void stamp(Bytes& message, double time_s) {
+  message.resize(message.size() + sizeof time_s);
+  std::memcpy(message.data() + message.size() - sizeof time_s, &time_s, sizeof time_s);
+}
+
+/// Of a message, which is without it then.
+double take_stamp(Bytes& message) {
+  double time_s = 0;
+  CHECK(message.size() >= sizeof time_s, "a message without a time");
+  std::memcpy(&time_s, message.data() + message.size() - sizeof time_s, sizeof time_s);
+  message.resize(message.size() - sizeof time_s);
+  return time_s;
+}
+
+}  // namespace
+
+ScheduledExchange::ScheduledExchange(ExchangeContext& context, const AnyCollective& collective,
+                                     Schedule schedule)
+    : schedule_(std::move(schedule)),
+      cargo_(make_cargo({.executor = context.executor,
+                         .member = context.site.group_rank,
+                         .members = context.site.members(),
+                         .learns = context.job.learner != nullptr,
+                         .sizes = context.sizes},
+                        collective, schedule_)),
+      rank_(context.site.group_rank),
+      last_came_s_(context.came_s),
+      told_s_(context.came_s) {
+  if (!schedule_.together) return;
+  came_.resize(static_cast<std::size_t>(context.site.members()));
+  MPI_Iallgather(&told_s_, 1, MPI_DOUBLE, came_.data(), 1, MPI_DOUBLE, context.site.arrivals, &arrivals_);
+}
+
+void ScheduledExchange::post(ExchangeContext& context, const Stage& stage, int time) {
+  const auto me = static_cast<std::size_t>(rank_);
+  const int tag = next_tag();
+  if (const std::int32_t from = stage.from[me]; from >= 0) {
+    Incoming& coming = in_.emplace_back(Incoming{stage, time, tag, from});
+    if (const auto length = cargo_->length(stage, time, from)) {
+      coming.found = true;
+      coming.message.resize(*length + sizeof(double));
+      MPI_Irecv(coming.message.data(), mpi_count(coming.message.size()), MPI_BYTE, from, tag,
+                context.site.data, &coming.request);
+    }
+    if (!schedule_.all_wait_for_all)
+      MPI_Isend(&told_s_, 1, MPI_DOUBLE, from, tag + 1, context.site.data, &questions_.emplace_back());
+  }
+  if (const std::int32_t to = stage.to[me]; to >= 0) {
+    Outgoing& going = out_.emplace_back(Outgoing{cargo_->give(stage, time), to, tag});
+    const std::size_t length = going.message.size();
+    stamp(going.message, told_s_);
+    if (schedule_.all_wait_for_all) {
+      going.sent = true;
+      MPI_Isend(going.message.data(), mpi_count(going.message.size()), MPI_BYTE, to, tag, context.site.data,
+                &going.request);
+    } else {
+      MPI_Irecv(&going.asked_by_s, 1, MPI_DOUBLE, to, tag + 1, context.site.data, &going.request);
+    }
+    // Parts of a byte are sent as a whole one, and counted as the schedule does.
+    sent_ += length == static_cast<std::size_t>(std::ceil(stage.bytes)) ? stage.bytes
+                                                                        : static_cast<double>(length);
+  }
+}
+
+// Of a concurrent schedule: all its messages share the links.
+void ScheduledExchange::post_all(ExchangeContext& context) {
+  for (const Stage& each : schedule_.stages)
+    for (int time = 0; time < each.repeat; ++time) post(context, each, time);
+  stage_ = schedule_.stages.size();
+  posted_ = true;
+}
+
+// What has been asked for is on its way; it is complete when the receiver has it.
+bool ScheduledExchange::all_sent(ExchangeContext& context, Ongoing& ongoing) {
+  bool all = true;
+  for (Outgoing& going : out_) {
+    if (!going.sent && is_complete(going.request)) {
+      going.sent = true;
+      ongoing.somebody_came();
+      last_came_s_ = std::max(last_came_s_, going.asked_by_s);
+      MPI_Issend(going.message.data(), mpi_count(going.message.size()), MPI_BYTE, going.to, going.tag,
+                 context.site.data, &going.request);
+    }
+    all = going.sent && is_complete(going.request) && all;
+  }
+  for (MPI_Request& question : questions_) all = is_complete(question) && all;
+  return all;
+}
+
+bool ScheduledExchange::all_through(ExchangeContext& context, Ongoing& ongoing) {
+  bool all = all_sent(context, ongoing);
+  for (Incoming& coming : in_) {
+    if (!coming.found) {
+      int here = 0, bytes = 0;
+      MPI_Message message = MPI_MESSAGE_NULL;
+      MPI_Status status;
+      MPI_Improbe(coming.sender, coming.tag, context.site.data, &here, &message, &status);
+      if (here != 0) {
+        coming.found = true;
+        MPI_Get_count(&status, MPI_BYTE, &bytes);
+        coming.message.resize(static_cast<std::size_t>(bytes));
+        MPI_Imrecv(coming.message.data(), bytes, MPI_BYTE, &message, &coming.request);
+      }
+    }
+    all = all && coming.found && is_complete(coming.request);
+  }
+  return all;
+}
+
+void ScheduledExchange::take_all() {
+  for (Incoming& coming : in_) {
+    last_came_s_ = std::max(last_came_s_, take_stamp(coming.message));
+    cargo_->take(coming.stage, coming.time, coming.sender, coming.message);
+  }
+  in_.clear();
+  out_.clear();
+  questions_.clear();
+}
+
+bool ScheduledExchange::advance(ExchangeContext& context, Ongoing& ongoing) {
+  if (schedule_.together) {
+    if (!is_complete(arrivals_)) return false;
+    last_came_s_ = *std::max_element(came_.begin(), came_.end());
+  }
+  const auto through = [&] {
+    ongoing.others_came(last_came_s_);
+    return true;
+  };
+  if (schedule_.concurrent && !posted_) post_all(context);
+  while (true) {
+    if (posted_) {
+      if (!all_through(context, ongoing)) return false;
+      if (!in_.empty()) ongoing.somebody_came();
+      take_all();
+      if (stage_ >= schedule_.stages.size()) return through();
+      posted_ = false;
+      if (++time_ >= stage().repeat) {
+        time_ = 0;
+        ++stage_;
+      }
+    }
+    if (stage_ >= schedule_.stages.size()) return through();
+    told_s_ = last_came_s_;
+    post(context, stage(), time_);
+    posted_ = true;
+  }
+}
+
+void ScheduledExchange::deliver(ExchangeContext&, const AnyCollective& collective,
+                                const CollectiveSlot& slot) {
+  cargo_->deliver(collective, slot);
+}
+
+}  // namespace simsgd

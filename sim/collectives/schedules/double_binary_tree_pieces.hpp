@@ -1,0 +1,13 @@
+// The messages of a double binary tree, piece by piece: what its costs (double_binary_tree.cpp) stand for.
+#pragma once
+
+#include "sim/collectives/schedules.hpp"
+
+namespace simsgd::schedules {
+
+/// The two trees share the pieces. A rank sends what it has of one piece up before the sum of an earlier
+/// piece comes down, so that pieces follow one another without waiting for the root. `ranks_per_node` divides
+/// `ranks`.
+Schedule double_tree_in_pieces(const ScheduleRequest& request);
+
+}  // namespace simsgd::schedules

@@ -1,0 +1,312 @@
+// What a calibrated cluster's file draws beyond its numbers: settings of scenarios, with where they matter;
+// and what is refused of it. The calibrations here are written by hand, so that what a draw is is known.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "analysis/advice/advice.hpp"
+#include "analysis/advice/candidates.hpp"
+#include "analysis/intervals.hpp"
+#include "analysis/parameter_draws.hpp"
+#include "support.hpp"
+#include "tests/support/in_child.hpp"
+
+namespace simsgd::test::calibration_drawn_settings {
+
+namespace {
+
+/// Two draws of a bandwidth; coupling is global in the first and neighbour in the second, of two methods.
+Json hand_made() {
+  Json scenario = small_scenario();
+  scenario["algorithm"] = {{"name", "d_psgd"}, {"coupling", "global"}};
+  scenario["cluster"]["calibration"] = {
+      {"spec", "by_hand.json"},
+      {"parameters", {{{"pointer", "/nic/bandwidth"}, {"value", 1e9}, {"low", 9e8}, {"high", 1.1e9}}}},
+      {"settings",
+       {{{"name", "how gossip is coupled"},
+         {"pointer", "/algorithm/coupling"},
+         {"value", "global"},
+         {"where", {{"/algorithm/name", {"d_psgd", "sgp"}}}},
+         {"draws", {"global", "neighbour"}}}}},
+      {"draws", {{{"/nic/bandwidth", 9e8}}, {{"/nic/bandwidth", 1.1e9}}}}};
+  return scenario;
+}
+
+Json& setting(Json& scenario) { return scenario["cluster"]["calibration"]["settings"][0]; }
+
+struct Drawn {
+  std::vector<Json> scenarios{};  ///< resolved, of each draw
+  std::vector<std::string> notes;
+};
+
+Drawn drawn_of(const Json& json) {
+  const Folder folder;
+  folder.write_json("s.json", json);
+  const Scenario scenario = load_scenario(folder.path("s.json"));
+  const ParameterDraws draws(scenario, make_job(scenario));
+  Drawn all{{}, draws.notes()};
+  for (std::size_t k = 0; k < draws.count(); ++k) {
+    const Scenario each = draws.scenario(scenario, k);
+    CHECK_NOTHROW(make_job(each));  // it is a scenario that runs
+    all.scenarios.push_back(each.resolved);
+  }
+  return all;
+}
+
+std::string errors_of(const Json& scenario) {
+  const Folder folder;
+  folder.write_json("s.json", scenario);
+  return folder.errors("s.json");
+}
+
+}  // namespace
+
+TEST_CASE("a setting of the algorithm is drawn with the cluster's numbers, draw by draw") {
+  const Drawn drawn = drawn_of(hand_made());
+  REQUIRE(drawn.scenarios.size() == 2);
+  CHECK(drawn.scenarios[0]["algorithm"]["coupling"] == "global");
+  CHECK(drawn.scenarios[1]["algorithm"]["coupling"] == "neighbour");
+  CHECK(drawn.scenarios[0]["cluster"]["nic"]["bandwidth"] == 9e8);
+  CHECK(drawn.scenarios[1]["cluster"]["nic"]["bandwidth"] == 1.1e9);
+  CHECK(drawn.notes.empty());
+}
+
+TEST_CASE("an algorithm that lacks the setting is left alone, also where no condition says so") {
+  for (const bool everywhere : {false, true}) {
+    CAPTURE(everywhere);
+    Json scenario = hand_made();
+    if (everywhere) setting(scenario).erase("where");
+    scenario["algorithm"] = {{"name", "allreduce_sgd"}};
+    const Drawn drawn = drawn_of(scenario);
+    REQUIRE(drawn.scenarios.size() == 2);
+    CHECK(!drawn.scenarios[1]["algorithm"].contains("coupling"));
+    CHECK(drawn.scenarios[1]["cluster"]["nic"]["bandwidth"] == 1.1e9);
+    CHECK(drawn.notes.empty());
+  }
+}
+
+TEST_CASE("conditions: another algorithm, other numbers of workers") {
+  Json scenario = hand_made();
+  setting(scenario)["where"] = {{"/algorithm/name", "sgp"}};
+  CHECK(drawn_of(scenario).scenarios[1]["algorithm"]["coupling"] == "global");
+  setting(scenario)["where"] = {{"/cluster/workers", {{"at_least", 5}}}};
+  CHECK(drawn_of(scenario).scenarios[1]["algorithm"]["coupling"] == "global");
+  setting(scenario)["where"] = {{"/cluster/workers", {{"at_least", 4}, {"at_most", 4}}}};
+  CHECK(drawn_of(scenario).scenarios[1]["algorithm"]["coupling"] == "neighbour");
+  setting(scenario)["where"] = {{"/cluster/workers", {"2", "4"}}};  // as columns of measurements are text
+  CHECK(drawn_of(scenario).scenarios[1]["algorithm"]["coupling"] == "neighbour");
+  setting(scenario)["where"] = {{"/algorithm/density", 0.001}};  // of another algorithm
+  CHECK(drawn_of(scenario).scenarios[1]["algorithm"]["coupling"] == "global");
+}
+
+TEST_CASE("a setting that the scenario has another value of is not drawn, and a note says so") {
+  Json scenario = hand_made();
+  scenario["algorithm"]["coupling"] = "neighbour";
+  const Drawn drawn = drawn_of(scenario);
+  CHECK(drawn.scenarios[0]["algorithm"]["coupling"] == "neighbour");
+  CHECK(drawn.scenarios[0]["cluster"]["nic"]["bandwidth"] == 9e8);
+  REQUIRE(drawn.notes.size() == 1);
+  CHECK(drawn.notes[0] ==
+        "how gossip is coupled (/algorithm/coupling) is \"neighbour\" here, and the cluster was calibrated "
+        "with \"global\": it is not drawn, and intervals leave its uncertainty out");
+}
+
+TEST_CASE(
+    "quantities as text are the numbers that they say; a fitted number is drawn wider beyond, a choice not") {
+  Json scenario = hand_made();
+  scenario["algorithm"] = {{"name", "spd_kfac"}, {"fusion_latency", "1 ms"}};
+  scenario["workload"] = {{"use", std::string(SIMSGD_SOURCE_DIR) + "/scenarios/workloads/resnet50.json"},
+                          {"batch", 32}};
+  scenario["cluster"]["device"] = {
+      {"use", std::string(SIMSGD_SOURCE_DIR) + "/scenarios/devices/rtx2080ti.json"}};
+  setting(scenario) = {
+      {"pointer", "/algorithm/fusion_latency"}, {"value", 1e-3}, {"draws", {"1 ms", "2 ms"}}};
+  const auto second = [&] {
+    return drawn_of(scenario).scenarios[1]["algorithm"]["fusion_latency"].get<double>();
+  };
+  CHECK(second() == doctest::Approx(2e-3));
+  scenario["cluster"]["calibration"]["measured"] = {{"workers", {{"low", 1}, {"high", 2}}}};
+  CHECK(second() == doctest::Approx(2e-3));
+  setting(scenario)["low"] = 1e-3;
+  setting(scenario)["high"] = 2e-3;
+  // Twice as many workers as were measured: deviations twice as wide, 1 ms times (2 ms / 1 ms)^2.
+  CHECK(second() == doctest::Approx(4e-3));
+}
+
+TEST_CASE("a seed that is drawn is the draw's, and not one more that is made of the scenario's") {
+  Json scenario = hand_made();
+  scenario["cluster"]["nodes"] = scenario["cluster"]["workers"] = 8;
+  scenario["cluster"]["topology"] = {{"name", "switch_tree"}, {"shape", "chain"}, {"ports", 4}};
+  scenario["cluster"]["placement"] = {{"name", "random"}};
+  scenario["algorithm"] = {{"name", "allreduce_sgd"}};
+  scenario["seed"] = 7;
+  scenario["workload"]["layers"] = {{{"type", "fc"}, {"tensors", {1000000}}, {"forward_flop", 1000}}};
+  scenario["cluster"]["calibration"]["draws"] = {Json::object(), Json::object()};
+  setting(scenario) = {{"pointer", "/seed"}, {"value", 7}, {"draws", {7, 7}}};
+  const auto width = [&] {
+    const Folder folder;
+    folder.write_json("s.json", scenario);
+    return in_child([&] {
+      const RunOutcome outcome = run_with_intervals(load_scenario(folder.path("s.json")), {},
+                                                    {.draws = 8, .jobs = 1, .progress = {}});
+      const auto& interval = outcome.document.at("intervals").at("iteration_time_mean_s").at(1);
+      return std::vector<double>{interval.at("high").get<double>() - interval.at("low").get<double>(),
+                                 outcome.document.at("uncertainty").at("seeds_matter").get<bool>() ? 1. : 0.};
+    });
+  };
+  CHECK(width() == std::vector<double>{0, 0});  // one order of the machines
+  scenario["cluster"]["calibration"].erase("settings");
+  CHECK(width()[0] > 0);  // any order
+}
+
+TEST_CASE("an order of the machines may have a seed of its own, which is the scenario's of the same number") {
+  Json scenario = small_scenario();
+  scenario["cluster"]["nodes"] = 8;
+  scenario["cluster"]["placement"] = {{"name", "random"}};
+  const auto order = [&](int seed) {
+    const Folder folder;
+    scenario["seed"] = seed;
+    return make_job(load_scenario(folder.write_json("s.json", scenario))).cluster.endpoint_of_rank;
+  };
+  const std::vector<int> fifth = order(5);
+  CHECK(order(6) != fifth);
+  scenario["cluster"]["placement"]["seed"] = 5;
+  CHECK(order(6) == fifth);
+  CHECK(order(9) == fifth);
+  scenario["cluster"]["placement"]["seed"] = -1;
+  CHECK(errors_of(scenario).find("s.json:/cluster/placement/seed") != std::string::npos);
+}
+
+TEST_CASE(
+    "the seed of an order is a choice: beyond what was measured it is not drawn wider, as a bandwidth is") {
+  Json scenario = hand_made();
+  scenario["cluster"]["placement"] = {{"name", "random"}, {"seed", 5}};
+  scenario["cluster"]["calibration"]["measured"] = {{"workers", {{"low", 1}, {"high", 2}}}};
+  for (Json& draw : scenario["cluster"]["calibration"]["draws"]) draw["/placement/seed"] = 30;
+  const Drawn drawn = drawn_of(scenario);
+  CHECK(drawn.scenarios[0]["cluster"]["placement"]["seed"] == 30);
+  CHECK(drawn.scenarios[0]["cluster"]["nic"]["bandwidth"].get<double>() == doctest::Approx(8.1e8));
+}
+
+TEST_CASE("wrong pointers and values of draws are refused all at once, each with its place") {
+  Json scenario = hand_made();
+  Json& calibration = scenario["cluster"]["calibration"];
+  calibration["draws"][1] = {
+      {"/nic/bandwith", 1}, {"nic/latency", 1}, {"/host/launch", "fast"}, {"/nic/latency", -1}};
+  calibration["parameters"].push_back({{"pointer", "/host/lunch"}, {"value", 1}, {"low", 1}, {"high", 1}});
+  setting(scenario)["draws"] = {"global", "neighbor", "global"};
+  setting(scenario)["where"] = {{"/algorithm/nme", "sgp"}, {"/cluster/workers", {{"above", 4}}}};
+  const std::string errors = errors_of(scenario);
+  CAPTURE(errors);
+  for (const char* part :
+       {"s.json:/cluster/calibration/draws/1/~1nic~1bandwith: draws \"/nic/bandwith\", which no setting of a "
+        "cluster is",
+        "Did you mean \"bandwidth\"?", "s.json:/cluster/calibration/draws/1/nic~1latency: draws",
+        "s.json:/cluster/calibration/draws/1/~1host~1launch: is nothing that the setting may be. Found: "
+        "\"fast\"",
+        "s.json:/cluster/calibration/draws/1/~1nic~1latency: is nothing that the setting may be. Found: -1",
+        "s.json:/cluster/calibration/parameters/1/pointer: draws \"/host/lunch\"", "Did you mean \"launch\"?",
+        "s.json:/cluster/calibration/settings/0/draws: are 3, and the cluster has 2",
+        "s.json:/cluster/calibration/settings/0/draws/1: is nothing that the setting may be. Found: "
+        "\"neighbor\"",
+        "s.json:/cluster/calibration/settings/0/where/~1algorithm~1nme: draws",
+        "s.json:/cluster/calibration/settings/0/where/~1cluster~1workers/above: is no comparison"}) {
+    CAPTURE(part);
+    CHECK(errors.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("errors of a cluster's file name that file") {
+  const Folder folder;
+  Json scenario = hand_made();
+  Json cluster = scenario["cluster"];
+  cluster["calibration"]["settings"][0]["pointer"] = "/algorithm/couplin";
+  cluster.erase("workers");
+  folder.write_json("clusters/mine.json", cluster);
+  scenario["cluster"] = {{"use", "clusters/mine.json"}, {"workers", 4}};
+  folder.write_json("s.json", scenario);
+  const std::string errors = folder.errors("s.json");
+  CAPTURE(errors);
+  CHECK(errors.find("clusters/mine.json:/calibration/settings/0/pointer: draws \"/algorithm/couplin\"") !=
+        std::string::npos);
+  CHECK(errors.find("Did you mean \"coupling\"?") != std::string::npos);
+}
+
+TEST_CASE(
+    "a pointer of the cluster is no setting beside it, and a policy that was replaced by hand is no error") {
+  Json scenario = hand_made();
+  setting(scenario)["pointer"] = "/cluster/nic/bandwidth";
+  CHECK(errors_of(scenario).find("settings/0/pointer: is of the cluster itself") != std::string::npos);
+  scenario = hand_made();
+  scenario["cluster"]["calibration"]["parameters"] = {
+      {{"pointer", "/collectives/all_reduce/1/launch"}, {"value", 1e-6}, {"low", 1e-6}, {"high", 1e-6}}};
+  scenario["cluster"]["calibration"]["draws"] = {{{"/collectives/all_reduce/1/launch", 1e-6}},
+                                                 {{"/collectives/all_reduce/1/launch", 2e-6}}};
+  const Drawn drawn = drawn_of(scenario);
+  CHECK(!drawn.scenarios[1]["cluster"]["collectives"].contains("all_reduce"));
+  REQUIRE(drawn.notes.size() == 1);
+  CHECK(drawn.notes[0].starts_with("1 of the cluster's calibrated numbers has another value here"));
+}
+
+TEST_CASE("what a calibration writes of an ensemble beyond the cluster is what a run draws") {
+  Json spec = ring_spec();
+  spec["scenario"]["seed"] = 1;
+  spec["models"][0]["ensemble"] = {{{"name", "an order"}, {"pointer", "/seed"}, {"values", {3, 4}}}};
+  const SpecFolder folder(spec, ring_rows({}, 0.03, 5));
+  const auto calibration = folder.run();
+  Json scenario = small_scenario();
+  scenario["cluster"] = calibrated_cluster(*calibration, folder.directory(), "2026-01-31");
+  scenario["cluster"]["workers"] = 4;
+  const Json& settings = scenario["cluster"]["calibration"].at("settings");
+  REQUIRE(settings.size() == 1);
+  CHECK(settings[0]["name"] == "an order");
+  CHECK(settings[0]["pointer"] == "/seed");
+  CHECK(settings[0]["draws"].size() == 20);
+  scenario["seed"] = settings[0]["value"];
+  const Drawn drawn = drawn_of(scenario);
+  CHECK(drawn.notes.empty());
+  std::set<std::uint64_t> seeds;  // nothing tells the members apart: both are drawn
+  for (const Json& each : drawn.scenarios) seeds.insert(each["seed"].get<std::uint64_t>());
+  CHECK(seeds == std::set<std::uint64_t>{3, 4});
+}
+
+TEST_CASE("the shipped calibrated clusters are what their calibrations found: everything is drawn") {
+  int calibrated = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SIMSGD_SOURCE_DIR "/scenarios/clusters")) {
+    CAPTURE(entry.path());
+    if (entry.path().extension() != ".json") continue;
+    Json scenario = small_scenario();
+    scenario["cluster"] = {{"use", entry.path().string()}, {"workers", 8}};
+    scenario["algorithm"] = {{"name", "d_psgd"}, {"coupling", "global"}};
+    const Folder folder;
+    const Scenario loaded = load_scenario(folder.write_json("s.json", scenario));
+    if (!is_calibrated(loaded)) continue;
+    ++calibrated;
+    const ParameterDraws draws(loaded, make_job(loaded));
+    CHECK(draws.count() == 20);
+    CHECK(draws.notes().empty());
+  }
+  CHECK(calibrated >= 2);  // A100 nodes, WAGMA's Piz Daint
+}
+
+TEST_CASE("advice on a calibrated cluster draws it with every seed but the first") {
+  Json scenario = hand_made();
+  scenario["algorithm"] = {{"name", "allreduce_sgd"}};
+  scenario["workload"]["layers"] = {{{"type", "fc"}, {"tensors", {1000000}}, {"forward_flop", 1000}}};
+  scenario["axes"] = {
+      {{"pointer", "/algorithm"}, {"values", {{{"name", "allreduce_sgd"}}, {{"name", "local_sgd"}}}}}};
+  const Folder folder;
+  const Study study = expand_study(folder.write_json("s.json", scenario));
+  AdviceSettings settings;
+  settings.target = AdviceTarget::throughput;
+  const Advice advice = advise(study, candidates(study, {}), settings);
+  REQUIRE(advice.ranked.front().scores.size() >= 3);
+  const std::vector<double>& scores = advice.ranked.front().scores;
+  CHECK(scores[1] < scores[0]);  // 0.9 and 1.1 GB/s, and 1 at first
+  CHECK(scores[0] < scores[2]);
+  REQUIRE(!advice.notes.empty());
+  CHECK(advice.notes[0] ==
+        "every seed but the first also draws what the calibrated cluster's numbers may be");
+}
+
+}  // namespace simsgd::test::calibration_drawn_settings

@@ -1,0 +1,114 @@
+// Since when a rank has waited for bytes alone, and who waits for whom, on three ranks. Ranks see late what
+// happens elsewhere, so they tell each other when they came: what is compared here are the very same numbers.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "measure/gathering.hpp"
+#include "tests/measure/world.hpp"
+#include "tests/roles/behaviours.hpp"
+
+namespace simsgd::test::measure_waits {
+
+namespace {
+
+class Spans final : public Observer {
+ public:
+  void operation(int, std::int32_t, const OperationSpan& span) override { spans.push_back(span); }
+  std::vector<OperationSpan> spans;
+};
+
+/// The one operation of each rank's `work`, which rank r begins so long after the others; at rank 0.
+std::vector<OperationSpan> spans_of(const RealRun& how, const std::vector<double>& later_s,
+                                    const std::function<void(MpiWorker&)>& work) {
+  const Job job = small_job();
+  MpiWorker worker(job, MPI_COMM_WORLD, how);
+  Spans seen;
+  worker.attach(seen);
+  worker.next_step();
+  worker.compute().spend(Activity::selection, later_s[static_cast<std::size_t>(worker.rank())]);
+  work(worker);
+  worker.next_step();
+  worker.finish();
+  std::vector<OperationSpan> all;
+  for (const auto& theirs : gather_at_root(MPI_COMM_WORLD, seen.spans))
+    all.insert(all.end(), theirs.begin(), theirs.end());
+  return all;
+}
+
+RealRun how(bool by_scenario) { return {.patience_s = 30, .scenario_schedules = by_scenario}; }
+
+template <class Collective>
+void start(MpiWorker& worker) {
+  worker.collectives().run(timed<Collective>(4000, ""));
+}
+
+}  // namespace
+
+TEST_CASE("whoever is early waits until the last rank came, to the bit, and for bytes from then on") {
+  const struct {
+    const char* name;
+    void (*work)(MpiWorker&);
+  } operations[] = {{"all_reduce", start<AllReduce>},
+                    {"reduce_scatter", start<ReduceScatter>},
+                    {"all_gather", start<AllGather>},
+                    {"all_to_all", start<AllToAll>}};
+  for (const bool by_scenario : {false, true}) {
+    for (const auto& each : operations) {
+      CAPTURE(by_scenario);
+      CAPTURE(each.name);
+      const auto spans = spans_of(how(by_scenario), {0, 3e-3, 6e-3}, each.work);
+      double last_s = 0;
+      for (const OperationSpan& span : spans) last_s = std::max(last_s, span.start_s);
+      for (const OperationSpan& span : spans) {
+        CHECK(span.go_s == last_s);
+        CHECK(span.end_s > last_s);
+      }
+    }
+  }
+}
+
+TEST_CASE("a broadcast waits for its root; a message for its sender") {
+  const auto root_late = spans_of(how(false), {6e-3, 0, 3e-3}, start<Broadcast>);
+  for (const OperationSpan& span : root_late) CHECK(span.go_s == root_late[0].start_s);
+  const auto sent = spans_of(how(false), {6e-3, 0, 0}, [](MpiWorker& worker) {
+    if (worker.rank() == 0) worker.messages().send(1, 7, message({}));
+    if (worker.rank() == 1) worker.messages().receive(0, 7);
+  });
+  if (sent.empty()) return;
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[1].start_s < sent[0].start_s);
+  CHECK(sent[1].go_s == sent[0].start_s);
+}
+
+TEST_CASE("between neighbours both sides wait for each other, though bytes go one way, and for nobody else") {
+  Schedule schedule;
+  schedule.name = "0 to 1";
+  schedule.ranks = 3;
+  schedule.concurrent = true;
+  schedule.all_wait_for_all = false;
+  schedule.stages = {make_stage({1, -1, -1}, 4000, 0)};
+  const auto shared = std::make_shared<const Schedule>(schedule);
+  for (const bool sender_late : {false, true}) {
+    CAPTURE(sender_late);
+    const std::vector<double> later_s =
+        sender_late ? std::vector<double>{6e-3, 0, 20e-3} : std::vector<double>{0, 6e-3, 20e-3};
+    const auto spans = spans_of(how(true), later_s, [&](MpiWorker& worker) {
+      CustomCollective exchange;
+      exchange.bytes = 4000;
+      exchange.messages = shared;
+      worker.collectives().run(exchange);
+    });
+    if (spans.empty()) continue;
+    REQUIRE(spans.size() == 3);
+    const double both_s = std::max(spans[0].start_s, spans[1].start_s);
+    for (const std::size_t rank : {0U, 1U}) {
+      CHECK(spans[rank].go_s == both_s);
+      CHECK(spans[rank].end_s >= both_s);
+    }
+    CHECK(spans[2].go_s == spans[2].start_s);
+  }
+}
+
+}  // namespace simsgd::test::measure_waits

@@ -1,0 +1,177 @@
+// A job that is exported as Chakra: there and back, and played by its dependencies alone.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "scenarios/language/scenario.hpp"
+#include "sim/engine/simulate.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/traces/imports.hpp"
+#include "traces/chakra/chakra_nodes.hpp"
+#include "traces/chakra/chakra_writer.hpp"
+
+namespace simsgd::test::traces_chakra_export {
+
+using namespace traces;
+using doctest::Approx;
+
+namespace {
+
+// A job's nodes, of all ranks, played by their dependencies and durations alone: a collective begins when all
+// ranks have come to it. Returns when the last one ends.
+double replayed_s(const std::vector<std::vector<ChakraNode>>& ranks) {
+  std::vector<std::map<std::uint64_t, double>> ends(ranks.size());
+  std::map<std::string, std::map<std::size_t, double>> ready;  // of a collective: of the ranks that have come
+  std::vector<std::size_t> next(ranks.size(), 0);
+  double last_s = 0;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      std::map<std::string, int> number;
+      for (std::size_t i = 0; i < ranks[r].size(); ++i) {
+        const ChakraNode& node = ranks[r][i];
+        std::string key;
+        if (node.type == kChakraCollective) {
+          key = chakra_text(node.attributes, "pg_name") + "/" +
+                std::to_string(chakra_number(node.attributes, "simsgd.channel"));
+          key += "/" + std::to_string(number[key]++);
+        }
+        if (ends[r].contains(node.id)) continue;
+        double begin_s = 0;
+        bool possible = true;
+        for (const auto* deps : {&node.ctrl_deps, &node.data_deps})
+          for (const std::uint64_t dep : *deps) {
+            possible = possible && ends[r].contains(dep);
+            if (possible) begin_s = std::max(begin_s, ends[r].at(dep));
+          }
+        if (!possible) continue;
+        if (!key.empty()) {
+          moved = ready[key].emplace(r, begin_s).second || moved;
+          if (ready[key].size() < ranks.size()) continue;
+          for (const auto& [rank, ready_s] : ready[key]) begin_s = std::max(begin_s, ready_s);
+        }
+        ends[r][node.id] = begin_s + chakra_number(node.attributes, "simsgd.seconds");
+        last_s = std::max(last_s, ends[r][node.id]);
+        moved = true;
+      }
+    }
+  }
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    if (ends[r].size() < ranks[r].size()) return -1;  // something waits for ever
+  return last_s;
+}
+
+// Simulates, exports, reads it back: [end, replayed end, nodes, equal nodes, collectives, their bytes,
+// computing of rank 0 and step 1, layers, parameters, forward, backward, batch] and then the job's own.
+std::vector<double> there_and_back(const std::string& scenario) {
+  const Files files;
+  const auto* const job =
+      new Job(make_job(load_scenario(files.write("s.json", scenario))));  // SimGrid's statics
+  auto* const recorder = new ChakraRecorder(job->workload, {job->name, "device", job->workers()});
+  SimulationOptions options;
+  options.observers = {recorder};
+  const SimulationResult result = simulate(*job, options);
+  if (!recorder->problem().empty()) throw std::runtime_error(recorder->problem());
+  std::vector<std::vector<ChakraNode>> ranks;
+  std::vector<std::string> paths;
+  double nodes = 0, equal = 0, collectives = 0, bytes = 0;
+  for (int rank = 0; rank < job->workers(); ++rank) {
+    const std::vector<ChakraNode> written = recorder->nodes(rank);
+    std::string text = chakra_message(recorder->metadata(rank));
+    for (const ChakraNode& node : written) text += chakra_message(node);
+    paths.push_back(files.write("job." + std::to_string(rank) + ".et", text));
+    Input input("f", text);
+    ChakraReader reader(input);
+    std::vector<ChakraNode>& read = ranks.emplace_back();
+    for (ChakraNode node; reader.next(node);) read.push_back(node);
+    for (std::size_t i = 0; i < std::min(written.size(), read.size()); ++i) equal += written[i] == read[i];
+    nodes += static_cast<double>(written.size() + (read.size() == written.size() ? 0 : 1000000));
+  }
+  for (const ChakraNode& node : ranks[0])
+    if (node.type == kChakraCollective) {
+      ++collectives;
+      bytes += chakra_number(node.attributes, "comm_size");
+    }
+  const Imported all = import_files(paths, {});
+  const RecordedWorkload& net = all.workloads.at(0);
+  const Workload& own = job->workload;
+  return {result.record.end_s,
+          replayed_s(ranks),
+          nodes,
+          equal,
+          collectives,
+          bytes,
+          all.steps.at(0).compute_s,
+          static_cast<double>(net.layers.size()),
+          net.parameters(),
+          net.forward_s(),
+          net.backward_s(),
+          static_cast<double>(net.batch),
+          static_cast<double>(own.layers.size()),
+          own.parameters(),
+          own.forward_s() * own.micro_batches,
+          own.backward_s() * own.micro_batches,
+          static_cast<double>(all.rows.size()),
+          recorder->approximate() ? 1.0 : 0.0};
+}
+
+std::string data_parallel(const std::string& algorithm, const std::string& cluster = "gtopk-1gbe",
+                          const std::string& more = "") {
+  return R"({"name": "s", "cluster": {"use": ")" SIMSGD_SOURCE_DIR R"(/scenarios/clusters/)" + cluster +
+         R"(.json", "workers": 4}, "workload": {"use": ")" SIMSGD_SOURCE_DIR
+         R"(/scenarios/workloads/resnet20.json", "batch": 64)" +
+         more + R"(}, "learner": null, "algorithm": )" + algorithm + R"(, "stop": {"steps": 3},
+      "stragglers": [{"name": "lognormal", "mean": "3 ms", "sigma": 1}]})";
+}
+
+}  // namespace
+
+TEST_CASE("a job that is exported as Chakra and read back is the same job: layers, bytes, times, deps") {
+  const std::string buckets =
+      R"({"name": "allreduce_sgd", "fusion": "threshold", "fusion_threshold": "100 KiB"})";
+  const std::string one_by_one = R"({"name": "allreduce_sgd", "fusion": "none"})";
+  for (const std::string& scenario : {data_parallel(buckets), data_parallel(one_by_one),
+                                      data_parallel(R"({"name": "local_sgd", "period": 2})"),
+                                      data_parallel(buckets, "gtopk-1gbe", R"(, "micro_batches": 2)"),
+                                      data_parallel(one_by_one, "ethernet-10g")}) {
+    CAPTURE(scenario);
+    const std::vector<double> n = in_child([&] { return there_and_back(scenario); });
+    // There communication slows the computing beside it: layers' ends are then approximate.
+    const bool slowed = n[17] != 0;
+    CHECK(slowed == (scenario.find("10g") != std::string::npos));
+    // The dependencies tell when everything ends.
+    CHECK(n[1] == Approx(n[0]).epsilon(slowed ? 0.01 : 1e-9));
+    CHECK(n[3] == n[2]);
+    CHECK(n[5] == 1078888 * (scenario.find("local") == std::string::npos ? 3 : 1));
+    CHECK(n[16] == 4 * n[4]);
+    CHECK(n[7] == n[12]);
+    CHECK(n[8] == n[13]);
+    CHECK(n[11] == 64);
+    CHECK(n[9] == Approx(n[14]).epsilon(1e-9));
+    if (!slowed) CHECK(n[10] == Approx(n[15]).epsilon(1e-9));
+    if (slowed) CHECK(n[10] > n[15]);
+  }
+}
+
+TEST_CASE("the dependencies of other data-parallel jobs tell when they end, too; the rest is refused") {
+  for (const char* const algorithm :
+       {R"({"name": "fsdp"})", R"({"name": "powersgd"})", R"({"name": "diloco", "inner_steps": 2})",
+        R"({"name": "d_kfac"})", R"({"name": "spd_kfac"})"}) {
+    CAPTURE(algorithm);
+    const std::vector<double> n = in_child([&] { return there_and_back(data_parallel(algorithm)); });
+    CHECK(n[1] == Approx(n[0]).epsilon(1e-9));
+    CHECK(n[3] == n[2]);
+    CHECK(n[8] == n[13]);
+  }
+  const auto refused = [](const char* algorithm) {
+    return run_in_child([&] { return there_and_back(data_parallel(algorithm)); }).error;
+  };
+  CHECK(refused(R"({"name": "dropcompute", "deadline": "80 ms"})") ==
+        "its gradients are computed in pieces that may be stopped, not layer by layer");
+  CHECK(refused(R"({"name": "gtopk", "density": 0.01})").find("for which Chakra has no type") !=
+        std::string::npos);
+  CHECK(refused(R"({"name": "ad_psgd"})").find("messages to one another, which are not written") !=
+        std::string::npos);
+}
+
+}  // namespace simsgd::test::traces_chakra_export

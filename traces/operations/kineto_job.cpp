@@ -1,0 +1,107 @@
+// kineto_job: a job's steps out of PyTorch's profiles (Kineto) of all its ranks, a file each, or out of our
+// own timelines. A kernel belongs to the step in which the host launched it. Of our own timelines steps begin
+// and end where they say; of PyTorch's, whose hosts run ahead, with their first and last kernel.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sim/base/errors.hpp"
+#include "traces/operations/stepped_job.hpp"
+#include "traces/recorders/kineto_events.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr double kTimelineUs_per_s = 1e6;
+
+// Hears our own messages, too, whose steps cannot be told apart.
+class JobEvents final : public TraceSink {
+ public:
+  explicit JobEvents(ImportedFile& file) : kineto(file) {}
+  void event(const TraceEvent& event, const TraceHead& head) override {
+    if (head.backend == "simsgd" && (event.name == "send" || event.name == "receive")) ++messages;
+    kineto.event(event, head);
+  }
+
+  kineto::Events kineto;
+  std::size_t messages = 0;
+};
+
+SteppedSpan seconds_of(const kineto::Span& span) {
+  return {span.begin_us / kTimelineUs_per_s, span.end_us / kTimelineUs_per_s};
+}
+
+SteppedRank steps_of_rank(int rank, kineto::Recording& recording, bool own) {
+  SteppedRank made{rank, {}};
+  kineto::step_times(recording);  // tells kernels their steps
+  std::map<std::uint64_t, std::size_t> place;
+  for (const kineto::ProfilerStep& each : recording.steps) {
+    place[each.number] = made.steps.size();
+    made.steps.push_back({each.number, {}, {}, {}});
+    if (own) made.steps.back().whole = seconds_of(each.span);
+  }
+  for (const kineto::Kernel& kernel : recording.kernels)
+    if (kernel.step < made.steps.size())
+      made.steps[kernel.step].computing.push_back(seconds_of({kernel.ts_us, kernel.ts_us + kernel.dur_us}));
+  for (const kineto::Nccl& nccl : recording.nccl) {
+    if (!nccl.record.in_step) continue;
+    const double bytes = nccl.record.bytes;
+    made.steps[place.at(nccl.record.step)].collectives.push_back(
+        {seconds_of(nccl.span), nccl.record.operation, bytes > 0 ? bytes : 0, nccl.record.group_size});
+  }
+  return made;
+}
+
+// One file into the job.
+void add_file(const std::string& path, Input& input, SteppedJob& job, bool several) {
+  const ImportConstants constants;
+  SeenPoints seen;
+  ImportedFile file(path, constants, seen);
+  JobEvents events(file);
+  const TraceRead trace = read_trace_events(input, file, events);
+  events.kineto.finish();
+  const bool own = trace.head.backend == "simsgd";
+  if (events.messages > 0)
+    throw ConfigError({path, "", "has messages between ranks; who waited for whom in a step is not told", "",
+                       "Replay methods whose ranks meet in collectives, such as allreduce_sgd"});
+  if (trace.head.world_size >= 1 && trace.head.world_size < 0x1p24)
+    job.world_size = static_cast<int>(trace.head.world_size);
+  job.one_clock = job.one_clock && own;
+  int next = 0;
+  for (const SteppedRank& each : job.ranks) next = std::max(next, each.rank + 1);
+  for (auto& [worker, recording] : events.kineto.recordings) {
+    const bool told = trace.head.rank >= 0 && trace.head.rank < 0x1p24;
+    const int rank = own ? worker : told ? static_cast<int>(trace.head.rank) : next;
+    if (recording.steps.empty() && (several || own)) file.ignore("ranks without steps (ProfilerStep)");
+    if (recording.steps.empty()) continue;
+    job.ranks.push_back(steps_of_rank(rank, recording, own));
+  }
+  for (const auto& [what, count] : file.report.understood) job.understood[what] += count;
+  for (const auto& [what, count] : file.report.ignored) job.ignored[what] += count;
+}
+
+}  // namespace
+
+bool is_kineto_job(std::string_view head) {
+  const auto has = [head](const char* key) { return head.find(key) != std::string_view::npos; };
+  return head.find_first_not_of(" \t\r\n") != std::string_view::npos &&
+         (has("\"deviceProperties\"") || has("\"distributedInfo\"") || has("\"schemaVersion\""));
+}
+
+RecordedJob read_kineto_job(Input& first, const std::vector<std::string>& others) {
+  SteppedJob job;
+  job.file = first.name();
+  add_file(first.name(), first, job, !others.empty());
+  for (const std::string& path : others) {
+    Input input(path);
+    if (!is_kineto_job(input.head()))
+      throw ConfigError(
+          {input.name(), "", "is no profile of a rank", "", "Name Kineto files of one job together"});
+    add_file(path, input, job, true);
+  }
+  return recorded_job(std::move(job));
+}
+
+}  // namespace simsgd
