@@ -9,20 +9,20 @@
 
 namespace simsgd {
 
-using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::steady_clock;
 
 Progress::Progress(std::string what, std::uint64_t total, std::string unit)
     : what_(std::move(what)),
       unit_(std::move(unit)),
       total_(total),
       terminal_(isatty(2) != 0),
-      begin_(Clock::now()),
+      begin_(WallClock::now()),
       last_(begin_) {}
 
 Progress::~Progress() { finish(); }
 
 void Progress::at(std::uint64_t done) {
-  const Clock::time_point now = Clock::now();
+  const WallClock::time_point now = WallClock::now();
   const double since_last = std::chrono::duration<double>(now - last_).count();
   if (since_last < (terminal_ ? 0.2 : 30.0)) return;
   last_ = now;

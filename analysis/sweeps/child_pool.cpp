@@ -17,7 +17,7 @@ namespace simsgd {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::steady_clock;
 
 constexpr int kTick_ms = 100;
 
@@ -35,7 +35,7 @@ struct Child {
   std::size_t task = 0;
   pid_t process = -1;
   int answers = -1;
-  Clock::time_point begin;
+  WallClock::time_point begin;
   std::string received;
   bool late = false, large = false;
 };
@@ -52,7 +52,7 @@ class ChildPool {
   void start(std::size_t task, const std::function<std::string(std::size_t)>& work) {
     const ChildProcess made =
         fork_child(false, [&](int, int answers) { be_child(answers, [&] { return work(task); }); });
-    children_.push_back({task, made.process, made.answers, Clock::now(), {}, false, false});
+    children_.push_back({task, made.process, made.answers, WallClock::now(), {}, false, false});
   }
 
   /// Waits for a moment, or until the file can be read; returns those that ended.
@@ -80,7 +80,7 @@ class ChildPool {
 
  private:
   static double seconds(const Child& child) {
-    return std::chrono::duration<double>(Clock::now() - child.begin).count();
+    return std::chrono::duration<double>(WallClock::now() - child.begin).count();
   }
 
   /// False at the end.

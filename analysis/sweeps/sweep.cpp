@@ -22,7 +22,7 @@
 namespace simsgd {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::steady_clock;
 using OrderedJson = nlohmann::ordered_json;
 
 namespace {
@@ -153,7 +153,7 @@ class Sweep {
   }
 
   void run_points() {
-    begin_ = Clock::now();
+    begin_ = WallClock::now();
     do {
       deliver();
       run_round();
@@ -194,7 +194,8 @@ class Sweep {
 
   /// The next point that no other process has.
   NextTask next() {
-    if (waiting_.empty() && !busy_.empty() && Clock::now() - asked_ > kAskAgain) std::swap(waiting_, busy_);
+    if (waiting_.empty() && !busy_.empty() && WallClock::now() - asked_ > kAskAgain)
+      std::swap(waiting_, busy_);
     while (!waiting_.empty()) {
       const std::size_t i = waiting_.front();
       waiting_.pop_front();
@@ -206,7 +207,7 @@ class Sweep {
           return {NextTask::Kind::task, i};
         case Turn::busy:
           busy_.push_back(i);
-          asked_ = Clock::now();
+          asked_ = WallClock::now();
           break;
         case Turn::ended:
           rounds_.ended(sink_->run(point.key).value());
@@ -283,7 +284,7 @@ class Sweep {
 
   void report(const SweepPoint* last, RunStatus status) const {
     if (!listener_.progress) return;
-    const double elapsed_s = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double elapsed_s = std::chrono::duration<double>(WallClock::now() - begin_).count();
     listener_.progress({begun_ + to_run_.size(), ended_, elapsed_s, last, status});
   }
 
@@ -299,13 +300,13 @@ class Sweep {
   std::unique_ptr<RunSink> sink_;
   std::optional<PointLoader> loader_;       // for runs that failed
   std::deque<std::size_t> waiting_, busy_;  // of to_run_: not begun; begun by others
-  Clock::time_point asked_;                 // for the latter
+  WallClock::time_point asked_;             // for the latter
   std::deque<std::size_t> undelivered_;     // positions, in order
   std::map<std::string, int> uses_;         // of a key, by undelivered points
   std::map<std::string, int> unfinished_;   // keys that will be run, by points that have not ended
   std::map<std::string, RunRow> failed_;    // now
   std::size_t ended_ = 0;
-  Clock::time_point begin_;
+  WallClock::time_point begin_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace simsgd {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostTries = 24;
 // assumed: storing a result takes as long as reading it once more.
@@ -21,8 +21,8 @@ constexpr double kKeeping = 2;
 // Two steps are needed, which may take longer than a try is to; beyond this the child is ended.
 constexpr double kPatience_s = 60;
 
-double since_s(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+double since_s(WallClock::time_point begin) {
+  return std::chrono::duration<double>(WallClock::now() - begin).count();
 }
 
 /// What a try tells of a point: `begin_s` until its first step ended, and `step_s` for each further one.
@@ -49,7 +49,7 @@ std::vector<std::size_t> chosen_tries(const std::vector<SweepPoint>& points) {
 
 /// In the child.
 Json try_point(const Study& study, const SweepPoint& point, int threads, double limit_s) {
-  const Clock::time_point begin = Clock::now();
+  const WallClock::time_point begin = WallClock::now();
   std::uint64_t steps = 0;
   double first_s = 0, last_s = 0;
   SimulationOptions options;
@@ -107,7 +107,7 @@ TimeEstimates estimate_times(const Study& study, const std::vector<SweepPoint>& 
         const PointEstimate& of = estimates[tries[i]];
         Tried tried{tries[i], end.wall_s, 0};
         if (end.kind == ChildEnd::Kind::answered) {
-          const Clock::time_point begin = Clock::now();
+          const WallClock::time_point begin = WallClock::now();
           const Json got = Json::parse(end.text);
           const double first_s = got["first_s"], last_s = got["last_s"], steps = got["steps"];
           const double around_s = got["ended"] ? std::max(0.0, end.wall_s - last_s) : 0;
