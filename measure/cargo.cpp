@@ -13,7 +13,8 @@ namespace {
 std::size_t whole_bytes(double bytes) { return static_cast<std::size_t>(std::ceil(bytes)); }
 
 std::size_t at_least(const CargoContext& context, std::size_t length, const Stage& stage) {
-  return context.sizes == PackedSizes::workload ? std::max(length, whole_bytes(stage.bytes)) : length;
+  const bool fills = context.sizes == PackedSizes::workload || !context.learns;
+  return fills ? std::max(length, whole_bytes(stage.bytes)) : length;
 }
 
 /// What is reduced beside values takes its time too.
@@ -310,9 +311,10 @@ std::unique_ptr<Cargo> make_cargo(const CargoContext& context, const AnyCollecti
         return std::make_unique<Merged>(context, custom);
       [[fallthrough]];
     case CollectiveOp::all_gather:
-    case CollectiveOp::broadcast:  // only the root gives something
-      if (context.learns) return std::make_unique<Tensors>(context, collective, schedule);
+      if (given || context.learns) return std::make_unique<Tensors>(context, collective, schedule);
       break;
+    case CollectiveOp::broadcast:  // only its root knows whether there is something
+      return std::make_unique<Tensors>(context, collective, schedule);
     case CollectiveOp::barrier:
       break;
   }

@@ -21,15 +21,16 @@ struct ChannelSite {
   MPI_Comm arrivals = MPI_COMM_NULL;  ///< tells when each has come to an operation
   std::vector<int> ranks;
   std::int32_t group_rank = 0;
-  std::int32_t ledger = 0;                    ///< channel of the ledger
-  std::vector<float> zeros;                   ///< what operations without values send
+  std::int32_t ledger = 0;   ///< channel of the ledger
+  std::vector<float> zeros;  ///< what operations without values send
 
   int members() const { return static_cast<int>(ranks.size()); }
 };
 
 class Communicators {
  public:
-  /// `wait` returns when the condition given to it holds; everything else goes on meanwhile.
+  /// `wait` returns when the condition given to it holds. Everything else goes on meanwhile but handlers,
+  /// which could ask for the site that is being made.
   using Wait = std::function<void(const std::function<bool()>& condition)>;
 
   Communicators(MPI_Comm world, Wait wait);

@@ -117,9 +117,11 @@ bool BarrierExchange::advance(ExchangeContext&, Ongoing& ongoing) {
 
 void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool by_scenario) {
   if (by_scenario && context.site.members() > 1) {
-    exchange.emplace<ScheduledExchange>(context, collective,
-                                        scheduled(context.job, collective, context.site.ranks));
-    return;
+    Schedule schedule = scheduled(context.job, collective, context.site.ranks);
+    if (!options_of(collective).contribution || carries_enough(collective, schedule)) {
+      exchange.emplace<ScheduledExchange>(context, collective, std::move(schedule));
+      return;
+    }
   }
   switch (op_of(collective)) {
     case CollectiveOp::all_reduce:

@@ -152,11 +152,7 @@ void MpiBackground::end_timers() {
 
 void MpiBackground::run_due() {
   if (in_background_) return;
-  struct Inside {
-    bool& flag;
-    explicit Inside(bool& value) : flag(value) { flag = true; }
-    ~Inside() { flag = false; }
-  } const inside(in_background_);
+  const Quiet inside(*this);
   while (!due_.empty()) {
     const std::function<void()> action = std::move(due_.front());
     due_.pop_front();

@@ -9,6 +9,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "measure/mpi_progress.hpp"
@@ -47,6 +48,20 @@ class MpiBackground final : public Background, public MpiProgress::Part {
   /// Handlers are not called from within handlers, wherever those wait.
   void progress() override;
   bool idle() const override;
+
+  /// Handlers are not called while it lives: an operation that is being begun must not be met half begun.
+  class Quiet {
+   public:
+    explicit Quiet(MpiBackground& background)
+        : background_(background), before_(std::exchange(background.in_background_, true)) {}
+    ~Quiet() { background_.in_background_ = before_; }
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+
+   private:
+    MpiBackground& background_;
+    bool before_;
+  };
 
  private:
   struct Moving {  // in either direction

@@ -43,6 +43,7 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
               .trust = trust_}),
       communicators_(world,
                      [this](const MpiProgress::Condition& condition) {
+                       const MpiBackground::Quiet quiet(background_);
                        progress_.wait_until(
                            condition, [] { return false; },
                            [] { return std::string("the other members of a group"); });
@@ -56,7 +57,11 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
                     .completion = *this,
                     .sizes = how.sizes(),
                     .by_scenario = how.scenario_schedules,
-                    .need = [this](const Tensor& value) { clock_.need(value); }}),
+                    .need =
+                        [this](const Tensor& value) {
+                          const MpiBackground::Quiet quiet(background_);
+                          clock_.need(value);
+                        }}),
       messages_(world, {.job = job,
                         .executor = executor_,
                         .observers = observers_,

@@ -16,6 +16,10 @@ double predicted_s(const Job& job, const AnyCollective& collective, const std::v
 /// By which schedule the scenario does it, of an operation's own where it has one.
 Schedule scheduled(const Job& job, const AnyCollective& collective, const std::vector<int>& ranks);
 
+/// Whether the schedule's messages carry all that the operation's result is made of. An effect of a custom
+/// one is given everybody's contribution.
+bool carries_enough(const AnyCollective& collective, const Schedule& schedule);
+
 /// Empties the contributions that the custom operation's schedule does not bring to the member `group_rank`.
 void keep_what_arrives(const Job& job, const CustomCollective& collective, const std::vector<int>& ranks,
                        std::int32_t group_rank, std::vector<Tensor>& contributions);
