@@ -271,15 +271,18 @@ TEST_CASE("Eager-SGD: every gradient is in one operation, once, and every rank a
       gather_at_root(MPI_COMM_WORLD, worker.executor().get(worker.replica().parameters()).values);
   const auto all_gradients = gather_at_root(MPI_COMM_WORLD, flat);
   const auto all_versions = gather_at_root(MPI_COMM_WORLD, versions);
+  const auto begun = gather_at_root(MPI_COMM_WORLD, std::vector<std::uint64_t>{worker.step()});
   if (rank_here() != 0) return;
   bool anybody_late = false;
   for (std::size_t rank = 0; rank < 4; ++rank) {
-    // What rank 0..3 had given to the operations that this rank has applied: as many as it used gradients, or
-    // one less where the end of the run came before its update. The record has those before the end alone.
-    const std::uint64_t used_here = all_versions[rank].size();
-    CHECK(record.workers[rank].steps <= used_here);
+    // What rank 0..3 had given to the operations that this rank has applied: one for each step that it began,
+    // or one less where the end of the run came before its update. (Of its own gradients late ones may wait
+    // in the send buffer still.) The record has the steps before the end alone.
+    const std::uint64_t steps = begun[rank].front();
+    CHECK(record.workers[rank].steps <= steps);
+    CHECK(all_versions[rank].size() <= steps);
     double best = INFINITY;
-    for (std::uint64_t last = used_here - 1; last <= used_here; ++last) {
+    for (std::uint64_t last = steps - 1; last <= steps; ++last) {
       std::vector<double> expected(begin.begin(), begin.end());
       for (std::size_t from = 0; from < 4; ++from)
         for (std::size_t k = 0; k < all_versions[from].size(); ++k) {
