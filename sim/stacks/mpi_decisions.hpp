@@ -5,13 +5,15 @@
 //   libnbc  of immediate ones: coll/libnbc/nbc_iallreduce.c, nbc_ibcast.c, nbc_iallgather.c,
 //           nbc_ireduce_scatter.c, nbc_ibarrier.c, not in place.
 // Where no schedule here does what Open MPI does, the nearest:
-//   tree                nonoverlapping (reduce, then broadcast); broadcasts by chains, linear, binary, k-nomial
+//   tree                nonoverlapping (reduce, then broadcast); broadcasts by chains, linear, binary,
+//   k-nomial
 //                       and split trees, which move up to P-1 vectors where this moves log2 P
 //   ring                segmented rings (the decisions ask for no segments: the same), neighbour exchanges
 //                       (half the latencies), libnbc's reduce_scatter (reduced to one rank, then scattered)
 //   bruck               two_proc; recursive doubling (the same for powers of two, and what Open MPI itself
 //                       does for others); libnbc's everybody to everybody
-//   recursive_halving   butterflies and, below 1 KiB, what is reduced to one rank and scattered; `ring` in its
+//   recursive_halving   butterflies and, below 1 KiB, what is reduced to one rank and scattered; `ring` in
+//   its
 //                       place where the ranks are no power of two
 //   scatter_all_gather  libnbc's segmented chains
 // A ring of fewer elements than ranks is recursive doubling; elements have 4 bytes.
