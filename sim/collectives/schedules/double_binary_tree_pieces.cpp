@@ -56,7 +56,7 @@ std::vector<Receivers> way_up(int tree, int ranks, int per_node) {
       const int up = parent(tree, node, nodes);
       const std::size_t step = heard[static_cast<std::size_t>(up)]++;
       if (step >= of_level.size()) of_level.push_back(nobody);
-      of_level[step][static_cast<std::size_t>(node * per_node)] = up * per_node;
+      of_level[step][static_cast<std::size_t>(node) * static_cast<std::size_t>(per_node)] = up * per_node;
     }
     steps.insert(steps.end(), of_level.begin(), of_level.end());
   }
