@@ -95,7 +95,8 @@ Judged judge(const std::vector<double>& effects, ClaimComparison::Direction dire
 }
 
 std::vector<ClaimCell> judged_cells(const ClaimComparison& comparison,
-                                    const std::vector<std::string>& for_all, std::vector<JoinedCell> cells) {
+                                    const std::vector<std::string>& for_all,
+                                    const std::vector<JoinedCell>& cells) {
   std::vector<ClaimInputs> inputs;
   for (const JoinedCell& cell : cells) inputs.push_back(cell.inputs);
   std::set<std::string> pointers;

@@ -10,6 +10,7 @@ namespace simsgd {
 
 /// With the inputs that vary, and in `for_all` and `along` not any more.
 std::vector<ClaimCell> judged_cells(const ClaimComparison& comparison,
-                                    const std::vector<std::string>& for_all, std::vector<JoinedCell> cells);
+                                    const std::vector<std::string>& for_all,
+                                    const std::vector<JoinedCell>& cells);
 
 }  // namespace simsgd

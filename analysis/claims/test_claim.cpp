@@ -2,7 +2,7 @@
 
 namespace simsgd {
 
-TestedClaim test_claim(const std::string& path, const Overrides& overrides, SweepSettings settings,
+TestedClaim test_claim(const std::string& path, const Overrides& overrides, const SweepSettings& settings,
                        const std::function<void(const SweepProgress&)>& progress) {
   const Claim claim = load_claim(path, overrides);
   const Study study = load_study(path, overrides);

@@ -16,7 +16,7 @@ struct TestedClaim {
 };
 
 /// `settings` as of a sweep; `progress` as its listener's. Throws as load_claim, load_study and run_sweep do.
-TestedClaim test_claim(const std::string& study, const Overrides& overrides, SweepSettings settings,
+TestedClaim test_claim(const std::string& study, const Overrides& overrides, const SweepSettings& settings,
                        const std::function<void(const SweepProgress&)>& progress = {});
 
 }  // namespace simsgd

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -123,7 +124,7 @@ std::set<double> sizes(const std::vector<Range>& source) {
   for (const Range& range : source)
     for (const auto& [below, number] : range.below_bytes)
       for (const double size : {below - 4, below, below * 1.5})
-        if (size >= 4) all.insert(static_cast<double>(static_cast<long long>(size) / 4 * 4));
+        if (size >= 4) all.insert(4 * std::floor(size / 4));
   return all;
 }
 
