@@ -54,6 +54,13 @@ inline std::string counts(const std::map<std::string, std::size_t>& all) {
 inline std::string ignored(const Measurements& all) { return counts(all.reports.at(0).ignored); }
 inline std::string understood(const Measurements& all) { return counts(all.reports.at(0).understood); }
 
+inline std::vector<Measurement> rows_of(const Measurements& all, const std::string& quantity) {
+  std::vector<Measurement> rows;
+  for (const Measurement& row : all.rows)
+    if (row.quantity == quantity) rows.push_back(row);
+  return rows;
+}
+
 // A directory of its own, removed afterwards.
 class Files {
  public:

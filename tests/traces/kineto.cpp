@@ -72,13 +72,6 @@ std::string nccl(const char* name, double elements, const char* dtype = "Float",
 
 const char* const kAllReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL128(ncclDevComm*)";
 
-std::vector<Measurement> rows_of(const Measurements& all, const std::string& quantity) {
-  std::vector<Measurement> rows;
-  for (const Measurement& row : all.rows)
-    if (row.quantity == quantity) rows.push_back(row);
-  return rows;
-}
-
 std::size_t events_counted(const ImportReport& report) {
   std::size_t sum = 0;
   for (const auto* counts : {&report.understood, &report.ignored})

@@ -11,17 +11,6 @@ namespace simsgd::test::traces_own_timeline {
 
 using namespace traces;
 
-namespace {
-
-std::vector<Measurement> rows_of(const Measurements& all, const std::string& quantity) {
-  std::vector<Measurement> rows;
-  for (const Measurement& row : all.rows)
-    if (row.quantity == quantity) rows.push_back(row);
-  return rows;
-}
-
-}  // namespace
-
 TEST_CASE("our own timeline is read back, of one rank and of all") {
   const Tensor model;
   const std::vector<int> members = {0, 1, 2};

@@ -15,13 +15,6 @@ using namespace traces;
 
 namespace {
 
-std::vector<Measurement> rows_of(const Measurements& all, const std::string& quantity) {
-  std::vector<Measurement> rows;
-  for (const Measurement& row : all.rows)
-    if (row.quantity == quantity) rows.push_back(row);
-  return rows;
-}
-
 // As horovod/common/timeline.cc writes it.
 class HorovodFile {
  public:
