@@ -30,8 +30,8 @@ Schedule scheduled(const Job& job, const AnyCollective& collective, const std::v
 bool carries_enough(const AnyCollective& collective, const Schedule& schedule) {
   const auto* custom = std::get_if<CustomCollective>(&collective);
   if (custom == nullptr || !custom->effect || custom->merging.merge) return true;
-  const auto members = static_cast<std::size_t>(schedule.ranks), blocks = std::max<std::size_t>(members, 1);
-  std::vector<std::vector<bool>> held(members, std::vector<bool>(blocks, false));
+  const auto members = static_cast<std::size_t>(schedule.ranks);  // each one's contribution is a block
+  std::vector<std::vector<bool>> held(members, std::vector<bool>(members, false));
   for (std::size_t i = 0; i < members; ++i) held[i][i] = true;
   for (const Stage& stage : schedule.stages)
     for (int time = 0; time < stage.repeat; ++time) {
@@ -40,7 +40,7 @@ bool carries_enough(const AnyCollective& collective, const Schedule& schedule) {
         if (stage.to[i] < 0) continue;
         const BlockRange range = stage.carried_by(static_cast<std::int32_t>(i), time);
         for (std::int32_t b = 0; b < range.count; ++b) {
-          const std::size_t block = static_cast<std::size_t>(range.first + b) % blocks;
+          const std::size_t block = static_cast<std::size_t>(range.first + b) % members;
           if (!before[i][block]) return false;
           held[static_cast<std::size_t>(stage.to[i])][block] = true;
         }
