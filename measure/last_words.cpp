@@ -125,8 +125,8 @@ void leave_last_words(MPI_Comm world) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-void this_rank_speaks() {
-  if (somebody_spoke != nullptr) *somebody_spoke = 1;
+bool this_rank_speaks() {
+  return somebody_spoke == nullptr || __atomic_exchange_n(somebody_spoke, 1, __ATOMIC_ACQ_REL) == 0;
 }
 
 void no_last_words() { signal(SIGTERM, SIG_DFL); }

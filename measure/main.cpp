@@ -134,12 +134,14 @@ int on_all_ranks(Ranks ranks, const std::function<void()>& attempt) {
 
 /// Once ranks wait for each other, the failure of one ends all.
 [[noreturn]] void end_all(Ranks ranks, const std::string& sentence) {
-  constexpr double kFirst_s = 0.3;
+  constexpr double kFirst_s = 0.3, kEnded_s = 10;
   if (!ranks.first())
     nap(kFirst_s);  // what fails everywhere is said by rank 0, which ends the others meanwhile
-  fmt::print(stderr, "{}\n", sentence);
+  if (!this_rank_speaks())
+    nap(kEnded_s);
+  else
+    fmt::print(stderr, "{}\n", sentence);
   std::fflush(nullptr);
-  this_rank_speaks();
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();
 }
