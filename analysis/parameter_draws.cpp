@@ -51,7 +51,8 @@ std::string name_of(const DrawnSetting& setting) {
 }  // namespace
 
 bool is_calibrated(const Scenario& scenario) {
-  return scenario.resolved.at("cluster").contains("calibration");
+  const Json* calibration = value_at(scenario.resolved, "/cluster/calibration");
+  return calibration != nullptr && (calibration->contains("draws") || calibration->contains("settings"));
 }
 
 ParameterDraws::ParameterDraws(const Scenario& scenario, const Job& job)

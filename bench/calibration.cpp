@@ -30,9 +30,9 @@ Spec ring_spec() {
   spec.models.push_back(
       {"ring",
        {},
-       {{"launch", {"/cluster/collectives/all_reduce/0/launch"}, {}, 1e-7, 1e-3, Scales::with_time, ""},
-        {"latency", {"/cluster/gpu_link/latency"}, {}, 1e-8, 1e-4, Scales::with_time, ""},
-        {"bandwidth", {"/cluster/gpu_link/bandwidth"}, {}, 1e9, 3e11, Scales::against_time, ""}},
+       {{"launch", {"/cluster/collectives/all_reduce/0/launch"}, {}, 1e-7, 1e-3, Scales::with_time, "", {}},
+        {"latency", {"/cluster/gpu_link/latency"}, {}, 1e-8, 1e-4, Scales::with_time, "", {}},
+        {"bandwidth", {"/cluster/gpu_link/bandwidth"}, {}, 1e9, 3e11, Scales::against_time, "", {}}},
        {},
        {}});
   return spec;

@@ -9,7 +9,7 @@ namespace simsgd::bench {
 
 namespace {
 
-constexpr int kReplicas = 16, kStages = 4, kMicroBatches = 8, kSteps = 38;
+constexpr int kReplicas = 16, kStages = 4, kMicroBatches = 8, kReplayedSteps = 38;
 constexpr int kForward_us = 10000, kBackward_us = 20000, kMessage_us = 500, kReduction_us = 8000;
 
 void row(std::string& text, int replica, int stage, const char* lane, const char* kind, int step,
@@ -23,7 +23,7 @@ std::string operations() {
   std::string text = "pid_dp,thread,op,step,mb_id,ts_us,dur_us\n";
   const int turn_us = (kMicroBatches + kStages) * (kForward_us + kMessage_us);
   const int end_us = turn_us + (kMicroBatches + kStages) * (kBackward_us + kMessage_us) + kReplicas * 1000;
-  for (int step = 0; step < kSteps; ++step)
+  for (int step = 0; step < kReplayedSteps; ++step)
     for (int replica = 0; replica < kReplicas; ++replica)
       for (int stage = 0; stage < kStages; ++stage) {
         for (int m = 0; m < kMicroBatches; ++m) {

@@ -199,8 +199,9 @@ Values values_of(const Document& workers) {
     for (const auto& [name, value] : worker.items()) {
       if (value.is_number() && name != "rank" && name != "node") values[name].push_back(value);
       if (!value.is_object() || name == "distributions") continue;
+      const std::string prefix = name == "time_by_activity" ? "" : name + "/";
       for (const auto& [part, number] : value.items())
-        if (part != "count") values[(name == "time_by_activity" ? "" : name + "/") + part].push_back(number);
+        if (part != "count") values[prefix + part].push_back(number);
     }
   }
   return values;
@@ -214,7 +215,7 @@ double quantile_of(const std::vector<double>& sorted, double q) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-Document spreads_part(Values values) {
+Document spreads_part(Values&& values) {
   Document part = Document::object();
   for (auto& [name, each] : values) {
     std::sort(each.begin(), each.end());

@@ -93,7 +93,13 @@ class Calibrator {
                         predictor_settings(result_->models[result_->chosen].memo.get()));
     say("drawing parameters");
     result_->uncertainty =
-        draw_parameters(fitter, result_->best(), result_->models[result_->chosen].left_out);
+        draw_parameters(fitter, result_->best(), result_->models[result_->chosen].left_out,
+                        result_->noise_known ? std::optional(result_->noise) : std::nullopt);
+    if (result_->uncertainty.resampled == "nothing")
+      result_->warnings.emplace_back(
+          "as many parameters as measurements, and nothing was measured twice: how far off they are is "
+          "unknown, "
+          "so there are no intervals");
     say("judging");
     const Judge judge{fitter, result_->best(), result_->uncertainty, result_->noise};
     result_->fit = judge_fit(judge);
@@ -143,6 +149,7 @@ std::vector<NumberInterval> number_intervals(const Calibration& calibration, dou
     if (const auto found = drawn.find(pointer); found != drawn.end()) {
       interval.low = quantile(found->second, (1 - level) / 2);
       interval.high = quantile(found->second, (1 + level) / 2);
+      interval.known = true;
     }
     intervals.push_back(interval);
   }

@@ -57,11 +57,10 @@ Json data_section(const Calibration& calibration, const std::string& directory) 
 Json parameter_section(const Calibration& calibration) {
   Json all = Json::array();
   for (const NumberInterval& each : number_intervals(calibration, kLevel))
-    if (in_cluster(each.pointer) && !each.pointer.ends_with("/up_to"))
-      all.push_back({{"pointer", below_cluster(each.pointer)},
-                     {"value", rounded(each.value)},
-                     {"low", rounded(each.low)},
-                     {"high", rounded(each.high)}});
+    if (in_cluster(each.pointer) && !each.pointer.ends_with("/up_to")) {
+      all.push_back({{"pointer", below_cluster(each.pointer)}, {"value", rounded(each.value)}});
+      if (each.known) all.back().update({{"low", rounded(each.low)}, {"high", rounded(each.high)}});
+    }
   return all;
 }
 
@@ -223,8 +222,8 @@ Json calibrated_cluster(const Calibration& calibration, const std::string& direc
                             {"parts_left_out", calibration.uncertainty.parts},
                             {"level", kLevel},
                             {"measured", range_section(calibration)},
-                            {"parameters", parameter_section(calibration)},
-                            {"draws", draw_section(calibration)}};
+                            {"parameters", parameter_section(calibration)}};
+  if (!calibration.uncertainty.draws.empty()) cluster["calibration"]["draws"] = draw_section(calibration);
   if (!settings.empty()) cluster["calibration"]["settings"] = std::move(settings);
   return cluster;
 }

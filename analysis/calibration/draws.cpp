@@ -1,6 +1,7 @@
 // The bootstrap: campaigns drawn with replacement where there are three or more, else points; each draw is
-// fitted again from the best fit on. And the model's own error: parts that are left out show it, as one
-// factor on all that goes with time.
+// fitted again from the best fit on. Where parameters are as many as what would be drawn the fit goes through
+// all of it, and its residuals say nothing: measurements are then moved by the noise that repeats of them
+// show. And the model's own error: parts that are left out show it, as one factor on all that goes with time.
 #include <Eigen/Dense>
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
@@ -137,14 +138,18 @@ void move_to_member(const ModelSpec& model, const Fitted& best, std::size_t memb
 
 }  // namespace
 
-Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out) {
+Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out,
+                            std::optional<double> noise) {
   Uncertainty all;
   const ModelSpec& model = fitter.model();
   const std::vector<std::size_t> which = fitter.fitted_points();
   const WeightedPoints what = fitter.weighted(which);
   const std::vector<std::vector<std::size_t>> units = units_of(fitter, which, all.resampled);
+  const bool exact = units.size() <= model.parameters.size();
+  if (exact) all.resampled = noise ? "noise" : "nothing";
   all.parts = static_cast<int>(left_out.size());
   all.model_sigma = model_sigma(fitter, best, left_out);
+  if (all.resampled == "nothing") return all;
   const Eigen::MatrixXd slopes = slopes_of(fitter, best, which);
   const std::vector<double> errors = log_errors(fitter.points(), which, fitter.predict(best, which));
   for (int draw = 0; draw < fitter.spec().fit.draws; ++draw) {
@@ -152,14 +157,19 @@ Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std:
                    .purpose = Purpose::resampling,
                    .entity = 0,
                    .step = static_cast<std::uint64_t>(draw)});
-    std::vector<double> weights(which.size(), 0.0);
-    for (std::size_t unit = 0; unit < units.size(); ++unit)
-      for (const std::size_t i : units[stream.below(static_cast<std::uint32_t>(units.size()))])
-        weights[i] += what.weights[i];
+    std::vector<double> weights(which.size(), 0.0), drawn_errors = errors;
+    if (exact) {
+      weights = what.weights;
+      for (double& error : drawn_errors) error += *noise * stream.normal();
+    } else {
+      for (std::size_t unit = 0; unit < units.size(); ++unit)
+        for (const std::size_t i : units[stream.below(static_cast<std::uint32_t>(units.size()))])
+          weights[i] += what.weights[i];
+    }
     Fitted fitted = best;
     if (!model.searches.empty()) fitted = fitter.fit({which, weights}, &best, 0);
     if (model.searches.empty() && !model.parameters.empty())
-      fitted = one_step(fitter, best, slopes, errors, weights);
+      fitted = one_step(fitter, best, slopes, drawn_errors, weights);
     move_to_member(model, best, drawn_member(best, stream.uniform()), fitted);
     all.draws.push_back(
         {std::move(fitted), factor_of(all.model_sigma, all.parts, static_cast<std::uint64_t>(draw))});

@@ -40,7 +40,8 @@ std::string numbers_text(const Calibration& calibration) {
     for (const ParameterSpec& parameter : calibration.model().parameters)
       if (parameter.key(parameter.pointers.front()) == each.pointer) name = parameter.name;
     table.rows.push_back({each.pointer, fmt::format("{:.5g}", each.value),
-                          fmt::format("{:.5g} to {:.5g}", each.low, each.high), name});
+                          each.known ? fmt::format("{:.5g} to {:.5g}", each.low, each.high) : "unknown",
+                          name});
   }
   return table.text();
 }
@@ -188,12 +189,11 @@ nlohmann::ordered_json calibration_json(const Calibration& calibration) {
     json["models"].push_back(std::move(model));
   }
   json["chosen"] = calibration.model().name;
-  for (const NumberInterval& each : number_intervals(calibration, 0.9))
-    json["parameters"].push_back({{"pointer", each.pointer},
-                                  {"value", each.value},
-                                  {"low", each.low},
-                                  {"high", each.high},
-                                  {"level", 0.9}});
+  for (const NumberInterval& each : number_intervals(calibration, 0.9)) {
+    OrderedJson number = {{"pointer", each.pointer}, {"value", each.value}};
+    if (each.known) number.update({{"low", each.low}, {"high", each.high}, {"level", 0.9}});
+    json["parameters"].push_back(std::move(number));
+  }
   json["uncertainty"] = {{"draws", calibration.uncertainty.draws.size()},
                          {"resampled", calibration.uncertainty.resampled},
                          {"model_error", calibration.uncertainty.model_sigma},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,12 +88,15 @@ struct Draw {
 
 struct Uncertainty {
   std::vector<Draw> draws;
-  std::string resampled;   ///< what the bootstrap drew: "campaigns" or "points"
+  /// What the bootstrap drew: "campaigns" or "points"; "noise": the fit goes through all that was measured,
+  /// which was moved by the noise of a measurement; "nothing": and that is unknown, so there are no draws.
+  std::string resampled;
   double model_sigma = 0;  ///< of the logarithm of the factor, from what was left out
   int parts = 0;           ///< that were left out
 };
 
-/// `best` is the fit to everything. Deterministic.
-Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out);
+/// `best` is the fit to everything; `noise` of one measurement, relative, where it is known. Deterministic.
+Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out,
+                            std::optional<double> noise = {});
 
 }  // namespace simsgd

@@ -13,13 +13,14 @@ namespace simsgd {
 /// A number that was fitted.
 struct CalibratedNumber {
   std::string pointer;
-  double value = 0, low = 0, high = 0;
+  double value = 0;
+  std::optional<double> low, high;
 
   void fields(Fields& f) {
     f.text("pointer", pointer, "Of the number, in the cluster").required();
     f.number("value", value, "As it was fitted; a number that is another by now is not drawn").required();
-    f.number("low", low, "Lower end of its interval").required();
-    f.number("high", high, "Upper end").required();
+    f.number("low", low, "Lower end of its interval; absent where nothing tells it");
+    f.number("high", high, "Upper end");
   }
 };
 
@@ -85,7 +86,10 @@ struct CalibrationSection {
     f.text("model", model, "Which of its models");
     f.text("date", date, "When");
     f.raw("data", data, {{"type", "array"}, {"description", "Files that were fitted, with hashes and rows"}});
-    f.text("resampled", resampled, "What the bootstrap drew: campaigns or points");
+    f.text("resampled", resampled,
+           "What the bootstrap drew: campaigns or points; noise: measurements as far off as repeats of them "
+           "are, where "
+           "parameters are as many; nothing: there are no repeats either");
     f.number("model_error", model_error,
              "Standard deviation of the logarithm of the factor by which the model as a whole is off, from "
              "parts that "

@@ -107,4 +107,54 @@ TEST_CASE("a number that is another by now is not drawn, and a note says so") {
   CHECK(changed.notes == 10);
 }
 
+TEST_CASE("as many parameters as measurements: what repeats say of noise is the interval, or there is none") {
+  Json spec = ring_spec();
+  spec["models"][0]["parameters"].erase(1);
+  spec["models"][0]["set"] = {{"/cluster/nic/latency", "8 us"}};
+  spec["fit"] = {{"where", {{"workers", 2}, {"campaign", "a"}}}, {"draws", 2000}, {"octaves_equal", false}};
+  spec["tests"][0]["where"] = {{"workers", 4}};
+  const TrueRing truth;
+  std::vector<MeasuredRow> rows;
+  for (const double bytes : {1024.0, 0x1p28}) rows.push_back({2, bytes, truth.seconds(2, bytes), "a"});
+  for (const double bytes : {2048.0, 4096.0}) rows.push_back({4, bytes, truth.seconds(4, bytes), "a"});
+  const SpecFolder of_alone(spec, rows);
+  const auto alone = of_alone.run();
+  CHECK(alone->uncertainty.resampled == "nothing");
+  CHECK(alone->warnings.back().starts_with(
+      "as many parameters as measurements, and nothing was measured twice"));
+  CHECK(calibration_text(*alone).find("unknown") != std::string::npos);
+  const Json cluster = calibrated_cluster(*alone, of_alone.directory(), "2026-01-31");
+  CHECK_FALSE(cluster["calibration"].contains("draws"));
+  CHECK_FALSE(cluster["calibration"]["parameters"][0].contains("low"));
+  Json scenario = small_scenario();
+  scenario["cluster"] = cluster;
+  scenario["cluster"]["workers"] = 2;
+  const Folder folder;
+  folder.write_json("s.json", scenario);
+  CHECK_FALSE(in_child([&] {
+                return std::vector<double>{run_with_intervals(load_scenario(folder.path("s.json")), {},
+                                                              {.draws = 20, .jobs = 1, .progress = {}})
+                                                   .document.contains("intervals")
+                                               ? 1.0
+                                               : 0.0};
+              })[0] > 0);
+
+  // Repeats among 4, 2 % to both sides of their mean: a standard deviation of 2.83 %, or 2 sqrt(2).
+  for (MeasuredRow row : std::vector(rows.begin() + 2, rows.end())) {
+    row.campaign = "b";
+    row.seconds *= std::exp(0.04);
+    rows.push_back(row);
+  }
+  const auto repeated = SpecFolder(spec, rows).run();
+  CHECK(repeated->uncertainty.resampled == "noise");
+  CHECK(repeated->noise == doctest::Approx(0.02 * std::sqrt(2.0)).epsilon(1e-6));
+  // The large message is bandwidth alone, the small one launch and latency: each parameter is as uncertain as
+  // the one measurement that tells it.
+  for (const NumberInterval& each : number_intervals(*repeated, 0.9)) {
+    CAPTURE(each.pointer);
+    const double part = each.pointer.ends_with("launch") ? truth.seconds(2, 1024) / truth.launch_s : 1;
+    CHECK(std::log(each.high / each.low) == doctest::Approx(2 * 1.645 * 0.0283 * part).epsilon(0.08));
+  }
+}
+
 }  // namespace simsgd::test::calibration_intervals

@@ -200,8 +200,9 @@ TEST_CASE("all_to_all: rank j has part j of what every rank gave") {
     for (int rank = 0; rank < ranks; ++rank) {
       const Held parts = cut(contribution(rank, n), ranks);
       for (int part = 0; part < ranks; ++part)
-        held[static_cast<std::size_t>(rank)][static_cast<std::size_t>(ranks * rank + part)] =
-            parts[static_cast<std::size_t>(part)];
+        held[static_cast<std::size_t>(rank)]
+            [static_cast<std::size_t>(ranks) * static_cast<std::size_t>(rank) +
+             static_cast<std::size_t>(part)] = parts[static_cast<std::size_t>(part)];
     }
     run_schedule(schedule, held);
     for (int rank = 0; rank < ranks; ++rank)
