@@ -168,7 +168,8 @@ TEST_CASE(
         Executor executor(1);
         std::vector<Tensor> accumulated, selected;
         for (int rank = 0; rank < workers; ++rank) {
-          accumulated.push_back(executor.constant({normal_values(kSize, 77 + static_cast<std::uint64_t>(rank)), {}, {}}));
+          accumulated.push_back(
+              executor.constant({normal_values(kSize, 77 + static_cast<std::uint64_t>(rank)), {}, {}}));
           selected.push_back(executor.submit({accumulated.back()}, [](TensorData& out, auto in) {
             select_top_k(in[0]->values, kChosen, out);
           }));
