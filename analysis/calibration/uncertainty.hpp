@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/calibration/fit.hpp"
+#include "analysis/calibration/members.hpp"
 
 namespace simsgd {
 
@@ -51,11 +52,14 @@ class Fitter {
   void fit_likely_members(const WeightedPoints& what, Fitted& best, Effort effort,
                           const WithMember& with_member) const;
   std::vector<double> member_squares(const WeightedPoints& what, const Fitted& fitted) const;
+  std::vector<double> weigh_outcomes(const WeightedPoints& what, const Fitted& fitted,
+                                     std::vector<std::size_t>& first) const;
 
   const Spec& spec_;
   const ModelSpec& model_;
   const Points& points_;
   Predictor predictor_;
+  Members members_;
   std::function<bool()> interrupted_;
 };
 
