@@ -157,6 +157,7 @@ std::vector<double> Fitter::predict(const Fitted& fitted, const std::vector<std:
 std::vector<std::vector<double>> Fitter::predict_members(const Fitted& fitted,
                                                          const std::vector<std::size_t>& which,
                                                          double factor) const {
+  if (fitted.weights.empty()) return {};
   const double least = kLeastWeight * *std::max_element(fitted.weights.begin(), fitted.weights.end());
   std::vector<std::size_t> members;
   for (std::size_t m = 0; m < fitted.weights.size(); ++m)
@@ -171,6 +172,10 @@ std::vector<std::vector<double>> Fitter::predict_members(const Fitted& fitted,
       for (std::size_t i = 0; i < cell.size(); ++i) all[members[k]][place[cell[i]]] = predicted[k][i];
   }
   return all;
+}
+
+std::vector<double> Fitter::spreads(const Fitted& fitted, const std::vector<std::size_t>& which) const {
+  return member_spreads(predict_members(fitted, which, 1), fitted.weights);
 }
 
 bool Fitter::runs() const {
@@ -222,7 +227,8 @@ void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string&
     const Fitted fitted = best == nullptr
                               ? fitter.fit(fitter.weighted(rest))
                               : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations, kLeftOutRounds);
-    left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which))});
+    left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which)),
+                        fitter.spreads(fitted, which)});
   }
 }
 

@@ -65,6 +65,12 @@ std::vector<std::vector<std::size_t>> units_of(const Fitter& fitter, const std::
   return units;
 }
 
+/// How far off a point is beyond what members of an ensemble differ in: draws have other members already.
+double unexplained(const LeftOut& part, std::size_t i) {
+  const double error = part.log_errors[i], spread = part.spreads.empty() ? 0 : part.spreads[i];
+  return std::sqrt(std::max(0.0, error * error - spread * spread));
+}
+
 /// So that half, and nine tenths, of what was left out is as near as Student's t says: the larger of the two.
 /// Not from squares, which one part at the end of the range would decide.
 double model_sigma(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out) {
@@ -75,7 +81,7 @@ double model_sigma(const Fitter& fitter, const Fitted& best, const std::vector<L
     const std::vector<double> slopes = sensitivities(fitter, best, part.which);
     for (std::size_t i = 0; i < part.which.size(); ++i)
       if (std::isfinite(part.log_errors[i]) && std::fabs(slopes[i]) > kLeastSlope)
-        sizes.emplace_back(std::fabs(part.log_errors[i] / slopes[i]), what.weights[i]);
+        sizes.emplace_back(unexplained(part, i) / std::fabs(slopes[i]), what.weights[i]);
   }
   if (sizes.empty()) return 0;
   const boost::math::students_t distribution(static_cast<double>(left_out.size() - 1));

@@ -59,9 +59,10 @@ std::vector<double> screened_sums(
     const std::size_t place = std::min(kAtATime, open.size()) - 1;
     std::nth_element(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(place), open.end());
     const double last = open[place];
-    std::vector<std::pair<std::size_t, std::size_t>> asked;  // all that are as good: no order among equals
+    const bool all_equal = *std::min_element(open.begin(), open.end()) == last;
+    std::vector<std::pair<std::size_t, std::size_t>> asked;  // no order among equals: all of them, or none
     for (std::size_t m = 0; m < members; ++m)
-      if (next[m] < cells && sums[m] <= last) asked.emplace_back(m, next[m]);
+      if (next[m] < cells && (all_equal ? sums[m] <= last : sums[m] < last)) asked.emplace_back(m, next[m]);
     const std::vector<double> known = squares(asked);
     for (std::size_t i = 0; i < asked.size(); ++i) {
       const std::size_t m = asked[i].first;
@@ -93,6 +94,23 @@ std::vector<double> ensemble_mean(const std::vector<std::vector<double>>& predic
   }
   for (double& value : mean) value = std::exp(value / sum);
   return mean;
+}
+
+std::vector<double> member_spreads(const std::vector<std::vector<double>>& predictions,
+                                   const std::vector<double>& weights) {
+  const std::vector<double> mean = ensemble_mean(predictions, weights);
+  std::vector<double> spreads(mean.size(), 0.0);
+  double sum = 0;
+  for (std::size_t m = 0; m < predictions.size(); ++m) {
+    if (predictions[m].empty()) continue;
+    sum += weights[m];
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      const double off = std::log(predictions[m][i] / mean[i]);
+      spreads[i] += weights[m] * off * off;
+    }
+  }
+  for (double& each : spreads) each = std::sqrt(each / sum);
+  return spreads;
 }
 
 }  // namespace simsgd

@@ -36,6 +36,8 @@ class Fitter {
   std::vector<std::vector<double>> predict_members(const Fitted& fitted,
                                                    const std::vector<std::size_t>& which,
                                                    double factor = 1) const;
+  /// Of each point, how far the logarithms of its members' predictions are apart; empty without an ensemble.
+  std::vector<double> spreads(const Fitted& fitted, const std::vector<std::size_t>& which) const;
   /// Points that are fitted.
   std::vector<std::size_t> fitted_points() const;
   /// Whether some points are runs: each prediction then takes a simulation.
@@ -68,6 +70,7 @@ struct LeftOut {
   std::string part;
   std::vector<std::size_t> which;
   std::vector<double> log_errors;  ///< log(predicted / measured)
+  std::vector<double> spreads{};   ///< deviation of an ensemble's members from their mean; empty without one
 };
 
 /// Each part that `leave_out` of the spec tells apart, left out in turn; empty where there is only one.

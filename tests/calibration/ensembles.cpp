@@ -38,15 +38,17 @@ Screened screened(const Table& table, double hopeless) {
   return result;
 }
 
-/// Members of classes as orders of machines are: many are as good in cheap cells, few in all.
+/// Some members are seldom off, some often, by 15 % and a noise of 2 %.
 Table drawn_table(std::size_t members, std::size_t cells, std::uint64_t seed) {
   Stream stream({.seed = seed, .purpose = Purpose::resampling, .entity = 9, .step = 0});
   Table table(members);
-  for (auto& row : table)
+  for (auto& row : table) {
+    const double often = 0.1 * stream.below(10);
     for (std::size_t c = 0; c < cells; ++c) {
-      const double off = 0.3 * stream.below(4) + 0.02 * stream.normal();
+      const double off = (stream.uniform() < often ? 0.15 : 0) + 0.02 * stream.normal();
       row.push_back(off * off);
     }
+  }
   return table;
 }
 
@@ -66,7 +68,7 @@ std::vector<double> posterior(const Table& table, std::size_t parameters) {
 }  // namespace
 
 TEST_CASE("screening leaves the posterior as it is, with a fraction of the cells") {
-  constexpr std::size_t kMembers = 1000, kCells = 12, kParameters = 2;
+  constexpr std::size_t kMembers = 1000, kCells = 24, kParameters = 4;
   for (const std::uint64_t seed : {1, 2, 3}) {
     CAPTURE(seed);
     const Table table = drawn_table(kMembers, kCells, seed);
@@ -146,6 +148,7 @@ Json study_of(const std::vector<int>& workers, bool ring) {
     const double sent = ring ? 2.0 * (each - 1) / each * kBytes : std::log2(each) * kBytes;
     expected.push_back({{"metric", "throughput_samples_per_s"},
                         {"value", each * 32 / (0.1 + sent / kBandwidth_Bps)},
+                        {"tolerance", 0.1},
                         {"source", "the model of this test"},
                         {"when", {{"/cluster/workers", each}}}});
   }
