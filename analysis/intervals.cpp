@@ -19,8 +19,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr double kLevels[] = {0.5, 0.9};
-
 /// Times, and what follows from them.
 bool goes_with_time(const std::string& name) {
   for (const Metric& metric : metrics())
@@ -108,10 +106,14 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
     if (found == drawn.joint.end() || found->second.size() < 2) continue;
     std::vector<double> values = found->second;
     std::sort(values.begin(), values.end());  // children end in any order
-    for (const double level : kLevels)
-      intervals[metric.key()].push_back({{"level", level},
-                                         {"low", quantile(values, (1 - level) / 2)},
-                                         {"high", quantile(values, (1 + level) / 2)}});
+    const double value = metric.value().get<double>();
+    for (std::size_t i = 0; i < kIntervalLevels.size(); ++i) {
+      const double level = kIntervalLevels[i], reach = std::exp(draws.reach()[i]);
+      intervals[metric.key()].push_back(
+          {{"level", level},
+           {"low", std::min(quantile(values, (1 - level) / 2), value / reach)},
+           {"high", std::max(quantile(values, (1 + level) / 2), value * reach)}});
+    }
     const auto of_seeds = drawn.seeds.find(metric.key());
     std::vector<double> alone = of_seeds == drawn.seeds.end() ? std::vector<double>{} : of_seeds->second;
     std::sort(alone.begin(), alone.end());
@@ -121,8 +123,10 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
                            {"of_parameters", std::sqrt(std::max(0.0, all * all - seeds * seeds))}};
   }
   document["intervals"] = std::move(intervals);
-  document["uncertainty"] = {
-      {"draws", settings.draws}, {"seeds_matter", random}, {"deviations", std::move(parts)}};
+  document["uncertainty"] = {{"draws", settings.draws},
+                             {"seeds_matter", random},
+                             {"least_reach", {{"half", draws.reach()[0]}, {"nine_tenths", draws.reach()[1]}}},
+                             {"deviations", std::move(parts)}};
   for (const std::string& note : draws.notes()) document["notes"].push_back(note);
   if (drawn.failed > 0)
     document["notes"].push_back(

@@ -17,7 +17,8 @@ struct IntervalSettings {
 /// As run_scenario; where the scenario's cluster was calibrated, the document also has "intervals" and
 /// "uncertainty". Draw k has the k-th of the calibration's parameters and a seed that is a function of the
 /// scenario's and k alone, so that all algorithms meet the same ones. Beyond what was measured the
-/// parameters' deviations are multiplied (analysis/widening.hpp), and a note says so.
+/// parameters' deviations are multiplied (analysis/widening.hpp), and a note says so. Every interval reaches
+/// at least as far from the run's own value as times were off that were left out of the fit.
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings);
 

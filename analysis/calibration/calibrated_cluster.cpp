@@ -170,7 +170,19 @@ Json range_section(const Calibration& calibration) {
         seen.insert(point.setting).second)
       extend("bytes", make_job(setting.scenario).workload.model_bytes());
   }
+  std::vector<std::size_t> fitted;
+  for (std::size_t i = 0; i < calibration.points.points.size(); ++i)
+    if (calibration.points.points[i].fitted) fitted.push_back(i);
+  ranges["workloads"] = names_of_runs(calibration.points, fitted, "/workload");
+  ranges["algorithms"] = names_of_runs(calibration.points, fitted, "/algorithm");
   return ranges;
+}
+
+Json left_out_section(const Uncertainty& uncertainty) {
+  return {{"half", rounded(uncertainty.reach[0])},
+          {"nine_tenths", rounded(uncertainty.reach[1])},
+          {"workloads", uncertainty.workloads},
+          {"algorithms", uncertainty.algorithms}};
 }
 
 std::string source_text(const Calibration& calibration, const std::string& date,
@@ -225,6 +237,8 @@ Json calibrated_cluster(const Calibration& calibration, const std::string& direc
                             {"measured", range_section(calibration)},
                             {"parameters", parameter_section(calibration)},
                             {"draws", draw_section(calibration)}};
+  if (calibration.uncertainty.parts > 0)
+    cluster["calibration"]["left_out"] = left_out_section(calibration.uncertainty);
   if (!settings.empty()) cluster["calibration"]["settings"] = std::move(settings);
   return cluster;
 }

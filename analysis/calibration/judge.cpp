@@ -15,7 +15,6 @@ namespace simsgd {
 
 namespace {
 
-constexpr double kLevels[] = {0.5, 0.9};
 constexpr std::uint64_t kNoiseSeed = 1;
 
 int octave_of(const Point& point) {
@@ -144,7 +143,7 @@ std::vector<Interval> intervals_of(const std::vector<std::vector<double>>& value
                        std::exp(noise * stream.normal()));
   }
   std::vector<Interval> intervals;
-  for (const double level : kLevels)
+  for (const double level : kIntervalLevels)
     intervals.push_back({level, quantile(possible, (1 - level) / 2), quantile(possible, (1 + level) / 2)});
   return intervals;
 }
@@ -152,16 +151,28 @@ std::vector<Interval> intervals_of(const std::vector<std::vector<double>>& value
 /// Where it was fitted: beyond, deviations are multiplied as in runs (analysis/widening.hpp).
 class FittedRange {
  public:
-  FittedRange(const Points& points, double model_sigma) : model_sigma_(model_sigma) {
-    for (const Point& point : points.points) {
+  FittedRange(const Fitter& fitter, const Uncertainty& uncertainty)
+      : points_(fitter.points()), uncertainty_(uncertainty) {
+    for (const Point& point : points_.points) {
       if (!point.fitted) continue;
       workers_.extend(point.measurement.workers);
       bytes_.extend(point.bytes());
     }
+    workloads_ = names_of_runs(points_, fitter.fitted_points(), "/workload");
+    algorithms_ = names_of_runs(points_, fitter.fitted_points(), "/algorithm");
   }
   double widening(const Point& point) const {
-    return std::max(workers_widening(workers_.low, workers_.high, point.measurement.workers, model_sigma_),
-                    range_widening(bytes_.low, bytes_.high, point.bytes()));
+    return std::max(
+        workers_widening(workers_.low, workers_.high, point.measurement.workers, uncertainty_.model_sigma),
+        range_widening(bytes_.low, bytes_.high, point.bytes()));
+  }
+  Reach reach(std::size_t i) const {
+    const Measurement& point = points_.points[i].measurement;
+    const int unlike = (!uncertainty_.workloads && is_unlike(i, "/workload", workloads_) ? 1 : 0) +
+                       (!uncertainty_.algorithms && is_unlike(i, "/algorithm", algorithms_) ? 1 : 0);
+    const double usual = std::max(range_widening(workers_.low, workers_.high, point.workers),
+                                  range_widening(bytes_.low, bytes_.high, points_.points[i].bytes()));
+    return least_reach(uncertainty_.reach, usual, workers_.low == workers_.high, unlike);
   }
 
  private:
@@ -173,8 +184,17 @@ class FittedRange {
       high = std::max(high, value);
     }
   };
+  /// Of a run; collectives tell nothing of workloads.
+  bool is_unlike(std::size_t i, const char* section, const std::set<std::string>& fitted) const {
+    if (fitted.empty()) return false;
+    const std::set<std::string> own = names_of_runs(points_, {i}, section);
+    return !own.empty() && !fitted.contains(*own.begin());
+  }
+
+  const Points& points_;
+  const Uncertainty& uncertainty_;
   Range workers_, bytes_;
-  double model_sigma_;
+  std::set<std::string> workloads_, algorithms_;
 };
 
 void summarise_parts(const Points& points, Judgement& judgement, bool octaves_equal) {
@@ -251,13 +271,19 @@ Judgement judged_with_intervals(const Judge& judge, const std::vector<std::size_
   const std::vector<double> predicted = fitter.predict(judge.best, which);
   const std::vector<std::vector<double>> values = drawn_values(judge, which, predicted);
   Judgement judgement{fitter.model().name, {}, {}, {}, {}};
-  const FittedRange ranges(points, judge.uncertainty.model_sigma);
+  const FittedRange ranges(fitter, judge.uncertainty);
   for (std::size_t i = 0; i < which.size(); ++i) {
     if (!std::isfinite(predicted[i])) continue;
     JudgedPoint point{which[i], points.points[which[i]].measurement.value, predicted[i], {}, judge.noise};
     if (!values.empty())
       point.intervals =
           intervals_of(values, i, predicted[i], ranges.widening(points.points[which[i]]), judge.noise);
+    const Reach reach = ranges.reach(which[i]);
+    for (std::size_t level = 0; level < point.intervals.size(); ++level) {
+      Interval& interval = point.intervals[level];
+      interval.low = std::min(interval.low, predicted[i] * std::exp(-reach[level]));
+      interval.high = std::max(interval.high, predicted[i] * std::exp(reach[level]));
+    }
     judgement.points.push_back(std::move(point));
   }
   summarise_parts(points, judgement, octaves_equal);

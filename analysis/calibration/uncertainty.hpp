@@ -2,10 +2,12 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "analysis/calibration/fit.hpp"
+#include "analysis/widening.hpp"
 
 namespace simsgd {
 
@@ -90,7 +92,15 @@ struct Uncertainty {
   std::string resampled;   ///< what the bootstrap drew: "campaigns" or "points"
   double model_sigma = 0;  ///< of the logarithm of the factor, from what was left out
   int parts = 0;           ///< that were left out
+  /// How far off they were, as logarithms; 0 without any. And whether all cells of a workload, or of a
+  /// method, were among what was left out at once.
+  Reach reach{};
+  bool workloads = false, algorithms = false;
 };
+
+/// Names of the workloads, or methods, of the runs among some points.
+std::set<std::string> names_of_runs(const Points& points, const std::vector<std::size_t>& which,
+                                    const std::string& section);
 
 /// `best` is the fit to everything. Deterministic.
 Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out);
