@@ -66,9 +66,7 @@ std::vector<std::vector<std::size_t>> units_of(const Fitter& fitter, const std::
 }
 
 /// So that half, and nine tenths, of what was left out is as near as Student's t says: the larger of the two.
-/// Not from squares, which one part at the end of the range would decide. A cell says as much of the factor
-/// as its time goes with it: least squares would weigh it by the square of its slope, and so do quantiles
-/// here. What a computing cell is off is no error of the network.
+/// Not from squares, which one part at the end of the range would decide.
 double model_sigma(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out) {
   if (left_out.size() < 2) return 0;
   std::vector<std::pair<double, double>> sizes;  // and weights
@@ -77,8 +75,7 @@ double model_sigma(const Fitter& fitter, const Fitted& best, const std::vector<L
     const std::vector<double> slopes = sensitivities(fitter, best, part.which);
     for (std::size_t i = 0; i < part.which.size(); ++i)
       if (std::isfinite(part.log_errors[i]) && std::fabs(slopes[i]) > kLeastSlope)
-        sizes.emplace_back(std::fabs(part.log_errors[i] / slopes[i]),
-                           what.weights[i] * slopes[i] * slopes[i]);
+        sizes.emplace_back(std::fabs(part.log_errors[i] / slopes[i]), what.weights[i]);
   }
   if (sizes.empty()) return 0;
   const boost::math::students_t distribution(static_cast<double>(left_out.size() - 1));

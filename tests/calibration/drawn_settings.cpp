@@ -313,8 +313,8 @@ TEST_CASE("advice on a calibrated cluster draws it with every seed but the first
 TEST_CASE("intervals reach as far as what was left out was off, and further where nothing of it was fitted") {
   CHECK(least_reach({0.01, 0.05}, 1, false, 0) == Reach{0.01, 0.05});
   CHECK(least_reach({0.01, 0.05}, 3, false, 0)[1] == doctest::Approx(0.15));  // beyond the range
-  CHECK(least_reach({0.01, 0.05}, 1, false, 1) == Reach{0.07, 0.26});  // one thing is unlike
-  CHECK(least_reach({0.10, 0.30}, 1, false, 1) == Reach{0.10, 0.30});  // no less than what is known
+  CHECK(least_reach({0.01, 0.05}, 1, false, 1) == Reach{0.07, 0.26});         // one thing is unlike
+  CHECK(least_reach({0.10, 0.30}, 1, false, 1) == Reach{0.10, 0.30});         // no less than what is known
   CHECK(least_reach({0, 0}, 1, false, 2)[1] == doctest::Approx(0.3677).epsilon(1e-4));  // 0.26 sqrt 2
   // One number of workers, four times as many: 2 doublings of 5 % each, 1.645 deviations, beside 0.05
   CHECK(least_reach({0, 0.05}, 3, true, 0)[1] == doctest::Approx(std::hypot(0.05, 0.1645)));
@@ -325,8 +325,8 @@ TEST_CASE("intervals reach as far as what was left out was off, and further wher
     double reach;
     std::vector<std::string> notes;  ///< how they begin
   };
-  const std::string own = small_scenario().at("workload").value("name", ""), other = own + "2";
-  const std::string of_workload = "no measurement of this workload was fitted (" + own,
+  const std::string own = "w", other = "v";
+  const std::string of_workload = "no measurement of this workload was fitted (w is not among v)",
                     of_method = "no measurement of this method was fitted (d_psgd is not among sgp)";
   for (const Expected& each : std::vector<Expected>{
            {Json{own, other}, {"d_psgd", "sgp"}, false, 0.02, {}},
@@ -335,6 +335,7 @@ TEST_CASE("intervals reach as far as what was left out was off, and further wher
            {Json::array({other}), Json::array({"sgp"}), false, 0.26 * std::sqrt(2), {of_workload, of_method}},
            {Json::array(), Json::array(), false, 0.02, {"no run was fitted, only operations"}}}) {
     Json scenario = hand_made();
+    scenario["workload"]["name"] = own;
     scenario["cluster"]["calibration"]["measured"] = {{"workloads", each.workloads},
                                                       {"algorithms", each.algorithms}};
     scenario["cluster"]["calibration"]["left_out"] = {

@@ -109,8 +109,8 @@ TEST_CASE(
     "fitted matters") {
   // What is fitted: w, whose measurements are 4 % above and below the truth. What is predicted: v, which
   // sends next to nothing and whose computing takes 15 % longer than its file says.
-  const auto judged = [](const std::string& left_out, const char* fitted_too) {
-    const Folder folder;
+  const Folder folder;
+  const auto judged = [&](const std::string& left_out, const char* fitted_too) {
     Json w = study_of({}, {2, 4, 8, 16}), v = w;
     for (std::size_t i = 0; i < 4; ++i) {
       Json& value = w["expected"][i]["value"];
