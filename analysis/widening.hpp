@@ -37,7 +37,7 @@ using Reach = std::array<double, 2>;
 
 /// assumed: how far off times are of a workload, or a method, of which no cell was fitted, where no part that
 /// was left out tells it. Half and nine tenths of gTop-k's cells of the network that was left out; SPD-KFAC's
-/// were 0.050 and 0.117 off (docs/papers/left_out.md). Two papers: the larger.
+/// were 0.036 and 0.060 off (docs/papers/left_out.md). Two papers: the larger.
 inline constexpr Reach kUnlikeReach{0.07, 0.26};
 
 /// How far the intervals of a time reach at least, on both sides of what is predicted. `left_out`: of what
