@@ -52,21 +52,23 @@ double MpiClock::book_device(double from_s, double to_s) {
 
 // The device goes on while its host hands operations over (hooks): what it is asked next begins where the
 // last ended, unless the rank has waited or done something else since. Time that a nap was too long is taken
-// from the next of its kind.
+// from the next of its kind, until the gradient is there. Returns what it took, less what handlers booked.
 double MpiClock::occupy(Activity activity, double seconds) {
   if (booked_s_ != device_end_s_) book(Activity::host);
   const double from_s = booked_s_;
   double& late_s = late_s_[static_cast<std::size_t>(activity)];
   const double end_s = from_s + seconds - late_s;
+  double spent_s = 0;
   if (now() < end_s) {
     sleep_until(end_s);
-    pass();
+    spent_s = pass();
   } else {
     booked_s_ = std::max(from_s, end_s);
+    spent_s = booked_s_ - from_s;
   }
   late_s = booked_s_ - end_s;
   device_end_s_ = booked_s_;
-  return booked_s_ - from_s;
+  return spent_s;
 }
 
 void MpiClock::compute(double seconds, double straggle) {
@@ -75,8 +77,8 @@ void MpiClock::compute(double seconds, double straggle) {
   of_.observers.tell(Topic::time, &Observer::booked, of_.rank, Activity::straggle, straggle_s);
 }
 
-// Called at the end of every gradient; with no overlap there is nothing beside it.
-void MpiClock::compute_beside(double, double) { late_s_[static_cast<std::size_t>(Activity::compute)] = 0; }
+// Called at the end of every gradient; with no overlap there is nothing beside it. No step pays for another.
+void MpiClock::compute_beside(double, double) { late_s_.fill(0); }
 
 void MpiClock::spend(Activity activity, double seconds, const char*) {
   of_.observers.tell(Topic::time, &Observer::booked, of_.rank, activity, occupy(activity, seconds));
