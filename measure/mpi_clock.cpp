@@ -67,7 +67,7 @@ double MpiClock::occupy(Activity activity, double seconds) {
     spent_s = booked_s_ - from_s;
   }
   late_s = booked_s_ - end_s;
-  device_end_s_ = booked_s_;
+  if (seconds > 0) device_end_s_ = booked_s_;
   return spent_s;
 }
 
