@@ -72,11 +72,18 @@ struct Drawn {
   std::size_t failed = 0;
 };
 
+int runs_each_draw(bool random) { return random ? 2 : 1; }
+
+/// Whether seeds matter beside what is drawn.
+bool draws_seeds_too(const Scenario& scenario, const Job& job, const ParameterDraws& draws) {
+  return is_random(job, scenario) && !draws.draws_seed();
+}
+
 Drawn draw(const Scenario& scenario, const ParameterDraws& draws, bool random,
            const SimulationOptions& options, const IntervalSettings& settings) {
   const std::function<bool()>& interrupted = options.interrupted;
   const auto count = static_cast<std::size_t>(settings.draws);
-  const std::size_t runs = random ? 2 * count : count;
+  const auto runs = static_cast<std::size_t>(runs_with_intervals(runs_each_draw(random), settings.draws) - 1);
   Drawn all;
   std::size_t done = 0;
   run_in_children(
@@ -131,6 +138,12 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
 
 }  // namespace
 
+int runs_per_draw(const Scenario& scenario, const Job& job) {
+  if (!is_calibrated(scenario)) return 0;
+  const ParameterDraws draws(scenario, job);
+  return draws.count() == 0 ? 0 : runs_each_draw(draws_seeds_too(scenario, job, draws));
+}
+
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings) {
   if (!is_calibrated(scenario) || settings.draws < 2) return run_scenario(scenario, options);
@@ -139,7 +152,7 @@ RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions&
   {
     const Job job = make_job(scenario);
     draws.emplace(scenario, job);
-    random = is_random(job, scenario) && !draws->draws_seed();
+    random = draws_seeds_too(scenario, job, *draws);
   }
   if (draws->count() == 0) return run_scenario(scenario, options);
   // Before this process simulates: children of one that has would inherit SimGrid's state.
