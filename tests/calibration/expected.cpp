@@ -103,6 +103,38 @@ TEST_CASE("cells of a study give back the bandwidth that made them, and predict 
   }
 }
 
+TEST_CASE(
+    "a fit of runs that begins in the wrong one of two valleys ends there; with more starts it does not") {
+  // Steps of 0.1 v s and a NIC of v GB/s: 0.1 v + b / v, with b 0.1 among 2 workers and 0.175 among 8. At v =
+  // 3 these are 0.333 and 0.358 s, and so they nearly are again about v = 0.1 / 0.3 and 0.175 / 0.3, where
+  // the middle of the bounds, 0.55, is; between the valleys, at v = 1 to 1.3, they are 0.2 and 0.26 s.
+  constexpr double kV = 3;
+  Json study = study_of({}, {2, 8});
+  for (Json& each : study["expected"]) {
+    const int workers = each["when"]["/cluster/workers"];
+    const double sent_GB = 0.1 * 2.0 * (workers - 1) / workers;
+    each["value"] = workers * kBatch / (kComputeS * kV + sent_GB / kV);
+  }
+  const auto fitted = [&study](const std::optional<int>& starts) {
+    const Folder folder;
+    folder.write_json("study.json", study);
+    Json spec = spec_of(folder, false);
+    spec["models"][0]["parameters"] = {{{"name", "v"},
+                                        {"pointers", {"/workload/step_time", "/cluster/nic/bandwidth"}},
+                                        {"factors", {kComputeS, 1e9}},
+                                        {"low", 0.05},
+                                        {"high", 6}}};
+    if (starts) spec["fit"]["starts"] = *starts;
+    folder.write_json("spec.json", spec);
+    return calibrate(load_spec(folder.path("spec.json")), {.data = "", .jobs = 2})->best().values.at(0);
+  };
+  CHECK(fitted(8) == doctest::Approx(kV).epsilon(1e-3));
+  const double from_the_middle = fitted(std::nullopt);
+  CHECK(from_the_middle > 0.3);
+  CHECK(from_the_middle < 0.6);
+  CHECK(fitted(1) == from_the_middle);
+}
+
 TEST_CASE("an unknown schedule is told apart where it matters, and not where it does not") {
   for (const bool ring : {true, false}) {
     const Truth truth{.ring = ring};
