@@ -62,7 +62,7 @@ TEST_CASE("what goes with a column that no scenario has is reported, and refused
   CHECK(errors_of(ring_where({{"workers", {2, 4}}}), SpecUse::cluster).empty());
 }
 
-TEST_CASE("a number of some measurements is written as a setting of their scenarios, and the file is read") {
+TEST_CASE("a number of some measurements is written as a setting of their scenarios") {
   const SpecFolder folder(ring_where({{"workers", 4}}), ring_rows({}, 0.03, 5));
   const auto calibration = folder.run();
   Json scenario = small_scenario();
@@ -72,10 +72,6 @@ TEST_CASE("a number of some measurements is written as a setting of their scenar
   CHECK(setting["name"] == "launch");
   CHECK(setting["pointer"] == "/cluster/collectives/all_reduce/0/launch");
   CHECK(setting["where"] == Json{{"/cluster/workers", {"4"}}});
-  CHECK(setting["low"].get<double>() < setting["high"].get<double>());
-  const Folder other;
-  other.write_json("s.json", scenario);
-  CHECK(other.errors("s.json").empty());
 }
 
 }  // namespace simsgd::test::calibration_specs
