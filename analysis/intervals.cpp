@@ -19,8 +19,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr double kLevels[] = {0.5, 0.9};
-
 /// Times, and what follows from them.
 bool goes_with_time(const std::string& name) {
   for (const Metric& metric : metrics())
@@ -72,11 +70,18 @@ struct Drawn {
   std::size_t failed = 0;
 };
 
+int runs_each_draw(bool random) { return random ? 2 : 1; }
+
+/// Whether seeds matter beside what is drawn.
+bool draws_seeds_too(const Scenario& scenario, const Job& job, const ParameterDraws& draws) {
+  return is_random(job, scenario) && !draws.draws_seed();
+}
+
 Drawn draw(const Scenario& scenario, const ParameterDraws& draws, bool random,
            const SimulationOptions& options, const IntervalSettings& settings) {
   const std::function<bool()>& interrupted = options.interrupted;
   const auto count = static_cast<std::size_t>(settings.draws);
-  const std::size_t runs = random ? 2 * count : count;
+  const auto runs = static_cast<std::size_t>(runs_with_intervals(runs_each_draw(random), settings.draws) - 1);
   Drawn all;
   std::size_t done = 0;
   run_in_children(
@@ -108,10 +113,14 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
     if (found == drawn.joint.end() || found->second.size() < 2) continue;
     std::vector<double> values = found->second;
     std::sort(values.begin(), values.end());  // children end in any order
-    for (const double level : kLevels)
-      intervals[metric.key()].push_back({{"level", level},
-                                         {"low", quantile(values, (1 - level) / 2)},
-                                         {"high", quantile(values, (1 + level) / 2)}});
+    const double value = metric.value().get<double>();
+    for (std::size_t i = 0; i < kIntervalLevels.size(); ++i) {
+      const double level = kIntervalLevels[i], reach = std::exp(draws.reach()[i]);
+      intervals[metric.key()].push_back(
+          {{"level", level},
+           {"low", std::min(quantile(values, (1 - level) / 2), value / reach)},
+           {"high", std::max(quantile(values, (1 + level) / 2), value * reach)}});
+    }
     const auto of_seeds = drawn.seeds.find(metric.key());
     std::vector<double> alone = of_seeds == drawn.seeds.end() ? std::vector<double>{} : of_seeds->second;
     std::sort(alone.begin(), alone.end());
@@ -121,8 +130,10 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
                            {"of_parameters", std::sqrt(std::max(0.0, all * all - seeds * seeds))}};
   }
   document["intervals"] = std::move(intervals);
-  document["uncertainty"] = {
-      {"draws", settings.draws}, {"seeds_matter", random}, {"deviations", std::move(parts)}};
+  document["uncertainty"] = {{"draws", settings.draws},
+                             {"seeds_matter", random},
+                             {"least_reach", {{"half", draws.reach()[0]}, {"nine_tenths", draws.reach()[1]}}},
+                             {"deviations", std::move(parts)}};
   for (const std::string& note : draws.notes()) document["notes"].push_back(note);
   if (drawn.failed > 0)
     document["notes"].push_back(
@@ -130,6 +141,12 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
 }
 
 }  // namespace
+
+int runs_per_draw(const Scenario& scenario, const Job& job) {
+  if (!is_calibrated(scenario)) return 0;
+  const ParameterDraws draws(scenario, job);
+  return draws.count() == 0 ? 0 : runs_each_draw(draws_seeds_too(scenario, job, draws));
+}
 
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings) {
@@ -139,7 +156,7 @@ RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions&
   {
     const Job job = make_job(scenario);
     draws.emplace(scenario, job);
-    random = is_random(job, scenario) && !draws->draws_seed();
+    random = draws_seeds_too(scenario, job, *draws);
   }
   if (draws->count() == 0) return run_scenario(scenario, options);
   // Before this process simulates: children of one that has would inherit SimGrid's state.

@@ -14,10 +14,20 @@ struct IntervalSettings {
   std::function<void(std::size_t done, std::size_t all)> progress{};  ///< may be empty
 };
 
+/// Runs that a draw of a calibrated scenario takes: 0 where nothing is drawn, 1 of parameters, 2 where the
+/// seed matters too, which is then drawn by itself once more.
+int runs_per_draw(const Scenario& scenario, const Job& job);
+
+/// Runs of a point in all, its own among them.
+inline int runs_with_intervals(int runs_per_draw, int draws) {
+  return draws < 2 ? 1 : 1 + runs_per_draw * draws;
+}
+
 /// As run_scenario; where the scenario's cluster was calibrated, the document also has "intervals" and
 /// "uncertainty". Draw k has the k-th of the calibration's parameters and a seed that is a function of the
 /// scenario's and k alone, so that all algorithms meet the same ones. Beyond what was measured the
-/// parameters' deviations are multiplied (analysis/widening.hpp), and a note says so.
+/// parameters' deviations are multiplied (analysis/widening.hpp), and a note says so. Every interval reaches
+/// at least as far from the run's own value as times were off that were left out of the fit.
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings);
 

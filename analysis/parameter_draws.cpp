@@ -1,6 +1,7 @@
 #include "analysis/parameter_draws.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -74,6 +75,42 @@ ParameterDraws::ParameterDraws(const Scenario& scenario, const Job& job)
   find_changed();
   choose_settings(scenario.resolved);
   note(job);
+  find_reach(scenario.resolved, range_widening(workers.low, workers.high, job.workers()),
+             smaller ? 1.0 : by_bytes);
+}
+
+void ParameterDraws::find_reach(const Json& resolved, double by_workers, double by_bytes) {
+  const LeftOutErrors left_out = calibration_.left_out.value_or(LeftOutErrors{});
+  const auto name = [&](const char* section) { return resolved.at(section).at("name").get<std::string>(); };
+  const bool workload =
+                 is_unlike("workload", calibration_.measured.workloads, name("workload"), left_out.workloads),
+             algorithm = is_unlike("method", calibration_.measured.algorithms, name("algorithm"),
+                                   left_out.algorithms);
+  const MeasuredRange workers = calibration_.measured.workers.value_or(MeasuredRange{});
+  reach_ = least_reach({left_out.half, left_out.nine_tenths}, std::max(by_workers, by_bytes),
+                       calibration_.measured.workers && workers.low == workers.high,
+                       (workload ? 1 : 0) + (algorithm ? 1 : 0));
+}
+
+/// With a note. Whether nothing tells how far off predictions of it are: not fitted, and nothing like it left
+/// out (`told`). Of a cluster that was fitted to collectives alone intervals are those of communication.
+bool ParameterDraws::is_unlike(const char* what, const std::optional<std::vector<std::string>>& fitted,
+                               const std::string& name, bool told) {
+  if (!fitted || std::find(fitted->begin(), fitted->end(), name) != fitted->end()) return false;
+  if (fitted->empty()) {
+    if (notes_.empty() || !notes_.back().starts_with("no run was fitted"))
+      notes_.emplace_back(
+          "no run was fitted, only operations: intervals tell what communication may take, and nothing of "
+          "what "
+          "is wrong with the times of computing");
+    return false;
+  }
+  notes_.push_back(fmt::format(
+      "no measurement of this {} was fitted ({} is not among {}): {}", what, name, fmt::join(*fitted, ", "),
+      told ? "intervals reach as far as those were off that were left out of the fit"
+           : "how far off its times are is unknown, and intervals reach as far as other networks' were off "
+             "that were left out of other fits"));
+  return !told;
 }
 
 bool ParameterDraws::draws_seed() const {

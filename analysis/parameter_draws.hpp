@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/widening.hpp"
 #include "scenarios/language/calibration_section.hpp"
 #include "scenarios/language/scenario.hpp"
 
@@ -21,7 +22,10 @@ class ParameterDraws {
   ParameterDraws(const Scenario& scenario, const Job& job);
 
   std::size_t count() const { return count_; }
-  /// What is not drawn, and what is drawn wider.
+  /// How far intervals of this scenario's times reach at least, on both sides: as far as what was left out of
+  /// the fit was off, and further where nothing like this was fitted (analysis/widening.hpp).
+  const Reach& reach() const { return reach_; }
+  /// What is not drawn, what is drawn wider, and what nothing is known of.
   const std::vector<std::string>& notes() const { return notes_; }
   /// Whether the scenario's own seed is one of the settings that are drawn.
   bool draws_seed() const;
@@ -32,12 +36,16 @@ class ParameterDraws {
   void find_changed();
   void choose_settings(const Json& resolved);
   bool is_changed(const std::string& pointer) const;
+  void find_reach(const Json& resolved, double by_workers, double by_bytes);
+  bool is_unlike(const char* what, const std::optional<std::vector<std::string>>& fitted,
+                 const std::string& name, bool told);
   void note(const Job& job);
 
   Json cluster_;
   CalibrationSection calibration_;
   std::size_t count_ = 0;
   double factor_ = 1;
+  Reach reach_{};
   std::vector<DrawnSetting> settings_;  ///< that this scenario draws
   std::vector<std::string> changed_, notes_;
 };

@@ -1,7 +1,9 @@
-// How much wider what is drawn is beyond where a cluster was calibrated: deviations are multiplied.
+// How much wider what is drawn is beyond where a cluster was calibrated, and how far an interval reaches at
+// least: as far as what was left out of the fit was off.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace simsgd {
@@ -24,6 +26,32 @@ inline double workers_widening(double low, double high, double workers, double m
   const double usual = range_widening(low, high, workers);
   if (usual == 1 || low < high || !(model_error > 0)) return usual;
   return std::max(usual, std::hypot(model_error, kOneCountSigma * (usual - 1)) / model_error);
+}
+
+/// Levels of all intervals, and how many standard deviations a normal one reaches.
+inline constexpr std::array<double, 2> kIntervalLevels{0.5, 0.9};
+inline constexpr std::array<double, 2> kNormalReach{0.674, 1.645};
+
+/// How far off, as logarithms of times: of half, and of nine tenths of the cells. 0: nothing tells.
+using Reach = std::array<double, 2>;
+
+/// assumed: how far off times are of a workload, or a method, of which no cell was fitted, where no part that
+/// was left out tells it. Half and nine tenths of gTop-k's cells of the network that was left out; SPD-KFAC's
+/// were 0.036 and 0.060 off (docs/papers/left_out.md). Two papers: the larger.
+inline constexpr Reach kUnlikeReach{0.07, 0.26};
+
+/// How far the intervals of a time reach at least, on both sides of what is predicted. `left_out`: of what
+/// was left out of the fit; `usual`: range_widening of what it is predicted for; `one_count`: whether that is
+/// of workers and one number of them was fitted; `unlike`: how many of workload and method are such that
+/// nothing tells of them.
+inline Reach least_reach(const Reach& left_out, double usual, bool one_count, int unlike) {
+  Reach reach{};
+  for (std::size_t i = 0; i < reach.size(); ++i) {
+    const double own = one_count ? kOneCountSigma * kNormalReach[i] * (usual - 1) : 0;
+    reach[i] =
+        std::max({left_out[i] * usual, std::hypot(left_out[i], own), kUnlikeReach[i] * std::sqrt(unlike)});
+  }
+  return reach;
 }
 
 }  // namespace simsgd

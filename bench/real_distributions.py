@@ -3,7 +3,7 @@
 
     bench/real_distributions.py [--rate 100mbit] [--compute-ms 80] [--steps 120] [--only eager_sgd,wagma] [--keep DIR]
 
-Rings of 2 workers are measured first and fitted (simsgd calibrate): latency and goodput, nothing else. Computing is a sleep,
+Rings of 2 workers are measured first and fitted (simsgd calibrate): a NIC with its token bucket, nothing else. Computing is a sleep,
 log-normal (CV 0.1); one of 4 workers, drawn for each step, is as much later. Messages carry zeros, as many bytes and
 in the order of the scenario's schedules. Prints a table for docs/measure.md. Root only; SCHED_RR for at most a minute at a
 time, so that other programs of the machine do not stand in the way.
@@ -109,31 +109,44 @@ def said(result, what):
     return result.stdout
 
 
+def fitted(build, folder, name, files, model):
+    """The NIC that `simsgd calibrate` finds with the parameters of `model`."""
+    spec = {
+        "name": name,
+        "scenario": {"use": "calibration/parts/ethernet_1g_node.json"},
+        "data": [{"files": files, "where": {"operation": "all_reduce", "schedule": "ring", "workers": 2}}],
+        "predict": [{"as": "collective"}],
+        "models": [model],
+        "fit": {"leave_out": "octave", "outlier": 0.5},
+    }
+    with open(f"{folder}/{name}.json", "w", encoding="utf-8") as file:
+        json.dump(spec, file, indent=1)
+    said(subprocess.run([f"{build}/simsgd", "calibrate", f"{folder}/{name}.json", "--data", folder, "-o",
+                         f"{folder}/{name}_cluster.json"], capture_output=True, text=True, check=False), "simsgd calibrate")
+    with open(f"{folder}/{name}_cluster.json", encoding="utf-8") as file:
+        return json.load(file)["nic"]
+
+
 def calibrated(bed, build, folder):
-    """Latency and bandwidth of rings of 2 workers, of 64 B and of 512 KiB to 2 MiB, as a network of a scenario.
+    """The NIC of rings of 2 workers, as a network of a scenario: latency and goodput of 64 B and of 512 KiB to 2 MiB, then of
+    4 KiB to 128 KiB the token bucket that shapes the cables, which lets short messages pass at once.
 
     All ranks are there, so that the two wait for a core as the runs do."""
-    for name, least, most in (("small", "64", "64"), ("large", "512KiB", "2MiB")):
+    for name, least, most in (("small", "64", "64"), ("middle", "4KiB", "128KiB"), ("large", "512KiB", "2MiB")):
         said(bed.run([f"{build}/simsgd-measure", "collectives", "--op", "all_reduce", "--schedule", "ring", "--min-bytes", least,
                       "--max-bytes", most, "--campaigns", "3", "--apart", "2", "--samples", "7", "--point-time", "0.4", "-o",
                       f"{folder}/{name}.csv"]), "measuring rings")
-    spec = {
-        "name": "rings of 2",
-        "scenario": {"use": "calibration/parts/ethernet_1g_node.json"},
-        "data": [{"files": ["small.csv", "large.csv"], "where": {"operation": "all_reduce", "schedule": "ring", "workers": 2}}],
-        "predict": [{"as": "collective"}],
-        "models": [{"name": "latency and goodput", "parameters": [
-            {"name": "latency", "pointers": ["/cluster/nic/latency"], "low": "1 us", "high": "2 ms"},
-            {"name": "goodput", "pointers": ["/cluster/nic/bandwidth"], "low": "1 MB/s", "high": "100 GB/s"}]}],
-        "fit": {"leave_out": "octave", "outlier": 0.5},
-    }
-    with open(f"{folder}/rings.json", "w", encoding="utf-8") as file:
-        json.dump(spec, file, indent=1)
-    said(subprocess.run([f"{build}/simsgd", "calibrate", f"{folder}/rings.json", "--data", folder, "-o",
-                         f"{folder}/cluster.json"], capture_output=True, text=True, check=False), "simsgd calibrate")
-    with open(f"{folder}/cluster.json", encoding="utf-8") as file:
-        nic = json.load(file)["nic"]
-    return {"latency": nic["latency"], "bandwidth": nic["bandwidth"]}
+    nic = "/cluster/nic"
+    line = fitted(build, folder, "line", ["small.csv", "large.csv"], {"name": "latency and goodput", "parameters": [
+        {"name": "latency", "pointers": [f"{nic}/latency"], "low": "1 us", "high": "2 ms"},
+        {"name": "goodput", "pointers": [f"{nic}/bandwidth"], "low": "1 MB/s", "high": "100 GB/s"}]})
+    network = {"latency": line["latency"], "bandwidth": line["bandwidth"]}
+    burst = {"bytes": 16000, "bandwidth": 10 * line["bandwidth"]}
+    bucket = fitted(build, folder, "bucket", ["middle.csv"], {
+        "name": "bucket", "set": {nic: {**network, "burst": burst}}, "parameters": [
+            {"name": "bucket", "pointers": [f"{nic}/burst/bytes"], "low": 100, "high": 1e6},
+            {"name": "burst", "pointers": [f"{nic}/burst/bandwidth"], "low": line["bandwidth"], "high": "100 GB/s"}]})
+    return {**network, "burst": bucket["burst"]}
 
 
 def compared(root, build, bed, what, folder):

@@ -60,7 +60,7 @@ void print(const CalibrateVerb& verb, const StragglerCalibration& calibration) {
 
 int calibrate_verb(const CalibrateVerb& verb) {
   catch_interrupts();
-  Spec spec = load_spec(verb.spec);
+  Spec spec = load_spec(verb.spec, verb.output.empty() ? SpecUse::reports : SpecUse::cluster);
   if (spec.stragglers) {
     const StragglerCalibration stragglers = calibrate_stragglers(std::move(spec), settings_of(verb));
     if (!verb.output.empty())

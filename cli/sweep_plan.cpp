@@ -22,12 +22,6 @@ namespace {
 
 std::string about(double bytes) { return "about " + human_bytes(bytes); }
 
-/// A run with drawn parameters for each interval.
-int runs_each(const Study& study, const SweepCommand& command) {
-  const Json& cluster = load_point(study, study.points.front()).resolved.at("cluster");
-  return cluster.contains("calibration") ? 1 + command.draws : 1;
-}
-
 struct PlannedPoint {
   std::string memory = "-", time = "-";
 };
@@ -44,6 +38,10 @@ void print_totals(const Study& study, const SweepSettings& settings,
   if (!estimates.empty())
     fmt::print("\nAt most {} at a time need {}; this machine has {}.\n", settings.jobs,
                about(memory_at_once_bytes(estimates, settings.jobs)), human_bytes(machine_memory_bytes()));
+  int runs = 0;
+  for (const PointEstimate& each : estimates) runs += runs_with_intervals(each.runs_per_draw, settings.draws);
+  if (runs > static_cast<int>(estimates.size()))
+    fmt::print("With {} draws for intervals they are {} runs.\n", settings.draws, runs);
   if (times.tried == 0) return;
   fmt::print("{} at a time take {} {}{}: {} of them were tried.\n", settings.jobs,
              times.open_ended ? "more than" : "about",
@@ -76,7 +74,7 @@ int plan_sweep_command(const SweepCommand& command) {
                            {.jobs = settings.jobs,
                             .threads = settings.threads,
                             .try_s = command.try_s,
-                            .runs_each = runs_each(study, command),
+                            .draws = command.draws,
                             .interrupted = interrupted});
   std::map<std::size_t, PlannedPoint> needs;
   for (std::size_t i = 0; i < pending.size(); ++i)

@@ -21,6 +21,9 @@ struct CargoContext {
   PackedSizes sizes{};  ///< workload: messages are at least as long as the schedule says
 };
 
+/// Room that messages have for what is said behind them.
+inline constexpr std::size_t kBehindMessage_bytes = sizeof(double);
+
 /// Members have cargo of one kind for an operation. It is told of the stages in their order, and `give`s what
 /// a stage sends before it `take`s what the stage brings.
 class Cargo {

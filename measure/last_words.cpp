@@ -1,7 +1,6 @@
 #include "measure/last_words.hpp"
 
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,8 +23,7 @@ struct Peer {
 constexpr std::size_t kMostPeers = 1024;
 std::array<Peer, kMostPeers> peers;
 std::size_t peer_count = 0;
-int own_rank = 0;
-volatile int* somebody_spoke = nullptr;  // of all ranks of this machine
+int* somebody_spoke = nullptr;  // of all ranks of this machine
 
 /// A sentence that is put together without allocating: a handler may not.
 class Sentence {
@@ -54,40 +52,32 @@ class Sentence {
 
 bool is_gone(const Peer& peer) { return kill(peer.pid, 0) != 0 && errno == ESRCH; }
 
+// The first to have looked speaks. Nobody ends before somebody speaks, so what it has seen is who has died,
+// however long each takes.
 void say_who_died() {
-  if (somebody_spoke != nullptr && *somebody_spoke != 0) return;
   constexpr int kMostNamed = 8;
   int gone = 0;
-  bool speaks = true;
   Sentence sentence;
   for (std::size_t i = 0; i < peer_count; ++i) {
-    if (!is_gone(peers[i])) {
-      if (peers[i].rank < own_rank) speaks = false;
-      continue;
-    }
-    if (++gone > kMostNamed) continue;
+    if (!is_gone(peers[i]) || ++gone > kMostNamed) continue;
     sentence += gone == 1 ? "Rank " : ", rank ";
     sentence += peers[i].rank;
     sentence += " (process ";
     sentence += static_cast<int>(peers[i].pid);
     sentence += ")";
   }
-  if (!speaks) return;
   if (gone > kMostNamed) sentence += " and others";
   sentence += gone == 0
                   ? "The run was ended by SIGTERM: somebody wanted it, or a rank of another machine has died"
               : gone == 1 ? " has died, so the run ends here"
                           : " have died, so the run ends here";
   sentence += ". It has no result, and no file was written.\n";
-  sentence.say();
+  if (this_rank_speaks()) sentence.say();
 }
 
-// Stays until the others have looked, who are told at the same time.
 extern "C" void end_with_last_words(int) {
   const int before = errno;
   say_who_died();
-  const timespec moment{0, 300'000'000};
-  nanosleep(&moment, nullptr);
   errno = before;
   signal(SIGTERM, SIG_DFL);
   raise(SIGTERM);
@@ -97,6 +87,7 @@ extern "C" void end_with_last_words(int) {
 
 void leave_last_words(MPI_Comm world) {
   MPI_Comm machine = MPI_COMM_NULL;
+  int own_rank = 0;
   MPI_Comm_rank(world, &own_rank);
   MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, own_rank, MPI_INFO_NULL, &machine);
   int count = 0;

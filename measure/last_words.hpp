@@ -1,6 +1,6 @@
 // What a rank says when the launcher ends it because another rank has died. mpirun notices that a process of
-// its own is gone, and sends SIGTERM to the others on the machine before it kills them: the lowest of these
-// looks who is gone and says it.
+// its own is gone, and sends SIGTERM to the others on the machine before it kills them: the first of these
+// to have looked who is gone says it.
 #pragma once
 
 #include <mpi.h>

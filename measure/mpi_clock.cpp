@@ -50,25 +50,38 @@ double MpiClock::book_device(double from_s, double to_s) {
   return end_s;
 }
 
-// What passes between two calls (hooks) is no computing: only naps count.
+// The device goes on while its host hands operations over (hooks): what it is asked next begins where the
+// last ended, unless the rank has waited or done something else since. Time that a nap was too long is taken
+// from the next of its kind, until the gradient is there. Returns what it took, less what handlers booked.
+double MpiClock::occupy(Activity activity, double seconds) {
+  if (booked_s_ != device_end_s_) book(Activity::host);
+  const double from_s = booked_s_;
+  double& late_s = late_s_[static_cast<std::size_t>(activity)];
+  const double end_s = from_s + seconds - late_s;
+  double spent_s = 0;
+  if (now() < end_s) {
+    sleep_until(end_s);
+    spent_s = pass();
+  } else {
+    booked_s_ = std::max(from_s, end_s);
+    spent_s = booked_s_ - from_s;
+  }
+  late_s = booked_s_ - end_s;
+  if (seconds > 0) device_end_s_ = booked_s_;
+  return spent_s;
+}
+
 void MpiClock::compute(double seconds, double straggle) {
-  book(Activity::host);
-  const double end_s = booked_s_ + seconds * straggle - late_s_;
-  sleep_until(end_s);
-  const double slept_s = pass();
-  late_s_ = booked_s_ - end_s;
-  const double straggle_s = added(slept_s, straggle);
-  of_.observers.tell(Topic::time, &Observer::booked, of_.rank, Activity::compute, slept_s - straggle_s);
+  const double spent_s = occupy(Activity::compute, seconds * straggle), straggle_s = added(spent_s, straggle);
+  of_.observers.tell(Topic::time, &Observer::booked, of_.rank, Activity::compute, spent_s - straggle_s);
   of_.observers.tell(Topic::time, &Observer::booked, of_.rank, Activity::straggle, straggle_s);
 }
 
-// Called at the end of every gradient; with no overlap there is nothing beside it.
-void MpiClock::compute_beside(double, double) { late_s_ = 0; }
+// Called at the end of every gradient; with no overlap there is nothing beside it. No step pays for another.
+void MpiClock::compute_beside(double, double) { late_s_.fill(0); }
 
 void MpiClock::spend(Activity activity, double seconds, const char*) {
-  book(Activity::host);
-  sleep_until(booked_s_ + seconds);
-  book(activity);
+  of_.observers.tell(Topic::time, &Observer::booked, of_.rank, activity, occupy(activity, seconds));
 }
 
 // How late sleeps end tells how much the machine can be trusted.

@@ -3,6 +3,8 @@
 // thread is booked: what passes in the algorithm's own code between two calls is host time.
 #pragma once
 
+#include <array>
+
 #include "measure/mpi_progress.hpp"
 #include "measure/run_clock.hpp"
 #include "measure/trust.hpp"
@@ -59,14 +61,16 @@ class MpiClock final : public Machine {
 
  private:
   double pass();
+  double occupy(Activity activity, double seconds);
   double book_device(double from_s, double to_s);
   void compute_value(const Tensor& value);
   void sleep_until(double time_s);
 
   Setup of_;
   double booked_s_ = 0;
-  DeviceWork work_;    // a gradient that may be given up
-  double late_s_ = 0;  // naps of this gradient were longer by so much: the next is shorter
+  DeviceWork work_;                           // a gradient that may be given up
+  std::array<double, kActivities> late_s_{};  // naps were longer by so much: the next is shorter
+  double device_end_s_ = -1;                  // of what it was last asked
 };
 
 }  // namespace simsgd

@@ -25,6 +25,11 @@ std::vector<DocumentKey> run_keys() {
        "How many draws of parameters and seeds together the intervals are made of"},
       {"/uncertainty/seeds_matter", "",
        "Whether anything is drawn by the seed: else parameters alone are drawn"},
+      {"/uncertainty/least_reach/half", "1",
+       "How far intervals of one half reach at least on both sides, a logarithm: as far as cells that were "
+       "left "
+       "out of the calibration were off, and further where nothing like this run was fitted"},
+      {"/uncertainty/least_reach/nine_tenths", "1", "The same of nine tenths"},
       {"/uncertainty/deviations/*/deviation", "", "Standard deviation of the metric over the draws"},
       {"/uncertainty/deviations/*/of_seeds", "", "The same where seeds alone are drawn"},
       {"/uncertainty/deviations/*/of_parameters", "", "What is left: that of the parameters"},

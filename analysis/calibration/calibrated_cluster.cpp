@@ -11,10 +11,12 @@
 #include <set>
 
 #include "analysis/calibration/calibrate.hpp"
+#include "analysis/calibration/scenario_columns.hpp"
 #include "analysis/store/run_key.hpp"
 #include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/scenario.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd {
 
@@ -77,74 +79,54 @@ Json draw_section(const Calibration& calibration) {
   return all;
 }
 
-/// The pointer of a scenario that has what a column of measurements tells; "" where none does.
-std::string pointer_of(const std::string& column) {
-  if (column == "algorithm" || column == "workload") return "/" + column + "/name";
-  if (column == "workers" || column == "nodes") return "/cluster/" + column;
-  return column == "batch" ? "/workload/batch" : "";
-}
-
-/// As scenarios may be asked; nothing where a condition is of measurements alone.
-std::optional<Json> where_of(const Selection& selection) {
-  Json where = Json::object();
-  for (const Condition& each : selection.conditions()) {
-    const std::string pointer = pointer_of(each.column);
-    if (pointer.empty() || each.power_of != 0 || each.no_power_of != 0) return std::nullopt;
-    Json& wanted = where[pointer];
-    if (!each.among.empty()) wanted = each.among;
-    if (each.at_least) wanted["at_least"] = *each.at_least;
-    if (each.at_most) wanted["at_most"] = *each.at_most;
-  }
-  return where;
-}
-
-/// What the spec calls the number or choice at a pointer, and where it matters.
+/// What the spec calls the number or choice of a patch, and where it matters.
 struct Described {
-  std::string name;
+  std::string name, pointer;
   Json where = Json::object();
-  bool fitted = false, drawn = true;
+  bool fitted = false;
 };
 
-Described described(const ModelSpec& model, const std::string& pointer) {
+Json where_written(const Selection& selection, const std::string& name) {
+  std::optional<Json> where = where_of(selection);
+  if (!where)
+    throw RunError(fmt::format("\"{}\" goes with the column {}, which no scenario has: it cannot be written.",
+                               name, column_of_measurements(selection)));
+  return std::move(*where);
+}
+
+Described described(const ModelSpec& model, const std::string& key) {
   for (const EnsembleSpec& each : model.ensemble)
-    if (each.pointer == pointer) {
-      std::optional<Json> where = where_of(each.where);
-      const bool drawn = where.has_value();
-      return {each.name, drawn ? std::move(*where) : Json::object(), false, drawn};
-    }
+    if (each.pointer == key) return {each.name, key, where_written(each.where, each.name), false};
   for (const ParameterSpec& each : model.parameters)
-    if (std::find(each.pointers.begin(), each.pointers.end(), pointer) != each.pointers.end())
-      return {each.name, Json::object(), true, true};
-  return {pointer};
+    for (const std::string& pointer : each.pointers)
+      if (each.key(pointer) == key)
+        return {each.name, pointer, each.for_some ? where_written(each.where, each.name) : Json::object(),
+                true};
+  return {key, key};
 }
 
 Json in_units(const std::string& pointer, const Json& value) {
   return rounded_json(setting_value(pointer, value).value_or(value));
 }
 
-/// What was fitted of scenarios and not of the cluster, and the choices of an ensemble. `left_out`: names of
-/// those that no scenario can be asked about.
-Json setting_section(const Calibration& calibration, std::vector<std::string>& left_out) {
+/// What was fitted of scenarios and not of the cluster, or for some of them, and the choices of an ensemble.
+Json setting_section(const Calibration& calibration) {
   std::map<std::string, NumberInterval> intervals;
   for (const NumberInterval& each : number_intervals(calibration, kLevel)) intervals[each.pointer] = each;
   const std::vector<Draw>& draws = calibration.uncertainty.draws;
   Json all = Json::array();
-  for (const auto& [pointer, value] : patch_of(calibration.model(), calibration.best())) {
-    if (in_cluster(pointer)) continue;
-    const Described what = described(calibration.model(), pointer);
-    if (!what.drawn) {
-      left_out.push_back(what.name);
-      continue;
-    }
-    Json setting = {{"name", what.name}, {"pointer", pointer}, {"value", in_units(pointer, value)}};
+  for (const auto& [key, value] : patch_of(calibration.model(), calibration.best())) {
+    if (in_cluster(key)) continue;
+    const Described what = described(calibration.model(), key);
+    Json setting = {{"name", what.name}, {"pointer", what.pointer}, {"value", in_units(what.pointer, value)}};
     if (!what.where.empty()) setting["where"] = what.where;
-    if (const auto found = intervals.find(pointer); what.fitted && found != intervals.end()) {
+    if (const auto found = intervals.find(key); what.fitted && found != intervals.end()) {
       setting["low"] = rounded(found->second.low);
       setting["high"] = rounded(found->second.high);
     }
     for (std::size_t i = 0; i < std::min(kMostDraws, draws.size()); ++i)
       for (const auto& [drawn, each] : scaled_patch(calibration.model(), draws[i].fitted, draws[i].factor))
-        if (drawn == pointer) setting["draws"].push_back(in_units(pointer, each));
+        if (drawn == key) setting["draws"].push_back(in_units(what.pointer, each));
     if (setting.contains("draws")) all.push_back(std::move(setting));
   }
   return all;
@@ -169,20 +151,28 @@ Json range_section(const Calibration& calibration) {
         seen.insert(point.setting).second)
       extend("bytes", make_job(setting.scenario).workload.model_bytes());
   }
+  std::vector<std::size_t> fitted;
+  for (std::size_t i = 0; i < calibration.points.points.size(); ++i)
+    if (calibration.points.points[i].fitted) fitted.push_back(i);
+  ranges["workloads"] = names_of_runs(calibration.points, fitted, "/workload");
+  ranges["algorithms"] = names_of_runs(calibration.points, fitted, "/algorithm");
   return ranges;
 }
 
-std::string source_text(const Calibration& calibration, const std::string& date,
-                        const std::vector<std::string>& left_out) {
+Json left_out_section(const Uncertainty& uncertainty) {
+  return {{"half", rounded(uncertainty.reach[0])},
+          {"nine_tenths", rounded(uncertainty.reach[1])},
+          {"workloads", uncertainty.workloads},
+          {"algorithms", uncertainty.algorithms}};
+}
+
+std::string source_text(const Calibration& calibration, const std::string& date) {
   const ModelResult& chosen = calibration.models[calibration.chosen];
   std::string text = fmt::format("Fitted by simsgd calibrate {} on {}, model \"{}\": {} measurements",
                                  calibration.spec.file, date, chosen.name, calibration.fit.points.size());
   if (std::isfinite(chosen.left_out_error))
     text += fmt::format("; mean error {:.1f} % on parts left out in turn ({})", 100 * chosen.left_out_error,
                         fmt::join(calibration.spec.fit.leave_out, ", "));
-  if (!left_out.empty())
-    text += fmt::format("; not drawn, as they go with columns that no scenario has: {}",
-                        fmt::join(left_out, ", "));
   return text + ".";
 }
 
@@ -209,10 +199,9 @@ Json calibrated_cluster(const Calibration& calibration, const std::string& direc
     if (in_cluster(pointer)) scenario[Json::json_pointer(pointer)] = rounded_json(value);
   Json cluster = std::move(scenario["cluster"]);
   cluster.erase("workers");
-  std::vector<std::string> left_out;
-  Json settings = setting_section(calibration, left_out);
-  cluster["source"] = cluster.value("source", "") + (cluster.contains("source") ? " " : "") +
-                      source_text(calibration, date, left_out);
+  Json settings = setting_section(calibration);
+  cluster["source"] =
+      cluster.value("source", "") + (cluster.contains("source") ? " " : "") + source_text(calibration, date);
   cluster["calibration"] = {{"spec", calibration.spec.file},
                             {"model", calibration.model().name},
                             {"date", date},
@@ -224,6 +213,8 @@ Json calibrated_cluster(const Calibration& calibration, const std::string& direc
                             {"measured", range_section(calibration)},
                             {"parameters", parameter_section(calibration)}};
   if (!calibration.uncertainty.draws.empty()) cluster["calibration"]["draws"] = draw_section(calibration);
+  if (calibration.uncertainty.parts > 0)
+    cluster["calibration"]["left_out"] = left_out_section(calibration.uncertainty);
   if (!settings.empty()) cluster["calibration"]["settings"] = std::move(settings);
   return cluster;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/search.hpp"
@@ -20,6 +21,7 @@ Fitter::Fitter(const Spec& spec, const ModelSpec& model, const Points& points,
       model_(model),
       points_(points),
       predictor_(points, settings),
+      members_(predictor_, points, model),
       interrupted_(settings.interrupted) {}
 
 Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iterations, int rounds) const {
@@ -27,7 +29,7 @@ Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iteratio
                                         : refit_tables(predictor_, points_, model_, what, start->tables);
   FitSettings settings{.outlier = spec_.fit.outlier,
                        .tolerance = runs() ? 1e-4 : 1e-10,
-                       .starts = runs() ? 1 : 12,
+                       .starts = spec_.fit.starts.value_or(runs() ? 1 : 12),
                        .interrupted = interrupted_};
   const auto with_member = [&](std::size_t member, const Fitted* from, Effort effort) {
     Patch patch = member_patch(model_, member);
@@ -44,27 +46,39 @@ Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iteratio
   return fit_ensemble(what, start, {iterations, rounds}, with_member);
 }
 
-/// Mean squares of all members, each with its own values.
+/// Mean squares of all members, each with its own values; infinity of those that are hopeless.
 std::vector<double> Fitter::member_squares(const WeightedPoints& what, const Fitted& fitted) const {
-  std::vector<Patch> patches;
-  for (std::size_t m = 0; m < member_count(model_); ++m) {
-    Fitted other = fitted;
-    other.member = m;
-    other.values = fitted.member_values[m];
-    patches.push_back(patch_of(model_, other));
-  }
-  std::vector<double> all;
-  for (const std::vector<double>& predicted : predictor_.predict(patches, what.which)) {
-    const double square = mean_square(points_, what, predicted, spec_.fit.outlier);
-    if (!std::isfinite(square))
-      throw RunError("With " + Json(member_patch(model_, all.size())).dump() +
-                     " of the ensemble some measurement is not predicted. " + memo().failure);
-    all.push_back(square);
-  }
-  return all;
+  const std::vector<std::vector<std::size_t>> cells = members_.cells(what.which);
+  std::map<std::size_t, double> weight_of;
+  for (std::size_t i = 0; i < what.which.size(); ++i) weight_of[what.which[i]] += what.weights[i];
+  const auto squares = [&](const std::vector<std::pair<std::size_t, std::size_t>>& asked) {
+    std::vector<std::vector<std::size_t>> members(cells.size()), places(cells.size());
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      members[asked[i].second].push_back(asked[i].first);
+      places[asked[i].second].push_back(i);
+    }
+    std::vector<double> all(asked.size());
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      if (members[c].empty()) continue;
+      WeightedPoints part{cells[c], {}};
+      for (const std::size_t i : cells[c]) part.weights.push_back(weight_of[i]);
+      const auto predicted = members_.predict(members[c], fitted, cells[c]);
+      for (std::size_t i = 0; i < places[c].size(); ++i) {
+        all[places[c][i]] = mean_square(points_, part, predicted[i], spec_.fit.outlier);
+        if (!std::isfinite(all[places[c][i]]))
+          throw RunError("With " + Json(member_patch(model_, members[c][i])).dump() +
+                         " of the ensemble some measurement is not predicted. " + memo().failure);
+      }
+    }
+    return all;
+  };
+  const std::size_t count = member_count(model_);
+  const double hopeless = members_.many() ? hopeless_ratio(count, what.which.size(), model_.parameters.size())
+                                          : std::numeric_limits<double>::infinity();
+  return screened_sums(count, cells.size(), hopeless, squares);
 }
 
-/// The parameters with the likeliest member first; from there those of the others, as far as they may be as
+/// The parameters with the likeliest outcome first; from there those of the others, as far as they may be as
 /// likely; then the weights of all. From a fit to more points on, the others' move as the likeliest one's.
 Fitted Fitter::fit_ensemble(const WeightedPoints& what, const Fitted* start, Effort effort,
                             const WithMember& with_member) const {
@@ -84,30 +98,52 @@ Fitted Fitter::fit_ensemble(const WeightedPoints& what, const Fitted* start, Eff
   return best;
 }
 
+/// What the members of each outcome weigh together, at its first member.
+std::vector<double> Fitter::weigh_outcomes(const WeightedPoints& what, const Fitted& fitted,
+                                           std::vector<std::size_t>& first) const {
+  const std::vector<double> squares = member_squares(what, fitted);
+  std::vector<bool> hopeless;
+  for (const double square : squares) hopeless.push_back(!std::isfinite(square));
+  first = members_.outcomes(members_.cells(what.which), hopeless);
+  return outcome_weights(member_weights(squares, what.which.size(), model_.parameters.size()), first);
+}
+
 void Fitter::fit_likely_members(const WeightedPoints& what, Fitted& best, Effort effort,
                                 const WithMember& with_member) const {
   constexpr std::size_t kMostFitted = 8;
   constexpr Effort kOfRuns{4, 1};  // from the likeliest member's values and slopes on
-  constexpr int kRoundsAgain = 2;
-  const std::vector<double> squares = member_squares(what, best);
-  std::vector<std::size_t> order(squares.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return squares[a] < squares[b]; });
-  order.resize(std::min(order.size(), kMostFitted));
-  std::vector<std::vector<double>> values = std::move(best.member_values);
-  const Fitted from = best;
-  for (const std::size_t m : order) {
-    const Fitted fitted = with_member(m, &from, runs() ? kOfRuns : effort);
-    values[m] = fitted.values;
-    if (fitted.loss < best.loss) best = fitted;
+  constexpr int kRoundsAgain = 2, kPasses = 3;
+  std::set<std::size_t> known;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    std::vector<std::size_t> first;
+    const std::vector<double> weights = weigh_outcomes(what, best, first);
+    std::vector<std::size_t> order(weights.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+    order.resize(std::min(order.size(), kMostFitted));
+    std::vector<std::vector<double>> values = std::move(best.member_values);
+    const Fitted from = best;
+    for (const std::size_t m : order) {
+      if (!(weights[m] > 0) || !known.insert(m).second) continue;
+      const Fitted fitted = with_member(m, &from, runs() ? kOfRuns : effort);
+      for (std::size_t other = 0; other < first.size(); ++other)
+        if (first[other] == m) values[other] = fitted.values;
+      if (fitted.loss < best.loss) best = fitted;
+    }
+    if (best.member != from.member) {
+      const Fitted begin = best;
+      best = with_member(best.member, &begin, {effort.iterations, std::min(effort.rounds, kRoundsAgain)});
+      for (std::size_t other = 0; other < first.size(); ++other)
+        if (first[other] == first[best.member]) values[other] = best.values;
+    }
+    // Those that have no values of their own yet begin where the likeliest one ended.
+    for (std::size_t m = 0; m < values.size(); ++m)
+      if (!known.contains(first[m])) values[m] = best.values;
+    const bool settled = best.member == from.member;
+    best.member_values = std::move(values);
+    if (settled || !members_.many()) return;
   }
-  if (best.member != from.member) {
-    const Fitted begin = best;
-    best = with_member(best.member, &begin, {effort.iterations, std::min(effort.rounds, kRoundsAgain)});
-    values[best.member] = best.values;
-  }
-  best.member_values = std::move(values);
 }
 
 std::vector<double> Fitter::predict(const Fitted& fitted, const std::vector<std::size_t>& which,
@@ -121,20 +157,25 @@ std::vector<double> Fitter::predict(const Fitted& fitted, const std::vector<std:
 std::vector<std::vector<double>> Fitter::predict_members(const Fitted& fitted,
                                                          const std::vector<std::size_t>& which,
                                                          double factor) const {
-  std::vector<Patch> patches;
+  if (fitted.weights.empty()) return {};
+  const double least = kLeastWeight * *std::max_element(fitted.weights.begin(), fitted.weights.end());
   std::vector<std::size_t> members;
-  for (std::size_t m = 0; m < fitted.weights.size(); ++m) {
-    if (fitted.weights[m] < kLeastWeight) continue;
-    Fitted one = fitted;
-    one.member = m;
-    if (m != fitted.member && !fitted.member_values.empty()) one.values = fitted.member_values[m];
-    patches.push_back(scaled_patch(model_, one, factor));
-    members.push_back(m);
-  }
+  for (std::size_t m = 0; m < fitted.weights.size(); ++m)
+    if (fitted.weights[m] >= least) members.push_back(m);
+  std::map<std::size_t, std::size_t> place;
+  for (std::size_t i = 0; i < which.size(); ++i) place[which[i]] = i;
   std::vector<std::vector<double>> all(fitted.weights.size());
-  std::vector<std::vector<double>> predicted = predictor_.predict(patches, which);
-  for (std::size_t i = 0; i < members.size(); ++i) all[members[i]] = std::move(predicted[i]);
+  for (const std::size_t m : members) all[m].resize(which.size());
+  for (const std::vector<std::size_t>& cell : members_.cells(which)) {
+    const auto predicted = members_.predict(members, fitted, cell, factor);
+    for (std::size_t k = 0; k < members.size(); ++k)
+      for (std::size_t i = 0; i < cell.size(); ++i) all[members[k]][place[cell[i]]] = predicted[k][i];
+  }
   return all;
+}
+
+std::vector<double> Fitter::spreads(const Fitted& fitted, const std::vector<std::size_t>& which) const {
+  return member_spreads(predict_members(fitted, which, 1), fitted.weights);
 }
 
 bool Fitter::runs() const {
@@ -186,7 +227,8 @@ void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string&
     const Fitted fitted = best == nullptr
                               ? fitter.fit(fitter.weighted(rest))
                               : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations, kLeftOutRounds);
-    left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which))});
+    left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which)),
+                        fitter.spreads(fitted, which)});
   }
 }
 

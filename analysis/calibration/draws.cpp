@@ -1,7 +1,8 @@
 // The bootstrap: campaigns drawn with replacement where there are three or more, else points; each draw is
 // fitted again from the best fit on. Where parameters are as many as what would be drawn the fit goes through
 // all of it, and its residuals say nothing: measurements are then moved by the noise that repeats of them
-// show. And the model's own error: parts that are left out show it, as one factor on all that goes with time.
+// show. And the model's own error: parts that are left out show it, as one factor on all that goes with
+// time; and how far off they were, whatever their times go with.
 #include <Eigen/Dense>
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
@@ -66,6 +67,12 @@ std::vector<std::vector<std::size_t>> units_of(const Fitter& fitter, const std::
   return units;
 }
 
+/// How far off a point is beyond what members of an ensemble differ in: draws have other members already.
+double unexplained(const LeftOut& part, std::size_t i) {
+  const double error = part.log_errors[i], spread = part.spreads.empty() ? 0 : part.spreads[i];
+  return std::sqrt(std::max(0.0, error * error - spread * spread));
+}
+
 /// So that half, and nine tenths, of what was left out is as near as Student's t says: the larger of the two.
 /// Not from squares, which one part at the end of the range would decide.
 double model_sigma(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out) {
@@ -76,7 +83,7 @@ double model_sigma(const Fitter& fitter, const Fitted& best, const std::vector<L
     const std::vector<double> slopes = sensitivities(fitter, best, part.which);
     for (std::size_t i = 0; i < part.which.size(); ++i)
       if (std::isfinite(part.log_errors[i]) && std::fabs(slopes[i]) > kLeastSlope)
-        sizes.emplace_back(std::fabs(part.log_errors[i] / slopes[i]), what.weights[i]);
+        sizes.emplace_back(unexplained(part, i) / std::fabs(slopes[i]), what.weights[i]);
   }
   if (sizes.empty()) return 0;
   const boost::math::students_t distribution(static_cast<double>(left_out.size() - 1));
@@ -85,6 +92,35 @@ double model_sigma(const Fitter& fitter, const Fitted& best, const std::vector<L
     sigma = std::max(sigma,
                      weighted_quantile(sizes, level) / boost::math::quantile(distribution, (1 + level) / 2));
   return sigma;
+}
+
+/// How far off half and nine tenths of the left-out cells were: of n the L (n + 1)-th, as a new one is to be
+/// among them (split conformal prediction).
+Reach left_out_reach(const Fitter& fitter, const std::vector<LeftOut>& left_out) {
+  std::vector<std::pair<double, double>> sizes;  // and weights
+  for (const LeftOut& part : left_out) {
+    const WeightedPoints what = fitter.weighted(part.which);
+    for (std::size_t i = 0; i < part.which.size(); ++i)
+      if (std::isfinite(part.log_errors[i]))
+        sizes.emplace_back(std::fabs(part.log_errors[i]), what.weights[i]);
+  }
+  Reach reach{};
+  if (sizes.empty()) return reach;
+  const auto count = static_cast<double>(sizes.size());
+  for (std::size_t i = 0; i < reach.size(); ++i)
+    reach[i] = weighted_quantile(sizes, std::min(1.0, kIntervalLevels[i] * (count + 1) / count));
+  return reach;
+}
+
+/// Whether some part held all cells of a workload, or of a method: "/workload", "/algorithm".
+bool whole_left_out(const Fitter& fitter, const std::vector<LeftOut>& left_out, const std::string& section) {
+  const std::set<std::string> all = names_of_runs(fitter.points(), fitter.fitted_points(), section);
+  return std::any_of(left_out.begin(), left_out.end(), [&](const LeftOut& part) {
+    std::vector<std::size_t> rest;
+    for (const std::size_t i : fitter.fitted_points())
+      if (std::find(part.which.begin(), part.which.end(), i) == part.which.end()) rest.push_back(i);
+    return names_of_runs(fitter.points(), rest, section).size() < all.size();
+  });
 }
 
 double factor_of(double sigma, int parts, std::uint64_t draw) {
@@ -138,6 +174,17 @@ void move_to_member(const ModelSpec& model, const Fitted& best, std::size_t memb
 
 }  // namespace
 
+std::set<std::string> names_of_runs(const Points& points, const std::vector<std::size_t>& which,
+                                    const std::string& section) {
+  std::set<std::string> names;
+  for (const std::size_t i : which) {
+    const Setting& setting = points.settings.at(points.points.at(i).setting);
+    if (setting.kind == PredictSpec::Kind::run)
+      names.insert(setting.scenario.resolved.at(Json::json_pointer(section + "/name")).get<std::string>());
+  }
+  return names;
+}
+
 Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out,
                             std::optional<double> noise) {
   Uncertainty all;
@@ -149,6 +196,9 @@ Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std:
   if (exact) all.resampled = noise ? "noise" : "nothing";
   all.parts = static_cast<int>(left_out.size());
   all.model_sigma = model_sigma(fitter, best, left_out);
+  all.reach = left_out_reach(fitter, left_out);
+  all.workloads = whole_left_out(fitter, left_out, "/workload");
+  all.algorithms = whole_left_out(fitter, left_out, "/algorithm");
   if (all.resampled == "nothing") return all;
   const Eigen::MatrixXd slopes = slopes_of(fitter, best, which);
   const std::vector<double> errors = log_errors(fitter.points(), which, fitter.predict(best, which));

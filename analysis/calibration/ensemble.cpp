@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace simsgd {
 
@@ -36,6 +37,51 @@ std::vector<double> member_weights(const std::vector<double>& mean_squares, std:
   return weights;
 }
 
+double hopeless_ratio(std::size_t members, std::size_t points, std::size_t parameters) {
+  const double freedom = points > parameters ? static_cast<double>(points - parameters) : 1.0;
+  return std::pow(static_cast<double>(members) / kLeastWeight, 2 / freedom);
+}
+
+std::vector<double> screened_sums(
+    std::size_t members, std::size_t cells, double hopeless,
+    const std::function<std::vector<double>(const std::vector<std::pair<std::size_t, std::size_t>>&)>&
+        squares) {
+  constexpr std::size_t kAtATime = 64;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<double> sums(members, 0.0);
+  std::vector<std::size_t> next(members, 0);
+  double least = kInfinity;
+  for (;;) {
+    std::vector<double> open;
+    for (std::size_t m = 0; m < members; ++m)
+      if (next[m] < cells && sums[m] <= hopeless * least) open.push_back(sums[m]);
+    if (open.empty()) break;
+    const std::size_t place = std::min(kAtATime, open.size()) - 1;
+    std::nth_element(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(place), open.end());
+    const double last = open[place];
+    const bool all_equal = *std::min_element(open.begin(), open.end()) == last;
+    std::vector<std::pair<std::size_t, std::size_t>> asked;  // no order among equals: all of them, or none
+    for (std::size_t m = 0; m < members; ++m)
+      if (next[m] < cells && (all_equal ? sums[m] <= last : sums[m] < last)) asked.emplace_back(m, next[m]);
+    const std::vector<double> known = squares(asked);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const std::size_t m = asked[i].first;
+      sums[m] += known[i];
+      if (++next[m] == cells) least = std::min(least, sums[m]);
+    }
+  }
+  for (std::size_t m = 0; m < members; ++m)
+    if (next[m] < cells || sums[m] > hopeless * least) sums[m] = kInfinity;
+  return sums;
+}
+
+std::vector<double> outcome_weights(const std::vector<double>& weights,
+                                    const std::vector<std::size_t>& group_of) {
+  std::vector<double> sums(weights.size(), 0.0);
+  for (std::size_t m = 0; m < weights.size(); ++m) sums[group_of[m]] += weights[m];
+  return sums;
+}
+
 std::vector<double> ensemble_mean(const std::vector<std::vector<double>>& predictions,
                                   const std::vector<double>& weights) {
   std::vector<double> mean;
@@ -48,6 +94,23 @@ std::vector<double> ensemble_mean(const std::vector<std::vector<double>>& predic
   }
   for (double& value : mean) value = std::exp(value / sum);
   return mean;
+}
+
+std::vector<double> member_spreads(const std::vector<std::vector<double>>& predictions,
+                                   const std::vector<double>& weights) {
+  const std::vector<double> mean = ensemble_mean(predictions, weights);
+  std::vector<double> spreads(mean.size(), 0.0);
+  double sum = 0;
+  for (std::size_t m = 0; m < predictions.size(); ++m) {
+    if (predictions[m].empty()) continue;
+    sum += weights[m];
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      const double off = std::log(predictions[m][i] / mean[i]);
+      spreads[i] += weights[m] * off * off;
+    }
+  }
+  for (double& each : spreads) each = std::sqrt(each / sum);
+  return spreads;
 }
 
 }  // namespace simsgd

@@ -2,6 +2,8 @@
 // predict, each with the weight that the measurements give it. Nobody picks the one that fits best.
 #pragma once
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "analysis/calibration/points.hpp"
@@ -19,12 +21,34 @@ Patch member_patch(const ModelSpec& model, std::size_t number);
 std::vector<double> member_weights(const std::vector<double>& mean_squares, std::size_t points,
                                    std::size_t parameters);
 
-/// A member that weighs less predicts nothing.
+/// A member that weighs less than so much of the likeliest one predicts nothing.
 inline constexpr double kLeastWeight = 1e-4;
+
+/// A member whose mean square is so many times the least: even as many of its like as there are members would
+/// not have kLeastWeight together.
+double hopeless_ratio(std::size_t members, std::size_t points, std::size_t parameters);
+
+/// Sums over cells of each member's squares, infinity of those that are above `hopeless` times the least sum.
+/// Cells of a member are asked for in their order (the cheapest first), and no more once it is hopeless: the
+/// members whose sum is least so far go on first, so that the least sum, of all cells, is known early. What
+/// is known of a member is a lower bound: one that only its last cell makes likely is not dropped before.
+/// `squares`: of (member, cell), at least 0.
+std::vector<double> screened_sums(
+    std::size_t members, std::size_t cells, double hopeless,
+    const std::function<std::vector<double>(const std::vector<std::pair<std::size_t, std::size_t>>&)>&
+        squares);
+
+/// The weight of each group of members that predict the same (`group_of[m]`, the first of them) at the place
+/// of its first member; 0 elsewhere.
+std::vector<double> outcome_weights(const std::vector<double>& weights,
+                                    const std::vector<std::size_t>& group_of);
 
 /// Mean of the members' predictions, of their logarithms: `predictions[m][i]`, empty of members without
 /// weight.
 std::vector<double> ensemble_mean(const std::vector<std::vector<double>>& predictions,
                                   const std::vector<double>& weights);
+/// Weighted standard deviation of the members' logarithms, point by point; empty without members.
+std::vector<double> member_spreads(const std::vector<std::vector<double>>& predictions,
+                                   const std::vector<double>& weights);
 
 }  // namespace simsgd

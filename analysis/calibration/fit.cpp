@@ -161,7 +161,11 @@ Fitted fit_parameters(const Predictor& predictor, const Points& points, const Mo
   Fitted fitted{{}, tables, 0, {}};
   if (model.parameters.empty()) return fitted;
   Solver solver(predictor, points, model, what, tables, settings);
-  const Solved best = solve_from_start(solver, model, settings);
+  const bool looks_first = settings.rounds > 0 && settings.start == nullptr;
+  const Solved best = looks_first
+                          ? solver.solve(best_of_starts(predictor, points, model, what, tables, settings),
+                                         settings.iterations, settings.tolerance)
+                          : solve_from_start(solver, model, settings);
   if (!std::isfinite(best.loss))
     throw RunError(
         "Nothing can be fitted: the simulator predicts no value for some measurement, whatever the "

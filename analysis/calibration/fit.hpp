@@ -45,7 +45,7 @@ struct FitSettings {
   double outlier = 0.1;
   int iterations = 60;
   double tolerance = 1e-10;       ///< of the loss, relative
-  int starts = 12;                ///< places inside the bounds that are tried
+  int starts = 12;                ///< places inside the bounds that are tried; of runs: looked at
   const Fitted* start = nullptr;  ///< where it begins instead
   /// Of runs: so often are slopes simulated anew, as long as it gains something; between, they follow from
   /// the steps that were made, and those of the start come first. 0: slopes are taken at every step.
@@ -56,6 +56,12 @@ struct FitSettings {
 /// Mean over the weights of the robust squares of log(predicted / measured): twice the loss.
 double mean_square(const Points& points, const WeightedPoints& what, const std::vector<double>& predicted,
                    double outlier);
+
+/// Where a fit of runs begins, on the parameters' scales: the best of `settings.starts` points of Sobol's
+/// sequence inside the bounds, the first of which is their middle (starts.cpp).
+std::vector<double> best_of_starts(const Predictor& predictor, const Points& points, const ModelSpec& model,
+                                   const WeightedPoints& what, const Patch& tables,
+                                   const FitSettings& settings);
 
 /// Throws RunError where nothing can be predicted.
 Fitted fit_parameters(const Predictor& predictor, const Points& points, const ModelSpec& model,

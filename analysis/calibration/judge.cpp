@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
 
-#include "analysis/widening.hpp"
+#include "analysis/calibration/fitted_range.hpp"
 #include "sim/base/random.hpp"
 #include "sim/recording/metrics.hpp"
 
@@ -15,7 +14,6 @@ namespace simsgd {
 
 namespace {
 
-constexpr double kLevels[] = {0.5, 0.9};
 constexpr std::uint64_t kNoiseSeed = 1;
 
 int octave_of(const Point& point) {
@@ -144,38 +142,10 @@ std::vector<Interval> intervals_of(const std::vector<std::vector<double>>& value
                        std::exp(noise * stream.normal()));
   }
   std::vector<Interval> intervals;
-  for (const double level : kLevels)
+  for (const double level : kIntervalLevels)
     intervals.push_back({level, quantile(possible, (1 - level) / 2), quantile(possible, (1 + level) / 2)});
   return intervals;
 }
-
-/// Where it was fitted: beyond, deviations are multiplied as in runs (analysis/widening.hpp).
-class FittedRange {
- public:
-  FittedRange(const Points& points, double model_sigma) : model_sigma_(model_sigma) {
-    for (const Point& point : points.points) {
-      if (!point.fitted) continue;
-      workers_.extend(point.measurement.workers);
-      bytes_.extend(point.bytes());
-    }
-  }
-  double widening(const Point& point) const {
-    return std::max(workers_widening(workers_.low, workers_.high, point.measurement.workers, model_sigma_),
-                    range_widening(bytes_.low, bytes_.high, point.bytes()));
-  }
-
- private:
-  struct Range {
-    double low = std::numeric_limits<double>::infinity(), high = 0;
-    void extend(double value) {
-      if (!(value > 0)) return;
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
-  };
-  Range workers_, bytes_;
-  double model_sigma_;
-};
 
 void summarise_parts(const Points& points, Judgement& judgement, bool octaves_equal) {
   std::map<std::size_t, const JudgedPoint*> by_number;
@@ -251,13 +221,19 @@ Judgement judged_with_intervals(const Judge& judge, const std::vector<std::size_
   const std::vector<double> predicted = fitter.predict(judge.best, which);
   const std::vector<std::vector<double>> values = drawn_values(judge, which, predicted);
   Judgement judgement{fitter.model().name, {}, {}, {}, {}};
-  const FittedRange ranges(points, judge.uncertainty.model_sigma);
+  const FittedRange ranges(fitter, judge.uncertainty);
   for (std::size_t i = 0; i < which.size(); ++i) {
     if (!std::isfinite(predicted[i])) continue;
     JudgedPoint point{which[i], points.points[which[i]].measurement.value, predicted[i], {}, judge.noise};
     if (!values.empty())
       point.intervals =
           intervals_of(values, i, predicted[i], ranges.widening(points.points[which[i]]), judge.noise);
+    const Reach reach = ranges.reach(which[i]);
+    for (std::size_t level = 0; level < point.intervals.size(); ++level) {
+      Interval& interval = point.intervals[level];
+      interval.low = std::min(interval.low, predicted[i] * std::exp(-reach[level]));
+      interval.high = std::max(interval.high, predicted[i] * std::exp(reach[level]));
+    }
     judgement.points.push_back(std::move(point));
   }
   summarise_parts(points, judgement, octaves_equal);

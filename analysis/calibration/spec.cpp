@@ -1,9 +1,12 @@
 #include "analysis/calibration/spec.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analysis/calibration/scenario_columns.hpp"
 #include "analysis/calibration/spec_data.hpp"
 #include "analysis/calibration/spec_model.hpp"
 #include "scenarios/language/scenario.hpp"
@@ -39,6 +42,15 @@ struct FitSection {
     f.number("outlier", fit.outlier, "Relative error beyond which a point counts linearly, not squared")
         .above(0);
     f.whole("draws", fit.draws, "Of the bootstrap").at_least(0).at_most(10000);
+    f.whole("starts", fit.starts,
+            "Places inside the bounds where a fit may begin, the middle first. Of runs each costs one "
+            "simulation "
+            "of every measurement, and the fit goes on from the best (points of Sobol's sequence); else the "
+            "best "
+            "after a few steps from each")
+        .at_least(1)
+        .at_most(10000)
+        .by_rule("12; 1 where runs are simulated");
   }
   FitSpec made() {
     fit.where = selection_from(where);
@@ -139,6 +151,26 @@ void check_names(const Spec& spec, const Sourced& sourced, ErrorList& errors) {
   }
 }
 
+/// What goes with some measurements only is written with the scenarios that it is for.
+void check_written(const Spec& spec, const Sourced& sourced, ErrorList& errors) {
+  const auto check = [&](const Selection& where, const std::string& pointer) {
+    const std::string column = column_of_measurements(where);
+    if (column.empty()) return;
+    errors.add(
+        sourced.value, sourced.origins, child(pointer + "/where", column),
+        "is a column, or a condition on one, that no scenario has: it cannot be written into a cluster",
+        fmt::format("Ask for {}, by value, at_least or at_most; or only report (no -o, or validate)",
+                    kScenarioColumns));
+  };
+  for (std::size_t i = 0; i < spec.models.size(); ++i) {
+    const std::string model = child("/models", i);
+    for (std::size_t j = 0; j < spec.models[i].parameters.size(); ++j)
+      check(spec.models[i].parameters[j].where, child(model + "/parameters", j));
+    for (std::size_t j = 0; j < spec.models[i].ensemble.size(); ++j)
+      check(spec.models[i].ensemble[j].where, child(model + "/ensemble", j));
+  }
+}
+
 }  // namespace
 
 namespace {
@@ -169,7 +201,7 @@ Json spec_schema() {
                     "A calibration: measurements, what predicts them, what is fitted and what is tested");
 }
 
-Spec load_spec(const std::string& path) {
+Spec load_spec(const std::string& path, SpecUse use) {
   JsonFiles files;
   ErrorList errors;
   const std::string file = scenario_path(path);
@@ -196,6 +228,7 @@ Spec load_spec(const std::string& path) {
   spec.fit = section.fit.made();
   spec.tests = all_made<TestSpec>(section.tests, "/tests", sourced, errors);
   check_names(spec, sourced, errors);
+  if (use == SpecUse::cluster) check_written(spec, sourced, errors);
   errors.throw_if_any();
   return spec;
 }

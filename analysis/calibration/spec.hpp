@@ -89,6 +89,8 @@ struct FitSpec {
   bool octaves_equal = true;  ///< weights: octaves of size of one number of workers weigh the same
   double outlier = 0.1;       ///< relative error beyond which a point counts linearly
   int draws = 200;            ///< of the bootstrap
+  /// Places inside the bounds where fits may begin; none: 12, of runs 1.
+  std::optional<int> starts{};
 };
 
 struct TestSpec {
@@ -119,8 +121,12 @@ struct Spec {
   std::optional<StragglerSpec> stragglers;
 };
 
+/// What is made of a spec: reports, or a cluster's file too, which cannot hold what goes with a column that
+/// no scenario has.
+enum class SpecUse : std::uint8_t { reports, cluster };
+
 /// Throws ConfigError with everything that is wrong with it.
-Spec load_spec(const std::string& path);
+Spec load_spec(const std::string& path, SpecUse use = SpecUse::reports);
 /// Its JSON schema.
 Json spec_schema();
 

@@ -3,10 +3,13 @@
 
 #include <Eigen/Core>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "analysis/calibration/fit.hpp"
+#include "analysis/calibration/members.hpp"
+#include "analysis/widening.hpp"
 
 namespace simsgd {
 
@@ -36,6 +39,8 @@ class Fitter {
   std::vector<std::vector<double>> predict_members(const Fitted& fitted,
                                                    const std::vector<std::size_t>& which,
                                                    double factor = 1) const;
+  /// Of each point, how far the logarithms of its members' predictions are apart; empty without an ensemble.
+  std::vector<double> spreads(const Fitted& fitted, const std::vector<std::size_t>& which) const;
   /// Points that are fitted.
   std::vector<std::size_t> fitted_points() const;
   /// Whether some points are runs: each prediction then takes a simulation.
@@ -52,11 +57,14 @@ class Fitter {
   void fit_likely_members(const WeightedPoints& what, Fitted& best, Effort effort,
                           const WithMember& with_member) const;
   std::vector<double> member_squares(const WeightedPoints& what, const Fitted& fitted) const;
+  std::vector<double> weigh_outcomes(const WeightedPoints& what, const Fitted& fitted,
+                                     std::vector<std::size_t>& first) const;
 
   const Spec& spec_;
   const ModelSpec& model_;
   const Points& points_;
   Predictor predictor_;
+  Members members_;
   std::function<bool()> interrupted_;
 };
 
@@ -65,6 +73,7 @@ struct LeftOut {
   std::string part;
   std::vector<std::size_t> which;
   std::vector<double> log_errors;  ///< log(predicted / measured)
+  std::vector<double> spreads{};   ///< deviation of an ensemble's members from their mean; empty without one
 };
 
 /// Each part that `leave_out` of the spec tells apart, left out in turn; empty where there is only one.
@@ -93,7 +102,15 @@ struct Uncertainty {
   std::string resampled;
   double model_sigma = 0;  ///< of the logarithm of the factor, from what was left out
   int parts = 0;           ///< that were left out
+  /// How far off they were, as logarithms; 0 without any. And whether all cells of a workload, or of a
+  /// method, were among what was left out at once.
+  Reach reach{};
+  bool workloads = false, algorithms = false;
 };
+
+/// Names of the workloads, or methods, of the runs among some points.
+std::set<std::string> names_of_runs(const Points& points, const std::vector<std::size_t>& which,
+                                    const std::string& section);
 
 /// `best` is the fit to everything; `noise` of one measurement, relative, where it is known. Deterministic.
 Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "analysis/intervals.hpp"
 #include "analysis/sweeps/child_pool.hpp"
 #include "analysis/sweeps/point_loader.hpp"
 #include "analysis/sweeps/sweep_points.hpp"
@@ -58,11 +59,16 @@ bool depends_on_seed(const Json& resolved) {
          resolved["cluster"]["placement"].is_object();
 }
 
-Examined look_at(const Study& study, const Scenario& scenario) {
+struct Seen {
+  Examined examined;
+  int runs_per_draw = 0;
+};
+
+Seen look_at(const Study& study, const Scenario& scenario) {
   Loading loading{scenario, {}};
   const Job job = build_job(loading, study.known.get());
   loading.errors.throw_if_any();
-  return examined(job);
+  return {examined(job), runs_per_draw(scenario, job)};
 }
 
 // `look` at each point, which may throw what is wrong with it.
@@ -81,7 +87,7 @@ Json errors_in(const Points& part, const std::function<void(const SweepPoint&)>&
 Json examine_part(const Study& study, const Points& part) {
   PointLoader loader(study);
   Json estimates = Json::array();
-  std::optional<Examined> last;
+  std::optional<Seen> last;
   Json errors = errors_in(part, [&](const SweepPoint& point) {
     const Scenario& scenario = loader.load(point.point);
     if (!last || !loader.was_only_another_seed() || depends_on_seed(scenario.resolved)) {
@@ -89,10 +95,10 @@ Json examine_part(const Study& study, const Points& part) {
       last = look_at(study, scenario);
     }
     const double bytes_per_worker =
-        kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(last->parameters);
+        kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(last->examined.parameters);
     estimates.push_back({point.position,
-                         peak_memory_bytes() + kRecordBytes + last->workers * bytes_per_worker, last->workers,
-                         last->steps});
+                         peak_memory_bytes() + kRecordBytes + last->examined.workers * bytes_per_worker,
+                         last->examined.workers, last->examined.steps, last->runs_per_draw});
   });
   return {{"estimates", std::move(estimates)}, {"errors", std::move(errors)}};
 }
@@ -142,7 +148,7 @@ Examination examine(const Study& study, const std::vector<SweepPoint>& points, i
         Json found = Json::parse(end.text);
         for (Json& error : found["errors"]) errors.push_back(std::move(error));
         for (const Json& each : found["estimates"])
-          examination.estimates.push_back({each[0], each[1], each[2], each[3]});
+          examination.estimates.push_back({each[0], each[1], each[2], each[3], each[4]});
       });
   if (!errors.empty()) throw ConfigError(errors_of(std::move(errors)));
   std::sort(examination.estimates.begin(), examination.estimates.end(),

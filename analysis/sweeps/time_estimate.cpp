@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "analysis/intervals.hpp"
 #include "analysis/sweeps/child_pool.hpp"
 
 namespace simsgd {
@@ -138,7 +139,8 @@ TimeEstimates estimate_times(const Study& study, const std::vector<SweepPoint>& 
     }
     // Results are read and written one after another, on one of the cores.
     const double kept_s = read > 0 ? kKeeping * reading_s / read : 0;
-    made.wall_s[i] = count > 0 ? sum_s / count * trial.runs_each + kept_s : 0;
+    const int runs = runs_with_intervals(estimates[i].runs_per_draw, trial.draws);
+    made.wall_s[i] = count > 0 ? sum_s / count * runs + kept_s : 0;
   }
   return made;
 }

@@ -13,10 +13,10 @@
 namespace simsgd {
 
 struct TimeTrial {
-  int jobs = 1;       ///< at a time, as the sweep will
-  int threads = 1;    ///< of each
-  double try_s = 5;   ///< for all tries together, about
-  int runs_each = 1;  ///< that a point makes on a calibrated cluster
+  int jobs = 1;      ///< at a time, as the sweep will
+  int threads = 1;   ///< of each
+  double try_s = 5;  ///< for all tries together, about
+  int draws = 0;     ///< of a point on a calibrated cluster, for intervals
   std::function<bool()> interrupted;
 };
 

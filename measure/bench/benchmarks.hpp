@@ -6,7 +6,8 @@
 
 namespace simsgd {
 
-/// Messages between two ranks: there and back, and both ways at once. With `all_pairs` of every two.
+/// Messages between two ranks: there and back, and both ways at once. With `all_pairs` of every two,
+/// with `at_once` also of 1, 2, ... pairs at the same time.
 SampleTable measure_network(const Bench& bench);
 
 /// Every schedule that the simulation has, message by message, and MPI's own, among the first P ranks for

@@ -23,6 +23,7 @@ struct BenchOptions {
   double min_bytes = 0, max_bytes = 0;
   std::vector<std::string> operations, schedules;  ///< empty: all
   bool all_pairs = false;
+  bool at_once = false;  ///< also several pairs at the same time
 };
 
 /// So many samples of something that takes `once_s`.

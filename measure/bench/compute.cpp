@@ -90,6 +90,18 @@ void add_codecs(NumericKernels& to, std::size_t entries) {
                 [&to, dense] { return rounded_to_bits(to.executor, dense, kBits); });
 }
 
+// What has come is added to a sum, as in collectives: from another place each time.
+void add_addition(NumericKernels& to, std::size_t entries) {
+  constexpr std::size_t kPlaces = 8;
+  NumericKernel kernel{"add", "", "", "", "", cell(static_cast<std::int64_t>(entries)), "", {}};
+  kernel.run = [in = random_numbers(kPlaces * entries, 0), sum = std::vector<float>(entries),
+                place = std::size_t{0}]() mutable {
+    const float* term = in.data() + (++place % kPlaces) * sum.size();
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
+  };
+  to.kernels.push_back(std::move(kernel));
+}
+
 // A positive definite factor, as packed triangles.
 Tensor random_factor(NumericKernels& to, std::int64_t dimension) {
   const Matrix<float> columns = Matrix<float>::Random(dimension, dimension + 1);
@@ -123,6 +135,7 @@ void add_usual(NumericKernels& to) {
   for (const std::size_t entries : {10000U, 100000U, 1000000U}) {
     for (const std::size_t share : {1000U, 100U}) add_selection(to, entries, entries / share);
     add_codecs(to, entries);
+    add_addition(to, entries);
   }
   for (const std::int64_t dimension : {16, 32, 64, 128, 256, 512}) add_inverse(to, "", dimension);
   for (const std::int64_t rows : {128, 512, 2048})

@@ -1,5 +1,10 @@
-// network: ping_pong, half of there and back; exchange, both ways at once.
+// network: ping_pong, half of there and back; exchange, both ways at once. With --at-once `exchanges` too:
+// ranks 0 and 1, 2 and 3, ... exchange at the same time, again and again; what ranks that share a machine's
+// cores cost each other.
 #include <fmt/format.h>
+
+#include <map>
+#include <tuple>
 
 #include "measure/bench/benchmarks.hpp"
 
@@ -15,6 +20,8 @@ struct LineMessage {
   Pair pair;
   double bytes = 0;
   bool both_ways = false;
+  int ranks = 2;  ///< that have a message under way
+  int row = 1;    ///< so many, one after another
 };
 
 std::vector<Pair> pairs_of(const Bench& bench) {
@@ -25,12 +32,13 @@ std::vector<Pair> pairs_of(const Bench& bench) {
   return pairs;
 }
 
-/// Two ranks, of which this is one.
+/// Two ranks, of which this is one: 0 and 1 of a communicator, 2 and 3, ...
 class Line {
  public:
   Line(const Bench& bench, MPI_Comm comm, std::size_t most_bytes)
       : bench_(bench), comm_(comm), out_(most_bytes, std::byte{1}), in_(most_bytes) {
     MPI_Comm_rank(comm, &rank_);
+    partner_ = rank_ ^ 1;
   }
 
   std::vector<double> ping_pong(int bytes) {
@@ -43,14 +51,18 @@ class Line {
     return round_trips(bytes, samples);
   }
 
-  std::vector<double> exchange(int bytes) {
+  std::vector<double> exchange(int bytes, int row) {
     Together together(bench_, comm_);
-    return together.times([&] {
-      MPI_Request requests[2];
-      MPI_Irecv(in_.data(), bytes, MPI_BYTE, 1 - rank_, kTag, comm_, &requests[0]);
-      MPI_Isend(out_.data(), bytes, MPI_BYTE, 1 - rank_, kTag, comm_, &requests[1]);
-      bench_.waiting.all(requests);
+    std::vector<double> times = together.times([&] {
+      for (int i = 0; i < row; ++i) {
+        MPI_Request requests[2];
+        MPI_Irecv(in_.data(), bytes, MPI_BYTE, partner_, kTag, comm_, &requests[0]);
+        MPI_Isend(out_.data(), bytes, MPI_BYTE, partner_, kTag, comm_, &requests[1]);
+        bench_.waiting.all(requests);
+      }
     });
+    for (double& time_s : times) time_s /= row;
+    return times;
   }
 
  private:
@@ -58,12 +70,12 @@ class Line {
 
   void send(const void* data, std::size_t bytes) {
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, kTag, comm_, &request);
+    MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, partner_, kTag, comm_, &request);
     bench_.waiting.all({&request, 1});
   }
   void receive(void* data, std::size_t bytes) {
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, kTag, comm_, &request);
+    MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, partner_, kTag, comm_, &request);
     bench_.waiting.all({&request, 1});
   }
 
@@ -83,7 +95,7 @@ class Line {
 
   const Bench& bench_;
   MPI_Comm comm_;
-  int rank_ = 0;
+  int rank_ = 0, partner_ = 1;
   std::vector<std::byte> out_, in_;
 };
 
@@ -92,14 +104,21 @@ std::vector<LineMessage> messages_of(const Bench& bench) {
   for (const Pair pair : pairs_of(bench))
     for (const double bytes : sizes_of(bench.options, true))
       for (const bool both_ways : {false, true}) messages.push_back({pair, bytes, both_ways});
+  constexpr int kRow = 8;  // so that where they begin, which costs a core each, does not matter
+  if (bench.options.at_once)
+    for (int ranks = 2; ranks <= bench.machine.ranks; ranks += 2)
+      for (const double bytes : sizes_of(bench.options, true))
+        messages.push_back({{}, bytes, true, ranks, kRow});
   return messages;
 }
 
-// Collective over the world: a communicator of the two at them, MPI_COMM_NULL elsewhere.
-MPI_Comm comm_of(const Bench& bench, Pair pair) {
-  const bool mine = bench.machine.rank == pair.a || bench.machine.rank == pair.b;
+// Collective over the world: a communicator of those that have a message, MPI_COMM_NULL elsewhere.
+MPI_Comm comm_of(const Bench& bench, const LineMessage& message) {
+  const int rank = bench.machine.rank;
+  const bool mine =
+      message.ranks == 2 ? rank == message.pair.a || rank == message.pair.b : rank < message.ranks;
   MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Comm_split(bench.world, mine ? 0 : MPI_UNDEFINED, bench.machine.rank, &comm);
+  MPI_Comm_split(bench.world, mine ? 0 : MPI_UNDEFINED, rank, &comm);
   return comm;
 }
 
@@ -131,29 +150,34 @@ std::vector<double> to_root(const Bench& bench, int from, std::vector<double> ti
 SampleTable measure_network(const Bench& bench) {
   SampleTable table("network", bench.machine, {"pair"});
   const std::vector<LineMessage> messages = messages_of(bench);
-  std::vector<MPI_Comm> comms;
-  for (const Pair pair : pairs_of(bench)) comms.push_back(comm_of(bench, pair));
-  const std::size_t per_pair = messages.size() / comms.size();
+  std::map<std::tuple<int, int, int>, MPI_Comm> comms;  // by pair and ranks
+  for (const LineMessage& message : messages) {
+    const std::tuple key{message.pair.a, message.pair.b, message.ranks};
+    if (!comms.contains(key)) comms[key] = comm_of(bench, message);
+  }
   run_campaigns(bench, messages.size(), [&](const Campaign& campaign, std::size_t i) {
     const LineMessage& message = messages[i];
-    MPI_Comm comm = comms[i / per_pair];
+    MPI_Comm comm = comms.at({message.pair.a, message.pair.b, message.ranks});
     std::vector<double> times;
     if (comm != MPI_COMM_NULL) {
       bench.waiting.look_for_sockets();
       Line line(bench, comm, static_cast<std::size_t>(message.bytes));
       const int bytes = static_cast<int>(message.bytes);
-      times = message.both_ways ? line.exchange(bytes) : line.ping_pong(bytes);
+      times = message.both_ways ? line.exchange(bytes, message.row) : line.ping_pong(bytes);
     }
     times = to_root(bench, message.pair.a, std::move(times));
     if (bench.machine.rank == 0)
-      table.add(campaign,
-                {message.both_ways ? "exchange" : "ping_pong",
-                 "",
-                 2,
-                 nodes_of(bench.machine, message.pair),
-                 message.bytes,
-                 {fmt::format("{}-{}", message.pair.a, message.pair.b)}},
-                times);
+      table.add(
+          campaign,
+          {message.row > 1     ? "exchanges"
+           : message.both_ways ? "exchange"
+                               : "ping_pong",
+           "",
+           message.ranks,
+           message.ranks == 2 ? nodes_of(bench.machine, message.pair) : bench.machine.nodes(message.ranks),
+           message.bytes,
+           {fmt::format("{}-{}", message.pair.a, message.pair.b)}},
+          times);
   });
   return table;
 }

@@ -87,6 +87,8 @@ struct BenchVerbs::Parsed {
     add_common(*network);
     add_sizes(*network, "1 B", "16 MiB");
     network->add_flag("--all-pairs", options.all_pairs, "Every two ranks, not 0 and 1 alone");
+    network->add_flag("--at-once", options.at_once,
+                      "Also exchanges of 1, 2, ... pairs at the same time, in a row");
     network->footer(
         std::string("Example:\n  mpirun -n 2 simsgd-measure network --campaigns 3 -o network.csv\n") + kEnd);
   }

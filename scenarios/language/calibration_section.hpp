@@ -64,6 +64,19 @@ struct DrawnSetting {
   }
 };
 
+/// How far off what was left out of the fit was, logarithms of times.
+struct LeftOutErrors {
+  double half = 0, nine_tenths = 0;
+  bool workloads = false, algorithms = false;
+
+  void fields(Fields& f) {
+    f.number("half", half, "Half of the cells were no further off").required().at_least(0);
+    f.number("nine_tenths", nine_tenths, "Nine tenths of them").required().at_least(0);
+    f.flag("workloads", workloads, "Whether whole workloads were among it");
+    f.flag("algorithms", algorithms, "Whether whole methods were");
+  }
+};
+
 struct CalibrationSection {
   std::string spec, model, date, resampled;
   RawValue data;
@@ -71,12 +84,18 @@ struct CalibrationSection {
   int parts_left_out = 0;
   struct Measured {
     std::optional<MeasuredRange> workers, bytes;
+    std::optional<std::vector<std::string>> workloads, algorithms;
 
     void fields(Fields& f) {
       f.object("workers", workers, "Numbers of workers").by_rule("none");
       f.object("bytes", bytes, "Sizes of operations or messages, bytes").by_rule("none");
+      f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one")
+          .by_rule("nobody wrote it down");
+      f.list("algorithms", algorithms, "Methods of which runs were fitted", "Name of one")
+          .by_rule("nobody wrote it down");
     }
   } measured;
+  std::optional<LeftOutErrors> left_out;
   std::vector<CalibratedNumber> parameters;
   std::vector<DrawnSetting> settings;
   RawValue draws;
@@ -98,6 +117,9 @@ struct CalibrationSection {
     f.whole("parts_left_out", parts_left_out, "So many parts").at_least(0);
     f.number("level", level, "Of the intervals of parameters").above(0).below(1);
     f.object("measured", measured, "Where it was measured; intervals widen beyond");
+    f.object("left_out", left_out,
+             "How far off parts were that were left out of the fit: intervals of times reach as far at least")
+        .by_rule("nothing tells");
     f.objects("parameters", parameters, "What was fitted", "A number");
     f.objects("settings", settings, "What else is drawn, of scenarios on this cluster", "A setting");
     f.raw("draws", draws,

@@ -9,6 +9,15 @@ namespace simsgd {
 
 using fields::put;
 
+namespace {
+
+/// A field that is only read has no description, and needs none.
+void describe(Json& schema, const char* key, std::string_view words) {
+  if (schema.contains("description")) schema[key] = words;
+}
+
+}  // namespace
+
 RawValue::RawValue(const Json& value) : value_(std::make_shared<const Json>(value)) {}
 
 const Json& RawValue::json() const {
@@ -82,19 +91,19 @@ Field& Field::most_characters(int count) {
   return *this;
 }
 Field& Field::by_rule(std::string_view rule) {
-  schema()["x-default"] = rule;
+  describe(schema(), "x-default", rule);
   return *this;
 }
 Field& Field::example(std::string_view json) {
-  schema()["examples"] = Json::array({Json::parse(json)});
+  if (schema().contains("description")) schema()["examples"] = Json::array({Json::parse(json)});
   return *this;
 }
 Field& Field::source(std::string_view source) {
-  schema()["x-source"] = source;
+  describe(schema(), "x-source", source);
   return *this;
 }
 Field& Field::remedy(std::string_view remedy) {
-  schema()["x-remedy"] = remedy;
+  describe(schema(), "x-remedy", remedy);
   return *this;
 }
 

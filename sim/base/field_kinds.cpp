@@ -55,6 +55,10 @@ bool put(Json& json, const T& value) {
   return true;
 }
 
+/// The schema of a field that is only read, before it has bounds: most of what reading cost was its
+/// description.
+Json nothing() { return Json::object(); }
+
 template <class T>
 std::function<bool(Json&)> writer(const T& value) {
   return [&value](Json& json) {
@@ -66,6 +70,12 @@ std::function<bool(Json&)> writer(const T& value) {
 template <class T>
 constexpr std::int64_t largest() {
   return std::is_same_v<T, int> ? std::numeric_limits<std::int32_t>::max() : std::int64_t{1} << 53;
+}
+
+template <class T>
+void bound(Json& schema) {
+  schema["minimum"] = 0;
+  schema["maximum"] = largest<T>();
 }
 
 template <class T>
@@ -87,6 +97,15 @@ Json element_schema(std::string_view each) {
 }
 
 template <class T>
+Json list_schema(std::string_view each, bool only_reads) {
+  if (!only_reads) return {{"type", "array"}, {"items", element_schema<T>(each)}};
+  Json schema = nothing();
+  schema["items"] = nothing();
+  if constexpr (std::is_integral_v<T>) bound<T>(schema["items"]);
+  return schema;
+}
+
+template <class T>
 std::vector<T> read_list(const std::string& key, const Json& schema, const Json& json) {
   if (!json.is_array()) reject(key, "is not a list", "Give a list");
   if (json.size() < schema.value("minItems", std::size_t{0}))
@@ -101,7 +120,7 @@ std::vector<T> read_list(const std::string& key, const Json& schema, const Json&
 
 template <class T>
 Field& Fields::number(std::string_view key, T& value, std::string_view meaning) {
-  Field& field = add(key, {{"type", "number"}}, meaning);
+  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "number"}}, meaning);
   field.write_ = writer(value);
   if (Json otherwise; !only_reads() && field.write_(otherwise))
     field.schema()["default"] = std::move(otherwise);
@@ -112,7 +131,10 @@ Field& Fields::number(std::string_view key, T& value, std::string_view meaning) 
 template <class T>
 Field& Fields::quantity(Dimension dimension, std::string_view key, T& value, std::string_view meaning) {
   Field& field =
-      add(key, {{"type", {"number", "string"}}, {"x-quantity", dimension_name(dimension)}}, meaning);
+      add(key,
+          only_reads() ? nothing()
+                       : Json{{"type", {"number", "string"}}, {"x-quantity", dimension_name(dimension)}},
+          meaning);
   field.write_ = writer(value);
   if (Json otherwise; !only_reads() && field.write_(otherwise))
     field.schema()["default"] = std::move(otherwise);
@@ -161,7 +183,8 @@ Field& Fields::amount(std::string_view key, std::optional<Amount>& value, std::s
 template <class T>
 Field& Fields::whole(std::string_view key, T& value, std::string_view meaning) {
   using Value = typename Unwrapped<T>::type;
-  Field& field = add(key, {{"type", "integer"}, {"minimum", 0}, {"maximum", largest<Value>()}}, meaning);
+  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "integer"}}, meaning);
+  bound<Value>(field.schema());
   field.write_ = writer(value);
   if (Json otherwise; !only_reads() && field.write_(otherwise))
     field.schema()["default"] = std::move(otherwise);
@@ -177,7 +200,7 @@ Field& Fields::whole(std::string_view key, T& value, std::string_view meaning) {
 }
 
 Field& Fields::flag(std::string_view key, bool& value, std::string_view meaning) {
-  Field& field = add(key, {{"type", "boolean"}, {"default", value}}, meaning);
+  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "boolean"}, {"default", value}}, meaning);
   field.write_ = writer(value);
   field.read_ = [&value, &field](const Json& json) {
     if (!json.is_boolean()) reject(field.key_, "is neither true nor false", "Give true or false");
@@ -187,7 +210,7 @@ Field& Fields::flag(std::string_view key, bool& value, std::string_view meaning)
 }
 
 Field& Fields::flag(std::string_view key, std::optional<bool>& value, std::string_view meaning) {
-  Field& field = add(key, {{"type", "boolean"}}, meaning);
+  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "boolean"}}, meaning);
   field.write_ = writer(value);
   field.read_ = [&value, &field](const Json& json) {
     if (!json.is_boolean()) reject(field.key_, "is neither true nor false", "Give true or false");
@@ -197,14 +220,14 @@ Field& Fields::flag(std::string_view key, std::optional<bool>& value, std::strin
 }
 
 Field& Fields::text(std::string_view key, std::string& value, std::string_view meaning) {
-  Field& field = add(key, {{"type", "string"}, {"default", value}}, meaning);
+  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "string"}, {"default", value}}, meaning);
   field.write_ = writer(value);
   field.read_ = [&value, &field](const Json& json) { value = element<std::string>(field.key_, {}, json); };
   return field;
 }
 
 Field& Fields::text(std::string_view key, std::optional<std::string>& value, std::string_view meaning) {
-  Field& field = add(key, {{"type", "string"}}, meaning);
+  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "string"}}, meaning);
   field.write_ = writer(value);
   field.read_ = [&value, &field](const Json& json) { value = element<std::string>(field.key_, {}, json); };
   return field;
@@ -225,7 +248,7 @@ Field& Fields::choice(std::string_view key, std::string& value, const std::vecto
 Field& Fields::add_choice(std::string_view key, const std::vector<std::string>& names,
                           std::string_view meaning, std::function<int()> get,
                           std::function<void(std::size_t)> set) {
-  Field& field = add(key, {{"type", "string"}, {"enum", names}}, meaning);
+  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "string"}, {"enum", names}}, meaning);
   field.write_ = [names, get = std::move(get)](Json& json) {
     const int chosen = get();
     if (chosen >= 0) json = names[static_cast<std::size_t>(chosen)];
@@ -244,8 +267,8 @@ Field& Fields::add_choice(std::string_view key, const std::vector<std::string>& 
 template <class T>
 Field& Fields::list(std::string_view key, std::vector<T>& values, std::string_view meaning,
                     std::string_view each) {
-  Field& field =
-      add(key, {{"type", "array"}, {"items", element_schema<T>(each)}, {"default", values}}, meaning);
+  Field& field = add(key, list_schema<T>(each, only_reads()), meaning);
+  if (!only_reads()) field.schema()["default"] = values;
   field.write_ = writer(values);
   field.read_ = [&values, &field](const Json& json) {
     values = read_list<T>(field.key_, field.schema(), json);
@@ -256,7 +279,7 @@ Field& Fields::list(std::string_view key, std::vector<T>& values, std::string_vi
 template <class T>
 Field& Fields::list(std::string_view key, std::optional<std::vector<T>>& values, std::string_view meaning,
                     std::string_view each) {
-  Field& field = add(key, {{"type", "array"}, {"items", element_schema<T>(each)}}, meaning);
+  Field& field = add(key, list_schema<T>(each, only_reads()), meaning);
   field.write_ = writer(values);
   field.read_ = [&values, &field](const Json& json) {
     values = read_list<T>(field.key_, field.schema(), json);

@@ -23,9 +23,11 @@ Field& Fields::add(std::string_view key, Json schema, std::string_view meaning) 
 }
 
 Field& Fields::add_object(std::string_view key, std::shared_ptr<Fields> inner, std::string_view meaning) {
-  Json schema = only_reads() ? Json::object({{"properties", Json::object()}}) : inner->schema(meaning);
+  Json schema = only_reads() ? Json::object() : inner->schema(meaning);
   bool complete = !schema.contains("required"), has_default = false;
-  for (const Json& property : schema["properties"]) has_default = has_default || property.contains("default");
+  if (!only_reads())
+    for (const Json& property : schema["properties"])
+      has_default = has_default || property.contains("default");
   Field& field = add(key, std::move(schema), meaning);
   if (complete && has_default) field.schema()["default"] = Json::object();
   field.read_ = [inner, &field](const Json& json) { below(field.key_, [&] { inner->read(json); }); };
@@ -51,8 +53,10 @@ Field& Fields::add_objects(std::string_view key, const Fields& sample, std::stri
                            std::string_view each, std::function<void(const Json&)> read,
                            std::function<std::size_t()> count) {
   Field& field =
-      add(key, {{"type", "array"}, {"items", only_reads() ? Json::object() : sample.schema(each)}}, meaning);
-  field.schema()["default"] = Json::array();
+      add(key,
+          only_reads() ? Json::object()
+                       : Json{{"type", "array"}, {"items", sample.schema(each)}, {"default", Json::array()}},
+          meaning);
   field.read_ = [read = std::move(read), &field](const Json& json) {
     below(field.key_, [&] { read(json); });
   };
@@ -67,12 +71,14 @@ Field& Fields::add_forms(std::string_view key, RawValue& value, std::string_view
                          const std::function<void(std::size_t, Json&)>& form) {
   Json forms = Json::array();
   for (std::size_t i = 0; i < count && !only_reads(); ++i) form(i, forms.emplace_back());
+  if (only_reads()) return raw(key, value, Json::object());
   return raw(key, value, {{"oneOf", std::move(forms)}, {"description", meaning}});
 }
 
 Field& Fields::plugin_of(std::string_view kind, std::string_view key, RawValue& value,
                          std::string_view otherwise, std::string_view meaning) {
   value = RawValue(Json{{"name", otherwise}});
+  if (only_reads()) return raw(key, value, Json::object());
   return raw(key, value, {{"type", "object"}, {"x-plugin", kind}, {"description", meaning}});
 }
 

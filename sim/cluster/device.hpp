@@ -28,6 +28,7 @@ struct GemmKernel {
   Cost efficiency{};
   std::vector<Time> times;  ///< empty: by FLOPs
   bool memory_bound = false;
+  std::optional<int> tile;
   Cost gather_s{};
 
   void fields(Fields& f) {
@@ -43,6 +44,12 @@ struct GemmKernel {
     f.flag("memory_bound", memory_bound,
            "Whether a product takes at least a vector_pass over its three matrices, and a launch: the other "
            "side of the roofline, for small and thin ones");
+    f.whole(
+         "tile", tile,
+         "A product is computed in square tiles of so many rows and columns, the last ones as long as full "
+         "ones; with a table, beyond it only")
+        .at_least(1)
+        .by_rule("none: by the product's own FLOPs");
     f.time("gather", gather_s,
            "For each product of a matrix that is gathered first, such as the patches of a convolution: its "
            "launches and those of what is done with the product")

@@ -35,7 +35,9 @@ std::string count_text(std::size_t times) {
 
 std::string gemm_text(const Device& device) {
   if (!device.gemm.times.empty()) return count_text(device.gemm.times.size()) + ", by shape and FLOPs";
-  const std::string law = flop_text(device, "2 m n k", device.gemm.efficiency);
+  const std::string what =
+      device.gemm.tile ? fmt::format("2 m n k, m and n in tiles of {},", *device.gemm.tile) : "2 m n k";
+  const std::string law = flop_text(device, what, device.gemm.efficiency);
   if (!device.gemm.memory_bound) return law;
   return fmt::format("{}, or {}, and {}", law, pass_text(device, "4 (m k + k n + m n) bytes"),
                      time_text(device.launch_s));

@@ -15,11 +15,17 @@ double flop_s(const Device& device, double flop, double efficiency) {
   return device.peak_flops > 0 ? flop / (device.peak_flops * efficiency) : 0;
 }
 
+/// `entries` as the tiles that hold them compute it.
+double in_tiles(const GemmKernel& gemm, double entries) {
+  return gemm.tile ? std::ceil(entries / *gemm.tile) * *gemm.tile : entries;
+}
+
 }  // namespace
 
 double gemm_law_s(const Device& device, const GemmSize& size) {
+  const double m = in_tiles(device.gemm, size.m), n = in_tiles(device.gemm, size.n);
   const double compute_s =
-      flop_s(device, 2 * size.m * size.n * size.k, device.gemm.efficiency.value_or(device.efficiency));
+      flop_s(device, 2 * m * n * size.k, device.gemm.efficiency.value_or(device.efficiency));
   if (!device.gemm.memory_bound) return compute_s;
   const double read = kBytesPerNumber * (size.m * size.k + size.k * size.n);
   const double pass_s = vector_pass_s(device, {.read = read, .written = kBytesPerNumber * size.m * size.n});

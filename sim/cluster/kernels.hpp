@@ -4,6 +4,8 @@
 // overlaps another, and the launch of a kernel is in its overhead where there is one.
 //
 //   gemm      (m x k) (k x n): 2 m n k / (F gemm.efficiency)                 the compute side of a roofline
+//             with gemm.tile m and n count up to full tiles: what the last ones lack is computed too (NVIDIA,
+//             Matrix Multiplication Background User's Guide, "Tile Quantization")
 //             with gemm.memory_bound the longer of that and a pass over 4 (m k + k n + m n) bytes, + launch
 //             with a table gemm.times, inside its range: at the rate between those of two measurements, the
 //             nearest shape with no more FLOPs and the nearest with no fewer, by FLOPs on logarithmic scales;

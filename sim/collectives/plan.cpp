@@ -7,6 +7,7 @@
 
 #include "sim/base/check.hpp"
 #include "sim/collectives/concurrent.hpp"
+#include "sim/collectives/plan_turns.hpp"
 
 namespace simsgd {
 
@@ -153,14 +154,19 @@ void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) 
       for (const LinkId id : path) uses[static_cast<std::size_t>(id)].flows_now = 0;
   }
   contended_time_s_ = host_before_s_ + library_.measured_s.value_or(contended) + host_after_s_;
+  std::vector<LinkId> handed_on;
   for (std::size_t id = 0; id < uses.size(); ++id) {
     const LinkUse& use = uses[id];
     if (use.sender < 0) continue;
     sharing_.most_flows = std::max(sharing_.most_flows, use.most_flows);
-    // One sender, or one receiver, does its messages one after another; anything else can meet.
+    // One sender, or one receiver, does its messages one after another; anything else can meet, unless it
+    // waits for the other.
     if (use.most_flows > 1 || (!use.one_sender && !use.one_receiver)) sharing_.dedicated = false;
     link_bytes_.emplace_back(static_cast<LinkId>(id), use.bytes);
+    if (!use.one_sender && !use.one_receiver) handed_on.push_back(static_cast<LinkId>(id));
   }
+  if (!sharing_.dedicated && sharing_.most_flows == 1)
+    sharing_.dedicated = take_turns(schedule_, cluster, ranks, handed_on);
 }
 
 FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {

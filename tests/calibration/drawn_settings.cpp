@@ -2,6 +2,7 @@
 // and what is refused of it. The calibrations here are written by hand, so that what a draw is is known.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 
 #include "analysis/advice/advice.hpp"
@@ -307,6 +308,72 @@ TEST_CASE("advice on a calibrated cluster draws it with every seed but the first
   REQUIRE(!advice.notes.empty());
   CHECK(advice.notes[0] ==
         "every seed but the first also draws what the calibrated cluster's numbers may be");
+}
+
+TEST_CASE("intervals reach as far as what was left out was off, and further where nothing of it was fitted") {
+  CHECK(least_reach({0.01, 0.05}, 1, false, 0) == Reach{0.01, 0.05});
+  CHECK(least_reach({0.01, 0.05}, 3, false, 0)[1] == doctest::Approx(0.15));  // beyond the range
+  CHECK(least_reach({0.01, 0.05}, 1, false, 1) == Reach{0.07, 0.26});         // one thing is unlike
+  CHECK(least_reach({0.10, 0.30}, 1, false, 1) == Reach{0.10, 0.30});         // no less than what is known
+  CHECK(least_reach({0, 0}, 1, false, 2)[1] == doctest::Approx(0.3677).epsilon(1e-4));  // 0.26 sqrt 2
+  // One number of workers, four times as many: 2 doublings of 5 % each, 1.645 deviations, beside 0.05
+  CHECK(least_reach({0, 0.05}, 3, true, 0)[1] == doctest::Approx(std::hypot(0.05, 0.1645)));
+
+  struct Expected {
+    Json workloads, algorithms;
+    bool told;
+    double reach;
+    std::vector<std::string> notes;  ///< how they begin
+  };
+  const std::string own = "w", other = "v";
+  const std::string of_workload = "no measurement of this workload was fitted (w is not among v)",
+                    of_method = "no measurement of this method was fitted (d_psgd is not among sgp)";
+  for (const Expected& each : std::vector<Expected>{
+           {Json{own, other}, {"d_psgd", "sgp"}, false, 0.02, {}},
+           {Json::array({other}), Json{"d_psgd", "sgp"}, false, 0.26, {of_workload}},
+           {Json::array({other}), Json{"d_psgd", "sgp"}, true, 0.02, {of_workload}},
+           {Json::array({other}), Json::array({"sgp"}), false, 0.26 * std::sqrt(2), {of_workload, of_method}},
+           {Json::array(), Json::array(), false, 0.02, {"no run was fitted, only operations"}}}) {
+    Json scenario = hand_made();
+    scenario["workload"]["name"] = own;
+    scenario["cluster"]["calibration"]["measured"] = {{"workloads", each.workloads},
+                                                      {"algorithms", each.algorithms}};
+    scenario["cluster"]["calibration"]["left_out"] = {
+        {"half", 0.01}, {"nine_tenths", 0.02}, {"workloads", each.told}};
+    CAPTURE(scenario.at("cluster").at("calibration").dump());
+    const Folder folder;
+    folder.write_json("s.json", scenario);
+    const Scenario read = load_scenario(folder.path("s.json"));
+    const ParameterDraws draws(read, make_job(read));
+    CHECK(draws.reach()[1] == doctest::Approx(each.reach));
+    REQUIRE(draws.notes().size() == each.notes.size());
+    for (std::size_t i = 0; i < each.notes.size(); ++i) CHECK(draws.notes()[i].starts_with(each.notes[i]));
+  }
+}
+
+TEST_CASE("a run that hardly communicates has an interval, too") {
+  Json scenario = hand_made();
+  scenario["cluster"]["calibration"].erase("settings");
+  scenario["cluster"]["calibration"]["draws"] = {{{"/nic/bandwidth", 1e9}}, {{"/nic/bandwidth", 1e9}}};
+  scenario["cluster"]["calibration"]["left_out"] = {{"half", 0.01}, {"nine_tenths", 0.02}};
+  const Folder folder;
+  folder.write_json("s.json", scenario);
+  const std::vector<double> all = in_child([&] {
+    const RunOutcome outcome =
+        run_with_intervals(load_scenario(folder.path("s.json")), {}, {.draws = 2, .jobs = 1, .progress = {}});
+    std::vector<double> numbers;
+    for (const char* name : {"iteration_time_mean_s", "throughput_samples_per_s"}) {
+      const auto& interval = outcome.document.at("intervals").at(name);
+      const double value = outcome.document.at("metrics").at(name).get<double>();
+      for (const std::size_t level : {0U, 1U})
+        for (const char* end : {"low", "high"})
+          numbers.push_back(std::log(interval.at(level).at(end).get<double>() / value));
+    }
+    return numbers;
+  });
+  const std::vector<double> expected{-0.01, 0.01, -0.02, 0.02, -0.01, 0.01, -0.02, 0.02};
+  REQUIRE(all.size() == expected.size());
+  for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == doctest::Approx(expected[i]).epsilon(1e-6));
 }
 
 }  // namespace simsgd::test::calibration_drawn_settings

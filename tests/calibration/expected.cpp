@@ -2,6 +2,7 @@
 // out, and what is unknown and discrete stays unknown as long as the cells do not tell.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -101,6 +102,106 @@ TEST_CASE("cells of a study give back the bandwidth that made them, and predict 
           doctest::Approx(Truth{.bandwidth_Bps = 5e9}.throughput(each.workers)).epsilon(1e-6));
     CHECK(each.value == doctest::Approx(truth.throughput(each.workers)));
   }
+}
+
+TEST_CASE(
+    "a fit of runs that begins in the wrong one of two valleys ends there; with more starts it does not") {
+  // Steps of 0.1 v s and a NIC of v GB/s: 0.1 v + b / v, with b 0.1 among 2 workers and 0.175 among 8. At v =
+  // 3 these are 0.333 and 0.358 s, and so they nearly are again about v = 0.1 / 0.3 and 0.175 / 0.3, where
+  // the middle of the bounds, 0.55, is; between the valleys, at v = 1 to 1.3, they are 0.2 and 0.26 s.
+  constexpr double kV = 3;
+  Json study = study_of({}, {2, 8});
+  for (Json& each : study["expected"]) {
+    const int workers = each["when"]["/cluster/workers"];
+    const double sent_GB = 0.1 * 2.0 * (workers - 1) / workers;
+    each["value"] = workers * kBatch / (kComputeS * kV + sent_GB / kV);
+  }
+  const auto fitted = [&study](const std::optional<int>& starts) {
+    const Folder folder;
+    folder.write_json("study.json", study);
+    Json spec = spec_of(folder, false);
+    spec["models"][0]["parameters"] = {{{"name", "v"},
+                                        {"pointers", {"/workload/step_time", "/cluster/nic/bandwidth"}},
+                                        {"factors", {kComputeS, 1e9}},
+                                        {"low", 0.05},
+                                        {"high", 6}}};
+    if (starts) spec["fit"]["starts"] = *starts;
+    folder.write_json("spec.json", spec);
+    return calibrate(load_spec(folder.path("spec.json")), {.data = "", .jobs = 2})->best().values.at(0);
+  };
+  CHECK(fitted(8) == doctest::Approx(kV).epsilon(1e-3));
+  const double from_the_middle = fitted(std::nullopt);
+  CHECK(from_the_middle > 0.3);
+  CHECK(from_the_middle < 0.6);
+  CHECK(fitted(1) == from_the_middle);
+}
+
+TEST_CASE(
+    "of a workload unlike the fitted one intervals hold what the model misses there, also where nothing "
+    "fitted matters") {
+  // What is fitted: w, whose measurements are 4 % above and below the truth. What is predicted: v, which
+  // sends next to nothing and whose computing takes 15 % longer than its file says.
+  const Folder folder;
+  const auto judged = [&](const std::string& left_out, const char* fitted_too) {
+    Json w = study_of({}, {2, 4, 8, 16}), v = w;
+    for (std::size_t i = 0; i < 4; ++i) {
+      Json& value = w["expected"][i]["value"];
+      value = value.get<double>() * (i % 2 == 0 ? 1.04 : 1 / 1.04);
+      v["expected"][i]["value"] = std::exp2(i + 1) * kBatch / (1.15 * kComputeS);
+    }
+    v["workload"]["name"] = "v";
+    v["workload"]["parameters"] = 1000;
+    Json u = v;  // as v, and 3 % off
+    u["workload"]["name"] = "u";
+    for (std::size_t i = 0; i < 4; ++i)
+      u["expected"][i]["value"] = std::exp2(i + 1) * kBatch / (1.03 * kComputeS);
+    folder.write_json("w.json", w);
+    folder.write_json("v.json", v);
+    folder.write_json("u.json", u);
+    Json spec = spec_of(folder, false);
+    spec["data"] = {{{"expected", {folder.path("w.json"), folder.path("v.json"), folder.path("u.json")}}}};
+    spec["fit"]["where"] = {{"workload", {"w", fitted_too}}};
+    spec["fit"]["leave_out"] = {left_out};
+    spec["tests"] = {{{"name", "v"}, {"where", {{"workload", "v"}}}, {"octaves_equal", false}}};
+    folder.write_json("spec.json", spec);
+    return calibrate(load_spec(folder.path("spec.json")), {.data = "", .jobs = 2});
+  };
+  const auto one = judged("workers", "w");
+  const std::vector<JudgedPoint>& cells = one->tests.at(0).front().points;
+  REQUIRE(cells.size() == 4);
+  for (const JudgedPoint& each : cells) {
+    CHECK(each.error() == doctest::Approx(0.15).epsilon(0.01));
+    // No bandwidth moves them: the interval is what other networks were off in other fits, and no more.
+    CHECK(each.intervals[1].low == doctest::Approx(each.predicted * std::exp(-0.26)).epsilon(1e-3));
+    CHECK(each.intervals[1].high == doctest::Approx(each.predicted * std::exp(0.26)).epsilon(1e-3));
+    CHECK(each.intervals[0].low == doctest::Approx(each.predicted * std::exp(-0.07)).epsilon(1e-3));
+  }
+  CHECK_FALSE(one->uncertainty.workloads);
+  // By hand: the reach is that of the left-out cells, of n the 0.9 (n + 1)-th, the largest of four.
+  std::vector<double> sizes;
+  for (const LeftOut& part : one->models[0].left_out)
+    for (const double error : part.log_errors) sizes.push_back(std::fabs(error));
+  std::sort(sizes.begin(), sizes.end());
+  REQUIRE(sizes.size() == 4);
+  CHECK(one->uncertainty.reach[1] == sizes[3]);
+  CHECK(one->uncertainty.reach[0] == sizes[2]);  // 0.5 x 5 = 2.5: the third
+  for (const JudgedPoint& each : one->fit.points)
+    CHECK(each.intervals[1].high >= each.predicted * std::exp(sizes[3]) * (1 - 1e-9));
+  // With two workloads that were left out in turn, what they were off tells how far v's interval reaches.
+  const auto two = judged("workload", "u");
+  CHECK(two->uncertainty.workloads);
+  double largest = 0;
+  for (const LeftOut& part : two->models[0].left_out)
+    for (const double error : part.log_errors) largest = std::max(largest, std::fabs(error));
+  const JudgedPoint& told = two->tests.at(0).front().points.front();
+  CHECK(told.intervals[1].high >= told.predicted * std::exp(largest) * (1 - 1e-9));
+  CHECK(two->uncertainty.reach[1] == largest);
+  // The file says all of it.
+  const Json file = calibrated_cluster(*one, "", "2026-01-31").at("calibration");
+  CHECK(file.at("measured").at("workloads") == Json{"w"});
+  CHECK(file.at("measured").at("algorithms") == Json{"local_sgd"});
+  CHECK(file.at("left_out").at("nine_tenths").get<double>() == doctest::Approx(sizes[3]).epsilon(1e-5));
+  CHECK(file.at("left_out").at("workloads") == false);
 }
 
 TEST_CASE("an unknown schedule is told apart where it matters, and not where it does not") {

@@ -6,7 +6,9 @@
 
 #include <cmath>
 
+#include "analysis/sweeps/sweep_points.hpp"
 #include "analysis/widening.hpp"
+#include "scenarios/language/study.hpp"
 #include "support.hpp"
 #include "tests/support/in_child.hpp"
 
@@ -94,6 +96,32 @@ TEST_CASE("one number of workers says little of others: 5 % per doubling, howeve
   // Where bytes count, that is: launch and latency are one number to two workers, and no interval tells so.
   CHECK(largest.intervals[1].low < largest.measured);
   CHECK(largest.measured < largest.intervals[1].high);
+}
+
+/// Runs of a point, its own among them: as `sweep plan` counts them, and as they are done.
+std::pair<int, int> planned_and_done(const Json& scenario, int draws) {
+  const Folder folder;
+  folder.write_json("s.json", scenario);
+  const Study study = expand_study(folder.path("s.json"), {});
+  const Examination seen = examine(study, points_to_examine(study), 1);
+  const std::vector<double> done = in_child([&] {
+    std::size_t all = 1;
+    run_with_intervals(load_scenario(folder.path("s.json")), {},
+                       {.draws = draws, .jobs = 1, .progress = [&all](std::size_t, std::size_t) { ++all; }});
+    return std::vector<double>{static_cast<double>(all)};
+  });
+  return {runs_with_intervals(seen.estimates.at(0).runs_per_draw, draws), static_cast<int>(done[0])};
+}
+
+TEST_CASE("a sweep's plan counts the runs that are done: twice the draws where seeds matter") {
+  const SpecFolder folder(ring_spec(), ring_rows({}, 0.03, 5));
+  Json scenario = scenario_on(folder, 4);
+  CHECK(planned_and_done(scenario, 3) == std::pair(4, 4));
+  CHECK(planned_and_done(scenario, 1) == std::pair(1, 1));  // of one draw there is no interval
+  scenario["stragglers"] = {{{"name", "lognormal"}, {"mean", "1 ms"}, {"sigma", 0.5}}};
+  CHECK(planned_and_done(scenario, 3) == std::pair(7, 7));
+  scenario["cluster"].erase("calibration");
+  CHECK(planned_and_done(scenario, 3) == std::pair(1, 1));
 }
 
 TEST_CASE("a number that is another by now is not drawn, and a note says so") {

@@ -38,6 +38,28 @@ TEST_CASE("a product of matrices takes 2 m n k FLOPs at the efficiency of produc
   CHECK(gemm_s(device, {.m = 100, .n = 200, .k = 300}) == 0);
 }
 
+TEST_CASE(
+    "with tiles a product takes what its last tiles lack, too, and what fills them costs nothing more") {
+  Device device = one_tera();
+  device.gemm.tile = 128;
+  // 100 x 200 in tiles of 128 is 128 x 256: 2 x 128 x 256 x 300 = 19.6608 Mflop at 0.5 Tflop/s; k has no
+  // tiles
+  CHECK(gemm_s(device, {.m = 100, .n = 200, .k = 300}) == exactly(39.3216e-6));
+  CHECK(gemm_s(device, {.m = 128, .n = 256, .k = 300}) == exactly(39.3216e-6));
+  CHECK(gemm_s(device, {.m = 129, .n = 256, .k = 300}) == exactly(2 * 39.3216e-6));
+  CHECK(gemm_s(device, {.m = 0, .n = 200, .k = 300}) == 0);
+  device.gemm.memory_bound = true;  // bytes are those of the matrices: 4 (1 x 10^6 + 10^6 x 1 + 1) at 1 TB/s
+  device.gemm.tile = 1;
+  CHECK(gemm_s(device, {.m = 1, .n = 1, .k = 1e6}) == exactly(8.000004e-6 + device.launch_s));
+  device.gemm.memory_bound = false;
+  CHECK(gemm_s(device, {.m = 100, .n = 200, .k = 300}) == exactly(24e-6));
+  device.gemm.tile = 100;
+  device.gemm.times = {{.m = 100, .n = 200, .k = 300, .seconds = 1e-3},
+                       {.m = 150, .n = 200, .k = 300, .seconds = 2e-3}};
+  // measured times have their tiles in them
+  CHECK(gemm_s(device, {.m = 150, .n = 200, .k = 300}) == exactly(2e-3));
+}
+
 TEST_CASE("a pass over a vector takes the bytes that it reads and writes") {
   Device device = one_tera();
   CHECK(vector_pass_s(device, {.read = 3e6, .written = 1e6}) == exactly(4e-6));

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "algorithms/registry.hpp"
+#include "measure/exchanges.hpp"
 #include "measure/gathering.hpp"
 #include "tests/measure/world.hpp"
 #include "tests/support/fake_world.hpp"
@@ -55,11 +56,23 @@ RealRun late(Job& job) {
   return {.patience_s = 30, .emulates = true};
 }
 
-/// What comes from others after a rank's last step.
+/// What comes from others after a rank's last step: looked after until all have ended theirs, however late
+/// they are, and what they have sent is answered.
 void settle(MpiWorker& worker) {
-  const double end_s = worker.now() + 0.1;
   const Handle<Nothing> never = worker.background().make_event();
-  while (worker.now() < end_s) worker.done(never);
+  const auto look = [&] {
+    worker.done(never);
+    nap(50e-6);  // ranks share cores
+  };
+  const auto all_here = [&] {
+    MPI_Request everybody = MPI_REQUEST_NULL;
+    MPI_Ibarrier(MPI_COMM_WORLD, &everybody);
+    while (!is_complete(everybody)) look();
+  };
+  all_here();
+  const double end_s = worker.now() + 0.05;
+  while (worker.now() < end_s) look();
+  all_here();
 }
 
 struct RealResult {

@@ -85,7 +85,7 @@ TEST_CASE("compute: kernels of all kinds at every rank, and the layers of a scen
       products.insert(label("rows") + "x" + label("inner") + "x" + label("columns"));
   }
   for (const char* kernel :
-       {"gemm", "select", "fp16", "bf16", "bits_8", "inverse", "qr", "gradient", "factors"})
+       {"gemm", "select", "add", "fp16", "bf16", "bits_8", "inverse", "qr", "gradient", "factors"})
     CHECK(kernels[kernel] > 0);
   CHECK(products == std::set<std::string>{"5x8x8", "4x5x8"});
 }

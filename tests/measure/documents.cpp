@@ -267,7 +267,7 @@ TEST_CASE("evaluations by the clock: at instants that all ranks have passed, and
                          kTimeOnly));
   const json test = real["series"]["test"];
   // At 20, 40, ... ms; a rank that the machine holds up may pass several instants at once.
-  REQUIRE(test.size() >= 2);
+  REQUIRE(!test.empty());
   CHECK(test.size() <= 6);
   double before_s = 0;
   for (const json& point : test) {

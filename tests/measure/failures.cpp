@@ -30,12 +30,14 @@ std::string script(const fs::path& folder) {
   text << SIMSGD_MPIRUN << " -n 3 " << SIMSGD_MEASURE_PROGRAM << " run " << (folder / "endless.json").string()
        << " --steps -o " << (folder / "out").string() << R"( &
 parent=$!
-for wait in $(seq 100); do
+listens() { # to SIGTERM, number 15
+  [ $(( 0x$(sed -n 's/^SigCgt:.*\(....\)$/\1/p' /proc/$1/status) >> 14 & 1 )) = 1 ]
+}
+for wait in $(seq 600); do
   set -- $(cat /proc/$parent/task/*/children)
-  [ $# -ge 3 ] && break
+  [ $# -ge 3 ] && listens $1 && listens $2 && listens $3 && break
   sleep 0.1
 done
-sleep 0.7
 begin=$(date +%s%N)
 kill -9 $2
 wait $parent

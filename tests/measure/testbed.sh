@@ -27,7 +27,7 @@ folder=$(mktemp -d)
 trap '"$testbed" down --name "$name" 2>/dev/null; rm -rf "$folder"' EXIT
 
 # What is wrong is said before anything is made.
-for wrong in "" 1 9 "2 --rate fast" "2 --slow 2:1mbit" "2 --loss 0:100%" "2 --for 3h" "2 --name a/b" "2 --owner 0"; do
+for wrong in "" 1 9 "2 --rate fast" "2 --slow 2:1mbit" "2 --loss 0:100%" "2 --for 3h" "2 --name a/b" "2 --owner 0" "2 --packet 100"; do
   code=0
   "$testbed" up $wrong >"$folder/said" 2>&1 || code=$?
   [ "$code" = 2 ] || fail "up $wrong ends with $code: $(cat "$folder/said")"

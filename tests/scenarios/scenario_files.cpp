@@ -26,6 +26,15 @@ std::string device_named(const std::string& name) {
   return "";
 }
 
+/// All images are inflated for one job of each file: for every point that was two thirds of what the test
+/// took.
+void with_fewer_images(Scenario& scenario) {
+  Json& learner = scenario.resolved["learner"];
+  if (!learner.is_object() || learner["data"]["name"] != "fashion_mnist") return;
+  for (const auto& [key, images] : {std::pair("train_samples", 10000), std::pair("test_samples", 1000)})
+    if (!learner["data"].contains(key)) learner["data"][key] = images;
+}
+
 }  // namespace
 
 TEST_CASE("every study and scenario loads, and points all over it with their first seed give a job") {
@@ -42,9 +51,10 @@ TEST_CASE("every study and scenario loads, and points all over it with their fir
         CAPTURE(point.label);
         if (step == 1 && seeds && point.coordinates.back().value != study.points[0].coordinates.back().value)
           continue;
-        const Scenario scenario = load_point(study, point);
-        CHECK_NOTHROW(make_job(scenario));
+        Scenario scenario = load_point(study, point);
         CHECK(load(scenario.resolved).resolved.dump() == scenario.resolved.dump());
+        if (i > 0) with_fewer_images(scenario);
+        CHECK_NOTHROW(make_job(scenario));
       }
     }
   }

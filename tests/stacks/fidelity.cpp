@@ -46,6 +46,12 @@ TEST_CASE("a library's costs are the same in steps, messages and flows") {
     for (const double bytes : {600.0, 1e7}) check_same(cluster, way, bytes);
 }
 
+TEST_CASE("so are they where the ranks of a node take turns at its NIC") {
+  Cluster cluster = make_cluster("star", 4, 2);
+  cluster.network.gpus_per_node = 2;
+  for (const double bytes : {600.0, 1e7}) check_same(cluster, kWays[2], bytes);
+}
+
 TEST_CASE("so are messages by size and token buckets") {
   Cluster cluster = make_cluster("star", 6);
   MessageSegments& between = cluster.network.between;

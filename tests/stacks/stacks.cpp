@@ -1,5 +1,4 @@
-// Communication stacks in the simulation: against a model of Horovod's loop that knows nothing of the engine,
-// closed forms, laws, and the same at every fidelity.
+// Communication stacks in the simulation: closed forms, laws, and the same at every fidelity.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,145 +8,13 @@
 
 #include "analysis/collective_bench.hpp"
 #include "tests/stacks/support.hpp"
+#include "tests/stacks/tensors.hpp"
 #include "tests/support/in_child.hpp"
 
 namespace simsgd::test::stacks_stacks {
 
 using doctest::Approx;
 using namespace stacks;
-
-namespace {
-
-// Around a ring of two: a half each way, twice.
-double ring_of_two_s(double bytes) { return 2 * kAlpha_s + bytes / kBps; }
-
-/// Tensors of several ranks: when each rank has computed each of them, one after another, and their sizes.
-struct Tensors {
-  std::vector<std::vector<double>> computed_s;  // by rank and tensor: how long it takes
-  std::vector<double> bytes;
-};
-
-Tensors random_tensors(std::mt19937& random) {
-  std::uniform_real_distribution<double> time(0, 4e-3), size(1e3, 2e6);
-  Tensors all;
-  const std::size_t count = 1 + random() % 9;
-  for (std::size_t k = 0; k < count; ++k) all.bytes.push_back(std::floor(size(random)));
-  for (int rank = 0; rank < 2; ++rank)
-    for (std::size_t k = 0; k < count; ++k) {
-      all.computed_s.resize(2);
-      all.computed_s[static_cast<std::size_t>(rank)].push_back(random() % 4 == 0 ? 0 : time(random));
-    }
-  return all;
-}
-
-// When the last of them is through on all workers.
-double simulated_s(const Json& stack, const Tensors& tensors, Fidelity fidelity) {
-  return in_child([&] {
-           Job job = scripted_job(star(2, kAlpha_s, kBps), [&](Worker& worker) {
-             while (worker.next_step()) {
-               std::vector<Handle<Tensor>> handles;
-               for (std::size_t k = 0; k < tensors.bytes.size(); ++k) {
-                 const auto rank = static_cast<std::size_t>(worker.rank());
-                 worker.compute().spend(Activity::compute, tensors.computed_s[rank][k]);
-                 handles.push_back(worker.collectives().start(sum_of_bytes(tensors.bytes[k])));
-               }
-               for (const Handle<Tensor>& handle : handles) worker.wait(handle);
-             }
-           });
-           job.network.fidelity = fidelity;
-           use_stack(job, stack);
-           return std::vector<double>{simulate_job(job).end_s};
-         })
-      .front();
-}
-
-/// What the loop of Horovod's background thread costs.
-struct Loop {
-  double cycle_s, agreement_s, fusion_bytes, launch_s, tensor_s, buffer_Bps;
-
-  Json stack() const {
-    return {
-        {"name", "horovod"},  {"cycle", cycle_s},   {"agreement", agreement_s},      {"fusion", fusion_bytes},
-        {"launch", launch_s}, {"tensor", tensor_s}, {"buffer_bandwidth", buffer_Bps}};
-  }
-};
-
-// Tick by tick: what everybody has goes into buffers, in order, and these one after another over the network.
-double modelled_s(const Loop& loop, const Tensors& tensors) {
-  std::vector<double> ready(tensors.bytes.size(), 0.0);
-  for (const std::vector<double>& rank : tensors.computed_s) {
-    double now = 0;
-    for (std::size_t k = 0; k < rank.size(); ++k) {
-      now += rank[k];
-      ready[k] = std::max(ready[k], now);
-    }
-  }
-  double free = 0;
-  std::size_t next = 0;
-  for (int tick = 0; next < ready.size(); ++tick) {
-    const double now = tick * loop.cycle_s;
-    while (next < ready.size() && ready[next] <= now) {
-      double bytes = 0;
-      int count = 0;
-      do {
-        bytes += tensors.bytes[next++];
-        ++count;
-      } while (next < ready.size() && ready[next] <= now && bytes + tensors.bytes[next] <= loop.fusion_bytes);
-      const double copies = count > 1 ? count * loop.tensor_s + 2 * bytes / loop.buffer_Bps : 0;
-      free = std::max(free, now + loop.agreement_s) + loop.launch_s + copies + ring_of_two_s(bytes);
-    }
-  }
-  return free;
-}
-
-}  // namespace
-
-TEST_CASE("horovod is its loop, tick by tick, at every fidelity: random tensors, cycles and buffers") {
-  std::mt19937 random(7);
-  for (int trial = 0; trial < 24; ++trial) {
-    std::uniform_real_distribution<double> share(0, 1);
-    const Loop loop{1e-3 + 5e-3 * share(random),
-                    1e-3 * share(random),
-                    trial % 4 == 0 ? 0 : 4e6 * share(random),
-                    1e-5,
-                    2e-6,
-                    5e9};
-    const Tensors tensors = random_tensors(random);
-    CAPTURE(trial);
-    const double expected = modelled_s(loop, tensors);
-    for (const Fidelity fidelity : kFidelities)
-      if (fidelity == kFidelities[trial % 4] || trial < 4)
-        CHECK(simulated_s(loop.stack(), tensors, fidelity) == Approx(expected).epsilon(1e-9));
-  }
-}
-
-TEST_CASE("two tensors of one cycle travel together; what is handed over at a tick does not miss it") {
-  // Ready at 1 and 3 ms, cycle 5 ms: one buffer of 3 MB from 5 ms on, 2 x 0.1 ms + 3 ms.
-  const Tensors two{{{1e-3, 2e-3}, {1e-3, 2e-3}}, {1e6, 2e6}};
-  CHECK(simulated_s({{"name", "horovod"}, {"cycle", "5 ms"}}, two, Fidelity::automatic) ==
-        Approx(5e-3 + 2e-4 + 3e-3).epsilon(1e-9));
-  // A threshold below 3 MB: two operations, one after the other.
-  CHECK(simulated_s({{"name", "horovod"}, {"cycle", "5 ms"}, {"fusion", 2999999}}, two,
-                    Fidelity::automatic) == Approx(5e-3 + 4e-4 + 3e-3).epsilon(1e-9));
-  // 0.1 + 0.2 s is more than 0.3 s in floating point, and still the third tick.
-  const Tensors at_tick{{{0.1, 0.2}, {0.1, 0.2}}, {1e6, 1e6}};
-  CHECK(simulated_s({{"name", "horovod"}, {"cycle", 0.1}, {"fusion", 0}}, at_tick, Fidelity::automatic) ==
-        Approx(0.3 + 2e-4 + 1e-3).epsilon(1e-9));
-}
-
-TEST_CASE("one tensor: the last worker decides, and a cycle that divides another is never slower") {
-  const Tensors one{{{2.3e-3}, {7.1e-3}}, {1e6}};
-  const double once = simulated_s({{"name", "bytes"}}, one, Fidelity::automatic);
-  CHECK(once == Approx(7.1e-3 + 1.2e-3).epsilon(1e-9));
-  double before = once;
-  for (const double cycle : {0.5e-3, 1e-3, 2e-3, 4e-3, 8e-3, 16e-3}) {
-    const double now = simulated_s({{"name", "horovod"}, {"cycle", cycle}}, one, Fidelity::automatic);
-    CAPTURE(cycle);
-    CHECK(now >= before);
-    CHECK(now == Approx(std::ceil(7.1e-3 / cycle) * cycle + 1.2e-3).epsilon(1e-9));
-    before = now;
-  }
-}
 
 TEST_CASE("without costs every stack is the network alone, to the bit") {
   std::mt19937 random(11);

@@ -33,13 +33,6 @@ std::vector<std::int32_t> level(int ranks, int per_node, int distance) {
   return to;
 }
 
-std::vector<std::int32_t> reversed(const std::vector<std::int32_t>& to) {
-  std::vector<std::int32_t> from(to.size(), -1);
-  for (std::size_t i = 0; i < to.size(); ++i)
-    if (to[i] >= 0) from[static_cast<std::size_t>(to[i])] = static_cast<std::int32_t>(i);
-  return from;
-}
-
 /// Around all nodes, or around each.
 std::vector<std::int32_t> around(int ranks, int size) {
   std::vector<std::int32_t> to(static_cast<std::size_t>(ranks));

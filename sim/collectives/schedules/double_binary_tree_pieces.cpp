@@ -63,14 +63,14 @@ std::vector<Receivers> way_up(int tree, int ranks, int per_node) {
   return steps;
 }
 
-Receivers reversed(const Receivers& to) {
-  Receivers from(to.size(), -1);
+}  // namespace
+
+std::vector<std::int32_t> reversed(const std::vector<std::int32_t>& to) {
+  std::vector<std::int32_t> from(to.size(), -1);
   for (std::size_t i = 0; i < to.size(); ++i)
     if (to[i] >= 0) from[static_cast<std::size_t>(to[i])] = static_cast<std::int32_t>(i);
   return from;
 }
-
-}  // namespace
 
 Schedule double_tree_in_pieces(const ScheduleRequest& request) {
   Schedule schedule{"double_binary_tree", request.ranks, {}, true, false};
