@@ -164,8 +164,16 @@ void check_written(const Spec& spec, const Sourced& sourced, ErrorList& errors) 
   };
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const std::string model = child("/models", i);
-    for (std::size_t j = 0; j < spec.models[i].parameters.size(); ++j)
-      check(spec.models[i].parameters[j].where, child(model + "/parameters", j));
+    for (std::size_t j = 0; j < spec.models[i].parameters.size(); ++j) {
+      const ParameterSpec& parameter = spec.models[i].parameters[j];
+      const std::string at = child(model + "/parameters", j);
+      check(parameter.where, at);
+      if (parameter.for_some && std::any_of(parameter.pointers.begin(), parameter.pointers.end(),
+                                            [](const auto& each) { return each.starts_with("/cluster/"); }))
+        errors.add(sourced.value, sourced.origins, at + "/where",
+                   "is of a number of the cluster, which has one value for all scenarios",
+                   "Drop it; or only report (no -o, or validate)");
+    }
     for (std::size_t j = 0; j < spec.models[i].ensemble.size(); ++j)
       check(spec.models[i].ensemble[j].where, child(model + "/ensemble", j));
   }

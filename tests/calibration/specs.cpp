@@ -1,5 +1,5 @@
-// Every committed calibration is one: it is read without an error. What goes with some measurements only is
-// written with the scenarios that it is for, or refused.
+// Every committed calibration is one: it is read without an error. What goes with some measurements only, and
+// cannot be written into a cluster, is refused where one is asked for.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -59,19 +59,19 @@ TEST_CASE("what goes with a column that no scenario has is reported, and refused
         "(no -o, or validate)",
         "spec.json:/models/0/ensemble/0/where/workers: is a column"})
     CHECK(errors.find(text) != std::string::npos);
-  CHECK(errors_of(ring_where({{"workers", {2, 4}}}), SpecUse::cluster).empty());
 }
 
-TEST_CASE("a number of some measurements is written as a setting of their scenarios") {
-  const SpecFolder folder(ring_where({{"workers", 4}}), ring_rows({}, 0.03, 5));
-  const auto calibration = folder.run();
-  Json scenario = small_scenario();
-  scenario["cluster"] = calibrated_cluster(*calibration, folder.directory(), "2026-01-31");
-  scenario["cluster"]["workers"] = 4;
-  const Json& setting = scenario["cluster"]["calibration"]["settings"].at(0);
-  CHECK(setting["name"] == "launch");
-  CHECK(setting["pointer"] == "/cluster/collectives/all_reduce/0/launch");
-  CHECK(setting["where"] == Json{{"/cluster/workers", {"4"}}});
+TEST_CASE(
+    "a number of the cluster is one for all scenarios: a condition on it is refused for a cluster's file") {
+  Json spec = ring_where({{"workers", {2, 4}}});
+  CHECK(errors_of(spec, SpecUse::reports).empty());
+  const std::string errors = errors_of(spec, SpecUse::cluster);
+  CAPTURE(errors);
+  CHECK(
+      errors.find("/models/0/parameters/0/where: is of a number of the cluster, which has one value for all "
+                  "scenarios") != std::string::npos);
+  spec["models"][0]["parameters"][0]["pointers"] = {"/workload/compute_factor"};
+  CHECK(errors_of(spec, SpecUse::cluster).empty());
 }
 
 }  // namespace simsgd::test::calibration_specs
