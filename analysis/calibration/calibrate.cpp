@@ -138,15 +138,20 @@ std::unique_ptr<Calibration> calibrate(Spec spec, const CalibrationSettings& set
 }
 
 std::vector<NumberInterval> number_intervals(const Calibration& calibration, double level) {
-  const std::map<std::string, double> best = numbers_of(patch_of(calibration.model(), calibration.best()));
+  const ModelSpec& model = calibration.model();
+  const std::map<std::string, double> best = numbers_of(patch_of(model, calibration.best()));
   std::map<std::string, std::vector<double>> drawn;
   for (const Draw& draw : calibration.uncertainty.draws)
-    for (const auto& [pointer, value] : numbers_of(patch_of(calibration.model(), draw.fitted)))
+    for (const auto& [pointer, value] : numbers_of(patch_of(model, draw.fitted)))
       drawn[pointer].push_back(value);
   std::vector<NumberInterval> intervals;
   for (const auto& [pointer, value] : best) {
     NumberInterval interval{pointer, value, value, value};
-    if (const auto found = drawn.find(pointer); found != drawn.end()) {
+    // What an ensemble chooses from, such as seeds, has no order.
+    const bool chosen =
+        std::any_of(model.ensemble.begin(), model.ensemble.end(),
+                    [&](const EnsembleSpec& each) { return pointer.starts_with(each.pointer); });
+    if (const auto found = drawn.find(pointer); !chosen && found != drawn.end()) {
       interval.low = quantile(found->second, (1 - level) / 2);
       interval.high = quantile(found->second, (1 + level) / 2);
       interval.known = true;

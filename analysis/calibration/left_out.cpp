@@ -117,8 +117,9 @@ std::string summary(const Calibration& calibration, const std::vector<LeftOutCol
 std::string numbers(const Calibration& calibration) {
   std::string text = "| fitted number | value | 90 % |\n|---|---|---|\n";
   for (const NumberInterval& each : number_intervals(calibration, kLeftOutLevel))
-    text += fmt::format("| `{}` | {} | {} to {} |\n", each.pointer, number(each.value), number(each.low),
-                        number(each.high));
+    text += fmt::format(
+        "| `{}` | {} | {} |\n", each.pointer, number(each.value),
+        each.known ? fmt::format("{} to {}", number(each.low), number(each.high)) : std::string("-"));
   const std::vector<double>& weights = calibration.best().weights;
   if (!weights.empty()) {
     double squares = 0;
