@@ -82,8 +82,7 @@ run() {
 
 run_tests() {
   say "Testing"
-  # One more than cores: some tests wait for timeouts and processes of theirs.
-  ctest --preset release -j "$(($(nproc) + 1))"
+  ctest --preset release -j "$(nproc)"
 }
 
 case "${1:-}" in

@@ -190,6 +190,9 @@ constexpr Bound kBounds[] = {
      "simsgd sweep run scenarios/studies/gtopk_convergence.json --draws 0 --set /stop/steps=2 --set "
      "/seeds=[1]",
      "30 runs of 10 epochs take 15 minutes: two steps of each"},
+    {"simsgd sweep run scenarios/studies/gtopk_orders.json",
+     "simsgd sweep run scenarios/studies/gtopk_orders.json --draws 0 --set /seeds=2",
+     "500 orders take minutes: two"},
     {"simsgd sweep run scenarios/studies/datasheet_gtopk.json",
      "simsgd sweep run scenarios/studies/datasheet_gtopk.json",
      "with --check it ends with 1: cells are off, which is what it shows"},

@@ -119,17 +119,4 @@ TEST_CASE("the quick-start compares two networks, everything else being equal") 
   }
 }
 
-TEST_CASE("gTop-k's machines are in the order of the random placement of seed 2702, whatever their number") {
-  for (const char* workers : {"4", "32"}) {
-    CAPTURE(workers);
-    const std::string file = kScenarios + "papers/gtopk_gtopk.json";
-    const Overrides listed = {{{"/cluster/workers", workers}}, {}};
-    Overrides drawn = listed;
-    drawn.set.emplace_back("/cluster/placement", R"({"name": "random"})");
-    drawn.seed = 2702;
-    CHECK(make_job(load_scenario(file, listed)).cluster.endpoint_of_rank ==
-          make_job(load_scenario(file, drawn)).cluster.endpoint_of_rank);
-  }
-}
-
 }  // namespace simsgd::test::scenarios_scenario_files
