@@ -148,9 +148,8 @@ std::vector<NumberInterval> number_intervals(const Calibration& calibration, dou
   for (const auto& [pointer, value] : best) {
     NumberInterval interval{pointer, value, value, value};
     // What an ensemble chooses from, such as seeds, has no order.
-    const bool chosen =
-        std::any_of(model.ensemble.begin(), model.ensemble.end(),
-                    [&](const EnsembleSpec& each) { return pointer.starts_with(each.pointer); });
+    bool chosen = false;
+    for (const EnsembleSpec& each : model.ensemble) chosen |= pointer.starts_with(each.pointer);
     if (const auto found = drawn.find(pointer); !chosen && found != drawn.end()) {
       interval.low = quantile(found->second, (1 - level) / 2);
       interval.high = quantile(found->second, (1 + level) / 2);
