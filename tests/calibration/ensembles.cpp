@@ -69,7 +69,7 @@ std::vector<double> posterior(const Table& table, std::size_t parameters) {
 
 TEST_CASE("screening leaves the posterior as it is, with a fraction of the cells") {
   constexpr std::size_t kMembers = 1000, kCells = 24, kParameters = 4;
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     CAPTURE(seed);
     const Table table = drawn_table(kMembers, kCells, seed);
     const Screened result = screened(table, hopeless_ratio(kMembers, kCells, kParameters));
