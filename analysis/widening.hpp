@@ -36,8 +36,9 @@ inline constexpr std::array<double, 2> kNormalReach{0.674, 1.645};
 using Reach = std::array<double, 2>;
 
 /// assumed: how far off times are of a workload, or a method, of which no cell was fitted, where no part that
-/// was left out tells it. Half and nine tenths of gTop-k's cells of the network that was left out; SPD-KFAC's
-/// were 0.036 and 0.060 off (docs/papers/left_out.md). Two papers: the larger.
+/// was left out tells it. Half and nine tenths of gTop-k's cells of the network that was left out, by an
+/// earlier fit (gtopk_any_machines; gtopk misses less); SPD-KFAC's were 0.036 and 0.060 off
+/// (docs/papers/left_out.md). Two papers: the larger.
 inline constexpr Reach kUnlikeReach{0.07, 0.26};
 
 /// How far the intervals of a time reach at least, on both sides of what is predicted. `left_out`: of what

@@ -152,31 +152,11 @@ Json many_spec(const Folder& folder, int members) {
 }
 
 Json study_of(const std::vector<int>& workers, bool ring) {
-  constexpr double kBytes = 1e8, kBandwidth_Bps = 1.5e9;
-  Json expected = Json::array();
-  for (const int each : workers) {
+  constexpr double kBytes = 4 * throughput_study::kParameters, kBandwidth_Bps = 1.5e9;
+  return study_of_throughputs(workers, [ring](int each) {
     const double sent = ring ? 2.0 * (each - 1) / each * kBytes : std::log2(each) * kBytes;
-    expected.push_back({{"metric", "throughput_samples_per_s"},
-                        {"value", each * 32 / (0.1 + sent / kBandwidth_Bps)},
-                        {"tolerance", 0.1},
-                        {"source", "the model of this test"},
-                        {"when", {{"/cluster/workers", each}}}});
-  }
-  return {{"name", "s"},
-          {"cluster",
-           {{"name", "c"},
-            {"workers", 2},
-            {"device",
-             {{"name", "D"}, {"peak_flops", "1 TFLOPS"}, {"memory", "64 GB"}, {"communication_slowdown", 0}}},
-            {"nic", {{"bandwidth", "5 GB/s"}, {"latency", 0}}},
-            {"topology", {{"name", "star"}}},
-            {"host", {{"launch", 0}, {"tensor", 0}, {"pack", 0}, {"staged", false}, {"reduce", 0}}}}},
-          {"workload", {{"name", "w"}, {"step_time", 0.1}, {"parameters", 25e6}, {"batch", 32}}},
-          {"learner", nullptr},
-          {"algorithm", {{"name", "local_sgd"}, {"period", 1}}},
-          {"stop", {{"steps", 1}}},
-          {"expected", std::move(expected)},
-          {"axes", {{{"pointer", "/cluster/workers"}, {"values", workers}}}}};
+    return each * throughput_study::kBatch / (throughput_study::kComputeS + sent / kBandwidth_Bps);
+  });
 }
 
 std::unique_ptr<Calibration> calibrated(int members, bool ring) {

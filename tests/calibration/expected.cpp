@@ -16,7 +16,7 @@ namespace simsgd::test::calibration_expected {
 
 namespace {
 
-constexpr double kComputeS = 0.1, kParameters = 25e6, kBatch = 32;
+using throughput_study::kBatch, throughput_study::kComputeS, throughput_study::kParameters;
 
 struct Truth {
   double bandwidth_Bps = 1.5e9;
@@ -32,30 +32,9 @@ struct Truth {
 };
 
 Json study_of(const Truth& truth, const std::vector<int>& workers) {
-  Json expected = Json::array();
-  for (const int each : workers)
-    expected.push_back({{"metric", "throughput_samples_per_s"},
-                        {"value", truth.throughput(each)},
-                        {"tolerance", 0.1},
-                        {"source", "the model of this test"},
-                        {"when", {{"/cluster/workers", each}}}});
-  return {
-      {"name", "s"},
-      {"cluster",
-       {{"name", "c"},
-        {"workers", 2},
-        {"device",
-         {{"name", "D"}, {"peak_flops", "1 TFLOPS"}, {"memory", "64 GB"}, {"communication_slowdown", 0}}},
-        {"nic", {{"bandwidth", "5 GB/s"}, {"latency", 0}}},
-        {"topology", {{"name", "star"}}},
-        {"host", {{"launch", 0}, {"tensor", 0}, {"pack", 0}, {"staged", false}, {"reduce", 0}}}}},
-      {"workload", {{"name", "w"}, {"step_time", kComputeS}, {"parameters", kParameters}, {"batch", kBatch}}},
-      {"learner", nullptr},
-      {"algorithm", {{"name", "local_sgd"}, {"period", 1}}},
-      {"network", {{"all_reduce", "ring"}}},
-      {"stop", {{"steps", 1}}},
-      {"expected", std::move(expected)},
-      {"axes", {{{"pointer", "/cluster/workers"}, {"values", workers}}}}};
+  Json study = study_of_throughputs(workers, [&truth](int each) { return truth.throughput(each); });
+  study["network"] = {{"all_reduce", "ring"}};
+  return study;
 }
 
 Json spec_of(const Folder& folder, bool unknown_schedule) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -80,6 +81,42 @@ inline std::vector<MeasuredRow> ring_rows(const TrueRing& truth, double noise, s
     for (double bytes = 1024; bytes <= 0x1p28; bytes *= 2)
       rows.push_back({workers, bytes, truth.seconds(workers, bytes) * std::exp(noise * stream.normal())});
   return rows;
+}
+
+namespace throughput_study {
+inline constexpr double kComputeS = 0.1, kParameters = 25e6, kBatch = 32;
+}
+
+/// A study of workers that compute 0.1 s and average 25 million parameters, without a schedule, and that
+/// expects `throughput` of each number of workers, samples/s.
+inline Json study_of_throughputs(const std::vector<int>& workers,
+                                 const std::function<double(int)>& throughput) {
+  Json expected = Json::array();
+  for (const int each : workers)
+    expected.push_back({{"metric", "throughput_samples_per_s"},
+                        {"value", throughput(each)},
+                        {"tolerance", 0.1},
+                        {"source", "the model of this test"},
+                        {"when", {{"/cluster/workers", each}}}});
+  return {{"name", "s"},
+          {"cluster",
+           {{"name", "c"},
+            {"workers", 2},
+            {"device",
+             {{"name", "D"}, {"peak_flops", "1 TFLOPS"}, {"memory", "64 GB"}, {"communication_slowdown", 0}}},
+            {"nic", {{"bandwidth", "5 GB/s"}, {"latency", 0}}},
+            {"topology", {{"name", "star"}}},
+            {"host", {{"launch", 0}, {"tensor", 0}, {"pack", 0}, {"staged", false}, {"reduce", 0}}}}},
+          {"workload",
+           {{"name", "w"},
+            {"step_time", throughput_study::kComputeS},
+            {"parameters", throughput_study::kParameters},
+            {"batch", throughput_study::kBatch}}},
+          {"learner", nullptr},
+          {"algorithm", {{"name", "local_sgd"}, {"period", 1}}},
+          {"stop", {{"steps", 1}}},
+          {"expected", std::move(expected)},
+          {"axes", {{{"pointer", "/cluster/workers"}, {"values", workers}}}}};
 }
 
 struct SpecFolder {
