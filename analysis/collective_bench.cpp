@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <sstream>
 
+#include "analysis/sweeps/child_pool.hpp"
 #include "scenarios/language/job_notes.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
@@ -122,6 +125,7 @@ BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settin
   std::vector<double> times;
   BenchResult result;
   if (std::optional<Note> note = note_on_host_costs(cluster)) add_note(result.notes, std::move(*note));
+  if (std::optional<Note> note = note_on_latency(cluster)) add_note(result.notes, std::move(*note));
   for (const double bytes : settings.sizes_bytes) {
     std::unique_ptr<Plan> plan = make_plan(cluster, settings, bytes);
     const FidelityChoice choice = plan->choose(settings.fidelity, jitter != nullptr);
@@ -151,6 +155,65 @@ BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settin
     result.rows.push_back({bytes, elements(settings, cluster.workers(), bytes), times[i], algorithm,
                            algorithm * bus_factor(settings.op, cluster.workers())});
   }
+  return result;
+}
+
+namespace {
+
+/// Sizes whose parameters are drawn as wide.
+struct DrawnSizes {
+  ParameterDraws draws;
+  std::vector<std::size_t> rows;
+  std::vector<double> sizes_bytes;
+};
+
+/// Times of each size, of one draw.
+std::string drawn_times(const Scenario& scenario, BenchSettings settings, const DrawnSizes& sizes,
+                        std::size_t k) {
+  const ClusterFile drawn = make_cluster(sizes.draws.scenario(scenario, k));
+  settings.sizes_bytes = sizes.sizes_bytes;
+  settings.collectives = drawn.collectives;
+  std::string text;
+  for (const BenchRow& row : bench_collective(drawn.cluster, settings).rows)
+    text += fmt::format("{:.17g} ", row.time_s);
+  return text;
+}
+
+}  // namespace
+
+BenchResult bench_with_intervals(const Scenario& scenario, BenchSettings settings,
+                                 const IntervalSettings& intervals) {
+  const ClusterFile file = make_cluster(scenario);
+  settings.collectives = file.collectives;
+  std::vector<Reach> reaches;
+  std::map<double, DrawnSizes> alike;
+  std::vector<std::string> notes;
+  if (is_calibrated(scenario) && intervals.draws > 1)
+    for (std::size_t i = 0; i < settings.sizes_bytes.size(); ++i) {
+      ParameterDraws draws(scenario, file.cluster.workers(), settings.sizes_bytes[i]);
+      reaches.push_back(draws.reach());
+      for (const std::string& note : draws.notes())
+        if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+      DrawnSizes& sizes = alike.try_emplace(draws.widening(), DrawnSizes{draws, {}, {}}).first->second;
+      sizes.rows.push_back(i);
+      sizes.sizes_bytes.push_back(settings.sizes_bytes[i]);
+    }
+  std::vector<std::vector<double>> times(settings.sizes_bytes.size());
+  // Before this process simulates, as runs are drawn.
+  for (const auto& [widening, sizes] : alike)
+    run_in_children(
+        sizes.draws.count() == 0 ? 0 : static_cast<std::size_t>(intervals.draws),
+        {.jobs = intervals.jobs, .timeout_s = std::nullopt, .interrupted = {}, .tick = {}},
+        [&, &sizes = sizes](std::size_t k) { return drawn_times(scenario, settings, sizes, k); },
+        [&, &sizes = sizes](std::size_t, const ChildEnd& end) {
+          if (end.kind != ChildEnd::Kind::answered) return;
+          std::istringstream text(end.text);
+          for (const std::size_t row : sizes.rows) text >> times[row].emplace_back();
+        });
+  BenchResult result = bench_collective(file.cluster, settings);
+  for (std::size_t i = 0; i < reaches.size(); ++i)
+    result.rows[i].intervals = intervals_of(result.rows[i].time_s, times[i], reaches[i]);
+  for (std::string& note : notes) add_note(result.notes, {"calibration", std::move(note)});
   return result;
 }
 
@@ -198,6 +261,11 @@ std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, co
   }
   text += fmt::format("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {:.6g}\n#\n",
                       average_bus_GBps(result));
+  for (const BenchRow& row : result.rows)
+    if (!row.intervals.empty())
+      text += fmt::format("# {:.0f} B: {:g} % between {:.6g} and {:.6g} us\n", row.bytes,
+                          100 * row.intervals.back().level, 1e6 * row.intervals.back().low,
+                          1e6 * row.intervals.back().high);
   for (const Note& note : result.notes) text += "# Note: " + note.text + "\n";
   return text;
 }
@@ -232,6 +300,9 @@ nlohmann::ordered_json nccl_json(const BenchSettings& settings, const Cluster& c
                                {"root", root_of(settings.op)},
                                {"out_of_place", half},
                                {"in_place", half}});
+    for (const Interval& each : row.intervals)  // us, as times are
+      json["results"].back()["intervals"].push_back(
+          {{"level", each.level}, {"low", 1e6 * each.low}, {"high", 1e6 * each.high}});
   }
   json["out_of_bounds"] = {{"count", 0}, {"okay", true}};
   json["average_bus_bandwidth"] = {{"bandwidth", average_bus_GBps(result)}};

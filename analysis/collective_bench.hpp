@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/intervals.hpp"
 #include "sim/job.hpp"
 
 namespace simsgd {
@@ -31,6 +32,7 @@ struct BenchRow {
   double time_s = 0;  ///< from a common start to the last end, the wait for a tick and agreement included
   double algorithm_Bps = 0;  ///< bytes / time
   double bus_Bps = 0;        ///< algorithm_Bps times what a bandwidth-optimal algorithm moves per byte
+  std::vector<Interval> intervals{};  ///< of time_s, on a calibrated cluster
 };
 
 struct BenchResult {
@@ -43,6 +45,11 @@ struct BenchResult {
 /// Costs the schedule alone where `closed` or `steps` are chosen (any number of ranks); simulates it
 /// otherwise (one process once). Throws RunError.
 BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settings);
+
+/// The same on the cluster of a scenario (load_around_cluster): where it was calibrated, rows have intervals,
+/// made as those of runs are. `settings.collectives` are taken from it.
+BenchResult bench_with_intervals(const Scenario& scenario, BenchSettings settings,
+                                 const IntervalSettings& intervals);
 
 /// busbw / algbw in nccl-tests: 2 (n-1)/n, (n-1)/n or 1.
 double bus_factor(CollectiveOp op, int ranks);

@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analysis/parameter_draws.hpp"
+#include "analysis/data_sheet.hpp"
 #include "analysis/sweeps/child_pool.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
@@ -18,15 +18,6 @@ namespace simsgd {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-/// Times, and what follows from them.
-bool goes_with_time(const std::string& name) {
-  for (const Metric& metric : metrics())
-    if (metric.name == name)
-      return metric.unit == "s" || metric.unit == "1/s" || metric.unit == "USD" || metric.unit == "J" ||
-             name == "scaling_efficiency";
-  return false;
-}
 
 /// A placement by the scenario's own seed.
 bool is_drawn(const Json& placement) { return placement.is_object() && !placement.contains("seed"); }
@@ -39,7 +30,8 @@ bool is_random(const Job& job, const Scenario& scenario) {
          is_drawn(scenario.resolved.at("cluster").at("placement")) || !job.graph.name.empty();
 }
 
-std::uint64_t seed_of(std::uint64_t seed, std::size_t draw) {
+std::uint64_t seed_of(const Scenario& scenario, std::size_t draw) {
+  const auto seed = scenario.resolved.at("seed").get<std::uint64_t>();
   Stream stream({.seed = seed, .purpose = Purpose::resampling, .entity = 0x5EED, .step = draw});
   return stream() % 1000000000U + 1;
 }
@@ -72,11 +64,6 @@ struct Drawn {
 
 int runs_each_draw(bool random) { return random ? 2 : 1; }
 
-/// Whether seeds matter beside what is drawn.
-bool draws_seeds_too(const Scenario& scenario, const Job& job, const ParameterDraws& draws) {
-  return is_random(job, scenario) && !draws.draws_seed();
-}
-
 Drawn draw(const Scenario& scenario, const ParameterDraws& draws, bool random,
            const SimulationOptions& options, const IntervalSettings& settings) {
   const std::function<bool()>& interrupted = options.interrupted;
@@ -88,8 +75,12 @@ Drawn draw(const Scenario& scenario, const ParameterDraws& draws, bool random,
       runs, {.jobs = settings.jobs, .timeout_s = std::nullopt, .interrupted = interrupted, .tick = {}},
       [&](std::size_t i) {
         const std::size_t k = i % count;
-        Scenario drawn = i < count ? draws.scenario(scenario, k) : scenario;
-        if (random) drawn.resolved["seed"] = seed_of(scenario.resolved.at("seed").get<std::uint64_t>(), k);
+        Scenario drawn = scenario;
+        if (i < count)
+          for (const auto& [pointer, value] : drawn_values(scenario, draws, k, random))
+            drawn.resolved[Json::json_pointer(pointer)] = value;
+        else
+          drawn.resolved["seed"] = seed_of(scenario, k);
         return metrics_of(drawn, options.threads);
       },
       [&](std::size_t i, const ChildEnd& end) {
@@ -113,14 +104,8 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
     if (found == drawn.joint.end() || found->second.size() < 2) continue;
     std::vector<double> values = found->second;
     std::sort(values.begin(), values.end());  // children end in any order
-    const double value = metric.value().get<double>();
-    for (std::size_t i = 0; i < kIntervalLevels.size(); ++i) {
-      const double level = kIntervalLevels[i], reach = std::exp(draws.reach()[i]);
-      intervals[metric.key()].push_back(
-          {{"level", level},
-           {"low", std::min(quantile(values, (1 - level) / 2), value / reach)},
-           {"high", std::max(quantile(values, (1 + level) / 2), value * reach)}});
-    }
+    for (const Interval& each : intervals_of(metric.value().get<double>(), values, draws.reach()))
+      intervals[metric.key()].push_back({{"level", each.level}, {"low", each.low}, {"high", each.high}});
     const auto of_seeds = drawn.seeds.find(metric.key());
     std::vector<double> alone = of_seeds == drawn.seeds.end() ? std::vector<double>{} : of_seeds->second;
     std::sort(alone.begin(), alone.end());
@@ -142,6 +127,17 @@ void write_intervals(const Drawn& drawn, const ParameterDraws& draws, bool rando
 
 }  // namespace
 
+bool draws_seeds_too(const Scenario& scenario, const Job& job, const ParameterDraws& draws) {
+  return is_random(job, scenario) && !draws.draws_seed();
+}
+
+std::vector<std::pair<std::string, Json>> drawn_values(const Scenario& scenario, const ParameterDraws& draws,
+                                                       std::size_t k, bool seeds) {
+  std::vector<std::pair<std::string, Json>> values = draws.values(scenario, k);
+  if (seeds) values.emplace_back("/seed", seed_of(scenario, k));
+  return values;
+}
+
 int runs_per_draw(const Scenario& scenario, const Job& job) {
   if (!is_calibrated(scenario)) return 0;
   const ParameterDraws draws(scenario, job);
@@ -150,7 +146,14 @@ int runs_per_draw(const Scenario& scenario, const Job& job) {
 
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings) {
-  if (!is_calibrated(scenario) || settings.draws < 2) return run_scenario(scenario, options);
+  if (settings.draws < 2 || (!is_calibrated(scenario) && !settings.data_sheets))
+    return run_scenario(scenario, options);
+  if (!is_calibrated(scenario)) {
+    const Job& job = *new Job(make_job(scenario));  // kept for SimGrid's statics: runner.cpp
+    RunOutcome outcome = run_job(scenario, job, options, false);
+    add_data_sheet_intervals(job, false, outcome.document);
+    return outcome;
+  }
   bool random = false;
   std::optional<ParameterDraws> draws;
   {
@@ -164,6 +167,7 @@ RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions&
   if (options.interrupted && options.interrupted()) throw Interrupted();
   RunOutcome outcome = run_scenario(scenario, options);
   write_intervals(drawn, *draws, random, settings, outcome.document);
+  if (draws->operations_only()) add_data_sheet_intervals(make_job(scenario), true, outcome.document);
   return outcome;
 }
 

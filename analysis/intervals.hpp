@@ -1,6 +1,7 @@
 // Intervals of a run's times on a calibrated cluster: the run again with parameters and seeds drawn together.
 #pragma once
 
+#include "analysis/parameter_draws.hpp"
 #include "analysis/runner.hpp"
 #include "scenarios/language/scenario.hpp"
 
@@ -9,10 +10,18 @@ namespace simsgd {
 inline constexpr int kUsualDraws = 20;
 
 struct IntervalSettings {
-  int draws = kUsualDraws;  ///< 0: no intervals
-  int jobs = 1;             ///< children at a time; results do not depend on it
+  int draws = kUsualDraws;   ///< 0: no intervals
+  int jobs = 1;              ///< children at a time; results do not depend on it
+  bool data_sheets = false;  ///< where nothing was calibrated, those of data sheets (data_sheet.hpp)
   std::function<void(std::size_t done, std::size_t all)> progress{};  ///< may be empty
 };
+
+/// Whether seeds matter to a run beside what is drawn.
+bool draws_seeds_too(const Scenario& scenario, const Job& job, const ParameterDraws& draws);
+
+/// What draw `k` of a run changes: ParameterDraws::values, and the seed where that matters (`seeds`).
+std::vector<std::pair<std::string, Json>> drawn_values(const Scenario& scenario, const ParameterDraws& draws,
+                                                       std::size_t k, bool seeds);
 
 /// Runs that a draw of a calibrated scenario takes: 0 where nothing is drawn, 1 of parameters, 2 where the
 /// seed matters too, which is then drawn by itself once more.

@@ -10,6 +10,7 @@
 #include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/errors.hpp"
 #include "sim/plugin.hpp"
+#include "sim/recording/metrics.hpp"
 
 namespace simsgd {
 
@@ -56,7 +57,20 @@ bool is_calibrated(const Scenario& scenario) {
   return calibration != nullptr && (calibration->contains("draws") || calibration->contains("settings"));
 }
 
-ParameterDraws::ParameterDraws(const Scenario& scenario, const Job& job)
+std::vector<Interval> intervals_of(double value, std::vector<double> drawn, const Reach& reach) {
+  std::erase_if(drawn, [](double each) { return std::isnan(each); });
+  if (drawn.size() < 2 || !std::isfinite(value)) return {};
+  std::sort(drawn.begin(), drawn.end());  // children end in any order
+  std::vector<Interval> intervals;
+  for (std::size_t i = 0; i < kIntervalLevels.size(); ++i) {
+    const double level = kIntervalLevels[i], least = std::exp(reach[i]);
+    intervals.push_back({level, std::min(quantile(drawn, (1 - level) / 2), value / least),
+                         std::max(quantile(drawn, (1 + level) / 2), value * least)});
+  }
+  return intervals;
+}
+
+ParameterDraws::ParameterDraws(const Scenario& scenario, int number, double size, bool operation)
     : cluster_(scenario.resolved.at("cluster")),
       calibration_(options_of<CalibrationSection>(cluster_.at("calibration"))) {
   if (calibration_.draws.present())
@@ -65,31 +79,49 @@ ParameterDraws::ParameterDraws(const Scenario& scenario, const Job& job)
     count_ = calibration_.settings.front().draws.json().size();
   const MeasuredRange workers = calibration_.measured.workers.value_or(MeasuredRange{}),
                       bytes = calibration_.measured.bytes.value_or(MeasuredRange{});
-  const double by_workers =
-      workers_widening(workers.low, workers.high, job.workers(), calibration_.model_error);
-  const double by_bytes = range_widening(bytes.low, bytes.high, job.workload.model_bytes());
-  // A smaller message than any measured is no matter: the largest ones take the time.
-  const bool smaller =
-      calibration_.measured.bytes && job.workload.model_bytes() < calibration_.measured.bytes->low;
-  factor_ = std::max(by_workers, smaller ? 1.0 : by_bytes);
+  const double by_workers = workers_widening(workers.low, workers.high, number, calibration_.model_error);
+  // A smaller model than any measured is no matter: the largest messages take the time. Where runs were
+  // fitted, bytes are a model's.
+  const bool of_runs = !calibration_.measured.workloads.value_or(std::vector<std::string>{}).empty();
+  const bool no_matter = size < bytes.low && (!operation || of_runs);
+  const double by_bytes = no_matter ? 1 : range_widening(bytes.low, bytes.high, size);
+  factor_ = std::max(by_workers, by_bytes);
   find_changed();
   choose_settings(scenario.resolved);
-  note(job);
-  find_reach(scenario.resolved, range_widening(workers.low, workers.high, job.workers()),
-             smaller ? 1.0 : by_bytes);
+  note(number, size, operation);
+  find_reach(scenario.resolved, range_widening(workers.low, workers.high, number), by_bytes, operation);
 }
 
-void ParameterDraws::find_reach(const Json& resolved, double by_workers, double by_bytes) {
+void ParameterDraws::find_reach(const Json& resolved, double by_workers, double by_bytes, bool operation) {
   const LeftOutErrors left_out = calibration_.left_out.value_or(LeftOutErrors{});
-  const auto name = [&](const char* section) { return resolved.at(section).at("name").get<std::string>(); };
-  const bool workload =
-                 is_unlike("workload", calibration_.measured.workloads, name("workload"), left_out.workloads),
-             algorithm = is_unlike("method", calibration_.measured.algorithms, name("algorithm"),
-                                   left_out.algorithms);
+  const auto name = [&](const char* section) {
+    const Json& own = resolved.at(section);  // "self" of a workload
+    return (own.is_object() ? own.at("name") : own).get<std::string>();
+  };
+  const bool workload = !operation && is_unlike("workload", calibration_.measured.workloads, name("workload"),
+                                                left_out.workloads),
+             algorithm = !operation && is_unlike("method", calibration_.measured.algorithms,
+                                                 name("algorithm"), left_out.algorithms),
+             batch = !operation && is_unlike_batch(name("workload"), resolved.at("workload"));
   const MeasuredRange workers = calibration_.measured.workers.value_or(MeasuredRange{});
   reach_ = least_reach({left_out.half, left_out.nine_tenths}, std::max(by_workers, by_bytes),
                        calibration_.measured.workers && workers.low == workers.high,
-                       (workload ? 1 : 0) + (algorithm ? 1 : 0));
+                       (workload ? 1 : 0) + (algorithm ? 1 : 0) + (batch ? 1 : 0));
+}
+
+/// With a note. Of a workload that was fitted with other batches alone.
+bool ParameterDraws::is_unlike_batch(const std::string& name, const Json& workload) {
+  for (const MeasuredBatches& each : calibration_.measured.batches) {
+    if (each.workload != name || !workload.is_object()) continue;
+    const double batch = workload.at("batch").get<double>();
+    if (!batch_is_unlike(each.batches, batch)) return false;
+    notes_.push_back(fmt::format(
+        "{} was fitted with a batch of {}, and has {:g} here: a step's fixed cost, and what hides "
+        "behind it, are others, and how far off its times are is unknown",
+        name, fmt::join(each.batches, ", "), batch));
+    return true;
+  }
+  return false;
 }
 
 /// With a note. Whether nothing tells how far off predictions of it are: not fitted, and nothing like it left
@@ -100,9 +132,8 @@ bool ParameterDraws::is_unlike(const char* what, const std::optional<std::vector
   if (fitted->empty()) {
     if (notes_.empty() || !notes_.back().starts_with("no run was fitted"))
       notes_.emplace_back(
-          "no run was fitted, only operations: intervals tell what communication may take, and nothing of "
-          "what "
-          "is wrong with the times of computing");
+          "no run was fitted, only operations: intervals tell what communication may take, and of computing "
+          "what data sheets are off by");
     return false;
   }
   notes_.push_back(fmt::format(
@@ -120,11 +151,19 @@ bool ParameterDraws::draws_seed() const {
 
 Scenario ParameterDraws::scenario(const Scenario& base, std::size_t k) const {
   Scenario drawn = base;
+  for (const auto& [pointer, value] : values(base, k)) drawn.resolved[Json::json_pointer(pointer)] = value;
+  return drawn;
+}
+
+std::vector<std::pair<std::string, Json>> ParameterDraws::values(const Scenario& base, std::size_t k) const {
+  std::vector<std::pair<std::string, Json>> drawn;
   const auto put = [&](const std::string& at, const Json& value, bool wider) {
     const Json number = in_units(at, value);
     const Json* standing = value_at(base.resolved, at);
-    drawn.resolved[Json::json_pointer(at)] =
+    Json drawn_value =
         wider && standing != nullptr ? widened(in_units(at, *standing), number, factor_) : number;
+    if (drawn_value.is_number_float()) drawn_value = within_setting(at, drawn_value.get<double>());
+    drawn.emplace_back(at, std::move(drawn_value));
   };
   if (calibration_.draws.present())
     for (const auto& [pointer, value] : calibration_.draws.json().at(k % count_).items()) {
@@ -170,7 +209,7 @@ bool ParameterDraws::is_changed(const std::string& pointer) const {
   });
 }
 
-void ParameterDraws::note(const Job& job) {
+void ParameterDraws::note(int workers, double bytes, bool operation) {
   if (!changed_.empty())
     notes_.push_back(
         fmt::format("{} of the cluster's calibrated numbers {} another value here ({}): intervals leave "
@@ -179,7 +218,7 @@ void ParameterDraws::note(const Job& job) {
                     changed_.size() == 1 ? "its" : "their"));
   if (factor_ > 1.01)
     notes_.push_back(fmt::format(
-        "the cluster was calibrated {}{}, and is used with {} workers and a model of {:.3g} bytes: "
+        "the cluster was calibrated {}{}, and is used with {} workers and {} of {:.3g} bytes: "
         "parameters are drawn {:.1f} times as wide",
         calibration_.measured.workers
             ? fmt::format("among {:g} to {:g} workers", calibration_.measured.workers->low,
@@ -187,7 +226,7 @@ void ParameterDraws::note(const Job& job) {
             : "",
         calibration_.measured.bytes ? fmt::format(" on up to {:.3g} bytes", calibration_.measured.bytes->high)
                                     : "",
-        job.workers(), job.workload.model_bytes(), factor_));
+        workers, operation ? "an operation" : "a model", bytes, factor_));
 }
 
 }  // namespace simsgd

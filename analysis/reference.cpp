@@ -60,7 +60,11 @@ constexpr const char* kIntroduction =
     "one was recorded, its timeline: `timeline.json` for Perfetto, and `kineto/rank<N>.json` in the shape of "
     "PyTorch's profiler. A\n"
     "sweep keeps its runs in an SQLite file. All numbers are in SI units; \"1\" is the unit of what has "
-    "none.\n";
+    "none.\n\n"
+    "A file that a command writes appears under its name whole or not at all, also where several write it at "
+    "once; what a link names "
+    "is replaced and the link\n"
+    "stays. A device, a FIFO or `/dev/stdout` is written into.\n";
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 namespace simsgd {
 
@@ -35,16 +36,26 @@ inline constexpr std::array<double, 2> kNormalReach{0.674, 1.645};
 /// How far off, as logarithms of times: of half, and of nine tenths of the cells. 0: nothing tells.
 using Reach = std::array<double, 2>;
 
-/// assumed: how far off times are of a workload, or a method, of which no cell was fitted, where no part that
-/// was left out tells it. Half and nine tenths of gTop-k's cells of the network that was left out, by an
-/// earlier fit (gtopk_any_machines; gtopk misses less); SPD-KFAC's were 0.036 and 0.060 off
-/// (docs/papers/left_out.md). Two papers: the larger.
-inline constexpr Reach kUnlikeReach{0.07, 0.26};
+/// assumed: how far off times are of a workload, a method or a batch of which no cell was fitted, where no
+/// part that was left out tells it. Of the 16 cells of WAGMA-SGD's two tasks of which nothing is fitted half
+/// are within 0.11, nine tenths within 0.32 (docs/papers/left_out.md); 0.26, two papers' experience with a
+/// network left out, held one of four jobs that nobody had seen.
+inline constexpr Reach kUnlikeReach{0.11, 0.35};
+
+/// Steps that are taken in proportion to a batch were 9 to 29 % too short at half of it: a factor of two from
+/// all that were fitted is unlike them.
+inline constexpr double kUnlikeBatch = 2;
+
+inline bool batch_is_unlike(const std::vector<double>& fitted, double batch) {
+  return std::none_of(fitted.begin(), fitted.end(), [batch](double each) {
+    return std::max(each / batch, batch / each) < kUnlikeBatch * (1 - 1e-12);
+  });
+}
 
 /// How far the intervals of a time reach at least, on both sides of what is predicted. `left_out`: of what
 /// was left out of the fit; `usual`: range_widening of what it is predicted for; `one_count`: whether that is
-/// of workers and one number of them was fitted; `unlike`: how many of workload and method are such that
-/// nothing tells of them.
+/// of workers and one number of them was fitted; `unlike`: how many of workload, method and batch
+/// are such that nothing tells of them.
 inline Reach least_reach(const Reach& left_out, double usual, bool one_count, int unlike) {
   Reach reach{};
   for (std::size_t i = 0; i < reach.size(); ++i) {

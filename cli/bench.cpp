@@ -3,13 +3,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <memory>
 
 #include "analysis/collective_bench.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/language/scenario.hpp"
+#include "scenarios/language/loading.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 #include "sim/collectives/schedules.hpp"
@@ -22,7 +23,7 @@ struct BenchVerb {
   std::string op, cluster = "clusters/infiniband-100g.json", schedule, fidelity = "auto", jitter;
   std::string first = "32M", last = "32M", step_bytes;
   double factor = 0;
-  int workers = kBenchWorkers, iterations = 20;
+  int workers = kBenchWorkers, iterations = 20, draws = kUsualDraws;
   const CLI::Option* workers_option = nullptr;
   bool json = false;
   OverrideOptions overrides;
@@ -71,10 +72,12 @@ CollectiveOp parse_op(const std::string& name) {
   std::vector<std::string> names;
   for (const SchedulePlugin& plugin : schedule_plugins()) {
     if (op_name(plugin.op) == name) return plugin.op;
-    if (names.empty() || names.back() != op_name(plugin.op)) names.push_back(op_name(plugin.op));
+    if (const std::string each = op_name(plugin.op);
+        std::find(names.begin(), names.end(), each) == names.end())
+      names.push_back(each);
   }
   const std::string near = nearest(name, names);
-  usage_error("OPERATION", "is no collective operation", name,
+  usage_error("OPERATION", "is not a collective operation", name,
               (near.empty() ? "" : "Did you mean " + near + "? ") + "Use " + one_of(names));
 }
 
@@ -117,10 +120,15 @@ int bench(const BenchVerb& verb, const std::string& arguments) {
       usage_error("--set", "is outside the cluster, which is all that a benchmark takes from a scenario",
                   pointer, "Did you mean /cluster" + pointer + "?");
   settings.seed = overrides.seed.value_or(1);
-  const auto [cluster, collectives] = load_cluster(
+  Loading loading = load_around_cluster(
       verb.cluster, verb.workers_option->count() > 0 ? std::optional(verb.workers) : std::nullopt, overrides);
-  settings.collectives = collectives;
-  const BenchResult result = bench_collective(cluster, settings);
+  loading.errors.throw_if_any("/cluster");
+  loading.errors.throw_if_any("/network");
+  const ClusterFile file = make_cluster(loading.scenario);
+  const Cluster& cluster = file.cluster;
+  settings.collectives = file.collectives;
+  const BenchResult result = bench_with_intervals(
+      loading.scenario, settings, {.draws = verb.draws, .jobs = available_threads(), .progress = {}});
   if (verb.json)
     fmt::print("{}\n", nccl_json(settings, cluster, result, arguments).dump(2));
   else
@@ -158,6 +166,10 @@ void add_bench(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str();
   verb->add_option("--jitter", settings->jitter,
                    "Mean of an exponential extra latency of each message, such as \"2 us\"");
+  verb->add_option("--draws", settings->draws,
+                   "On a calibrated cluster: so often with drawn parameters, for intervals; 0: none")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 10000));
   verb->add_flag("--json,-J", settings->json, "nccl-tests' JSON instead of its table");
   settings->overrides.add_to(*verb);
   verb->footer(

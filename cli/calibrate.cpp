@@ -14,6 +14,7 @@
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
+#include "scenarios/language/parts.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -69,11 +70,11 @@ int calibrate_verb(const CalibrateVerb& verb) {
     return 0;
   }
   const auto calibration = calibrate(std::move(spec), settings_of(verb));
-  if (!verb.output.empty()) {
-    Json cluster = calibrated_cluster(*calibration, verb.data, today());
-    write_file_atomically(verb.output, cluster.dump(2) + "\n");
-  }
   print(verb, *calibration);
+  if (verb.output.empty()) return 0;
+  const Json cluster = calibrated_cluster(*calibration, verb.data, today());
+  check_cluster(cluster, verb.output);
+  write_file_atomically(verb.output, cluster.dump(2) + "\n");
   return 0;
 }
 
@@ -155,7 +156,7 @@ void add_calibrate(CLI::App& app, ExitCode& exit_code) {
   add_common(*verb, *settings);
   verb->add_option("-o,--output", settings->output, "Write the calibrated cluster")->type_name("FILE");
   verb->footer(
-      "Example:\n  simsgd calibrate scenarios/calibration/nccl_a100.json --data ../shared/data -o "
+      "Example:\n  simsgd calibrate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data -o "
       "cluster.json");
   verb->callback([settings, &exit_code] { exit_code.value = calibrate_verb(*settings); });
 }
@@ -171,7 +172,8 @@ void add_validate(CLI::App& app, ExitCode& exit_code) {
           "statistic")
       ->type_name("SHARE");
   verb->footer(
-      "Example:\n  simsgd validate scenarios/calibration/nccl_a100.json --data ../shared/data --max-error "
+      "Example:\n  simsgd validate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data "
+      "--max-error "
       "5%");
   verb->callback([settings, &exit_code] { exit_code.value = validate_verb(*settings); });
 }

@@ -22,12 +22,10 @@ struct CheckVerb {
 
 // All files are checked before anything is reported, so that one look tells everything.
 int check(const CheckVerb& verb) {
-  catch_interrupts();
   std::vector<InputError> errors;
   for (const std::string& file : verb.files) {
     try {
-      const std::string what =
-          check_file(file, verb.overrides.overrides(), {available_threads(), interrupted});
+      const std::string what = check_file(file, verb.overrides.overrides(), {available_threads(), {}});
       fmt::print("{}: {}, correct\n", printable(file), what);
     } catch (const ConfigError& error) {
       errors.insert(errors.end(), error.errors().begin(), error.errors().end());

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <sstream>
 #include <system_error>
 
@@ -25,6 +26,38 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 the run failed or a check did not hold; 2 usage or input; 3 some points of a "
     "sweep failed;\n"
     "130 interrupted. Results go to stdout, everything else to stderr.";
+
+/// Throws ConfigError for a word that stands where a verb does and is none: the library would call it "not
+/// expected".
+void check_verbs(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* at = &app;
+  for (const std::string& word : words) {
+    const std::vector<const CLI::App*> verbs = at->get_subcommands([](const CLI::App*) { return true; });
+    if (verbs.empty() || word.starts_with('-')) return;
+    const auto next = std::find_if(verbs.begin(), verbs.end(),
+                                   [&](const CLI::App* verb) { return verb->get_name() == word; });
+    if (next == verbs.end()) {
+      std::vector<std::string> names;
+      for (const CLI::App* verb : verbs)
+        if (!verb->get_group().empty()) names.push_back(verb->get_name());
+      const std::string near = nearest(word, names);
+      throw ConfigError({at == &app ? "simsgd" : "simsgd " + at->get_name(), "", "has no verb of this name",
+                         printable(word),
+                         (near.empty() ? "" : "Did you mean " + near + "? ") + "There is " + one_of(names)});
+    }
+    at = *next;
+  }
+}
+
+/// `simsgd help run` is `simsgd run --help`.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  return words;
+}
 
 int run_verb(int argc, char** argv) {
   CLI::App app{
@@ -51,8 +84,12 @@ int run_verb(int argc, char** argv) {
   add_import(app, exit_code);
   add_replay(app, exit_code);
   add_documents(app, exit_code);
+  std::vector<std::string> words = words_of(argc, argv);
+  check_verbs(app, words);
+  std::reverse(words.begin(), words.end());  // as the library takes them
   try {
-    app.parse(argc, argv);
+    app.name("simsgd");
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     std::ostringstream help, problem;
     const int code = app.exit(error, help, problem);
@@ -83,7 +120,10 @@ int run_command_line(int argc, char** argv) {
     fmt::print(stderr, "Cannot write the output: {}\n", error.code().message());
     return 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "Out of memory. Use fewer workers, a smaller model, or a machine with more memory.\n");
+    fmt::print(stderr,
+               "Out of memory. Ask for less at once (fewer workers, a smaller model, a shorter file), or use "
+               "a machine "
+               "with more memory.\n");
     return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "SimSGD failed, which is a defect of SimSGD: {}\n", printable(error.what()));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 
 #include <CLI/CLI.hpp>
 
@@ -13,12 +12,7 @@
 namespace simsgd {
 
 namespace {
-volatile std::sig_atomic_t signal_seen = 0;
-
 constexpr std::uint64_t kLargestSeed = std::uint64_t{1} << 53;  // as in a file
-}  // namespace
-
-namespace {
 
 // As it was written: an unsigned number would make 18446744073709551615 of -1.
 std::uint64_t read_seed(const std::string& text) {
@@ -53,14 +47,5 @@ int available_threads() {
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
   return std::max(1, CPU_COUNT(&allowed));
 }
-
-void catch_interrupts() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { signal_seen = 1; };
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-bool interrupted() { return signal_seen != 0; }
 
 }  // namespace simsgd

@@ -1,5 +1,6 @@
 // simsgd import: measurements out of files of other programs, and of our own, as one table.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
@@ -95,12 +96,6 @@ void print_report(const ImportReport& report) {
     fmt::print(stderr, "  WARNING: {} {}\n", count, printable(reason));
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  AtomicFile file(path);
-  file.write(text);
-  file.finish();
-}
-
 // Both are made before anything is written.
 struct RecordedFiles {
   std::string workload, stragglers;
@@ -133,14 +128,18 @@ int run_import(const ImportVerb& verb) {
       write_measurement_table(all.rows, write);
   };
   if (verb.output == "-") {
-    write_all([](const std::string& piece) { fmt::print("{}", piece); });
+    // Labels of foreign files: a terminal would take their escape sequences for its own.
+    const bool terminal = isatty(STDOUT_FILENO) != 0;
+    write_all([terminal](const std::string& piece) {
+      fmt::print("{}", terminal ? printable_lines(piece) : piece);
+    });
   } else {
     AtomicFile file(verb.output);
     write_all([&file](const std::string& piece) { file.write(piece); });
     file.finish();
   }
-  if (!recorded.workload.empty()) write_file(verb.workload, recorded.workload);
-  if (!recorded.stragglers.empty()) write_file(verb.stragglers, recorded.stragglers);
+  if (!recorded.workload.empty()) write_file_atomically(verb.workload, recorded.workload);
+  if (!recorded.stragglers.empty()) write_file_atomically(verb.stragglers, recorded.stragglers);
   for (const ImportReport& report : all.reports) print_report(report);
   return 0;
 }

@@ -2,13 +2,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "cli/command_line.hpp"
+#include "sim/base/interrupts.hpp"
 #include "sim/learn/numerics.hpp"
 
 int main(int argc, char** argv) {
   simsgd::fix_numerics();
+  simsgd::end_at_interrupts();
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on files (ulimit -f) is then an error of the write, which is told
   const int code = simsgd::run_command_line(argc, argv);
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!written && code == 0) fmt::print(stderr, "Cannot write to standard output.\n");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "sim/base/units.hpp"
@@ -10,6 +12,14 @@
 namespace simsgd {
 
 using WallClock = std::chrono::steady_clock;
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long long>(std::llround(std::min(seconds, 1e15)));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  if (whole < 2 * 86400) return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+  return fmt::format("{} days {} h", whole / 86400, whole / 3600 % 24);
+}
 
 Progress::Progress(std::string what, std::uint64_t total, std::string unit)
     : what_(std::move(what)),
@@ -29,8 +39,8 @@ void Progress::at(std::uint64_t done) {
   const double elapsed = std::chrono::duration<double>(now - begin_).count();
   std::string line = fmt::format("{}: {} {}", what_, unit_, human_number(static_cast<double>(done)));
   if (total_ > 0 && done > 0)
-    line += fmt::format(" of {}, {} left", human_number(static_cast<double>(total_)),
-                        human_time(elapsed / static_cast<double>(done) * static_cast<double>(total_ - done)));
+    line += fmt::format(" of {}, about {} left", human_number(static_cast<double>(total_)),
+                        clock_text(elapsed / static_cast<double>(done) * static_cast<double>(total_ - done)));
   if (terminal_)
     fmt::print(stderr, "\r\x1b[K{}", line);
   else

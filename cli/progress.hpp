@@ -8,6 +8,9 @@
 
 namespace simsgd {
 
+/// "9 s", "2 min 05 s", "26 h 07 min", "12 days 3 h".
+std::string clock_text(double seconds);
+
 class Progress {
  public:
   /// `total` steps, or what else is counted; 0 where that is not known.

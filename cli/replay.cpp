@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -24,13 +25,13 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kMostReplayWorkers = 1 << 16;
-constexpr int kMostDraws = 10000;
+constexpr int kMostReplayDraws = 10000;
 
 struct ReplayVerb {
   std::vector<std::string> files;
   std::string output, heal, network;
   replay::ReplayOptions options;
-  bool json = false;
+  bool json = false, strict = false, no_inferred = false;
 };
 
 std::vector<int> workers_of(const std::string& list) {
@@ -43,7 +44,7 @@ std::vector<int> workers_of(const std::string& list) {
     if (error != std::errc() || rest != list.data() + end || worker < 0)
       errors.push_back({"--heal", "", "names no worker", printable(list.substr(begin, end - begin)),
                         "Write numbers of workers, such as 3 or 3,4"});
-    workers.push_back(worker);
+    if (std::find(workers.begin(), workers.end(), worker) == workers.end()) workers.push_back(worker);
     begin = end + 1;
   }
   if (!errors.empty()) throw ConfigError(std::move(errors));
@@ -88,8 +89,11 @@ int run_replay(ReplayVerb verb) {
   if (verb.options.workers > 0 && (verb.options.ideal || !verb.options.heal.empty()))
     throw ConfigError({"--workers", "", "cannot be had with --ideal or --heal", "",
                        "Leave these out: the ideal is told for every number of workers"});
+  verb.options.infer = !verb.no_inferred;
   const OutputDirectory directory(verb.output);
-  const replay::ReplayReport report = replay::replay_job(read_recorded_job(verb.files), verb.options);
+  RecordedJob job = read_recorded_job(verb.files);
+  if (verb.strict && !job.skipped.empty()) throw ConfigError(std::move(job.skipped));
+  const replay::ReplayReport report = replay::replay_job(std::move(job), verb.options);
   OrderedJson document = {{"schema_version", 1}, {"context", to_json(with_machine(build_context()))}};
   document.update(replay::replay_document(report));
   if (verb.json)
@@ -112,8 +116,13 @@ void add_replay(CLI::App& app, ExitCode& exit_code) {
                    "standard input")
       ->required();
   verb->add_flag("--ideal", settings->options.ideal, "What if operations of a kind took equally long");
-  verb->add_option("--heal", settings->heal, "What if these workers were as their peers are")
-      ->type_name("W[,W]");
+  verb->add_option(
+          "--heal", settings->heal,
+          "What if these workers were as their peers are: the same stage of other replicas, or, where "
+          "a whole stage is named, other stages")
+      ->type_name("W[,W]")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::Join);
   verb->add_option("--network", settings->network, "What if the network were so many times as fast: 2x")
       ->type_name("FACTOR");
   verb->add_option("--workers", settings->options.workers,
@@ -122,11 +131,17 @@ void add_replay(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1, kMostReplayWorkers));
   verb->add_option("--draws", settings->options.draws, "Draws for each number of workers")
       ->type_name("N")
-      ->check(CLI::Range(1, kMostDraws))
+      ->check(CLI::Range(1, kMostReplayDraws))
       ->capture_default_str();
   verb->add_option("--seed", settings->options.seed, "Seed of the draws")
       ->type_name("N")
       ->capture_default_str();
+  verb->add_flag("--no-inferred", settings->no_inferred,
+                 "What holds workers together and nobody recorded is gaps, not a barrier");
+  verb->add_flag(
+      "--strict", settings->strict,
+      "Refuse what is otherwise skipped and counted: events of negative length, steps that a worker "
+      "has twice");
   verb->add_flag("--json", settings->json, "One JSON document instead of a summary");
   verb->add_option("-o,--output", settings->output,
                    "Folder for heat map, timeline for Perfetto, and the document")

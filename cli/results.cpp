@@ -157,7 +157,7 @@ void add_compare(CLI::App& results) {
   verb->add_option(
       "SIMULATED", command->simulated,
       "Two runs instead of a store: what simsgd-measure run -o made, and what simsgd run -o made "
-      "(directories or documents)");
+      "(directories or documents). Two simulated or two real ones can be compared too");
   verb->add_option("--by", command->comparison.by, "The axis")->type_name("AXIS");
   verb->add_option("--baseline", command->comparison.baseline, "The value that the others are compared with")
       ->type_name("VALUE");

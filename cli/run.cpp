@@ -98,6 +98,7 @@ int run(const RunVerb& verb) {
   const auto drawing = std::make_shared<Progress>("Drawing parameters", 0);
   const IntervalSettings intervals{.draws = verb.draws,
                                    .jobs = available_threads(),
+                                   .data_sheets = true,
                                    .progress = [drawing](std::size_t done, std::size_t all) {
                                      drawing->at(done);
                                      if (done == all) drawing->finish();
@@ -151,7 +152,8 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1, kMostThreads));
   verb->add_option(
           "--draws", settings->draws,
-          "On a calibrated cluster: so many runs with drawn parameters and seeds, for intervals; 0: none")
+          "On a calibrated cluster: so many runs with drawn parameters and seeds, for intervals; 0: no "
+          "intervals")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000));
   verb->footer(

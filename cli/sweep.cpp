@@ -96,9 +96,15 @@ SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
   return settings;
 }
 
+void say_preparing(const Study& study) {
+  constexpr std::size_t kMany = 10000;
+  if (study.points.size() >= kMany) fmt::print(stderr, "Preparing {} points ...\n", study.points.size());
+}
+
 int run_sweep_command(const SweepCommand& command) {
   const Study study = expand_study(command.study, command.overrides.overrides());
   const SweepSettings settings = sweep_settings(command, study);
+  say_preparing(study);
   catch_interrupts();
   SweepOutput output(command, settings, study.name);
   try {

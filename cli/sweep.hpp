@@ -32,6 +32,9 @@ SweepSettings sweep_settings(const SweepCommand& command, const Study& study);
 /// `sweep run`; returns the exit code. Throws ConfigError, RunError, Interrupted.
 int run_sweep_command(const SweepCommand& command);
 
+/// On stderr, where it takes a while.
+void say_preparing(const Study& study);
+
 /// `sweep plan`.
 int plan_sweep_command(const SweepCommand& command);
 

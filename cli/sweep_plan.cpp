@@ -56,6 +56,7 @@ int plan_sweep_command(const SweepCommand& command) {
   const auto begin = std::chrono::steady_clock::now();
   const Study study = expand_study(command.study, command.overrides.overrides());
   const SweepSettings settings = sweep_settings(command, study);
+  say_preparing(study);
   catch_interrupts();
   const std::vector<SweepPoint> points = sweep_points(study, settings.jobs, interrupted);
   const auto sink = open_sink_to_look(settings.database);

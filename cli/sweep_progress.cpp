@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 
+#include "cli/progress.hpp"
 #include "sim/base/printable.hpp"
-#include "sim/base/units.hpp"
 
 namespace simsgd {
 
@@ -14,22 +13,16 @@ namespace {
 
 constexpr std::size_t kBarWidth = 30;
 
-std::string clock(double seconds) {
-  const auto whole = static_cast<long>(std::lround(seconds));
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
-}
-
 }  // namespace
 
 std::string progress_text(const SweepProgress& progress) {
   std::string text = fmt::format("{}/{} points", progress.ended, progress.total);
   if (progress.elapsed_s < 1) return text;
-  text += ", " + clock(progress.elapsed_s);
+  text += ", " + clock_text(progress.elapsed_s);
   if (progress.ended > 0 && progress.ended < progress.total)
-    text += fmt::format(", about {} left", clock(progress.elapsed_s / static_cast<double>(progress.ended) *
-                                                 static_cast<double>(progress.total - progress.ended)));
+    text +=
+        fmt::format(", about {} left", clock_text(progress.elapsed_s / static_cast<double>(progress.ended) *
+                                                  static_cast<double>(progress.total - progress.ended)));
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scenarios/language/assignment.hpp"
+#include "sim/base/interrupts.hpp"
 
 namespace CLI {
 class App;
@@ -53,9 +54,5 @@ inline constexpr int kMostThreads = 1024;
 
 /// Cores that numerics may use: what the process may run on.
 int available_threads();
-
-/// True once SIGINT or SIGTERM has come; installed by the verbs that run for long.
-void catch_interrupts();
-bool interrupted();
 
 }  // namespace simsgd

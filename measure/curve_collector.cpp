@@ -88,7 +88,9 @@ void CurveCollector::gather() {
 
 void CurveCollector::evaluate_by_clock(double first_s, double last_s) {
   const double every_s = job_.record.evaluate_every_s;
-  if (!(every_s > 0) || first_s < static_cast<double>(evaluations_by_clock_ + 1) * every_s) return;
+  if (!(every_s > 0) || last_s > job_.stop.time_s ||
+      first_s < static_cast<double>(evaluations_by_clock_ + 1) * every_s)
+    return;
   evaluations_by_clock_ = static_cast<std::uint64_t>(first_s / every_s);
   if (curve_ && job_.learner) curve_->evaluate(last_s, gathered_);
 }
@@ -103,6 +105,7 @@ void CurveCollector::replay(const std::vector<std::vector<Entry>>& entries,
     for (std::size_t rank = 0; rank < entries.size(); ++rank) {
       if (i >= entries[rank].size()) continue;
       const Entry& entry = entries[rank][i];
+      if (entry.time_s > job_.stop.time_s) continue;
       report(static_cast<int>(rank), entry, models[rank]);
       gathered_[rank] = {entry.step, models[rank]};
     }
@@ -168,6 +171,8 @@ bool CurveCollector::run_is_over(double now_s) {
   return first_s >= job_.stop.time_s || target_met != 0;
 }
 
-void CurveCollector::finish(double end_s, RunRecord& record) { curve_->finish(end_s, record); }
+void CurveCollector::finish(double end_s, bool at_instant, RunRecord& record) {
+  curve_->finish(end_s, at_instant ? LearningCurve::End::instant : LearningCurve::End::steps, record);
+}
 
 }  // namespace simsgd

@@ -36,7 +36,8 @@ class CurveCollector final : public Observer {
   /// before the run was over, in the order of time, and the models that were kept meanwhile are evaluated.
   void gather_alone(const CommonEnd& end, double over_s);
   /// On rank 0, at the end: evaluates what was not yet. Throws RunError where a loss is not finite.
-  void finish(double end_s, RunRecord& record);
+  /// `at_instant`: the run was over then, wherever its ranks were.
+  void finish(double end_s, bool at_instant, RunRecord& record);
 
  private:
   struct Entry {

@@ -56,11 +56,8 @@ std::vector<Tensor> Gathering::contributions(ExchangeContext& context) const {
 
 void Gathering::deliver(ExchangeContext& context, const AnyCollective& collective,
                         const CollectiveSlot& slot) {
-  std::vector<Tensor> given = contributions(context);
-  const ChannelSite& site = context.site;
-  if (const auto* custom = std::get_if<CustomCollective>(&collective); custom && custom->member_effect)
-    keep_what_arrives(context.job, *custom, site.ranks, site.group_rank, given);
-  CollectiveResults().deliver(context.executor, collective, given, true, site.group_rank, slot);
+  CollectiveResults().deliver(context.executor, collective, contributions(context), true,
+                              context.site.group_rank, slot);
 }
 
 double Gathering::bytes_sent(const ChannelSite& site) const {
@@ -116,7 +113,8 @@ bool BarrierExchange::advance(ExchangeContext&, Ongoing& ongoing) {
 }
 
 void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool by_scenario) {
-  if (by_scenario && context.site.members() > 1) {
+  const bool own_schedule = op_of(collective) == CollectiveOp::custom;  // the method's: MPI has no other
+  if ((by_scenario || own_schedule) && context.site.members() > 1) {
     Schedule schedule = scheduled(context.job, collective, context.site.ranks);
     if (!options_of(collective).contribution || carries_enough(collective, schedule)) {
       exchange.emplace<ScheduledExchange>(context, collective, std::move(schedule));

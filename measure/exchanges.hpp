@@ -73,8 +73,8 @@ struct Announcement {
   double came_s = 0;
 };
 
-/// all_gather and custom: the lengths (MPI_Iallgather), then the contributions (MPI_Iallgatherv). A custom
-/// operation applies its effect to them on every rank, whatever its schedule.
+/// all_gather, and custom where its schedule does not carry all that its effect needs: the lengths
+/// (MPI_Iallgather), then the contributions (MPI_Iallgatherv).
 class Gathering {
  public:
   Gathering(ExchangeContext& context, const AnyCollective& collective);
@@ -126,7 +126,8 @@ class BarrierExchange {
 /// Empty until the exchange begins.
 using Exchange =
     std::variant<std::monostate, Reduction, Gathering, BroadcastExchange, BarrierExchange, ScheduledExchange>;
-/// By MPI's own collectives, or message by message by the scenario's schedule (`by_scenario`).
+/// By MPI's own collectives, or message by message by the scenario's schedule (`by_scenario`); a custom
+/// operation by its own.
 void begin(Exchange& exchange, ExchangeContext& context, const AnyCollective& collective, bool by_scenario);
 
 /// True once the request is complete.

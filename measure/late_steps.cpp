@@ -31,7 +31,7 @@ void LateSteps::step_ended(const StepEnd& end) {
   open_->busy_s = busy_time_s(ledger_.record()) - busy_time_s(open_->before);
   last_.push_back(std::move(*open_));
   open_.reset();
-  if (last_.size() <= kKept) return;
+  if (last_.size() <= kKept || last_.front().end_s > time_s_) return;
   ++earlier_steps_;
   earlier_samples_ += last_.front().samples;
   last_.pop_front();

@@ -1,4 +1,4 @@
-// Steps that ended after the run was over, of a run whose workers do not need each other: a rank goes on
+// Steps that ended after the run was over: a rank goes on
 // until the news of the end has come (common_end.hpp). As in the simulation they do not count, nor does what
 // they took. When the run was over is known for certain only once all ranks have said when their steps ended.
 #pragma once
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 
 #include "sim/job.hpp"
@@ -17,8 +18,9 @@ namespace simsgd {
 
 class LateSteps final : public Observer {
  public:
-  /// Of the rank whose ledger it is; attached behind it.
-  explicit LateSteps(const Ledger& ledger) : ledger_(ledger) {}
+  /// Of the rank whose ledger it is; attached behind it. The run's time is up at `time_s`.
+  explicit LateSteps(const Ledger& ledger, double time_s = std::numeric_limits<double>::infinity())
+      : ledger_(ledger), time_s_(time_s) {}
 
   void step_began(int rank, std::uint64_t step, double now_s) override;
   void step_ended(const StepEnd& end) override;
@@ -39,8 +41,9 @@ class LateSteps final : public Observer {
     double busy_s = 0;    // of the device, in it
   };
   const Ledger& ledger_;
+  double time_s_;
   std::optional<Step> open_;
-  std::deque<Step> last_;  // more do not end while a small message is on its way
+  std::deque<Step> last_;  // after time_s_, or no more than end while a small message is on its way
   std::uint64_t earlier_steps_ = 0;
   double earlier_samples_ = 0;
 };

@@ -12,11 +12,12 @@
 #include <optional>
 #include <sstream>
 
+#include "measure/agreement.hpp"
 #include "measure/bench/verbs.hpp"
-#include "measure/gathering.hpp"
 #include "measure/last_words.hpp"
 #include "measure/mpi_worker.hpp"
 #include "measure/needed_roles.hpp"
+#include "measure/packing.hpp"
 #include "measure/real_notes.hpp"
 #include "measure/short_slices.hpp"
 #include "results/document.hpp"
@@ -110,29 +111,6 @@ Loaded load(const Settings& settings, Ranks ranks) {
   return {std::move(scenario), std::move(job)};
 }
 
-/// Calls `attempt` on all ranks; what fails is said once, by the lowest rank where it did. The exit code.
-int on_all_ranks(Ranks ranks, const std::function<void()>& attempt) {
-  std::string sentence;
-  int code = 0;
-  try {
-    attempt();
-  } catch (const ConfigError& error) {
-    sentence = error.what();
-    if (error.errors().size() > 1)
-      sentence += fmt::format("\n{} errors; nothing was run or written.", error.errors().size());
-    code = 2;
-  } catch (const std::exception& error) {
-    sentence = error.what();
-    code = 1;
-  }
-  const int speaks = code == 0 ? ranks.size : ranks.rank;
-  int speaker = 0, worst = 0;
-  MPI_Allreduce(&speaks, &speaker, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (speaker == ranks.rank && code != 0) fmt::print(stderr, "{}\n", sentence);
-  return worst;
-}
-
 /// Once ranks wait for each other, the failure of one ends all.
 [[noreturn]] void end_all(Ranks ranks, const std::string& sentence) {
   constexpr double kFirst_s = 0.3, kEnded_s = 10;
@@ -180,9 +158,11 @@ void print(const Settings& settings, const RunOutcome& outcome) {
 int run(Settings& settings, Ranks ranks) {
   std::optional<Loaded> loaded;
   std::optional<OutputDirectory> directory;
-  const int code = on_all_ranks(ranks, [&] {
-    loaded.emplace(load(settings, ranks));
-    settings.how.emulates = loaded->scenario.resolved.value("compute", "real") == "emulated";
+  int code = on_all_ranks(MPI_COMM_WORLD, [&] { loaded.emplace(load(settings, ranks)); });
+  if (code != 0) return code;
+  settings.how.emulates = loaded->scenario.resolved.value("compute", "real") == "emulated";
+  code = on_all_ranks(MPI_COMM_WORLD, [&] {
+    require_one_scenario(MPI_COMM_WORLD, loaded->scenario.file, loaded->scenario.resolved);
     directory.emplace(ranks.first() ? settings.directory : "");
   });
   if (code != 0) return code;
@@ -236,6 +216,13 @@ void add_run(CLI::App& app, Settings& settings) {
   verb->footer(kFooter);
 }
 
+/// Verb and options, as far as ranks must have the same; the scenario is compared apart.
+std::string what_it_does(const Settings& settings, const BenchVerbs& benches, const std::string& arguments) {
+  if (benches.chosen()) return arguments;
+  return fmt::format("run {} schedules={} steps={}", settings.scenario == "-" ? "-" : "FILE",
+                     settings.schedules, settings.how.logs_steps);
+}
+
 int measure(int argc, char** argv, Ranks ranks) {
   Settings settings;
   CLI::App app{"simsgd-measure runs a scenario of SimSGD for real over MPI, and writes the same document."};
@@ -244,12 +231,27 @@ int measure(int argc, char** argv, Ranks ranks) {
   app.require_subcommand(1);
   add_run(app, settings);
   const BenchVerbs benches(app);
+  Started started{version_text(context_of(kProgram)),
+                  fmt::format("{}", fmt::join(argv + 1, argv + argc, " ")), ""};
+  std::optional<int> code;  // where nothing is to be done
+  std::ostringstream out, err;
   try {
     app.parse(argc, argv);
+    started.does = what_it_does(settings, benches, started.arguments);
   } catch (const CLI::ParseError& error) {
-    std::ostringstream silent;
-    const int code = ranks.first() ? app.exit(error) : app.exit(error, silent, silent);
-    return code == 0 ? 0 : 2;
+    code = app.exit(error, out, err) == 0 ? 0 : 2;
+    started.does = out.str() + err.str();
+  }
+  const std::string apart = started_apart(MPI_COMM_WORLD, started);
+  if (!apart.empty()) {
+    if (ranks.first()) fmt::print(stderr, "{}\n", apart);
+    return 2;
+  }
+  if (code) {
+    if (!ranks.first()) return *code;
+    fmt::print("{}", out.str());
+    fmt::print(stderr, "{}", err.str());
+    return *code;
   }
   if (benches.chosen()) return benches.run();
   settings.how.scenario_schedules = settings.schedules == "scenario";

@@ -44,7 +44,6 @@ void MpiCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
   slot.pending->channel = site.ledger;
   begun_s_[site.ledger] = of_.clock.now();
   slot.pending->what = fmt::format("{} among {}", op_name(op_of(collective)), site.members());
-  ++counts_[slot.pending->what];
   Operation& operation = channel.operations.emplace_back();
   operation.what = std::move(collective);
   operation.slot = std::move(slot);
@@ -103,8 +102,9 @@ void MpiCollectives::finish(Channel& channel, Operation& operation) {
         }
       },
       operation.exchange);
-  if (const auto* scheduled = std::get_if<ScheduledExchange>(&operation.exchange))
-    left_behind_.push_back(scheduled->left_behind());
+  const auto* scheduled = std::get_if<ScheduledExchange>(&operation.exchange);
+  if (scheduled) left_behind_.push_back(scheduled->left_behind());
+  ++counts_[{ongoing.pending->what, scheduled != nullptr}];
   ongoing.pending->complete(ongoing.span.end_s);
 }
 
@@ -120,10 +120,11 @@ bool MpiCollectives::idle() const {
 
 std::vector<FidelityRecord> MpiCollectives::record() const {
   std::vector<FidelityRecord> records;
-  for (const auto& [description, count] : counts_)
-    records.push_back({description, "real",
-                       of_.by_scenario ? "run over MPI by the scenario's schedules, message by message"
-                                       : "run over MPI, which chooses the schedule",
+  for (const auto& [operation, count] : counts_)
+    records.push_back({operation.first, "real",
+                       !operation.second ? "run over MPI, which chooses the schedule"
+                       : of_.by_scenario ? "run over MPI by the scenario's schedules, message by message"
+                                         : "run over MPI by a schedule of its own, message by message",
                        true, count});
   return records;
 }

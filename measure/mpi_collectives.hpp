@@ -67,7 +67,7 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
   Setup of_;
   std::map<std::pair<GroupId, ChannelId>, Channel> channels_;
   std::vector<MPI_Request> left_behind_;
-  std::map<std::string, std::uint64_t> counts_;
+  std::map<std::pair<std::string, bool>, std::uint64_t> counts_;  // whether message by message
   std::map<std::int32_t, double> begun_s_;
   std::uint64_t sequence_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <limits>
 
@@ -31,7 +32,7 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
       how_(how),
       trust_(begin_trust(world)),
       ledger_(rank(), 1),
-      late_(ledger_.of(rank())),
+      late_(ledger_.of(rank()), job.stop.time_s),
       progress_(rank(), run_clock_, how.patience_s),
       clock_({.rank = rank(),
               .learns = job.learner != nullptr,
@@ -102,7 +103,7 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
   observers_.attach(ledger_);
   observers_.attach(notebook_);
   observers_.attach(curve_);
-  if (end_.alone()) observers_.attach(late_, {Topic::steps});
+  if (end_.alone() || std::isfinite(job.stop.time_s)) observers_.attach(late_, {Topic::steps});
   if (job.record.timeline_events > 0) {
     tape_ = std::make_unique<EventTape>(job, rank());
     observers_.attach(*tape_, {Topic::time, Topic::drawing, Topic::steps});
@@ -213,7 +214,8 @@ RunRecord MpiWorker::finish() {
   trust_.clock_step_s = calendar_offset_s() - calendar_offset_s_;
   meet_there();
   doubts_ = simsgd::doubts(world_, trust_);
-  double over_s = std::numeric_limits<double>::infinity();
+  double over_s =
+      job_.stop.time_s;  // where workers need each other: whoever is through first goes on until then
   if (end_.alone()) {
     over_s = late_.agree(world_, job_.stop, end_.over_s().value_or(over_s));
     curve_.gather_alone(end_, over_s);
@@ -227,6 +229,9 @@ RunRecord MpiWorker::finish() {
       std::copy_if(theirs.begin(), theirs.end(), std::back_inserter(steps_),
                    [over_s](const StepRow& row) { return row.end_s <= over_s; });
   if (tape_) timeline_ = tape_->timeline(world_);
+  const double now_s = clock_.booked_s();
+  double last_s = 0;
+  MPI_Allreduce(&now_s, &last_s, 1, MPI_DOUBLE, MPI_MAX, world_);
   RunRecord record;
   gather_failures(record);
   if (rank() != 0) return {};
@@ -236,11 +241,12 @@ RunRecord MpiWorker::finish() {
     record.end_s = std::max(record.end_s, workers[each].end_s);
     for (const double seconds : step_times[each]) all_step_times.add(seconds);
   }
+  if (last_s >= over_s) record.end_s = over_s;
   record.workers = std::move(workers);
   record.step_times_s = all_step_times.values();
   record.fidelities = collectives_.record();
   notebook_.fill(record);
-  curve_.finish(record.end_s, record);
+  curve_.finish(record.end_s, last_s >= over_s, record);
   return record;
 }
 

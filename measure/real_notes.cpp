@@ -18,7 +18,10 @@ std::vector<Note> notes_on_real_run(const Scenario& scenario, const Job& job, co
     note(
         "The network is the one between the ranks, and MPI chooses the schedules; the scenario's network, "
         "host "
-        "costs and schedules only serve predictions. Bytes sent are those of a schedule that sends least.");
+        "costs and schedules only serve predictions. Bytes sent are those of a schedule that sends least. "
+        "Exchanges between neighbours, and what else a method has a schedule of its own for, go by that, "
+        "message "
+        "by message.");
   const bool other_workload = scenario.resolved.at("workload") != "self";
   if (!job.learner)
     note(

@@ -1,5 +1,5 @@
-// The schedules that the scenario names for its collectives. A real run lets MPI choose its own; the
-// scenario's are used for predictions, and for what a custom operation brings to whom.
+// The schedules that the scenario names for its collectives, and those of operations of a method's own. A
+// real run lets MPI choose for the former where it is not told otherwise.
 #pragma once
 
 #include <vector>
@@ -19,9 +19,5 @@ Schedule scheduled(const Job& job, const AnyCollective& collective, const std::v
 /// Whether the schedule's messages carry all that the operation's result is made of. An effect of a custom
 /// one is given everybody's contribution.
 bool carries_enough(const AnyCollective& collective, const Schedule& schedule);
-
-/// Empties the contributions that the custom operation's schedule does not bring to the member `group_rank`.
-void keep_what_arrives(const Job& job, const CustomCollective& collective, const std::vector<int>& ranks,
-                       std::int32_t group_rank, std::vector<Tensor>& contributions);
 
 }  // namespace simsgd

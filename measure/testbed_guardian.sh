@@ -16,6 +16,31 @@ lives() { [ -n "$1" ] && [ "$(identity "${1%%:*}")" = "$1" ]; }
 
 guardian_of() { cat "$1/guardian" 2>/dev/null || true; }
 
+# Everything that `run` and `exec` start is in one control group, which ends as a whole, whoever else was killed. Empty where this
+# system has no control groups of version 2.
+group_of() {
+  local root
+  root=$(awk '$3 == "cgroup2" {print $2; exit}' /proc/mounts)
+  [ -z "$root" ] || printf '%s/simsgd-testbed-%s' "$root" "${1##*/}"
+}
+
+join_group() {
+  local group
+  group=$(group_of "$1")
+  [ ! -d "$group" ] || echo $$ >"$group/cgroup.procs" 2>/dev/null || true
+}
+
+end_group() {
+  local group patience
+  group=$(group_of "$1")
+  [ -d "$group" ] || return 0
+  echo 1 >"$group/cgroup.kill" 2>/dev/null || true
+  for ((patience = 0; patience < 250; ++patience)); do
+    rmdir "$group" 2>/dev/null && return 0  # not as before the trap that calls this
+    sleep 0.02
+  done
+}
+
 in_net() {  # in_net PID COMMAND...: in the network namespace of that process
   local pid=$1
   shift
@@ -135,7 +160,13 @@ take_down() {
   done
   [ -z "$pids" ] || kill -KILL $pids 2>/dev/null || true
   wait 2>/dev/null || true
+  end_group "$state"
   rm -rf "$state"
+}
+
+watch() {  # watch STATE GUARDIAN: ends what runs in the testbed when the guardian was killed
+  while lives "$2"; do sleep 0.5; done
+  [ "$(guardian_of "$1")" != "$2" ] || end_group "$1"
 }
 
 guard() {  # guard STATE OWNER SECONDS
@@ -150,6 +181,8 @@ guard() {  # guard STATE OWNER SECONDS
   trap take_down EXIT
   trap 'exit 0' TERM INT HUP
   identity $$ >"$state/guardian"
+  mkdir -p "$(group_of "$state")" 2>/dev/null || true
+  setsid bash "$me" watch "$state" "$(identity $$)" &
   mkfifo "$state/bell"
   exec 8<>"$state/bell"
   if ! build; then

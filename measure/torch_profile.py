@@ -159,6 +159,7 @@ def main():
               f"{parameters} parameters. A layer's times include what follows it that has no parameters.")
     name = os.path.basename(arguments.model)
     workload = {"name": name, "source": source, "batch": arguments.batch, "layer_times_batch": arguments.batch,
+                "measured_on": device_name(arguments, device),
                 "one_device": [{"device": device_name(arguments, device), "batch": arguments.batch,
                                 "forward_backward": float(f"{step_s:.6g}"), "source": source.split(": PyTorch")[0]}]}
     head = json.dumps(workload, indent=2)[:-2]

@@ -17,8 +17,8 @@ std::vector<DocumentKey> run_keys() {
       {"/one_device/source", "", "Where that time comes from"},
       {"/metrics/*", "", "See the table of metrics; one that has no value is left out"},
       {"/intervals/*/*/level", "1",
-       "On a calibrated cluster: of each metric that goes with time, intervals in which it lies with this "
-       "probability"},
+       "Of each metric that goes with time, intervals in which it lies with this probability: from the "
+       "cluster's calibration, else from what data sheets were off by (docs/calibration.md)"},
       {"/intervals/*/*/low", "", "Lower end, in the metric's unit"},
       {"/intervals/*/*/high", "", "Upper end"},
       {"/uncertainty/draws", "1",
@@ -33,6 +33,11 @@ std::vector<DocumentKey> run_keys() {
       {"/uncertainty/deviations/*/deviation", "", "Standard deviation of the metric over the draws"},
       {"/uncertainty/deviations/*/of_seeds", "", "The same where seeds alone are drawn"},
       {"/uncertainty/deviations/*/of_parameters", "", "What is left: that of the parameters"},
+      {"/uncertainty/data_sheets/*/*/level", "1",
+       "Of computing, kernels and communication that follow from data sheets: of these shares of published "
+       "cells"},
+      {"/uncertainty/data_sheets/*/*/low", "1", "The least that was measured over what was predicted"},
+      {"/uncertainty/data_sheets/*/*/high", "1", "The most"},
       {"/memory/*/part", "", "What the algorithm keeps on each GPU: parameters, activations, ..."},
       {"/memory/*/bytes", "B", "Its size, the most of any GPU; together they are memory_bytes_per_gpu"},
       {"/workers/*/rank", "1", "Rank of the worker"},

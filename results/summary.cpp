@@ -86,7 +86,6 @@ class Columns {
     row("  over the first", common_unit("x", 1, known(over_first)), over_first);
   }
 
-  /// Of runs on calibrated clusters.
   void interval(const std::string& name, const CommonUnit& unit) {
     std::vector<std::string> cells;
     bool any = false;

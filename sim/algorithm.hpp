@@ -1,4 +1,5 @@
-// Algorithm: a training method as a plug-in. One file under algorithms/, listed in algorithms/registry.cpp.
+// Algorithm: a training method as a plug-in. One file in the folder of its family under algorithms/, listed
+// in algorithms/CMakeLists.txt.
 #pragma once
 
 #include "sim/memory.hpp"
@@ -13,8 +14,8 @@ class Algorithm {
  public:
   virtual ~Algorithm() = default;
   virtual void run(Worker& worker) const = 0;
-  /// Whether a worker comes to wait for late ones, so that all do equally many steps. Where not, a run ends
-  /// at an instant wherever each worker is, and steps are counted over all of them (StopRule).
+  /// Whether a worker comes to wait for late ones, so that a run of N steps is N of each. Where not, steps
+  /// are counted over all of them (StopRule).
   virtual bool needs_others() const { return true; }
   /// Replicas are shards of the model, in order of rank (Replica::keep_shard), instead of models.
   virtual bool shards() const { return false; }

@@ -37,12 +37,10 @@ struct NetworkSettings {
   }
 };
 
-/// When the run ends: at the first of these. Where workers need each other (Algorithm::needs_others) the
-/// first that would begin a step too many ends the run, and everybody completes the steps that anybody has
-/// begun. Where they do not, the run ends at that very instant, and what is not completed then does not
-/// count.
+/// When the run ends: at the first of these instants, and what is not completed then does not count.
 struct StopRule {
-  /// Of every worker; where they do not need each other, so many times the number of workers by all together.
+  /// For each worker, completed by all together; none does more where they need each other
+  /// (Algorithm::needs_others).
   std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
   double time_s = std::numeric_limits<double>::infinity();
   double samples =

@@ -72,14 +72,15 @@ struct WorkerRecord : WorkerTotals {
 struct SeriesPoint {
   std::uint64_t step = 0;  ///< completed steps
   double time_s = 0;       ///< when the last worker completed it
-  double train_loss =
-      0;  ///< mean over workers of their mini-batch losses in this step; NaN without a learner
+  /// Mean of the losses of all gradients that workers used in this step, a mini-batch's or a finished
+  /// micro-batch's each; NaN without a learner.
+  double train_loss = 0;
 };
 
 /// The models of all workers at one instant.
 struct EvaluationPoint {
   std::uint64_t step =
-      0;  ///< completed by all workers, or by each on average where they do not need each other
+      0;  ///< the round that is complete; by the clock and at the end, steps of each on average
   double time_s = 0;
   double test_loss = 0;
   double test_accuracy = 0;                 ///< of the mean of the models; NaN for a regression
@@ -113,12 +114,13 @@ struct RecordTable {
 
 struct RunRecord {
   std::vector<WorkerRecord> workers;
-  std::vector<double> step_times_s;  ///< of every worker and step, or an even sample of them (at most 2^20)
+  /// Of every worker and step, or an even sample of them (at most 2^20) that has the longest in it.
+  std::vector<double> step_times_s;
   std::vector<SeriesPoint> series;
   std::vector<EvaluationPoint> evaluations;
   std::vector<LinkRecord> links;  ///< those that carried bytes
   std::vector<FidelityRecord> fidelities;
-  double end_s = 0;  ///< when the last worker ended, or the instant at which the run was over
+  double end_s = 0;  ///< the instant at which the run was over
   std::uint64_t events = 0;
   std::string clock = "simulated";      ///< or "wall"
   std::map<std::string, double> extra;  ///< further metrics by name, from plug-ins

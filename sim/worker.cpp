@@ -14,12 +14,12 @@ Worker::Worker(const Job& job, int rank, Executor& executor)
       executor_(executor) {}
 
 Background& Worker::background() {
-  CHECK(roles_.background != nullptr, "an algorithm uses the background without saying that it needs it");
+  CHECK(roles_.background != nullptr, "this machine has no background");
   return *roles_.background;
 }
 
 Preemption& Worker::preemption() {
-  CHECK(roles_.preemption != nullptr, "an algorithm preempts gradients without saying that it needs to");
+  CHECK(roles_.preemption != nullptr, "this machine cannot give up gradients");
   return *roles_.preemption;
 }
 

@@ -3,11 +3,10 @@
 // sim/roles/:
 //   replica      parameters and optimizer state         compute      gradients, kernels, crashes
 //   messages     between two ranks                      collectives  of groups
-//   background   handlers, events, timers (optional)    preemption   gradients that can be given up
-//   (optional) record       staleness, tables, numbers
-// Implementations: sim/engine (SimGrid), tests (a fake without time), measure (MPI). What a machine cannot do
-// is a role that is not there; an algorithm says what it needs (Algorithm::needs), and is refused before the
-// run.
+//   background   handlers, events, timers               preemption   gradients that can be given up
+//   record       staleness, tables, numbers
+// Implementations: sim/engine (SimGrid), tests (a fake without time), measure (MPI). All of them have all
+// roles; what a machine cannot do for a job (measure/needed_roles.hpp) is refused before the run.
 //
 // Every operation has a cost, taken from the workload and the cluster, and an effect on values, taken from
 // the learner. Sizes are given in bytes of the *workload*; values are handles of the *learner* (empty where
@@ -72,8 +71,8 @@ class Worker : public Completion {
   Messages& messages() { return *roles_.messages; }
   Collectives& collectives() { return *roles_.collectives; }
   Recorder& record() { return *roles_.record; }
-  Background& background();  ///< of algorithms that say that they need it
-  Preemption& preemption();  ///< likewise
+  Background& background();
+  Preemption& preemption();
 
   Stream stream(Purpose purpose) const {
     return Stream({seed(), purpose, static_cast<std::uint32_t>(rank()), step()});

@@ -88,6 +88,7 @@ class Import {
     if (!errors_.empty()) throw ConfigError(std::move(errors_));
     Imported all;
     for (ImportedFile& file : files_) {
+      if (file.workload) settle_device(file);
       all.reports.push_back(std::move(file.report));
       all.steps.insert(all.steps.end(), file.steps.begin(), file.steps.end());
       if (file.workload) all.workloads.push_back(std::move(*file.workload));
@@ -101,6 +102,17 @@ class Import {
   }
 
  private:
+  // As with the batch, what the user says of the device holds.
+  void settle_device(ImportedFile& file) const {
+    const auto set = constants_.labels.find("measured_on");
+    if (set == constants_.labels.end()) return;
+    std::string& device = file.workload->device;
+    if (!device.empty() && device != set->second)
+      file.ignore(
+          fmt::format("values of measured_on that were set: the file tells {}, which is not used", device));
+    device = set->second;
+  }
+
   void check_constants() {
     for (const auto& [name, value] : options_.set) {
       std::string problem, remedy;

@@ -1,11 +1,14 @@
 #include "traces/imported_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <utility>
 
+#include "sim/base/errors.hpp"
 #include "traces/measurement_table.hpp"
 #include "traces/reading/text.hpp"
 
@@ -14,6 +17,7 @@ namespace simsgd {
 namespace {
 
 constexpr double kMostBytes = 0x1p63;
+constexpr std::size_t kMostRows = std::size_t{1} << 23;  // some 3 GB
 
 void mix(std::uint64_t& hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
@@ -113,14 +117,17 @@ void ImportedFile::complete(Measurement& row) {
 }
 
 void ImportedFile::expect(double fraction_read) {
-  constexpr std::size_t kEnough = 4096, kMost = std::size_t{1} << 23;
+  constexpr std::size_t kEnough = 4096;
   if (rows.size() < kEnough || rows.size() > kEnough + 8 || !(fraction_read > 0)) return;
   rows.reserve(
-      std::min(kMost, static_cast<std::size_t>(1.02 * static_cast<double>(rows.size()) / fraction_read)));
+      std::min(kMostRows, static_cast<std::size_t>(1.02 * static_cast<double>(rows.size()) / fraction_read)));
 }
 
 void ImportedFile::add(Measurement row) {
   if (!possible(row)) return;
+  if (rows.size() == kMostRows)
+    throw ConfigError({name_, "", fmt::format("holds more than {} measurements", kMostRows), "",
+                       "Split it into several files, and import each by itself"});
   complete(row);
   if (row.source.empty()) row.source = name_;
   if (!(row.deviation >= 0)) row.deviation = kNotGiven;  // nor does it measure anything where it is negative

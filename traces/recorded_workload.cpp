@@ -77,13 +77,15 @@ std::string workload_file(const RecordedWorkload& workload, const std::string& f
                        "Say it: --set batch=32, samples per worker and step"});
   std::string text = fmt::format("{{\n  \"name\": {},\n  \"source\": {},\n  \"batch\": {},\n",
                                  text_of_json(workload.name), text_of_json(workload.source), workload.batch);
-  const double step_s = workload.forward_s() + workload.backward_s();
-  if (!workload.device.empty() && step_s > 0)
-    text += fmt::format("  \"one_device\": [{}],\n", text_of_json({{"device", workload.device},
-                                                                   {"batch", workload.batch},
-                                                                   {"forward_backward", step_s},
-                                                                   {"source", workload.source}}));
-  text += fmt::format("  \"layer_times_batch\": {},\n  \"layers\": [", workload.batch);
+  if (workload.forward_s() + workload.backward_s() > 0) {
+    text += fmt::format("  \"layer_times_batch\": {},\n", workload.batch);
+    if (!workload.device.empty())
+      text += fmt::format("  \"measured_on\": {},\n", text_of_json(workload.device));
+  }
+  if (workload.forward_gap_s + workload.backward_gap_s > 0)
+    text += fmt::format("  \"host_gap\": {},\n", text_of_json({{"forward", workload.forward_gap_s},
+                                                               {"backward", workload.backward_gap_s}}));
+  text += "  \"layers\": [";
   const char* separator = "\n    ";
   for (const RecordedLayer& layer : workload.layers) {
     text += separator + text_of_json(layer_json(layer));

@@ -26,9 +26,11 @@ struct RecordedLayer {
 struct RecordedWorkload {
   std::string name;
   std::string source;  ///< the file, and what was made of it; goes into the workload's own
-  std::string device;  ///< as deviceProperties call it; may be empty
+  std::string device;  ///< that it was measured on, as the file calls it; may be empty
   int batch = 0;       ///< samples per worker and step; 0: the file does not tell
   std::vector<RecordedLayer> layers;
+  /// Of a step, beside the layers: the device waited for its host during the backward pass, and otherwise.
+  double forward_gap_s = 0, backward_gap_s = 0;
 
   double parameters() const;
   double forward_s() const;   ///< of the layers that tell it

@@ -16,20 +16,13 @@ namespace {
 using Map = Eigen::Map<Matrix<float>>;
 using ConstMap = Eigen::Map<const Matrix<float>>;
 
-void check_rank(int rank, double rows, double columns, const std::string& where) {
-  const double most = std::min(rows, columns);
-  if (rank > most)
-    reject("rank", fmt::format("is above the size of a matrix of {}, {:.0f} x {:.0f}", where, rows, columns),
-           fmt::format("Use at most {:.0f}", most));
-}
-
 /// Calls `each` with a matrix and where its factors of `height` rows begin; returns where the last one ends.
 template <class Each>
 std::size_t for_each_factor(const LowRankLayout& layout, std::int64_t LearnedMatrix::*height, Each each) {
   std::size_t at = 0;
   for (const LearnedMatrix& matrix : layout.learned) {
     each(matrix, at);
-    at += static_cast<std::size_t>(matrix.*height * layout.rank);
+    at += static_cast<std::size_t>(matrix.*height * matrix.rank);
   }
   return at;
 }
@@ -61,11 +54,7 @@ LowRankLayout low_rank_layout(int rank, const Workload& workload, const Learner*
   layout.rank = rank;
   bool any = false;
   for (const Layer& layer : workload.layers)
-    for (const TensorShape& shape : layer.tensors) {
-      if (!shape.is_matrix()) continue;
-      check_rank(rank, shape.rows, shape.columns, "layer " + layer.name);
-      any = true;
-    }
+    for (const TensorShape& shape : layer.tensors) any = any || shape.is_matrix();
   if (!any)
     reject(
         "name",
@@ -75,9 +64,8 @@ LowRankLayout low_rank_layout(int rank, const Workload& workload, const Learner*
   layout.parameters = learner->parameters();
   for (const LayerInfo& layer : learner->model().layers()) {
     if (layer.kind == LayerInfo::Kind::other) continue;
-    check_rank(rank, static_cast<double>(layer.rows), static_cast<double>(layer.columns),
-               "the learner's layer " + layer.name);
-    layout.learned.push_back({layer.offset, layer.rows, layer.columns});
+    layout.learned.push_back(
+        {layer.offset, layer.rows, layer.columns, std::min({std::int64_t{rank}, layer.rows, layer.columns})});
   }
   return layout;
 }
@@ -91,17 +79,18 @@ LowRankCosts low_rank_costs(int rank, const AlgorithmContext& context) {
         costs.left_numbers += shape.parameters();
         continue;
       }
-      costs.left_numbers += shape.rows * rank;
-      costs.right_numbers += shape.columns * rank;
+      const double columns = std::min({static_cast<double>(rank), shape.rows, shape.columns});
+      costs.left_numbers += shape.rows * columns;
+      costs.right_numbers += shape.columns * columns;
       if (device == nullptr) continue;
       // A thin product reads the whole matrix: the slower side of the roofline, where it was not measured.
       const double numbers = shape.parameters();
-      const GemmSize thin{.m = shape.rows, .n = static_cast<double>(rank), .k = shape.columns};
+      const GemmSize thin{.m = shape.rows, .n = columns, .k = shape.columns};
       const double read_s = vector_pass_s(*device, {.read = kBytesPerNumber * numbers, .written = 0});
       costs.product_s +=
           is_measured(*device, thin) ? gemm_s(*device, thin) : std::max(gemm_s(*device, thin), read_s);
       note_size(context, thin);
-      costs.qr_s += qr_s(*device, {.m = shape.rows, .n = static_cast<double>(rank)});
+      costs.qr_s += qr_s(*device, {.m = shape.rows, .n = columns});
       costs.residual_s += vector_pass_s(
           *device, {.read = 2 * kBytesPerNumber * numbers, .written = kBytesPerNumber * numbers});
     }
@@ -124,11 +113,11 @@ Tensor times_right(Executor& executor, const LowRankLayout& layout, const Tensor
   return executor.submit({sum, right}, [layout](TensorData& out, auto in) {
     std::size_t from = 0;
     for_each_factor(layout, &LearnedMatrix::rows, [&](const LearnedMatrix& matrix, std::size_t at) {
-      out.values.resize(at + static_cast<std::size_t>(matrix.rows * layout.rank));
-      Map(at_offset(out.values.data(), at), matrix.rows, layout.rank).noalias() =
+      out.values.resize(at + static_cast<std::size_t>(matrix.rows * matrix.rank));
+      Map(at_offset(out.values.data(), at), matrix.rows, matrix.rank).noalias() =
           matrix_of(*in[0], matrix) *
-          ConstMap(at_offset(in[1]->values.data(), from), matrix.columns, layout.rank);
-      from += static_cast<std::size_t>(matrix.columns * layout.rank);
+          ConstMap(at_offset(in[1]->values.data(), from), matrix.columns, matrix.rank);
+      from += static_cast<std::size_t>(matrix.columns * matrix.rank);
     });
     for_each_vector(layout, [&](std::size_t begin, std::size_t end) {
       out.values.insert(out.values.end(), at_offset(in[0]->values.begin(), begin),
@@ -143,9 +132,9 @@ Tensor orthonormal(Executor& executor, const LowRankLayout& layout, const Tensor
       "low_rank_orthonormal", {static_cast<double>(layout.rank)}, {left}, [layout](TensorData& out, auto in) {
         out.values = in[0]->values;
         for_each_factor(layout, &LearnedMatrix::rows, [&](const LearnedMatrix& matrix, std::size_t at) {
-          Map factor(at_offset(out.values.data(), at), matrix.rows, layout.rank);
+          Map factor(at_offset(out.values.data(), at), matrix.rows, matrix.rank);
           const Eigen::HouseholderQR<Matrix<float>> qr(factor);
-          factor = qr.householderQ() * Matrix<float>::Identity(matrix.rows, layout.rank);
+          factor = qr.householderQ() * Matrix<float>::Identity(matrix.rows, matrix.rank);
         });
       });
 }
@@ -155,11 +144,11 @@ Tensor times_left(Executor& executor, const LowRankLayout& layout, const Tensor&
   return executor.submit({sum, left}, [layout](TensorData& out, auto in) {
     std::size_t from = 0;
     for_each_factor(layout, &LearnedMatrix::columns, [&](const LearnedMatrix& matrix, std::size_t at) {
-      out.values.resize(at + static_cast<std::size_t>(matrix.columns * layout.rank));
-      Map(at_offset(out.values.data(), at), matrix.columns, layout.rank).noalias() =
+      out.values.resize(at + static_cast<std::size_t>(matrix.columns * matrix.rank));
+      Map(at_offset(out.values.data(), at), matrix.columns, matrix.rank).noalias() =
           matrix_of(*in[0], matrix).transpose() *
-          ConstMap(at_offset(in[1]->values.data(), from), matrix.rows, layout.rank);
-      from += static_cast<std::size_t>(matrix.rows * layout.rank);
+          ConstMap(at_offset(in[1]->values.data(), from), matrix.rows, matrix.rank);
+      from += static_cast<std::size_t>(matrix.rows * matrix.rank);
     });
   });
 }
@@ -174,9 +163,9 @@ Tensor product(Executor& executor, const LowRankLayout& layout, const Tensor& le
         std::size_t next =
             for_each_factor(layout, &LearnedMatrix::rows, [&](const LearnedMatrix& matrix, std::size_t at) {
               Map(at_offset(out.values.data(), matrix.offset), matrix.rows, matrix.columns).noalias() =
-                  ConstMap(at_offset(in[0]->values.data(), at), matrix.rows, layout.rank) *
-                  ConstMap(at_offset(in[1]->values.data(), from), matrix.columns, layout.rank).transpose();
-              from += static_cast<std::size_t>(matrix.columns * layout.rank);
+                  ConstMap(at_offset(in[0]->values.data(), at), matrix.rows, matrix.rank) *
+                  ConstMap(at_offset(in[1]->values.data(), from), matrix.columns, matrix.rank).transpose();
+              from += static_cast<std::size_t>(matrix.columns * matrix.rank);
             });
         for_each_vector(layout, [&](std::size_t begin, std::size_t end) {
           std::copy_n(at_offset(in[0]->values.begin(), next), end - begin,

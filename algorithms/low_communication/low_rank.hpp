@@ -14,14 +14,15 @@ namespace simsgd {
 struct LearnedMatrix {
   std::size_t offset = 0;
   std::int64_t rows = 0, columns = 0;
+  std::int64_t rank = 1;  ///< of its factors: as asked for, rows and columns at most
 };
 
 struct LowRankLayout {
-  std::int64_t rank = 1;
+  std::int64_t rank = 1;               ///< that was asked for
   std::vector<LearnedMatrix> learned;  ///< in order; empty without a learner
   std::size_t parameters = 0;          ///< of the learner
 };
-/// Throws ParameterError where a matrix has less rows or columns than `rank`, or where there is none.
+/// Throws ParameterError where there is no matrix.
 LowRankLayout low_rank_layout(int rank, const Workload& workload, const Learner* learner);
 
 /// Of one step, of the workload on the cluster's device (sim/cluster/kernels.hpp); no times without a

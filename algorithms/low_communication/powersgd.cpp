@@ -2,12 +2,13 @@
 // columns) of worker i, with the Q (columns x r) of the last step:
 //   P = mean_i M Q;  P <- orthonormal basis of its columns;  Q = mean_i M' P;  x <- x - eta U(P Q')
 //   E_i <- M - P Q'  (error feedback: what was not sent comes back)
-// The first Q is random, the same everywhere; later ones are warm starts: one power iteration a step. Vectors
-// travel as they are, with the first all-reduce. P Q' is exact where mean M has rank r at most and Q was
-// warm. Vogels, Karimireddy, Jaggi, NeurIPS 2019, arXiv:1905.13727, Algorithms 1 and 2. Orthogonalisation:
-// Householder QR (paper: Gram-Schmidt; the same space). Bytes per worker and step: all-reduces of r (rows +
-// columns) numbers of each matrix, and of the vectors. Nothing overlaps with the backward pass. After a crash
-// a worker computes again what it lost; the others wait.
+// r = min(rank, rows, columns), of each matrix. The first Q is random, the same everywhere; later ones are
+// warm starts: one power iteration a step. Vectors travel as they are, with the first all-reduce. P Q' is
+// exact where mean M has rank r at most and Q was warm. Vogels, Karimireddy, Jaggi, NeurIPS 2019,
+// arXiv:1905.13727, Algorithms 1 and 2. Orthogonalisation: Householder QR (paper: Gram-Schmidt; the same
+// space). Bytes per worker and step: all-reduces of r (rows + columns) numbers of each matrix, and of the
+// vectors. Nothing overlaps with the backward pass. After a crash a worker computes again what it lost; the
+// others wait.
 
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/low_communication/low_rank.hpp"
@@ -21,7 +22,8 @@ struct PowerSgdOptions {
   int rank = 4;
 
   void fields(Fields& f) {
-    f.whole("rank", rank, "r: columns of the two factors of each matrix").at_least(1);
+    f.whole("rank", rank, "columns of the two factors of each matrix; r: at most its rows and its columns")
+        .at_least(1);
   }
 };
 

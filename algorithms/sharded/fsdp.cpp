@@ -4,8 +4,10 @@
 // Stage 1 shards the optimizer's state, 2 the gradients too, 3 the parameters too: then the parameters of
 // each layer are gathered before its forward pass, freed, and gathered again before its backward pass,
 // `prefetch` layers ahead, in every micro-batch. Gradients are reduce-scattered layer by layer during the
-// backward pass of the last micro-batch, or of each. Rajbhandari, Rasley, Ruwase, He, "ZeRO", SC 2020,
-// arXiv:1910.02054; Zhao et al., "PyTorch FSDP", VLDB 2023, arXiv:2304.11277 (prefetching). Bytes per worker
+// backward pass of the last micro-batch, or of each. Gathers and reductions take turns on one channel, in the
+// order in which they are started: PyTorch gives both to one process group, whose operations run one after
+// another on its stream. Rajbhandari, Rasley, Ruwase, He, "ZeRO", SC 2020, arXiv:1910.02054; Zhao et al.,
+// "PyTorch FSDP", VLDB 2023, arXiv:2304.11277, 3.3 (prefetching, one stream for both). Bytes per worker
 // and step, N of parameters, M micro-batches, R = 1 or M reductions: stages 1 and 2 (R + 1) N (P-1)/P, stage
 // 3 (2 M + R) N (P-1)/P. Values travel with the operations of one layer: layers are no different on the
 // numeric plane. After a crash a worker computes again what it lost; the others wait.
@@ -18,7 +20,7 @@ namespace simsgd::algorithms {
 namespace {
 
 struct FsdpOptions {
-  int stage = 3, prefetch = 1;
+  int stage = 3, prefetch = 1, channels = 1;
   bool reduce_each = false;
 
   void fields(Fields& f) {
@@ -30,6 +32,12 @@ struct FsdpOptions {
         .at_most(1024);
     f.choice("reduce", reduce_each, {{"once", false}, {"each", true}},
              "whether gradients are reduced after the last micro-batch or after each");
+    f.whole(
+         "channels", channels,
+         "1: gathers and reductions run one after another, as in the one process group of PyTorch's FSDP; 2: "
+         "gathers beside reductions, as with a process group for each")
+        .at_least(1)
+        .at_most(2);
   }
 };
 
@@ -43,7 +51,7 @@ class Fsdp final : public Algorithm {
     const int last = static_cast<int>(worker.workload().layers.size()) - 1;
     const bool frees = options_.stage == 3;
     LayerGathers gathers(worker, frees ? options_.prefetch : last);
-    LayerReductions reductions(worker);
+    LayerReductions reductions(worker, options_.channels - 1);
     GradientOptions options;
     options.before_forward = [&](const LayerPass& pass) {
       if (pass.layer == 0 && (frees || pass.micro_batch == 0)) gathers.begin(0, 1);

@@ -54,7 +54,7 @@ void LayerGathers::start(int layer) {
 
 void LayerReductions::start(const LayerPass& pass) {
   if (!travels(worker_, pass.layer)) return;
-  auto mean = of_layer<ReduceScatter>(worker_, pass.layer, Traffic::gradient, 1);
+  auto mean = of_layer<ReduceScatter>(worker_, pass.layer, Traffic::gradient, channel_);
   mean.scale = 1.0 / worker_.size();
   if (pass.last && pass.layer == kBearer) mean.contribution = gradient_;
   started_.push_back(worker_.collectives().start(std::move(mean)));

@@ -33,10 +33,11 @@ class LayerGathers {
   Tensor whole_;
 };
 
-/// One rank's reductions of its layers' gradients, to their means over all workers. On channel 1.
+/// One rank's reductions of its layers' gradients, to their means over all workers.
 class LayerReductions {
  public:
-  explicit LayerReductions(Worker& worker) : worker_(worker) {}
+  /// On channel 0 gathers and reductions take turns, in the order in which they are started.
+  LayerReductions(Worker& worker, ChannelId channel) : worker_(worker), channel_(channel) {}
 
   /// The gradient whose values the last micro-batch's reductions carry.
   void give(const Tensor& gradient) { gradient_ = gradient; }
@@ -47,6 +48,7 @@ class LayerReductions {
 
  private:
   Worker& worker_;
+  ChannelId channel_;
   Tensor gradient_;
   std::vector<Handle<Tensor>> started_;
 };

@@ -63,9 +63,10 @@ class Halving {
   /// Less is better.
   double cost_of(double value) const { return more_is_better_ ? 1 / value : value; }
 
-  std::vector<AdviceTrial> trials(const std::vector<std::size_t>& ids, double share, std::uint64_t seed) {
+  std::vector<AdviceTrial> trials(const std::vector<std::size_t>& ids, double share,
+                                  std::uint64_t repetition = 0) {
     std::vector<TrialOrder> orders;
-    for (const std::size_t id : ids) orders.push_back({id, share, seed});
+    for (const std::size_t id : ids) orders.push_back({id, share, repetition});
     std::vector<AdviceTrial> all = run_trials(study_, candidates_, orders, settings_);
     for (std::size_t i = 0; i < all.size(); ++i) {
       made_.spent += all[i].cost;
@@ -97,7 +98,7 @@ class Halving {
     const auto count = static_cast<double>(alive_.size());
     const double share = share_of_budget / count;
     if (share >= 1 || alive_.size() <= 2) return;
-    const std::vector<AdviceTrial> all = trials(alive_, share, 1);
+    const std::vector<AdviceTrial> all = trials(alive_, share);
     if (made_.spent > settings_.budget)
       throw ConfigError({"--budget", "", fmt::format("is too small for {} candidates", candidates_.size()),
                          fmt::format("{:g}", settings_.budget),
@@ -139,14 +140,14 @@ class Halving {
     throw RunError("Every candidate failed: " + first.label + ": " + first.why);
   }
 
-  /// In full with seed 1: as many as the budget has room for.
+  /// In full with the scenario's seed: as many as the budget has room for.
   void finals(std::size_t most) {
     if (!made_.rounds.empty() && alive_.size() > most) {
       made_.rounds.back().kept = most;
       made_.rounds.back().nearest = candidates_[alive_[most]].label;
       alive_.resize(most);
     }
-    const std::vector<AdviceTrial> all = trials(alive_, 1, 1);
+    const std::vector<AdviceTrial> all = trials(alive_, 1);
     std::size_t missed = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!ran(all[i])) continue;
@@ -180,16 +181,16 @@ class Halving {
   void seeds() {
     std::size_t group = made_.ranked.size();
     double half = static_cast<double>(group);
-    for (std::uint64_t seed = 2; seed <= kMostSeeds; ++seed) {
+    for (std::uint64_t repetition = 1; repetition < kMostSeeds; ++repetition) {
       half /= 2;
       const double left = settings_.budget - made_.spent + 1e-9;
-      const double even = left / static_cast<double>(kMostSeeds + 1 - seed);
+      const double even = left / static_cast<double>(kMostSeeds - repetition);
       group = std::min({group, static_cast<std::size_t>(left),
                         static_cast<std::size_t>(std::max({2.0, std::ceil(half), even}))});
       if (group < 2) return;
       std::vector<std::size_t> ids;
       for (std::size_t i = 0; i < group; ++i) ids.push_back(ids_.at(made_.ranked[i].point.label));
-      const std::vector<AdviceTrial> all = trials(ids, 1, seed);
+      const std::vector<AdviceTrial> all = trials(ids, 1, repetition);
       bool random = false;
       for (std::size_t i = 0; i < group; ++i) {
         RankedCandidate& each = made_.ranked[i];
@@ -256,7 +257,7 @@ AdviceCheck check_advice(const Study& study, const std::vector<StudyPoint>& cand
   std::vector<TrialOrder> orders;
   std::size_t own = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    orders.push_back({i, 1, 1});
+    orders.push_back({i, 1, 0});
     if (candidates[i].label == advice.ranked.front().point.label) own = i;
   }
   const std::vector<AdviceTrial> all = run_trials(study, candidates, orders, settings);
@@ -274,8 +275,8 @@ AdviceCheck check_advice(const Study& study, const std::vector<StudyPoint>& cand
   check.best_or_tie = best == own;
   if (best == own) return check;
   std::vector<TrialOrder> both;
-  for (std::uint64_t seed = 1; seed <= kMostSeeds; ++seed)
-    for (const std::size_t id : {best, own}) both.push_back({id, 1, seed});
+  for (std::uint64_t repetition = 0; repetition < kMostSeeds; ++repetition)
+    for (const std::size_t id : {best, own}) both.push_back({id, 1, repetition});
   const std::vector<AdviceTrial> seeds = run_trials(study, candidates, both, settings);
   std::vector<statistics::Pair> pairs;
   double sum = 0;

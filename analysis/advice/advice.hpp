@@ -29,7 +29,7 @@ struct AdviceSettings {
 /// A candidate that ran in full.
 struct RankedCandidate {
   StudyPoint point;
-  std::vector<double> scores;  ///< of seeds 1, 2, ...; see Advice::unit; less is better
+  std::vector<double> scores;  ///< of the scenario's seed and those after it; see Advice::unit
   statistics::Estimate score;  ///< their mean
   double behind = 0;           ///< share by which its mean is above the best one's
   bool tie = false;            ///< with the best: what is known allows either to be better
@@ -65,7 +65,7 @@ Advice advise(const Study& study, const std::vector<StudyPoint>& candidates, con
 
 /// All candidates in full, and where the best of `advice` stands among them. For checking advice.
 struct AdviceCheck {
-  StudyPoint best;                ///< of the full grid with seed 1
+  StudyPoint best;                ///< of the full grid with the scenario's seed
   std::size_t ran = 0, rank = 0;  ///< of the advised one there, from 1
   double behind = 0;              ///< of the advised one, as a share, over the seeds of both
   bool best_or_tie = false;       ///< it is the best, or the interval of its difference holds 0

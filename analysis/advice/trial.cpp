@@ -28,12 +28,18 @@ std::optional<double> number_of(const Json& value) {
   return parsed.ok ? std::optional(parsed.value) : std::nullopt;
 }
 
+/// The scenario's seed, the one after it, ...
+std::uint64_t seed_of(const Json& resolved, const TrialOrder& order) {
+  constexpr std::uint64_t kSeeds = (std::uint64_t{1} << 53) + 1;
+  return (resolved["seed"].get<std::uint64_t>() + order.repetition) % kSeeds;
+}
+
 /// The candidate cut to a share of its run. The optimizer's schedule stays that of the whole run.
 StudyPoint cut(StudyPoint point, const Json& resolved, const TrialOrder& order, double& cost) {
   const auto set = [&point](const std::string& pointer, Json value) {
     point.coordinates.push_back({pointer, std::move(value), {"advise", pointer}});
   };
-  set("/seed", order.seed);
+  set("/seed", seed_of(resolved, order));
   cost = 1;
   if (order.share >= 1) return point;
   const Json& stop = resolved["stop"];
@@ -93,15 +99,15 @@ std::string reason_of(const OrderedJson& metrics) {
   return text;
 }
 
-/// On a calibrated cluster every seed but the first also draws the cluster's numbers, the same for all
+/// On a calibrated cluster every repetition but the first also draws the cluster's numbers, the same for all
 /// candidates: intervals over seeds, and differences, have in them what the cluster may be.
-Scenario with_draw(Scenario scenario, std::uint64_t seed, Json& notes) {
-  if (seed < 2 || !is_calibrated(scenario)) return scenario;
+Scenario with_draw(Scenario scenario, std::uint64_t repetition, Json& notes) {
+  if (repetition == 0 || !is_calibrated(scenario)) return scenario;
   const ParameterDraws draws(scenario, make_job(scenario));
   if (draws.count() == 0) return scenario;
   notes = {"every seed but the first also draws what the calibrated cluster's numbers may be"};
   for (const std::string& note : draws.notes()) notes.push_back(note);
-  return draws.scenario(scenario, seed - 2);
+  return draws.scenario(scenario, repetition - 1);
 }
 
 /// In the child.
@@ -114,9 +120,9 @@ Json run_one(const Study& study, const StudyPoint& candidate, const TrialOrder& 
     const StudyPoint point = cut(candidate, full, order, cost);
     SimulationOptions options;
     options.threads = settings.threads;
-    const bool as_it_is = order.share >= 1 && full["seed"] == order.seed;
+    const bool as_it_is = order.share >= 1 && order.repetition == 0;
     Json notes = Json::array();
-    const Scenario scenario = with_draw(as_it_is ? whole : load_point(study, point), order.seed, notes);
+    const Scenario scenario = with_draw(as_it_is ? whole : load_point(study, point), order.repetition, notes);
     const OrderedJson document = run_scenario(scenario, options).document;
     const OrderedJson& metrics = document.at("metrics");
     const AdviceMeasure measure = measure_of(settings.target, full);

@@ -32,8 +32,8 @@ AdviceMeasure measure_of(AdviceTarget target, const Json& resolved);
 
 struct TrialOrder {
   std::size_t candidate = 0;
-  double share = 1;  ///< of the steps, at least a few
-  std::uint64_t seed = 1;
+  double share = 1;              ///< of the steps, at least a few
+  std::uint64_t repetition = 0;  ///< added to the scenario's seed
 };
 
 /// Runs each in a child, some at a time; results in the order of `orders`. Throws Interrupted.

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "scenarios/language/calibration_draws.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/reject.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
@@ -22,16 +25,43 @@ class Calibrator {
   std::unique_ptr<Calibration> run() {
     say("importing");
     result_->measurements = load_measurements(result_->spec, settings_.data);
-    const std::optional<double> noise = noise_of(result_->measurements);
+    std::vector<Measurement> fitted = result_->measurements;
+    std::erase_if(fitted, [this](const Measurement& each) { return !result_->spec.fit.where.holds(each); });
+    const std::optional<double> noise = noise_of(fitted);
     result_->noise_known = noise.has_value();
     result_->noise = noise.value_or(0);
-    for (const ModelSpec& model : result_->spec.models) try_model(model);
+    for (const ModelSpec& model : result_->spec.models) {
+      try {
+        try_model(model);
+      } catch (const ParameterError& error) {
+        refuse_pointers(model, error);
+      }
+    }
     choose();
     judge();
     return std::move(result_);
   }
 
  private:
+  /// A key that nothing has, or a value that nothing takes: of the parameters whose pointers are such, else
+  /// of the model.
+  [[noreturn]] void refuse_pointers(const ModelSpec& model, const ParameterError& error) const {
+    const std::string at = fmt::format("/models/{}", &model - result_->spec.models.data());
+    std::vector<InputError> errors;
+    for (std::size_t j = 0; j < model.parameters.size(); ++j)
+      for (const std::string& pointer : model.parameters[j].pointers)
+        if (!setting_value(pointer, model.parameters[j].low) &&
+            !setting_value(pointer, model.parameters[j].high))
+          errors.push_back(result_->spec.error_at(
+              fmt::format("{}/parameters/{}/pointers", at, j),
+              fmt::format("\"{}\" sets what no scenario has", model.parameters[j].name), pointer,
+              "Correct the pointer"));
+    if (errors.empty())
+      errors.push_back(
+          result_->spec.error_at(at, "sets " + error.key + ", which " + error.problem, "", error.remedy));
+    throw ConfigError(std::move(errors));
+  }
+
   void say(const std::string& stage) {
     stage_ = stage;
     if (settings_.progress) settings_.progress(stage, 0);

@@ -37,7 +37,8 @@ calibration::StepTable table_of(const Spec& spec, const std::vector<Measurement>
     return table;
   } catch (const std::invalid_argument& error) {
     throw ConfigError(
-        {spec.file, pointer, error.what(), "", "Select times above 0, one for each worker and step"});
+        spec.error_at(pointer, error.what(), "",
+                      "Select times above 0, one for each worker and step. " + where.shown(rows)));
   }
 }
 
@@ -90,6 +91,7 @@ nlohmann::ordered_json straggler_json(const StragglerCalibration& calibration) {
   for (const calibration::ParameterInterval& each : calibration.fit.intervals)
     json["parameters"].push_back(
         {{"name", each.name}, {"value", each.value}, {"low", each.low}, {"high", each.high}, {"level", 0.9}});
+  json["regimes"] = {{"differ", calibration.fit.regimes.differ}, {"p", calibration.fit.regimes.p}};
   if (calibration.verdict) {
     for (const calibration::JudgedStatistic& each : calibration.verdict->statistics)
       json["tests"].push_back({{"name", each.name},

@@ -24,23 +24,12 @@ namespace {
 
 constexpr const char* kCluster = "/cluster";
 constexpr double kLevel = 0.9;
-constexpr std::size_t kMostDraws = 20;  // of a file: as many as a run draws
 
 /// For all that is predicted: a cluster has one number.
 bool in_cluster(const std::string& pointer) {
   return pointer.starts_with(std::string(kCluster) + "/") && pointer.find('#') == std::string::npos;
 }
 std::string below_cluster(const std::string& pointer) { return pointer.substr(std::string(kCluster).size()); }
-
-/// Six digits: intervals are wider.
-double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
-
-Json rounded_json(Json value) {
-  if (value.is_number_float()) return rounded(value.get<double>());
-  if (value.is_structured())
-    for (Json& part : value) part = rounded_json(std::move(part));
-  return value;
-}
 
 Json data_section(const Calibration& calibration, const std::string& directory) {
   Json all = Json::array();
@@ -132,38 +121,19 @@ Json setting_section(const Calibration& calibration) {
   return all;
 }
 
-Json range_section(const Calibration& calibration) {
-  Json ranges = Json::object();
-  const auto extend = [&ranges](const char* what, double value) {
-    if (!std::isfinite(value) || value <= 0) return;
-    Json& range = ranges.emplace(what, Json{{"low", value}, {"high", value}}).first.value();
-    range["low"] = std::min(range["low"].get<double>(), value);
-    range["high"] = std::max(range["high"].get<double>(), value);
-  };
-  std::set<std::size_t> seen;
-  for (const Point& point : calibration.points.points) {
-    if (!point.fitted) continue;
-    extend("workers", point.measurement.workers);
-    extend("bytes", point.measurement.bytes);
-    // Of a run that tells no size: what all of a model's gradients take, which intervals compare with.
-    const Setting& setting = calibration.points.settings.at(point.setting);
-    if (setting.kind == PredictSpec::Kind::run && !std::isfinite(point.measurement.bytes) &&
-        seen.insert(point.setting).second)
-      extend("bytes", make_job(setting.scenario).workload.model_bytes());
+/// Of each workload of the runs.
+Json batches_of(const Points& points, const std::vector<std::size_t>& which) {
+  std::map<std::string, std::set<double>> batches;
+  for (const std::size_t i : which) {
+    const Setting& setting = points.settings.at(points.points[i].setting);
+    if (setting.kind != PredictSpec::Kind::run) continue;
+    const Json& workload = setting.scenario.resolved.at("workload");
+    if (workload.is_object())
+      batches[workload.at("name").get<std::string>()].insert(workload.at("batch").get<double>());
   }
-  std::vector<std::size_t> fitted;
-  for (std::size_t i = 0; i < calibration.points.points.size(); ++i)
-    if (calibration.points.points[i].fitted) fitted.push_back(i);
-  ranges["workloads"] = names_of_runs(calibration.points, fitted, "/workload");
-  ranges["algorithms"] = names_of_runs(calibration.points, fitted, "/algorithm");
-  return ranges;
-}
-
-Json left_out_section(const Uncertainty& uncertainty) {
-  return {{"half", rounded(uncertainty.reach[0])},
-          {"nine_tenths", rounded(uncertainty.reach[1])},
-          {"workloads", uncertainty.workloads},
-          {"algorithms", uncertainty.algorithms}};
+  Json all = Json::array();
+  for (const auto& [workload, sizes] : batches) all.push_back({{"workload", workload}, {"batches", sizes}});
+  return all;
 }
 
 std::string source_text(const Calibration& calibration, const std::string& date) {
@@ -188,6 +158,51 @@ Json cluster_of_studies(const Json& resolved) {
 
 }  // namespace
 
+double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
+
+Json rounded_json(Json value) {
+  if (value.is_number_float()) return rounded(value.get<double>());
+  if (value.is_structured())
+    for (Json& part : value) part = rounded_json(std::move(part));
+  return value;
+}
+
+Json calibration_told(const Points& points, const Uncertainty& uncertainty) {
+  Json ranges = Json::object();
+  const auto extend = [&ranges](const char* what, double value) {
+    if (!std::isfinite(value) || value <= 0) return;
+    Json& range = ranges.emplace(what, Json{{"low", value}, {"high", value}}).first.value();
+    range["low"] = std::min(range["low"].get<double>(), value);
+    range["high"] = std::max(range["high"].get<double>(), value);
+  };
+  std::set<std::size_t> seen;
+  std::vector<std::size_t> fitted;
+  for (std::size_t i = 0; i < points.points.size(); ++i) {
+    const Point& point = points.points[i];
+    if (!point.fitted) continue;
+    fitted.push_back(i);
+    extend("workers", point.measurement.workers);
+    extend("bytes", point.measurement.bytes);
+    // Of a run that tells no size: what all of a model's gradients take, which intervals compare with.
+    const Setting& setting = points.settings.at(point.setting);
+    if (setting.kind == PredictSpec::Kind::run && !std::isfinite(point.measurement.bytes) &&
+        seen.insert(point.setting).second)
+      extend("bytes", make_job(setting.scenario).workload.model_bytes());
+  }
+  ranges["workloads"] = names_of_runs(points, fitted, "/workload");
+  ranges["batches"] = batches_of(points, fitted);
+  ranges["algorithms"] = names_of_runs(points, fitted, "/algorithm");
+  Json told = {{"model_error", rounded(uncertainty.model_sigma)},
+               {"parts_left_out", uncertainty.parts},
+               {"measured", std::move(ranges)}};
+  if (uncertainty.reach.back() > 0)
+    told["left_out"] = {{"half", rounded(uncertainty.reach[0])},
+                        {"nine_tenths", rounded(uncertainty.reach[1])},
+                        {"workloads", uncertainty.workloads},
+                        {"algorithms", uncertainty.algorithms}};
+  return told;
+}
+
 Json calibrated_cluster(const Calibration& calibration, const std::string& directory,
                         const std::string& date) {
   Json scenario = calibration.spec.scenario;
@@ -207,14 +222,10 @@ Json calibrated_cluster(const Calibration& calibration, const std::string& direc
                             {"date", date},
                             {"data", data_section(calibration, directory)},
                             {"resampled", calibration.uncertainty.resampled},
-                            {"model_error", rounded(calibration.uncertainty.model_sigma)},
-                            {"parts_left_out", calibration.uncertainty.parts},
                             {"level", kLevel},
-                            {"measured", range_section(calibration)},
                             {"parameters", parameter_section(calibration)}};
+  cluster["calibration"].update(calibration_told(calibration.points, calibration.uncertainty));
   if (!calibration.uncertainty.draws.empty()) cluster["calibration"]["draws"] = draw_section(calibration);
-  if (calibration.uncertainty.parts > 0)
-    cluster["calibration"]["left_out"] = left_out_section(calibration.uncertainty);
   if (!settings.empty()) cluster["calibration"]["settings"] = std::move(settings);
   return cluster;
 }

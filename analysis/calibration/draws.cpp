@@ -3,6 +3,8 @@
 // all of it, and its residuals say nothing: measurements are then moved by the noise that repeats of them
 // show. And the model's own error: parts that are left out show it, as one factor on all that goes with
 // time; and how far off they were, whatever their times go with.
+#include <fmt/format.h>
+
 #include <Eigen/Dense>
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
@@ -11,6 +13,8 @@
 
 #include "analysis/calibration/judge.hpp"
 #include "analysis/calibration/uncertainty.hpp"
+#include "scenarios/language/calibration_draws.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
 
 namespace simsgd {
@@ -123,6 +127,46 @@ bool whole_left_out(const Fitter& fitter, const std::vector<LeftOut>& left_out, 
   });
 }
 
+/// Parameters of which no value changes what is predicted: fitted they would be what they began as, and as
+/// sure as that is. A slope of 0 may be the way of a policy that others are faster than; at a bound it is
+/// taken.
+void refuse_idle(const Fitter& fitter, const Fitted& best, const std::vector<std::size_t>& which,
+                 const Eigen::MatrixXd& slopes) {
+  const ModelSpec& model = fitter.model();
+  const Spec& spec = fitter.spec();
+  std::vector<std::size_t> members{best.member};
+  for (std::size_t m = 0; m < best.weights.size(); ++m)
+    if (best.weights[m] > 0 && m != best.member) members.push_back(m);
+  const auto changes = [&](std::size_t j, std::size_t member) {
+    std::vector<Patch> patches;
+    for (const double value : {best.values[j], model.parameters[j].low, model.parameters[j].high}) {
+      Fitted beside = best;
+      beside.member = member;
+      beside.values[j] = value;
+      patches.push_back(patch_of(model, beside));
+    }
+    const std::vector<std::vector<double>> values = fitter.predict(patches, which);
+    return values[1] != values[0] || values[2] != values[0];
+  };
+  std::vector<InputError> errors;
+  for (std::size_t j = 0; j < model.parameters.size(); ++j) {
+    const ParameterSpec& parameter = model.parameters[j];
+    if (!slopes.col(static_cast<Eigen::Index>(j)).isZero(0)) continue;
+    if (std::any_of(members.begin(), members.end(), [&](std::size_t m) { return changes(j, m); })) continue;
+    const bool known =
+        std::all_of(parameter.pointers.begin(), parameter.pointers.end(),
+                    [&](const std::string& each) { return setting_value(each, best.values[j]).has_value(); });
+    errors.push_back(
+        spec.error_at(fmt::format("/models/{}/parameters/{}", &model - spec.models.data(), j),
+                      fmt::format("\"{}\" changes no prediction of what is fitted, from {:g} to {:g}",
+                                  parameter.name, parameter.low, parameter.high),
+                      Json(parameter.pointers).dump(),
+                      known ? "Leave it out, or fit measurements that go with it"
+                            : "No scenario has such a setting: correct the pointer"));
+  }
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+}
+
 double factor_of(double sigma, int parts, std::uint64_t draw) {
   if (!(sigma > 0) || parts < 2) return 1;
   Stream stream({.seed = kDrawSeed, .purpose = Purpose::resampling, .entity = 1, .step = draw});
@@ -194,13 +238,16 @@ Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std:
   const std::vector<std::vector<std::size_t>> units = units_of(fitter, which, all.resampled);
   const bool exact = units.size() <= model.parameters.size();
   if (exact) all.resampled = noise ? "noise" : "nothing";
+  const Eigen::MatrixXd slopes = slopes_of(fitter, best, which);
+  refuse_idle(fitter, best, which, slopes);
   all.parts = static_cast<int>(left_out.size());
   all.model_sigma = model_sigma(fitter, best, left_out);
   all.reach = left_out_reach(fitter, left_out);
+  if (left_out.empty() && noise)
+    for (std::size_t i = 0; i < all.reach.size(); ++i) all.reach[i] = kNormalReach[i] * *noise;
   all.workloads = whole_left_out(fitter, left_out, "/workload");
   all.algorithms = whole_left_out(fitter, left_out, "/algorithm");
   if (all.resampled == "nothing") return all;
-  const Eigen::MatrixXd slopes = slopes_of(fitter, best, which);
   const std::vector<double> errors = log_errors(fitter.points(), which, fitter.predict(best, which));
   for (int draw = 0; draw < fitter.spec().fit.draws; ++draw) {
     Stream stream({.seed = kDrawSeed,

@@ -1,5 +1,8 @@
 #include "analysis/calibration/fit.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,6 +11,7 @@
 
 #include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/solver.hpp"
+#include "scenarios/language/calibration_draws.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
 
@@ -70,9 +74,13 @@ void scale_table(Json& node, double factor) {
   }
 }
 
-}  // namespace
-
-namespace {
+/// " (of FILE: NAME from LOW to HIGH, ...)".
+std::string bounds_shown(const ModelSpec& model) {
+  std::vector<std::string> all;
+  for (const ParameterSpec& each : model.parameters)
+    all.push_back(fmt::format("{} from {:g} to {:g}", each.name, each.low, each.high));
+  return fmt::format(" (of {}: {})", model.file, fmt::join(all, ", "));
+}
 
 Patch joined_patch(Patch first, Patch second) {
   first.insert(first.end(), std::make_move_iterator(second.begin()), std::make_move_iterator(second.end()));
@@ -126,7 +134,10 @@ Patch scaled_patch(const ModelSpec& model, const Fitted& fitted, double factor) 
     else
       scale_table(value, factor);
   }
-  return joined_patch(member_patch(model, fitted.member), patch_of(model, values, tables));
+  Patch patch = joined_patch(member_patch(model, fitted.member), patch_of(model, values, tables));
+  for (auto& [pointer, value] : patch)  // a share stays below 1
+    if (value.is_number_float()) value = within_setting(pointer, value.get<double>());
+  return patch;
 }
 
 double mean_square(const Points& points, const WeightedPoints& what, const std::vector<double>& predicted,
@@ -169,7 +180,8 @@ Fitted fit_parameters(const Predictor& predictor, const Points& points, const Mo
   if (!std::isfinite(best.loss))
     throw RunError(
         "Nothing can be fitted: the simulator predicts no value for some measurement, whatever the "
-        "parameters inside their bounds." +
+        "parameters inside their bounds" +
+        bounds_shown(model) + "." +
         (predictor.memo().failure.empty() ? "" : " A run failed: " + predictor.memo().failure));
   fitted.loss = best.loss;
   fitted.slopes = best.slopes;

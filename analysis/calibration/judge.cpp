@@ -4,17 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 
-#include "analysis/calibration/fitted_range.hpp"
-#include "sim/base/random.hpp"
-#include "sim/recording/metrics.hpp"
+#include "analysis/intervals.hpp"
 
 namespace simsgd {
 
 namespace {
-
-constexpr std::uint64_t kNoiseSeed = 1;
 
 int octave_of(const Point& point) {
   return point.bytes() > 0 ? static_cast<int>(std::floor(std::log2(point.bytes()))) : -1;
@@ -54,12 +51,15 @@ ErrorSummary summarise_errors(const std::vector<JudgedPoint>& points, const std:
   summary.bias /= sum;
   summary.median = weighted_quantile(errors, 0.5);
   summary.p95 = weighted_quantile(errors, 0.95);
-  for (std::size_t level = 0; level < points.front().intervals.size(); ++level) {
+  const auto told =
+      std::count_if(points.begin(), points.end(), [](const auto& each) { return !each.intervals.empty(); });
+  for (std::size_t level = 0; told > 0 && level < kIntervalLevels.size(); ++level) {
     const auto within = std::count_if(points.begin(), points.end(), [level](const JudgedPoint& each) {
-      return each.measured >= each.intervals[level].low && each.measured <= each.intervals[level].high;
+      return !each.intervals.empty() && each.measured >= each.intervals[level].low &&
+             each.measured <= each.intervals[level].high;
     });
-    summary.inside.emplace_back(points.front().intervals[level].level,
-                                static_cast<double>(within) / static_cast<double>(points.size()));
+    summary.inside.emplace_back(kIntervalLevels[level],
+                                static_cast<double>(within) / static_cast<double>(told));
   }
   return summary;
 }
@@ -129,24 +129,6 @@ std::vector<double> interpolate(const Points& points, const std::vector<std::siz
 
 namespace {
 
-/// `values[d][i]`: of draw d and point i. With the noise of a measurement of its own.
-std::vector<Interval> intervals_of(const std::vector<std::vector<double>>& values, std::size_t i,
-                                   double predicted, double widening, double noise) {
-  std::vector<double> possible;
-  for (std::size_t draw = 0; draw < values.size(); ++draw) {
-    Stream stream({.seed = kNoiseSeed,
-                   .purpose = Purpose::resampling,
-                   .entity = static_cast<std::uint32_t>(i + 2),
-                   .step = draw});
-    possible.push_back(predicted * std::pow(values[draw][i] / predicted, widening) *
-                       std::exp(noise * stream.normal()));
-  }
-  std::vector<Interval> intervals;
-  for (const double level : kIntervalLevels)
-    intervals.push_back({level, quantile(possible, (1 - level) / 2), quantile(possible, (1 + level) / 2)});
-  return intervals;
-}
-
 void summarise_parts(const Points& points, Judgement& judgement, bool octaves_equal) {
   std::map<std::size_t, const JudgedPoint*> by_number;
   std::vector<std::size_t> which;
@@ -180,70 +162,111 @@ Judgement judged(const Points& points, const std::string& way, const std::vector
   return judgement;
 }
 
-/// What each draw predicts of the points.
-std::vector<std::vector<double>> drawn_values(const Judge& judge, const std::vector<std::size_t>& which,
-                                              const std::vector<double>& predicted) {
-  const Fitter& fitter = judge.fitter;
-  const std::vector<Draw>& draws = judge.uncertainty.draws;
-  if (draws.empty()) return {};
-  if (!fitter.runs()) {
-    std::vector<Patch> patches;
-    for (const Draw& draw : draws) patches.push_back(scaled_patch(fitter.model(), draw.fitted, draw.factor));
-    return fitter.predict(patches, which);
-  }
-  // Runs: as far as logarithms go straight with the parameters, instead of hundreds of simulations of each.
-  const Eigen::MatrixXd slopes = slopes_of(fitter, judge.best, which);
-  const std::vector<double> by_factor = sensitivities(fitter, judge.best, which);
-  const std::vector<std::vector<double>> members = fitter.predict_members(judge.best, which);
-  std::vector<std::vector<double>> values;
-  for (const Draw& draw : draws) {
-    const bool of_member = !members.empty() && !members[draw.fitted.member].empty();
-    values.push_back(of_member ? members[draw.fitted.member] : predicted);
-    const std::vector<double>& around = of_member && draw.fitted.member != judge.best.member
-                                            ? judge.best.member_values[draw.fitted.member]
-                                            : judge.best.values;
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      double change = by_factor[i] * std::log(draw.factor);
-      for (std::size_t p = 0; p < draw.fitted.values.size(); ++p)
-        change += slopes(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(p)) *
-                  (scale_of(fitter.model().parameters[p], draw.fitted.values[p]) -
-                   scale_of(fitter.model().parameters[p], around[p]));
-      values.back()[i] *= std::exp(change);
-    }
-  }
+/// The key of a patch without the name of its parameter.
+std::string pointer_of_key(const std::string& key) { return key.substr(0, key.find('#')); }
+
+/// What goes with a setting, with the digits of a file.
+std::map<std::string, Json> rounded_values(const Setting& setting, const Patch& patch) {
+  std::map<std::string, Json> values;
+  for (const auto& [key, value] : patch_for(setting, patch))
+    values[pointer_of_key(key)] = rounded_json(value);
   return values;
+}
+
+/// Intervals of the points of one setting, as `run` gives them of a run, and `bench` of an operation.
+void add_intervals(const Judge& judge, const Setting& setting, const Json& told,
+                   const std::vector<std::size_t>& which,
+                   std::map<std::size_t, std::vector<Interval>>& intervals) {
+  const Fitter& fitter = judge.fitter;
+  const Scenario scenario = calibrated_scenario(judge, setting, told);
+  const auto predicted = [&](const ParameterDraws& draws, bool seeds, const std::vector<std::size_t>& some) {
+    const Patch best = patch_of(fitter.model(), judge.best);
+    std::vector<Patch> patches(draws.count() + 1);
+    for (const auto& [pointer, value] : rounded_values(setting, best))
+      patches[0].emplace_back(pointer, value);
+    for (std::size_t k = 0; k < draws.count(); ++k) {
+      patches[k + 1] = patches[0];
+      for (auto& each : drawn_values(scenario, draws, k, seeds)) patches[k + 1].push_back(std::move(each));
+    }
+    const std::vector<std::vector<double>> values = fitter.predict(patches, some);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      std::vector<double> drawn;
+      for (std::size_t k = 1; k < values.size(); ++k) drawn.push_back(values[k][i]);
+      intervals[some[i]] = intervals_of(values[0][i], std::move(drawn), draws.reach());
+    }
+  };
+  if (setting.kind == PredictSpec::Kind::run) {
+    const Job job = make_job(scenario);
+    const ParameterDraws draws(scenario, job);
+    return predicted(draws, draws_seeds_too(scenario, job, draws), which);
+  }
+  // Operations whose parameters are drawn as wide, and whose intervals reach as far, are costed together.
+  std::map<std::pair<double, Reach>, std::pair<ParameterDraws, std::vector<std::size_t>>> alike;
+  for (const std::size_t i : which) {
+    const Point& point = fitter.points().points[i];
+    ParameterDraws draws(scenario, scenario.resolved.at("cluster").at("workers").get<int>(), point.bytes());
+    const auto key = std::pair(draws.widening(), draws.reach());
+    alike.try_emplace(key, std::move(draws), std::vector<std::size_t>{}).first->second.second.push_back(i);
+  }
+  for (const auto& [key, group] : alike) predicted(group.first, false, group.second);
 }
 
 Judgement judged_with_intervals(const Judge& judge, const std::vector<std::size_t>& which,
                                 bool octaves_equal) {
   const Fitter& fitter = judge.fitter;
   const Points& points = fitter.points();
-  const std::vector<double> predicted = fitter.predict(judge.best, which);
-  const std::vector<std::vector<double>> values = drawn_values(judge, which, predicted);
-  Judgement judgement{fitter.model().name, {}, {}, {}, {}};
-  const FittedRange ranges(fitter, judge.uncertainty);
-  for (std::size_t i = 0; i < which.size(); ++i) {
-    if (!std::isfinite(predicted[i])) continue;
-    JudgedPoint point{which[i], points.points[which[i]].measurement.value, predicted[i], {}, judge.noise};
-    if (!values.empty())
-      point.intervals =
-          intervals_of(values, i, predicted[i], ranges.widening(points.points[which[i]]), judge.noise);
-    const Reach reach = ranges.reach(which[i]);
-    for (std::size_t level = 0; level < point.intervals.size(); ++level) {
-      Interval& interval = point.intervals[level];
-      interval.low = std::min(interval.low, predicted[i] * std::exp(-reach[level]));
-      interval.high = std::max(interval.high, predicted[i] * std::exp(reach[level]));
-    }
-    judgement.points.push_back(std::move(point));
-  }
+  Judgement judgement = judged(points, fitter.model().name, which, fitter.predict(judge.best, which),
+                               judge.noise, octaves_equal);
+  if (judge.uncertainty.draws.empty()) return judgement;
+  std::map<std::size_t, std::vector<std::size_t>> by_setting;
+  for (const JudgedPoint& each : judgement.points)
+    by_setting[points.points[each.point].setting].push_back(each.point);
+  const Json told = calibration_told(points, judge.uncertainty);
+  std::map<std::size_t, std::vector<Interval>> intervals;
+  for (const auto& [number, some] : by_setting)
+    add_intervals(judge, points.settings[number], told, some, intervals);
+  for (JudgedPoint& each : judgement.points) each.intervals = std::move(intervals.at(each.point));
   summarise_parts(points, judgement, octaves_equal);
   return judgement;
 }
 
 }  // namespace
 
+Scenario calibrated_scenario(const Judge& judge, const Setting& setting, const Json& told) {
+  const ModelSpec& model = judge.fitter.model();
+  const std::vector<Draw>& draws = judge.uncertainty.draws;
+  Scenario scenario = setting.scenario;
+  std::vector<std::map<std::string, Json>> drawn;
+  for (std::size_t k = 0; k < std::min(kMostDraws, draws.size()); ++k)
+    drawn.push_back(rounded_values(setting, scaled_patch(model, draws[k].fitted, draws[k].factor)));
+  std::set<std::string> fitted;
+  for (const ParameterSpec& each : model.parameters)
+    fitted.insert(each.pointers.begin(), each.pointers.end());
+  Json section = told;
+  section["spec"] = judge.fitter.spec().file;
+  section["draws"] = Json(drawn.size(), Json::object());
+  const std::string cluster = "/cluster";
+  for (const auto& [pointer, value] : rounded_values(setting, patch_of(model, judge.best))) {
+    scenario.resolved[Json::json_pointer(pointer)] = value;
+    if (pointer.starts_with(cluster + "/")) {
+      for (std::size_t k = 0; k < drawn.size(); ++k)
+        section["draws"][k][pointer.substr(cluster.size())] = drawn[k].at(pointer);
+      continue;
+    }
+    Json one = {{"pointer", pointer}, {"value", value}};
+    for (const auto& each : drawn) one["draws"].push_back(each.at(pointer));
+    if (fitted.contains(pointer))
+      one.update({{"low", value}, {"high", value}});  // a number: drawn wider beyond
+    section["settings"].push_back(std::move(one));
+  }
+  scenario.resolved["cluster"]["calibration"] = std::move(section);
+  return scenario;
+}
+
 Judgement judge_fit(const Judge& judge) {
-  return judged_with_intervals(judge, judge.fitter.fitted_points(), judge.fitter.spec().fit.octaves_equal);
+  const std::vector<std::size_t> which = judge.fitter.fitted_points();
+  return judged(judge.fitter.points(), judge.fitter.model().name, which,
+                judge.fitter.predict(judge.best, which), judge.noise, judge.fitter.spec().fit.octaves_equal);
 }
 
 std::vector<Judgement> judge_test(const Judge& judge, std::size_t number) {

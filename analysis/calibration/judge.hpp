@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "analysis/calibration/uncertainty.hpp"
+#include "analysis/parameter_draws.hpp"
 
 namespace simsgd {
-
-struct Interval {
-  double level = 0.9, low = 0, high = 0;
-};
 
 /// The value below which so much of the weight lies, of (value, weight).
 double weighted_quantile(std::vector<std::pair<double, double>> values, double probability);
@@ -20,7 +17,7 @@ double weighted_quantile(std::vector<std::pair<double, double>> values, double p
 struct JudgedPoint {
   std::size_t point = 0;  ///< of Points
   double measured = 0, predicted = 0;
-  std::vector<Interval> intervals;  ///< of the prediction, the noise of measuring included
+  std::vector<Interval> intervals;  ///< of a tested one: those that `run` and `bench` give
   double noise = 0;                 ///< relative, of one measurement; 0 where nothing repeats it
 
   double error() const { return predicted / measured - 1; }
@@ -60,9 +57,13 @@ struct Judge {
   double noise = 0;
 };
 
+/// How a setting is run on the cluster that is written: with what was fitted, which has six digits there, and
+/// with the section "calibration" as far as it goes with this setting. `told`: calibration_told.
+Scenario calibrated_scenario(const Judge& judge, const Setting& setting, const Json& told);
+
 /// Of test `number` of the spec: the model first, then what it is compared with, where that says anything.
 std::vector<Judgement> judge_test(const Judge& judge, std::size_t number);
-/// Of the fitted points.
+/// Of the fitted points. Without intervals: how many hold what they were fitted to says nothing.
 Judgement judge_fit(const Judge& judge);
 
 /// log-log between fitted measurements of the same operation, workers and quantity; NaN outside of them.

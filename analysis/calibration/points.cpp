@@ -163,14 +163,21 @@ void check_apart(const Spec& spec, const std::vector<Point>& points) {
   }
 }
 
-void check_enough(const Spec& spec, const std::vector<Point>& points) {
+void check_enough(const Spec& spec, const std::vector<Point>& points,
+                  const std::vector<Measurement>& measurements) {
   const auto fitted = static_cast<std::size_t>(
       std::count_if(points.begin(), points.end(), [](const Point& each) { return each.fitted; }));
-  if (points.empty())
+  if (points.empty() && spec.fit.where.empty())
     throw ConfigError({spec.file, "/data", "has no measurement that is fitted or tested", "",
                        "Look at what `simsgd import` makes of the files, and at \"where\""});
   for (std::size_t i = 0; i < spec.models.size(); ++i)
-    if (fitted < spec.models[i].parameters.size())
+    if (fitted < std::max<std::size_t>(1, spec.models[i].parameters.size()) && !spec.fit.where.empty())
+      throw ConfigError(spec.error_at(
+          "/fit/where",
+          fmt::format("selects {} of {} measurements, and the model \"{}\" has {} parameters", fitted,
+                      measurements.size(), spec.models[i].name, spec.models[i].parameters.size()),
+          "", "Fit more measurements, or fewer parameters. " + spec.fit.where.shown(measurements)));
+    else if (fitted < spec.models[i].parameters.size())
       throw ConfigError({spec.file, fmt::format("/models/{}/parameters", i),
                          fmt::format("are {}, and only {} measurements are fitted",
                                      spec.models[i].parameters.size(), fitted),
@@ -199,7 +206,7 @@ Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<M
     maker.made_.warnings.push_back(
         fmt::format("{} measurements that are not above 0 are left out", unusable));
   check_apart(spec, maker.made_.points);
-  check_enough(spec, maker.made_.points);
+  check_enough(spec, maker.made_.points, measurements);
   return std::move(maker.made_);
 }
 

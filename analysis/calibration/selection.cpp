@@ -1,6 +1,7 @@
 #include "analysis/calibration/selection.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -14,7 +15,7 @@ namespace simsgd {
 
 namespace {
 
-std::optional<double> number_in(const std::string& text) {
+std::optional<double> quantity_said(const std::string& text) {
   double value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
@@ -23,7 +24,7 @@ std::optional<double> number_in(const std::string& text) {
 
 bool same(const std::string& a, const std::string& b) {
   if (a == b) return true;
-  const std::optional<double> x = number_in(a), y = number_in(b);
+  const std::optional<double> x = quantity_said(a), y = quantity_said(b);
   return x && y && *x == *y;
 }
 
@@ -45,7 +46,7 @@ double amount_of(const std::string& column, const std::string& key, const Json& 
 }
 
 Condition condition_of(const std::string& column, const Json& json) {
-  Condition condition{column, {}, {}, {}, 0, 0};
+  Condition condition{column, json.dump(), {}, {}, {}, 0, 0};
   if (json.is_array()) {
     for (const Json& each : json) condition.among.push_back(text_of(each));
     return condition;
@@ -61,6 +62,21 @@ Condition condition_of(const std::string& column, const Json& json) {
     if (part.key() == "no_power_of") condition.no_power_of = part.value().get<double>();
   }
   return condition;
+}
+
+/// The values of a column, all of a few, else their ends.
+std::string values_shown(const std::vector<Measurement>& all, const std::string& column) {
+  constexpr std::size_t kMostShown = 8;
+  std::vector<std::string> values;
+  for (const Measurement& each : all)
+    if (const std::optional<std::string> value = column_of(each, column))
+      if (std::find(values.begin(), values.end(), *value) == values.end()) values.push_back(*value);
+  if (values.empty()) return fmt::format("no measurement has \"{}\"", column);
+  if (std::all_of(values.begin(), values.end(), quantity_said))
+    std::sort(values.begin(), values.end(),
+              [](const auto& a, const auto& b) { return *quantity_said(a) < *quantity_said(b); });
+  if (values.size() <= kMostShown) return fmt::format("the data have {}", fmt::join(values, ", "));
+  return fmt::format("the data have {} values, {} to {}", values.size(), values.front(), values.back());
 }
 
 }  // namespace
@@ -85,7 +101,7 @@ bool Condition::holds(const Measurement& measurement) const {
       std::none_of(among.begin(), among.end(), [&](const std::string& each) { return same(each, *value); }))
     return false;
   if (!at_least && !at_most && power_of == 0 && no_power_of == 0) return true;
-  const std::optional<double> number = number_in(*value);
+  const std::optional<double> number = quantity_said(*value);
   if (!number) return false;
   return !(at_least && *number < *at_least) && !(at_most && *number > *at_most) &&
          (power_of == 0 || is_power_of(*number, power_of)) &&
@@ -99,6 +115,16 @@ Selection::Selection(const Json& json) {
 bool Selection::holds(const Measurement& measurement) const {
   return std::all_of(conditions_.begin(), conditions_.end(),
                      [&](const Condition& each) { return each.holds(measurement); });
+}
+
+std::string Selection::shown(const std::vector<Measurement>& all) const {
+  std::vector<std::string> parts;
+  for (const Condition& each : conditions_)
+    parts.push_back(fmt::format(
+        "\"{}\": {} holds of {} measurements; {}", each.column, each.text,
+        std::count_if(all.begin(), all.end(), [&](const Measurement& one) { return each.holds(one); }),
+        values_shown(all, each.column)));
+  return fmt::format("{}", fmt::join(parts, ". "));
 }
 
 Json Selection::schema(const std::string& meaning) {

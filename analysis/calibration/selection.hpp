@@ -19,6 +19,7 @@ std::optional<std::string> column_of(const Measurement& measurement, const std::
 /// A condition on one column.
 struct Condition {
   std::string column;
+  std::string text;                ///< what holds of it, as the spec writes it
   std::vector<std::string> among;  ///< one of these; empty: any
   std::optional<double> at_least, at_most;
   double power_of = 0;  ///< a whole power of this; 0: any
@@ -36,6 +37,8 @@ class Selection {
   bool holds(const Measurement& measurement) const;
   bool empty() const { return conditions_.empty(); }
   const std::vector<Condition>& conditions() const { return conditions_; }
+  /// For errors: each condition, of how many measurements it holds, and the values that they have.
+  std::string shown(const std::vector<Measurement>& all) const;
 
   static Json schema(const std::string& meaning);
 

@@ -209,6 +209,12 @@ Json spec_schema() {
                     "A calibration: measurements, what predicts them, what is fitted and what is tested");
 }
 
+InputError Spec::error_at(const std::string& pointer, const std::string& problem, const std::string& found,
+                          const std::string& remedy) const {
+  const Origin origin = origins.at(pointer);
+  return {origin.file, origin.pointer, problem, found, remedy};
+}
+
 Spec load_spec(const std::string& path, SpecUse use) {
   JsonFiles files;
   ErrorList errors;
@@ -219,6 +225,7 @@ Spec load_spec(const std::string& path, SpecUse use) {
   auto section = options_of<SpecSection>(sourced.value);
   Spec spec;
   spec.file = shown_name(file);
+  spec.origins = sourced.origins;
   spec.name = section.name;
   spec.description = section.description;
   if (section.stragglers) spec.stragglers = section.stragglers->stragglers;
@@ -229,6 +236,7 @@ Spec load_spec(const std::string& path, SpecUse use) {
   for (std::size_t i = 0; i < section.models.size(); ++i) {
     try {
       spec.models.push_back(section.models[i].made());
+      spec.models.back().file = sourced.origins.at(child("/models", i)).file;
     } catch (const ParameterError& error) {
       errors.add(sourced.value, sourced.origins, child("/models", i), error.problem, error.remedy);
     }

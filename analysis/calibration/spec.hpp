@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/calibration/selection.hpp"
+#include "scenarios/language/provenance.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/fields.hpp"
 
 namespace simsgd {
@@ -75,6 +77,7 @@ struct EnsembleSpec {
 /// One description of the cluster that may be fitted.
 struct ModelSpec {
   std::string name;
+  std::string file{};  ///< where it is written
   std::map<std::string, Json> set;
   std::vector<ParameterSpec> parameters;
   std::vector<SearchSpec> searches;
@@ -119,6 +122,11 @@ struct Spec {
   FitSpec fit;
   std::vector<TestSpec> tests;
   std::optional<StragglerSpec> stragglers;
+  Provenance origins{};  ///< a spec may use another
+
+  /// An error at a pointer of the spec, in the file that it is written in.
+  InputError error_at(const std::string& pointer, const std::string& problem, const std::string& found,
+                      const std::string& remedy) const;
 };
 
 /// What is made of a spec: reports, or a cluster's file too, which cannot hold what goes with a column that

@@ -7,9 +7,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "analysis/calibration/straggler_memories.hpp"
 #include "sim/base/random.hpp"
+#include "sim/base/reject.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
 
 namespace simsgd::calibration {
@@ -170,13 +172,25 @@ StepTable resampled(const StepTable& table, std::size_t block, Stream stream) {
   return drawn;
 }
 
+/// A family of few shapes, such as quantiles of a noise of which one step is far from all others, may not
+/// have the CV that some worker has.
+bool can_be_simulated(const StragglerParameters& parameters) {
+  try {
+    simulated_steps(parameters, 1, 1);
+    return true;
+  } catch (const ParameterError&) {
+    return false;
+  }
+}
+
 void draw_again(const StepTable& table, const StragglerFitOptions& options, StragglerFit& fit) {
   for (int draw = 0; draw < options.draws; ++draw) {
     const StreamKey key{options.seed, Purpose::resampling, 1, static_cast<std::uint64_t>(draw)};
     const StepTable again = options.intervals == StragglerFitOptions::Intervals::simulated
                                 ? simulated_steps(fit.parameters, table.count(), Stream(key)())
                                 : resampled(table, options.block, Stream(key));
-    fit.drawn.push_back(refit(again, fit));
+    StragglerParameters drawn = refit(again, fit);
+    if (can_be_simulated(drawn)) fit.drawn.push_back(std::move(drawn));
   }
 }
 
@@ -194,6 +208,7 @@ StragglerFit fit_stragglers(const StepTable& table, const StragglerFitOptions& o
           fmt::format("all times of worker {} are the same: there is no noise to fit", table.workers[w]));
   StragglerFit fit;
   fit.steps = table.count();
+  fit.regimes = regimes_of(table);
   std::vector<std::vector<double>> noise;
   Split split;
   fit.parameters = fit_moments(table, noise, &split);
@@ -206,8 +221,12 @@ StragglerFit fit_stragglers(const StepTable& table, const StragglerFitOptions& o
     set_family(fit.families.fits.front(), fit.parameters);
     fit.parameters.by_quantiles = fit.families.none_fits;
     if (fit.parameters.by_quantiles) {
-      fit.parameters.floor = 0;
+      const double floor = std::exchange(fit.parameters.floor, 0.0);
       fit.parameters.quantiles = fit.families.quantiles;
+      if (!can_be_simulated(fit.parameters)) {
+        fit.parameters.by_quantiles = false;
+        fit.parameters.floor = floor;
+      }
     }
   }
   draw_again(table, options, fit);

@@ -67,6 +67,7 @@ struct StragglerFit {
   FamilyChoice families;
   std::size_t thinning = 1;  ///< lag of the series that families were judged on
   std::size_t steps = 0;     ///< that it was fitted on
+  Regimes regimes{};         ///< of these
   std::vector<ParameterInterval> intervals;
   std::vector<StragglerParameters> drawn;  ///< the refits
   /// Expected slow noise of each worker and common factor in the last step, logarithms.
@@ -74,6 +75,7 @@ struct StragglerFit {
   double last_common = 0;
 };
 
+/// Where the regime changes, those of factors and of the base hold what each quarter has.
 /// From the refits' deviations, turned around (Davison, Hinkley, Bootstrap Methods, 1997, 5.2), so that what
 /// a fit makes too large in the refits is taken off; of memories on a logarithmic scale. Bounded by 0.
 std::vector<ParameterInterval> intervals_of(const StragglerFit& fit, double level);

@@ -1,10 +1,13 @@
 #include "analysis/calibration/straggler_judging.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+
+#include "analysis/widening.hpp"
 
 namespace simsgd::calibration {
 
@@ -55,12 +58,41 @@ struct Runs {
   }
 };
 
+/// Later steps are like some quarter of those that were fitted, as near as blocks of a quarter tell what it
+/// has.
+void hold_quarters(const Regimes& regimes, double StragglerStatistics::*value, JudgedStatistic& judged) {
+  double within = 0;  // of logarithms of blocks
+  for (const StepTable& quarter : regimes.quarters) {
+    std::vector<double> logs;
+    for (const StepTable& block : parts(quarter, kQuarters))
+      logs.push_back(std::log(statistics_of(block).*value));
+    const double mean = mean_of(logs);
+    for (const double each : logs) within += (each - mean) * (each - mean);
+  }
+  // A quarter is four blocks, and the difference of two is asked for.
+  const double off = kNormalReach[1] * std::sqrt(2 * within / (kQuarters * (kQuarters - 1)) / kQuarters);
+  for (const StepTable& quarter : regimes.quarters) {
+    judged.low = std::min(judged.low, statistics_of(quarter).*value * std::exp(-off));
+    judged.high = std::max(judged.high, statistics_of(quarter).*value * std::exp(off));
+  }
+}
+
+std::string regimes_text(const Regimes& regimes) {
+  if (regimes.quarters.empty()) return "Too few steps to tell whether the regime changes\n";
+  std::vector<std::string> means;
+  for (const StepTable& quarter : regimes.quarters)
+    means.push_back(fmt::format("{:.4g}", statistics_of(quarter).slowest_mean_s));
+  return fmt::format(
+      "Slowest of the workers by quarters: {} s. {} (F {:.3g}, p {:.2g})\n", fmt::join(means, ", "),
+      regimes.differ ? "The regime changes: intervals hold each of them"
+                     : "No more apart than steps within them: that later steps are like these is assumed",
+      regimes.f, regimes.p);
+}
+
 }  // namespace
 
 StragglerStatistics statistics_of(const StepTable& table) {
-  std::vector<double> slowest(table.count());
-  for (const auto& times : table.times_s)
-    for (std::size_t i = 0; i < times.size(); ++i) slowest[i] = std::max(slowest[i], times[i]);
+  std::vector<double> slowest = slowest_of(table);
   std::ranges::sort(slowest);
   StragglerStatistics of;
   of.slowest_mean_s = mean_of(slowest);
@@ -97,6 +129,10 @@ StragglerVerdict judge(const StragglerFit& fit, const StepTable& held_out, const
       judged("slowest of the workers, mean (s)", measured.slowest_mean_s, of_fit.mean, of_draws.mean,
              how.level),
       judged("slowest of the workers, p95 (s)", measured.slowest_p95_s, of_fit.p95, of_draws.p95, how.level)};
+  if (fit.regimes.differ) {
+    hold_quarters(fit.regimes, &StragglerStatistics::slowest_mean_s, verdict.statistics[0]);
+    hold_quarters(fit.regimes, &StragglerStatistics::slowest_p95_s, verdict.statistics[1]);
+  }
   if (measured.lag_20)
     verdict.statistics.push_back(
         judged("autocorrelation at lag 20", *measured.lag_20, of_fit.lag_20, of_draws.lag_20, how.level));
@@ -142,6 +178,7 @@ std::string report(const StragglerFit& fit) {
       fmt::format("Fitted on {} steps of {} workers\n", fit.steps, fit.parameters.factors.size());
   for (const ParameterInterval& each : fit.intervals)
     text += fmt::format("  {:26} {:10.4g}  {:10.4g} to {:.4g}\n", each.name, each.value, each.low, each.high);
+  text += regimes_text(fit.regimes);
   if (fit.families.fits.empty()) return text + "There is no fast noise\n";
   text += fmt::format("Fast noise, every {} steps, {} values: families by AIC\n", fit.thinning,
                       fit.families.count);

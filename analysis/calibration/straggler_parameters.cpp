@@ -27,6 +27,27 @@ double quantile_of(std::vector<double> values, double probability) {
   return values[below] + (place - static_cast<double>(below)) * (values[below + 1] - values[below]);
 }
 
+/// From the refits.
+void set_ends(const StragglerFit& fit, double level, std::vector<ParameterInterval>& all) {
+  std::vector<std::vector<double>> drawn(all.size());
+  for (const StragglerParameters& each : fit.drawn) {
+    const auto named = each.named();
+    for (std::size_t i = 0; i < all.size(); ++i) drawn[i].push_back(named[i].second);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double low = quantile_of(drawn[i], (1 - level) / 2), high = quantile_of(drawn[i], (1 + level) / 2);
+    const double value = all[i].value;
+    if (all[i].name.ends_with("_steps")) {
+      const double turned = std::max(value, kLeastMemory) * std::max(value, kLeastMemory);
+      all[i].low = turned / std::max(high, kLeastMemory);
+      all[i].high = turned / std::max(low, kLeastMemory);
+    } else {
+      all[i].low = std::max(0.0, 2 * value - high);
+      all[i].high = std::max(0.0, 2 * value - low);
+    }
+  }
+}
+
 }  // namespace
 
 Json StragglerParameters::section(const std::string& rank_mapping) const {
@@ -67,22 +88,19 @@ std::vector<std::pair<std::string, double>> StragglerParameters::named() const {
 std::vector<ParameterInterval> intervals_of(const StragglerFit& fit, double level) {
   std::vector<ParameterInterval> all;
   for (const auto& [name, value] : fit.parameters.named()) all.push_back({name, value, value, value});
-  if (fit.drawn.empty()) return all;
-  std::vector<std::vector<double>> drawn(all.size());
-  for (const StragglerParameters& each : fit.drawn) {
-    const auto named = each.named();
-    for (std::size_t i = 0; i < all.size(); ++i) drawn[i].push_back(named[i].second);
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const double low = quantile_of(drawn[i], (1 - level) / 2), high = quantile_of(drawn[i], (1 + level) / 2);
-    const double value = all[i].value;
-    if (all[i].name.ends_with("_steps")) {
-      const double turned = std::max(value, kLeastMemory) * std::max(value, kLeastMemory);
-      all[i].low = turned / std::max(high, kLeastMemory);
-      all[i].high = turned / std::max(low, kLeastMemory);
-    } else {
-      all[i].low = std::max(0.0, 2 * value - high);
-      all[i].high = std::max(0.0, 2 * value - low);
+  if (!fit.drawn.empty()) set_ends(fit, level, all);
+  if (!fit.regimes.differ) return all;
+  for (const StepTable& quarter : fit.regimes.quarters) {
+    std::vector<double> means;
+    for (const auto& times : quarter.times_s) means.push_back(mean_of(times));
+    const double base_s = mean_of(means);
+    for (ParameterInterval& each : all) {
+      const bool base = each.name == "base_s", factor = each.name.starts_with("factors/");
+      if (!base && !factor) continue;
+      const double here =
+          base ? base_s : means[std::stoul(each.name.substr(each.name.find('/') + 1))] / base_s;
+      each.low = std::min(each.low, here);
+      each.high = std::max(each.high, here);
     }
   }
   return all;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
+#include <algorithm>
+#include <boost/math/distributions/fisher_f.hpp>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -50,6 +52,46 @@ StepTable part(const StepTable& table, std::size_t first, std::size_t count) {
   StepTable few{.workers = table.workers, .steps = cut(table.steps)};
   for (const auto& times : table.times_s) few.times_s.push_back(cut(times));
   return few;
+}
+
+std::vector<StepTable> parts(const StepTable& table, std::size_t count) {
+  std::vector<StepTable> all;
+  const std::size_t size = table.count() / count;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(part(table, i * size, size));
+  return all;
+}
+
+std::vector<double> slowest_of(const StepTable& table) {
+  std::vector<double> slowest(table.count());
+  for (const auto& times : table.times_s)
+    for (std::size_t i = 0; i < times.size(); ++i) slowest[i] = std::max(slowest[i], times[i]);
+  return slowest;
+}
+
+Regimes regimes_of(const StepTable& table) {
+  Regimes regimes;
+  if (table.count() < kFewestOfRegimes) return regimes;
+  regimes.quarters = parts(table, kQuarters);
+  std::vector<double> means;  // of quarters
+  double within = 0, between = 0;
+  for (const StepTable& quarter : regimes.quarters) {
+    std::vector<double> blocks;
+    for (const StepTable& block : parts(quarter, kQuarters)) {
+      std::vector<double> logs = slowest_of(block);
+      for (double& each : logs) each = std::log(each);
+      blocks.push_back(mean_of(logs));
+    }
+    means.push_back(mean_of(blocks));
+    for (const double each : blocks) within += (each - means.back()) * (each - means.back());
+  }
+  const double middle = mean_of(means);
+  for (const double each : means) between += (each - middle) * (each - middle);
+  constexpr double k = kQuarters, kBetween = k - 1, kWithin = k * (k - 1);
+  if (between <= 1e-20) return regimes;  // of times that never change
+  regimes.f = k * between / kBetween / std::max(within / kWithin, 1e-20);
+  regimes.p = boost::math::cdf(boost::math::complement(boost::math::fisher_f(kBetween, kWithin), regimes.f));
+  regimes.differ = regimes.p < kRegimeLevel;
+  return regimes;
 }
 
 namespace {

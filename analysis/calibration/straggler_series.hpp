@@ -34,6 +34,23 @@ StepTable step_table(std::span<const WorkerStep> rows);
 /// The steps [first, first + count) of a table.
 StepTable part(const StepTable& table, std::size_t first, std::size_t count);
 
+/// Whether a series stays in its regime: quarters of it, and blocks of these. F compares the blocks' means of
+/// the logarithm of the slowest worker's time between quarters and within them (analysis of variance;
+/// correlated steps make it too large, so only p below kRegimeLevel counts). Of fewer than kFewestOfRegimes
+/// steps nothing is told.
+struct Regimes {
+  std::vector<StepTable> quarters{};
+  double f = 0, p = 1;
+  bool differ = false;
+};
+inline constexpr std::size_t kQuarters = 4, kFewestOfRegimes = 64;
+inline constexpr double kRegimeLevel = 0.001;
+Regimes regimes_of(const StepTable& table);
+/// Equal parts, one after the other; steps at the end that fill none are left out.
+std::vector<StepTable> parts(const StepTable& table, std::size_t count);
+/// The slowest worker's time of each step.
+std::vector<double> slowest_of(const StepTable& table);
+
 /// Covariances of ln(time) with each worker's mean taken off, at lags 0 to `lags`.
 struct Covariances {
   std::vector<std::vector<double>> own;  ///< of each worker with itself

@@ -108,11 +108,24 @@ struct Uncertainty {
   bool workloads = false, algorithms = false;
 };
 
+inline constexpr std::size_t kMostDraws = 20;  ///< of a cluster's file: as many as a run draws
+
+/// What the section "calibration" of a cluster says of its intervals beside draws: where it was measured, and
+/// how far off what was left out of the fit was.
+Json calibration_told(const Points& points, const Uncertainty& uncertainty);
+
+/// Six digits: intervals are wider.
+double rounded(double value);
+Json rounded_json(Json value);
+
 /// Names of the workloads, or methods, of the runs among some points.
 std::set<std::string> names_of_runs(const Points& points, const std::vector<std::size_t>& which,
                                     const std::string& section);
 
-/// `best` is the fit to everything; `noise` of one measurement, relative, where it is known. Deterministic.
+/// `best` is the fit to everything; `noise` of one measurement, relative, where repeats of what was fitted
+/// tell it. What was left out was measured, so its errors hold the noise; where nothing was, intervals reach
+/// as far as that. Throws ConfigError, naming them, where parameters change no prediction of what is fitted.
+/// Deterministic.
 Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out,
                             std::optional<double> noise = {});
 

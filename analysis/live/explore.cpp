@@ -2,11 +2,15 @@
 
 #include "analysis/live/front.hpp"
 #include "analysis/live/session.hpp"
+#include "sim/base/interrupts.hpp"
 
 namespace simsgd::live {
 
 void explore(const ExploreSettings& settings) {
-  Source source = open_source(settings.source);
+  Source source = [&settings] {
+    const EndsAtInterrupts guard;  // nothing is there yet that would have to be put away
+    return open_source(settings.source);
+  }();
   // Before the store is opened: the front has nothing of it.
   const Front front(settings.port);
   Session session(std::move(source), {settings.threads, settings.points, settings.libraries});

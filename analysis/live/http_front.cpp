@@ -1,8 +1,13 @@
 // What visitors meet. The only source that includes the HTTP library, which is large.
 #include <httplib.h>
+#include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <memory>
 #include <mutex>
 
@@ -15,8 +20,9 @@ namespace {
 
 constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr std::size_t kMostReply = std::size_t{1} << 28, kMostMemory = std::size_t{1} << 30;
-constexpr std::size_t kThreads = 16;  // browsers open connections ahead
-constexpr time_t kPatience_s = 5;
+constexpr std::size_t kThreads = 32;  // browsers open connections ahead, and some visitors are slow
+constexpr std::size_t kMostHead = 65536;
+constexpr std::chrono::seconds kPatience{5}, kSlowestReply{60};
 
 // The body as it is, where the library would compress for longer than it takes to send it over the loopback.
 void put(httplib::Response& response, int status, const std::string& type, std::string body) {
@@ -35,6 +41,67 @@ std::vector<std::string> all_of(const httplib::Request& request, const char* nam
   for (auto each = begin; each != end; ++each) values.push_back(each->second);
   return values;
 }
+
+// A connection whose request is bounded, head and body together, in bytes and in time; so is the reply in
+// time.
+class BoundedStream final : public httplib::Stream {
+ public:
+  explicit BoundedStream(socket_t socket) : socket_(socket) {}
+
+  bool is_readable() const override { return begin_ < end_ || wait(POLLIN, begun_ + kPatience); }
+  bool is_writable() const override { return wait(POLLOUT, begun_ + kSlowestReply); }
+  ssize_t read(char* to, std::size_t size) override {
+    if (begin_ == end_ && !fill()) return -1;
+    const std::size_t count = std::min(size, end_ - begin_);
+    std::copy_n(buffer_.data() + begin_, count, to);
+    begin_ += count;
+    return static_cast<ssize_t>(count);
+  }
+  ssize_t write(const char* from, std::size_t size) override {
+    return is_writable() ? send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT) : -1;
+  }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override {
+    ip = "127.0.0.1";
+    port = 0;
+  }
+  void get_local_ip_and_port(std::string& ip, int& port) const override { get_remote_ip_and_port(ip, port); }
+  socket_t socket() const override { return socket_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool wait(short events, Clock::time_point until) const {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    pollfd file{socket_, events, 0};
+    return left > 0 && poll(&file, 1, static_cast<int>(left)) > 0;
+  }
+  bool fill() {
+    if (read_ >= kMostHead + kMostBody || !wait(POLLIN, begun_ + kPatience)) return false;
+    const ssize_t got = recv(socket_, buffer_.data(), buffer_.size(), 0);
+    if (got <= 0) return false;
+    begin_ = 0;
+    end_ = static_cast<std::size_t>(got);
+    read_ += end_;
+    return true;
+  }
+
+  socket_t socket_;
+  Clock::time_point begun_ = Clock::now();
+  std::array<char, 4096> buffer_{};
+  std::size_t begin_ = 0, end_ = 0, read_ = 0;
+};
+
+class BoundedServer final : public httplib::Server {
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    BoundedStream stream(socket);
+    bool closed = false;
+    const bool done = stream.is_readable() && process_request(stream, true, closed, nullptr);
+    shutdown(socket, SHUT_RDWR);
+    close(socket);
+    return done;
+  }
+};
 
 // One question at a time: the parent has no threads.
 class Parent {
@@ -61,10 +128,6 @@ class Parent {
 
 void set_limits(httplib::Server& server) {
   server.set_payload_max_length(kMostBody);
-  server.set_keep_alive_max_count(1);  // what follows a body that is not read is no request
-  server.set_keep_alive_timeout(kPatience_s);
-  server.set_read_timeout(kPatience_s);
-  server.set_write_timeout(kPatience_s);
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   // Not shared with another process, as the library's own options would have it.
   server.set_socket_options([](socket_t file) {
@@ -126,7 +189,7 @@ void serve(int port, int commands, int answers) {
   // Whatever a visitor sends, the machine's memory is not theirs.
   const rlimit most{kMostMemory, kMostMemory};
   setrlimit(RLIMIT_DATA, &most);
-  httplib::Server server;
+  BoundedServer server;
   Parent parent(commands, answers);
   set_limits(server);
   set_answers(server, parent, port);

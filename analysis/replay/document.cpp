@@ -66,6 +66,35 @@ OrderedJson sizes_of(const ReplayReport& report) {
   return sizes;
 }
 
+OrderedJson slow_of(const ReplayReport& report) {
+  OrderedJson slow = OrderedJson::array();
+  for (const SlowPart& part : report.slow) {
+    OrderedJson each = {{"workers", part.workers},
+                        {"stage", nullptr},
+                        {"by", part.gaps ? "computing and gaps" : "computing"},
+                        {"ratios", part.ratios},
+                        {"healed_step_mean_s", mean(part.healed_s)},
+                        {"healed_change", mean(part.healed_s) / mean(report.replayed_s) - 1}};
+    if (part.stage >= 0) each["stage"] = part.stage;
+    slow.push_back(std::move(each));
+  }
+  return slow;
+}
+
+OrderedJson inferred_of(const ReplayReport& report) {
+  OrderedJson inferred = OrderedJson::array();
+  const double all_s = mean(report.recorded_s) * static_cast<double>(report.recorded_s.size());
+  for (std::size_t i = 0; i < report.inferred.size(); ++i) {
+    const Synchronisation& each = report.graph.synchronisations[i];
+    inferred.push_back({{"before", each.kind},
+                        {"workers", each.workers},
+                        {"stages", stages_of(report.graph, each)},
+                        {"share_of_step", report.inferred[i].held_s / all_s},
+                        {"own_share_of_step", report.inferred[i].own_s / all_s}});
+  }
+  return inferred;
+}
+
 }  // namespace
 
 OrderedJson replay_document(const ReplayReport& report) {
@@ -91,6 +120,9 @@ OrderedJson replay_document(const ReplayReport& report) {
                           {"by_stage", shares_of(report.stages)},
                           {"by_replica", shares_of(report.replicas)},
                           {"by_worker", workers_of(report)}};
+  document["slow"] = slow_of(report);
+  document["conclusion"] = conclusion(report);
+  document["inferred"] = inferred_of(report);
   document["steps"] = steps_of(report);
   if (!report.sizes.empty()) document["sizes"] = sizes_of(report);
   document["understood"] = report.job.understood;

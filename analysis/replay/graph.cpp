@@ -15,9 +15,6 @@ namespace simsgd::replay {
 
 namespace {
 
-// Starts that differ by less are one instant: messages and collectives that are recorded from the begin of
-// their last starter on show it to within 0.2 us, or 1 us where times are whole.
-constexpr double kAligned_s = 2e-6;
 constexpr double kNoted_s = 1e-3;  // clocks of one table that disagree by more are worth a warning
 
 }  // namespace
@@ -134,16 +131,17 @@ class StepOrder {
 // Gaps, and durations from the last launch of the group on.
 void time_group(Graph& graph, std::size_t group) {
   const std::size_t begin = graph.group_begin[group], end = graph.group_begin[group + 1];
-  double go_s = graph.operations[begin].start_s;
-  for (std::size_t o = begin; o < end; ++o) go_s = std::max(go_s, graph.operations[o].start_s);
+  const GroupTimes times = group_times(graph, group);
+  const auto waited = [&](std::size_t o) {
+    return times.go_s - graph.operations[o].start_s <= times.aligned_s;
+  };
   double least_gap_s = INFINITY;  // of those that are recorded from the last start on
   for (std::size_t o = begin; o < end; ++o)
-    if (go_s - graph.operations[o].start_s <= kAligned_s)
-      least_gap_s = std::min(least_gap_s, go_s - recorded_ready_s(graph, o));
+    if (waited(o)) least_gap_s = std::min(least_gap_s, times.go_s - recorded_ready_s(graph, o));
   for (std::size_t o = begin; o < end; ++o) {
     Operation& each = graph.operations[o];
-    each.gap_s = go_s - each.start_s <= kAligned_s ? least_gap_s : each.start_s - recorded_ready_s(graph, o);
-    each.duration_s = each.end_s() - go_s;
+    each.gap_s = waited(o) ? least_gap_s : each.start_s - recorded_ready_s(graph, o);
+    each.duration_s = each.end_s() - times.go_s;
     if (each.duration_s < 0)
       ++graph.warnings["operations that ended before the last of their group had begun: clocks disagree"];
     if (each.gap_s < -kNoted_s)
@@ -187,6 +185,18 @@ double recorded_ready_s(const Graph& graph, std::size_t operation) {
   return ready_s;
 }
 
+GroupTimes group_times(const Graph& graph, std::size_t group) {
+  GroupTimes times{INFINITY, -INFINITY, -INFINITY, kAligned_s};
+  for (std::size_t o = graph.group_begin[group]; o < graph.group_begin[group + 1]; ++o) {
+    const double ready_s = recorded_ready_s(graph, o);
+    times.first_ready_s = std::min(times.first_ready_s, ready_s);
+    times.last_ready_s = std::max(times.last_ready_s, ready_s);
+    times.go_s = std::max(times.go_s, graph.operations[o].start_s);
+  }
+  times.aligned_s = std::max(kAligned_s, kMostOfSpread * (times.last_ready_s - times.first_ready_s));
+  return times;
+}
+
 Graph empty_graph(const RecordedJob& job) {
   Graph graph;
   graph.workers = job.workers;
@@ -216,7 +226,7 @@ void link_steps(const RecordedJob& job, std::span<const StepRange> steps, Graph&
   constexpr std::size_t kMostErrors = 20;
   for (const StepRange& range : steps) {
     if (errors.size() >= kMostErrors) return;
-    const StepLinks links = link_step(job, range.begin, range.end, range.start_s, graph, errors);
+    const StepLinks links = link_step(job, range.begin, range.end, range.start_s, graph);
     Step step{job.operations[range.begin].step, range.start_s, range.end_s - range.start_s,
               graph.group_begin.size() - 1, 0};
     if (errors.empty()) StepOrder(job, links, graph).append(errors);
@@ -227,7 +237,7 @@ void link_steps(const RecordedJob& job, std::span<const StepRange> steps, Graph&
 }
 
 Graph make_graph(const RecordedJob& job) {
-  return GraphPieces(job, std::numeric_limits<std::size_t>::max()).take_first();
+  return GraphPieces(job, std::numeric_limits<std::size_t>::max(), true).take_first();
 }
 
 Graph make_graph(const RecordedJob& job, const Graph& like) {

@@ -40,6 +40,14 @@ struct Step {
   std::size_t first_group = 0, end_group = 0;
 };
 
+// Starts that differ by less are one instant: messages and collectives that are recorded from the begin of
+// their last starter on show it to within 0.2 us, or 1 us where times are whole.
+inline constexpr double kAligned_s = 2e-6;
+/// assumed: of workers that wait for each other, begins differ by host jitter and clocks alone, microseconds
+/// to milliseconds, where they become ready tens of milliseconds to seconds apart: by at most this share of
+/// it.
+inline constexpr double kMostOfSpread = 0.05;
+
 /// Workers whose operations of a kind begin together in every step, although what each of them waits for
 /// ends at different times: something that is not recorded holds them together.
 struct Synchronisation {
@@ -62,8 +70,7 @@ struct Graph {
   std::map<std::string, std::size_t> warnings;  ///< what was not as it should be, by reason
 };
 
-/// Throws ConfigError with all that is wrong: micro-batches that are there twice, operations that wait for
-/// each other in a circle.
+/// Throws ConfigError with all that is wrong: operations that wait for each other in a circle.
 Graph make_graph(const RecordedJob& job);
 
 /// The same of a job that repeats replicas of another, whose graph says what is not recorded: replica r is
@@ -72,5 +79,13 @@ Graph make_graph(const RecordedJob& job, const Graph& like);
 
 /// Ready of an operation as recorded: when the last that it waits for had ended.
 double recorded_ready_s(const Graph& graph, std::size_t operation);
+
+/// When the members of a message or collective were ready, and began, as recorded.
+struct GroupTimes {
+  double first_ready_s = 0, last_ready_s = 0, go_s = 0;
+  /// Members that begin this much before `go_s` are recorded from the last starter on: they waited.
+  double aligned_s = kAligned_s;
+};
+GroupTimes group_times(const Graph& graph, std::size_t group);
 
 }  // namespace simsgd::replay

@@ -4,7 +4,7 @@
 
 namespace simsgd::replay {
 
-GraphPieces::GraphPieces(const RecordedJob& job, std::size_t most_operations)
+GraphPieces::GraphPieces(const RecordedJob& job, std::size_t most_operations, bool infer)
     : job_(job), whole_(empty_graph(job)) {
   steps_ = whole_steps(job, whole_.warnings);
   first_of_piece_ = {0};
@@ -14,7 +14,7 @@ GraphPieces::GraphPieces(const RecordedJob& job, std::size_t most_operations)
   piece_ = whole_;
   SynchronisationFinder finder;
   link_all([&finder](const Graph& piece) { finder.add(piece); });
-  const std::vector<Synchronisation> found = finder.found(whole_);
+  const std::vector<Synchronisation> found = infer ? finder.found(whole_) : std::vector<Synchronisation>();
   if (!found.empty()) {
     whole_ = empty_graph(job);
     whole_steps(job, whole_.warnings);

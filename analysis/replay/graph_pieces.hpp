@@ -33,7 +33,8 @@ class GraphPieces {
  public:
   /// Links all of `job`, which outlives this, to find what is wrong with it, and what is not recorded. Throws
   /// ConfigError, see make_graph. A piece has whole steps, of `most_operations` or, where one has more, one.
-  GraphPieces(const RecordedJob& job, std::size_t most_operations);
+  /// `infer`: look for barriers that nobody recorded; else their waiting is in gaps.
+  GraphPieces(const RecordedJob& job, std::size_t most_operations, bool infer);
 
   /// Of all steps, without operations.
   const Graph& whole() const { return whole_; }

@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "analysis/replay/graph_pieces.hpp"
-#include "analysis/replay/what_if.hpp"
+#include "analysis/replay/step_links.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd::replay {
 
 namespace {
 
+constexpr double kMostInferred = 0.05;           // of a step, before a barrier is warned of
+constexpr double kLeastGain = 0.01;              // of a step, for gaps to be called slow
 constexpr double kMostEvaluations = 5e8;         // of operations, for the map of workers: some seconds
 constexpr std::size_t kMostResampled = 250'000;  // that more workers are drawn from
 
@@ -104,10 +105,34 @@ void append(std::vector<double>& all, const std::vector<double>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
+// What its barriers hold, each from the first to the last that they hold.
+void add_inferred(const Graph& piece, ReplayReport& report) {
+  for (std::size_t group = 0; group + 1 < piece.group_begin.size(); ++group) {
+    const Operation& first = piece.operations[piece.group_begin[group]];
+    const auto kind = static_cast<std::size_t>(first.kind);
+    if (!piece.unrecorded[kind]) continue;
+    std::size_t which = 0;
+    while (unrecorded_before(piece.synchronisations[which].kind) != piece.kinds[kind] ||
+           std::count(piece.synchronisations[which].workers.begin(),
+                      piece.synchronisations[which].workers.end(), first.worker) == 0)
+      ++which;
+    Explained longest;
+    for (std::size_t o = piece.group_begin[group]; o < piece.group_begin[group + 1]; ++o) {
+      longest.held_s = std::max(longest.held_s, piece.operations[o].recorded_s);
+      longest.own_s = std::max(longest.own_s, piece.operations[o].duration_s);
+    }
+    report.inferred[which].held_s += longest.held_s;
+    report.inferred[which].own_s += longest.own_s;
+  }
+}
+
 void add_steps(const Graph& piece, const ReplayOptions& options, ReplayReport& report) {
   for (const Step& step : piece.steps) report.recorded_s.push_back(step.recorded_s);
   append(report.replayed_s, play(piece, recorded_times(piece, true)).step_s);
   append(report.without_gaps_s, play(piece, recorded_times(piece, false)).step_s);
+  for (SlowPart& part : report.slow)
+    append(part.healed_s,
+           play(piece, healed(piece, recorded_times(piece, true), part.workers, "--heal")).step_s);
   if (!report.what_if) return;
   append(report.what_if->step_s, play(piece, changed_times(piece, options, true, report.equal_s)).step_s);
   append(report.what_if->without_gaps_s,
@@ -149,15 +174,26 @@ std::string what_if_name(const ReplayOptions& options) {
 
 void add_notes(ReplayReport& report, const ReplayOptions& options) {
   const Graph& graph = report.graph;
-  for (const Synchronisation& each : graph.synchronisations) {
-    std::set<int> stages;
-    for (const std::int32_t worker : each.workers)
-      stages.insert(graph.workers[static_cast<std::size_t>(worker)].stage);
-    report.notes.push_back(
-        fmt::format("Something that is not recorded holds {} workers (stages {}) together before {}: taken "
-                    "as a collective",
-                    each.workers.size(), fmt::join(stages, ", "), printable(each.kind)));
+  for (std::size_t i = 0; i < graph.synchronisations.size(); ++i) {
+    const Synchronisation& each = graph.synchronisations[i];
+    const double share =
+        report.inferred[i].held_s / mean(report.recorded_s) / static_cast<double>(report.recorded_s.size());
+    const std::string what = fmt::format(
+        "workers (stages {}) wait for each other before {}, for something that is not recorded: taken as a "
+        "barrier, which explains {:.1f} % of a step",
+        fmt::join(stages_of(graph, each), ", "), printable(each.kind), 100 * share);
+    if (share > kMostInferred)
+      report.graph.warnings[what + "; --no-inferred takes it for gaps"] = each.workers.size();
+    else
+      report.notes.push_back(fmt::format("{} {}", each.workers.size(), what));
   }
+  if (const std::vector<int> stages = whole_stages(graph, options.heal);
+      !options.heal.empty() && !stages.empty())
+    report.notes.push_back(
+        fmt::format("All workers of stages {} are healed: what they compute is as long as on other stages, "
+                    "whose layers may "
+                    "be less; their gaps stay",
+                    fmt::join(stages, ", ")));
   if (options.network != 1 && !graph.synchronisations.empty())
     report.notes.push_back("A faster network leaves what is not recorded as it was");
   if (options.network != 1)
@@ -185,6 +221,13 @@ Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps,
   return times;
 }
 
+std::set<int> stages_of(const Graph& graph, const Synchronisation& held) {
+  std::set<int> stages;
+  for (const std::int32_t worker : held.workers)
+    stages.insert(graph.workers[static_cast<std::size_t>(worker)].stage);
+  return stages;
+}
+
 std::string worker_text(const Graph& graph, std::size_t worker) {
   const RecordedPlace& place = graph.workers[worker];
   std::string text = fmt::format("{} (", worker);
@@ -193,32 +236,37 @@ std::string worker_text(const Graph& graph, std::size_t worker) {
   return text + fmt::format("replica {})", place.replica);
 }
 
-namespace {
-
-std::vector<double> equal_durations_s(GraphPieces& pieces) {
-  EqualDurations durations;
-  pieces.each([&durations](const Graph& piece) { durations.add(piece); });
-  return durations.durations_s();
-}
-
-}  // namespace
-
 ReplayReport replay_job(RecordedJob job, const ReplayOptions& options) {
   ReplayReport report;
   report.job = std::move(job);
   report.operations = report.job.operations.size();
-  GraphPieces pieces(report.job, options.at_once);
+  GraphPieces pieces(report.job, options.at_once, options.infer);
   report.graph = pieces.whole();
   if (options.workers > 0)  // before anything that takes long
     sizes_up_to(report.graph, options.workers, "--workers");
-  report.equal_s = equal_durations_s(pieces);
+  EqualDurations durations;
+  SlowParts slow;
+  pieces.each([&](const Graph& piece) {
+    durations.add(piece);
+    slow.add(piece);
+  });
+  report.equal_s = durations.durations_s();
+  report.slow = slow.found(report.graph);
+  report.inferred.resize(report.graph.synchronisations.size());
   if (const std::string name = what_if_name(options); !name.empty()) report.what_if = WhatIf{name, {}, {}};
   Decomposition parts(report);
   pieces.each([&](const Graph& piece) {
     add_steps(piece, options, report);
+    add_inferred(piece, report);
     parts.add(piece);
   });
+  if (!(mean(report.ideal_s) > 0))  // no slow-down is a number
+    throw ConfigError(
+        {report.job.file, "", "has no operation that takes time", "", "Give durations above 0"});
   parts.finish();
+  std::erase_if(report.slow, [&](const SlowPart& part) {
+    return part.gaps && mean(part.healed_s) > (1 - kLeastGain) * mean(report.replayed_s);
+  });
   report.opening = std::move(pieces).take_first();
   if (options.workers > 0) add_sizes(options, report);
   decltype(report.job.operations)().swap(report.job.operations);

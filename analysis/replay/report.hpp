@@ -4,10 +4,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "analysis/replay/resize.hpp"
+#include "analysis/replay/what_if.hpp"
 
 namespace simsgd::replay {
 
@@ -18,6 +20,7 @@ struct ReplayOptions {
   int workers = 0;     ///< up to how many; 0: as many as recorded
   int draws = 20;
   std::uint64_t seed = 1;
+  bool infer = true;              ///< take what holds workers together, and nobody recorded, for a barrier
   std::size_t at_once = 100'000;  ///< operations whose graph is held at a time; results are the same
 };
 
@@ -34,6 +37,12 @@ struct Share {
   double slowdown = 1;
 };
 
+/// What a synchronisation explains of the steps, in seconds of all of them.
+struct Explained {
+  double held_s = 0;  ///< from the first of its workers that is ready on
+  double own_s = 0;   ///< from the last one on
+};
+
 struct ReplayReport {
   RecordedJob job;                                                      ///< without its operations
   std::size_t operations = 0;                                           ///< recorded
@@ -42,6 +51,8 @@ struct ReplayReport {
   std::vector<double> equal_s;                                          ///< by kind, see equal_durations_s
   std::vector<double> recorded_s, replayed_s, without_gaps_s, ideal_s;  ///< by step; the ideal has no gaps
   std::optional<WhatIf> what_if;
+  std::vector<Explained> inferred;  ///< by Graph::synchronisations
+  std::vector<SlowPart> slow;
   std::vector<Share> kinds, stages, replicas;        ///< from the greatest on; stages and replicas in order
   std::vector<std::vector<double>> worker_slowdown;  ///< [worker][step], see Share; empty: left out
   std::vector<ResizedJob> sizes;
@@ -58,9 +69,14 @@ ReplayReport replay_job(RecordedJob job, const ReplayOptions& options);
 Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps,
                     const std::vector<double>& equal_s);
 
+/// Of the workers that something holds together.
+std::set<int> stages_of(const Graph& graph, const Synchronisation& held);
+
 /// "3 (stage 1, replica 1)".
 std::string worker_text(const Graph& graph, std::size_t worker);
 
+/// Who is slow, by how much, and what healing gives.
+std::string conclusion(const ReplayReport& report);
 /// For people.
 std::string replay_text(const ReplayReport& report);
 /// One document; without its context.

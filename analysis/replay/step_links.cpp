@@ -1,14 +1,10 @@
 #include "analysis/replay/step_links.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <tuple>
-
-#include "sim/base/printable.hpp"
 
 namespace simsgd::replay {
 
@@ -17,20 +13,24 @@ namespace {
 // assumed: clocks and rounding to a microsecond let an operation begin so much before another's end and still
 // have waited for it; 7 us were seen between a kernel and the receive before it.
 constexpr double kSlack_s = 50e-6;
+// assumed: a collective that begins in the last hundredth of a pass was launched behind it, and the pass's
+// end is recorded late: 0.5 ms of 200 where something else runs on the GPU.
+constexpr double kTailOfPass = 0.01;
+// assumed: a host launches what follows within this, and what keeps a lane idle for longer is waited for.
+constexpr double kLaunch_s = 1e-3;
 constexpr double kTogether_s = 1.5e-6;  // recorded as one instant, in whole microseconds
 constexpr std::size_t kNone = StepLinks::kNone;
 
 class StepLinker {
  public:
-  StepLinker(const RecordedJob& job, Graph& graph, std::vector<InputError>& errors)
-      : job_(job), graph_(graph), errors_(errors) {}
+  StepLinker(const RecordedJob& job, Graph& graph) : job_(job), graph_(graph) {}
 
   StepLinks link(std::size_t begin, std::size_t end, double start_s) {
     read(begin, end, start_s);
     lanes();
     sort_out();
     for (std::size_t o = 0; o < recorded_; ++o) needs_on_worker(o);
-    link_messages(job_, recorded_, graph_, links_, errors_);
+    link_messages(recorded_, graph_, links_);
     collectives();
     synchronisations();
     for (std::size_t o = 0; o < links_.groups.size(); ++o) links_.groups[o] = links_.first_of(o);
@@ -99,27 +99,32 @@ class StepLinker {
     computing_.resize(graph_.workers.size());
     gathers_.resize(graph_.workers.size());
     reductions_.resize(graph_.workers.size());
+    sends_.resize(graph_.workers.size());
     for (std::size_t o = 0; o < recorded_; ++o) {
       const auto worker = static_cast<std::size_t>(operations()[o].worker);
       const Role what = role(o).role;
       if (what == Role::gather) gathers_[worker].push_back(o);
       if (what == Role::reduce) reductions_[worker].push_back(o);
+      if (what == Role::send) sends_[worker].push_back(o);
       if (what == Role::forward || what == Role::backward || what == Role::computing || what == Role::piece)
         computing_[worker].push_back(o);
     }
-    for (auto* lists : {&computing_, &gathers_, &reductions_})
+    for (auto* lists : {&computing_, &gathers_, &reductions_, &sends_})
       for (std::vector<std::size_t>& list : *lists)
         std::stable_sort(list.begin(), list.end(), [this](std::size_t a, std::size_t b) {
           return operations()[a].end_s() < operations()[b].end_s();
         });
   }
 
-  // The last that had ended when `o` began.
-  std::size_t last_ended(const std::vector<std::size_t>& list, std::size_t o) const {
+  // The last that had ended, but for a share of it, when `o` began.
+  std::size_t last_ended(const std::vector<std::size_t>& list, std::size_t o, double share = 0) const {
     const double start_s = operations()[o].start_s;
     auto after = std::upper_bound(
         list.begin(), list.end(), start_s + kSlack_s,
         [this](double time_s, std::size_t each) { return time_s < operations()[each].end_s(); });
+    while (after != list.end() && operations()[*after].start_s < start_s &&
+           operations()[*after].end_s() - share * operations()[*after].recorded_s <= start_s)
+      ++after;
     while (after != list.begin())
       if (operations()[*--after].start_s < start_s) return *after;
     return kNone;
@@ -129,10 +134,15 @@ class StepLinker {
     const auto worker = static_cast<std::size_t>(operations()[o].worker);
     switch (role(o).role) {
       case Role::forward:
-        return waits_for(o, last_ended(gathers_[worker], o));
+        waits_for(o, last_ended(gathers_[worker], o));
+        [[fallthrough]];
+      case Role::backward:  // where a host waits for its sends
+        return waits_for(o, idle_until(o, last_ended(sends_[worker], o), kLaunch_s));
+      case Role::receive:  // where a host launches them one after the other
+        return waits_for(o, idle_until(o, last_ended(computing_[worker], o), 0));
       case Role::gather:
       case Role::reduce:
-        return waits_for(o, last_ended(computing_[worker], o));
+        return waits_for(o, last_ended(computing_[worker], o, kTailOfPass));
       case Role::computing:
         return waits_for(o, last_ended(reductions_[worker], o));
       case Role::piece: {
@@ -145,6 +155,14 @@ class StepLinker {
       default:
         return;
     }
+  }
+
+  // `what`, where the lane of `o` stood idle for longer than `least_s` until that ended, and then went on.
+  std::size_t idle_until(std::size_t o, std::size_t what, double least_s) const {
+    if (what == kNone || operations()[o].start_s - operations()[what].end_s() > kLaunch_s) return kNone;
+    const std::size_t before = lane_before(o);
+    const double idle_from_s = before == kNone ? 0 : operations()[before].end_s();
+    return operations()[what].end_s() - idle_from_s > least_s ? what : kNone;
   }
 
   std::size_t lane_before(std::size_t o) const {
@@ -183,7 +201,8 @@ class StepLinker {
     return static_cast<std::int32_t>(graph_.workers.size());
   }
 
-  // Before each of a held operation stands one that takes from the last who is ready to its begin.
+  // Before each of a held operation stands one of all that are held: its duration is from the last who is
+  // ready to its begin, its waiting what others wait for that one.
   void synchronisations() {
     if (graph_.synchronisations.empty()) return;
     std::vector<double> ready_s(recorded_, 0);
@@ -204,8 +223,8 @@ class StepLinker {
         for (const std::size_t o : by_kind[{kind, worker}]) {
           Operation made = operations()[o];
           made.kind = before;
-          made.recorded_s = made.start_s - ready_s[o];
-          made.start_s = ready_s[o];
+          made.recorded_s = std::max(made.start_s - ready_s[o], 0.0);
+          made.start_s -= made.recorded_s;
           made.line = 0;
           held[o] = operations().size();
           links_.groups.push_back(operations().size());
@@ -221,10 +240,9 @@ class StepLinker {
 
   const RecordedJob& job_;
   Graph& graph_;
-  std::vector<InputError>& errors_;
   StepLinks links_;
   std::size_t recorded_ = 0;
-  std::vector<std::vector<std::size_t>> computing_, gathers_, reductions_;  // of each worker
+  std::vector<std::vector<std::size_t>> computing_, gathers_, reductions_, sends_;  // of each worker
 };
 
 }  // namespace
@@ -246,9 +264,9 @@ void StepLinks::together(std::size_t a, std::size_t b) {
 
 std::string unrecorded_before(const std::string& kind) { return "unrecorded before " + kind; }
 
-StepLinks link_step(const RecordedJob& job, std::size_t begin, std::size_t end, double start_s, Graph& graph,
-                    std::vector<InputError>& errors) {
-  return StepLinker(job, graph, errors).link(begin, end, start_s);
+StepLinks link_step(const RecordedJob& job, std::size_t begin, std::size_t end, double start_s,
+                    Graph& graph) {
+  return StepLinker(job, graph).link(begin, end, start_s);
 }
 
 }  // namespace simsgd::replay

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/replay/graph.hpp"
-#include "sim/base/errors.hpp"
 
 namespace simsgd::replay {
 
@@ -29,13 +28,11 @@ struct StepLinks {
   std::size_t first_of(std::size_t o);
 };
 
-/// `graph` has everything but operations and steps; warnings are counted in it, errors added to `errors`.
-StepLinks link_step(const RecordedJob& job, std::size_t begin, std::size_t end, double start_s, Graph& graph,
-                    std::vector<InputError>& errors);
+/// `graph` has everything but operations and steps; warnings are counted in it.
+StepLinks link_step(const RecordedJob& job, std::size_t begin, std::size_t end, double start_s, Graph& graph);
 
 /// Of the first `recorded` operations of a step: passes wait for their messages between stages, or, where
 /// these are not recorded, for the neighbouring stage's pass.
-void link_messages(const RecordedJob& job, std::size_t recorded, Graph& graph, StepLinks& links,
-                   std::vector<InputError>& errors);
+void link_messages(std::size_t recorded, Graph& graph, StepLinks& links);
 
 }  // namespace simsgd::replay

@@ -1,12 +1,9 @@
 // Messages between the stages of a pipeline: which pass sends and receives which.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
 
 #include "analysis/replay/step_links.hpp"
-#include "sim/base/printable.hpp"
 
 namespace simsgd::replay {
 
@@ -16,9 +13,8 @@ constexpr std::size_t kNobody = StepLinks::kNone;
 
 class MessageLinker {
  public:
-  MessageLinker(const RecordedJob& job, std::size_t recorded, Graph& graph, StepLinks& links,
-                std::vector<InputError>& errors)
-      : job_(job), recorded_(recorded), graph_(graph), links_(links), errors_(errors) {}
+  MessageLinker(std::size_t recorded, Graph& graph, StepLinks& links)
+      : recorded_(recorded), graph_(graph), links_(links) {}
 
   void link() {
     for (const bool backward : {false, true}) messages(backward);
@@ -60,7 +56,6 @@ class MessageLinker {
       if (what.role != Role::forward && what.role != Role::backward) continue;
       const PassKey key{each.worker, each.micro_batch, each.chunk};
       Pass& pass = passes[key];
-      if (pass.compute != kNobody) twice(pass.compute, o);
       pass.compute = o;
       order[worker].push_back(key);
       chunks_ = std::max(chunks_, each.chunk + 1);
@@ -71,17 +66,6 @@ class MessageLinker {
     }
     for (auto& [key, pass] : passes) connect(key, pass, passes, backward);
     if (!backward) forward_ = std::move(passes);
-  }
-
-  void twice(std::size_t first, std::size_t second) {
-    const Operation& each = operations()[second];
-    errors_.push_back({job_.file, "",
-                       fmt::format("{} {} is the same operation as {} {}", job_.unit, each.line, job_.unit,
-                                   operations()[first].line),
-                       fmt::format("{} of micro-batch {}, chunk {}",
-                                   printable(graph_.kinds[static_cast<std::size_t>(each.kind)]),
-                                   each.micro_batch, each.chunk),
-                       "Give each once in a step"});
   }
 
   void attach(const std::vector<PassKey>& order, std::map<PassKey, Pass>& passes,
@@ -121,20 +105,17 @@ class MessageLinker {
       ++graph_.warnings["passes between stages without a recorded message: its time is in their gaps"];
   }
 
-  const RecordedJob& job_;
   std::size_t recorded_;
   Graph& graph_;
   StepLinks& links_;
-  std::vector<InputError>& errors_;
   std::int32_t chunks_ = 1;
   std::map<PassKey, Pass> forward_;
 };
 
 }  // namespace
 
-void link_messages(const RecordedJob& job, std::size_t recorded, Graph& graph, StepLinks& links,
-                   std::vector<InputError>& errors) {
-  MessageLinker(job, recorded, graph, links, errors).link();
+void link_messages(std::size_t recorded, Graph& graph, StepLinks& links) {
+  MessageLinker(recorded, graph, links).link();
 }
 
 }  // namespace simsgd::replay

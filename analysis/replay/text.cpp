@@ -111,7 +111,50 @@ std::string sizes_text(const ReplayReport& report) {
   return "\nWith more workers, the same stragglers drawn again\n" + table.text();
 }
 
+std::string listed(const std::vector<std::string>& each) {
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(each.size(), kMostListed));
+  std::string text = fmt::format("{}", fmt::join(each.begin(), each.begin() + shown, ", "));
+  return each.size() > kMostListed ? text + fmt::format(" and {} more", each.size() - kMostListed) : text;
+}
+
+std::string slow_text(const ReplayReport& report, const SlowPart& part) {
+  std::vector<std::string> names, numbers;
+  for (const int worker : part.workers) {
+    names.push_back(worker_text(report.graph, static_cast<std::size_t>(worker)));
+    numbers.push_back(fmt::format("{}", worker));
+  }
+  const auto [least, most] = std::minmax_element(part.ratios.begin(), part.ratios.end());
+  const std::string times =
+      *most - *least < 0.005 ? fmt::format("{:.2f}", *most) : fmt::format("{:.2f} to {:.2f}", *least, *most);
+  const bool one = names.size() == 1;
+  std::string text;
+  if (part.stage >= 0)
+    text =
+        fmt::format("Stage {} is slow: it computes {} times as long as the other stages", part.stage, times);
+  else
+    text = fmt::format("{} {} {} slow: {} {} times as long as {} peers", one ? "Worker" : "Workers",
+                       listed(names), one ? "is" : "are",
+                       part.gaps ? (one ? "its operations and the gaps before them take"
+                                        : "their operations and the gaps before them take")
+                                 : (one ? "it computes" : "they compute"),
+                       times, one ? "its" : "their");
+  const double was_s = mean(report.replayed_s), is_s = mean(part.healed_s);
+  const CommonUnit unit = common_time_unit({is_s / 10});
+  return text + fmt::format("; {} (--heal {}), a step takes {} {} instead of {} {} ({:+.1f} %).",
+                            part.stage >= 0 ? "with as little to compute as they" : "healed",
+                            fmt::join(numbers, ","), unit.show(is_s), unit.name, unit.show(was_s), unit.name,
+                            100 * (is_s / was_s - 1));
+}
+
 }  // namespace
+
+std::string conclusion(const ReplayReport& report) {
+  if (report.graph.workers.size() == 1) return "Who is slow cannot be told: there is only one worker.";
+  std::string text;
+  for (const SlowPart& part : report.slow) text += (text.empty() ? "" : " ") + slow_text(report, part);
+  return text.empty() ? "Nobody is slow: no worker takes 5 % longer than its peers, no stage than the others."
+                      : text;
+}
 
 std::string replay_text(const ReplayReport& report) {
   std::string text = heading(report) + steps_text(report);
@@ -124,7 +167,7 @@ std::string replay_text(const ReplayReport& report) {
   text += sizes_text(report);
   if (!report.notes.empty()) text += "\n";
   for (const std::string& note : report.notes) text += "Note: " + note + "\n";
-  return text;
+  return text + "\n" + conclusion(report) + "\n";
 }
 
 }  // namespace simsgd::replay

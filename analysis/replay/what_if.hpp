@@ -33,10 +33,36 @@ Times equalised(const Graph& graph, Times times, const std::vector<double>& equa
                 const std::function<bool(const Operation&)>& keeps);
 Times ideal(const Graph& graph, Times times, const std::vector<double>& equal_s);
 
-/// What `worker` computes, and its gaps, become the mean of its peers': the same operation of the same step
-/// on the other replicas' workers of its stage. Messages and collectives are not its own, and stay. Throws
-/// ConfigError, which calls `option`, where there is no such worker, or no peer.
+/// What each of `workers` computes, and its gaps, become the mean of its peers': the same operation of the
+/// same step on those of the same slice and stage in other replicas that are not named; where all of these
+/// are, on the stage's other slices; where the whole stage is, on other stages, and gaps stay. Messages and
+/// collectives are not its own, and stay. Throws ConfigError, which calls `option`, where there is no such
+/// worker, or all are named.
 Times healed(const Graph& graph, Times times, const std::vector<int>& workers, const std::string& option);
+
+/// Stages all of whose workers are named.
+std::vector<int> whole_stages(const Graph& graph, const std::vector<int>& workers);
+
+/// Workers that take longer than others who do the same work.
+struct SlowPart {
+  std::vector<int> workers;
+  int stage = -1;     ///< all of its workers, which take longer than other stages'; -1: than their peers
+  bool gaps = false;  ///< with the gaps before what they compute; else by computing alone
+  std::vector<double> ratios;  ///< of each to the median of its peers; of the stage's to that of other stages
+  std::vector<double> healed_s;  ///< steps, were they healed
+};
+
+/// Who is slow by what it computes, which has no waiting in it: longer by a twentieth than its peers, or a
+/// stage than the others; with gaps, which may be waiting that nobody recorded, where nobody is by computing.
+class SlowParts {
+ public:
+  void add(const Graph& piece);
+  std::vector<SlowPart> found(const Graph& graph) const;
+
+ private:
+  std::vector<SlowPart> longer(const Graph& graph, bool gaps) const;
+  std::vector<double> computing_s_, gaps_s_;  // by worker, over all steps
+};
 
 /// Messages and collectives take 1 / `factor` of the time from their last starter on; what nobody recorded
 /// stays. assumed: all of it is transfer, none latency.

@@ -1,16 +1,13 @@
 #include "analysis/report/figures.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cctype>
-#include <cstring>
 
 #include "analysis/report/report.hpp"
 #include "analysis/report/spec.hpp"
 #include "analysis/report/text.hpp"
+#include "analysis/sweeps/slurm.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
 
@@ -32,18 +29,11 @@ std::string plain(const std::string& name) {
   return text.empty() ? "study" : text;
 }
 
-void draw(const Vl2svg& vl2svg, const fs::path& spec, const fs::path& svg) {
-  std::string arguments[] = {vl2svg.node.string(), vl2svg.script.string(), spec.string(), svg.string()};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), arguments[3].data(),
-                  nullptr};
-  pid_t child = 0;
-  if (const int failed = posix_spawn(&child, argv[0], nullptr, nullptr, argv, environ); failed != 0)
-    throw RunError(fmt::format("Cannot start {}: {}", arguments[0], std::strerror(failed)));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw RunError(fmt::format("vl2svg could not draw {}", spec.string()));
+/// Throws RunError.
+std::string drawn(const Vl2svg& vl2svg, const fs::path& spec) {
+  const ProgramEnd end = run_program({vl2svg.node.string(), vl2svg.script.string(), spec.string()});
+  if (end.code != 0) throw RunError(fmt::format("vl2svg could not draw {}: {}", spec.string(), end.err));
+  return end.out;
 }
 
 }  // namespace
@@ -62,19 +52,11 @@ void write_figures(const Report& report, const Vl2svg& vl2svg, const fs::path& d
   for (std::size_t s = 0; s < report.studies.size(); ++s)
     for (const Chart& chart : report.studies[s].charts) {
       const std::string name = figure_name(report, s, chart);
-      const fs::path spec = directory / (name + ".vl.json"), svg = directory / (name + ".svg"),
-                     part = directory / (name + ".svg.part");
+      const fs::path spec = directory / (name + ".vl.json");
       write_file_atomically(directory / (name + ".csv"), chart_csv(chart));
       write_file_atomically(spec, standalone(chart, rows_shown_first(chart), kFigureWidth)
                                       .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-      try {
-        draw(vl2svg, spec, part);
-      } catch (const RunError&) {
-        fs::remove(part, failed);
-        throw;
-      }
-      fs::rename(part, svg, failed);
-      if (failed) throw RunError(fmt::format("Cannot write {}: {}", svg.string(), failed.message()));
+      write_file_atomically(directory / (name + ".svg"), drawn(vl2svg, spec));
     }
 }
 

@@ -7,19 +7,13 @@
 #include <cmath>
 
 #include "analysis/report/report.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd::report {
 
 namespace {
 
 constexpr std::size_t kMostMarkdownRows = 200;
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
 
 std::string csv_text(const Cell& cell) {
   if (const std::string* text = std::get_if<std::string>(&cell)) return csv_cell(*text);
@@ -39,8 +33,8 @@ std::string markdown_text(const Cell& cell) {
 // What Markdown or the HTML in it would take for its own is shown as it is.
 std::string shown(const std::string& text) {
   std::string escaped;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r') {
+  for (const char c : printable_lines(text)) {
+    if (c == '\n') {
       escaped += ' ';
       continue;
     }

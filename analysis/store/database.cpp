@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <optional>
+
 #include "sim/base/errors.hpp"
+#include "sim/base/interrupts.hpp"
 
 namespace simsgd {
 
 namespace {
 
 // How long a writer waits for another one: transactions are short.
-constexpr int kBusy_ms = 60000;
+constexpr double kBusy_s = 60;
 
 // A path as SQLite's URI has it.
 std::string uri(const std::filesystem::path& file) {
@@ -24,6 +27,27 @@ std::string uri(const std::filesystem::path& file) {
 
 }  // namespace
 
+// One wait for another writer.
+struct Database::Busy {
+  std::string file;
+  std::optional<Waiting> waiting{};
+
+  // Called by SQLite with the number of calls before in this wait; 0 gives up.
+  static int wait(void* self, int calls) {
+    auto& busy = *static_cast<Busy*>(self);
+    if (calls == 0)
+      busy.waiting.emplace(fmt::format("Waiting for {}, which another program has locked", busy.file));
+    if (busy.waiting->waited_s() >= kBusy_s) return 0;
+    try {
+      busy.waiting->pause();
+    } catch (const Interrupted&) {
+      return 0;
+    }
+    return 1;
+  }
+};
+
+void Database::Forget::operator()(Busy* busy) const { delete busy; }
 void Database::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
@@ -32,6 +56,8 @@ Database::Database(const std::filesystem::path& file, Mode mode) : file_(file) {
                         ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
                         : SQLITE_OPEN_READONLY | (mode == Mode::frozen ? SQLITE_OPEN_URI : 0);
   std::error_code ignored;  // what cannot be made cannot be opened either, which is told then
+  if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored))
+    throw RunError(fmt::format("{} is no file that can hold results: name another one", file.string()));
   if (mode == Mode::create && file.has_parent_path())
     std::filesystem::create_directories(file.parent_path(), ignored);
   sqlite3* handle = nullptr;
@@ -39,7 +65,8 @@ Database::Database(const std::filesystem::path& file, Mode mode) : file_(file) {
   const int code = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
   handle_.reset(handle);
   if (code != SQLITE_OK) fail();
-  sqlite3_busy_timeout(handle, kBusy_ms);
+  busy_.reset(new Busy{file.string()});
+  sqlite3_busy_handler(handle, &Busy::wait, busy_.get());
 }
 
 void Database::execute(const std::string& sql) const {
@@ -47,7 +74,14 @@ void Database::execute(const std::string& sql) const {
 }
 
 void Database::fail() const {
-  const bool full = handle_ && (sqlite3_errcode(handle_.get()) & 0xff) == SQLITE_FULL;
+  const int code = handle_ ? sqlite3_errcode(handle_.get()) & 0xff : SQLITE_NOMEM;
+  if (code == SQLITE_BUSY && interrupted()) throw Interrupted();
+  if (code == SQLITE_BUSY)
+    throw RunError(fmt::format(
+        "{} was locked by another program for {:.0f} s. Wait until that one has ended, or find it "
+        "with fuser, and give the same command again",
+        file_.string(), kBusy_s));
+  const bool full = code == SQLITE_FULL;
   throw RunError(
       fmt::format("{}: {}{}", file_.string(), handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory",
                   full ? ". Make room, and give the same command again: what is in the file stays" : ""));

@@ -57,6 +57,7 @@ class Database {
   enum class Mode { create, read, frozen };
   Database(const std::filesystem::path& file, Mode mode);
 
+  /// Whatever meets a lock of another program waits for a minute, and says so. Throws RunError, Interrupted.
   void execute(const std::string& sql) const;
   [[noreturn]] void fail() const;
   sqlite3* handle() const { return handle_.get(); }
@@ -66,7 +67,12 @@ class Database {
   struct Close {
     void operator()(sqlite3* handle) const;
   };
+  struct Busy;
+  struct Forget {
+    void operator()(Busy* busy) const;
+  };
   std::filesystem::path file_;
+  std::unique_ptr<Busy, Forget> busy_;  // SQLite holds its address
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

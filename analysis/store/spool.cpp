@@ -26,7 +26,7 @@ class IdleFile {
  public:
   explicit IdleFile(const fs::path& file)
       : descriptor_(open(file.c_str(), O_RDWR | O_CLOEXEC)),
-        idle_(descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) == 0) {}
+        idle_(descriptor_ >= 0 && locks(descriptor_, LOCK_EX, file)) {}
   ~IdleFile() {
     if (descriptor_ >= 0) close(descriptor_);
   }
@@ -40,6 +40,14 @@ class IdleFile {
 };
 
 }  // namespace
+
+bool locks(int descriptor, int operation, const fs::path& file) {
+  if (flock(descriptor, operation | LOCK_NB) == 0) return true;
+  if (errno == EWOULDBLOCK || errno == EINTR) return false;
+  throw RunError(
+      fmt::format("{} cannot be locked ({}): its file system takes no locks. Choose another place for -o",
+                  file.string(), std::strerror(errno)));
+}
 
 std::vector<fs::path> spool_files(const fs::path& database) {
   std::vector<fs::path> files;
@@ -90,12 +98,12 @@ void SpoolWriter::acquire() {
     descriptor_ = open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (descriptor_ < 0) return;
     // Who looks whether it is being written (`sweep status`) holds it for an instant.
-    int refused = flock(descriptor_, LOCK_EX | LOCK_NB);
-    for (int tries = 0; refused != 0 && tries < 20; ++tries) {
+    bool taken = locks(descriptor_, LOCK_EX, file_);
+    for (int tries = 0; !taken && tries < 20; ++tries) {
       usleep(20'000);
-      refused = flock(descriptor_, LOCK_EX | LOCK_NB);
+      taken = locks(descriptor_, LOCK_EX, file_);
     }
-    if (refused != 0) {
+    if (!taken) {
       close(descriptor_);
       throw RunError(
           fmt::format("{} is being written by another process: the same shard runs twice, or is being merged",

@@ -16,6 +16,10 @@
 
 namespace simsgd {
 
+/// Locks an open file (flock; `operation` LOCK_EX or LOCK_SH) without waiting; false where another process
+/// holds it. Throws RunError where the file system cannot lock.
+bool locks(int descriptor, int operation, const std::filesystem::path& file);
+
 /// "F.db.spool".
 std::filesystem::path spool_directory(const std::filesystem::path& database);
 /// Its spool files, in the order of their names; none where there is no such folder.

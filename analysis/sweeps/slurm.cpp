@@ -13,7 +13,10 @@
 #include <numeric>
 
 #include "analysis/store/run_key.hpp"
+#include "analysis/store/spool.hpp"
+#include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd {
 
@@ -33,6 +36,20 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+/// As the value of a line "#SBATCH --output=": in quotation marks for its blanks, and with %% for a % that is
+/// no pattern. Throws ConfigError for what would end the line or the quotation.
+std::string as_log_pattern(const fs::path& folder, const std::string& file) {
+  std::string text;
+  for (const char letter : folder.string()) {
+    if (static_cast<unsigned char>(letter) < ' ' || letter == '"' || letter == '\\')
+      throw ConfigError({"-o", "", "holds a character that a batch script cannot name in its log file",
+                         printable(folder.string()),
+                         "Choose a path without line breaks, quotation marks and backslashes"});
+    text += letter == '%' ? "%%" : std::string(1, letter);
+  }
+  return "\"" + text + "/" + file + "\"";
+}
+
 fs::path array_file(const fs::path& database, int number, const char* ending) {
   return slurm_directory(database) / fmt::format("array-{}{}", number, ending);
 }
@@ -41,20 +58,6 @@ int last_array(const fs::path& database) {
   int number = 0;
   while (fs::exists(array_file(database, number + 1, ".json"))) ++number;
   return number;
-}
-
-/// Whole or not at all.
-void write_whole(const fs::path& file, const std::string& text) {
-  const fs::path part = file.string() + ".part";
-  std::ofstream stream(part, std::ios::binary);
-  stream << text;
-  stream.close();
-  std::error_code failed;
-  if (stream) fs::rename(part, file, failed);
-  if (stream && !failed) return;
-  std::error_code none;
-  fs::remove(part, none);
-  throw ConfigError({file.string(), "", "cannot be written", "", "Choose another place for -o"});
 }
 
 OrderedJson record_of(const SlurmArray& array) {
@@ -111,7 +114,11 @@ std::vector<SlurmArray> submitted_arrays(const fs::path& database) {
   return arrays;
 }
 
-std::string array_script(const SlurmArray& array, const ArrayScript& script, const std::string& log_pattern) {
+std::string array_script(const SlurmArray& array, const ArrayScript& script, const fs::path& log_folder,
+                         const std::string& log_file) {
+  if (script.options.find_first_of("\r\n") != std::string::npos)
+    throw ConfigError({"--slurm", "", "has a line break, which would be another line of the batch script",
+                       printable(script.options), "Write all options on one line"});
   std::vector<std::string> words;
   for (const std::string& word : script.command) words.push_back(quoted(word));
   std::string text = fmt::format(
@@ -119,7 +126,7 @@ std::string array_script(const SlurmArray& array, const ArrayScript& script, con
       "# Written by simsgd sweep submit. Each task runs its points and keeps them; it may be killed and "
       "requeued.\n"
       "#SBATCH --job-name={}\n#SBATCH --array=1-{}\n#SBATCH --output={}\n#SBATCH --open-mode=append\n",
-      array.name, array.tasks.size(), log_pattern);
+      array.name, array.tasks.size(), as_log_pattern(log_folder, log_file));
   if (!script.options.empty()) text += "#SBATCH " + script.options + "\n";
   text += "\ncase \"$SLURM_ARRAY_TASK_ID\" in\n";
   for (std::size_t i = 0; i < array.tasks.size(); ++i)
@@ -136,11 +143,11 @@ SubmittedJob submit_array(const SlurmRequest& request) {
   array.name = "simsgd-" + name_key("slurm", fmt::format("{}\n{}", place, number)).substr(0, 8);
   const fs::path script = array_file(request.database, number, ".sh"),
                  record = array_file(request.database, number, ".json");
-  const fs::path log =
-      fs::absolute(slurm_directory(request.database)) / fmt::format("array-{}-%a.log", number);
-  write_whole(script, array_script(array, request.script, log.string()));
+  const fs::path logs = fs::absolute(slurm_directory(request.database));
+  write_file_atomically(script,
+                        array_script(array, request.script, logs, fmt::format("array-{}-%a.log", number)));
   try {
-    write_whole(record, record_of(array).dump() + "\n");
+    write_file_atomically(record, record_of(array).dump() + "\n");
     const ProgramEnd end = run_program({"sbatch", "--parsable", script.string()});
     if (end.code == 127)
       throw ConfigError({"sbatch", "", "is not on this machine", "",
@@ -165,7 +172,7 @@ SlurmLock::SlurmLock(const fs::path& database) : directory_(slurm_directory(data
     throw ConfigError(
         {directory_.string(), "", "cannot be written", "",
          fmt::format("Choose another place for -o ({})", failed ? failed.message() : std::strerror(errno))});
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  if (locks(descriptor_, LOCK_EX, directory_ / "lock")) return;
   ::close(descriptor_);
   throw RunError(fmt::format("Another process is submitting points of {}", database.string()));
 }

@@ -48,7 +48,10 @@ struct ArrayScript {
   std::string options;
   std::vector<std::string> command;
 };
-std::string array_script(const SlurmArray& array, const ArrayScript& script, const std::string& log_pattern);
+/// `log_folder` may have blanks and %; `log_file` is a pattern of Slurm's. Throws ConfigError for what would
+/// become another line of the script.
+std::string array_script(const SlurmArray& array, const ArrayScript& script,
+                         const std::filesystem::path& log_folder, const std::string& log_file);
 
 /// Writes script and record, each whole or not at all, and hands the script to sbatch. Returns the job's id.
 /// Throws ConfigError where there is no sbatch, or it refuses, or the directory cannot be written; then

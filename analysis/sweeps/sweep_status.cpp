@@ -24,7 +24,7 @@ namespace {
 bool held(const fs::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;
-  const bool taken = flock(descriptor, LOCK_SH | LOCK_NB) != 0;
+  const bool taken = !locks(descriptor, LOCK_SH, file);
   ::close(descriptor);
   return taken;
 }

@@ -10,14 +10,9 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::string csv_cell(const OrderedJson& value) {
+std::string csv_value(const OrderedJson& value) {
   if (value.is_null()) return "";
-  if (!value.is_string()) return value.dump();
-  const auto text = value.get<std::string>();
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
-  return quoted + "\"";
+  return value.is_string() ? csv_cell(value.get<std::string>()) : value.dump();
 }
 
 std::string as_csv(const ResultTable& table) {
@@ -31,8 +26,8 @@ std::string as_csv(const ResultTable& table) {
     }
     text += "\n";
   };
-  add_line(table.fields, [](const std::string& name) { return csv_cell(name); });
-  for (const std::vector<OrderedJson>& record : table.records) add_line(record, csv_cell);
+  add_line(table.fields, csv_cell);
+  for (const std::vector<OrderedJson>& record : table.records) add_line(record, csv_value);
   return text;
 }
 

@@ -25,6 +25,8 @@ struct ComparedRun {
   std::string name;
   RunJson document;
   std::optional<StepValues> steps;
+
+  std::string kind() const { return document.value("clock", "") == "wall" ? "real" : "simulated"; }
 };
 
 ComparedRun read_run(const std::string& path) {
@@ -161,12 +163,15 @@ double ks_distance(std::vector<double> a, std::vector<double> b, double resoluti
   return distance;
 }
 
-ResultTable run_comparison(const std::string& real, const std::string& simulated) {
-  const ComparedRun first = read_run(real), second = read_run(simulated);
+ResultTable run_comparison(const std::string& one, const std::string& other) {
+  const ComparedRun first = read_run(one), second = read_run(other);
+  // Two runs of one kind have no names but their places.
+  const bool differ = first.kind() != second.kind();
+  const std::string left = differ ? first.kind() : "first", right = differ ? second.kind() : "second";
   ResultTable table;
-  table.title = fmt::format("{} (real) beside {} (simulated)", real, simulated);
-  table.header = {"", "real", "simulated", "error", "of the step"};
-  table.fields = {"name", "real", "simulated", "error", "error_of_step"};
+  table.title = fmt::format("{} ({}) beside {} ({})", one, first.kind(), other, second.kind());
+  table.header = {"", left, right, "error", "of the step"};
+  table.fields = {"name", left, right, "error", "error_of_step"};
   for (const std::string& name : parts_of_a_step()) add_metric(name, first, second, table);
   const bool exact = first.steps && second.steps;
   if (exact) {
@@ -195,10 +200,10 @@ ResultTable run_comparison(const std::string& real, const std::string& simulated
       if (first.document["scenario"].value(section, RunJson()) !=
           second.document["scenario"].value(section, RunJson()))
         table.notes.push_back(fmt::format("The runs differ in /{} of their scenarios.", section));
-  if (first.document.value("clock", "") != "wall")
-    table.notes.push_back(fmt::format("{} is no real run: its clock is simulated.", real));
-  table.facts["real"] = real;
-  table.facts["simulated"] = simulated;
+  if (first.kind() != "real")
+    table.notes.push_back(fmt::format("Errors are relative to {}, which is simulated.", one));
+  table.facts[left] = one;
+  table.facts[right] = other;
   return table;
 }
 

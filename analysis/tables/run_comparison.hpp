@@ -15,8 +15,8 @@ double ks_distance(std::vector<double> a, std::vector<double> b, double resoluti
 
 /// Each a directory that a run wrote, or its result.json; where both have steps.csv, distributions are taken
 /// from those, else from the documents' histograms. Waits are also compared in hundredths of a step: a real
-/// wait is never exactly none, as a simulated one often is. Errors are (simulated - real) / real. Throws
-/// ConfigError.
-ResultTable run_comparison(const std::string& real, const std::string& simulated);
+/// wait is never exactly none, as a simulated one often is. Errors are those of `other` against `one`,
+/// relative to `one`: of a simulation against the real run. Throws ConfigError.
+ResultTable run_comparison(const std::string& one, const std::string& other);
 
 }  // namespace simsgd::tables

@@ -66,7 +66,8 @@ std::optional<Schedule> schedule_of(const CollectivePoint& point, const BenchMac
                                 .ranks_per_node = machine.ranks_per_node(point.ranks),
                                 .piece_bytes = kPiece_bytes};
   try {
-    return point.schedule->make(request);
+    Schedule schedule = point.schedule->make(request);
+    return schedule.one_by_one ? schedule.one_by_one() : schedule;
   } catch (const ParameterError&) {
     return std::nullopt;
   }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "measure/agreement.hpp"
 #include "measure/bench/benchmarks.hpp"
 #include "results/atomic_file.hpp"
 #include "scenarios/language/scenario.hpp"
@@ -158,23 +159,18 @@ int BenchVerbs::run() const {
   const BenchMachine machine = look_at_machine(MPI_COMM_WORLD);
   Waiting waiting(machine.crowded());
   const Bench bench{parsed_->options, machine, MPI_COMM_WORLD, waiting};
-  int code = 0;
-  std::string sentence;
   std::optional<BenchJob> job;
-  try {
+  int code = on_all_ranks(MPI_COMM_WORLD, [&] {
     parsed_->complete();
     parsed_->check_ranks(machine.ranks);
     job = load_job(parsed_->options.scenario, machine.ranks);
     if (parsed_->collectives->parsed()) check_collective_names(parsed_->options);
-  } catch (const ConfigError& error) {
-    sentence = error.what();
-    code = 2;
-  }
-  MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (code != 0) {
-    if (machine.rank == 0) fmt::print(stderr, "{}\n", sentence);
-    return code;
-  }
+  });
+  if (code == 0 && job)
+    code = on_all_ranks(MPI_COMM_WORLD, [&] {
+      require_one_scenario(MPI_COMM_WORLD, job->scenario.file, job->scenario.resolved);
+    });
+  if (code != 0) return code;
   try {
     const SampleTable table = parsed_->measure(bench, job ? &job->job : nullptr);
     if (machine.rank == 0) write_samples(parsed_->options.output, table);

@@ -240,6 +240,13 @@ bool wanted_holds(const Json& found, const Json& wanted) {
 
 }  // namespace
 
+double within_setting(const std::string& pointer, double number) {
+  for (const Json* form : forms_at(pointer))
+    if (is_of_numbers(*form))
+      return std::clamp(number, form->value("minimum", -HUGE_VAL), form->value("maximum", HUGE_VAL));
+  return number;
+}
+
 std::optional<Json> setting_value(const std::string& pointer, const Json& value) {
   return as_taken(forms_at(pointer), value);
 }

@@ -15,6 +15,9 @@ namespace simsgd {
 /// such a setting, or none takes the value. `pointer` is one of a scenario, as "/cluster/nic/bandwidth".
 std::optional<Json> setting_value(const std::string& pointer, const Json& value);
 
+/// A drawn number as the setting can have it: one that is beyond its range (a share above 1) is at its end.
+double within_setting(const std::string& pointer, double number);
+
 /// Whether numbers there may have fractions: others, such as seeds, are one of some values.
 bool is_continuous(const std::string& pointer);
 

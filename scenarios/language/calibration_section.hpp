@@ -33,6 +33,19 @@ struct MeasuredRange {
   }
 };
 
+/// Of a workload.
+struct MeasuredBatches {
+  std::string workload;
+  std::vector<double> batches;
+
+  void fields(Fields& f) {
+    f.text("workload", workload, "Its name").required();
+    f.list("batches", batches, "Samples per worker and step of the runs that were fitted", "Of one of them")
+        .required()
+        .items_above(0);
+  }
+};
+
 /// A setting of scenarios beyond the cluster: what a library or a method does and nobody wrote down.
 struct DrawnSetting {
   std::string name, pointer;
@@ -85,12 +98,14 @@ struct CalibrationSection {
   struct Measured {
     std::optional<MeasuredRange> workers, bytes;
     std::optional<std::vector<std::string>> workloads, algorithms;
+    std::vector<MeasuredBatches> batches;
 
     void fields(Fields& f) {
       f.object("workers", workers, "Numbers of workers").by_rule("none");
       f.object("bytes", bytes, "Sizes of operations or messages, bytes").by_rule("none");
       f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one")
           .by_rule("nobody wrote it down");
+      f.objects("batches", batches, "The batches that they had", "Of a workload");
       f.list("algorithms", algorithms, "Methods of which runs were fitted", "Name of one")
           .by_rule("nobody wrote it down");
     }

@@ -69,6 +69,7 @@ struct ClusterSection {
   PolicySection collectives;
   std::optional<CalibrationSection> calibration;
   std::vector<double> node_speed;
+  std::optional<double> shared_host;
   RawValue placement{Json("block")};
   std::string source;
 
@@ -103,6 +104,12 @@ struct ClusterSection {
            "Relative speed of each node's GPUs, one number per node; [] is 1 for all",
            "1 is the device's own speed")
         .items_above(0);
+    f.number("shared_host", shared_host,
+             "What GPUs of a node take from each other's computing, on the host that feeds them: with g "
+             "workers on a node it takes 1 + this x (g - 1) times as long. Usually below 0.05")
+        .at_least(0)
+        .at_most(10)
+        .by_rule("0: nothing");
     f.raw("placement", placement, f.only_reads() ? Json::object() : placement_schema());
     f.text("source", source, "Where the numbers come from");
   }
@@ -114,9 +121,9 @@ struct ClusterSection {
 NodeShape shape_of(const ClusterSection& section) {
   return {.nodes = static_cast<int>(*section.nodes),
           .gpus_per_node = static_cast<int>(section.gpus_per_node),
-          .gpu_link_Bps = section.gpu_link ? section.gpu_link->bandwidth_Bps : section.nic.bandwidth_Bps,
+          .gpu_link_Bps = section.gpu_link ? section.gpu_link->bandwidth_Bps : section.nic.payload_Bps(),
           .gpu_link_latency_s = section.gpu_link ? section.gpu_link->latency_s : 0,
-          .nic_Bps = section.nic.bandwidth_Bps,
+          .nic_Bps = section.nic.payload_Bps(),
           .nic_latency_s = section.nic.latency_s,
           .nics = section.nic.count,
           .find_file = {}};
@@ -212,6 +219,18 @@ std::optional<std::vector<int>> place(const Reader& reader, const ClusterSection
   return gpu_of_rank;
 }
 
+/// Relative speed of each node's GPUs: as it is given, less what workers of one node take from each other.
+std::vector<double> speeds_of(const ClusterSection& section, const std::vector<int>& gpu_of_rank) {
+  if (section.shared_host.value_or(0) == 0) return section.node_speed;
+  std::vector<int> workers(static_cast<std::size_t>(*section.nodes), 0);
+  for (const int gpu : gpu_of_rank) ++workers[static_cast<std::size_t>(gpu / section.gpus_per_node)];
+  std::vector<double> speeds = section.node_speed;
+  speeds.resize(workers.size(), 1);
+  for (std::size_t node = 0; node < speeds.size(); ++node)
+    speeds[node] /= 1 + *section.shared_host * std::max(0, workers[node] - 1);
+  return speeds;
+}
+
 }  // namespace
 
 Json schema::cluster() {
@@ -267,7 +286,7 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
                   .device = std::move(section.device),
                   .host = section.host,
                   .network = std::move(*network),
-                  .node_speed = std::move(section.node_speed),
+                  .node_speed = speeds_of(section, *gpu_of_rank),
                   .endpoint_of_rank = std::move(*gpu_of_rank)};
   if (stack) set_stack(*stack, cluster);
   return cluster;

@@ -1,5 +1,7 @@
 #include "scenarios/language/errors.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +10,7 @@ namespace simsgd {
 namespace {
 
 constexpr std::size_t kLongestShown = 80;
+constexpr std::size_t kMostErrors = 100;  // nobody reads more, and each is compared with all before it
 
 bool same(const InputError& a, const InputError& b) {
   return a.file == b.file && a.pointer == b.pointer && a.problem == b.problem;
@@ -62,6 +65,11 @@ void ErrorList::add(const std::string& pointer, InputError error) {
                                   [&error](const InputError& other) { return same(error, other); });
   const auto index = static_cast<std::size_t>(known - errors_.begin());
   if (known == errors_.end()) {
+    if (errors_.size() == kMostErrors) {
+      errors_.push_back({error.file, "", fmt::format("has more errors than these {}", kMostErrors), "",
+                         "Correct these first"});
+      throw ConfigError(errors_);
+    }
     errors_.push_back(std::move(error));
     pointers_.emplace_back();
   }

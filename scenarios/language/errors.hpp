@@ -18,6 +18,8 @@ const Json* value_at(const Json& document, const std::string& pointer);
 
 class ErrorList {
  public:
+  // The 101st error throws them all, and says that there are more.
+
   /// `pointer` is of the resolved scenario; the error names the place where the value was written. `found` is
   /// the value there, unless it is given or there is none.
   void add(const Json& document, const Provenance& origins, const std::string& pointer,

@@ -132,6 +132,7 @@ void build_method(const Reader& reader, Known* known, Job& job) {
   build_algorithm(reader, job);
   check_parts(reader, job.workload);
   if (auto note = note_on_host_costs(job.cluster)) add_note(job.notes, std::move(*note));
+  if (auto note = note_on_latency(job.cluster)) add_note(job.notes, std::move(*note));
 }
 
 }  // namespace
@@ -170,9 +171,6 @@ Job make_job(const Scenario& scenario) {
   return job;
 }
 
-namespace {
-
-/// A cluster file, as a scenario of nothing else; a scenario or study as it is.
 Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
   JsonFiles files;
   const std::string file = scenario_path(path);
@@ -187,8 +185,6 @@ Loading load_around_cluster(const std::string& path, std::optional<int> workers,
   files.put("--cluster", Json::object());
   return load(files, "--cluster", all, false);
 }
-
-}  // namespace
 
 namespace {
 

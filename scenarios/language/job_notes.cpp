@@ -75,12 +75,13 @@ class UnusedOptions {
 
   void workload() {
     const Json& workload = reader_.value("/workload");
-    if (!workload.is_object() || !workload.contains("layer_times_batch") || !workload.contains("layers"))
-      return;
+    if (!workload.is_object() || !workload.contains("layers")) return;
     const bool own = std::any_of(workload["layers"].begin(), workload["layers"].end(), [](const Json& layer) {
       return layer.contains("forward") || layer.contains("backward");
     });
-    if (!own) unused("/workload/layer_times_batch", "no layer has a time of its own");
+    for (const char* key : {"layer_times_batch", "measured_on", "host_gap"})
+      if (!own && workload.contains(key))
+        unused(std::string("/workload/") + key, "no layer has a time of its own");
   }
 
   const Reader& reader_;
@@ -151,6 +152,21 @@ std::optional<Note> note_on_host_costs(const Cluster& cluster) {
                                           cluster.name, fmt::join(unknown, ", "))};
 }
 
+std::optional<Note> note_on_latency(const Cluster& cluster) {
+  int last = -1;
+  for (int rank = 0; rank < cluster.workers() && last < 0; ++rank)
+    if (cluster.node_of_rank(rank) != cluster.node_of_rank(0)) last = rank;
+  if (last < 0) return std::nullopt;  // one node
+  const int from = cluster.endpoint_of_rank.front(),
+            to = cluster.endpoint_of_rank[static_cast<std::size_t>(last)];
+  if (cluster.network.message_cost(from, to, 1).alpha_s + cluster.host.message_s > 0) return std::nullopt;
+  return Note{
+      "zero-latency",
+      fmt::format("latency between nodes is 0 in cluster {}, which no network has (/cluster/nic/latency): "
+                  "every message lacks it, but for what its collectives have of their own",
+                  cluster.name)};
+}
+
 void note_job(const Reader& reader, Job& job) {
   const Distribution& factor = job.workload.compute_factor;
   if (factor.kind != Distribution::Kind::constant) {
@@ -163,6 +179,15 @@ void note_job(const Reader& reader, Job& job) {
                           workload.contains("compute_time") ? "compute_time" : "compute_factor",
                           factor.quantile(0.1) / mean, factor.quantile(0.9) / mean)});
   }
+  constexpr double kSlowest_Bps = 7000;  // a modem of 1998: 56 kb/s
+  const Network& network = job.cluster.network;
+  for (const auto& [key, link] : {std::pair("nic", &network.between), std::pair("gpu_link", &network.inside)})
+    if (job.workers() > 1 && link->bandwidth_Bps > 0 && link->bandwidth_Bps < kSlowest_Bps)
+      add_note(job.notes,
+               {"slow-link",
+                fmt::format("/cluster/{}/bandwidth leaves {:.4g} bytes per second, less than a modem: "
+                            "numbers without a unit are in SI. Write \"10 Gbps\" for 10 Gb/s",
+                            key, link->bandwidth_Bps)});
   const Json& algorithm = reader.value("/algorithm");
   const int parts = algorithm.value("micro_batches", 1);
   if (parts > job.workload.batch)

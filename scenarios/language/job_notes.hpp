@@ -20,6 +20,9 @@ void note_device_time(const Reader& reader, const Device& device, const Workload
 /// there is nobody to communicate with.
 std::optional<Note> note_on_host_costs(const Cluster& cluster);
 
+/// That messages between nodes take no time but for their bytes.
+std::optional<Note> note_on_latency(const Cluster& cluster);
+
 /// What else can be told before the run: imbalance of the workload, micro-batches of less than a sample,
 /// options without effect.
 void note_job(const Reader& reader, Job& job);

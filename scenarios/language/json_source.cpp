@@ -14,6 +14,7 @@
 
 #include "scenarios/language/provenance.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/interrupts.hpp"
 
 namespace simsgd {
 
@@ -91,8 +92,20 @@ std::string where_and_what(const std::string& sentence) {
   return text.substr(0, colon) + ": " + text.substr(what + 3);
 }
 
-std::string stdin_text() {
-  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+constexpr std::size_t kLargestFile_bytes = std::size_t{1} << 26;
+
+/// All of it; a device or a pipe need not end by itself.
+std::string all_of(std::istream& stream, const std::string& name) {
+  const EndsAtInterrupts guard;
+  std::string text;
+  for (std::size_t size = 0; stream; text.resize(size += static_cast<std::size_t>(stream.gcount()))) {
+    if (size > kLargestFile_bytes)
+      throw ConfigError({name, "", fmt::format("is larger than {} MiB", kLargestFile_bytes >> 20), "",
+                         "Name a scenario, a study or a part of one"});
+    text.resize(size + (std::size_t{1} << 16));
+    stream.read(text.data() + size, static_cast<std::streamsize>(text.size() - size));
+  }
+  return text;
 }
 
 fs::path executable_directory() {
@@ -142,16 +155,17 @@ std::string read_file(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
     throw ConfigError({path, "", "is a directory", "", "Name a JSON file in it"});
+  const EndsAtInterrupts guard;  // a FIFO without a writer does not open
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw ConfigError({path, "", "cannot be read", "", "Check that it exists and may be read"});
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  return all_of(stream, path);
 }
 
 const Json& JsonFiles::read(const std::string& path) {
   const std::string name = shown_name(path);
   const auto known = read_.find(name);
   if (known != read_.end()) return known->second;
-  return read_[name] = parse_json(path == "-" ? stdin_text() : read_file(path), name);
+  return read_[name] = parse_json(path == "-" ? all_of(std::cin, name) : read_file(path), name);
 }
 
 std::string shown_name(const std::string& path) { return path == "-" ? "<stdin>" : path; }
@@ -159,8 +173,11 @@ std::string shown_name(const std::string& path) { return path == "-" ? "<stdin>"
 std::vector<std::string> search_path(const std::string& name, const std::string& from) {
   if (fs::path(name).is_absolute()) return {name};
   std::vector<std::string> paths;
+  // In a folder "scenarios" the file scenarios/a.json is a.json.
+  const std::string own = "scenarios/", below = name.starts_with(own) ? name.substr(own.size()) : name;
   const auto look_in = [&](const fs::path& directory) {
-    const std::string path = (directory / name).lexically_normal().string();
+    const std::string path =
+        (directory / (directory.filename() == "scenarios" ? below : name)).lexically_normal().string();
     if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
   };
   const fs::path beside = fs::path(from).parent_path();

@@ -65,6 +65,70 @@ double modelled_forward_s(const Layer& layer, const Device& device, double sampl
   return seconds;
 }
 
+bool is_device(std::string_view called, std::string_view name) {
+  const auto words = [](std::string_view text) {
+    std::vector<std::string> all(1);
+    for (const char c : text) {
+      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      if (letter)
+        all.back() += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+      else if (!all.back().empty())
+        all.emplace_back();
+    }
+    if (all.back().empty()) all.pop_back();
+    return all;
+  };
+  const std::vector<std::string> theirs = words(called), ours = words(name);
+  return called == name || (!ours.empty() && std::search(theirs.begin(), theirs.end(), ours.begin(),
+                                                         ours.end()) != theirs.end());
+}
+
+std::optional<ScaledTimes> scale_own_times(LayerTable& table, const Device& from, const Device& to,
+                                           double samples) {
+  Device first = from, second = to;
+  if (!(first.peak_flops > 0 && second.peak_flops > 0)) first.peak_flops = second.peak_flops = 0;
+  if (!(first.memory_Bps > 0 && second.memory_Bps > 0)) first.memory_Bps = second.memory_Bps = 0;
+  double known_s = 0, scaled_s = 0;
+  std::vector<double> shares(table.layers.size(), 0);  // 0: not known
+  for (std::size_t i = 0; i < table.layers.size(); ++i) {
+    if (!table.own[i]) continue;
+    const Layer& layer = table.layers[i];
+    const double own_s = table.own[i]->forward_s + table.own[i]->backward_s;
+    const double first_s = modelled_forward_s(layer, first, samples);
+    if (!(first_s > 0) || !(layer.forward_flop > 0 || layer.activations > 0)) continue;
+    shares[i] = modelled_forward_s(layer, second, samples) / first_s;
+    known_s += own_s;
+    scaled_s += own_s * shares[i];
+  }
+  ScaledTimes made{.by_layers = known_s > 0};
+  if (made.by_layers)
+    made.share = scaled_s / known_s;
+  else if (first.peak_flops > 0)
+    made.share = first.peak_flops * first.efficiency / (second.peak_flops * second.efficiency);
+  else if (first.memory_Bps > 0)
+    made.share = first.memory_Bps / second.memory_Bps;
+  else
+    return std::nullopt;
+  for (std::size_t i = 0; i < table.layers.size(); ++i) {
+    if (!table.own[i]) continue;
+    const double share = shares[i] > 0 ? shares[i] : made.share;
+    table.own[i]->forward_s *= share;
+    table.own[i]->backward_s *= share;
+  }
+  return made;
+}
+
+void add_host_gap(std::vector<Layer>& layers, double forward_s, double backward_s) {
+  const auto stretch = [&layers](double Layer::*time, double by_s) {
+    double sum_s = 0;
+    for (const Layer& layer : layers) sum_s += layer.*time;
+    for (Layer& layer : layers)
+      layer.*time += by_s * (sum_s > 0 ? layer.*time / sum_s : 1 / static_cast<double>(layers.size()));
+  };
+  stretch(&Layer::forward_s, forward_s);
+  stretch(&Layer::backward_s, backward_s);
+}
+
 bool share_measured_time(LayerTable& table, const Device& device, double samples, double total_s) {
   double own_s = 0;
   for (const std::optional<OwnTime>& own : table.own)

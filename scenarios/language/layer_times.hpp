@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
@@ -47,6 +48,27 @@ const OneDeviceTime* nearest_time(const std::vector<OneDeviceTime>& times, const
 
 /// Forward pass of a micro-batch of `samples` as modelled, without the launch; 0 where nothing is known.
 double modelled_forward_s(const Layer& layer, const Device& device, double samples);
+
+/// Whether `called` is the device `name`: equal, or its words stand among those of `called`, as V100 in
+/// "Tesla V100-DGXS-32GB".
+bool is_device(std::string_view called, std::string_view name);
+
+/// What became of own times on another device; `share`: what they add up to, of what they did. By layers:
+/// each by its modelled times, and those of which neither FLOPs nor outputs are known as all others together;
+/// else all alike, by the devices' rates.
+struct ScaledTimes {
+  bool by_layers = false;
+  double share = 1;
+};
+
+/// Own times as measured on `from` become those on `to`: t max(b f / (e F), 4 (2 b a + p) / M)_to /
+/// max(...)_from, with those rates alone that are known of both. Nothing where there is no such rate.
+std::optional<ScaledTimes> scale_own_times(LayerTable& table, const Device& from, const Device& to,
+                                           double samples);
+
+/// Makes each pass of a micro-batch longer by what the device waits for its host, in proportion to the
+/// layers' times.
+void add_host_gap(std::vector<Layer>& layers, double forward_s, double backward_s);
 
 /// Fills in forward_s and backward_s for a micro-batch that takes `total_s` in all. Own times are kept; the
 /// others share the rest in proportion to their modelled times (else FLOPs, else parameters), a third of it

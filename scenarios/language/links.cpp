@@ -62,6 +62,13 @@ void GpuLink::fields(Fields& f) {
 
 void Nic::fields(Fields& f) {
   f.bandwidth("bandwidth", bandwidth_Bps, "Of each NIC and direction").required();
+  f.number("goodput", goodput,
+           "Share of the bandwidth that payloads get, of the line rate that a data sheet says: frames, "
+           "headers and what the host's protocol code reaches take the rest. Burst and segments are payload "
+           "already")
+      .above(0)
+      .at_most(1)
+      .by_rule("1: the bandwidth is that of payloads");
   f.time("latency", latency_s, "One way, from NIC to NIC through one switch");
   f.object("burst", burst,
            "A token bucket of the sender: a message between nodes passes at the burst's bandwidth until "
@@ -76,7 +83,7 @@ void check_link(const std::string& link, const GpuLink& of) {
 }
 
 void check_link(const std::string& link, const Nic& of) {
-  check_segments(link, of.segments, of.bandwidth_Bps);
+  check_segments(link, of.segments, of.payload_Bps());
 }
 
 MessageSegments segments_of(const GpuLink& link) {
@@ -84,7 +91,7 @@ MessageSegments segments_of(const GpuLink& link) {
 }
 
 MessageSegments segments_of(const Nic& nic) {
-  MessageSegments segments = made_of(nic.segments, nic.latency_s, nic.bandwidth_Bps);
+  MessageSegments segments = made_of(nic.segments, nic.latency_s, nic.payload_Bps());
   if (nic.burst) {
     segments.burst_bytes = nic.burst->bytes;
     segments.burst_Bps = nic.burst->bandwidth_Bps;

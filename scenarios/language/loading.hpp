@@ -1,6 +1,7 @@
 // The steps behind load_scenario, load_study and make_job, for files that share what they have read.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "scenarios/language/scenario.hpp"
 
 namespace simsgd {
+
+struct Sourced;
 
 struct Loading {
   Scenario scenario;
@@ -24,8 +27,16 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
 /// learns is one to look at and not to run: its data may be those of another seed.
 Job build_job(Loading& loading, Known* known = nullptr);
 
+/// A cluster file, as a scenario of nothing else; a scenario or study as it is (load_cluster).
+Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides);
+
 /// What a scenario without a name is called: as its file.
 std::string name_of_file(const std::string& file);
+
+/// Whether "exclude" stands without anything that it could exclude points of, which is an error.
+bool refuse_lone_exclude(const Sourced& sourced, ErrorList& errors);
+/// What is wrong with a claim, in a file of one run too.
+void check_claim(const Sourced& sourced, ErrorList& errors);
 
 /// Throws everything that is wrong, after having looked also at the sections that the schema accepts.
 Scenario finished(Loading loading);

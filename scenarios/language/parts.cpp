@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "scenarios/language/collectives.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
@@ -84,6 +85,26 @@ std::string part_pointer(const Json& object) {
   return part ? part->pointer : "";
 }
 
+namespace {
+
+/// The part in its frame.
+void check_loaded(Loading loading, const Part& part, const std::string& file) {
+  const Reader reader(loading.scenario, loading.errors);
+  std::vector<Note> notes;  // of no interest
+  if (part.pointer == "/workload")
+    build_workload(reader, {}, notes);
+  else
+    build_cluster(reader);
+  if (part.pointer == "/cluster") build_policies(reader);
+  try {
+    loading.errors.throw_if_any(part.pointer);
+  } catch (const ConfigError& error) {
+    reject(error.errors(), part, file);
+  }
+}
+
+}  // namespace
+
 std::string check_part(const std::string& path, const Overrides& overrides) {
   if (path == "-") return "";
   const std::string file = scenario_path(path);
@@ -97,19 +118,17 @@ std::string check_part(const std::string& path, const Overrides& overrides) {
     each.pointer = part->pointer + each.pointer;
     all.push_back(std::move(each));
   }
-  Loading loading = load(files, kFrame, all, false);
-  const Reader reader(loading.scenario, loading.errors);
-  std::vector<Note> notes;  // of no interest
-  if (part->pointer == "/workload")
-    build_workload(reader, {}, notes);
-  else
-    build_cluster(reader);
-  try {
-    loading.errors.throw_if_any(part->pointer);
-  } catch (const ConfigError& error) {
-    reject(error.errors(), *part, file);
-  }
+  check_loaded(load(files, kFrame, all, false), *part, file);
   return part->what;
+}
+
+void check_cluster(const Json& cluster, const std::string& name) {
+  const Part part = parts().front();
+  Json frame = frame_of(part, cluster);
+  frame["cluster"].update(cluster);
+  JsonFiles files;
+  files.put(kFrame, std::move(frame));
+  check_loaded(load(files, kFrame, {}, false), part, name);
 }
 
 }  // namespace simsgd

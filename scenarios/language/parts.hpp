@@ -18,5 +18,7 @@ std::string part_pointer(const nlohmann::json& object);
 /// the rest of a scenario. A cluster that does not say how many workers it has is examined with one for each
 /// of its GPUs.
 std::string check_part(const std::string& path, const Overrides& overrides);
+/// The same of a cluster that is to be written to a file of that name.
+void check_cluster(const nlohmann::json& cluster, const std::string& name);
 
 }  // namespace simsgd

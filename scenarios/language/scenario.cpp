@@ -16,6 +16,7 @@ namespace simsgd {
 namespace {
 
 void reject_study_keys(const Sourced& sourced, ErrorList& errors) {
+  if (refuse_lone_exclude(sourced, errors)) return;
   for (const char* key : {"axes", "exclude", "seeds"})
     if (sourced.value.contains(key))
       errors.add(
@@ -91,6 +92,21 @@ Json with_all_defaults(const Json& schema, const Json& sections, const Known* kn
 
 }  // namespace
 
+bool refuse_lone_exclude(const Sourced& sourced, ErrorList& errors) {
+  const Json& file = sourced.value;
+  if (!file.contains("exclude") || file.contains("axes") || file.contains("seeds")) return false;
+  errors.add(file, sourced.origins, "/exclude", "excludes nothing, since there are no axes",
+             "Leave it out, or give the study axes");
+  return true;
+}
+
+void check_claim(const Sourced& sourced, ErrorList& errors) {
+  const auto claim = sourced.value.find("claim");
+  if (claim == sourced.value.end()) return;
+  const Json only = {{"type", "object"}, {"properties", {{"claim", schema::claim()}}}};
+  validate(only, with_defaults(only, Json{{"claim", *claim}}), sourced.origins, {}, errors);
+}
+
 std::string name_of_file(const std::string& file) {
   std::error_code ignored;
   const bool is_file = file != shown_name("-") && std::filesystem::is_regular_file(file, ignored);
@@ -102,6 +118,7 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
   const Json& schema = resolved_schema();
   Loading loading;
   Sourced sourced = resolve_uses(files, path, assignments, named_choices(), loading.errors);
+  check_claim(sourced, loading.errors);
   sourced.value.erase("claim");  // of a study, and no setting of a run
   if (as_point) {
     for (const char* key : {"axes", "exclude", "seeds"}) sourced.value.erase(key);
@@ -136,6 +153,9 @@ Scenario load_scenario(const std::string& path, const Overrides& overrides) {
 
 std::string scenario_path(const std::string& path) {
   if (path == "-") return path;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw ConfigError({path, "", "is a directory", "", "Name a JSON file in it"});
   const FoundFile found = find_file(path, "");
   if (found.path.empty()) throw ConfigError({path, "", "does not exist", "", found.remedy});
   return found.path;

@@ -9,14 +9,18 @@ namespace {
 /// Of a link's object, what a stack looks at.
 struct StackLink {
   double bandwidth_Bps = 0;
-  void fields(Fields& f) { f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second"); }
+  double goodput = 1;
+  void fields(Fields& f) {
+    f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second");
+    f.number("goodput", goodput, "Share of it that payloads get");
+  }
 };
 
 double bandwidth_of(const Json& cluster, const char* key) {
   Json link = cluster.value(key, Json::object());
   StackLink read;
   if (link.is_object()) take_options(read, link);
-  return read.bandwidth_Bps;
+  return read.bandwidth_Bps * read.goodput;
 }
 
 int count_of(const Json& cluster, const char* key, int otherwise) {

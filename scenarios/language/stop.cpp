@@ -15,14 +15,17 @@ struct StopSection {
 
   void fields(Fields& f) {
     f.whole("steps", steps,
-            "After this many steps of every worker; of every worker on average where they do not need each "
-            "other")
+            "When all workers together have completed this many steps for each of them; where they need each "
+            "other, each does exactly so many")
         .at_least(1)
         .example("500");
-    f.time("time", time_s, "No worker begins a step at or after this simulated time").above(0);
-    f.number("samples", samples, "After this many samples of the workload, of all workers together").above(0);
+    f.time("time", time_s, "At this simulated time").above(0);
+    f.number("samples", samples,
+             "When completed steps of all workers together have used this many samples of the workload")
+        .above(0);
     f.number("epochs", epochs,
-             "After this many passes of all workers together over the learner's training set")
+             "When completed steps of all workers together have passed this many times over the learner's "
+             "training set")
         .above(0);
   }
 };
@@ -55,10 +58,10 @@ struct RecordSection {
 
 Json schema::stop() {
   StopSection section;
-  Json json =
-      of(section,
-         "When the run ends: at the first of these. Workers that need each other complete the steps that "
-         "anybody has begun; others (ad_psgd, eager_sgd) are stopped at that instant");
+  Json json = of(
+      section,
+      "When the run ends: at the first of these instants, with every algorithm alike. What a worker has not "
+      "completed by then, a step or an exchange, does not count; the time until then does");
   json["minProperties"] = 1;
   return json;
 }

@@ -128,9 +128,11 @@ Study expand_study(const std::string& path, const Overrides& overrides) {
   const Json value = with_defaults(schema, sourced.value);
   ErrorList study_errors;  // errors in other sections are found again in the points
   for (const InputError& each : errors.all())
-    for (const char* key : {"/axes", "/exclude", "/seeds"})
+    for (const char* key : {"/axes", "/exclude", "/seeds", "/claim"})
       if (within(each.pointer, key)) study_errors.add("/axes", each);
   validate(schema, value, sourced.origins, {}, study_errors);
+  refuse_lone_exclude(sourced, study_errors);
+  check_claim(sourced, study_errors);
   study_errors.throw_if_any();
   keep_without_axes(study, file);
   study.written = std::make_shared<const WrittenAxes>(written_axes(value, sourced.origins));

@@ -11,6 +11,10 @@
 
 namespace simsgd {
 
+namespace {
+constexpr std::size_t kMostViolations = 1000;  // of these ErrorList reports a hundred
+}  // namespace
+
 std::vector<Violation> violations(const Json& schema, const Json& value) {
   valijson::Schema parsed;
   valijson::SchemaParser(valijson::SchemaParser::kDraft7)
@@ -28,6 +32,7 @@ std::vector<Violation> violations(const Json& schema, const Json& value) {
       return other.path == violation.path;
     });
     if (!known) all.push_back(std::move(violation));
+    if (all.size() == kMostViolations) break;
   }
   return all;
 }

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/language/json_source.hpp"
 #include "scenarios/language/one_device.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
@@ -53,6 +55,19 @@ Json tensors_schema() {
   forms["matrix"]["minItems"] = forms["matrix"]["maxItems"] = 2;
   return schema::list("Its tensors (weight, bias), each by its size or its shape",
                       {{"oneOf", {forms["size"], forms["matrix"]}}, {"description", "A tensor"}});
+}
+
+Json measured_on_schema() {
+  std::string name;
+  Fields f;
+  f.text("name", name, "The name of a shipped device, also among other words: \"Tesla V100-DGXS-32GB\"")
+      .required();
+  MeasuredOnSection section;
+  return schema::either(
+      "The device that the layers' own times were measured on. On another device they are scaled, layer by "
+      "layer, by "
+      "the two devices' modelled times",
+      {f.schema("")["properties"]["name"], schema::of(section, "A device that is not shipped")});
 }
 
 namespace {
@@ -157,6 +172,10 @@ void check_form(const Reader& reader, const WorkloadSection& workload) {
   };
   only_with_time("parameters", workload.parameters.has_value());
   only_with_time("equal_layers", workload.equal_layers.has_value());
+  for (const char* each : {"measured_on", "host_gap"})
+    if (time && reader.value("/workload").contains(each))
+      reader.error(std::string("/workload/") + each, "is about times of layers, and there are no \"layers\"",
+                   "Remove it, or give the layers with their times");
   if (time && !workload.one_device.empty())
     reader.error("/workload/one_device", "is given beside \"" + key + "\"", "Keep one of the two");
 }
@@ -203,6 +222,33 @@ Layer layer_of(const LayerInfo& info) {
   return layer;
 }
 
+/// The device as a workload describes it where its times were measured on a shipped one, by name; else its
+/// name alone.
+Json shipped_device(const std::string& name) {
+  Device best;
+  for (const std::string& folder : search_path("devices", "")) {
+    std::error_code ignored;
+    for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
+      if (file.path().extension() != ".json" || !file.is_regular_file(ignored)) continue;
+      try {
+        Json json = parse_json(read_file(file.path().string()), file.path().string());
+        json.erase("$schema");
+        const auto device = options_of<Device>(json);
+        if (is_device(name, device.name) && device.name.size() > best.name.size()) best = device;
+      } catch (const std::exception&) {  // no device, in a folder of the user's that is called so
+        continue;
+      }
+    }
+    if (!best.name.empty()) break;
+  }
+  if (best.name.empty())
+    return {{"name", name}, {"peak_flops", 0}, {"efficiency", 0.5}, {"memory_bandwidth", 0}};
+  return {{"name", best.name},
+          {"peak_flops", best.peak_flops},
+          {"efficiency", best.efficiency},
+          {"memory_bandwidth", best.memory_Bps}};
+}
+
 }  // namespace
 
 Json schema::workload() {
@@ -216,6 +262,8 @@ Json schema::workload() {
 void complete_workload(Json& json) {
   if (!json.is_object()) return;
   if (!json.contains("compute_factor") && !json.contains("compute_time")) json["compute_factor"] = 1;
+  if (const auto device = json.find("measured_on"); device != json.end() && device->is_string())
+    *device = shipped_device(device->get<std::string>());
   const bool step_is_given = json.contains("step_time") || json.contains("step_cost");
   if (step_is_given && !json.contains("equal_layers")) json["equal_layers"] = kUsualEqualLayers;
 }
@@ -252,6 +300,19 @@ std::optional<WorkloadTable> read_workload(const Reader& reader, const std::stri
   const bool measured = near != nullptr && !near->law;
   const int batch = section.layer_times_batch.value_or(measured ? near->batch : section.batch);
   table.layers = layers_of(*section.layers, reader.value("/workload/layers"), batch);
+  table.own_batch = batch;
+  if (section.host_gap) {
+    table.forward_gap_s = section.host_gap->forward_s;
+    table.backward_gap_s = section.host_gap->backward_s;
+  }
+  if (section.measured_on.present()) {
+    const auto on = options_of<MeasuredOnSection>(section.measured_on.json());
+    table.measured_on.emplace();
+    table.measured_on->name = on.name;
+    table.measured_on->peak_flops = on.peak_flops;
+    table.measured_on->efficiency = on.efficiency;
+    table.measured_on->memory_Bps = on.memory_Bps;
+  }
   double parameters = 0;
   for (const Layer& layer : table.layers.layers) parameters += layer.parameters();
   if (!(parameters > 0)) {

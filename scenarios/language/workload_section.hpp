@@ -77,6 +77,33 @@ struct OneDeviceSection {
 Field& add_measured(Fields& f, std::string_view key, RawValue& value, std::string_view meaning,
                     DrawUnit unit);
 
+/// The device that layers were measured on, as far as their times on another one need it.
+struct MeasuredOnSection {
+  std::string name;
+  double peak_flops = 0, efficiency = 0.5, memory_Bps = 0;
+
+  void fields(Fields& f) {
+    f.text("name", name, "Its name").required();
+    f.flops("peak_flops", peak_flops, "Its peak rate, as of a device; 0 where unknown");
+    f.number("efficiency", efficiency, "Share of the peak that training kernels reach").above(0).at_most(1);
+    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps, "Of its memory; 0 where unknown")
+        .at_least(0);
+  }
+};
+
+/// Its name, or the section above.
+Json measured_on_schema();
+
+struct HostGapSection {
+  double forward_s = 0, backward_s = 0;
+
+  void fields(Fields& f) {
+    f.time("forward", forward_s,
+           "During the forward pass, and between two passes: loading, the optimizer's launches");
+    f.time("backward", backward_s, "During the backward pass");
+  }
+};
+
 struct WorkloadSection {
   std::string name = "workload";
   std::optional<std::vector<LayerSection>> layers;
@@ -84,6 +111,8 @@ struct WorkloadSection {
   std::optional<StepCostSection> step_cost;
   std::optional<int> equal_layers;
   std::optional<int> layer_times_batch;
+  RawValue measured_on;
+  std::optional<HostGapSection> host_gap;
   std::vector<OneDeviceSection> one_device;
   int batch = 1;
   int micro_batches = 1;
@@ -115,6 +144,15 @@ struct WorkloadSection {
         .by_rule(
             "the batch of the one-device time that is used, else of the first, else the workload's batch; a "
             "step_cost has none");
+    f.raw("measured_on", measured_on, f.only_reads() ? Json::object() : measured_on_schema())
+        .by_rule(
+            "the device of the one_device entry that is used; without one the times hold whatever the device")
+        .example("\"V100\"");
+    f.object(
+         "host_gap", host_gap,
+         "On top of the layers' own times, where no one-device time is used: what each pass takes while the "
+         "device waits for its host, which launches kernels or loads data; the same for any batch and device")
+        .by_rule("none");
     f.objects("one_device", one_device,
               "Measured one-device times; the one with the cluster's device and the nearest batch is used",
               "A measured step on one device");

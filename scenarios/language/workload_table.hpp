@@ -13,6 +13,10 @@ struct WorkloadTable {
   Workload workload;  ///< all but the layers and what depends on the device
   LayerTable layers;
   std::vector<OneDeviceTime> one_device;
+  double own_batch = 1;               ///< samples with which the layers' own times were measured
+  std::optional<Device> measured_on;  ///< the device of these
+  double forward_gap_s = 0,
+         backward_gap_s = 0;   ///< of each pass, beside own times: the device waits for its host
   bool step_is_given = false;  ///< by "step_time" or "step_cost": the layers are equal parts of it
 };
 

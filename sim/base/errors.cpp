@@ -15,17 +15,19 @@ std::string joined(const std::vector<InputError>& errors) {
   return all;
 }
 
+/// Letters that are changed, added or left out, and neighbours that are swapped.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> above, row(b.size() + 1), next(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
+    next[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      next[j] = std::min({next[j - 1] + 1, row[j] + 1, row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], above[j - 2] + 1);
     }
+    above = row;
+    row.swap(next);
   }
   return row[b.size()];
 }
@@ -44,7 +46,7 @@ ConfigError::ConfigError(std::vector<InputError> all)
 
 std::string nearest(const std::string& name, const std::vector<std::string>& valid) {
   std::string best;
-  // What is further away is another word. A swap of two letters is two edits.
+  // What is further away is another word.
   const std::size_t most = name.size() < 4 ? 1 : std::clamp<std::size_t>(name.size() / 3, 2, 4);
   std::size_t best_distance = most + 1;
   for (const std::string& candidate : valid) {

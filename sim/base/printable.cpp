@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <string_view>
+
 namespace simsgd {
 
 namespace {
@@ -53,5 +56,19 @@ std::string written_out(const std::string& text, bool keep_lines) {
 
 std::string printable(const std::string& text) { return written_out(text, false); }
 std::string printable_lines(const std::string& text) { return written_out(text, true); }
+
+std::string csv_cell(const std::string& text) {
+  double number = 0;
+  const char *const begin = text.data() + (text.starts_with('+') ? 1 : 0), *const end =
+                                                                               text.data() + text.size();
+  const bool formula = text.size() > 1 &&
+                       std::string_view("=+-@").find(text.front()) != std::string_view::npos &&
+                       std::from_chars(begin, end, number).ptr != end;
+  const std::string shown = (formula ? "'" : "") + printable(text);
+  if (shown.find_first_of(",\"") == std::string::npos) return shown;
+  std::string quoted = "\"";
+  for (const char c : shown) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
 
 }  // namespace simsgd

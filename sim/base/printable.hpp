@@ -12,4 +12,8 @@ std::string printable(const std::string& text);
 /// The same, and lines stay lines.
 std::string printable_lines(const std::string& text);
 
+/// A text in a CSV file (RFC 4180), printable; what a spreadsheet would take for a formula (=, +, - or @
+/// before what is not a number) begins with an apostrophe.
+std::string csv_cell(const std::string& text);
+
 }  // namespace simsgd

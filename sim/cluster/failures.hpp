@@ -1,6 +1,6 @@
 // Failures: a worker crashes, is back after a while, and goes on from its last checkpoint. While it is up its
 // crashes are a Poisson process, and others happen at instants that a scenario names. What a crash costs is
-// the engine's (sim/engine/outages.hpp), what becomes of the replica the algorithm's (Worker::recover_by).
+// told in sim/roles/crashes.hpp; what becomes of the replica is the algorithm's (Compute::recover_by).
 #pragma once
 
 #include <cstdint>

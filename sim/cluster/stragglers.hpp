@@ -30,7 +30,7 @@ struct StragglerContext {
   std::uint32_t micro_batches = 1;
 };
 
-/// One kind of straggler; one file each under stragglers/, listed in stragglers/registry.cpp.
+/// One kind of straggler; one file each under stragglers/, listed in CMakeLists.txt.
 class StragglerModel {
  public:
   virtual ~StragglerModel() = default;

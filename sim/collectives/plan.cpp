@@ -22,6 +22,26 @@ struct LinkUse {
   double bytes = 0;
 };
 
+// Of a ring whose ranks do not wait for its slowest hop: over the steps a block meets the latency of every
+// hop but one, of which each step takes its share. The hop left out is the longest: NCCL's tuning model
+// counts N - 1 of N hops between nodes in a round (ncclTopoTuneModel: nInterSteps), and its latencies go with
+// that.
+void share_latencies(const Stage& stage, std::vector<double>& alpha) {
+  std::vector<char> seen(alpha.size(), 0);
+  for (std::size_t start = 0; start < alpha.size(); ++start) {
+    double sum_s = 0, longest_s = 0;
+    std::vector<std::size_t> cycle;
+    for (std::size_t at = start; !seen[at]; at = static_cast<std::size_t>(stage.to[at])) {
+      seen[at] = 1;
+      cycle.push_back(at);
+      sum_s += alpha[at];
+      longest_s = std::max(longest_s, alpha[at]);
+    }
+    for (const std::size_t at : cycle)
+      alpha[at] = (sum_s - longest_s) / static_cast<double>(cycle.size() - 1);
+  }
+}
+
 }  // namespace
 
 int ranks_per_node(const Cluster& cluster, const std::vector<int>& ranks) {
@@ -98,11 +118,16 @@ void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
       const PathCost path = cluster.network.sized_cost(from, to, wire_bytes(stage, between));
       alpha[i] = path.alpha_s + library_.step_latency_s + (between ? library_.between_latency_s : 0) +
                  cluster.host.message_s;
+      if (!stage.pays_latency)  // only what its size adds
+        alpha[i] = std::max(0.0, path.alpha_s - cluster.network.sized_cost(from, to, 0).alpha_s);
       wire[i] = path.wire_bytes;
       transfer[i] = path.wire_bytes * path.beta_s_per_byte;
-      jitter[i] = path.jitter_factor;
+      jitter[i] = stage.pays_latency ? path.jitter_factor : 0;
       bytes_sent_[i] += stage.bytes * stage.repeat;
     }
+    if (library_.pipelined && stage.repeat > 1 &&
+        std::find(stage.to.begin(), stage.to.end(), -1) == stage.to.end())
+      share_latencies(stage, alpha);
     stages_.push_back(
         make_stage_costs(stage, std::move(alpha), std::move(transfer),
                          stage.reduce_bytes * cluster.host.reduce_s_per_byte + stage.receive_s));

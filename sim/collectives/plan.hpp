@@ -31,9 +31,11 @@ struct SharingAnalysis {
 
 /// What a communication library adds to the messages of a schedule.
 struct LibraryCosts {
-  double launch_s = 0;            ///< per operation and worker, beside the host's
-  double step_latency_s = 0;      ///< to each message
-  double between_latency_s = 0;   ///< to each message between nodes, beside that
+  double launch_s = 0;           ///< per operation and worker, beside the host's
+  double step_latency_s = 0;     ///< to each message
+  double between_latency_s = 0;  ///< to each message between nodes, beside that
+  /// A block that travels around a ring meets each hop's latency once; else a step takes its longest.
+  bool pipelined = false;
   double bandwidth_share = 1;     ///< payload's part of the bytes on the links
   double between_share = 1;       ///< the same between nodes
   double payload_s_per_byte = 0;  ///< of the whole vector, once per operation and worker

@@ -42,6 +42,7 @@ struct Stage {
   double reduce_bytes = 0;         ///< bytes that each receiver adds up before it finishes the stage
   int repeat = 1;                  ///< how many times in a row
   double receive_s = 0;            ///< further work of each receiver before it finishes the stage
+  bool pays_latency = true;        ///< false: flows behind the first piece of a pipeline, which pays
   Carried carries{};
 
   BlockRange carried_by(std::int32_t rank, std::int32_t time) const {

@@ -2,7 +2,7 @@
 // (sim/base/instants.hpp):
 //   completions before signals: a worker that is through at the instant at which it is told to stop is
 //   through; then by the rank that it happens to, and by the rank that it comes from; then in the order in
-//   which it was put down.
+//   which it was put down; and whoever looks on sees the instant when all of that has happened.
 // A signal that is put down while those of its instant are served comes after them.
 #pragma once
 
@@ -18,7 +18,8 @@ namespace simsgd {
 struct Turn {
   enum class Kind : std::uint8_t {
     completion,  ///< a worker's main thread goes on: it has computed, or waited for a time
-    signal       ///< a message, news, the end of an operation, an action in the background
+    signal,      ///< a message, news, the end of an operation, an action in the background
+    after        ///< nothing of the model: an evaluation, the end of the run
   } kind = Kind::signal;
   std::int32_t to = -1, from = -1;  ///< ranks; -1: of none, which comes first
   auto operator<=>(const Turn&) const = default;
@@ -31,15 +32,17 @@ class Agenda {
   void put(double time_s, Turn turn, Action action);
   /// The earliest time that was put down and not served; infinity if none is left.
   double next_s() const;
-  /// Takes what is due at `now_s` in order: all completions, or, where no completion is due and signals are
-  /// asked for, all signals.
+  /// Takes what is due at `now_s` in order: all of one kind, the first that is due; nothing where that is
+  /// later than `latest`.
   struct Batch {
     Turn::Kind kind = Turn::Kind::signal;
     std::vector<Action> actions;
   };
-  Batch take(double now_s, bool signals = true);
-  /// The last `take` left signals of the same instant.
+  Batch take(double now_s, Turn::Kind latest = Turn::Kind::after);
+  /// The last `take` left something of the same instant.
   bool more_due() const { return !due_.empty(); }
+  /// Nothing of the model is left.
+  bool idle() const { return heap_.size() + due_.size() == after_; }
 
  private:
   struct Entry {
@@ -54,6 +57,7 @@ class Agenda {
   std::vector<Entry> heap_;  // the earliest on top
   std::vector<Entry> due_;   // of the instant that is being served
   std::uint64_t put_ = 0;
+  std::size_t after_ = 0;  // of those that are left
 };
 
 }  // namespace simsgd

@@ -133,7 +133,6 @@ CollectiveEngine::Operation& CollectiveEngine::post(Channel& channel, std::int32
     fresh->what = collective;
     options_of(fresh->what).contribution = {};
     fresh->entry = &plan_for(collective);
-    ++fresh->entry->count;
     fresh->posted_s.assign(members, std::numeric_limits<double>::infinity());
     fresh->arrival_s.assign(members, std::numeric_limits<double>::infinity());
     fresh->contributions.resize(members);
@@ -261,6 +260,7 @@ void CollectiveEngine::finish_one(Channel& channel, Operation& operation, std::i
   const std::shared_ptr<Pending> pending = std::move(operation.slots[p].pending);
   const std::uint64_t following = operation.sequence + 1;
   const bool last = ++operation.ended == plan.ranks();
+  if (last) ++operation.entry->count;
   if (channel.next[p] > following) {
     const double posted = channel.at(following).posted_s[p];
     arrive(channel, following, group_rank, std::max(posted, end_s));

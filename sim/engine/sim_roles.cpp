@@ -1,6 +1,7 @@
 #include "sim/engine/sim_roles.hpp"
 
 #include "sim/base/check.hpp"
+#include "sim/base/instants.hpp"
 #include "sim/roles/message_precision.hpp"
 
 namespace simsgd {
@@ -171,6 +172,11 @@ Tensor SimPreemption::take(const Handle<RunningGradient>& gradient) {
   for (const Crashes::Outage& outage : std::exchange(outages_, {})) compute_.restart(outage);
   if (compute_.crashes()) compute_.crashes()->computed(seconds_);
   return gradient.result().gradient;
+}
+
+void SimPreemption::record_outages_until(double over_s) {
+  for (const Crashes::Outage& outage : std::exchange(outages_, {}))
+    if (not_after(outage.crash_s, over_s)) compute_.crashes()->record(outage);
 }
 
 }  // namespace simsgd

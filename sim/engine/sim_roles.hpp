@@ -103,6 +103,8 @@ class SimPreemption final : public Preemption {
   Handle<RunningGradient> start(const GradientOptions& options) override;
   void cancel(const Handle<RunningGradient>& gradient) override;
   Tensor take(const Handle<RunningGradient>& gradient) override;
+  /// The run is over: what hit the running gradient until then did happen.
+  void record_outages_until(double over_s);
 
  private:
   const Job& job_;

@@ -26,14 +26,20 @@ bool SimWorker::next_step() {
   world_.transport.check_instant(clock_.local());
   if (steps_.end.in_time_order()) clock_.settle();
   if (step_ > 0) end_step();
-  if (steps_.end.over_s()) clock_.block();  // until the run is taken down, at this instant
-  if (!steps_.end.goes_on(step_, clock_.local())) return false;
+  if (steps_.end.has_all(step_)) return false;
+  at_end_ = steps_.end.is_over(clock_.local());
+  while (at_end_) clock_.block();  // until the run is taken down, at this instant
   ++step_;
-  steps_.end.begun(step_);
   compute_.begin_step(step_);
   step_begin_s_ = clock_.local();
   world_.observers.tell(Topic::steps, &Observer::step_began, rank(), step_, step_begin_s_);
   return true;
+}
+
+std::optional<Crashes::Totals> SimWorker::crash_totals(double over_s) {
+  if (!compute_.crashes()) return std::nullopt;
+  preemption_.record_outages_until(over_s);
+  return compute_.crashes()->totals(over_s);
 }
 
 void SimWorker::end_step() {

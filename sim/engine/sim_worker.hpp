@@ -30,14 +30,15 @@ class SimWorker final : public Worker {
   ModelAtInstant model_now() const {
     return clock_.is_serving() ? ModelAtInstant{completed_.step, replica_.parameters()} : completed_;
   }
-  const Crashes* crashes() { return compute_.crashes(); }  ///< null where nothing fails
+  /// What crashes cost it, in a run that was over at `over_s`; nothing where nothing fails.
+  std::optional<Crashes::Totals> crash_totals(double over_s);
   void ended() {
     clock_.begin_held();
     runs_ = false;
   }
   bool runs() const { return runs_; }  ///< false once its algorithm has returned
   /// True while the actor sleeps for something whose end is not known: a deadlock, if it stays so.
-  bool blocked() const { return clock_.blocked(); }
+  bool blocked() const { return clock_.blocked() && !at_end_; }
 
  private:
   void end_step();
@@ -56,6 +57,7 @@ class SimWorker final : public Worker {
   double step_begin_s_ = 0;
   ModelAtInstant completed_;  // after the last step that is complete
   bool runs_ = true;
+  bool at_end_ = false;  // waits for the end of the run
 };
 
 }  // namespace simsgd

@@ -23,9 +23,11 @@ namespace {
 // Leaves the engine: the run is over, wherever its workers are.
 struct Over {};
 
-// Instants that differ by rounding are one: what ends at the last one comes before the end, and an evaluation
-// is of the models after what ends at its instant.
+// An instant that somebody asked for by its number: sums of durations may miss it by rounding.
 double just_after(double time_s) { return time_s * (1 + 1e-9); }
+
+// What comes first of those that look on at one instant.
+constexpr int kEvaluation = 0, kEnd = 1;
 
 // All that lives during one run.
 class Simulation {
@@ -42,6 +44,7 @@ class Simulation {
   std::vector<ModelAtInstant> models_now() const;
   bool anybody_goes_on() const;
   void evaluate_at(std::uint64_t number);
+  void end_at_target();
   void end_by_the_clock();
   void add_workers(RunRecord& record);
   RunRecord make_record();
@@ -80,11 +83,22 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
       collectives_(job, transport_, groups_, executor_, observers_),
       negotiator_(job, transport_, groups_, executor_, collectives_),
       mailroom_(job, transport_, observers_),
-      curve_(job, executor_, [this] { return models_now(); }),
+      curve_(
+          job, executor_, [this] { return models_now(); },
+          [this](std::function<void()> evaluate) {
+            transport_.after(transport_.now(), kEvaluation, [this, evaluate = std::move(evaluate)] {
+              evaluate();
+              end_at_target();
+            });
+          }),
       timeline_(make_timeline()),
       ledgers_(0, job.workers()),
       flooding_(job, transport_),
-      end_(job, [this](double) { transport_.at(transport_.now(), [] { throw Over(); }); }),
+      end_(job,
+           [this](double) {
+             transport_.at(transport_.now(),
+                           [this] { transport_.after(transport_.now(), kEnd, [] { throw Over(); }); });
+           }),
       world_{job,           PassTimes(job.workload),
              executor_,     transport_,
              interference_, groups_,
@@ -104,7 +118,6 @@ void Simulation::attach_observers() {
   if (timeline_.ranks() > 0) observers_.attach(timeline_, {Topic::time, Topic::drawing, Topic::steps});
   observers_.attach(curve_, {Topic::steps});
   observers_.attach(notebook_, {Topic::said});
-  observers_.attach(end_, {Topic::steps});
   for (Observer* observer : options_.observers) observers_.attach(*observer);
 }
 
@@ -189,17 +202,22 @@ bool Simulation::anybody_goes_on() const {
 // Evaluation number 1, 2, ... by the clock, and then the next.
 void Simulation::evaluate_at(std::uint64_t number) {
   const double at_s = static_cast<double>(number) * job_.record.evaluate_every_s;
-  transport_.watch_at(just_after(at_s), [this, number, at_s] {
+  transport_.after(just_after(at_s), kEvaluation, [this, number, at_s] {
     if (!anybody_goes_on()) return;
     curve_.evaluate(at_s, models_now());
-    if (job_.target.stop && curve_.target_met_s()) return end_.end(at_s);
+    end_at_target();
     evaluate_at(number + 1);
   });
 }
 
+void Simulation::end_at_target() {
+  if (!job_.target.stop) return;
+  if (const std::optional<double> met_s = curve_.target_met_s()) end_.end(*met_s);
+}
+
 void Simulation::end_by_the_clock() {
-  if (end_.alone() && std::isfinite(job_.stop.time_s))
-    transport_.watch_at(just_after(job_.stop.time_s), [this] {
+  if (std::isfinite(job_.stop.time_s))
+    transport_.after(just_after(job_.stop.time_s), kEnd, [this] {
       if (anybody_goes_on()) end_.end(job_.stop.time_s);
     });
   if (job_.learner && job_.record.evaluate_every_s > 0) evaluate_at(1);
@@ -212,14 +230,15 @@ void Simulation::add_workers(RunRecord& record) {
     record.workers.push_back(ledger.record());
     record.end_s = std::max(record.end_s, record.workers.back().end_s);
   }
-  if (end_.over_s()) record.end_s = *end_.over_s();
+  record.end_s = end_.over_s().value_or(record.end_s);
 }
 
 RunRecord Simulation::make_record() {
   RunRecord record;
   add_workers(record);
   record.step_times_s = ledgers_.step_times().values();
-  curve_.finish(record.end_s, record);
+  curve_.finish(record.end_s, end_.over_s() ? LearningCurve::End::instant : LearningCurve::End::steps,
+                record);
   std::vector<double> bytes = transport_.link_bytes();
   collectives_.add_link_bytes(bytes);
   for (std::size_t id = 0; id < bytes.size(); ++id) {
@@ -228,7 +247,7 @@ RunRecord Simulation::make_record() {
   }
   notebook_.fill(record);
   for (const auto& worker : workers_)
-    if (const Crashes* crashes = worker->crashes()) add_totals(crashes->totals(), record.extra);
+    if (const auto totals = worker->crash_totals(record.end_s)) add_totals(*totals, record.extra);
   record.fidelities = collectives_.fidelities();
   record.events = transport_.events();
   for (const FidelityRecord& fidelity : record.fidelities) record.events += fidelity.count;
@@ -244,6 +263,7 @@ SimulationResult Simulation::run() {
   } catch (const Over&) {
   }
   RunRecord record = make_record();
+  if (end_.over_s()) timeline_.cut(*end_.over_s());
   return {std::move(record), std::move(timeline_)};
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "sim/base/interrupts.hpp"
 #include "sim/job.hpp"
 #include "sim/observer.hpp"
 #include "sim/record.hpp"
@@ -18,11 +19,6 @@ struct SimulationOptions {
       progress;                        ///< called with the number of the step that rank 0 ended; may be empty
   std::function<bool()> interrupted;   ///< asked at each step of rank 0; true ends the run with Interrupted
   std::vector<Observer*> observers{};  ///< who else listens
-};
-
-/// The user stopped the run.
-struct Interrupted : std::runtime_error {
-  Interrupted() : std::runtime_error("interrupted") {}
 };
 
 struct SimulationResult {

@@ -85,10 +85,6 @@ void Transport::at(double time_s, Turn turn, std::function<void()> action) {
   put(time_s, turn, std::move(action));
 }
 
-void Transport::watch_at(double time_s, std::function<void()> action) {
-  simgrid::kernel::timer::Timer::set(std::max(time_s, now()), std::move(action));
-}
-
 void Transport::wake_at(double time_s, int rank, std::function<void()> wake) {
   put(time_s, {Turn::Kind::completion, rank}, std::move(wake));
 }
@@ -113,7 +109,8 @@ void Transport::arm() {
 }
 
 // Signals wait until the workers that were woken have done what they do at this instant, and until SimGrid
-// has told which flows end at it: both are after its timers.
+// has told which flows end at it: both are after its timers. Who looks on waits for what comes of signals
+// too.
 void Transport::serve() {
   impl_->timer = nullptr;  // SimGrid deletes it
   const double next_s = agenda_.next_s();
@@ -123,8 +120,12 @@ void Transport::serve() {
     instant_s_ = next_s;
     if (flying_ > 0) wait_s_ = clock_s;
   }
-  const Agenda::Batch batch = agenda_.take(instant_s_, clock_s > wait_s_);
+  const Turn::Kind latest = clock_s <= wait_s_     ? Turn::Kind::completion
+                            : clock_s <= served_s_ ? Turn::Kind::signal
+                                                   : Turn::Kind::after;
+  const Agenda::Batch batch = agenda_.take(instant_s_, latest);
   if (batch.kind == Turn::Kind::completion) wait_s_ = clock_s;
+  if (batch.kind != Turn::Kind::after && !batch.actions.empty()) served_s_ = clock_s;
   for (const Agenda::Action& action : batch.actions) action();
   if (agenda_.next_s() != std::numeric_limits<double>::infinity()) arm();
 }
@@ -210,8 +211,11 @@ void Transport::flow(int from_rank, int to_rank, double bytes, std::function<voi
 
 void Transport::message(int from_rank, int to_rank, double bytes, double delay_s,
                         std::function<void()> done) {
-  count_bytes(from_rank, to_rank, bytes);
   const Turn turn{Turn::Kind::signal, to_rank, from_rank};
+  done = [this, from_rank, to_rank, bytes, done = std::move(done)] {
+    count_bytes(from_rank, to_rank, bytes);  // what is under way when the run is over does not count
+    done();
+  };
   if (bytes <= 0)
     at(now() + delay_s, turn, std::move(done));
   else

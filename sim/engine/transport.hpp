@@ -37,10 +37,13 @@ class Transport {
   /// Calls `action` at `time_s` (now if that is past), outside every actor, in its turn.
   void at(double time_s, Turn turn, std::function<void()> action);
   void at(double time_s, std::function<void()> action) { at(time_s, Turn{}, std::move(action)); }
-  /// The same for whoever looks on from outside: the run does not wait for it.
-  void watch_at(double time_s, std::function<void()> action);
+  /// Calls `action` once all that happens at that instant has happened; the run does not wait for it. Of one
+  /// instant the `place` says which comes first.
+  void after(double time_s, int place, std::function<void()> action) {
+    put(time_s, {Turn::Kind::after, place}, std::move(action));
+  }
   /// Whether nothing is under way of which something may come.
-  bool idle() const { return flying_ == 0 && agenda_.next_s() == std::numeric_limits<double>::infinity(); }
+  bool idle() const { return flying_ == 0 && agenda_.idle(); }
   /// The same for an actor that sleeps until then: no event of the model.
   void wake_at(double time_s, int rank, std::function<void()> wake);
 
@@ -83,6 +86,7 @@ class Transport {
   Agenda agenda_;
   double instant_s_ = 0;   // that is being served
   double wait_s_ = -1;     // signals wait for SimGrid's clock to be beyond
+  double served_s_ = -1;   // and those that look on for this one: something of the model was served then
   int flying_ = 0;         // flows that have not ended
   double followed_s_ = 0;  // the clock that SimGrid's precision was made for
   std::uint64_t events_ = 0;

@@ -1,6 +1,6 @@
-// Models. One model is one file under models/, listed in models/registry.cpp; it is a flat parameter vector
-// and a function from a batch to loss and gradient. Templated on the scalar so that the gradient that trains
-// in float can be checked in double.
+// Models. One model is one file under models/, listed in CMakeLists.txt; it is a flat parameter vector and a
+// function from a batch to loss and gradient. Templated on the scalar so that the gradient that trains in
+// float can be checked in double.
 #pragma once
 
 #include <Eigen/Core>

@@ -8,6 +8,7 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/instants.hpp"
 #include "sim/roles/collectives.hpp"
 
 namespace simsgd {
@@ -46,17 +47,20 @@ bool same_tensor(const std::vector<Tensor>& models) {
 }  // namespace
 
 LearningCurve::LearningCurve(const Job& job, Executor& executor,
-                             std::function<std::vector<ModelAtInstant>()> now)
+                             std::function<std::vector<ModelAtInstant>()> now, const Later& later)
     : job_(job), executor_(executor), now_(std::move(now)), last_(static_cast<std::size_t>(job.workers())) {
   const RoundListeners listeners = {
       [this](Round round) { complete(std::move(round)); },
       [this](std::uint64_t round, double time_s, const std::vector<ModelAtInstant>& workers) {
         evaluate(round, time_s, workers);
       }};
+  const Later at_once = [](const std::function<void()>& action) { action(); };
   if (now_ && !job.algorithm->needs_others())
-    rounds_ = rounds_alone(job, executor, now_, listeners);
+    rounds_ = rounds_alone(job, executor, now_, later, listeners);
+  else if (now_)
+    rounds_ = rounds_together(job, executor, job.target.stop ? later : Later(), listeners);
   else
-    rounds_ = rounds_together(job, executor, job.target.stop || !now_, listeners);
+    rounds_ = rounds_together(job, executor, at_once, listeners);
 }
 
 void LearningCurve::gradient_used(int rank, std::uint64_t step, const Tensor& gradient, double) {
@@ -68,7 +72,7 @@ void LearningCurve::gradient_used(int rank, std::uint64_t step, const Tensor& gr
 
 void LearningCurve::step_ended(const StepEnd& end) {
   last_[static_cast<std::size_t>(end.rank)] = {end.step, end.model};
-  rounds_->completed(end.rank, end.step, end.end_s, end.model);
+  rounds_->completed(end);
 }
 
 void LearningCurve::complete(Round round) {
@@ -199,12 +203,15 @@ std::optional<double> LearningCurve::target_met_s() {
   return target_met_s_;
 }
 
-void LearningCurve::finish(double end_s, RunRecord& record) {
+void LearningCurve::finish(double end_s, End end, RunRecord& record) {
   rounds_->finish();
-  const bool together = !now_ || job_.algorithm->needs_others();
-  const double last_s = together ? last_round_s_ : end_s;
-  if (rounds_completed() > 0 && (last_s > evaluated_s_ || rounds_completed() > evaluated_step_))
-    together ? evaluate(rounds_completed(), last_s, last_) : evaluate(last_s, now_());
+  if (end == End::instant) {
+    const bool known = now_ || rounds_completed() > 0;
+    if (known && before(evaluated_s_, end_s)) evaluate(end_s, now_ ? now_() : last_);
+  } else if (rounds_completed() > 0 &&
+             (last_round_s_ > evaluated_s_ || rounds_completed() > evaluated_step_)) {
+    evaluate(rounds_completed(), last_round_s_, last_);
+  }
   settle(0);
   record.series = series_;
   record.evaluations = evaluations_;

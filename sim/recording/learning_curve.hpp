@@ -26,8 +26,10 @@ std::optional<double> arrival_s(const Target& target, std::span<const SeriesPoin
 class LearningCurve final : public Observer {
  public:
   /// `now` gives every worker's replica at the instant at which it is called; where it is empty, workers need
-  /// each other, and all of them meet where a step is evaluated.
-  LearningCurve(const Job& job, Executor& executor, std::function<std::vector<ModelAtInstant>()> now = {});
+  /// each other, and all of them meet where a step is evaluated. Steps that end at one instant may come one
+  /// after another: `later` waits for the last of them; where it is empty, there are none.
+  LearningCurve(const Job& job, Executor& executor, std::function<std::vector<ModelAtInstant>()> now = {},
+                const Later& later = {});
 
   void gradient_used(int rank, std::uint64_t step, const Tensor& gradient, double samples) override;
   void step_ended(const StepEnd& end) override;
@@ -37,9 +39,11 @@ class LearningCurve final : public Observer {
   std::uint64_t rounds_completed() const { return rounds_->complete(); }
   /// When the target was met, as far as is known now.
   std::optional<double> target_met_s();
-  /// Evaluates the models at the end of the run, at `end_s`, if they were not, and computes every number.
-  /// Throws RunError where a loss is not finite.
-  void finish(double end_s, RunRecord& record);
+  /// How the run ended: everywhere at the instant `end_s`, or each worker with its last step.
+  enum class End : std::uint8_t { instant, steps };
+  /// Evaluates the models at the end of the run if they were not, and computes every number. Throws RunError
+  /// where a loss is not finite.
+  void finish(double end_s, End end, RunRecord& record);
 
  private:
   struct PendingLoss {

@@ -15,7 +15,7 @@ Ledger::Lane& Ledger::lane_of(std::int32_t channel) {
 }
 
 void Ledger::Lane::forget_until(double time_s) {
-  while (!empty() && spans[first].end_s <= time_s) ++first;
+  while (!empty() && spans[first].span.end_s <= time_s) ++first;
   constexpr std::size_t kMostForgotten = 64;
   if (!empty() && first < kMostForgotten) return;
   spans.erase(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(first));
@@ -25,10 +25,13 @@ void Ledger::Lane::forget_until(double time_s) {
 void Ledger::operation(std::int32_t channel, const OperationSpan& span) {
   Lane& lane = lane_of(channel);
   lane.forget_until(step_begin_s_);  // nobody waits there again
-  lane.spans.push_back(span);
-  const double transfer =
-      span.end_s - span.host_after_s - std::max(span.go_s, span.start_s + span.host_before_s);
-  record_.communication_s[static_cast<std::size_t>(span.traffic)] += std::max(0.0, transfer);
+  lane.spans.push_back({span, record_.steps + (in_step_ ? 1 : 0)});
+  record_.communication_s[static_cast<std::size_t>(span.traffic)] += transfer_s(span);
+}
+
+double Ledger::transfer_s(const OperationSpan& span) {
+  return std::max(0.0,
+                  span.end_s - span.host_after_s - std::max(span.go_s, span.start_s + span.host_before_s));
 }
 
 void Ledger::expose(Traffic traffic, double seconds) {
@@ -53,7 +56,7 @@ void Ledger::wait(std::int32_t channel, double from_s, double to_s) {
   };
   Lane& lane = lane_of(channel);
   for (std::size_t i = lane.first; i < lane.spans.size(); ++i) {
-    const OperationSpan& span = lane.spans[i];
+    const OperationSpan& span = lane.spans[i].span;
     if (span.start_s >= to_s) break;
     book(Activity::wait, advance(span.start_s));
     handle(span.traffic, advance(span.start_s + span.host_before_s));
@@ -92,6 +95,15 @@ double Ledger::end_step(double now_s) {
 }
 
 void Ledger::cut(double end_s) {
+  for (const Lane& lane : lanes_) {
+    for (std::size_t i = lane.first; i < lane.spans.size(); ++i) {
+      const auto& [span, in_step] = lane.spans[i];
+      if (in_step > record_.steps) continue;  // dropped with that step
+      const double beyond_s = std::max(0.0, span.end_s - span.host_after_s - end_s);
+      WorkerTotals& totals = in_step_ ? step_begin_ : record_;
+      totals.communication_s[static_cast<std::size_t>(span.traffic)] -= std::min(transfer_s(span), beyond_s);
+    }
+  }
   if (!in_step_) return;
   in_step_ = false;
   const double busy_s = busy_time_s(record_) - busy_time_s(step_begin_);
@@ -121,12 +133,19 @@ void Histogram::add(double seconds) {
 
 void StepTimes::add(double seconds) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
+  longest_s_ = std::max(longest_s_, seconds);
   if (seen_++ % stride_ != 0) return;
   values_.push_back(seconds);
   if (values_.size() < kMost) return;
   for (std::size_t i = 0; 2 * i < values_.size(); ++i) values_[i] = values_[2 * i];
   values_.resize(kMost / 2);
   stride_ *= 2;
+}
+
+std::vector<double> StepTimes::values() const {
+  std::vector<double> all = values_;
+  if (stride_ > 1) all.push_back(longest_s_);
+  return all;
 }
 
 }  // namespace simsgd

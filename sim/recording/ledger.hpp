@@ -34,8 +34,9 @@ class Ledger {
   void begin_step(double now_s);
   /// Ends the step and returns its duration.
   double end_step(double now_s);
-  /// The run was over at `end_s`: a step that has begun and not ended does not count. Ages that were noted
-  /// do: what others used of this worker meanwhile is theirs.
+  /// The run was over at `end_s`: a step that has begun and not ended does not count, and what completed ones
+  /// have on its way only until then. Ages that were noted count: what others used of this worker meanwhile
+  /// is theirs.
   void cut(double end_s);
 
   const WorkerRecord& record() const { return record_; }
@@ -45,13 +46,18 @@ class Ledger {
   // queue in a vector: it is empty most of the time, and then in the cache.
   struct Lane {
     std::int32_t channel = 0;
+    struct Known {
+      OperationSpan span;
+      std::uint64_t in_step = 0;
+    };
     std::size_t first = 0;
-    std::vector<OperationSpan> spans;
+    std::vector<Known> spans;
 
     bool empty() const { return first == spans.size(); }
     void forget_until(double time_s);
   };
   Lane& lane_of(std::int32_t channel);
+  static double transfer_s(const OperationSpan& span);
   void expose(Traffic traffic, double seconds);
   void handle(Traffic traffic, double seconds);
 
@@ -63,14 +69,15 @@ class Ledger {
 };
 
 /// An even sample of the durations of all steps of all workers, at most 2^20 of them: once full, every second
-/// one is dropped and the stride doubles.
+/// one is dropped and the stride doubles. The longest is in it whatever was dropped.
 class StepTimes {
  public:
   void add(double seconds);
-  const std::vector<double>& values() const { return values_; }
+  std::vector<double> values() const;
 
  private:
   std::vector<double> values_;
+  double longest_s_ = 0;
   std::uint64_t stride_ = 1, seen_ = 0;
 };
 

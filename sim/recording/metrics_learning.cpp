@@ -79,7 +79,8 @@ std::vector<Metric> learning_metrics() {
        "sqrt(mean over workers of |x_i - mean|^2) of the models at the end. No value without a learner.",
        last_evaluation<&EvaluationPoint::consensus_distance>, Better::less},
       {"train_loss_final", "1",
-       "Mean over the last 50 steps (or all, if fewer) of the mini-batch losses. No value without a learner.",
+       "Mean over the last 50 steps (or all, if fewer) of the training loss of a step, train_loss of the "
+       "curve. No value without a learner.",
        train_loss_final, Better::less},
       {"test_loss_final", "1",
        "Mean loss of the mean model on the test set at the end. No value without a learner or a test set.",
@@ -115,9 +116,7 @@ std::vector<Metric> resource_metrics() {
       {kDowntime, "s", "From the crashes until the workers were back, summed.", extra<kDowntime>,
        Better::less},
       {"simulated_time_s", "s",
-       "Duration of the run: when the last worker ended, or the target that ends it was met (wall time of a "
-       "real "
-       "run).",
+       "Duration of the run: the instant at which it was over (wall time of a real run).",
        [](const RunRecord& record, const Job&) -> Value { return record.end_s; }, Better::less},
       {"events", "1", "Events that the simulation processed; a measure of its work. 0 in a real run.",
        [](const RunRecord& record, const Job&) -> Value { return static_cast<double>(record.events); }},

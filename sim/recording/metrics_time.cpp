@@ -53,6 +53,11 @@ Value iteration_quantile(const RunRecord& record, const Job&) {
   return quantile(record.step_times_s, percent / 100.0);
 }
 
+Value longest_step(const RunRecord& record, const Job&) {
+  const auto longest = std::max_element(record.step_times_s.begin(), record.step_times_s.end());
+  return longest == record.step_times_s.end() ? Value() : Value(*longest);
+}
+
 template <Traffic traffic>
 Value exposed_s(const RunRecord& record, const Job&) {
   return per_step(
@@ -157,6 +162,7 @@ std::vector<Metric> step_metrics() {
        Better::less},
       {"iteration_time_p99_s", "s", "99th percentile of the same durations.", iteration_quantile<99>,
        Better::less},
+      {"iteration_time_max_s", "s", "The longest of all steps of all workers.", longest_step, Better::less},
   };
 }
 

@@ -1,6 +1,7 @@
 #include "sim/recording/rounds.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sim/base/check.hpp"
@@ -20,13 +21,13 @@ class Histories {
  public:
   explicit Histories(std::size_t workers) : of_rank_(workers) {}
 
-  void add(int rank, std::uint64_t step, double time_s, const Tensor& model) {
-    of_rank_[static_cast<std::size_t>(rank)].push_back({time_s, {step, model}});
+  void add(const StepEnd& end) {
+    of_rank_[static_cast<std::size_t>(end.rank)].push_back({end.begin_s, end.end_s, {end.step, end.model}});
   }
 
-  /// Whether worker `rank` can have completed no more before `time_s` than is known.
+  /// Whether worker `rank` can have completed no more by `time_s` than is known.
   bool knows(std::size_t rank, double time_s) const {
-    return !of_rank_[rank].empty() && !before(of_rank_[rank].back().time_s, time_s);
+    return !of_rank_[rank].empty() && !before(of_rank_[rank].back().end_s, time_s);
   }
 
   /// At the instant `time_s` at which all had completed `round`.
@@ -35,7 +36,8 @@ class Histories {
     for (const std::deque<Entry>& entries : of_rank_) {
       const Entry* latest = nullptr;
       for (const Entry& entry : entries)
-        if (entry.state.step <= round || before(entry.time_s, time_s)) latest = &entry;
+        if (entry.state.step <= round || (before(entry.begin_s, time_s) && not_after(entry.end_s, time_s)))
+          latest = &entry;
       CHECK(latest != nullptr, "a worker without a model in a round that all completed");
       all.push_back(latest->state);
     }
@@ -49,7 +51,7 @@ class Histories {
 
  private:
   struct Entry {
-    double time_s = 0;
+    double begin_s = 0, end_s = 0;
     ModelAtInstant state;
   };
   std::vector<std::deque<Entry>> of_rank_;
@@ -57,13 +59,13 @@ class Histories {
 
 class RoundsTogether final : public Rounds {
  public:
-  RoundsTogether(const Job& job, Executor& executor, bool in_time_order, RoundListeners listeners)
+  RoundsTogether(const Job& job, Executor& executor, Later later, RoundListeners listeners)
       : executor_(executor),
+        later_(std::move(later)),
         listeners_(std::move(listeners)),
         workers_(static_cast<std::size_t>(job.workers())),
         every_(job.learner ? job.record.evaluate_every : 0),
         learns_(job.learner != nullptr),
-        in_time_order_(in_time_order),
         histories_(workers_) {}
 
   void loss(int rank, std::uint64_t step, const Tensor& loss) override {
@@ -71,18 +73,19 @@ class RoundsTogether final : public Rounds {
     slot = slot ? add_losses(executor_, {slot, loss}) : loss;
   }
 
-  void completed(int rank, std::uint64_t step, double time_s, const Tensor& model) override {
+  void completed(const StepEnd& end) override {
+    const std::uint64_t step = end.step;
     Open& entry = at(step);
-    entry.time_s = std::max(entry.time_s, time_s);
+    entry.time_s = std::max(entry.time_s, end.end_s);
     ++entry.workers_done;
     const bool evaluated = every_ > 0 && step % every_ == 0;
     if (evaluated && step > last_awaited_) {
       if (first_awaited_ == 0) first_awaited_ = step;
       last_awaited_ = step;
     }
-    if (first_awaited_ > 0 && step >= first_awaited_) histories_.add(rank, step, time_s, model);
+    if (first_awaited_ > 0 && step >= first_awaited_) histories_.add(end);
     while (!open_.empty() && open_.front().workers_done == workers_) close();
-    evaluate_what_is_known();
+    if (!later_) evaluate_what_is_known();
   }
 
   std::uint64_t complete() const override { return complete_; }
@@ -120,14 +123,14 @@ class RoundsTogether final : public Rounds {
     ++complete_;
     listeners_.complete({complete_, round.time_s, known_losses(std::move(round.losses))});
     if (every_ > 0 && complete_ % every_ == 0) due_.push_back({complete_, round.time_s});
+    if (later_ && due_.size() == 1) later_([this] { finish(); });
   }
 
   void evaluate_what_is_known() {
     while (!due_.empty()) {
       Due& first = due_.front();
-      while (!in_time_order_ && first.known < workers_ && histories_.knows(first.known, first.time_s))
-        ++first.known;
-      if (!in_time_order_ && first.known < workers_) return;
+      while (first.known < workers_ && histories_.knows(first.known, first.time_s)) ++first.known;
+      if (first.known < workers_) return;
       evaluate_first();
     }
   }
@@ -142,10 +145,11 @@ class RoundsTogether final : public Rounds {
   }
 
   Executor& executor_;
+  Later later_;
   RoundListeners listeners_;
   std::size_t workers_;
   std::uint64_t every_;
-  bool learns_, in_time_order_;
+  bool learns_;
   std::deque<Open> open_;  // rounds that are not complete; the first is complete_ + 1
   std::uint64_t complete_ = 0;
   std::deque<Due> due_;                                 // complete, and to be evaluated
@@ -156,9 +160,10 @@ class RoundsTogether final : public Rounds {
 class RoundsAlone final : public Rounds {
  public:
   RoundsAlone(const Job& job, Executor& executor, std::function<std::vector<ModelAtInstant>()> now,
-              RoundListeners listeners)
+              Later later, RoundListeners listeners)
       : executor_(executor),
         now_(std::move(now)),
+        later_(std::move(later)),
         listeners_(std::move(listeners)),
         workers_(static_cast<std::uint64_t>(job.workers())),
         every_(job.learner ? job.record.evaluate_every : 0),
@@ -169,37 +174,48 @@ class RoundsAlone final : public Rounds {
     slot = slot ? add_losses(executor_, {slot, loss}) : loss;
   }
 
-  void completed(int rank, std::uint64_t /*step*/, double time_s, const Tensor& /*model*/) override {
-    round_losses_.push_back(std::exchange(step_losses_[static_cast<std::size_t>(rank)], {}));
+  void completed(const StepEnd& end) override {
+    round_losses_.push_back(std::exchange(step_losses_[static_cast<std::size_t>(end.rank)], {}));
     if (++steps_ % workers_ != 0) return;
-    listeners_.complete({complete(), time_s, known_losses(std::exchange(round_losses_, {}))});
-    if (every_ > 0 && complete() % every_ == 0) listeners_.evaluate(complete(), time_s, now_());
+    listeners_.complete({complete(), end.end_s, known_losses(std::exchange(round_losses_, {}))});
+    if (every_ == 0 || complete() % every_ != 0) return;
+    finish();  // where steps take no time, the one before is of the same instant
+    due_ = {complete(), end.end_s};
+    if (later_)
+      later_([this] { finish(); });
+    else
+      finish();
   }
 
   std::uint64_t complete() const override { return steps_ / workers_; }
-  void finish() override {}
+  void finish() override {
+    if (const auto due = std::exchange(due_, std::nullopt))
+      listeners_.evaluate(due->first, due->second, now_());
+  }
 
  private:
   Executor& executor_;
   std::function<std::vector<ModelAtInstant>()> now_;
+  Later later_;
   RoundListeners listeners_;
   std::uint64_t workers_, every_;
   std::uint64_t steps_ = 0;
-  std::vector<Tensor> step_losses_;   // by rank, of the step that it is in
-  std::vector<Tensor> round_losses_;  // of the steps of this round
+  std::vector<Tensor> step_losses_;                      // by rank, of the step that it is in
+  std::vector<Tensor> round_losses_;                     // of the steps of this round
+  std::optional<std::pair<std::uint64_t, double>> due_;  // a round that is to be evaluated, and when it ended
 };
 
 }  // namespace
 
-std::unique_ptr<Rounds> rounds_together(const Job& job, Executor& executor, bool in_time_order,
+std::unique_ptr<Rounds> rounds_together(const Job& job, Executor& executor, Later later,
                                         RoundListeners listeners) {
-  return std::make_unique<RoundsTogether>(job, executor, in_time_order, std::move(listeners));
+  return std::make_unique<RoundsTogether>(job, executor, std::move(later), std::move(listeners));
 }
 
 std::unique_ptr<Rounds> rounds_alone(const Job& job, Executor& executor,
-                                     std::function<std::vector<ModelAtInstant>()> now,
+                                     std::function<std::vector<ModelAtInstant>()> now, Later later,
                                      RoundListeners listeners) {
-  return std::make_unique<RoundsAlone>(job, executor, std::move(now), std::move(listeners));
+  return std::make_unique<RoundsAlone>(job, executor, std::move(now), std::move(later), std::move(listeners));
 }
 
 Tensor add_losses(Executor& executor, std::vector<Tensor> losses) {

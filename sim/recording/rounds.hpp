@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/job.hpp"
+#include "sim/observer.hpp"
 
 namespace simsgd {
 
@@ -18,6 +19,9 @@ struct ModelAtInstant {
   std::uint64_t step = 0;  ///< completed
   Tensor model;
 };
+
+/// Calls `action` when all that happens at this instant has happened.
+using Later = std::function<void(std::function<void()> action)>;
 
 /// A round that is complete, and whoever wants to know.
 struct Round {
@@ -37,24 +41,24 @@ class Rounds {
   virtual ~Rounds() = default;
   /// Worker `rank` used a gradient of that loss in its step `step`.
   virtual void loss(int rank, std::uint64_t step, const Tensor& loss) = 0;
-  /// Worker `rank` completed `step` at `time_s` with the model `model`.
-  virtual void completed(int rank, std::uint64_t step, double time_s, const Tensor& model) = 0;
+  virtual void completed(const StepEnd& end) = 0;
   virtual std::uint64_t complete() const = 0;  ///< rounds
   /// Nobody completes anything any more: evaluates what was still waited for.
   virtual void finish() = 0;
 };
 
 /// Round k is everybody's step k. Completions may come in any order between workers. A worker's model at an
-/// instant is that of the last step that it had completed (further steps that end at the very instant at
-/// which the last worker completes step k come after it: where nothing takes time, curves are by step): the
-/// evaluation of round k waits until every worker is known to have no more of them, unless `in_time_order`,
-/// where nothing earlier can come.
-std::unique_ptr<Rounds> rounds_together(const Job& job, Executor& executor, bool in_time_order,
+/// instant is that of the last step that it had completed by then (a further step that takes no time comes
+/// after it: where nothing takes time, curves are by step). The evaluation of round k is made as soon as
+/// every worker is known to complete nothing more by then; with `later`, where completions come in the order
+/// of time, at the end of that instant.
+std::unique_ptr<Rounds> rounds_together(const Job& job, Executor& executor, Later later,
                                         RoundListeners listeners);
 
-/// A round is any P steps. Completions come in the order of time. `now` tells what the workers have.
+/// A round is any P steps. Completions come in the order of time. `now` tells what the workers have, and is
+/// asked at the end of the instant, or, without `later`, at once.
 std::unique_ptr<Rounds> rounds_alone(const Job& job, Executor& executor,
-                                     std::function<std::vector<ModelAtInstant>()> now,
+                                     std::function<std::vector<ModelAtInstant>()> now, Later later,
                                      RoundListeners listeners);
 
 /// Adds up the scalars {sum of losses, number of losses}.

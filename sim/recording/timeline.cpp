@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/instants.hpp"
 #include "sim/roles/collectives.hpp"
 
 namespace simsgd {
@@ -94,6 +95,12 @@ void Timeline::message(int from, int to, double start_s, double end_s, double by
     const int lane = free_lane(to, kReceivedLane, start_s, end_s);
     add({to, lane, start_s, end_s, "receive", "user_annotation", arguments, flow ? flow + 1 : 0});
   }
+}
+
+void Timeline::cut(double end_s) {
+  std::erase_if(events_, [end_s](const TimelineEvent& event) { return !before(event.start_s, end_s); });
+  for (TimelineEvent& event : events_) event.end_s = std::min(event.end_s, end_s);
+  std::erase_if(arrows_, [end_s](const TimelineArrow& arrow) { return before(end_s, arrow.time_s); });
 }
 
 // The first lane from `first` on that has been free since `start_s`. Messages come in the order of their

@@ -59,6 +59,9 @@ class Timeline final : public Observer {
   /// Only here can a rank become full, so that steps are recorded whole.
   void step_ended(const StepEnd& end) override;
 
+  /// The run was over at `end_s`: what goes on then is drawn until then.
+  void cut(double end_s);
+
   bool empty() const { return events_.empty(); }
   int ranks() const { return ranks_; }
   std::uint64_t steps_recorded() const { return steps_recorded_; }

@@ -37,6 +37,7 @@ void Compute::begin_step(std::uint64_t step) {
   step_ = step;
   step_samples_ = 0;
   micro_batches_begun_ = 0;
+  if (crashes_) crashes_->step_began();
   replica_.begin_step(step);
 }
 

@@ -39,15 +39,30 @@ std::vector<Crashes::Outage> Crashes::during(double from_s, double seconds) cons
 void Crashes::record(const Outage& outage) {
   // A worker that crashes before it is ready again loses what it was recomputing, and that is its progress.
   const bool first = outage.crash_s >= ready_s_ || recovery_ == Recovery::rejoin;
+  const Loss loss{outage.crash_s, outage.up_s, first ? static_cast<double>(since_steps_) : 0,
+                  outage.progress_s + (first ? since_s_ : 0)};
+  in_step_.push_back(loss);
   ++totals_.crashes;
-  totals_.lost_steps += first ? static_cast<double>(since_steps_) : 0;
-  totals_.lost_work_s += outage.progress_s + (first ? since_s_ : 0);
+  totals_.lost_steps += loss.steps;
+  totals_.lost_work_s += loss.work_s;
   totals_.downtime_s += outage.up_s - outage.crash_s;
   next_crash_s_ = model_.next_crash_s(seed_, rank_, totals_.crashes, outage.up_s);
   ready_s_ = outage.ready_s;
   if (recovery_ == Recovery::recompute) return;
   since_s_ = 0;
   since_steps_ = 0;
+}
+
+Crashes::Totals Crashes::totals(double over_s) const {
+  Totals totals = totals_;
+  for (const Loss& loss : in_step_) {
+    const bool after = before(over_s, loss.crash_s);
+    totals.crashes -= after ? 1U : 0U;
+    totals.lost_steps -= after ? loss.steps : 0;
+    totals.lost_work_s -= after ? loss.work_s : 0;
+    totals.downtime_s -= std::max(0.0, loss.up_s - std::max(over_s, loss.crash_s));
+  }
+  return totals;
 }
 
 void Crashes::checkpoint() {

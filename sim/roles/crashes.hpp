@@ -52,9 +52,12 @@ class Crashes {
   /// The worker has computed a gradient; ended a step; written a checkpoint.
   void computed(double seconds) { since_s_ += seconds; }
   void step_ended() { ++since_steps_; }
+  void step_began() { in_step_.clear(); }
   void checkpoint();
 
   const Totals& totals() const { return totals_; }
+  /// Without what happens after `over_s`: a worker may know its step's future.
+  Totals totals(double over_s) const;
 
  private:
   const FailureModel& model_;
@@ -66,6 +69,10 @@ class Crashes {
   double since_s_ = 0;             // computing since the checkpoint
   std::uint64_t since_steps_ = 0;  // steps completed since then
   Totals totals_;
+  struct Loss {
+    double crash_s = 0, up_s = 0, steps = 0, work_s = 0;
+  };
+  std::vector<Loss> in_step_;  // of the step in progress
 };
 
 /// Adds what a worker lost to the metrics of the run: crashes, lost_steps, lost_work_s, downtime_s.

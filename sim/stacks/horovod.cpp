@@ -2,8 +2,9 @@
 // which tensors all workers have, and sends those through one buffer, up to a threshold. So a tensor that its
 // last worker has at t travels from ceil(t / cycle) cycle + agreement on, or when the ones before it are
 // through, and costs the copies of all that travel with it.
-// Sergeev, Del Balso, arXiv:1802.05799, section 4; Horovod's documentation, "Tensor Fusion":
-// HOROVOD_CYCLE_TIME, HOROVOD_FUSION_THRESHOLD (64 MiB and 5 ms up to 0.20, 128 MiB and 1 ms since 0.21).
+// Sergeev, Del Balso, arXiv:1802.05799, section 4; Horovod's documentation, "Tensor Fusion", and
+// CHANGELOG.md: HOROVOD_CYCLE_TIME, HOROVOD_FUSION_THRESHOLD (5 ms and 64 MiB up to 0.20, 1 ms and 128 MiB
+// since 0.21, #2468).
 #include "sim/stacks/stack.hpp"
 
 namespace simsgd::stacks {
@@ -17,11 +18,14 @@ struct HorovodOptions {
   double agreement_s = 0;
 
   void fields(Fields& f) {
-    f.time("cycle", cycle_s, "HOROVOD_CYCLE_TIME: from one look at what is ready to the next; 0: at once");
+    f.time(
+        "cycle", cycle_s,
+        "HOROVOD_CYCLE_TIME: from one look at what is ready to the next; 0: at once. The default is that of "
+        "Horovod up to 0.20; since 0.21 it is 1 ms");
     f.bytes(
         "fusion", fusion_bytes,
         "HOROVOD_FUSION_THRESHOLD: all-reduces of one cycle travel in buffers of at most so many; 0: each "
-        "by itself");
+        "by itself. The default is that of Horovod up to 0.20; since 0.21 it is 128 MiB");
     f.time("agreement", agreement_s,
            "From the look until the first operation begins: requests are gathered at rank 0, responses sent "
            "back");

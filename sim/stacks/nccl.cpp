@@ -2,13 +2,17 @@
 // and down a double binary tree, by one of three protocols: LL sends a flag beside every 4 bytes, LL128 8
 // bytes of flags in every 128, Simple none, but whole slices behind a memory fence. The library takes what
 // its tuning model says is the fastest; so does this stack, by the times of this cluster:
-//   ring  2 (P-1) (latency + m / (P share B)),   tree  2 (g-1) latency + 2 log2 N latency' + 2 m / (share B),
-// each + launch, latency and share those of algorithm and protocol (N nodes of g ranks, B of the link).
+//   ring  2 (P-N) latency + 2 (N-1) latency' + 2 (P-1)/P m / (share B)
+//   tree  2 (g-1) latency + 2 log2 N latency' + 2 m / (share B)
+// each + launch; latency inside nodes, latency' between them and share are those of algorithm and protocol (N
+// nodes of g ranks, P = N g, B of the link). LL128 is not taken over PCIe.
 // Hu et al., "Demystifying NCCL", arXiv:2507.04786 (channels, protocols); NCCL 2.29.7, src/graph/tuning.cc,
 // ncclTunerConstantsDefaults and ncclTopoTuneModel (latencies in us, shares of bandwidth). Its latencies are
 // whole steps: a cluster that uses them gives its own links only what a cable adds.
+// Test: tests/stacks/nccl.cpp.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "sim/stacks/stack.hpp"
 
@@ -50,7 +54,7 @@ struct NcclOptions {
   NcclAlgorithm algorithm = NcclAlgorithm::automatic;
   NcclProtocol protocol = NcclProtocol::automatic;
   NcclInside inside = NcclInside::nvlink;
-  std::optional<int> channels, multiprocessors;
+  std::optional<int> compute_capability, channels, multiprocessors;
   std::optional<double> channel_Bps;
   double net_overhead_s = 1e-6;
   NcclProtocolOptions ll, ll128, simple;
@@ -65,9 +69,15 @@ struct NcclOptions {
               {"ll", NcclProtocol::ll},
               {"ll128", NcclProtocol::ll128},
               {"simple", NcclProtocol::simple}},
-             "NCCL_PROTO: the fastest, or one");
+             "NCCL_PROTO: the fastest that NCCL allows here, or one");
     f.choice("inside", inside, {{"nvlink", NcclInside::nvlink}, {"pcie", NcclInside::pcie}},
-             "What joins the GPUs of a node: its latencies hold where none are given");
+             "What joins the GPUs of a node: its latencies hold where none are given, and over PCIe LL128 is "
+             "not taken unless \"protocol\" names it");
+    f.whole("compute_capability", compute_capability,
+            "Of the GPUs, times ten (V100: 70, A100: 80): below 70 LL128 is not taken unless \"protocol\" "
+            "names it")
+        .at_least(10)
+        .by_rule("70 or more");
     f.whole("channels", channels, "NCCL_MAX_NCHANNELS: thread blocks of an operation")
         .at_least(1)
         .by_rule("as many as fill every link, which take nothing from computing");
@@ -102,6 +112,18 @@ constexpr NcclTuning kTree[] = {{6.8e-6, 0.6e-6, 1.0e-6, 5.0e-6, 0.92 / 3.8},
                                 {8.4e-6, 4.0e-6, 4.0e-6, 14.0e-6, 0.92}};
 constexpr std::size_t kLl128 = 1, kSimple = 2;
 constexpr double kTreeLl128Inside = 0.92 * 7 / 9;  // of a single node
+// Of a tree whose nodes send and receive all by one GPU (NCCL_TOPO_PATTERN_TREE), as they do where they have
+// only one (ncclTopoCompute in src/graph/search.cc).
+constexpr double kTreeOneGpu = 0.85;
+constexpr int kLeastLl128Capability = 70;
+
+/// Whether NCCL takes LL128 where nobody asks for it: up to bridges of NVLink inside nodes, if there is an
+/// inside. It wants PCIe switches and no more between GPU and NIC too, which a cluster does not say: so it is
+/// taken to be.
+bool allows_ll128(const NcclOptions& options, const StackContext& cluster) {
+  return (options.inside == NcclInside::nvlink || cluster.gpus_per_node == 1) &&
+         options.compute_capability.value_or(kLeastLl128Capability) >= kLeastLl128Capability;
+}
 
 /// Of a ring by protocol p. With one GPU per node nothing hides the network's latency: the tree's holds.
 NcclTuning ring_tuning(std::size_t p, const NcclOptions& options, const StackContext& cluster) {
@@ -117,6 +139,7 @@ NcclTuning ring_tuning(std::size_t p, const NcclOptions& options, const StackCon
 NcclTuning tree_tuning(std::size_t p, const StackContext& cluster) {
   NcclTuning tuning = kTree[p];
   if (p == kLl128 && cluster.one_node()) tuning.share = kTreeLl128Inside;
+  if (cluster.gpus_per_node == 1) tuning.share *= kTreeOneGpu;
   return tuning;
 }
 
@@ -130,15 +153,14 @@ Json nccl_way(const NcclOptions& options, const StackContext& cluster, const cha
     if (!options.channels || !options.channel_Bps || link_Bps <= 0) return share;
     return std::min(share, *options.channels * *options.channel_Bps / link_Bps);
   };
-  // Between nodes a message takes the greater latency; what a cluster adds to step_latency is not negative.
-  const double least_s = std::min(inside_s, between_s);
-  Json way = {{"schedule", schedule},
-              {"launch", given.launch_s.value_or(tuning.launch_s)},
-              {"step_latency", least_s},
-              {"between_latency", between_s - least_s},
-              {"bandwidth_share", share_of(cluster.gpu_link_Bps)},
-              {"between_share", share_of(cluster.nic_Bps)}};
-  return way;
+  // A step between nodes takes at least what one inside does: no part of a latency is negative.
+  return {{"schedule", schedule},
+          {"launch", given.launch_s.value_or(tuning.launch_s)},
+          {"step_latency", inside_s},
+          {"between_latency", std::max(0.0, between_s - inside_s)},
+          {"pipelined", schedule == std::string_view("ring")},
+          {"bandwidth_share", share_of(cluster.gpu_link_Bps)},
+          {"between_share", share_of(cluster.nic_Bps)}};
 }
 
 /// The ways of an operation, or of its rings alone.
@@ -146,7 +168,8 @@ Json nccl_policy(const NcclOptions& options, const StackContext& cluster, bool t
   const NcclProtocolOptions* given[] = {&options.ll, &options.ll128, &options.simple};
   Json ways = Json::array();
   for (std::size_t p = 0; p < 3; ++p) {
-    if (options.protocol != NcclProtocol::automatic && static_cast<std::size_t>(options.protocol) != p + 1)
+    if (options.protocol == NcclProtocol::automatic ? p == kLl128 && !allows_ll128(options, cluster)
+                                                    : static_cast<std::size_t>(options.protocol) != p + 1)
       continue;
     if (!trees || options.algorithm != NcclAlgorithm::tree)
       ways.push_back(nccl_way(options, cluster, "ring", ring_tuning(p, options, cluster), given[p]->ring));

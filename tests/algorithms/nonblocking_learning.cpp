@@ -141,6 +141,38 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the training loss of a round is the mean over the micro-batches that were finished, whoever did") {
+  // Of 4 micro-batches each the first worker finishes 4, the second 2, the third none, so the loss is a mean
+  // of six: that of the samples which the update is made of. A mean of the workers' means would be another
+  // number.
+  const std::vector<double> speeds = {1, 0.5, 0.125};
+  const Job job = learning_job(speeds, Json::object(), 1);
+  std::vector<double> unused;
+  double first = 0, second = 0;
+  for (int part = 0; part < 4; ++part) first += micro_batch(*job.learner, 0, 1, part, 0, unused);
+  for (int part = 0; part < 2; ++part) second += micro_batch(*job.learner, 1, 1, part, 0, unused);
+  REQUIRE(std::fabs((first / 4 + second / 2) / 2 - (first + second) / 6) > 1e-3);
+  for (const char* weighting : {"sample", "worker"})
+    CHECK(in_child([&] {
+            return losses(learning_job(speeds, {{"weighting", weighting}}, 1));
+          }).at(0) == doctest::Approx((first + second) / 6).epsilon(1e-12));
+  const std::vector<double> dropping = in_child([&] {
+    Job dropcompute = learning_job(speeds, Json::object(), 1);
+    use_algorithm(dropcompute, "dropcompute", {{"micro_batches", kMicroBatches}, {"deadline", "1001 ms"}});
+    return losses(dropcompute);
+  });
+  CHECK(dropping.at(0) == doctest::Approx((first + second) / 6).epsilon(1e-12));
+}
+
+TEST_CASE("a step in which nobody finishes a micro-batch has no training loss") {
+  const Json deadline = {{"trigger", "deadline"}, {"deadline", "300 ms"}};
+  const auto points = [&](const std::vector<double>& speeds) {
+    return in_child([&] { return losses(learning_job(speeds, deadline, 5)); }).size();
+  };
+  CHECK(points({1, 0.5}) == 5);
+  CHECK(points({0.5, 0.5}) == 0);  // their micro-batches take 0.5 s
+}
+
 TEST_CASE("all micro-batches of a round are at the same model") {
   // One worker, 4 micro-batches: one step of the whole batch, not 4 steps.
   const auto model = in_child([] { return final_model(learning_job({1}, {{"trigger", "none"}}, 1)); });

@@ -162,6 +162,38 @@ TEST_CASE("PowerSGD sends r (rows + columns) numbers of each matrix, and the vec
   CHECK(bytes[0] == Approx(13'056).epsilon(1e-12));
 }
 
+TEST_CASE("a rank is at most a matrix's rows and columns, each matrix's own") {
+  // 20 (100 + 40) + 7 (7 + 500) + 3 (60 + 3) = 6,538 numbers at rank 20, and a vector of 60; by rings of 2, 4
+  // bytes of each.
+  const auto bytes = in_child([] {
+    Job job = scripted_job(star(2, 0, 1e9), nullptr);
+    job.workload.layers.front().tensors = {TensorShape(100, 40), 60, TensorShape(7, 500), TensorShape(60, 3)};
+    use_algorithm(job, "powersgd", {{"rank", 20}});
+    const WorkerRecord worker = simulate_job(job).workers[0];
+    return std::vector<double>{worker.bytes_sent[static_cast<std::size_t>(Traffic::gradient)]};
+  });
+  CHECK(bytes[0] == Approx(4 * (6538 + 60)).epsilon(1e-12));
+  // A perceptron of 8 inputs, 6 hidden ones and 4 classes: matrices of 6 x 8 and 4 x 6. Of as many columns as
+  // a matrix has rows nothing is lost, however large the rank is.
+  const auto model = [](const std::string& algorithm, const Json& parameters) {
+    Job job = scripted_job(star(3, 0, 1e9), nullptr);
+    job.workload.layers.front().tensors = {TensorShape(6, 8), 6, TensorShape(4, 6), 4};
+    give_learner(job, {.data = "gaussian_mixture",
+                       .model = "mlp",
+                       .data_parameters = {{"features", 8}, {"classes", 4}, {"samples", 512}},
+                       .model_parameters = {{"hidden", {6}}},
+                       .batch = 8,
+                       .learning_rate = kRate});
+    use_algorithm(job, algorithm, parameters);
+    job.stop.steps = 20;
+    return run_fake(job).models[0];
+  };
+  const std::vector<float> exact = model("allreduce_sgd", Json::object());
+  CHECK(worst_difference(model("powersgd", {{"rank", 6}}), exact) < 1e-5);
+  CHECK(model("powersgd", {{"rank", 1000}}) == model("powersgd", {{"rank", 6}}));
+  CHECK(worst_difference(model("powersgd", {{"rank", 4}}), exact) > 1e-5);  // 4 of the first one's 6
+}
+
 TEST_CASE("the kernels of a slow node take as much longer as its passes") {
   // One worker: products, orthogonalisation and residual alone, nothing to wait for.
   const auto kernels_s = [](double speed) {

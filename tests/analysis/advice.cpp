@@ -4,10 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "analysis/advice/candidates.hpp"
+#include "analysis/runner.hpp"
 #include "tests/analysis/support.hpp"
+#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::analysis_advice {
 
@@ -80,6 +83,46 @@ TEST_CASE("advice is the same for any number of jobs, and within its budget") {
   for (std::size_t i = 0; i < one.ranked.size(); ++i) CHECK(one.ranked[i].scores == two.ranked[i].scores);
   CHECK(one.spent == two.spent);
   CHECK(one.spent <= 10);
+}
+
+TEST_CASE("the seed of the scenario, or --seed, is the first one, and those after it follow") {
+  const Folder folder;
+  Json scenario = noisy_grid();
+  scenario["stop"]["steps"] = 20;
+  scenario["axes"] = {{{"pointer", "/algorithm"},
+                       {"values", {{{"name", "allreduce_sgd"}}, {{"name", "local_sgd"}, {"period", 2}}}}}};
+  const std::string file = folder.write_json("s.json", scenario);
+  const auto scores = [&](std::optional<std::uint64_t> seed) {
+    Overrides overrides;
+    overrides.seed = seed;
+    const Study study = expand_study(file, overrides);
+    std::map<std::string, std::vector<double>> all;
+    for (const RankedCandidate& each : advise(study, candidates(study, {}), settings_of_budget(10)).ranked)
+      all[each.point.label] = each.scores;
+    return all;
+  };
+  const auto one = scores(1), two = scores(2);
+  CHECK(scores(std::nullopt) == one);  // seed 1 where the file says nothing
+  REQUIRE(one.size() == 2);
+  for (const auto& [label, values] : one) {
+    CAPTURE(label);
+    REQUIRE(values.size() == 5);
+    CHECK(values[0] != values[1]);
+    CHECK(std::equal(values.begin() + 1, values.end(), two.at(label).begin()));
+  }
+  // The seed of the file counts too, and the first score is that of a run.
+  scenario["seed"] = 2;
+  folder.write_json("s.json", scenario);
+  CHECK(scores(std::nullopt) == two);
+  const Study study = expand_study(file);
+  for (const StudyPoint& point : candidates(study, {})) {
+    const double run = in_child([&] {
+      return std::vector<double>{run_scenario(load_point(study, point), {})
+                                     .document["metrics"]["throughput_samples_per_s"]
+                                     .get<double>()};
+    })[0];
+    CHECK(two.at(point.label).front() == run);
+  }
 }
 
 TEST_CASE("candidates of a scenario are all algorithms; the impossible ones are told with the reason") {

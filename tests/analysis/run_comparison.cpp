@@ -74,6 +74,29 @@ TEST_CASE("errors are relative to the real run, of each part and of its step") {
   fs::remove_all(folder);
 }
 
+TEST_CASE("each run is called what its clock says; two of one kind are the first and the second") {
+  const fs::path folder = fresh("test_run_comparison_kinds");
+  for (const char* name : {"real", "one", "two"}) write_document(folder / name, 1.0, 0.5, 1.0);
+  const auto of = [&](const char* name) { return (folder / name).string(); };
+  const auto compared = [&](const char* one, const char* other) {
+    return tables::run_comparison(of(one), of(other));
+  };
+  const tables::ResultTable measured = compared("real", "one");
+  CHECK(measured.title == of("real") + " (real) beside " + of("one") + " (simulated)");
+  CHECK(measured.header[1] == "real");
+  CHECK(measured.facts["simulated"] == of("one"));
+  const tables::ResultTable simulated = compared("one", "two");
+  CHECK(simulated.title == of("one") + " (simulated) beside " + of("two") + " (simulated)");
+  CHECK(simulated.header[1] == "first");
+  CHECK(simulated.fields[2] == "second");
+  CHECK(simulated.facts["second"] == of("two"));
+  CHECK(simulated.notes.back() == "Errors are relative to " + of("one") + ", which is simulated.");
+  const tables::ResultTable turned = compared("two", "real");
+  CHECK(turned.header[1] == "simulated");
+  CHECK(turned.header[2] == "real");
+  fs::remove_all(folder);
+}
+
 TEST_CASE("with steps.csv beside both documents every value counts") {
   const fs::path folder = fresh("test_run_comparison_steps");
   write_document(folder / "real", 1.0, 0.5, 1.0);

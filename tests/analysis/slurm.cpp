@@ -91,16 +91,26 @@ TEST_CASE("of a thousand points from 4 to 1,024 workers no part exceeds Graham's
   }
 }
 
+TEST_CASE("what would become another line of the script is refused") {
+  const SlurmArray array{"simsgd-0123abcd", {}, {{0}}};
+  CHECK_THROWS_AS(array_script(array, {.options = "", .command = {"x"}}, "/a\n#SBATCH --uid=0", "l"),
+                  ConfigError);
+  CHECK_THROWS_AS(array_script(array, {.options = "", .command = {"x"}}, "/a\"b", "l"), ConfigError);
+  CHECK_THROWS_AS(array_script(array, {.options = "-p test\ntouch x", .command = {"x"}}, "/a", "l"),
+                  ConfigError);
+}
+
 TEST_CASE("the script is a function of the array, and the shell reads every word as it was") {
   const SlurmArray array{"simsgd-0123abcd", {}, {{0, 1, 2}, {4}}};
   const ArrayScript script{.options = "-p test",
                            .command = {"printf", "%s\\n", "it's $HOME `x` \"y\"", "/a b/f.db"}};
-  const std::string text = array_script(array, script, "/logs/array-1-%a.log");
+  const std::string text = array_script(array, script, "/logs 100%", "array-1-%a.log");
   CHECK(text ==
         "#!/bin/bash\n"
         "# Written by simsgd sweep submit. Each task runs its points and keeps them; it may be killed and "
         "requeued.\n"
-        "#SBATCH --job-name=simsgd-0123abcd\n#SBATCH --array=1-2\n#SBATCH --output=/logs/array-1-%a.log\n"
+        "#SBATCH --job-name=simsgd-0123abcd\n#SBATCH --array=1-2\n#SBATCH --output=\"/logs "
+        "100%%/array-1-%a.log\"\n"
         "#SBATCH --open-mode=append\n#SBATCH -p test\n\n"
         "case \"$SLURM_ARRAY_TASK_ID\" in\n1) points='1-3' ;;\n2) points='5' ;;\nesac\n\n"
         "exec 'printf' '%s\\n' 'it'\\''s $HOME `x` \"y\"' '/a b/f.db' --jobs \"${SLURM_CPUS_PER_TASK:-1}\" "

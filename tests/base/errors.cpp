@@ -45,6 +45,7 @@ TEST_CASE("the nearest name is the one with the fewest letters changed, if it co
   CHECK(nearest("momntum", valid) == "momentum");   // one left out
   CHECK(nearest("learning_rates", valid) == "learning_rate");
   CHECK(nearest("learnig_rtae", valid) == "learning_rate");  // three of twelve
+  CHECK(nearest("rnu", {"run"}) == "run");                   // two swapped
   CHECK(nearest("batch", valid) == "");
   CHECK(nearest("x", {}) == "");
 }

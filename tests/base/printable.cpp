@@ -12,4 +12,13 @@ TEST_CASE("control characters are written out, and everything else stays") {
   CHECK(printable_lines("one\ntwo\t") == "one\ntwo\\u0009");
 }
 
+TEST_CASE("a cell of a CSV file is quoted, printable, and no formula") {
+  CHECK(csv_cell("plain text") == "plain text");
+  CHECK(csv_cell("a,\"b\"") == "\"a,\"\"b\"\"\"");
+  CHECK(csv_cell("red\x1b[31m\nline") == "red\\u001b[31m\\nline");
+  CHECK(csv_cell("=1+2") == "'=1+2");
+  CHECK(csv_cell("@SUM(A1)") == "'@SUM(A1)");
+  for (const char* plain : {"-1.5", "+2", "-", "-1e-3"}) CHECK(csv_cell(plain) == plain);
+}
+
 }  // namespace simsgd::test::base_printable

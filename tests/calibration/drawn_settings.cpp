@@ -317,9 +317,9 @@ TEST_CASE("advice on a calibrated cluster draws it with every seed but the first
 TEST_CASE("intervals reach as far as what was left out was off, and further where nothing of it was fitted") {
   CHECK(least_reach({0.01, 0.05}, 1, false, 0) == Reach{0.01, 0.05});
   CHECK(least_reach({0.01, 0.05}, 3, false, 0)[1] == doctest::Approx(0.15));  // beyond the range
-  CHECK(least_reach({0.01, 0.05}, 1, false, 1) == Reach{0.07, 0.26});         // one thing is unlike
-  CHECK(least_reach({0.10, 0.30}, 1, false, 1) == Reach{0.10, 0.30});         // no less than what is known
-  CHECK(least_reach({0, 0}, 1, false, 2)[1] == doctest::Approx(0.3677).epsilon(1e-4));  // 0.26 sqrt 2
+  CHECK(least_reach({0.01, 0.05}, 1, false, 1) == Reach{0.11, 0.35});         // one thing is unlike
+  CHECK(least_reach({0.20, 0.40}, 1, false, 1) == Reach{0.20, 0.40});         // no less than what is known
+  CHECK(least_reach({0, 0}, 1, false, 2)[1] == doctest::Approx(0.4950).epsilon(1e-4));  // 0.35 sqrt 2
   // One number of workers, four times as many: 2 doublings of 5 % each, 1.645 deviations, beside 0.05
   CHECK(least_reach({0, 0.05}, 3, true, 0)[1] == doctest::Approx(std::hypot(0.05, 0.1645)));
 
@@ -334,9 +334,9 @@ TEST_CASE("intervals reach as far as what was left out was off, and further wher
                     of_method = "no measurement of this method was fitted (d_psgd is not among sgp)";
   for (const Expected& each : std::vector<Expected>{
            {Json{own, other}, {"d_psgd", "sgp"}, false, 0.02, {}},
-           {Json::array({other}), Json{"d_psgd", "sgp"}, false, 0.26, {of_workload}},
+           {Json::array({other}), Json{"d_psgd", "sgp"}, false, 0.35, {of_workload}},
            {Json::array({other}), Json{"d_psgd", "sgp"}, true, 0.02, {of_workload}},
-           {Json::array({other}), Json::array({"sgp"}), false, 0.26 * std::sqrt(2), {of_workload, of_method}},
+           {Json::array({other}), Json::array({"sgp"}), false, 0.35 * std::sqrt(2), {of_workload, of_method}},
            {Json::array(), Json::array(), false, 0.02, {"no run was fitted, only operations"}}}) {
     Json scenario = hand_made();
     scenario["workload"]["name"] = own;
@@ -353,6 +353,39 @@ TEST_CASE("intervals reach as far as what was left out was off, and further wher
     REQUIRE(draws.notes().size() == each.notes.size());
     for (std::size_t i = 0; i < each.notes.size(); ++i) CHECK(draws.notes()[i].starts_with(each.notes[i]));
   }
+}
+
+TEST_CASE("a batch a factor of two from all that were fitted is unlike them, and a note says so") {
+  CHECK_FALSE(batch_is_unlike({32, 64}, 33));
+  CHECK_FALSE(batch_is_unlike({32, 64}, 127));
+  CHECK(batch_is_unlike({32, 64}, 128));
+  CHECK(batch_is_unlike({32, 64}, 16));
+  CHECK_FALSE(batch_is_unlike({8, 128}, 100));
+  const auto reach_of = [](const Json& batches, const Json& workload) {
+    Json scenario = hand_made();
+    if (workload == "self") scenario["learner"] = small_learner();
+    if (workload == "self")
+      scenario["workload"] = workload;
+    else
+      scenario["workload"].update(workload);
+    Json& calibration = scenario["cluster"]["calibration"];
+    calibration["measured"] = {{"batches", batches}};
+    calibration["left_out"] = {{"half", 0.01}, {"nine_tenths", 0.02}, {"workloads", true}};
+    const Scenario read = load(scenario);
+    const ParameterDraws draws(read, make_job(read));
+    const bool told =
+        !draws.notes().empty() && draws.notes()[0].find("was fitted with a batch of") != std::string::npos;
+    CHECK(told == (draws.reach()[1] > 0.3));
+    return draws.reach()[1];
+  };
+  const Json fitted = {{{"workload", "w"}, {"batches", {32}}}, {{"workload", "v"}, {"batches", {8}}}};
+  CHECK(reach_of(fitted, {{"name", "w"}, {"batch", 32}}) == 0.02);
+  CHECK(reach_of(fitted, {{"name", "w"}, {"batch", 63}}) == 0.02);
+  CHECK(reach_of(fitted, {{"name", "w"}, {"batch", 64}}) == 0.35);
+  CHECK(reach_of(fitted, {{"name", "w"}, {"batch", 8}}) == 0.35);   // v's
+  CHECK(reach_of(fitted, {{"name", "x"}, {"batch", 64}}) == 0.02);  // of which its name tells
+  CHECK(reach_of(Json::array(), {{"name", "w"}, {"batch", 64}}) == 0.02);
+  CHECK(reach_of(fitted, "self") == 0.02);
 }
 
 TEST_CASE("a run that hardly communicates has an interval, too") {

@@ -9,8 +9,10 @@
 #include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/left_out.hpp"
 #include "analysis/calibration/solver.hpp"
+#include "analysis/intervals.hpp"
 #include "sim/engine/simulate.hpp"
 #include "support.hpp"
+#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::calibration_expected {
 
@@ -151,9 +153,9 @@ TEST_CASE(
   for (const JudgedPoint& each : cells) {
     CHECK(each.error() == doctest::Approx(0.15).epsilon(0.01));
     // No bandwidth moves them: the interval is what other networks were off in other fits, and no more.
-    CHECK(each.intervals[1].low == doctest::Approx(each.predicted * std::exp(-0.26)).epsilon(1e-3));
-    CHECK(each.intervals[1].high == doctest::Approx(each.predicted * std::exp(0.26)).epsilon(1e-3));
-    CHECK(each.intervals[0].low == doctest::Approx(each.predicted * std::exp(-0.07)).epsilon(1e-3));
+    CHECK(each.intervals[1].low == doctest::Approx(each.predicted * std::exp(-0.35)).epsilon(1e-3));
+    CHECK(each.intervals[1].high == doctest::Approx(each.predicted * std::exp(0.35)).epsilon(1e-3));
+    CHECK(each.intervals[0].low == doctest::Approx(each.predicted * std::exp(-0.11)).epsilon(1e-3));
   }
   CHECK_FALSE(one->uncertainty.workloads);
   // By hand: the reach is that of the left-out cells, of n the 0.9 (n + 1)-th, the largest of four.
@@ -163,9 +165,8 @@ TEST_CASE(
   std::sort(sizes.begin(), sizes.end());
   REQUIRE(sizes.size() == 4);
   CHECK(one->uncertainty.reach[1] == sizes[3]);
-  CHECK(one->uncertainty.reach[0] == sizes[2]);  // 0.5 x 5 = 2.5: the third
-  for (const JudgedPoint& each : one->fit.points)
-    CHECK(each.intervals[1].high >= each.predicted * std::exp(sizes[3]) * (1 - 1e-9));
+  CHECK(one->uncertainty.reach[0] == sizes[2]);                                   // 0.5 x 5 = 2.5: the third
+  for (const JudgedPoint& each : one->fit.points) CHECK(each.intervals.empty());  // it has seen them
   // With two workloads that were left out in turn, what they were off tells how far v's interval reaches.
   const auto two = judged("workload", "u");
   CHECK(two->uncertainty.workloads);
@@ -173,7 +174,7 @@ TEST_CASE(
   for (const LeftOut& part : two->models[0].left_out)
     for (const double error : part.log_errors) largest = std::max(largest, std::fabs(error));
   const JudgedPoint& told = two->tests.at(0).front().points.front();
-  CHECK(told.intervals[1].high >= told.predicted * std::exp(largest) * (1 - 1e-9));
+  CHECK(told.intervals[1].high >= told.predicted * std::exp(largest) * (1 - 1e-5));  // a file's six digits
   CHECK(two->uncertainty.reach[1] == largest);
   // The file says all of it.
   const Json file = calibrated_cluster(*one, "", "2026-01-31").at("calibration");
@@ -181,6 +182,42 @@ TEST_CASE(
   CHECK(file.at("measured").at("algorithms") == Json{"local_sgd"});
   CHECK(file.at("left_out").at("nine_tenths").get<double>() == doctest::Approx(sizes[3]).epsilon(1e-5));
   CHECK(file.at("left_out").at("workloads") == false);
+}
+
+TEST_CASE("validate and run give one interval of a tested run") {
+  const Folder folder;
+  Json study = study_of({}, {2, 4, 8, 16});
+  for (std::size_t i = 0; i < 4; ++i) {
+    Json& value = study["expected"][i]["value"];
+    value = value.get<double>() * (i % 2 == 0 ? 1.03 : 1 / 1.03);
+  }
+  study["stragglers"] = {{{"name", "lognormal"}, {"mean", "1 ms"}, {"sigma", 0.5}}};  // so that seeds matter
+  folder.write_json("study.json", study);
+  Json spec = spec_of(folder, false);
+  spec["fit"]["where"] = {{"workers", {2, 4, 8}}};
+  spec["tests"] = {{{"name", "16"}, {"where", {{"workers", 16}}}}};
+  folder.write_json("spec.json", spec);
+  const auto calibration = calibrate(load_spec(folder.path("spec.json")), {.data = "", .jobs = 2});
+  const JudgedPoint& tested = calibration->tests.at(0).front().points.at(0);
+  study.erase("axes");
+  study.erase("expected");
+  study["cluster"] = calibrated_cluster(*calibration, "", "2026-01-31");
+  study["cluster"]["workers"] = 16;
+  folder.write_json("s.json", study);
+  const std::vector<double> ran = in_child([&] {
+    const auto document =
+        run_with_intervals(load_scenario(folder.path("s.json")), {}, {.draws = 20, .jobs = 2, .progress = {}})
+            .document;
+    std::vector<double> ends;
+    for (const auto& each : document.at("intervals").at("throughput_samples_per_s"))
+      for (const char* end : {"low", "high"}) ends.push_back(each.at(end).get<double>());
+    return ends;
+  });
+  REQUIRE(ran.size() == 4);
+  for (std::size_t level = 0; level < 2; ++level) {
+    CHECK(ran[2 * level] == doctest::Approx(tested.intervals.at(level).low).epsilon(1e-9));
+    CHECK(ran[2 * level + 1] == doctest::Approx(tested.intervals.at(level).high).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("an unknown schedule is told apart where it matters, and not where it does not") {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/calibration/left_out.hpp"
+#include "scenarios/language/parts.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::calibration_fit {
@@ -125,8 +126,8 @@ TEST_CASE("what is wrong with a spec is told, and nothing is fitted") {
     CHECK(text.find(part) != std::string::npos);
   };
   tells(errors("/tests/0/where", {{"workers", {4, 8}}}), "that are fitted");
-  tells(errors("/fit/where", {{"bytes", 1024}, {"workers", 2}}), "only 1 measurements are fitted");
-  tells(errors("/fit/where", {{"workers", 3}}), "are fitted");
+  tells(errors("/fit/where", {{"bytes", 1024}, {"workers", 2}}), "selects 1 of 57 measurements");
+  tells(errors("/fit/where", {{"workers", 3}}), "selects 0 of 57 measurements");
   tells(errors("/models/0/parameters/0/high", "1 furlong"), "is no quantity");
   tells(errors("/models/0/parameters/0/low", "2 ms"), "is not above");
   tells(errors("/predict/0/where", {{"workers", 2}}), "predicts no time_s");
@@ -164,6 +165,75 @@ TEST_CASE("the calibrated cluster is a cluster file, whose numbers say where the
   scenario["cluster"]["workers"] = 4;
   CHECK(job_of(scenario).cluster.network.links.front().bandwidth_Bps ==
         Approx(calibration->best().values[2]).epsilon(1e-5));
+}
+
+TEST_CASE("parameters that change no prediction are refused, all at once, by name and pointer") {
+  const auto errors_with = [](const std::vector<std::pair<std::string, std::string>>& more) {
+    Json spec = ring_spec();
+    for (const auto& [name, pointer] : more)
+      spec["models"][0]["parameters"].push_back(
+          {{"name", name}, {"pointers", {pointer}}, {"low", 1e9}, {"high", 9e9}});
+    const SpecFolder folder(spec, ring_rows({}, 0.01, 2));
+    return folder.folder.without_folder(folder.errors());
+  };
+  const std::string idle =
+      errors_with({{"memory", "/cluster/device/memory_bandwidth"}, {"peak", "/cluster/device/peak_flops"}});
+  CAPTURE(idle);
+  CHECK(idle.find("spec.json:/models/0/parameters/3: \"memory\" changes no prediction of what is fitted, "
+                  "from 1e+09 to 9e+09. "
+                  "Found: [\"/cluster/device/memory_bandwidth\"]. Leave it out") != std::string::npos);
+  CHECK(idle.find("spec.json:/models/0/parameters/4: \"peak\" changes no prediction") != std::string::npos);
+  const std::string typo = errors_with({{"typo", "/cluster/host/lanch"}});
+  CAPTURE(typo);
+  CHECK(typo.find("spec.json:/models/0/parameters/3/pointers: \"typo\" sets what no scenario has. Found: "
+                  "/cluster/host/lanch") != std::string::npos);
+}
+
+TEST_CASE("a way that others are faster than at the best fit still is fitted: at a bound it is taken") {
+  Json spec = ring_spec();
+  spec["scenario"]["cluster"]["collectives"] = {
+      {"all_reduce", {{"fastest", {{{"schedule", "ring"}}, {{"schedule", "ring"}}}}}}};
+  Json& parameters = spec["models"][0]["parameters"];
+  parameters[0]["pointers"] = {"/cluster/collectives/all_reduce/fastest/0/launch"};
+  parameters.push_back({{"name", "slow way"},
+                        {"pointers", {"/cluster/collectives/all_reduce/fastest/1/launch"}},
+                        {"low", "1 us"},
+                        {"high", "10 ms"}});
+  CHECK(SpecFolder(spec, ring_rows({}, 0.01, 2)).errors().empty());
+}
+
+TEST_CASE("a cluster that run would refuse is not written") {
+  const SpecFolder folder(ring_spec(), ring_rows({}, 0.01, 2));
+  Json cluster = calibrated_cluster(*folder.run(), folder.directory(), "2026-01-31");
+  CHECK_NOTHROW(check_cluster(cluster, "out.json"));
+  cluster["host"]["lanch"] = 1e-6;
+  cluster["collectives"]["all_reduce"][0]["schedule"] = "rnig";
+  try {
+    check_cluster(cluster, "out.json");
+    FAIL("was taken");
+  } catch (const ConfigError& error) {
+    const std::string errors = error.what();
+    CAPTURE(errors);
+    CHECK(errors.find("out.json:/host/lanch") != std::string::npos);
+    CHECK(errors.find("out.json:/collectives/all_reduce/0/schedule") != std::string::npos);
+  }
+}
+
+TEST_CASE(
+    "conditions of a used spec that leave too little to fit are shown, with the file and what there is") {
+  Json base = ring_spec();
+  base["fit"]["where"] = {{"workers", {16, 32}}, {"bytes", {{"at_least", "1 MiB"}}}};
+  const SpecFolder folder({{"use", "base.json"}, {"name", "derived"}}, ring_rows({}, 0, 1));
+  folder.folder.write_json("base.json", base);
+  const std::string errors = folder.folder.without_folder(folder.errors());
+  CAPTURE(errors);
+  CHECK(errors.find(
+            "base.json:/fit/where: selects 0 of 57 measurements, and the model \"ring\" has 3 parameters") ==
+        0);
+  CHECK(errors.find("\"workers\": [16,32] holds of 0 measurements; the data have 2, 4, 8") !=
+        std::string::npos);
+  CHECK(errors.find("\"bytes\": {\"at_least\":\"1 MiB\"} holds of 27 measurements; the data have 19 "
+                    "values, 1024 to 268435456") != std::string::npos);
 }
 
 }  // namespace simsgd::test::calibration_fit

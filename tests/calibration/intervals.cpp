@@ -6,8 +6,10 @@
 
 #include <cmath>
 
+#include "analysis/collective_bench.hpp"
 #include "analysis/sweeps/sweep_points.hpp"
 #include "analysis/widening.hpp"
+#include "scenarios/language/loading.hpp"
 #include "scenarios/language/study.hpp"
 #include "support.hpp"
 #include "tests/support/in_child.hpp"
@@ -135,19 +137,26 @@ TEST_CASE("a number that is another by now is not drawn, and a note says so") {
   CHECK(changed.notes == 10);
 }
 
-TEST_CASE("as many parameters as measurements: what repeats say of noise is the interval, or there is none") {
+/// Rings of two, of which a small and a large message tell as many parameters as there are campaigns.
+Json exact_spec() {
   Json spec = ring_spec();
   spec["models"][0]["parameters"].erase(1);
   spec["models"][0]["set"] = {{"/cluster/nic/latency", "8 us"}};
-  spec["fit"] = {{"where", {{"workers", 2}, {"campaign", "a"}}}, {"draws", 2000}, {"octaves_equal", false}};
+  spec["fit"] = {{"where", {{"workers", 2}}}, {"draws", 2000}, {"octaves_equal", false}};
   spec["tests"][0]["where"] = {{"workers", 4}};
+  return spec;
+}
+
+TEST_CASE("as many parameters as measurements, and nothing was measured twice: there is no interval") {
   const TrueRing truth;
   std::vector<MeasuredRow> rows;
   for (const double bytes : {1024.0, 0x1p28}) rows.push_back({2, bytes, truth.seconds(2, bytes), "a"});
-  for (const double bytes : {2048.0, 4096.0}) rows.push_back({4, bytes, truth.seconds(4, bytes), "a"});
-  const SpecFolder of_alone(spec, rows);
+  // Repeats of what is tested say nothing.
+  for (const char* campaign : {"a", "b"}) rows.push_back({4, 2048, truth.seconds(4, 2048), campaign});
+  const SpecFolder of_alone(exact_spec(), rows);
   const auto alone = of_alone.run();
   CHECK(alone->uncertainty.resampled == "nothing");
+  CHECK_FALSE(alone->noise_known);
   CHECK(alone->warnings.back().starts_with(
       "as many parameters as measurements, and nothing was measured twice"));
   const Json cluster = calibrated_cluster(*alone, of_alone.directory(), "2026-01-31");
@@ -165,22 +174,94 @@ TEST_CASE("as many parameters as measurements: what repeats say of noise is the 
                                                ? 1.0
                                                : 0.0};
               })[0] > 0);
+}
 
-  // Repeats among 4, 2 % to both sides of their mean: a standard deviation of 2.83 %, or 2 sqrt(2).
-  for (MeasuredRow row : std::vector(rows.begin() + 2, rows.end())) {
-    row.campaign = "b";
-    row.seconds *= std::exp(0.04);
-    rows.push_back(row);
-  }
+TEST_CASE("as many parameters as campaigns: what repeats of what is fitted say of noise is the interval") {
+  Json spec = exact_spec();
+  Json& parameters = spec["models"][0]["parameters"];
+  parameters.push_back(
+      {{"name", "latency"}, {"pointers", {"/cluster/nic/latency"}}, {"low", "7.9 us"}, {"high", "8.1 us"}});
+  spec["models"][0].erase("set");
+  const TrueRing truth;
+  std::vector<MeasuredRow> rows;
+  // Three campaigns 2 % apart: a standard deviation of 2 %.
+  for (const auto& [campaign, off] :
+       std::vector<std::pair<std::string, double>>{{"a", -0.02}, {"b", 0}, {"c", 0.02}})
+    for (const double bytes : {1024.0, 0x1p28})
+      rows.push_back({2, bytes, truth.seconds(2, bytes) * std::exp(off), campaign});
+  for (const double off : {1.0, 3.0})  // of what is tested: no matter
+    rows.push_back({4, 2048, truth.seconds(4, 2048) * off, fmt::format("{}", off)});
   const auto repeated = SpecFolder(spec, rows).run();
   CHECK(repeated->uncertainty.resampled == "noise");
-  CHECK(repeated->noise == doctest::Approx(0.02 * std::sqrt(2.0)).epsilon(1e-6));
-  // The large message is bandwidth alone, the small one launch and latency: each parameter is as uncertain as
-  // the one measurement that tells it.
-  for (const NumberInterval& each : number_intervals(*repeated, 0.9)) {
-    CAPTURE(each.pointer);
-    const double part = each.pointer.ends_with("launch") ? truth.seconds(2, 1024) / truth.launch_s : 1;
-    CHECK(std::log(each.high / each.low) == doctest::Approx(2 * 1.645 * 0.0283 * part).epsilon(0.08));
+  CHECK(repeated->noise == doctest::Approx(0.02).epsilon(1e-6));
+  // Three measurements of the large message tell the bandwidth.
+  for (const NumberInterval& each : number_intervals(*repeated, 0.9))
+    if (each.pointer.ends_with("bandwidth"))
+      CHECK(std::log(each.high / each.low) ==
+            doctest::Approx(2 * 1.645 * 0.02 / std::sqrt(3.0)).epsilon(0.08));
+}
+
+/// As `bench` has a cluster's file, for so many workers.
+Scenario around(const Json& cluster, int workers) {
+  const Folder folder;
+  folder.write_json("c.json", cluster);
+  return load_around_cluster(folder.path("c.json"), workers, {}).scenario;
+}
+
+TEST_CASE("validate and bench give one interval of a tested operation, inside and beyond what was measured") {
+  Json spec = ring_spec();
+  spec["fit"]["where"]["bytes"] = {{"at_least", 4096}, {"at_most", 1 << 24}};
+  spec["tests"] = {{{"name", "8"}, {"where", {{"workers", 8}}}},
+                   {{"name", "beyond"}, {"where", {{"workers", 2}, {"bytes", {{"at_least", 1 << 25}}}}}},
+                   {{"name", "below"}, {"where", {{"workers", 4}, {"bytes", {{"at_most", 2048}}}}}}};
+  const SpecFolder folder(spec, ring_rows({}, 0.03, 5));
+  const auto calibration = folder.run();
+  const Json cluster = calibrated_cluster(*calibration, folder.directory(), "2026-01-31");
+  for (std::size_t t = 0; t < 3; ++t) {
+    const std::vector<JudgedPoint>& points = calibration->tests.at(t).front().points;
+    REQUIRE(points.size() > 1);
+    BenchSettings settings;
+    for (const JudgedPoint& each : points)
+      settings.sizes_bytes.push_back(calibration->points.points.at(each.point).bytes());
+    const BenchResult result = bench_with_intervals(around(cluster, t == 0   ? 8
+                                                                    : t == 1 ? 2
+                                                                             : 4),
+                                                    settings, {.draws = 20, .jobs = 2, .progress = {}});
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      CAPTURE(settings.sizes_bytes[i]);
+      CHECK(result.rows[i].time_s == doctest::Approx(points[i].predicted).epsilon(1e-5));
+      REQUIRE(result.rows[i].intervals.size() == 2);
+      for (std::size_t level = 0; level < 2; ++level) {
+        CHECK(result.rows[i].intervals[level].low ==
+              doctest::Approx(points[i].intervals.at(level).low).epsilon(1e-9));
+        CHECK(result.rows[i].intervals[level].high ==
+              doctest::Approx(points[i].intervals.at(level).high).epsilon(1e-9));
+      }
+    }
+    CHECK(nccl_table(settings, make_cluster(around(cluster, 2)).cluster, result).find(" B: 90 % between ") !=
+          std::string::npos);
+    settings.sizes_bytes.resize(1);
+    CHECK(bench_with_intervals(around(cluster, 2), settings, {.draws = 0, .jobs = 1, .progress = {}})
+              .rows[0]
+              .intervals.empty());
+  }
+}
+
+TEST_CASE(
+    "what is tested does not make its own intervals wider, however often and differently it was measured") {
+  const std::vector<MeasuredRow> rows = ring_rows({}, 0.03, 5);
+  std::vector<MeasuredRow> repeated = rows;
+  for (MeasuredRow row : rows)
+    if (row.workers == 8) {
+      row.campaign = "b";
+      row.seconds *= 2;
+      repeated.push_back(row);
+    }
+  const auto once = SpecFolder(ring_spec(), rows).run(), twice = SpecFolder(ring_spec(), repeated).run();
+  const auto& points = once->tests[0].front().points;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CHECK(points[i].intervals[1].low == twice->tests[0].front().points[i].intervals[1].low);
+    CHECK(points[i].intervals[1].high == twice->tests[0].front().points[i].intervals[1].high);
   }
 }
 

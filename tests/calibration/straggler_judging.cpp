@@ -1,6 +1,7 @@
 // Judging a straggler model by steps that it has not seen; among them a production job's.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "analysis/calibration/straggler_judging.hpp"
+#include "sim/base/random.hpp"
 
 namespace simsgd::test::calibration_straggler_judging {
 
@@ -115,6 +117,92 @@ TEST_CASE("job_1 of a production cluster, fitted on its first half, predicts its
   REQUIRE(going_on.statistics.size() == 4);
   CHECK(going_on.statistics[3].measured == whole.statistics[2].measured);
   CHECK(going_on.statistics[3].predicted == whole.statistics[2].predicted);
+}
+
+namespace {
+
+/// Workers whose logarithms are AR(1) of that deviation, the first `late` times as slow from step `from` on.
+StepTable ar1(std::size_t steps, double rho, double deviation, std::uint64_t seed, double late = 1,
+              std::size_t from = 0) {
+  StepTable table;
+  for (int worker = 0; worker < 4; ++worker) {
+    Stream stream({.seed = seed,
+                   .purpose = Purpose::resampling,
+                   .entity = static_cast<std::uint32_t>(worker),
+                   .step = 0});
+    table.workers.push_back(worker);
+    std::vector<double>& times = table.times_s.emplace_back();
+    double x = stream.normal();
+    for (std::size_t i = 0; i < steps; ++i) {
+      x = rho * x + std::sqrt(1 - rho * rho) * stream.normal();
+      times.push_back((worker == 0 && i >= from ? late : 1) * std::exp(deviation * x));
+    }
+  }
+  for (std::size_t i = 0; i < steps; ++i) table.steps.push_back(i + 1);
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("stationary series keep their regime, of 200 all but a few; series that do not are told") {
+  int alarms = 0, found = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    alarms += regimes_of(ar1(400, 0.5, 0.05, seed)).differ ? 1 : 0;
+    found += regimes_of(ar1(400, 0.5, 0.05, seed, 1.3, 300)).differ ? 1 : 0;
+  }
+  CAPTURE(alarms);
+  CHECK(alarms <= 2);
+  CHECK(found >= 198);
+  StepTable constant = ar1(400, 0, 0, 1);
+  CHECK(regimes_of(constant).p == 1);
+  CHECK_FALSE(regimes_of(constant).differ);
+  CHECK_THROWS_AS(fit_stragglers(constant, {}), std::invalid_argument);  // no noise to fit
+  constant.times_s[0].back() = 2;
+  CHECK_FALSE(regimes_of(constant).differ);  // one slow step is no regime
+  CHECK(regimes_of(ar1(60, 0, 0.05, 1, 2, 45)).quarters.empty());
+}
+
+TEST_CASE(
+    "what follows a stationary series lies in its intervals in nine of ten trials, and these are narrow") {
+  StragglerFit truth;
+  truth.parameters = two_workers();
+  int inside = 0, count = 0;
+  for (std::uint64_t trial = 0; trial < 100; ++trial) {
+    const StepTable all = simulated_steps(two_workers(), 400, 3000 + trial);
+    truth.regimes = regimes_of(part(all, 0, 200));
+    const StragglerVerdict verdict = judge(truth, part(all, 200, 200), {.seeds = 40});
+    for (std::size_t i = 0; i < 2; ++i) {
+      inside += verdict.statistics[i].inside() ? 1 : 0, ++count;
+      if (!truth.regimes.differ) CHECK(verdict.statistics[i].high < 1.15 * verdict.statistics[i].low);
+    }
+  }
+  CAPTURE(inside);
+  CHECK(inside >= 0.82 * count);
+  CHECK(inside <= 0.98 * count);
+}
+
+TEST_CASE("a worker that is 2.5 times as slow from the last quarter on: later steps lie in the intervals") {
+  for (const double deviation : {0.02, 0.05})
+    for (const std::uint64_t seed : {1U, 2U}) {
+      CAPTURE(deviation);
+      CAPTURE(seed);
+      const StepTable all = ar1(600, deviation > 0.03 ? 0.5 : 0, deviation, seed, 2.5, 225);
+      const StepTable fitted = part(all, 0, 300);
+      const StragglerFit fit = fit_stragglers(fitted, {.draws = 10, .goodness_draws = 20});
+      REQUIRE(fit.regimes.differ);
+      CHECK(report(fit).find("The regime changes: intervals hold each of them") != std::string::npos);
+      const StragglerVerdict verdict =
+          judge(fit, part(all, 300, 300), {.seeds = 20, .continues = true, .fitted = &fitted});
+      for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(verdict.statistics[i].inside());
+        CHECK(verdict.statistics[i].low < 1.2);  // as it was for three quarters
+      }
+      // In the last quarter the mean worker takes 1.375, and the slow one 1.82 times that.
+      for (const ParameterInterval& each : fit.intervals) {
+        if (each.name == "base_s") CHECK(each.high > 1.36);
+        if (each.name == "factors/0") CHECK(each.high > 1.78);
+      }
+    }
 }
 
 }  // namespace simsgd::test::calibration_straggler_judging

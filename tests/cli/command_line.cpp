@@ -3,11 +3,13 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/progress.hpp"
 #include "tests/cli/scratch.hpp"
 
 namespace simsgd::test::cli_command_line {
@@ -47,6 +49,70 @@ TEST_CASE("usage errors exit with 2, help and version with 0") {
     CHECK(help.code == 0);
     CHECK(help.out.find("Example") != std::string::npos);
   }
+}
+
+TEST_CASE("a verb that is misspelt is named, `help VERB` is its help, and a folder is called one") {
+  const Scratch scratch;
+  CHECK(scratch.simsgd("rnu s.json").err.find("Did you mean run?") != std::string::npos);
+  CHECK(scratch.simsgd("rnu s.json").code == 2);
+  CHECK(scratch.simsgd("sweep rnu s.json")
+            .err.starts_with("simsgd sweep: has no verb of this name. Found: rnu."));
+  const Outcome help = scratch.simsgd("help sweep run");
+  CHECK(help.code == 0);
+  CHECK(help.out == scratch.simsgd("sweep run --help").out);
+  CHECK(scratch.simsgd("help").out == scratch.simsgd("--help").out);
+  for (const char* verb : {"run", "check", "sweep run", "advise"}) {
+    CAPTURE(verb);
+    const Outcome folder = scratch.simsgd(std::string(verb) + " .");
+    CHECK(folder.code == 2);
+    CHECK(folder.err.starts_with(".: is a directory."));
+  }
+  CHECK(
+      scratch.simsgd("bench allreduce").err ==
+      "OPERATION: is not a collective operation. Found: allreduce. Did you mean all_reduce? Use all_reduce, "
+      "reduce_scatter, all_gather, broadcast, reduce, barrier or all_to_all.\n");
+}
+
+TEST_CASE("a bandwidth whose unit was forgotten runs, and a note says so") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const Outcome outcome =
+      scratch.simsgd("run s.json --set /cluster/nic/bandwidth=10 --set /stop/steps=3 --json");
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.find("/cluster/nic/bandwidth leaves ") != std::string::npos);
+}
+
+TEST_CASE("times that are left are read at a glance") {
+  CHECK(clock_text(9.4) == "9 s");
+  CHECK(clock_text(125) == "2 min 05 s");
+  CHECK(clock_text(94045) == "26 h 07 min");
+  CHECK(clock_text(1e6) == "11 days 13 h");
+}
+
+TEST_CASE("a hundred errors are told, and that there are more") {
+  const Scratch scratch;
+  Json scenario = Json::parse(kScenario);
+  for (int i = 0; i < 20000; ++i) scenario["stragglers"].push_back({{"name", "constant"}, {"factor", -1}});
+  scratch.write("s.json", scenario.dump());
+  const Outcome outcome = scratch.simsgd("run s.json");
+  CHECK(outcome.code == 2);
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 102);
+  CHECK(outcome.err.find("s.json: has more errors than these 100. Correct these first.") !=
+        std::string::npos);
+  const Outcome zero = scratch.simsgd("check /dev/zero");
+  CHECK(zero.code == 2);
+  CHECK(zero.err == "/dev/zero: is larger than 64 MiB. Name a scenario, a study or a part of one.\n");
+}
+
+TEST_CASE("a limit on the size of files ends in a sentence, and leaves nothing") {
+  const Scratch scratch;
+  scratch.write("s.json", kScenario);
+  const std::string command = "cd " + scratch.path().string() +
+                              " && (ulimit -f 8; " SIMSGD_BINARY_DIR
+                              "/simsgd run s.json -o out > /dev/null 2> errors.txt; echo $? > code.txt)";
+  CHECK(std::system(command.c_str()) == 0);
+  CHECK(contents(scratch.path() / "code.txt") == "1\n");
+  CHECK(contents(scratch.path() / "errors.txt").find("File too large") != std::string::npos);
 }
 
 TEST_CASE("training that diverges ends with exit code 1 and a sentence") {

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -100,6 +102,22 @@ TEST_CASE("list, reference, man page and completion have every key") {
     CHECK(bash_pointers.find(pointer) != std::string::npos);
     CHECK(zsh_pointers.find(pointer) != std::string::npos);
   }
+}
+
+TEST_CASE("the files that examples of the help read exist; those in no folder are the reader's own") {
+  const Documents documents;
+  const std::string man = without_backslashes(documents.text("simsgd.1"));
+  const std::regex path(
+      "(scenarios|clusters|devices|workloads|papers|studies)(/[A-Za-z0-9_-]+)+[.](json|xml|csv)");
+  std::size_t found = 0;
+  for (std::sregex_iterator at(man.begin(), man.end(), path), end; at != end; ++at) {
+    const std::string file = at->str();
+    CAPTURE(file);
+    const std::filesystem::path tree = SIMSGD_SOURCE_DIR;
+    CHECK((std::filesystem::exists(tree / file) || std::filesystem::exists(tree / "scenarios" / file)));
+    ++found;
+  }
+  CHECK(found > 5);
 }
 
 TEST_CASE("list shows a key and the keys below it, and says what may have been meant") {

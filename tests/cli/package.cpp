@@ -84,7 +84,9 @@ class Unpacked {
 TEST_CASE("the archive runs where it is unpacked, with its own scenarios") {
   const Unpacked unpacked;
   CHECK(unpacked.simsgd("list clusters").starts_with("clusters/a100-nvswitch-ib200.json "));
-  CHECK(unpacked.simsgd("check quickstart.json").find("a study of 2 points, correct") != std::string::npos);
+  for (const char* file : {"quickstart.json", "scenarios/quickstart.json"})
+    CHECK(unpacked.simsgd(std::string("check ") + file).find("a study of 2 points, correct") !=
+          std::string::npos);
   const Json run = Json::parse(unpacked.simsgd(
       "run quickstart.json --point 1 --json --set /stop/steps=2 --set /learner=null --set /target=null"));
   CHECK(run["metrics"]["iteration_time_mean_s"].get<double>() > 0);

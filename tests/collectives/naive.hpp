@@ -20,7 +20,7 @@ inline void naive_advance(const StageCosts& costs, const JitterDraws* jitter, st
       if (stage.to[i] < 0) continue;
       const auto j = static_cast<std::size_t>(stage.to[i]);
       double end = std::max(t[i], t[j]) + costs.alpha_s[i] + costs.transfer_s[i];
-      if (jitter) end += jitter->at(step, static_cast<std::uint32_t>(i));
+      if (jitter) end += jitter->at(step, static_cast<std::uint32_t>(i)) * costs.jitter_factor(i);
       next[i] = std::max(next[i], end);
       next[j] = std::max(next[j], end);
     }

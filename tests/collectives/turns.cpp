@@ -96,7 +96,8 @@ TEST_CASE(
   CHECK_FALSE(plan_of(cluster, {stage_of(4, {{0, 2}, {1, 3}})}).sharing().dedicated);
 }
 
-TEST_CASE("a double binary tree among nodes of several GPUs shares no link, and steps cost it exactly") {
+TEST_CASE(
+    "a double binary tree among nodes of several GPUs shares no link, and the closed form costs it exactly") {
   for (const int nodes : {2, 3, 8}) {
     const Cluster cluster = make_cluster("star", nodes, 4);
     CAPTURE(nodes);
@@ -105,7 +106,7 @@ TEST_CASE("a double binary tree among nodes of several GPUs shares no link, and 
     CHECK(plan.sharing().dedicated);
     CHECK(plan.sharing().most_flows == 1);
     const FidelityChoice choice = plan.choose(Fidelity::automatic, false);
-    CHECK(choice.fidelity == Fidelity::steps);
+    CHECK(choice.fidelity == Fidelity::closed);
     CHECK(choice.exact);
   }
 }

@@ -122,7 +122,7 @@ TEST_CASE("a run that ends by the clock completes the steps that anybody has beg
       counts.push_back(static_cast<double>(worker.steps));
     return counts;
   });
-  CHECK(steps == std::vector<double>{3, 3, 3});
+  CHECK(steps == std::vector<double>{2, 2, 2});
 }
 
 TEST_CASE("a deadlock ends with a sentence that names who waits for what") {

@@ -118,6 +118,13 @@ Ending examine(const std::string& file, bool is_study) {
     }
     throw std::runtime_error(std::string("check refuses what run accepts: ") + refusal.what());
   }
+  if (!is_study) {
+    try {
+      (void)load_scenario(file);
+    } catch (const ConfigError& refusal) {
+      throw std::runtime_error(std::string("run refuses what check accepts: ") + refusal.what());
+    }
+  }
   return run(load_point(*study, study->points.front()));
 }
 

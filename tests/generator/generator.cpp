@@ -319,6 +319,8 @@ Json ScenarioGenerator::scenario() {
   if (chance(made["learner"].is_object() ? 0.4 : 0.02)) made["target"] = section("target");
   if (chance(0.05)) made["seeds"] = section("seeds");
   if (chance(0.03)) made["axes"] = section("axes");
+  if (chance(0.03)) made["exclude"] = section("exclude");
+  if (chance(0.03)) made["claim"] = section("claim");
   make_small(made);
   if (made.contains("seeds") && made["seeds"].is_number()) made["seeds"] = 2;
   if (chance(0.65)) return made;

@@ -89,20 +89,28 @@ int Served::ended() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-HttpAnswer Served::raw(const std::string& text, const std::string& address) const {
+int Served::connected(const std::string& text, const std::string& address) const {
   const int file = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(static_cast<std::uint16_t>(port_));
   inet_pton(AF_INET, address.c_str(), &to.sin_addr);
+  if (connect(file, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+    close(file);
+    return -1;
+  }
+  send(file, text.data(), text.size(), MSG_NOSIGNAL);
+  return file;
+}
+
+HttpAnswer Served::raw(const std::string& text, const std::string& address) const {
   HttpAnswer answer;
   std::string all;
-  if (connect(file, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
-    send(file, text.data(), text.size(), MSG_NOSIGNAL);
-    std::array<char, 65536> buffer;
-    for (ssize_t got = 0; (got = recv(file, buffer.data(), buffer.size(), 0)) > 0;)
-      all.append(buffer.data(), static_cast<std::size_t>(got));
-  }
+  const int file = connected(text, address);
+  if (file < 0) return answer;
+  std::array<char, 65536> buffer;
+  for (ssize_t got = 0; (got = recv(file, buffer.data(), buffer.size(), 0)) > 0;)
+    all.append(buffer.data(), static_cast<std::size_t>(got));
   close(file);
   const std::size_t end = all.find("\r\n\r\n");
   if (end == std::string::npos) return answer;

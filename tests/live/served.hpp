@@ -26,6 +26,8 @@ class Served {
   Served& operator=(const Served&) = delete;
 
   int port() const { return port_; }
+  /// A connection on which so much was sent; -1 where there is none.
+  int connected(const std::string& text, const std::string& address = "127.0.0.1") const;
   /// Of the loopback's addresses; the text is sent as it is.
   HttpAnswer raw(const std::string& text, const std::string& address = "127.0.0.1") const;
   HttpAnswer get(const std::string& path, const std::string& headers = "") const;

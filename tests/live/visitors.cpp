@@ -1,5 +1,6 @@
 // Who is answered, and what nobody may do, by rule and at the server itself.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -133,6 +134,19 @@ TEST_CASE("what a visitor may not do") {
     CHECK(server.get("/point?ticket=" + std::string(ticket)).status == 404);
   CHECK(server.get("/point").status == 404);
   CHECK(server.get("/state").json()["simulated"] == 0);
+  CHECK(server.end(SIGINT) == 130);
+}
+
+TEST_CASE("a head without end and visitors who say nothing cost the others seconds, not the server") {
+  const Folder folder;
+  Served server({folder.write_json("s.json", explored_study()), "--jobs", "1"});
+  std::string head = "GET /state HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server.port()) + "\r\n";
+  for (int i = 0; i < 4000; ++i) head += "X-" + std::to_string(i) + ": " + std::string(1000, 'x') + "\r\n";
+  CHECK(server.raw(head).status != 200);
+  std::vector<int> silent;
+  for (int i = 0; i < 64; ++i) silent.push_back(server.connected("G"));
+  CHECK(server.get("/state").status == 200);
+  for (const int each : silent) close(each);
   CHECK(server.end(SIGINT) == 130);
 }
 

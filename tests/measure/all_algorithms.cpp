@@ -233,6 +233,11 @@ TEST_CASE("emulated computing changes no value, stragglers and filled messages o
     CHECK(difference(real.models, expected) == 0);
     // At least 19 x 0.5 ms each.
     for (const WorkerRecord& worker : real.record.workers) CHECK(worker.end_s > 9.5e-3);
+    // To both neighbours on the ring of four, though three could hear.
+    if (std::string(name) == "d_psgd")
+      for (const WorkerRecord& worker : real.record.workers)
+        CHECK(worker.bytes_sent[static_cast<std::size_t>(Traffic::model)] ==
+              doctest::Approx(20 * 2 * 20000).epsilon(1e-12));
   }
 }
 

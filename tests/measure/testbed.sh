@@ -68,11 +68,14 @@ wait "$user" 2>/dev/null || true
 wait_for 20 namespaces_gone "$net" || fail "a namespace outlives its user"
 wait_for 20 test ! -e "/run/simsgd-testbed/$name" || fail "files outlive its user"
 
-# The guardian itself is killed: the kernel ends what holds the namespaces.
+# The guardian itself is killed while ranks run: the kernel ends what holds the namespaces, and the watch the ranks.
 "$testbed" up 2 --name "$name" --for 60s 2>/dev/null || fail "a third time"
 holder=$(awk 'NR == 1 {print $2}' "/run/simsgd-testbed/$name/ranks")
 net=$(readlink "/proc/$holder/ns/net")
 guardian=$(cut -d: -f1 "/run/simsgd-testbed/$name/guardian")
+"$testbed" run --name "$name" sleep 62 >/dev/null 2>&1 &
+sleeps() { [ "$(stat --format=%N /proc/[0-9]*/ns/net 2>/dev/null | grep -cF "$net" || true)" -gt 1 ]; }
+wait_for 20 sleeps || fail "no rank runs"
 kill -KILL "$guardian"
 wait_for 20 namespaces_gone "$net" || fail "a namespace outlives its guardian"
 "$testbed" down --name "$name" || fail "down of what is left"

@@ -12,7 +12,7 @@ def make():
                                torch.nn.Linear(4 * 36, 10))
 NET
 cd "$folder"
-"$python" "$1" net.py:make --input 1x6x6 --classes 10 --batch 8 --repeats 3 -o w.json 2>said || { cat said && exit 1; }
+"$python" "$1" net.py:make --input 1x6x6 --classes 10 --batch 8 --repeats 3 --device-name "CPU core" -o w.json 2>said || { cat said && exit 1; }
 "$python" - <<'CHECK'
 import json
 w = json.load(open("w.json"))
@@ -21,6 +21,7 @@ conv, fc = w["layers"]
 assert (conv["type"], conv["tensors"], conv["forward_flop"], conv["activations"], conv["positions"]) == ("conv", [[4, 9], 4], 2592, 144, 36), conv
 assert (fc["type"], fc["tensors"], fc["forward_flop"], fc["activations"]) == ("fc", [[10, 144], 10], 2880, 10), fc
 assert all(layer[key] > 0 for layer in w["layers"] for key in ("forward", "backward"))
+assert w["measured_on"] == w["one_device"][0]["device"] == "CPU core"
 assert w["batch"] == w["layer_times_batch"] == w["one_device"][0]["batch"] == 8
 CHECK
 cat >s.json <<'SCENARIO'

@@ -163,10 +163,26 @@ TEST_CASE("what a profile does not tell is refused with a sentence") {
   CHECK(refuses(R"({"schema_version": 3, "context": {}})", "is a run's document, which has no operations"));
   const std::string head = "worker,step,begin_s,computed_s,operation_went_s,operation_end_s,end_s\n";
   CHECK(refuses(head + "0,1,0,1,1,2,2\n0,2,3,x,1,2,2\n", "line 3 has no number in computed_s"));
-  CHECK(refuses(head + "0,1,5,6,6,7,4\n", "line 2 has an instant outside of its step"));
+  CHECK(refuses(head + "0,1,5,6,6,8,7\n", "line 2 has an instant outside of its step"));
+  CHECK(refuses(head + "0,1,5,6,6,7,4\n", "line 2 ends before it begins. Found: 5 to 4."));
   CHECK(refuses(head + "0,1,5,,,,4\n1.5,1,0,,,,1\n-1,1,0,,,,1\n", "line 4 has no worker"));
   CHECK(refuses("worker,step,begin_s,end_s\n0,1,0,1\n", "has no column \"computed_s\""));
   CHECK(refuses(head, "has no steps of any rank"));
+}
+
+TEST_CASE("a step that a rank has twice, and a row of negative length, are left out and counted") {
+  const RecordedJob own_job = read_recorded_job(
+      "f", own(step_of(0) + step_of(0, 2000) + step_of(1) + step_of(0, 5000, "2") + step_of(1, 5000, "2")));
+  CHECK(own_job.ignored == std::map<std::string, std::size_t>{{"steps that a rank has twice, left out", 1}});
+  CHECK(own_job.skipped.size() == 1);
+  check_by_hand(own_job);
+  const RecordedJob rows =
+      read_recorded_job("f",
+                        "worker,step,begin_s,computed_s,operation_went_s,operation_end_s,"
+                        "end_s\n0,1,0,3,5,7,8\n1,1,0,5,5,7,8\n0,2,9,,,,8\n1,2,9,10,10,11,12\n");
+  CHECK(rows.ignored.at("rows of negative length, skipped") == 1);
+  CHECK(rows.skipped.size() == 1);
+  CHECK(mean_us(rows, {}) == doctest::Approx(8e6).epsilon(1e-12));
 }
 
 TEST_CASE("steps.csv by hand: what follows the last backward pass is one operation for which all wait") {

@@ -91,6 +91,23 @@ TEST_CASE("replay refuses what it cannot do, all at once, and writes nothing") {
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "out"));
 }
 
+TEST_CASE("what cannot be right is skipped and counted; --strict refuses it") {
+  const Scratch scratch;
+  const std::string row = "0,\"PP1, TP0, compute\",optimizer,";
+  scratch.write("ops.csv", table() + row + "1,-1,5,-7\n");
+  const Outcome lenient = scratch.simsgd("replay ops.csv");
+  CHECK(lenient.code == 0);
+  CHECK(lenient.err.find("WARNING: 1 events of negative length, skipped\n") != std::string::npos);
+  const Outcome strict = scratch.simsgd("replay ops.csv --strict -o out");
+  CHECK(strict.code == 2);
+  CHECK(strict.out.empty());
+  CHECK(strict.err.find(" ends before it begins. Found: -7. Give microseconds from 0, below 2^53.\n") !=
+        std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(scratch.path() / "out"));
+  scratch.write("well.csv", table());
+  CHECK(scratch.simsgd("replay well.csv --strict").code == 0);
+}
+
 TEST_CASE("a job that is read in pieces of a step is the same job as one that is held whole") {
   ReplayOptions whole;
   whole.heal = {3};

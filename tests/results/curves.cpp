@@ -62,7 +62,7 @@ TEST_CASE("models of equal values are evaluated as the one tensor that they migh
       workers.push_back({1, one_tensor ? shared : executor.constant(model)});
     curve.evaluate(1.0, workers);
     RunRecord record;
-    curve.finish(1.0, record);
+    curve.finish(1.0, LearningCurve::End::instant, record);
     return record.evaluations.at(0);
   };
   CHECK(evaluation(true).consensus_distance == 0);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sim/activities.hpp"
+#include "sim/recording/ledger.hpp"
 #include "tests/scenarios/record.hpp"
 
 namespace simsgd::test::results_metrics {
@@ -64,6 +65,21 @@ TEST_CASE("quantiles interpolate between steps") {
   CHECK(quantile({7}, 0.95) == 7);
   const auto values = values_of(example_record(), job_of(small_scenario()));
   CHECK(values.at("iteration_time_p50_s") == Approx(0.65).epsilon(1e-12));
+  CHECK(values.at("iteration_time_max_s") == 0.8);
+}
+
+TEST_CASE("the longest step is known though only an even sample of the steps is kept") {
+  // 2^21 + 5 steps of 1 to 2 s; the longest, 7 s, is one that the sample leaves out.
+  StepTimes times;
+  for (int i = 0; i < (1 << 21) + 5; ++i) times.add(i == 1'000'001 ? 7 : 1 + i % 1000 / 1000.0);
+  RunRecord record = example_record();
+  record.step_times_s = times.values();
+  CHECK(record.step_times_s.size() <= 1 << 20);
+  const auto values = values_of(record, job_of(small_scenario()));
+  CHECK(values.at("iteration_time_max_s") == 7);
+  CHECK(values.at("iteration_time_p50_s") == Approx(1.5).epsilon(1e-2));
+  record.step_times_s.clear();
+  CHECK(!values_of(record, job_of(small_scenario())).contains("iteration_time_max_s"));
 }
 
 TEST_CASE("throughput and efficiency") {

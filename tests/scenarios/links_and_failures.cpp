@@ -42,6 +42,46 @@ TEST_CASE("without nodes and links all links change") {
   }
 }
 
+TEST_CASE("goodput is a share of the line rate, of the NIC and of what has its rate") {
+  Json scenario = small_scenario();
+  scenario["cluster"]["topology"] = {{"name", "switch_tree"}, {"ports", 3}};
+  const Job line = job_of(scenario);
+  scenario["cluster"]["nic"]["goodput"] = 0.8;
+  const Job payload = job_of(scenario);
+  for (std::size_t id = 0; id < line.cluster.network.links.size(); ++id)
+    CHECK(payload.cluster.network.links[id].bandwidth_Bps ==
+          doctest::Approx(0.8 * line.cluster.network.links[id].bandwidth_Bps).epsilon(1e-12));
+  CHECK(payload.cluster.network.between.bandwidth_Bps == doctest::Approx(0.8e9));
+  // A segment is payload already, and fits what is left.
+  const auto with_segment = [&](const char* bandwidth) {
+    scenario["cluster"]["nic"]["segments"] = {{{"latency", "5 us"}, {"bandwidth", bandwidth}}};
+    return errors_of(scenario);
+  };
+  CHECK(with_segment("0.8 GB/s").empty());
+  CHECK(with_segment("0.81 GB/s").find("nic/segments/0/bandwidth: is more than the link has") !=
+        std::string::npos);
+  CHECK_FALSE(errors_with("/cluster/nic/goodput", 1.1).empty());
+  CHECK_FALSE(errors_with("/cluster/nic/goodput", 0).empty());
+}
+
+TEST_CASE("GPUs that share a host compute longer, each node by the workers on it") {
+  Json scenario = small_scenario();
+  Json& cluster = scenario["cluster"];
+  cluster["gpus_per_node"] = 4;
+  cluster["nodes"] = 2;
+  cluster["gpu_link"] = {{"bandwidth", "10 GB/s"}};
+  cluster["shared_host"] = 0.1;
+  cluster["placement"] = {0, 1, 2, 4};  // three on a node, one by itself
+  CHECK(job_of(scenario).cluster.node_speed == std::vector<double>{1 / 1.2, 1});
+  cluster["node_speed"] = {0.5, 2};
+  CHECK(job_of(scenario).cluster.node_speed == std::vector<double>{0.5 / 1.2, 2});
+  cluster["shared_host"] = 0;
+  CHECK(job_of(scenario).cluster.node_speed == std::vector<double>{0.5, 2});
+  cluster.erase("node_speed");
+  CHECK(job_of(scenario).cluster.node_speed.empty());
+  CHECK(job_of(scenario).workload.one_device_step_s == job_of(small_scenario()).workload.one_device_step_s);
+}
+
 TEST_CASE("nodes and links that are not there") {
   CHECK(errors_with("/network", {{"slow_links", {{{"nodes", {99}}}}}})
             .find("/network/slow_links/0/nodes/0: is no node of the cluster, which has") !=

@@ -1,6 +1,7 @@
 // The full text of every warning that a result carries.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -60,6 +61,28 @@ TEST_CASE("links of GPUs that are alone in their nodes") {
            "alone, and what is left of gpu_link is no less"});
 }
 
+TEST_CASE("no network has a latency of 0, where messages cross one") {
+  const auto zero = [](const std::string& pointer, const Json& value) {
+    Json scenario = small_scenario();
+    scenario["cluster"]["nic"]["latency"] = 0;
+    scenario["cluster"]["gpu_link"] = {{"bandwidth", "10 GB/s"}};
+    if (!pointer.empty()) scenario[Json::json_pointer(pointer)] = value;
+    const std::vector<Note> notes = notes_of(scenario);
+    return std::count_if(notes.begin(), notes.end(), [](const Note& note) {
+      return note.about == "zero-latency" &&
+             note.text.starts_with("latency between nodes is 0 in cluster cluster, which no network has");
+    });
+  };
+  CHECK(zero("", {}) == 1);
+  CHECK(zero("/cluster/nic/latency", "1 ns") == 0);
+  CHECK(zero("/cluster/gpus_per_node", 4) == 0);  // one node
+  CHECK(zero("/cluster/gpus_per_node", 2) == 1);
+  CHECK(zero("/cluster/placement", {0, 1, 2, 3}) == 1);
+  CHECK(zero("/cluster/workers", 1) == 0);
+  // A latency that is a segment's, of all sizes.
+  CHECK(zero("/cluster/nic/segments", {{{"latency", "5 us"}, {"bandwidth", "1 GB/s"}}}) == 0);
+}
+
 TEST_CASE("a workload without layers") {
   CHECK(notes_with("/workload", {{"step_time", "0.13 s"}, {"parameters", 25.6e6}, {"batch", 64}}) ==
         Notes{{"assumed-layers",
@@ -110,6 +133,8 @@ TEST_CASE("options without effect") {
         unused("/stragglers/0 has no effect: its probability is 0"));
   CHECK(notes_with("/workload/layer_times_batch", 4) ==
         unused("/workload/layer_times_batch has no effect: no layer has a time of its own"));
+  CHECK(notes_with("/workload/host_gap", {{"forward", "1 ms"}}) ==
+        unused("/workload/host_gap has no effect: no layer has a time of its own"));
 }
 
 TEST_CASE("only a run tells that a schedule was for an operation that nobody performed") {

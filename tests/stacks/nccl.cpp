@@ -3,10 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "sim/stacks/policy.hpp"
 #include "sim/stacks/stack.hpp"
+#include "tests/collectives/support.hpp"
 
 namespace simsgd::test::stacks_nccl {
 
@@ -22,19 +26,178 @@ constexpr double kNvlink[2][3] = {{.6, 1.25, 4.0}, {.6, 1.9, 3.4}};
 constexpr double kPci[2][3] = {{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}};
 constexpr double kNet[2][3] = {{5.0, 8.5, 14}, {2.7, 4.0, 14.0}};
 
-/// The one way of all_reduce by this algorithm and protocol.
-CollectiveWay way_of(int algorithm, int protocol, const char* inside, const StackContext& cluster) {
-  const Stack stack = make_stack({{"name", "nccl"},
-                                  {"algorithm", algorithm == kTree ? "tree" : "ring"},
-                                  {"protocol", kProtocols[protocol]},
-                                  {"inside", inside}},
-                                 cluster);
-  for (const auto& [operation, policy] : stack.collectives)
-    if (operation == "all_reduce") return read_policy(CollectiveOp::all_reduce, policy).ways.at(0);
+/// How the stack with these options does an operation.
+CollectivePolicy policy_of(CollectiveOp op, Json options, const StackContext& cluster) {
+  options["name"] = "nccl";
+  for (const auto& [operation, policy] : make_stack(options, cluster).collectives)
+    if (operation == op_name(op)) return read_policy(op, policy);
   return {};
 }
 
+Json options_of(int algorithm, int protocol, const char* inside) {
+  return {{"algorithm", algorithm == kTree ? "tree" : "ring"},
+          {"protocol", kProtocols[protocol]},
+          {"inside", inside}};
+}
+
+/// The one way of all_reduce by this algorithm and protocol.
+CollectiveWay way_of(int algorithm, int protocol, const char* inside, const StackContext& cluster) {
+  return policy_of(CollectiveOp::all_reduce, options_of(algorithm, protocol, inside), cluster).ways.at(0);
+}
+
+/// Nodes whose links have no latency of their own.
+struct Machine {
+  int nodes, gpus;
+  double link_Bps, nic_Bps;
+
+  int ranks() const { return nodes * gpus; }
+  StackContext context() const {
+    return {.gpu_link_Bps = link_Bps, .nic_Bps = nic_Bps, .workers = ranks(), .gpus_per_node = gpus};
+  }
+  Cluster cluster() const {
+    const NodeShape shape{nodes, gpus, link_Bps, 0, nic_Bps, 0, 1};
+    for (const TopologyPlugin& plugin : topology_plugins())
+      if (plugin.info.name == "star") return cluster_on(plugin.make(Json::object(), shape), gpus);
+    return {};
+  }
+};
+
+/// What NCCL's tuning model estimates (ncclTopoTuneModel and ncclTopoGetAlgoTime of 2.29.7, less their
+/// corrections by size and caps on bandwidth); the search of its graphs finds what the links carry. In s.
+double nccl_estimate_s(CollectiveOp op, int algorithm, int protocol, bool nvlink, const Machine& machine,
+                       double bytes) {
+  const int ranks = machine.ranks(), nodes = machine.nodes, passes = op == CollectiveOp::all_reduce ? 2 : 1;
+  const int steps = passes * (ranks - 1), inter_steps = passes * (nodes - 1);
+  double intra_us = (nvlink ? kNvlink : kPci)[algorithm][protocol];
+  const double inter_us = kNet[machine.gpus == 1 ? kTree : algorithm][protocol];
+  double bus_Bps = nodes == 1 ? machine.link_Bps : std::min(machine.link_Bps, machine.nic_Bps);
+  double latency_us = kBase[algorithm][protocol];
+  if (algorithm == kRing) {
+    constexpr double kShare[] = {.5, .92, 1};
+    if (nodes > 1) intra_us = std::max(intra_us, protocol == 2 ? 3.0 : 1.0);
+    latency_us += (steps - inter_steps) * intra_us + inter_steps * inter_us;
+    return latency_us * 1e-6 + bytes / (bus_Bps * kShare[protocol] * ranks / steps);
+  }
+  // Of two nodes each sends to one other: a tree's search lets links inside have twice the NIC's.
+  if (nodes == 2) bus_Bps = machine.gpus == 1 ? 2 * machine.nic_Bps : machine.link_Bps;
+  bus_Bps *= .92;
+  if (protocol == 0) bus_Bps /= 3.8;
+  if (protocol == 1) bus_Bps *= nodes == 1 ? 7.0 / 9 : 120.0 / 128;
+  if (machine.gpus == 1) bus_Bps *= .85;  // NCCL_TOPO_PATTERN_TREE
+  latency_us += 2 * ((machine.gpus - 1) * intra_us + std::log2(nodes) * inter_us);
+  return latency_us * 1e-6 + bytes / (bus_Bps * .5);
+}
+
 }  // namespace
+
+TEST_CASE("rings and trees take what NCCL's tuning model estimates, on one node and on many") {
+  for (const int nodes : {1, 2, 4, 8, 16})
+    for (const int gpus : {1, 2, 4, 8})
+      for (const double nic_Bps : {1e11, 12.5e9}) {
+        const Machine machine{nodes, gpus, 1e11, nic_Bps};
+        if (machine.ranks() == 1) continue;
+        const Cluster cluster = machine.cluster();
+        for (const CollectiveOp op :
+             {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter, CollectiveOp::all_gather})
+          for (const int algorithm : {kTree, kRing})
+            for (int protocol = 0; protocol < 3; ++protocol)
+              for (const double bytes : {0.0, 4096.0, 1048576.0, 1e9}) {
+                const bool nvlink = (nodes + gpus + protocol) % 2 == 0;
+                if (algorithm == kTree && (op != CollectiveOp::all_reduce || (nodes == 2 && nic_Bps < 1e11)))
+                  continue;  // trees reduce all; with slow NICs two nodes pipeline less well than NCCL hopes
+                CAPTURE(nodes);
+                CAPTURE(gpus);
+                CAPTURE(nic_Bps);
+                CAPTURE(op_name(op));
+                CAPTURE(algorithm);
+                CAPTURE(kProtocols[protocol]);
+                CAPTURE(bytes);
+                const CollectivePolicies policies{
+                    {op, policy_of(op, options_of(algorithm, protocol, nvlink ? "nvlink" : "pcie"),
+                                   machine.context())}};
+                const Plan plan =
+                    plan_by_policy(policies, cluster, all_ranks(cluster), {op, bytes, 0, 1, ""});
+                const double estimate_s = nccl_estimate_s(op, algorithm, protocol, nvlink, machine, bytes);
+                CHECK(predicted_s(plan) / estimate_s == Approx(1).epsilon(1e-9));
+              }
+      }
+}
+
+TEST_CASE("what is taken is the least of NCCL's estimates, LL128 not among them where PCIe is inside") {
+  const Machine machine{8, 4, 1e10, 1.25e9};
+  for (const bool nvlink : {true, false}) {
+    CAPTURE(nvlink);
+    double least_s = std::numeric_limits<double>::infinity();
+    for (const int algorithm : {kTree, kRing})
+      for (const int protocol : {0, 1, 2})
+        if (nvlink || protocol != 1)
+          least_s = std::min(least_s, nccl_estimate_s(CollectiveOp::all_reduce, algorithm, protocol, nvlink,
+                                                      machine, 16384));
+    const CollectivePolicies policies{
+        {CollectiveOp::all_reduce,
+         policy_of(CollectiveOp::all_reduce, {{"inside", nvlink ? "nvlink" : "pcie"}}, machine.context())}};
+    const Cluster cluster = machine.cluster();
+    const Plan plan =
+        plan_by_policy(policies, cluster, all_ranks(cluster), {CollectiveOp::all_reduce, 16384, 0, 1, ""});
+    CHECK(predicted_s(plan) / least_s == Approx(1).epsilon(1e-9));
+  }
+}
+
+TEST_CASE(
+    "the A100 nodes that we ship have a tree by Simple with NCCL's latencies, faster at 16 MiB on four "
+    "nodes") {
+  std::ifstream file(SIMSGD_SOURCE_DIR "/scenarios/clusters/a100-nvswitch-ib200.json");
+  const Json shipped = Json::parse(file);
+  CollectivePolicy policy = read_policy(CollectiveOp::all_reduce, shipped["collectives"]["all_reduce"]);
+  const Machine machine{4, 8, shipped["gpu_link"]["bandwidth"], shipped["nic"]["bandwidth"]};
+  const Cluster cluster = machine.cluster();
+  const auto time_s = [&](double bytes) {
+    return predicted_s(plan_by_policy({{CollectiveOp::all_reduce, policy}}, cluster, all_ranks(cluster),
+                                      {CollectiveOp::all_reduce, bytes, 0, 1, ""}));
+  };
+  const double with_all_s = time_s(16777216);
+  const auto simple = std::find_if(policy.ways.begin(), policy.ways.end(), [](const CollectiveWay& way) {
+    return way.schedule == "double_binary_tree" && way.costs.launch_s == 8.4e-6;
+  });
+  REQUIRE(simple != policy.ways.end());
+  CHECK(simple->costs.step_latency_s * 1e6 == Approx(4));
+  CHECK((simple->costs.step_latency_s + simple->costs.between_latency_s) * 1e6 == Approx(14));
+  policy.ways.erase(simple);
+  CHECK(time_s(16777216) > 1.2 * with_all_s);
+}
+
+TEST_CASE("a group of one GPU per node, or of one node, pays its own hops") {
+  const Machine machine{8, 8, 1e11, 1e11};
+  const Cluster cluster = machine.cluster();
+  const CollectivePolicies policies{
+      {CollectiveOp::all_reduce,
+       policy_of(CollectiveOp::all_reduce, options_of(kRing, 2, "nvlink"), machine.context())}};
+  const auto latency_us = [&](const std::vector<int>& ranks) {
+    return predicted_s(plan_by_policy(policies, cluster, ranks, {CollectiveOp::all_reduce, 0, 0, 1, ""})) *
+           1e6;
+  };
+  CHECK(latency_us({0, 1, 2, 3, 4, 5, 6, 7}) == Approx(8.4 + 14 * 3.4));
+  CHECK(latency_us({0, 8, 16, 24}) == Approx(8.4 + 6 * 14.0));
+  CHECK(latency_us({0, 1, 8, 9}) == Approx(8.4 + 4 * 3.4 + 2 * 14.0));
+}
+
+TEST_CASE(
+    "LL128 is not taken over PCIe inside a node, nor below compute capability 7.0, unless it is asked for") {
+  const auto takes_ll128 = [](Json options, int gpus_per_node) {
+    const StackContext cluster{
+        .gpu_link_Bps = 1e10, .nic_Bps = 1e10, .workers = 8 * gpus_per_node, .gpus_per_node = gpus_per_node};
+    const CollectivePolicy policy = policy_of(CollectiveOp::all_reduce, std::move(options), cluster);
+    return std::any_of(policy.ways.begin(), policy.ways.end(),
+                       [](const CollectiveWay& way) { return way.costs.launch_s == 14e-6; });
+  };
+  CHECK(takes_ll128({{"inside", "nvlink"}}, 4));
+  CHECK_FALSE(takes_ll128({{"inside", "pcie"}}, 4));
+  CHECK(takes_ll128({{"inside", "pcie"}}, 1));  // nothing is inside
+  CHECK(takes_ll128({{"inside", "pcie"}, {"protocol", "ll128"}}, 4));
+  CHECK(takes_ll128({{"compute_capability", 70}}, 4));
+  CHECK_FALSE(takes_ll128({{"compute_capability", 61}}, 4));
+  CHECK(takes_ll128({{"compute_capability", 61}, {"protocol", "ll128"}}, 4));
+}
 
 TEST_CASE("launches and latencies of steps are the tables' of NCCL, inside nodes and between them") {
   const StackContext nodes{.gpu_link_Bps = 1e11, .nic_Bps = 1e10, .workers = 16, .gpus_per_node = 8};
@@ -77,6 +240,8 @@ TEST_CASE("shares of bandwidth are the model's; a tree by LL128 has 7/9 of a sin
           Approx(tree[protocol]).epsilon(1e-12));
   }
   CHECK(way_of(kTree, 1, "nvlink", node).costs.bandwidth_share == Approx(.92 * 7 / 9).epsilon(1e-12));
+  const StackContext single{.gpu_link_Bps = 0, .nic_Bps = 1e10, .workers = 16, .gpus_per_node = 1};
+  CHECK(way_of(kTree, 2, "nvlink", single).costs.between_share == Approx(.92 * .85).epsilon(1e-12));
 }
 
 }  // namespace simsgd::test::stacks_nccl

@@ -101,6 +101,18 @@ TEST_CASE("between nodes latency and share are others") {
   CHECK(close(time_of(policies, cluster, bytes), inside + between));
 }
 
+TEST_CASE("in a pipelined ring a block meets each hop's latency once; else every step takes the longest") {
+  const Cluster cluster = make_cluster("star", 3, 4);
+  const auto time = [&](const char* ring) { return time_of(all_reduce(ring), cluster, 0); };
+  // Of 11 hops of a round two are between nodes; two links of 1 us inside.
+  const double inside = 2e-6 + 1e-6, between = kAlpha + 1e-6 + 5e-5;
+  CHECK(
+      close(time(R"([{"schedule": "ring", "step_latency": 1e-6, "between_latency": 5e-5}])"), 22 * between));
+  CHECK(close(
+      time(R"([{"schedule": "ring", "step_latency": 1e-6, "between_latency": 5e-5, "pipelined": true}])"),
+      2 * (9 * inside + 2 * between)));
+}
+
 TEST_CASE("measured times are what they are at their sizes, and go straight on logarithmic scales between") {
   const auto policies = all_reduce(R"({"measured": [
       {"workers": 4, "bytes": 1000, "time": 1e-5}, {"workers": 4, "bytes": 100000, "time": 4e-5},
@@ -137,10 +149,9 @@ TEST_CASE("a double binary tree takes few latencies and the vector twice") {
     const Cluster cluster = make_cluster("star", nodes, 4);
     const double levels = std::ceil(std::log2(nodes));
     const double latencies = 2 * 3 * inside_s + 2 * levels * (kAlpha + piece / kBandwidth);
-    const double moved = nodes == 1 ? inside_s + 2 * bytes / inside_Bps
-                         : nodes == 2
-                             ? kAlpha + (bytes - piece) / kBandwidth + inside_s + (bytes - piece) / inside_Bps
-                             : kAlpha + 2 * (bytes - piece) / kBandwidth;
+    const double moved = nodes == 1   ? 2 * bytes / inside_Bps
+                         : nodes == 2 ? (bytes - piece) / kBandwidth + (bytes - piece) / inside_Bps
+                                      : 2 * (bytes - piece) / kBandwidth;
     CHECK(close(time_of(policies, cluster, bytes), latencies + moved));
   }
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -177,11 +178,22 @@ TEST_CASE(
     CHECK(operations.at("broadcast") == std::pair{2, 53173.0});
   }
   REQUIRE(all.workloads.size() == 1);
-  CHECK(all.workloads[0].layers.size() == 5);
+  CHECK(all.workloads[0].layers.size() == 1 + 5);
   CHECK(all.workloads[0].parameters() == 25557032);
-  CHECK(all.workloads[0].layers[4].name == "bucket1");
-  CHECK(all.workloads[0].layers[4].tensors[0][0] == 2049000);
+  CHECK(all.workloads[0].layers[5].name == "bucket1");
+  CHECK(all.workloads[0].layers[5].tensors[0][0] == 2049000);
   CHECK(counts(all.reports[0].ignored) == "1 ranks of the job whose file is missing");
+
+  // Steps of 222.503, 219.786 and 224.936 ms less 10.2, 10.5 and 18.9 ms of exposed communication.
+  const RecordedWorkload& network = all.workloads[0];
+  std::vector<double> alone_s;
+  for (std::size_t i = 0; i < 3; ++i)
+    alone_s.push_back(rows_of(all, "step_s")[i].value - rows_of(all, "communication_exposed_s")[i].value);
+  std::sort(alone_s.begin(), alone_s.end());
+  CHECK(network.forward_s() + network.backward_s() + network.forward_gap_s + network.backward_gap_s ==
+        doctest::Approx(alone_s[1]).epsilon(1e-9));
+  CHECK(network.backward_gap_s == doctest::Approx(49e-3).epsilon(0.05));
+  CHECK(network.source.find("kernels cover 17 % of it, exposed communication 5 %") != std::string::npos);
 
   // Computing once more, from the whole document: kernels launched in a step, painted over one another.
   const nlohmann::json trace = nlohmann::json::parse(Input(file).rest());
@@ -228,14 +240,21 @@ TEST_CASE("kineto, old schema: ResNet-50's layers, its 25,557,032 parameters, an
   CHECK(network.parameters() == 25557032);
   CHECK(network.batch == 32);
   CHECK(network.device == "Tesla V100-DGXS-32GB");
-  CHECK(network.layers.size() == 53 + 53 + 1);
+  CHECK(network.layers.size() == 1 + 53 + 53 + 1);
   CHECK(network.layers.back().tensors == std::vector<std::vector<double>>{{1000, 2048}, {1000}});
   REQUIRE(all.steps.size() == 6);
   for (const RecordedStep& step : all.steps) {
-    // Layers' kernels are all of a step's but the optimizer's, which are few.
-    CHECK(network.forward_s() + network.backward_s() < step.compute_s);
-    CHECK(network.forward_s() + network.backward_s() > 0.97 * step.compute_s);
+    // With the optimizer's all of a step's kernels.
+    CHECK(network.forward_s() + network.backward_s() == doctest::Approx(step.compute_s).epsilon(0.01));
   }
+  double flop = 0;
+  for (const RecordedLayer& layer : network.layers)
+    flop += std::isnan(layer.forward_flop) ? 0 : layer.forward_flop;
+  CHECK(flop == doctest::Approx(2 * 4.089e9).epsilon(0.001));  // multiply-adds of ResNet-50
+  // Layers, optimizer and gaps are the trace's own step: the median of 181630, 123954, 126893, 126336,
+  // 163531, 116146 us.
+  CHECK(network.forward_s() + network.backward_s() + network.forward_gap_s + network.backward_gap_s ==
+        doctest::Approx((126.893e-3 + 126.336e-3) / 2).epsilon(1e-9));
 }
 
 }  // namespace simsgd::test::traces_real_data

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/scratch.hpp"
+#include "tests/traces/kineto_trace.hpp"
 
 namespace simsgd::test::traces_verb {
 
@@ -139,6 +140,46 @@ TEST_CASE("a network that is imported runs; run --chakra writes a file per rank,
   CHECK(refused.code == 1);
   CHECK(refused.err.find("This job cannot be written as Chakra traces: ") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "other"));
+}
+
+TEST_CASE(
+    "a trace's own step comes out of its workload on its own device; on others it is scaled, and said, or "
+    "refused") {
+  const Scratch scratch;
+  // 2 ms: a product takes 0.9 ms in all, and the host does not keep up.
+  traces_kineto::Trace trace;
+  for (int step = 5; step < 8; ++step) {
+    const double at = 2000.0 * step;
+    trace.step(step, at, 2000);
+    trace.op("aten::linear", at + 10, 5, step, "1", "[[32, 1000], [500, 1000], [500]]");
+    trace.kernel("gemm", at + 12, at + 300, 300);
+    trace.op("AddmmBackward0", at + 500, 50, step, "2");
+    for (const double after : {0, 400})
+      trace.kernel("gemm", at + 510 + after / 100, at + 700 + after, 300, "2");
+  }
+  scratch.write("t.json", trace.text());
+  REQUIRE(scratch.simsgd("import t.json --set 'measured_on=NVIDIA A100-SXM4-40GB' --workload w.json").code ==
+          0);
+  scratch.write("s.json", R"({"cluster": {"use": "clusters/a100-nvswitch-ib200.json", "workers": 1},
+      "workload": {"use": "w.json"}, "learner": null, "algorithm": {"name": "allreduce_sgd"}, "stop": {"steps": 2}})");
+  const auto step_s = [&](const std::string& more) {
+    const Outcome outcome = scratch.simsgd("run s.json --json " + more);
+    REQUIRE(outcome.code == 0);
+    return nlohmann::json::parse(outcome.out)["metrics"]["iteration_time_mean_s"].get<double>();
+  };
+  CHECK(step_s("") == doctest::Approx(2e-3).epsilon(1e-9));
+  // Half the rates: 0.9 ms more.
+  const std::string slower =
+      R"(--set '/cluster/device={"name": "D", "peak_flops": 78e12, "efficiency": 0.15, "memory_bandwidth": 777.5e9}')";
+  CHECK(step_s(slower) == doctest::Approx(2.9e-3).epsilon(1e-9));
+  const Outcome summary = scratch.simsgd("run s.json " + slower);
+  CHECK(summary.out.find("were measured on A100 and are scaled to D") != std::string::npos);
+  CHECK(summary.out.find("it waits for its host") != std::string::npos);
+  const Outcome refused = scratch.simsgd("run s.json --set '/workload/measured_on=\"GPU X\"'");
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find(
+            "/workload/measured_on: is another device than the cluster's A100, and the two have no rate") !=
+        std::string::npos);
 }
 
 TEST_CASE("where Chakra traces cannot go is said before the run, and nothing is written") {

@@ -51,6 +51,14 @@ class TracedNetwork {
       if (each.stage == TracedStage::forward) forward(each);
     for (const TracedOperator& each : trace_.operators)
       if (each.stage == TracedStage::backward && !made_.layers.empty()) backward(each);
+    if (const double seconds = trace_.alone_s[static_cast<std::size_t>(TracedStage::optimizer)];
+        seconds > 0 && !made_.layers.empty()) {
+      RecordedLayer optimizer;
+      optimizer.name = "optimizer";
+      optimizer.forward_s = seconds;
+      optimizer.backward_s = 0;
+      made_.layers.insert(made_.layers.begin(), std::move(optimizer));
+    }
     ImportedFile& file = *trace_.file;
     made_.name = network_name(file.name(), {"_trace.csv", ".csv"});
     made_.batch = settled_batch(file, tensors_.batch);
@@ -58,8 +66,7 @@ class TracedNetwork {
       for (RecordedLayer& layer : made_.layers) per_sample(layer, made_.batch);
     made_.source = fmt::format(
         "{} and {}: operators of one step on one GPU, as TrioSim records them; a layer is a forward "
-        "operator; the "
-        "optimizer's time is not in it{}",
+        "operator, the optimizer one without parameters before all others{}",
         printable(file.name()), printable(tensors_.file->name()),
         joined_ == 0
             ? ""

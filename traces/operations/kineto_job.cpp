@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "sim/base/errors.hpp"
 #include "traces/operations/stepped_job.hpp"
+#include "traces/recorders/kineto_categories.hpp"
 #include "traces/recorders/kineto_events.hpp"
 
 namespace simsgd {
@@ -33,9 +35,10 @@ SteppedSpan seconds_of(const kineto::Span& span) {
   return {span.begin_us / kTimelineUs_per_s, span.end_us / kTimelineUs_per_s};
 }
 
-SteppedRank steps_of_rank(int rank, kineto::Recording& recording, bool own) {
+SteppedRank steps_of_rank(int rank, kineto::Recording& recording, bool own, double& whole_s) {
   SteppedRank made{rank, {}};
-  kineto::step_times(recording);  // tells kernels their steps
+  for (const kineto::StepTimes& times : kineto::step_times(recording))  // which tells kernels their steps
+    whole_s += times.step_s;
   std::map<std::uint64_t, std::size_t> place;
   for (const kineto::ProfilerStep& each : recording.steps) {
     place[each.number] = made.steps.size();
@@ -53,6 +56,24 @@ SteppedRank steps_of_rank(int rank, kineto::Recording& recording, bool own) {
   }
   return made;
 }
+
+// From the first to the last of what ran in each step.
+double played_s(const SteppedRank& rank) {
+  double sum_s = 0;
+  for (const SteppedStep& step : rank.steps) {
+    SteppedSpan all{INFINITY, -INFINITY};
+    const auto add = [&all](const SteppedSpan& span) {
+      all = {std::min(all.begin_s, span.begin_s), std::max(all.end_s, span.end_s)};
+    };
+    for (const SteppedSpan& span : step.computing) add(span);
+    for (const SteppedCollective& each : step.collectives) add(each.span);
+    sum_s += std::max(0.0, all.end_s - all.begin_s);
+  }
+  return sum_s;
+}
+
+// assumed: steps of which no more is missing are the trace's own; what rounds to all of them is all.
+constexpr double kMissedOfSteps = 0.1, kRounding = 0.005;
 
 // One file into the job.
 void add_file(const std::string& path, Input& input, SteppedJob& job, bool several) {
@@ -76,8 +97,23 @@ void add_file(const std::string& path, Input& input, SteppedJob& job, bool sever
     const int rank = own ? worker : told ? static_cast<int>(trace.head.rank) : next;
     if (recording.steps.empty() && (several || own)) file.ignore("ranks without steps (ProfilerStep)");
     if (recording.steps.empty()) continue;
-    job.ranks.push_back(steps_of_rank(rank, recording, own));
+    double whole_s = 0;
+    job.ranks.push_back(steps_of_rank(rank, recording, own, whole_s));
+    const double share = whole_s > 0 ? played_s(job.ranks.back()) / whole_s : 1;
+    if (own || share > 1 - kRounding) continue;
+    const std::string text = fmt::format(
+        "steps of which the first to the last kernel cover {:.0f} %: what the host does between steps is not "
+        "played",
+        100 * share);
+    if (share < 1 - kMissedOfSteps)
+      file.ignore(text, recording.steps.size());
+    else
+      file.understand(text, recording.steps.size());
   }
+  if (const auto found = file.report.ignored.find(kineto::counted(kineto::kNegative).text);
+      found != file.report.ignored.end())
+    job.skipped.push_back(
+        {path, "", "has " + found->first, fmt::format("{}", found->second), "Write it again"});
   for (const auto& [what, count] : file.report.understood) job.understood[what] += count;
   for (const auto& [what, count] : file.report.ignored) job.ignored[what] += count;
 }

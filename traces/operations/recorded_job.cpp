@@ -20,6 +20,10 @@ namespace {
 constexpr double kLatest_us = 9007199254740992;  // 2^53: above it a double loses microseconds
 constexpr int kMostPlaces = 1 << 20;
 constexpr std::size_t kMostOperationErrors = 20;
+constexpr const char* kForwardPass = "forward-compute";
+constexpr const char* kBackwardPass = "backward-compute";
+constexpr const char* kNegative = "events of negative length, skipped";
+constexpr const char* kTwice = "steps that a worker has twice, left out";
 
 // The number after "PP" or "PP rank".
 std::optional<int> index_after(std::string_view thread, std::string_view name) {
@@ -53,6 +57,11 @@ std::string place_text(const RecordedPlace& place) {
 
 }  // namespace
 
+void RecordedJob::skip(const std::string& reason, InputError where) {
+  ++ignored[reason];
+  if (skipped.size() < kMostOperationErrors) skipped.push_back(std::move(where));
+}
+
 struct RecordedJobBuilder::Parts {
   struct Thread {
     double replica = 0;
@@ -70,6 +79,7 @@ struct RecordedJobBuilder::Parts {
   bool place(Thread& thread);
   void number_workers();
   void check_places();
+  void skip_steps_done_twice();
 };
 
 RecordedJobBuilder::RecordedJobBuilder(std::string file, std::string unit)
@@ -108,6 +118,11 @@ void RecordedJobBuilder::add(const Raw& raw) {
                  "Give whole numbers, or -1 where it belongs to none");
   if (!(std::fabs(raw.start_us) <= kLatest_us))
     return wrong("has no time at which it began", number_text(raw.start_us), "Give microseconds below 2^53");
+  if (raw.duration_us < 0 && raw.duration_us >= -kLatest_us)
+    return parts_->job.skip(
+        kNegative,
+        {parts_->job.file, "", fmt::format("{} {} ends before it begins", parts_->job.unit, raw.line),
+         number_text(raw.duration_us), "Give microseconds from 0, below 2^53"});
   if (!(raw.duration_us >= 0 && raw.duration_us <= kLatest_us))
     return wrong("has no duration", number_text(raw.duration_us), "Give microseconds from 0, below 2^53");
   made.kind = index_of(raw.kind, parts_->job.kinds, parts_->kinds);
@@ -180,8 +195,37 @@ void RecordedJobBuilder::Parts::check_places() {
       }
 }
 
+// A pass of a micro-batch is there once in a step; where it is not, a worker did the step again, say after a
+// failure, and what belongs to which is not told.
+void RecordedJobBuilder::Parts::skip_steps_done_twice() {
+  std::set<std::int64_t> twice;
+  using Pass = std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+  std::map<Pass, std::uint32_t> passes;  // of one worker's step, and their lines
+  const RecordedOperation* last = nullptr;
+  for (const RecordedOperation& each : job.operations) {
+    const std::string& kind = job.kinds[static_cast<std::size_t>(each.kind)];
+    if (kind != kForwardPass && kind != kBackwardPass) continue;
+    if (last == nullptr || last->step != each.step || last->worker != each.worker) passes.clear();
+    last = &each;
+    const auto [first, fresh] = passes.try_emplace(
+        {each.step, each.worker, each.kind, each.micro_batch, std::max(each.chunk, 0)}, each.line);
+    if (fresh || !twice.insert(each.step).second) continue;
+    job.skip(kTwice,
+             {job.file, "",
+              fmt::format("{} {} is the same operation as {} {}", job.unit,
+                          std::max(each.line, first->second), job.unit, std::min(each.line, first->second)),
+              fmt::format("{} of micro-batch {}, chunk {}, in step {} of {}", kind, each.micro_batch,
+                          std::max(each.chunk, 0), each.step,
+                          place_text(job.workers[static_cast<std::size_t>(each.worker)])),
+              "Give each once in a step"});
+  }
+  std::erase_if(job.operations, [&](const RecordedOperation& each) { return twice.count(each.step) > 0; });
+}
+
 RecordedJob RecordedJobBuilder::finish() {
   Parts& parts = *parts_;
+  if (parts.line_errors.empty() && parts.job.operations.empty() && !parts.job.skipped.empty())
+    throw ConfigError(std::move(parts.job.skipped));
   if (parts.line_errors.empty() && parts.job.operations.empty())
     error(0, "has no operation", "", "Name a table or a timeline of a job's operations");
   for (const RecordedOperation& each : parts.job.operations) {
@@ -204,6 +248,8 @@ RecordedJob RecordedJobBuilder::finish() {
         {parts.job.file, "", fmt::format("has {} more such errors", parts.more_errors), "", "Mend it"});
   if (!parts.errors.empty()) throw ConfigError(std::move(parts.errors));
   sort_operations(parts.job);
+  parts.skip_steps_done_twice();
+  if (parts.job.operations.empty()) throw ConfigError(std::move(parts.job.skipped));
   return std::move(parts.job);
 }
 

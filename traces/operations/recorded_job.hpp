@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/errors.hpp"
 #include "traces/reading/input.hpp"
 
 namespace simsgd {
@@ -44,6 +45,9 @@ struct RecordedJob {
   std::deque<RecordedOperation> operations;       ///< by step, worker, lane, start; never held twice
   std::map<std::string, std::size_t> understood;  ///< what was read and left out on purpose, by kind
   std::map<std::string, std::size_t> ignored;     ///< what was not understood, by reason
+  std::vector<InputError> skipped;                ///< of that, what a strict reading refuses; the first ones
+  /// Counts it as ignored, and keeps where it was.
+  void skip(const std::string& reason, InputError where);
 };
 
 /// Collects operations and all that is wrong with them.

@@ -36,7 +36,7 @@ const char* problem_of(const StepCells& row) {
   for (const StepCell each : {kComputed, kWent, kOperationEnd})
     if (!std::isnan(row[each]) && !(row[each] >= row[kBegin] && row[each] <= row[kEnd] + 1e-6))
       return "has an instant outside of its step";
-  return row[kEnd] < row[kBegin] ? "ends before it begins" : nullptr;
+  return nullptr;
 }
 
 SteppedStep step_of_row(const StepCells& row) {
@@ -74,6 +74,8 @@ RecordedJob read_step_rows(Input& input) {
   }
   if (!errors.empty()) throw ConfigError(std::move(errors));
   const std::size_t width = fields.size();
+  SteppedJob job;
+  job.file = input.name();
   std::map<int, SteppedRank> ranks;
   constexpr std::size_t kMostRowErrors = 20;
   const auto wrong = [&](const std::string& problem, const std::string& found) {
@@ -95,6 +97,14 @@ RecordedJob read_step_rows(Input& input) {
       numbers = false;
     }
     if (!numbers) continue;
+    if (row[kEnd] < row[kBegin]) {
+      ++job.ignored["rows of negative length, skipped"];
+      if (job.skipped.size() < kMostRowErrors)
+        job.skipped.push_back({input.name(), "", fmt::format("line {} ends before it begins", reader.line()),
+                               fmt::format("{} to {}", row[kBegin], row[kEnd]),
+                               "Give a file that a run wrote with --steps"});
+      continue;
+    }
     if (const char* problem = problem_of(row)) {
       wrong(problem, "");
       continue;
@@ -105,8 +115,6 @@ RecordedJob read_step_rows(Input& input) {
   }
   if (input.cut()) wrong("ends too early: the compressed file was cut", "");
   if (!errors.empty()) throw ConfigError(std::move(errors));
-  SteppedJob job;
-  job.file = input.name();
   for (auto& [number, rank] : ranks) job.ranks.push_back(std::move(rank));
   job.understood["rows of steps"] = 0;
   for (const SteppedRank& rank : job.ranks) job.understood["rows of steps"] += rank.steps.size();

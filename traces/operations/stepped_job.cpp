@@ -37,7 +37,9 @@ bool waits_for_all(const std::string& operation) {
 class SteppedJobReader {
  public:
   explicit SteppedJobReader(SteppedJob job)
-      : job_(std::move(job)), slack_s_(job_.one_clock ? kOwnSlack_s : kClockSlack_s) {}
+      : job_(std::move(job)), slack_s_(job_.one_clock ? kOwnSlack_s : kClockSlack_s) {
+    made_.skipped = std::move(job_.skipped);
+  }
 
   RecordedJob read() {
     check_ranks();
@@ -64,6 +66,7 @@ class SteppedJobReader {
   void check_ranks() {
     std::sort(job_.ranks.begin(), job_.ranks.end(),
               [](const SteppedRank& a, const SteppedRank& b) { return a.rank < b.rank; });
+    if (ranks() == 0 && !made_.skipped.empty()) throw ConfigError(std::move(made_.skipped));
     if (ranks() == 0)
       fail("has no steps of any rank", "", "Profile with steps (ProfilerStep), or give steps.csv");
     const auto world = std::max<std::size_t>(static_cast<std::size_t>(std::max(job_.world_size, 0)), ranks());
@@ -77,21 +80,30 @@ class SteppedJobReader {
   // Steps that every rank recorded, in order.
   void keep_common_steps() {
     std::map<std::uint64_t, std::size_t> seen;
+    std::set<std::uint64_t> twice;
     for (SteppedRank& rank : job_.ranks) {
       std::sort(rank.steps.begin(), rank.steps.end(),
                 [](const SteppedStep& a, const SteppedStep& b) { return a.number < b.number; });
       for (std::size_t s = 0; s < rank.steps.size(); ++s) {
-        if (s > 0 && rank.steps[s].number == rank.steps[s - 1].number)
-          fail(fmt::format("has step {} of rank {} twice", rank.steps[s].number, rank.rank), "",
-               "Name each file once");
-        ++seen[rank.steps[s].number];
+        const std::uint64_t number = rank.steps[s].number;
+        if (s > 0 && number == rank.steps[s - 1].number && twice.insert(number).second)
+          made_.skip("steps that a rank has twice, left out",
+                     {job_.file, "", fmt::format("has step {} of rank {} twice", number, rank.rank), "",
+                      "Give each once"});
+        ++seen[number];
       }
     }
-    const auto everybodys = [&](const SteppedStep& each) { return seen[each.number] == ranks(); };
+    for (const std::uint64_t number : twice) seen.erase(number);
+    const auto everybodys = [&](const SteppedStep& each) {
+      const auto found = seen.find(each.number);
+      return found != seen.end() && found->second == ranks();
+    };
     for (SteppedRank& rank : job_.ranks)
       std::erase_if(rank.steps, [&](const SteppedStep& each) { return !everybodys(each); });
     for (const auto& [number, count] : seen)
       if (count < ranks()) ++job_.ignored["steps that not every rank recorded, left out"];
+    if (job_.ranks.front().steps.empty() && !made_.skipped.empty())
+      throw ConfigError(std::move(made_.skipped));
     if (job_.ranks.front().steps.empty())
       fail("has no step that every rank recorded", "", "Name files of the same steps of one job");
   }
@@ -276,7 +288,7 @@ class SteppedJobReader {
       fail("has no computing and no collective in its steps", "", "Profile with the GPU's activities");
     sort_operations(made_);
     made_.understood = std::move(job_.understood);
-    made_.ignored = std::move(job_.ignored);
+    for (const auto& [reason, count] : job_.ignored) made_.ignored[reason] += count;
     return std::move(made_);
   }
 

@@ -42,6 +42,7 @@ struct SteppedJob {
   bool one_clock = true;           ///< else each rank's is set by the ends of collectives
   std::vector<SteppedRank> ranks;
   std::map<std::string, std::size_t> understood, ignored;
+  std::vector<InputError> skipped;  ///< see RecordedJob
 };
 
 /// Computing is cut where a collective began, and where it had waited for one that ended; what lies between

@@ -11,7 +11,7 @@ constexpr Counted kKinetoCounted[kKindCount] = {
     {"events used: launches of kernels"},
     {"events used: steps (ProfilerStep)"},
     {"events used: operators of forward and backward passes and of the optimizer"},
-    {"events used: arguments of collectives (record_param_comms)"},
+    {"events used: calls of collectives (record_param_comms, nccl:...)"},
     {"events left out: other operators and annotations of the host"},
     {"events left out: other calls of the runtime"},
     {"events left out: annotations on the GPU, which lie over kernels"},

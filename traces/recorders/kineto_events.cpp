@@ -153,10 +153,12 @@ void Events::host(const TraceEvent& event, Recording& recording) {
     recording.optimizer.push_back(span);
     return;
   }
-  if (name == "record_param_comms") {
-    const bool used = event.external_id > 0 && !event.collective.empty() && event.collective != "wait";
-    ++counts_[used ? kGroupArguments : kOtherOperator];
-    if (used) describe(event, operators_[event.external_id]);
+  if (name == "record_param_comms" || name.starts_with("nccl:")) {
+    Call call{thread(event.tid), span, name.starts_with("nccl:") ? kNotGiven : event.external_id, {}};
+    describe(event, call.told);
+    if (call.told.operation.empty()) call.told.operation = torch_operation(name);
+    ++counts_[call.told.operation.empty() ? kOtherOperator : kGroupArguments];
+    if (!call.told.operation.empty()) calls_.push_back(std::move(call));
     return;
   }
   const bool layered = layer(event, recording);
@@ -204,18 +206,35 @@ std::uint32_t Events::thread(const TraceId& id) {
   return last_thread_.second;
 }
 
-void Events::fill_from_operator(Nccl& nccl) {
+void Events::fill_from_operator(const Recording& recording, Nccl& nccl) const {
   CollectiveRecord& record = nccl.record;
-  if (!std::isnan(record.bytes) || std::isnan(nccl.external_id)) return;
-  const auto found = operators_.find(nccl.external_id);
-  if (found == operators_.end()) return;
-  const CollectiveRecord& told = found->second;
-  if (!told.operation.empty()) record.operation = told.operation;
-  record.group = told.group;
-  record.group_size = told.group_size;
-  record.type = told.type;
-  record.bytes = told.bytes;
-  if (std::isnan(record.sequence)) record.sequence = told.sequence;
+  if (!std::isnan(record.bytes)) return;
+  const CollectiveRecord* told = nullptr;
+  std::string operation;
+  if (const auto found = by_external_.find(nccl.external_id);
+      !std::isnan(nccl.external_id) && found != by_external_.end()) {
+    told = &calls_[found->second].told;
+  } else if (const Launch* launch = recording.launch_of(nccl.correlation); launch != nullptr) {
+    constexpr std::ptrdiff_t kDeepest = 8;  // calls within calls
+    const auto next =
+        std::upper_bound(calls_.begin(), calls_.end(), *launch, [](const Launch& l, const Call& call) {
+          return std::pair(l.thread, l.ts_us) < std::pair(call.thread, call.span.begin_us);
+        });
+    for (auto call = next; told == nullptr && call != calls_.begin() && next - call < kDeepest;) {
+      --call;
+      if (call->thread != launch->thread || call->span.end_us < launch->ts_us) continue;
+      if (operation.empty()) operation = call->told.operation;
+      if (!std::isnan(call->told.bytes)) told = &call->told;
+    }
+  }
+  if (operation.empty() && told != nullptr) operation = told->operation;
+  if (!operation.empty()) record.operation = operation;
+  if (told == nullptr) return;
+  record.group = told->group;
+  record.group_size = told->group_size;
+  record.type = told->type;
+  record.bytes = told->bytes;
+  if (std::isnan(record.sequence)) record.sequence = told->sequence;
 }
 
 void Events::finish() {
@@ -227,9 +246,14 @@ void Events::finish() {
       file_.ignore(counted(kind).text, counts_[kind]);
   }
   for (const auto& [category, count] : unknown_) file_.ignore("events of category " + category, count);
+  std::stable_sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) {
+    return std::pair(a.thread, a.span.begin_us) < std::pair(b.thread, b.span.begin_us);
+  });
+  for (std::size_t i = 0; i < calls_.size(); ++i)
+    if (calls_[i].external_id > 0) by_external_[calls_[i].external_id] = i;
   for (auto& [worker, recording] : recordings) {
     recording.sort();
-    for (Nccl& nccl : recording.nccl) fill_from_operator(nccl);
+    for (Nccl& nccl : recording.nccl) fill_from_operator(recording, nccl);
   }
 }
 

@@ -25,7 +25,7 @@ class Events final : public TraceSink {
   explicit Events(ImportedFile& file) : file_(file) {}
   void event(const TraceEvent& event, const TraceHead& head) override;
   /// After the last event: what is counted goes to the file. NCCL kernels without arguments take those of the
-  /// operator that launched them.
+  /// operator that launched them, by its id, else by its thread and time.
   void finish();
 
   /// By worker: of PyTorch one, whose rank stands in the head; our own timelines may hold several.
@@ -40,7 +40,7 @@ class Events final : public TraceSink {
   void host(const TraceEvent& event, Recording& recording);
   bool layer(const TraceEvent& event, Recording& recording);
   std::uint32_t thread(const TraceId& id);
-  void fill_from_operator(Nccl& nccl);
+  void fill_from_operator(const Recording& recording, Nccl& nccl) const;
 
   ImportedFile& file_;
   std::array<std::size_t, 32> counts_ = {};
@@ -49,7 +49,15 @@ class Events final : public TraceSink {
   std::pair<TraceId, std::uint32_t> last_thread_ = {};
   std::unordered_map<std::string, KernelTimes*> by_name_;
   std::string layer_key_;
-  std::map<double, CollectiveRecord> operators_;  // record_param_comms, by external id
+  // What the host says of a collective while it launches it: record_param_comms, "nccl:all_reduce".
+  struct Call {
+    std::uint32_t thread;
+    Span span;
+    double external_id;
+    CollectiveRecord told;
+  };
+  std::vector<Call> calls_;                    // in finish() by thread and begin
+  std::map<double, std::size_t> by_external_;  // in calls_, of record_param_comms
 };
 
 }  // namespace simsgd::kineto

@@ -1,6 +1,8 @@
 #include "traces/recorders/kineto_layers.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string_view>
 
 namespace simsgd::kineto {
@@ -37,6 +39,15 @@ std::vector<double> tensor(const std::vector<double>& sizes, bool transposed) {
   return {sizes[0], columns};
 }
 
+// Of the whole batch, by its input; kNotGiven for a convolution, whose stride is not told.
+double outputs(const RecordedLayer& layer, const std::vector<double>& input) {
+  const double entries = std::accumulate(input.begin(), input.end(), 1.0, std::multiplies<>());
+  if (layer.type == "conv") return kNotGiven;
+  if (layer.type == "fc") return entries / input.back() * layer.tensors[0][0];
+  if (layer.type == "embedding" && layer.tensors[0].size() == 2) return entries * layer.tensors[0][1];
+  return entries;
+}
+
 }  // namespace
 
 std::optional<LayerKind> layer_of(const TraceEvent& event) {
@@ -61,6 +72,8 @@ std::optional<LayerKind> layer_of(const TraceEvent& event) {
     if (const std::vector<double> bias = event.input(0); bias.size() == 1 && possible(bias))
       kind.layer.tensors.push_back(bias);
   if (kind.layer.tensors.empty()) return std::nullopt;
+  kind.layer.activations = event.outputs > 0 ? event.outputs : outputs(kind.layer, input);
+  if (!(kind.layer.activations < 0x1p53)) kind.layer.activations = kNotGiven;
   return kind;
 }
 

@@ -1,12 +1,15 @@
 // Of a Kineto trace: the network that the job trains. Its layers are the operators with parameters where the
 // trace gives the sizes of their inputs (record_shapes), else the buckets of gradients that are reduced while
-// the backward pass goes on. What a layer takes is the sum of its kernels' durations; kernels of operators
-// without parameters count for the layer before them, in both passes.
+// the backward pass goes on. What a layer takes is the sum of its kernels' durations, of kernels that run
+// beside each other a share of what they take together; kernels of operators without parameters count for the
+// layer before them, in both passes. Those of no layer, the optimizer's, are a layer without parameters
+// before all others. What remains of a step, beside exposed communication, the device waited for its host.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "traces/networks/recorded_network.hpp"
 #include "traces/recorders/kineto_recording.hpp"
 #include "traces/recorders/torch_names.hpp"
 
@@ -26,6 +29,8 @@ struct Plan {
   std::size_t layers = 0;  // parts of one micro-batch
   double first_backward_us = std::numeric_limits<double>::infinity(), last_backward_us = -first_backward_us;
   std::vector<double> forward_us, backward_us;  // by layer
+  double rest_us = 0;                           // kernels of no layer
+  double alone = 1;                             // of the kernels' durations, what they take together
 
   std::vector<double> signature() const {
     std::vector<double> all = {static_cast<double>(layers)};
@@ -35,15 +40,15 @@ struct Plan {
 };
 
 double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  const std::size_t half = values.size() / 2;
+  std::sort(values.begin(), values.end());
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 class NetworkOf {
  public:
-  NetworkOf(const Recording& recording, const std::vector<bool>& of)
-      : recording_(recording), of_(of), plans_(recording.steps.size()) {}
+  NetworkOf(const Recording& recording, const std::vector<StepTimes>& times, const std::vector<bool>& of)
+      : recording_(recording), times_(times), of_(of), plans_(recording.steps.size()) {}
 
   std::optional<RecordedWorkload> made(ImportedFile& file) {
     for (const Mark& mark : recording_.backward)
@@ -62,8 +67,14 @@ class NetworkOf {
       chosen_.resize(plans_.size());
       chosen_[step] = true;
     }
+    std::vector<double> durations_us(plans_.size() + 1, 0);
+    for (const Kernel& kernel : recording_.kernels) durations_us[kernel.step] += kernel.dur_us;
+    for (const std::size_t step : used)
+      if (durations_us[step] > 0)
+        plans_[step].alone = times_[step].compute_s * kMicroseconds_per_s / durations_us[step];
     for (const Kernel& kernel : recording_.kernels)
-      if (kernel.step < chosen_.size() && chosen_[kernel.step]) attribute(kernel, plans_[kernel.step]);
+      if (kernel.step < chosen_.size() && chosen_[kernel.step])
+        time_of(kernel, plans_[kernel.step]) += kernel.dur_us * plans_[kernel.step].alone;
     return workload(used, file);
   }
 
@@ -173,24 +184,24 @@ class NetworkOf {
     return most;
   }
 
-  void attribute(const Kernel& kernel, Plan& plan) const {
+  double& time_of(const Kernel& kernel, Plan& plan) const {
     const Launch* launch = recording_.launch_of(kernel.correlation);
-    if (launch == nullptr) return;
+    if (launch == nullptr) return plan.rest_us;
     const auto place = [&plan](const Part* part) {
       return static_cast<std::size_t>(part - plan.parts.data()) % plan.layers;
     };
     if (recording_.backward_threads.contains(launch->thread)) {
       const Mark* mark = recording_.backward_at(launch->ts_us, launch->thread);
-      if (mark == nullptr) return;
-      if (const Part* part = by_sequence(plan, mark->sequence); part != nullptr)
-        plan.backward_us[place(part)] += kernel.dur_us;
+      const Part* part = mark == nullptr ? nullptr : by_sequence(plan, mark->sequence);
+      if (part != nullptr) return plan.backward_us[place(part)];
     } else if (!in_optimizer(launch->ts_us) &&
                (launch->ts_us <= plan.last_backward_us || plan.last_backward_us < plan.first_backward_us)) {
       auto next = std::upper_bound(plan.parts.begin(), plan.parts.end(), launch->ts_us,
                                    [](double ts, const Part& part) { return ts < part.forward_us; });
       if (next == plan.parts.begin()) ++next;
-      plan.forward_us[place(&*std::prev(next))] += kernel.dur_us;
+      return plan.forward_us[place(&*std::prev(next))];
     }
+    return plan.rest_us;
   }
 
   bool in_optimizer(double ts_us) const {
@@ -225,15 +236,68 @@ class NetworkOf {
       layer.backward_s = median(backward_us) / kMicroseconds_per_s;
       made.layers.push_back(std::move(layer));
     }
+    complete_sizes(made, static_cast<double>(first.parts.size() / std::max<std::size_t>(first.layers, 1)));
     forget_zeros(made);
+    const std::string of_step = complete_step(made, used);
     made.source = fmt::format(
-        "{}: {}, with the median over {} steps of their kernels' durations", file.name(),
+        "{}: {}{}{}", file.name(),
         layers_
             ? "operators with parameters, each with those without that follow it"
             : "buckets of gradients, the last to be reduced first, in place of layers, which the trace does "
               "not tell",
-        used.size());
+        of_step.empty()
+            ? ""
+            : fmt::format(", with the median over {} steps of their kernels' durations", used.size()),
+        of_step);
     return made;
+  }
+
+  // Outputs and FLOPs of a sample. A convolution has as many outputs as the batch norm after it has inputs.
+  void complete_sizes(RecordedWorkload& made, double micro_batches) const {
+    for (std::size_t i = made.layers.size(); layers_ && made.batch > 0 && i-- > 0;) {
+      RecordedLayer& layer = made.layers[i];
+      const RecordedLayer* next = i + 1 < made.layers.size() ? &made.layers[i + 1] : nullptr;
+      layer.activations *= micro_batches;
+      if (layer.type == "conv" && std::isnan(layer.activations) && next != nullptr && next->type == "bn" &&
+          next->tensors[0][0] == layer.tensors[0][0])
+        layer.activations = next->activations * made.batch;  // which is done
+      per_sample(layer, made.batch);
+    }
+  }
+
+  // What else a step takes, so that one of the network takes as long as the trace's, and what that is, in
+  // words.
+  std::string complete_step(RecordedWorkload& made, const std::vector<std::size_t>& used) const {
+    const double forward_s = made.forward_s(), backward_s = made.backward_s();
+    if (!(forward_s + backward_s > 0)) return "";
+    // As the scenario language takes a pass of which nothing is known.
+    const double layers_s =
+        (forward_s > 0 ? forward_s : backward_s / 2) + (backward_s > 0 ? backward_s : 2 * forward_s);
+    const auto of_steps = [&](auto value) {
+      std::vector<double> all;
+      for (const std::size_t step : used) all.push_back(value(step));
+      return median(std::move(all));
+    };
+    const double rest_s = of_steps([&](std::size_t s) { return plans_[s].rest_us / kMicroseconds_per_s; }),
+                 step_s = of_steps([&](std::size_t s) { return times_[s].step_s; }),
+                 exposed_s = of_steps([&](std::size_t s) { return times_[s].exposed_communication_s; }),
+                 alone_s = of_steps(
+                     [&](std::size_t s) { return times_[s].step_s - times_[s].exposed_communication_s; });
+    if (rest_s > 0) {
+      RecordedLayer rest;
+      rest.name = "optimizer";
+      rest.forward_s = rest_s;
+      rest.backward_s = 0;
+      made.layers.insert(made.layers.begin(), std::move(rest));
+    }
+    const double gap_s = std::max(0.0, alone_s - layers_s - rest_s);
+    made.backward_gap_s = std::min(gap_s, of_steps([&](std::size_t s) { return times_[s].backward_idle_s; }));
+    made.forward_gap_s = gap_s - made.backward_gap_s;
+    return fmt::format(
+        "; kernels of no layer are the layer optimizer; a step took {:.6g} s: kernels cover {:.0f} % of it, "
+        "exposed "
+        "communication {:.0f} %, and in the rest, which is the host_gap, the device waited for its host",
+        step_s, 100 * (layers_s + rest_s) / step_s, 100 * exposed_s / step_s);
   }
 
   // A pass of which no kernel is known took some time, not none.
@@ -245,6 +309,7 @@ class NetworkOf {
   }
 
   const Recording& recording_;
+  const std::vector<StepTimes>& times_;
   const std::vector<bool>& of_;
   std::vector<Plan> plans_;
   std::vector<bool> chosen_;
@@ -253,9 +318,9 @@ class NetworkOf {
 
 }  // namespace
 
-std::optional<RecordedWorkload> network(const Recording& recording, const std::vector<bool>& of,
-                                        ImportedFile& file) {
-  return NetworkOf(recording, of).made(file);
+std::optional<RecordedWorkload> network(const Recording& recording, const std::vector<StepTimes>& times,
+                                        const std::vector<bool>& of, ImportedFile& file) {
+  return NetworkOf(recording, times, of).made(file);
 }
 
 }  // namespace simsgd::kineto

@@ -65,8 +65,8 @@ struct Nccl {
 
 /// A kind of layer: what its operator is called and what its parameters are.
 struct LayerKind {
-  RecordedLayer layer;
-  double batch = 0;  ///< the first size of its input
+  RecordedLayer layer;  ///< activations: of the whole batch
+  double batch = 0;     ///< the first size of its input
 };
 
 struct Recording {
@@ -96,12 +96,14 @@ struct StepTimes {
   double compute_s = 0;  ///< union of the intervals in which kernels other than NCCL's ran
   double communication_s = 0;          ///< the same of NCCL's kernels
   double exposed_communication_s = 0;  ///< the same, where no other kernel ran
+  double backward_idle_s = 0;          ///< between two kernels of the backward pass, while none ran
 };
 /// Of each of `recording.steps`; kernels learn their step.
 std::vector<StepTimes> step_times(Recording& recording);
 
-/// The network, from the steps of `of`; none where the recording shows none. Kernels know their steps.
-std::optional<RecordedWorkload> network(const Recording& recording, const std::vector<bool>& of,
-                                        ImportedFile& file);
+/// The network, from the steps of `of`, whose `times` these are; none where the recording shows none. Kernels
+/// know their steps.
+std::optional<RecordedWorkload> network(const Recording& recording, const std::vector<StepTimes>& times,
+                                        const std::vector<bool>& of, ImportedFile& file);
 
 }  // namespace simsgd::kineto

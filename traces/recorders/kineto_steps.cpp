@@ -20,6 +20,7 @@ class Union {
     }
   }
   double us() const { return total_us_; }
+  double end_us() const { return end_us_; }
 
  private:
   double total_us_ = 0, end_us_ = -std::numeric_limits<double>::infinity();
@@ -27,14 +28,16 @@ class Union {
 
 struct StepSpan {
   std::uint32_t step;
-  bool nccl;
+  bool nccl, backward;
   Span span;
 };
 
+// To which step and pass an event belongs.
 template <class Event>
-std::size_t step_of(const Recording& recording, const Event& event, double ts_us) {
+StepSpan placed(const Recording& recording, const Event& event, bool nccl, const Span& span) {
   const Launch* launch = recording.launch_of(event.correlation);
-  return recording.step_at(launch == nullptr ? ts_us : launch->ts_us);
+  return {static_cast<std::uint32_t>(recording.step_at(launch == nullptr ? span.begin_us : launch->ts_us)),
+          nccl, launch != nullptr && recording.backward_threads.contains(launch->thread), span};
 }
 
 }  // namespace
@@ -68,7 +71,8 @@ std::size_t Recording::step_at(double ts_us) const {
       std::upper_bound(steps.begin(), steps.end(), ts_us,
                        [](double ts, const ProfilerStep& step) { return ts < step.span.begin_us; });
   if (next == steps.begin()) return steps.size();
-  if (next == steps.end() && ts_us > steps.back().span.end_us) return steps.size();
+  constexpr double kPrinted_us = 0.002;  // what begins as the last step ends: times have three digits
+  if (next == steps.end() && ts_us > steps.back().span.end_us - kPrinted_us) return steps.size();
   return static_cast<std::size_t>(next - steps.begin()) - 1;
 }
 
@@ -84,16 +88,16 @@ std::vector<StepTimes> step_times(Recording& recording) {
   std::vector<StepSpan> spans;
   spans.reserve(recording.kernels.size() + recording.nccl.size());
   for (Kernel& kernel : recording.kernels) {
-    kernel.step = static_cast<std::uint32_t>(step_of(recording, kernel, kernel.ts_us));
-    if (kernel.step < none)
-      spans.push_back({kernel.step, false, {kernel.ts_us, kernel.ts_us + kernel.dur_us}});
+    const StepSpan span = placed(recording, kernel, false, {kernel.ts_us, kernel.ts_us + kernel.dur_us});
+    kernel.step = span.step;
+    if (kernel.step < none) spans.push_back(span);
   }
   for (Nccl& nccl : recording.nccl) {
-    const std::size_t step = step_of(recording, nccl, nccl.span.begin_us);
-    nccl.record.in_step = step < none;
-    if (step == none) continue;
-    nccl.record.step = recording.steps[step].number;
-    spans.push_back({static_cast<std::uint32_t>(step), true, nccl.span});
+    const StepSpan span = placed(recording, nccl, true, nccl.span);
+    nccl.record.in_step = span.step < none;
+    if (span.step == none) continue;
+    nccl.record.step = recording.steps[span.step].number;
+    spans.push_back(span);
   }
   std::sort(spans.begin(), spans.end(), [](const StepSpan& a, const StepSpan& b) {
     return a.step != b.step ? a.step < b.step : a.span.begin_us < b.span.begin_us;
@@ -102,17 +106,22 @@ std::vector<StepTimes> step_times(Recording& recording) {
   auto span = spans.begin();
   for (std::size_t step = 0; step < none; ++step) {
     Union compute, communication, either;
+    double backward_idle_us = 0;
+    bool backward = false;  // of the kernel before
     for (; span != spans.end() && span->step == step; ++span) {
+      if (backward && span->backward)
+        backward_idle_us += std::max(0.0, span->span.begin_us - either.end_us());
+      backward = span->backward;
       (span->nccl ? communication : compute).add(span->span);
       either.add(span->span);
     }
     const Span& own = recording.steps[step].span;
     const double end_us = step + 1 < none ? recording.steps[step + 1].span.begin_us : own.end_us;
-    times[step] = {
-        .step_s = (end_us - own.begin_us) / kMicroseconds_per_s,
-        .compute_s = compute.us() / kMicroseconds_per_s,
-        .communication_s = communication.us() / kMicroseconds_per_s,
-        .exposed_communication_s = std::max(0.0, either.us() - compute.us()) / kMicroseconds_per_s};
+    times[step] = {.step_s = (end_us - own.begin_us) / kMicroseconds_per_s,
+                   .compute_s = compute.us() / kMicroseconds_per_s,
+                   .communication_s = communication.us() / kMicroseconds_per_s,
+                   .exposed_communication_s = std::max(0.0, either.us() - compute.us()) / kMicroseconds_per_s,
+                   .backward_idle_s = backward_idle_us / kMicroseconds_per_s};
   }
   return times;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "traces/collective_names.hpp"
+#include "traces/recorders/torch_names.hpp"
 
 namespace simsgd {
 
@@ -73,6 +74,7 @@ NcclKernelName kernel_name_of(const std::vector<std::string_view>& words) {
 
 std::optional<NcclKernelName> nccl_kernel_name(std::string_view name) {
   if (name.starts_with("void ")) name.remove_prefix(5);
+  if (name.starts_with("nccl:")) return NcclKernelName{torch_operation(name), "", "", ""};
   name = name.substr(0, std::min({name.find('('), name.find('<'), name.size()}));
   const std::size_t kernel = name.find("Kernel");
   if (!name.starts_with("nccl") || kernel == std::string_view::npos) return std::nullopt;

@@ -1,6 +1,7 @@
 // NCCL's kernels as they are called, of all versions.
 //   https://github.com/NVIDIA/nccl, src/device/generate.py: ncclDevKernel_AllReduce_Sum_f32_RING_LL;
-//   until 2.18 ncclKernel_AllReduce_RING_LL_Sum_float; until 2.6 ncclAllReduceRingLLKernel_sum_f32
+//   until 2.18 ncclKernel_AllReduce_RING_LL_Sum_float; until 2.6 ncclAllReduceRingLLKernel_sum_f32; as
+//   PyTorch calls the operation, nccl:all_reduce
 #pragma once
 
 #include <optional>

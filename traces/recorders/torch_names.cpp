@@ -15,8 +15,9 @@ constexpr std::pair<std::string_view, int> kTypes[] = {
     {"int", 4},          {"short", 2},          {"char", 1},   {"byte", 1},     {"bool", 1},
     {"complexfloat", 8}, {"complexdouble", 16}, {"uint16", 2}, {"uint32", 4},   {"uint64", 8}};
 constexpr std::pair<std::string_view, std::string_view> kOtherTypeNames[] = {
-    {"float32", "float"}, {"float64", "double"}, {"float16", "half"}, {"int64", "long"},
-    {"int32", "int"},     {"int16", "short"},    {"int8", "char"},    {"uint8", "byte"}};
+    {"float32", "float"}, {"float64", "double"},    {"float16", "half"}, {"int64", "long"},
+    {"int32", "int"},     {"int16", "short"},       {"int8", "char"},    {"uint8", "byte"},
+    {"long int", "long"}, {"unsigned char", "byte"}};
 
 std::string small_letters(std::string_view text) {
   std::string letters(text);
@@ -31,7 +32,8 @@ std::string torch_operation(std::string_view name) {
   std::string letters = small_letters(name);
   if (letters.starts_with("nccl:")) letters.erase(0, 5);
   while (letters.starts_with('_')) letters.erase(0, 1);
-  for (const char* suffix : {"_coalesced", "_sparse", "_into_tensor", "_tensor", "_base"})
+  if (letters.ends_with("_barrier")) return "barrier";  // all_reduce_barrier
+  for (const char* suffix : {"_coalesced", "_sparse", "_into_tensor", "_tensor", "_base", "_oop"})
     if (letters.ends_with(suffix)) letters.resize(letters.size() - std::string_view(suffix).size());
   if (letters == "all_to_allv" || letters == "alltoallv") letters.pop_back();
   if (letters.starts_with("send") || letters.starts_with("recv")) return "send_receive";

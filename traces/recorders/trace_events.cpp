@@ -210,7 +210,7 @@ void TraceEvent::clear() {
                             &group_ranks, &shape, &called})
     text->clear();
   for (double* number : {&pid.number, &tid.number, &ts_us, &dur_us, &external_id, &correlation,
-                         &sequence_number, &seq, &group_size, &in_elements, &out_elements})
+                         &sequence_number, &seq, &group_size, &in_elements, &out_elements, &outputs})
     *number = kNotGiven;
   sizes.clear();
   size_ends.clear();

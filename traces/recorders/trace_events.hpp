@@ -33,6 +33,7 @@ struct TraceEvent {
   // Of "args".
   double external_id = kNotGiven, correlation = kNotGiven, sequence_number = kNotGiven;
   double seq = kNotGiven, group_size = kNotGiven, in_elements = kNotGiven, out_elements = kNotGiven;
+  double outputs = kNotGiven;  ///< entries of its first output; of execution traces alone
   std::string collective, dtype, group_name, group_ranks, shape, called;  ///< called: args/name
   std::vector<double> sizes;                                              ///< "Input Dims", all in a row
   std::vector<std::size_t> size_ends;                                     ///< of each input in `sizes`

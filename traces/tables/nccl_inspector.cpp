@@ -2,7 +2,7 @@
 // kernel's time includes waiting for the others, so that of all ranks' records of one operation the last
 // starter's, the smallest, is nearest the transfer: it becomes the measurement. Files of one job belong in
 // one call.
-//   https://github.com/NVIDIA/nccl, ext-profiler/inspector
+//   https://github.com/NVIDIA/nccl, plugins/profiler/inspector
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -177,7 +177,7 @@ bool is_nccl_inspector(std::string_view head) {
 std::vector<ImportFormat> nccl_inspector() {
   return {{{.name = "nccl_inspector",
             .summary = "JSON lines of NCCL Inspector, one file per process",
-            .citation = "https://github.com/NVIDIA/nccl, ext-profiler/inspector"},
+            .citation = "https://github.com/NVIDIA/nccl, plugins/profiler/inspector"},
            is_nccl_inspector,
            +[](const ImportConstants&) -> std::unique_ptr<Importer> {
              return std::make_unique<NcclInspector>();

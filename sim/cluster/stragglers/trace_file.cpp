@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/interrupts.hpp"
 #include "sim/base/reject.hpp"
 #include "sim/cluster/stragglers/options.hpp"
 
@@ -46,7 +47,11 @@ std::vector<std::string_view> split(std::string_view line) {
 /// Reads line after line and knows which one it is at.
 class Lines {
  public:
-  explicit Lines(const std::filesystem::path& path) : file_(path) {
+  explicit Lines(const std::filesystem::path& path) {
+    std::error_code failed;
+    if (std::filesystem::is_character_file(path, failed))
+      reject("is a device, which never ends", "Give a CSV file");
+    file_.open(path);
     if (!file_)
       reject(fmt::format("cannot be read ({})", std::strerror(errno)),
              "Give a CSV file with the columns worker, step and delay_s, factor or compute_s");
@@ -66,6 +71,7 @@ class Lines {
   std::size_t number() const { return number_; }
 
  private:
+  const EndsAtInterrupts guard_;  // a FIFO without a writer does not open
   std::ifstream file_;
   std::string line_;
   std::size_t number_ = 0;

@@ -1,0 +1,52 @@
+// What times that follow from data sheets alone are off by: intervals of runs where nothing was calibrated.
+// The cells that this was learnt from: docs/papers/data_sheets.csv; tests/calibration/data_sheets.cpp makes
+// the numbers below of them.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "analysis/widening.hpp"
+#include "sim/job.hpp"
+
+namespace simsgd {
+
+/// Measured times over those of data sheets, central quantiles of a kind of cells: so that half, and nine
+/// tenths (kIntervalLevels), lie between `low` and `high`. 1 is always between them.
+struct SheetRatios {
+  Reach low, high;
+};
+
+/// Computing whose step was measured with the same batch on one such device, and computing that was modelled
+/// (kernels of choosing, factors and inverses always are).
+inline constexpr SheetRatios kSheetMeasured{{0.996, 0.993}, {1.216, 1.425}};
+inline constexpr SheetRatios kSheetModelled{{1.000, 0.517}, {1.743, 5.361}};
+/// What a step takes beside computing, over all communication that is predicted, hidden or not.
+inline constexpr SheetRatios kSheetCommunication{{0.188, 0.000}, {1.985, 4.948}};
+/// The least of it where nothing can hide it, gTop-k's cells: what is less than that hides behind computing.
+inline constexpr double kSheetLeastCommunication = 0.74;
+
+/// Times, and what follows from them.
+bool goes_with_time(const std::string& metric);
+
+/// Of a step with these seconds of computing, modelled kernels, exposed and hidden communication: how much
+/// shorter and longer it may be, of each level. The parts' errors are taken to be independent. Communication
+/// that takes longer is no longer hidden.
+struct SheetStep {
+  double computing_s = 0, kernels_s = 0, exposed_s = 0, hidden_s = 0;
+  bool modelled = false;             ///< computing
+  bool communication_known = false;  ///< it was calibrated
+
+  double step_s() const { return computing_s + kernels_s + exposed_s; }
+  /// How much less than so many seconds of exposed communication there may be.
+  double less_exposed_s(double seconds, std::size_t level) const;
+  double below_s(std::size_t level) const;
+  double above_s(std::size_t level) const;
+};
+
+/// Gives a document "intervals" of all that goes with time, and a note. Where communication was calibrated it
+/// has some already: these become wider by what computing may be.
+void add_data_sheet_intervals(const Job& job, bool communication_known, nlohmann::ordered_json& document);
+
+}  // namespace simsgd

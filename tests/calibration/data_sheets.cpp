@@ -1,0 +1,244 @@
+// Where nothing was calibrated: the table of what data sheets were off by, what is made of it, and what a run
+// says.
+#include "analysis/data_sheet.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analysis/intervals.hpp"
+#include "scenarios/language/json_source.hpp"
+#include "sim/recording/metrics.hpp"
+#include "support.hpp"
+#include "tests/support/in_child.hpp"
+
+namespace simsgd::test::calibration_data_sheets {
+
+namespace {
+
+struct Cell {
+  std::string kind, study, name;
+  double measured_s = 0, predicted_s = 0;
+};
+
+std::vector<Cell> cells() {
+  std::vector<Cell> all;
+  std::istringstream text(read_file(SIMSGD_SOURCE_DIR "/docs/papers/data_sheets.csv"));
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("#") || line.starts_with("kind,")) continue;
+    std::istringstream fields(line);
+    Cell cell;
+    std::string measured, predicted;
+    std::getline(fields, cell.kind, ',');
+    std::getline(fields, cell.study, ',');
+    std::getline(fields, cell.name, ',');
+    std::getline(fields, measured, ',');
+    std::getline(fields, predicted, ',');
+    cell.measured_s = std::stod(measured);
+    cell.predicted_s = std::stod(predicted);
+    all.push_back(cell);
+  }
+  return all;
+}
+
+double predicted(const std::string& study, const std::string& name, const std::string& kind) {
+  for (const Cell& each : cells())
+    if (each.study == study && each.name == name && each.kind == kind) return each.predicted_s;
+  FAIL(kind << " of " << name << " is not in the table");
+  return 0;
+}
+
+/// Of a sample of n the p (n + 1)-th, between order statistics.
+double quantile_of(std::vector<double> values, double p) {
+  std::sort(values.begin(), values.end());
+  const auto n = static_cast<double>(values.size());
+  const double at = std::clamp(p * (n + 1) - 1, 0.0, n - 1);
+  const auto below = static_cast<std::size_t>(at), above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - std::floor(at)) * (values[above] - values[below]);
+}
+
+/// The document of a run, with the intervals that `run` gives.
+Json run(const Json& scenario, int draws = kUsualDraws) {
+  const Folder folder;
+  const std::string path = folder.write_json("s.json", scenario), out = folder.path("out.json");
+  in_child([&] {
+    std::ofstream(out) << run_with_intervals(load_scenario(path), {},
+                                             {.draws = draws, .jobs = 1, .data_sheets = true, .progress = {}})
+                              .document.dump();
+    return std::vector<double>{};
+  });
+  return Json::parse(read_file(out));
+}
+
+double end_of(const Json& document, const char* metric, std::size_t level, const char* end) {
+  return document["intervals"][metric][level][end].get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("what data sheets are off by is what the committed table of measurements says") {
+  const std::map<std::string, SheetRatios> kinds = {
+      {"measured", kSheetMeasured}, {"modelled", kSheetModelled}, {"communication", kSheetCommunication}};
+  for (const auto& [kind, said] : kinds) {
+    CAPTURE(kind);
+    std::vector<double> ratios;
+    for (const Cell& each : cells())
+      if (each.kind == kind) ratios.push_back(each.measured_s / each.predicted_s);
+    REQUIRE(ratios.size() >= 5);
+    for (std::size_t i = 0; i < kIntervalLevels.size(); ++i) {
+      const double beyond = (1 - kIntervalLevels[i]) / 2;
+      CHECK(said.low[i] == doctest::Approx(std::min(1.0, quantile_of(ratios, beyond))).epsilon(1e-3));
+      CHECK(said.high[i] == doctest::Approx(std::max(1.0, quantile_of(ratios, 1 - beyond))).epsilon(1e-3));
+    }
+  }
+}
+
+TEST_CASE("communication that nothing can hide takes no less than the least of gTop-k's cells") {
+  double least = 1;
+  for (const Cell& each : cells())
+    if (each.kind == "communication" && each.study == "datasheet_gtopk")
+      least = std::min(least, each.measured_s / each.predicted_s);
+  CHECK(kSheetLeastCommunication == doctest::Approx(least).epsilon(1e-3));
+  // A step that is all communication; one that has computing to hide all of it.
+  const SheetStep bare{.exposed_s = 1}, roomy{.computing_s = 9, .exposed_s = 1};
+  CHECK(bare.below_s(1) == doctest::Approx(1 - least).epsilon(1e-3));
+  CHECK(roomy.less_exposed_s(1, 1) == 1);
+}
+
+TEST_CASE("the table's steps are what the program models today") {
+  const std::map<std::string, const char*> files = {
+      {"P102-100", "p102_100"}, {"V100", "v100"}, {"P100", "p100"}, {"RTX 2080 Ti", "rtx2080ti"}};
+  int seen = 0;
+  for (const Cell& each : cells()) {
+    if (!each.study.starts_with("workloads/")) continue;
+    CAPTURE(each.study);
+    Json workload = parse_json(read_file(kScenarios + each.study), each.study);
+    for (const Json& time : workload["one_device"])
+      if (time["device"] == each.name) workload["batch"] = time["batch"];
+    for (const char* key : {"one_device", "$schema", "compute_time", "compute_factor"}) workload.erase(key);
+    const std::string device = kScenarios + "devices/" + files.at(each.name) + ".json";
+    const Job job = job_of({{"cluster",
+                             {{"workers", 1},
+                              {"device", {{"use", device}, {"memory", 0}}},
+                              {"nic", {{"bandwidth", "1 GB/s"}}},
+                              {"topology", {{"name", "star"}}}}},
+                            {"workload", workload},
+                            {"algorithm", {{"name", "allreduce_sgd"}}},
+                            {"stop", {{"steps", 1}}}});
+    CHECK(job.workload.one_device_step_s == doctest::Approx(each.predicted_s).epsilon(1e-3));
+    ++seen;
+  }
+  CHECK(seen == 9);
+}
+
+TEST_CASE("the table's cells of gTop-k are what its study on data sheets gives today") {
+  const Study study = expand_study(kScenarios + "studies/datasheet_gtopk.json");
+  REQUIRE(study.points.size() == 24);
+  const std::string name = "datasheet_gtopk";
+  for (const StudyPoint& point : study.points) {
+    const Scenario scenario = load_point(study, point);
+    const Json& resolved = scenario.resolved;
+    const std::string workload = resolved["workload"]["name"], method = resolved["algorithm"]["name"];
+    const int workers = resolved["cluster"]["workers"];
+    const std::vector<double> seconds = in_child([&] {
+      const auto document = run_scenario(scenario, {}).document;
+      double communication_s = 0;
+      for (const auto& [metric, value] : document.at("metrics").items())
+        if (metric == "host_s" || metric == "communication_exposed_s" ||
+            metric.ends_with("_communication_hidden_s"))
+          communication_s += value.get<double>();
+      const auto& metrics = document.at("metrics");
+      return std::vector<double>{communication_s, metrics.at("compute_s").get<double>(),
+                                 metrics.value("selection_s", 0.0)};
+    });
+    const std::string cell = fmt::format("{} {} P={}", workload, method, workers);
+    CAPTURE(cell);
+    CHECK(seconds[0] == doctest::Approx(predicted(name, cell, "communication")).epsilon(1e-3));
+    if (method != "gtopk" || workers != 32) continue;
+    CHECK(seconds[1] ==
+          doctest::Approx(predicted(name, workload + " computing P=32", "measured")).epsilon(1e-3));
+    CHECK(seconds[2] == doctest::Approx(predicted(name, workload + " selection", "modelled")).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("every time of a run where nothing was calibrated has the interval of a data sheet, and a note") {
+  Json scenario = small_scenario();
+  scenario["workload"]["layers"] = {{{"type", "fc"}, {"tensors", {{1000, 1000}}}, {"forward_flop", 1e9}}};
+  const Json document = run(scenario);
+  const Json& metrics = document["metrics"];
+  const auto metric = [&](const char* name) { return metrics[name].get<double>(); };
+  for (const auto& [name, value] : metrics.items()) {
+    CAPTURE(name);
+    REQUIRE(document["intervals"].contains(name) == goes_with_time(name));
+    if (!goes_with_time(name)) continue;
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(end_of(document, name.c_str(), i, "low") <= value.get<double>() * (1 + 1e-12));
+      CHECK(end_of(document, name.c_str(), i, "high") >= value.get<double>() * (1 - 1e-12));
+    }
+  }
+  // By hand: modelled computing, communication exposed and hidden, as if their errors knew nothing of each
+  // other.
+  const double exposed_s = metric("communication_exposed_s") + metric("host_s"),
+               hidden_s = metric("gradient_communication_hidden_s"), step_s = metric("iteration_time_mean_s"),
+               computing_s = step_s - exposed_s;
+  REQUIRE(exposed_s > 0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double above = std::hypot(computing_s * (kSheetModelled.high[i] - 1),
+                                    (exposed_s + hidden_s) * (kSheetCommunication.high[i] - 1)),
+                 less = std::min(exposed_s * (1 - kSheetCommunication.low[i]),
+                                 exposed_s * (1 - kSheetLeastCommunication) + computing_s),
+                 below = std::hypot(computing_s * (1 - kSheetModelled.low[i]), less);
+    CHECK(end_of(document, "iteration_time_mean_s", i, "high") == doctest::Approx(step_s + above));
+    CHECK(end_of(document, "iteration_time_mean_s", i, "low") == doctest::Approx(step_s - below));
+    CHECK(end_of(document, "throughput_samples_per_s", i, "low") ==
+          doctest::Approx(metric("throughput_samples_per_s") * step_s / (step_s + above)));
+    CHECK(end_of(document, "compute_s", i, "high") ==
+          doctest::Approx(metric("compute_s") * kSheetModelled.high[i]));
+  }
+  CHECK(document["notes"].back().get<std::string>().starts_with("no draws of a calibration go with"));
+  CHECK_FALSE(run(scenario, 0).contains("intervals"));
+
+  // A step that is nearly all communication: rates stay finite.
+  Json idle = scenario;
+  idle["workload"]["layers"][0]["forward_flop"] = 0.001;
+  for (const auto& [name, levels] : run(idle)["intervals"].items())
+    for (const Json& level : levels) {
+      CAPTURE(name);
+      CHECK(level["low"].is_number());
+      CHECK(level["high"].is_number());
+    }
+
+  // A step that was measured with this batch is known better; a run that ends by the clock ends then.
+  scenario["workload"]["one_device"] = {
+      {{"device", "D"}, {"batch", 8}, {"forward_backward", "24 ms"}, {"source", "a test"}}};
+  scenario["stop"] = {{"time", "1 s"}};
+  const Json measured = run(scenario);
+  CHECK(end_of(measured, "compute_s", 1, "high") ==
+        doctest::Approx(measured["metrics"]["compute_s"].get<double>() * kSheetMeasured.high[1]));
+  const double end_s = measured["metrics"]["simulated_time_s"];
+  if (end_s >= 1) CHECK(end_of(measured, "simulated_time_s", 1, "high") == end_s);
+}
+
+TEST_CASE("where operations alone were calibrated, computing is as unsure as a data sheet's") {
+  const SpecFolder folder(ring_spec(), ring_rows({}, 0.03, 5));
+  const auto calibration = folder.run();
+  Json scenario = small_scenario();
+  scenario["cluster"] = calibrated_cluster(*calibration, folder.directory(), "2026-01-31");
+  scenario["cluster"]["workers"] = 4;
+  scenario["workload"]["layers"] = {{{"type", "fc"}, {"tensors", {1000}}, {"forward_flop", 1e10}}};
+  const Json document = run(scenario);  // all computing: 0.48 s
+  const double step_s = document["metrics"]["iteration_time_mean_s"];
+  CHECK(end_of(document, "iteration_time_mean_s", 1, "high") ==
+        doctest::Approx(step_s * kSheetModelled.high[1]).epsilon(0.01));
+  CHECK(end_of(document, "iteration_time_mean_s", 1, "low") ==
+        doctest::Approx(step_s * kSheetModelled.low[1]).epsilon(0.01));
+  // What was calibrated stays as it was.
+  const double sent_s = document["metrics"]["communication_exposed_s"];
+  CHECK(end_of(document, "communication_exposed_s", 1, "high") < 1.3 * sent_s);
+}
+
+}  // namespace simsgd::test::calibration_data_sheets
