@@ -31,8 +31,8 @@ inline constexpr double kSheetLeastCommunication = 0.74;
 bool goes_with_time(const std::string& metric);
 
 /// Of a step with these seconds of computing, modelled kernels, exposed and hidden communication: how much
-/// shorter and longer it may be, of each level. The parts' errors are taken to be independent. Communication
-/// that takes longer is no longer hidden.
+/// shorter and longer it may be, of each level. The parts' errors are taken to be independent. If
+/// communication takes longer than predicted, what was hidden may be exposed.
 struct SheetStep {
   double computing_s = 0, kernels_s = 0, exposed_s = 0, hidden_s = 0;
   bool modelled = false;             ///< computing

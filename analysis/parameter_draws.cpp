@@ -80,8 +80,8 @@ ParameterDraws::ParameterDraws(const Scenario& scenario, int number, double size
   const MeasuredRange workers = calibration_.measured.workers.value_or(MeasuredRange{}),
                       bytes = calibration_.measured.bytes.value_or(MeasuredRange{});
   const double by_workers = workers_widening(workers.low, workers.high, number, calibration_.model_error);
-  // A smaller model than any measured is no matter: the largest messages take the time. Where runs were
-  // fitted, bytes are a model's.
+  // A model smaller than all measured ones needs no widening: its largest messages take most of the time, and
+  // those were measured. If runs were fitted, the bytes are the size of the model.
   const bool of_runs = !calibration_.measured.workloads.value_or(std::vector<std::string>{}).empty();
   const bool no_matter = size < bytes.low && (!operation || of_runs);
   const double by_bytes = no_matter ? 1 : range_widening(bytes.low, bytes.high, size);

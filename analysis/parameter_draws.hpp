@@ -20,8 +20,8 @@ struct Interval {
 };
 
 /// The one way to an interval, of `run`, `bench` and `validate` alike: what draws give, and from the value
-/// itself at least as far as `reach`. One for each of kIntervalLevels. Draws that are NaN failed and do not
-/// count; of fewer than two there is no interval.
+/// itself at least as far as `reach`. One for each of kIntervalLevels. Draws that are NaN failed and are
+/// ignored; at least two draws are needed for an interval, otherwise the result is empty.
 std::vector<Interval> intervals_of(double value, std::vector<double> drawn, const Reach& reach);
 
 /// The draws of a scenario's calibrated cluster, as far as they are about this scenario: a number or setting

@@ -22,7 +22,7 @@ struct LowRankLayout {
   std::vector<LearnedMatrix> learned;  ///< in order; empty without a learner
   std::size_t parameters = 0;          ///< of the learner
 };
-/// Throws ParameterError where there is no matrix.
+/// Throws ParameterError if the model has no matrix to compress.
 LowRankLayout low_rank_layout(int rank, const Workload& workload, const Learner* learner);
 
 /// Of one step, of the workload on the cluster's device (sim/cluster/kernels.hpp); no times without a

@@ -36,8 +36,8 @@ Times ideal(const Graph& graph, Times times, const std::vector<double>& equal_s)
 /// What each of `workers` computes, and its gaps, become the mean of its peers': the same operation of the
 /// same step on those of the same slice and stage in other replicas that are not named; where all of these
 /// are, on the stage's other slices; where the whole stage is, on other stages, and gaps stay. Messages and
-/// collectives are not its own, and stay. Throws ConfigError, which calls `option`, where there is no such
-/// worker, or all are named.
+/// collectives keep their times, since they depend on others too. Throws ConfigError, naming `option`, if a
+/// worker does not exist or if all workers are named.
 Times healed(const Graph& graph, Times times, const std::vector<int>& workers, const std::string& option);
 
 /// Stages all of whose workers are named.

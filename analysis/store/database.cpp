@@ -57,7 +57,8 @@ Database::Database(const std::filesystem::path& file, Mode mode) : file_(file) {
                         : SQLITE_OPEN_READONLY | (mode == Mode::frozen ? SQLITE_OPEN_URI : 0);
   std::error_code ignored;  // what cannot be made cannot be opened either, which is told then
   if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored))
-    throw RunError(fmt::format("{} is no file that can hold results: name another one", file.string()));
+    throw RunError(fmt::format("{} is not a regular file, so it cannot hold results. Choose another file",
+                               file.string()));
   if (mode == Mode::create && file.has_parent_path())
     std::filesystem::create_directories(file.parent_path(), ignored);
   sqlite3* handle = nullptr;
