@@ -3,28 +3,22 @@
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "cli/verbs.hpp"
-#include "sim/base/errors.hpp"
+#include "results/atomic_file.hpp"
 
 namespace simsgd {
 
 namespace {
 
-void write(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  if (!(file << text).flush()) throw RunError("Cannot write " + path.string() + ".");
-}
-
 int write_documents(const CLI::App& app, const std::filesystem::path& directory) {
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);
   const std::vector<Command> commands = commands_of(app);
-  write(directory / "simsgd.1", man_page(commands));
-  write(directory / "simsgd.bash", bash_completion(commands));
-  write(directory / "_simsgd", zsh_completion(commands));
+  write_file_atomically(directory / "simsgd.1", man_page(commands));
+  write_file_atomically(directory / "simsgd.bash", bash_completion(commands));
+  write_file_atomically(directory / "_simsgd", zsh_completion(commands));
   return 0;
 }
 

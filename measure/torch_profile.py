@@ -8,6 +8,7 @@ has 1.13), for named models python3-torchvision.
 """
 
 import argparse
+import contextlib
 import csv
 import datetime
 import importlib.util
@@ -17,6 +18,7 @@ import os
 import platform
 import statistics
 import sys
+import tempfile
 
 WARM_UP = 3  # iterations: cuDNN tries its algorithms in the first, allocators grow
 
@@ -91,10 +93,27 @@ def device_name(arguments, device):
     return f"{names[0] if names else platform.machine()}, {torch.get_num_threads()} threads"
 
 
-def write_whole(path, text):
-    with open(path + ".part", "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-    os.replace(path + ".part", path)
+@contextlib.contextmanager
+def output(path):
+    """A file to write that appears whole or not at all; a device or a pipe is written into."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            yield file
+        return
+    target = os.path.realpath(path)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
+    try:
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            mask = os.umask(0)
+            os.umask(mask)
+            os.fchmod(file.fileno(), 0o666 & ~mask)
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def write_kernels(path, step, batch):
@@ -104,14 +123,13 @@ def write_kernels(path, step, batch):
         activities.append(torch.profiler.ProfilerActivity.CUDA)
     with torch.profiler.profile(activities=activities) as profiler:
         step()
-    with open(path + ".part", "w", encoding="utf-8", newline="") as file:
+    with output(path) as file:
         rows = csv.writer(file)
         rows.writerow(["quantity", "operation", "value_SI", "samples", "kernel", "processor", "batch"])
         for event in profiler.key_averages():
             for processor, total_us in (("cuda", event.self_cuda_time_total), ("cpu", event.self_cpu_time_total)):
                 if total_us > 0:
                     rows.writerow(["time_s", "", f"{total_us * 1e-6 / event.count:.6g}", event.count, event.key, processor, batch])
-    os.replace(path + ".part", path)
 
 
 def main():
@@ -164,7 +182,8 @@ def main():
                                 "forward_backward": float(f"{step_s:.6g}"), "source": source.split(": PyTorch")[0]}]}
     head = json.dumps(workload, indent=2)[:-2]
     rows = ",\n".join("    " + json.dumps(layer) for layer in described)
-    write_whole(arguments.output, f'{head},\n  "layers": [\n{rows}\n  ]\n}}\n')
+    with output(arguments.output) as file:
+        file.write(f'{head},\n  "layers": [\n{rows}\n  ]\n}}\n')
     if arguments.kernels:
         write_kernels(arguments.kernels, lambda: profile.step(forward, backward), arguments.batch)
     in_layers_s = sum(layer.get("forward", 0) + layer.get("backward", 0) for layer in described)

@@ -87,8 +87,9 @@ void AtomicFile::open_beside() {
   const bool exists = stat(target_.c_str(), &status) == 0;
   std::random_device random;
   for (int tries = 0; tries < 100 && descriptor_ < 0; ++tries) {
-    temporary_ =
-        target_.parent_path() / fmt::format(".{}.{:08x}.part", target_.filename().string(), random());
+    // Shortened where the file's own name is nearly as long as a name may be (255 bytes).
+    temporary_ = target_.parent_path() /
+                 fmt::format(".{}.{:08x}.part", target_.filename().string().substr(0, 200), random());
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor_ < 0 && errno != EEXIST) break;
   }

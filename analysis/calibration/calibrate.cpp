@@ -181,9 +181,9 @@ std::vector<NumberInterval> number_intervals(const Calibration& calibration, dou
     bool chosen = false;
     for (const EnsembleSpec& each : model.ensemble) chosen |= pointer.starts_with(each.pointer);
     if (const auto found = drawn.find(pointer); !chosen && found != drawn.end()) {
-      interval.low = quantile(found->second, (1 - level) / 2);
-      interval.high = quantile(found->second, (1 + level) / 2);
-      interval.known = true;
+      interval.low = std::min(value, quantile(found->second, (1 - level) / 2));
+      interval.high = std::max(value, quantile(found->second, (1 + level) / 2));
+      interval.known = interval.low < interval.high;  // not where all draws end at a bound
     }
     intervals.push_back(interval);
   }

@@ -54,7 +54,7 @@ std::unique_ptr<Calibration> calibrate(Spec spec, const CalibrationSettings& set
 struct NumberInterval {
   std::string pointer;
   double value = 0, low = 0, high = 0;
-  bool known = false;  ///< without draws the ends are unknown, and what an ensemble chooses has none
+  bool known = false;  ///< not without draws, where all of them end at a bound, or for an ensemble's choice
 };
 std::vector<NumberInterval> number_intervals(const Calibration& calibration, double level);
 

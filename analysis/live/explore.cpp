@@ -8,7 +8,8 @@ namespace simsgd::live {
 
 void explore(const ExploreSettings& settings) {
   Source source = [&settings] {
-    const EndsAtInterrupts guard;  // nothing is there yet that would have to be put away
+    const EndsAtInterrupts guard(
+        settings.source.path);  // nothing is there yet that would have to be put away
     return open_source(settings.source);
   }();
   // Before the store is opened: the front has nothing of it.

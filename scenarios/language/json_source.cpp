@@ -96,7 +96,7 @@ constexpr std::size_t kLargestFile_bytes = std::size_t{1} << 26;
 
 /// All of it; a device or a pipe need not end by itself.
 std::string all_of(std::istream& stream, const std::string& name) {
-  const EndsAtInterrupts guard;
+  const EndsAtInterrupts guard(name);
   std::string text;
   for (std::size_t size = 0; stream; text.resize(size += static_cast<std::size_t>(stream.gcount()))) {
     if (size > kLargestFile_bytes)
@@ -155,7 +155,7 @@ std::string read_file(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
     throw ConfigError({path, "", "is a directory", "", "Name a JSON file in it"});
-  const EndsAtInterrupts guard;  // a FIFO without a writer does not open
+  const EndsAtInterrupts guard(path);  // a FIFO without a writer does not open
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw ConfigError({path, "", "cannot be read", "", "Check that it exists and may be read"});
   return all_of(stream, path);

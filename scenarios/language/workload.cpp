@@ -234,7 +234,10 @@ Json shipped_device(const std::string& name) {
         Json json = parse_json(read_file(file.path().string()), file.path().string());
         json.erase("$schema");
         const auto device = options_of<Device>(json);
-        if (is_device(name, device.name) && device.name.size() > best.name.size()) best = device;
+        const std::size_t size = device.name.size(), best_size = best.name.size();
+        if (is_device(name, device.name) &&
+            (size > best_size || (size == best_size && device.name < best.name)))
+          best = device;
       } catch (const std::exception&) {  // no device, in a folder of the user's that is called so
         continue;
       }

@@ -117,7 +117,10 @@ bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& ta
       table.step_is_given ? (workload.step_law ? "step_cost of the workload" : "step_time of the workload")
       : all_own ? fmt::format("times of the layers{}, batch {}{}", on, human_number(table.own_batch),
                               other ? ", scaled to " + device.name : "")
-                : fmt::format("modelled from FLOPs and memory traffic on {}", device.name);
+      : own
+          ? fmt::format("times of some layers{}, of the others modelled from FLOPs and memory traffic on {}",
+                        on, device.name)
+          : fmt::format("modelled from FLOPs and memory traffic on {}", device.name);
   return true;
 }
 

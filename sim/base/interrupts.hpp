@@ -18,11 +18,12 @@ void end_at_interrupts();
 void catch_interrupts();
 bool interrupted();
 
-/// While one of these lives, signals end the program at once all the same: for reading files that may never
-/// end.
+/// While one of these lives, signals end the program at once all the same, and after 2 s it says on stderr
+/// what it waits for: for reading a file that may never come or never end. One at a time says something.
 class EndsAtInterrupts {
  public:
-  EndsAtInterrupts();
+  /// `input`: the path of the file, or another name of it. Of a regular file nothing is said.
+  explicit EndsAtInterrupts(const std::string& input);
   ~EndsAtInterrupts();
   EndsAtInterrupts(const EndsAtInterrupts&) = delete;
   EndsAtInterrupts& operator=(const EndsAtInterrupts&) = delete;

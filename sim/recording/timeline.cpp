@@ -121,7 +121,6 @@ void Timeline::step_ended(const StepEnd& end) {
   const std::uint64_t step = end.step;
   if (!records(rank)) return;
   add({rank, kMainLane, end.begin_s, end.end_s, fmt::format("ProfilerStep#{}", step), "user_annotation", ""});
-  steps_recorded_ = std::max(steps_recorded_, step);
   // Another step like the mean of those so far must still fit.
   const std::uint64_t count = counts_[static_cast<std::size_t>(rank)];
   if (count + count / step > events_per_rank_) full_[static_cast<std::size_t>(rank)] = true;

@@ -64,7 +64,6 @@ class Timeline final : public Observer {
 
   bool empty() const { return events_.empty(); }
   int ranks() const { return ranks_; }
-  std::uint64_t steps_recorded() const { return steps_recorded_; }
 
   const TimelineSetup& setup() const { return setup_; }
   const std::vector<TimelineEvent>& events() const { return events_; }
@@ -85,7 +84,6 @@ class Timeline final : public Observer {
   std::vector<TimelineArrow> arrows_;
   std::map<std::pair<int, int>, std::vector<double>>
       lane_ends_s_;  // by (rank, first lane): when each lane is free
-  std::uint64_t steps_recorded_ = 0;
   std::uint64_t flows_ = 0;
 };
 

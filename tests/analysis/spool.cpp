@@ -1,6 +1,9 @@
 #include "analysis/store/spool.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "tests/analysis/support.hpp"
 
@@ -64,6 +67,23 @@ TEST_CASE("lines of another layout are refused, not lost") {
   ResultStore store(folder.path("r.db"));
   CHECK_THROWS_AS(merge_spool(folder.path("r.db"), store), RunError);
   CHECK(std::filesystem::exists(file));
+}
+
+TEST_CASE("a file system that takes no locks is an error, and a lock that somebody holds is none") {
+  const Folder folder;
+  const std::string file = folder.write("r.db", "");
+  const int holder = open(file.c_str(), O_RDWR | O_CLOEXEC), other = open(file.c_str(), O_RDWR | O_CLOEXEC);
+  CHECK(locks(holder, LOCK_EX, file));
+  CHECK_FALSE(locks(other, LOCK_EX, file));
+  close(holder);
+  close(other);
+  // A closed descriptor stands for what cannot be locked: flock fails, and not because of another program.
+  CHECK_THROWS_WITH_AS(
+      locks(other, LOCK_EX, file),
+      (file +
+       " cannot be locked (Bad file descriptor): its file system takes no locks. Choose another place for -o")
+          .c_str(),
+      RunError);
 }
 
 }  // namespace simsgd::test::analysis_spool

@@ -32,7 +32,7 @@ struct Input::Source {
 
 Input::Input(const std::string& path)
     : name_(path == "-" ? "<stdin>" : path), source_(std::make_unique<Source>()) {
-  const EndsAtInterrupts guard;  // a FIFO without a writer does not open
+  const EndsAtInterrupts guard(name_);  // a FIFO without a writer does not open
   const int descriptor = path == "-" ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status = {};
   if (descriptor < 0 || fstat(descriptor, &status) != 0) {
@@ -70,7 +70,7 @@ bool Input::fill() {
     begin_ = 0;
   }
   if (buffer_.size() - end_ < kChunk_bytes) buffer_.resize(std::max(2 * buffer_.size(), end_ + kChunk_bytes));
-  const EndsAtInterrupts guard;
+  const EndsAtInterrupts guard(name_);
   const int got = gzread(source_->file, buffer_.data() + end_, static_cast<unsigned>(kChunk_bytes));
   int code = Z_OK;
   const std::string why = gzerror(source_->file, &code);

@@ -47,7 +47,7 @@ std::vector<std::string_view> split(std::string_view line) {
 /// Reads line after line and knows which one it is at.
 class Lines {
  public:
-  explicit Lines(const std::filesystem::path& path) {
+  explicit Lines(const std::filesystem::path& path) : guard_(path.string()) {
     std::error_code failed;
     if (std::filesystem::is_character_file(path, failed))
       reject("is a device, which never ends", "Give a CSV file");
