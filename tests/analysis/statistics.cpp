@@ -32,7 +32,7 @@ double coverage(double truth, std::size_t n, const Draw& draw, Interval_of inter
                    .step = static_cast<std::uint64_t>(trial)});
     std::vector<double> values(n);
     for (double& value : values) value = draw(stream);
-    const std::optional<Interval> interval = interval_of(values);
+    const std::optional<statistics::Interval> interval = interval_of(values);
     REQUIRE(interval);
     held += interval->holds(truth) ? 1 : 0;
   }
@@ -123,7 +123,8 @@ TEST_CASE("a bootstrap is the same for the same seed, and another for another") 
   Stream stream({.seed = 3, .purpose = Purpose::resampling, .entity = 0, .step = 0});
   std::vector<double> values(40);
   for (double& value : values) value = exponential_1(stream);
-  const Interval once = *bootstrap_mean(values).interval, again = *bootstrap_mean(values).interval;
+  const statistics::Interval once = *bootstrap_mean(values).interval,
+                             again = *bootstrap_mean(values).interval;
   CHECK(once.low == again.low);
   CHECK(once.high == again.high);
   CHECK(bootstrap_mean(values, kUsualLevel, {.seed = 2, .resamples = 2000}).interval->low != once.low);
