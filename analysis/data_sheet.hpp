@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -44,6 +45,12 @@ struct SheetStep {
   double below_s(std::size_t level) const;
   double above_s(std::size_t level) const;
 };
+
+/// By how much of the difference of two step times, whose metrics these are, half of the published steps
+/// would have it wrong: above 1 it may have the other sign. Each part of a step in which they differ may be
+/// longer or shorter by its own ratios, against the difference; what both have in common cancels.
+double sheet_error_of_difference(const std::map<std::string, double>& one,
+                                 const std::map<std::string, double>& other);
 
 /// Gives a document "intervals" of all that goes with time, and a note. Where communication was calibrated it
 /// has some already: these become wider by what computing may be.
