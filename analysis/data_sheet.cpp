@@ -145,14 +145,8 @@ double sheet_error_of_difference(const std::map<std::string, double>& one,
   const SheetStep a = step_of_run(one), b = step_of_run(other);
   const double difference_s = b.step_s() - a.step_s();
   if (difference_s == 0) return 0;
-  const auto against = [&](double part_s, const SheetRatios& ratios) {
-    return std::fabs(part_s) *
-           ((part_s < 0) == (difference_s < 0) ? 1 - ratios.low[kHalf] : ratios.high[kHalf] - 1);
-  };
-  return std::hypot(against(b.computing_s - a.computing_s, kSheetModelled),
-                    against(b.kernels_s - a.kernels_s, kSheetModelled),
-                    against(b.exposed_s - a.exposed_s, kSheetCommunication)) /
-         std::fabs(difference_s);
+  const SheetStep &faster = difference_s > 0 ? a : b, &slower = difference_s > 0 ? b : a;
+  return std::max(faster.above_s(kHalf), slower.below_s(kHalf)) / std::fabs(difference_s);
 }
 
 void add_data_sheet_intervals(const Job& job, bool communication_known, OrderedJson& document) {

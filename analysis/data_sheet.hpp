@@ -46,9 +46,9 @@ struct SheetStep {
   double above_s(std::size_t level) const;
 };
 
-/// By how much of the difference of two step times, whose metrics these are, half of the published steps
-/// would have it wrong: above 1 it may have the other sign. Each part of a step in which they differ may be
-/// longer or shorter by its own ratios, against the difference; what both have in common cancels.
+/// Of two steps, whose metrics these are: how much longer the faster one, or shorter the slower one, half of
+/// the published steps were, over their difference. Above 1 the difference decides nothing. Computing is
+/// taken as measured on one device.
 double sheet_error_of_difference(const std::map<std::string, double>& one,
                                  const std::map<std::string, double>& other);
 

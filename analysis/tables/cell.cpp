@@ -59,6 +59,7 @@ statistics::Runs runs_of(const std::vector<Sample>& samples) {
 
 CellSummary summarise(const std::vector<Sample>& samples, const CellQuestion& question,
                       std::optional<double> tau, bool deterministic) {
+  const bool mean = question.statistic == CellQuestion::Statistic::mean;
   CellSummary summary;
   std::vector<double> values;
   std::vector<statistics::Observation> observations;
@@ -66,14 +67,13 @@ CellSummary summarise(const std::vector<Sample>& samples, const CellQuestion& qu
     const bool arrived = each.kind == Sample::Kind::value, censored = each.kind == Sample::Kind::censored;
     if (arrived) values.push_back(each.value);
     if (arrived || censored) observations.push_back({each.value, arrived});
-    summary.arrived += arrived && (!tau || each.value <= *tau) ? 1 : 0;
+    summary.arrived += arrived && (!mean || !tau || each.value <= *tau) ? 1 : 0;
     summary.censored += censored ? 1 : 0;
     summary.none += each.kind == Sample::Kind::none ? 1 : 0;
     summary.failed += each.kind == Sample::Kind::failed ? 1 : 0;
     summary.not_run += each.kind == Sample::Kind::not_run ? 1 : 0;
   }
   summary.values = values.size();
-  const bool mean = question.statistic == CellQuestion::Statistic::mean;
   if (summary.censored > 0 || (mean && summary.arrived < summary.values))
     summarise_censored(observations, question, tau, summary);
   else if (!values.empty())
