@@ -30,12 +30,12 @@ bool is_modelled(const Job& job) {
   });
 }
 
-SheetStep step_of(const Job& job, bool communication_known, const OrderedJson& metrics) {
+/// `seconds_of`: a metric by its name, 0 where there is none.
+template <class SecondsOf>
+SheetStep parts_of_step(const SecondsOf& seconds_of) {
   SheetStep step;
-  step.modelled = is_modelled(job);
-  step.communication_known = communication_known;
   for (const ActivityInfo& each : activities()) {
-    const double seconds = metrics.value(activity_metric(each.activity), 0.0);
+    const double seconds = seconds_of(activity_metric(each.activity));
     if (is_kernel(each.activity))
       step.kernels_s += seconds;
     else if (each.activity == Activity::host || each.activity == Activity::communication)
@@ -43,7 +43,14 @@ SheetStep step_of(const Job& job, bool communication_known, const OrderedJson& m
     else
       step.computing_s += seconds;
   }
-  for (const TrafficInfo& each : traffics()) step.hidden_s += metrics.value(hidden_metric(each.traffic), 0.0);
+  for (const TrafficInfo& each : traffics()) step.hidden_s += seconds_of(hidden_metric(each.traffic));
+  return step;
+}
+
+SheetStep step_of(const Job& job, bool communication_known, const OrderedJson& metrics) {
+  SheetStep step = parts_of_step([&](const std::string& name) { return metrics.value(name, 0.0); });
+  step.modelled = is_modelled(job);
+  step.communication_known = communication_known;
   return step;
 }
 
@@ -124,6 +131,22 @@ double SheetStep::above_s(std::size_t level) const {
   return std::hypot(computing_s * (of_computing(modelled).high[level] - 1),
                     kernels_s * (kSheetModelled.high[level] - 1),
                     communication_known ? 0 : (exposed_s + hidden_s) * (kSheetCommunication.high[level] - 1));
+}
+
+double sheet_error_of_difference(const std::map<std::string, double>& one,
+                                 const std::map<std::string, double>& other) {
+  constexpr std::size_t kHalf = 0;  // of kIntervalLevels
+  const auto step_of_run = [](const std::map<std::string, double>& metrics) {
+    return parts_of_step([&](const std::string& name) {
+      const auto found = metrics.find(name);
+      return found == metrics.end() ? 0.0 : found->second;
+    });
+  };
+  const SheetStep a = step_of_run(one), b = step_of_run(other);
+  const double difference_s = b.step_s() - a.step_s();
+  if (difference_s == 0) return 0;
+  const SheetStep &faster = difference_s > 0 ? a : b, &slower = difference_s > 0 ? b : a;
+  return std::max(faster.above_s(kHalf), slower.below_s(kHalf)) / std::fabs(difference_s);
 }
 
 void add_data_sheet_intervals(const Job& job, bool communication_known, OrderedJson& document) {

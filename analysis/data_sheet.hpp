@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -44,6 +45,12 @@ struct SheetStep {
   double below_s(std::size_t level) const;
   double above_s(std::size_t level) const;
 };
+
+/// Of two steps, whose metrics these are: how much longer the faster one, or shorter the slower one, half of
+/// the published steps were, over their difference. Above 1 the difference decides nothing. Computing is
+/// taken as measured on one device.
+double sheet_error_of_difference(const std::map<std::string, double>& one,
+                                 const std::map<std::string, double>& other);
 
 /// Gives a document "intervals" of all that goes with time, and a note. Where communication was calibrated it
 /// has some already: these become wider by what computing may be.

@@ -9,6 +9,7 @@
 #include "analysis/widening.hpp"
 #include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/errors.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/plugin.hpp"
 #include "sim/recording/metrics.hpp"
 

@@ -47,9 +47,11 @@ OrderedJson to_json(const RankedCandidate& each) {
   for (const Assignment& set : settings_of(each.point))
     settings[set.pointer] = OrderedJson::parse(set.value.dump());
   if (each.score.interval) interval = {each.score.interval->low, each.score.interval->high};
-  return {{"label", each.point.label}, {"set", std::move(settings)}, {"value", each.score.value},
-          {"interval", interval},      {"seeds", each.scores},       {"behind", each.behind},
-          {"tie", each.tie},           {"reason", each.reason}};
+  return {{"label", each.point.label}, {"set", std::move(settings)},
+          {"value", each.score.value}, {"interval", interval},
+          {"seeds", each.scores},      {"behind", each.behind},
+          {"tie", each.tie},           {"deterministic", each.deterministic},
+          {"reason", each.reason}};
 }
 
 OrderedJson to_json(const std::vector<ImpossibleCandidate>& all) {
@@ -84,14 +86,15 @@ std::string ranking(const Advice& advice, std::size_t top) {
   table.left = 2;
   for (std::size_t i = 0; i < std::min(top, advice.ranked.size()); ++i) {
     const RankedCandidate& each = advice.ranked[i];
-    table.rows.push_back(
-        {std::to_string(i + 1), printable(each.point.label), number(each.score.value),
-         each.score.interval ? fmt::format("+- {}", number(each.score.interval->half_width())) : "-",
-         std::to_string(each.scores.size()), i == 0 ? "-" : behind(each.behind),
-         i == 0     ? "best"
-         : each.tie ? "tie"
-                    : "",
-         each.reason});
+    table.rows.push_back({std::to_string(i + 1), printable(each.point.label), number(each.score.value),
+                          each.score.interval ? fmt::format("± {}", number(each.score.interval->half_width()))
+                          : each.deterministic ? "deterministic"
+                                               : "-",
+                          std::to_string(each.scores.size()), i == 0 ? "-" : behind(each.behind),
+                          i == 0     ? "best"
+                          : each.tie ? "tie"
+                                     : "",
+                          each.reason});
   }
   return table.text();
 }

@@ -12,6 +12,7 @@
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/activities.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
@@ -207,20 +208,11 @@ Values values_of(const Document& workers) {
   return values;
 }
 
-// Of sorted values, between them linearly.
-double quantile_of(const std::vector<double>& sorted, double q) {
-  const double place = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
 Document spreads_part(Values&& values) {
   Document part = Document::object();
   for (auto& [name, each] : values) {
-    std::sort(each.begin(), each.end());
     Document& spread = part[name];
-    for (const double q : {0.0, 0.25, 0.5, 0.75, 1.0}) spread.push_back(quantile_of(each, q));
+    for (const double q : {0.0, 0.25, 0.5, 0.75, 1.0}) spread.push_back(quantile(each, q));
   }
   return part;
 }

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "analysis/advice/trial.hpp"
-#include "analysis/statistics/intervals.hpp"
+#include "analysis/statistics/contest.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -156,7 +156,7 @@ class Halving {
         made_.failed.push_back({candidates_[alive_[i]].label, "Does not reach the target."});
         continue;
       }
-      made_.ranked.push_back({candidates_[alive_[i]], {*all[i].value}, {}, 0, false, all[i].reason});
+      made_.ranked.push_back({candidates_[alive_[i]], {*all[i].value}, {}, 0, false, false, all[i].reason});
       ids_[candidates_[alive_[i]].label] = alive_[i];
     }
     if (made_.ranked.empty() && missed > 0)
@@ -199,37 +199,37 @@ class Halving {
         each.scores.push_back(*all[i].value);
       }
       sort_by_mean(group);
+      random_ = random_ || random;
       if (!random) return;  // nothing depends on the seed
     }
   }
 
-  statistics::Difference against_best(const RankedCandidate& each) const {
-    std::vector<statistics::Pair> pairs;
-    const RankedCandidate& best = made_.ranked.front();
-    for (std::size_t i = 0; i < std::min(best.scores.size(), each.scores.size()); ++i)
-      pairs.push_back({cost_of(best.scores[i]), cost_of(each.scores[i])});
-    return statistics::paired_difference(pairs);
+  /// Costs by repetition.
+  statistics::Runs costs(const RankedCandidate& each) const {
+    statistics::Runs runs;
+    for (std::size_t i = 0; i < each.scores.size(); ++i)
+      runs[static_cast<std::int64_t>(i)] = {cost_of(each.scores[i]), true};
+    return runs;
   }
 
   void rank() {
-    std::vector<statistics::Difference> differences;
-    std::vector<double> p;
+    std::vector<statistics::Comparison> comparisons;
     for (RankedCandidate& each : made_.ranked) {
       each.score = statistics::student_mean(each.scores);
-      differences.push_back(against_best(each));
+      each.deterministic =
+          !random_ && each.scores.size() > 1;  // one more seed has shown that none changes anything
+      if (each.deterministic) each.score.interval.reset();
+      if (&each == &made_.ranked.front()) continue;
+      comparisons.push_back(statistics::compare(costs(made_.ranked.front()), costs(each), {}, Better::less));
+      const statistics::Difference& difference = *comparisons.back().difference;
       double best = 0;
-      for (std::size_t i = 0; i < differences.back().count; ++i)
-        best += cost_of(made_.ranked.front().scores[i]);
-      each.behind = differences.back().value / (best / static_cast<double>(differences.back().count));
-      if (differences.size() > 1) p.push_back(differences.back().p);
+      for (std::size_t i = 0; i < difference.count; ++i) best += cost_of(made_.ranked.front().scores[i]);
+      each.behind = difference.value / (best / static_cast<double>(difference.count));
     }
-    const std::vector<double> corrected = statistics::holm(p);
-    for (std::size_t i = 1; i < made_.ranked.size(); ++i) {
-      RankedCandidate& each = made_.ranked[i];
-      const bool same = std::fabs(each.behind) < 1e-12 || each.behind < 0;
-      each.tie = same || (differences[i].interval &&
-                          statistics::verdict(differences[i], corrected[i - 1]) == statistics::Verdict::tie);
-    }
+    // Who is ahead over the seeds that both have is no worse, however far ahead of it the best is on average.
+    const std::vector<statistics::Verdict> verdicts = statistics::verdicts(comparisons);
+    for (std::size_t i = 1; i < made_.ranked.size(); ++i)
+      made_.ranked[i].tie = made_.ranked[i].behind <= 0 || verdicts[i - 1] == statistics::Verdict::tie;
     std::stable_sort(made_.ranked.begin() + 1, made_.ranked.end(),
                      [](const auto& a, const auto& b) { return a.behind < b.behind; });
   }
@@ -237,7 +237,7 @@ class Halving {
   const Study& study_;
   const std::vector<StudyPoint>& candidates_;
   const AdviceSettings& settings_;
-  bool more_is_better_ = false;
+  bool more_is_better_ = false, random_ = false;
   std::vector<std::size_t> alive_;
   std::map<std::string, std::size_t> ids_;  // of ranked candidates by label
   Advice made_;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/statistics/comparison.hpp"
+#include "analysis/statistics/intervals.hpp"
 #include "scenarios/language/study.hpp"
 
 namespace simsgd {
@@ -33,6 +33,7 @@ struct RankedCandidate {
   statistics::Estimate score;  ///< their mean
   double behind = 0;           ///< share by which its mean is above the best one's
   bool tie = false;            ///< with the best: what is known allows either to be better
+  bool deterministic = false;  ///< no seed changes its score
   std::string reason;          ///< where its time goes, in numbers
 };
 

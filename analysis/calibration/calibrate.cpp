@@ -9,6 +9,7 @@
 
 #include "scenarios/language/calibration_draws.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/base/reject.hpp"
 #include "sim/recording/metrics.hpp"
 

@@ -8,6 +8,7 @@
 #include "analysis/calibration/expected_rows.hpp"
 #include "analysis/calibration/points.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/recording/metrics.hpp"
 #include "traces/import.hpp"
 

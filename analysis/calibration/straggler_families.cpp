@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "analysis/calibration/straggler_series.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/cluster/stragglers/inverse_gaussian.hpp"
 
 namespace simsgd::calibration {
@@ -114,13 +115,10 @@ void fit_inverse_gaussian(const Moments& of, FamilyFit& fit) {
 }
 
 void fit_log_laplace(const Moments& of, FamilyFit& fit) {
-  std::vector<double> sorted = of.logs;
-  std::ranges::sort(sorted);
-  const std::size_t middle = sorted.size() / 2;
-  const double median = sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  const double centre = median(of.logs);
   double distance = 0;
-  for (const double each : sorted) distance += std::fabs(each - median) / of.n;
-  fit.scale = std::exp(median);
+  for (const double each : of.logs) distance += std::fabs(each - centre) / of.n;
+  fit.scale = std::exp(centre);
   fit.shape = distance;
   fit.log_likelihood = -of.n * (std::log(2 * distance) + 1 + of.mean_log);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "analysis/calibration/straggler_families.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/base/random.hpp"
 
 namespace simsgd::calibration {
@@ -32,15 +33,11 @@ Distances distances(const FamilyFit& fit, std::vector<double> values) {
 
 std::vector<double> measured_quantiles(std::span<const double> values) {
   constexpr std::size_t kMost = 64;
-  std::vector<double> sorted(values.begin(), values.end()), quantiles;
-  std::ranges::sort(sorted);
-  const std::size_t steps = std::min(kMost, sorted.size() - 1);
-  for (std::size_t i = 0; i <= steps; ++i) {
-    const double place = static_cast<double>(i * (sorted.size() - 1)) / static_cast<double>(steps);
-    const auto below = std::min(static_cast<std::size_t>(place), sorted.size() - 2);
-    const double share = place - static_cast<double>(below);
-    quantiles.push_back(sorted[below] + share * (sorted[below + 1] - sorted[below]));
-  }
+  const std::vector<double> measured(values.begin(), values.end());
+  std::vector<double> quantiles;
+  const std::size_t steps = std::min(kMost, measured.size() - 1);
+  for (std::size_t i = 0; i <= steps; ++i)
+    quantiles.push_back(simsgd::quantile(measured, static_cast<double>(i) / static_cast<double>(steps)));
   return quantiles;
 }
 

@@ -8,17 +8,11 @@
 #include <stdexcept>
 
 #include "analysis/widening.hpp"
+#include "sim/base/quantiles.hpp"
 
 namespace simsgd::calibration {
 
 namespace {
-
-double sorted_quantile(const std::vector<double>& sorted, double probability) {
-  const double place = probability * static_cast<double>(sorted.size() - 1);
-  const auto below = std::min(static_cast<std::size_t>(place), sorted.size() - 1);
-  const auto above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 double autocorrelation(const std::vector<double>& values, std::size_t lag) {
   const double mean = mean_of(values);
@@ -36,8 +30,8 @@ JudgedStatistic judged(const std::string& name, double measured, const std::vect
   return {.name = name,
           .measured = measured,
           .predicted = mean_of(of_fit),
-          .low = sorted_quantile(of_draws, (1 - level) / 2),
-          .high = sorted_quantile(of_draws, (1 + level) / 2)};
+          .low = simsgd::quantile(of_draws, (1 - level) / 2),
+          .high = simsgd::quantile(of_draws, (1 + level) / 2)};
 }
 
 /// Of the same workers, one after the other.
@@ -96,7 +90,7 @@ StragglerStatistics statistics_of(const StepTable& table) {
   std::ranges::sort(slowest);
   StragglerStatistics of;
   of.slowest_mean_s = mean_of(slowest);
-  of.slowest_p95_s = sorted_quantile(slowest, 0.95);
+  of.slowest_p95_s = simsgd::quantile(slowest, 0.95);
   if (table.count() < 2 * kJudgedLag) return of;
   of.lag_20 = 0;
   for (const auto& times : table.times_s)

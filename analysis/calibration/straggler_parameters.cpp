@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/calibration/straggler_fit.hpp"
+#include "sim/base/quantiles.hpp"
 
 namespace simsgd::calibration {
 
@@ -17,16 +18,6 @@ bool any(const std::vector<double>& values) {
 
 constexpr double kLeastMemory = 0.2;  // steps; as good as none
 
-// The order statistic (n + 1) p of n refits, so that few of them do not make intervals too narrow.
-double quantile_of(std::vector<double> values, double probability) {
-  std::ranges::sort(values);
-  const auto n = static_cast<double>(values.size());
-  const double place = std::clamp(probability * (n + 1) - 1, 0.0, n - 1);
-  const auto below = static_cast<std::size_t>(place);
-  if (below + 1 >= values.size()) return values.back();
-  return values[below] + (place - static_cast<double>(below)) * (values[below + 1] - values[below]);
-}
-
 /// From the refits.
 void set_ends(const StragglerFit& fit, double level, std::vector<ParameterInterval>& all) {
   std::vector<std::vector<double>> drawn(all.size());
@@ -35,7 +26,8 @@ void set_ends(const StragglerFit& fit, double level, std::vector<ParameterInterv
     for (std::size_t i = 0; i < all.size(); ++i) drawn[i].push_back(named[i].second);
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const double low = quantile_of(drawn[i], (1 - level) / 2), high = quantile_of(drawn[i], (1 + level) / 2);
+    const double low = interval_end(drawn[i], (1 - level) / 2),
+                 high = interval_end(drawn[i], (1 + level) / 2);
     const double value = all[i].value;
     if (all[i].name.ends_with("_steps")) {
       const double turned = std::max(value, kLeastMemory) * std::max(value, kLeastMemory);

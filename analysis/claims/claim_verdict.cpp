@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/claims/compare.hpp"
+#include "analysis/statistics/intervals.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -28,11 +29,10 @@ ComparisonVerdict summed_up(std::vector<ClaimCell> cells) {
     ++verdict.counts[static_cast<std::size_t>(cell.state)];
     if (!std::isnan(cell.low)) values.insert(values.end(), {cell.low, cell.high});
   }
-  std::sort(values.begin(), values.end());
   if (!values.empty()) {
-    verdict.low = values.front();
-    verdict.high = values.back();
-    verdict.median = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+    verdict.low = *std::min_element(values.begin(), values.end());
+    verdict.high = *std::max_element(values.begin(), values.end());
+    verdict.median = statistics::median(values);
   }
   verdict.cells = std::move(cells);
   return verdict;

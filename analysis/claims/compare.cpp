@@ -1,10 +1,11 @@
 #include "analysis/claims/compare.hpp"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 #include <set>
+
+#include "analysis/statistics/intervals.hpp"
 
 namespace simsgd {
 
@@ -63,20 +64,17 @@ Judged judge(const std::vector<double>& effects, ClaimComparison::Direction dire
              double within) {
   using Direction = ClaimComparison::Direction;
   Judged judged;
-  const auto count = static_cast<double>(effects.size());
-  for (const double each : effects) judged.mean += each / count;
-  if (effects.empty()) judged.mean = kNoEffect;
+  const auto is_infinite = [](double each) { return std::isinf(each); };
+  const bool infinite = std::any_of(effects.begin(), effects.end(), is_infinite);
+  judged.mean = effects.empty() ? kNoEffect : infinite ? 0 : statistics::mean(effects);
+  if (infinite)
+    for (const double each : effects) judged.mean += each;
   if (std::isnan(judged.mean)) {  // infinite on both sides is undecided; without a value there is nothing
-    const bool infinite = std::any_of(effects.begin(), effects.end(), [](double e) { return std::isinf(e); });
     judged.state = infinite ? ClaimState::within_noise : ClaimState::no_value;
     return judged;
   }
-  if (effects.size() > 1 && std::isfinite(judged.mean)) {
-    double squares = 0;
-    for (const double each : effects) squares += (each - judged.mean) * (each - judged.mean);
-    const boost::math::students_t student(count - 1);
-    judged.half_width = boost::math::quantile(student, 0.975) * std::sqrt(squares / (count - 1) / count);
-  }
+  if (effects.size() > 1 && !infinite)
+    judged.half_width = statistics::student_mean(effects).interval->half_width();
   const double apart = std::max(noise, judged.half_width), size = std::fabs(judged.mean);
   if (direction == Direction::close) {
     judged.state = size + judged.half_width <= within  ? ClaimState::reproduced

@@ -5,6 +5,8 @@
 #include <limits>
 #include <set>
 
+#include "analysis/statistics/contest.hpp"
+
 namespace simsgd {
 
 namespace {
@@ -26,7 +28,8 @@ bool holds(const ClaimCondition& condition, const ClaimInputs& settings) {
 /// The runs of one setting.
 struct Group {
   ClaimInputs settings;
-  std::map<std::int64_t, double> metric;  // by seed
+  statistics::Runs runs;           // that have the metric, or were on their way to a target
+  std::set<std::int64_t> without;  // seeds of those that have no value
 };
 
 std::vector<Group> groups_of(const ClaimComparison& comparison, const std::vector<ClaimRun>& runs) {
@@ -34,16 +37,17 @@ std::vector<Group> groups_of(const ClaimComparison& comparison, const std::vecto
   std::map<ClaimInputs, std::size_t> known;
   for (const ClaimRun& run : runs) {
     const auto [at, added] = known.emplace(run.settings, groups.size());
-    if (added) groups.push_back({run.settings, {}});
-    const auto found = run.metrics.find(comparison.metric);
-    double value = kNone;
+    if (added) groups.push_back({run.settings, {}, {}});
+    Group& group = groups[at->second];
+    const auto found = run.metrics.find(comparison.metric), end = run.metrics.find("simulated_time_s");
     if (found != run.metrics.end())
-      value = found->second;
+      group.runs[run.seed] = {found->second, true};
     else if (!run.metrics.empty() && comparison.absent)
-      value = *comparison.absent;
-    else if (!run.metrics.empty() && comparison.metric == "time_to_target_s")
-      value = std::numeric_limits<double>::infinity();
-    groups[at->second].metric[run.seed] = value;
+      group.runs[run.seed] = {*comparison.absent, true};
+    else if (end != run.metrics.end() && comparison.metric == "time_to_target_s")
+      group.runs[run.seed] = {end->second, false};
+    else
+      group.without.insert(run.seed);
   }
   return groups;
 }
@@ -121,16 +125,27 @@ class Join {
         if (t < comparison_.of.size() && (open || (!added && at->second != value)))
           cell.inputs[pointer + kOfFirstSide] = value;
       }
-    for (const auto& [seed, first] : chosen_.front()->metric) {
+    // Up to one tau, as everywhere; where nobody arrives by then nothing is known.
+    std::vector<statistics::Runs> groups;
+    for (const Group* each : chosen_) groups.push_back(each->runs);
+    const std::optional<double> tau = statistics::common_tau(groups);
+    std::size_t arrived = 0;
+    std::vector<std::map<std::int64_t, double>> values;
+    for (const statistics::Runs& runs : groups) {
+      arrived += statistics::arrivals_by(runs, tau);
+      values.push_back(statistics::values_until(runs, tau));
+    }
+    std::set<std::int64_t> seeds = chosen_.front()->without;
+    for (const auto& each : groups.front()) seeds.insert(each.first);
+    for (const std::int64_t seed : seeds) {
       double sides[2] = {0, 0};
       for (std::size_t t = 0; t < chosen_.size(); ++t) {
-        const auto found = chosen_[t]->metric.find(seed);
-        const double value = found == chosen_[t]->metric.end() ? kNone : found->second;
+        const auto found = values[t].find(seed);
+        const double value = found == values[t].end() || arrived == 0 ? kNone : found->second;
         sides[t < comparison_.of.size() ? 0 : 1] += terms_[t]->times * value;
       }
       const bool ratio = comparison_.quantity == ClaimComparison::Quantity::ratio;
-      const bool neither = std::isinf(sides[0]) && sides[0] == sides[1];  // both later than any time
-      cell.quantity[seed] = ratio ? (neither ? 1 : sides[0] / sides[1]) : neither ? 0 : sides[0] - sides[1];
+      cell.quantity[seed] = ratio ? sides[0] / sides[1] : sides[0] - sides[1];
     }
     cells_.push_back(std::move(cell));
   }

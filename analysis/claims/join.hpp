@@ -12,7 +12,7 @@ namespace simsgd {
 /// A comparison where nothing but the seed is left open.
 struct JoinedCell {
   ClaimInputs inputs;
-  std::map<std::int64_t, double> quantity;  ///< by seed; infinite or NaN where a metric has no value
+  std::map<std::int64_t, double> quantity;  ///< by seed, up to one tau; NaN where a metric has no value
 };
 
 /// In the order of the runs.

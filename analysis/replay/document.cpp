@@ -5,6 +5,7 @@
 
 #include "analysis/replay/report.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd::replay {

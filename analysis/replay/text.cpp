@@ -8,6 +8,7 @@
 #include "analysis/replay/report.hpp"
 #include "results/text_table.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd::replay {

@@ -8,17 +8,11 @@
 #include <tuple>
 
 #include "sim/base/errors.hpp"
+#include "sim/base/quantiles.hpp"
 
 namespace simsgd::replay {
 
 namespace {
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 // After whom a worker is healed.
 enum class PeersOf { slice, stage, all };

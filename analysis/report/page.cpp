@@ -9,17 +9,20 @@
 #include "analysis/report/assets.hpp"
 #include "analysis/report/report.hpp"
 #include "analysis/report/spec.hpp"
+#include "analysis/report/text.hpp"
 
 namespace simsgd::report {
 
 namespace {
 
-double short_number(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
+double short_number(double value) { return std::strtod(fmt::format("{:.7g}", value).c_str(), nullptr); }
 
-Spec column_data(const Chart& chart, std::size_t c) {
+Spec column_data(const Chart& chart, std::size_t c, const CommonUnit& shown) {
   const Column& column = chart.columns[c];
   Spec made = {
       {"field", column.field}, {"name", column.name}, {"title", column.title}, {"unit", column.unit}};
+  if (!column.unit.empty())
+    made["shown"] = {{"unit", shown.name}, {"size", shown.size}, {"decimals", shown.decimals}};
   Spec values = Spec::array(), texts = Spec::array();
   std::map<std::string, std::size_t> places;
   for (const std::vector<Cell>& row : chart.rows) {
@@ -40,7 +43,8 @@ Spec column_data(const Chart& chart, std::size_t c) {
 
 Spec chart_data(const Report& report, const Chart& chart) {
   Spec columns = Spec::array();
-  for (std::size_t c = 0; c < chart.columns.size(); ++c) columns.push_back(column_data(chart, c));
+  const std::vector<CommonUnit> units = units_of(chart);
+  for (std::size_t c = 0; c < chart.columns.size(); ++c) columns.push_back(column_data(chart, c, units[c]));
   return {{"name", chart.name},
           {"title", chart.title},
           {"caption", chart.caption},

@@ -7,6 +7,7 @@
 #include "analysis/report/charts.hpp"
 #include "analysis/report/spec.hpp"
 #include "analysis/statistics/intervals.hpp"
+#include "analysis/tables/exactness.hpp"
 
 namespace simsgd::report {
 
@@ -101,7 +102,8 @@ MadeChart scaling_chart(const ChartSource& source, const ScalingKind& kind) {
     const double workers = grid.axes[*grid.workers].numbers[cell.at[*grid.workers]];
     if (kind.speedup)
       for (double& value : values) value *= workers;
-    const statistics::Estimate mean = statistics::student_mean(values);
+    statistics::Estimate mean = statistics::student_mean(values);
+    if (tables::is_deterministic(source.results.scenario, cell.runs)) mean.interval.reset();
     std::vector<Cell> row = axis_cells(grid, cell);
     row.insert(row.end(),
                {workers, mean.value, std::monostate{}, std::monostate{}, static_cast<double>(values.size())});
@@ -116,7 +118,8 @@ MadeChart scaling_chart(const ChartSource& source, const ScalingKind& kind) {
       "{} Dashed: ideal.{}",
       kind.speedup ? "Throughput over that of one device; both axes double from line to line."
                    : "Throughput per worker over that of one device.",
-      grid.seeds > 1 ? " Bands: 95 % interval of the mean over seeds (Student)." : " One seed: no bands.");
+      grid.seeds > 1 ? " Bands: 95 % interval of the mean over seeds (Student); none of deterministic runs."
+                     : " One seed: no bands.");
   chart.description = fmt::format("{} against the number of workers, one line for each {}", kind.title,
                                   grid.series ? grid.axes[*grid.series].name : "study");
   chart.spec = scaling_spec(source, chart, kind);

@@ -1,13 +1,14 @@
-// Time to target: Kaplan and Meier's median over seeds with its 95 % interval. Runs that end before they
-// arrive are censored, never dropped; where fewer than half arrive the median is above the last time seen.
+// Time to target: what `simsgd results table` says of it, the mean over seeds up to the tau of all that are
+// compared, with its 95 % interval where there is one. Runs that end before they arrive are censored, never
+// dropped.
 #include "analysis/report/target.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/report/spec.hpp"
+#include "analysis/tables/cell.hpp"
 
 namespace simsgd::report {
 
@@ -21,12 +22,12 @@ Spec target_spec(const ChartSource& source, const Chart& chart, double longest_s
   // An end that is not known is drawn where the mark is: a rule of no length, and a finite axis.
   const auto scaled = [&](const std::string& field) {
     return Spec{
-        {"calculate", fmt::format("(isValid(datum.{0}) ? datum.{0} : isValid(datum.median) ? datum.median : "
+        {"calculate", fmt::format("(isValid(datum.{0}) ? datum.{0} : isValid(datum.value) ? datum.value : "
                                   "datum.until) / {1}",
                                   field, shown.size_s)},
         {"as", "shown_" + field}};
   };
-  const Spec x = channel("shown_median", "quantitative", "time to target (" + shown.unit + ")");
+  const Spec x = channel("shown_value", "quantitative", "time to target (" + shown.unit + ")");
   Spec low = x, until = x;
   low["field"] = "shown_low";
   until["field"] = "shown_until";
@@ -40,7 +41,7 @@ Spec target_spec(const ChartSource& source, const Chart& chart, double longest_s
   const Spec strength = highlighted(grid, 1), tips = tooltip(chart.columns);
   Spec spec = framed(chart.description, rows_height(grid, 34));
   spec["params"] = highlight_parameter();
-  spec["transform"] = {scaled("median"),
+  spec["transform"] = {scaled("value"),
                        scaled("low"),
                        scaled("high"),
                        scaled("until"),
@@ -54,7 +55,7 @@ Spec target_spec(const ChartSource& source, const Chart& chart, double longest_s
                 {"encoding",
                  {{"x", x},
                   {"y", y},
-                  {"size", shown_where("isValid(datum.median)", 90)},
+                  {"size", shown_where("isValid(datum.value)", 90)},
                   {"color", colour},
                   {"opacity", strength},
                   {"tooltip", tips}}}};
@@ -71,7 +72,7 @@ Spec target_spec(const ChartSource& source, const Chart& chart, double longest_s
        {"encoding",
         {{"x", until},
          {"y", y},
-         {"size", shown_where("!isValid(datum.median)", 130)},
+         {"size", shown_where("!isValid(datum.value)", 130)},
          {"color", colour},
          {"opacity", strength},
          {"tooltip", tips}}}},
@@ -94,51 +95,70 @@ bool has_target(const ChartSource& source) {
   return false;
 }
 
-statistics::Observation observation_of(const ResultPoint& run) {
-  if (const auto found = run.metrics.find(kMetric); found != run.metrics.end()) return {found->second, true};
-  const auto end = run.metrics.find("simulated_time_s");
-  return {end == run.metrics.end() ? 0 : end->second, false};
+std::vector<tables::Sample> samples_of(const GridCell& cell, const std::string& metric) {
+  using Kind = tables::Sample::Kind;
+  std::vector<tables::Sample> samples;
+  for (const ResultPoint* run : cell.runs) {
+    const auto found = run->metrics.find(metric), end = run->metrics.find("simulated_time_s");
+    if (found != run->metrics.end())
+      samples.push_back({run, Kind::value, found->second});
+    else if (metric == kMetric && end != run->metrics.end())
+      samples.push_back({run, Kind::censored, end->second});
+  }
+  return samples;
 }
 
-std::vector<statistics::Observation> observations_of(const GridCell& cell) {
-  std::vector<statistics::Observation> all;
-  for (const ResultPoint* run : cell.runs) all.push_back(observation_of(*run));
-  return all;
+std::map<std::vector<std::size_t>, std::vector<const GridCell*>> compared_cells(const Grid& grid) {
+  std::map<std::vector<std::size_t>, std::vector<const GridCell*>> groups;
+  for (const GridCell& cell : grid.cells) {
+    std::vector<std::size_t> at = cell.at;
+    if (grid.series) at[*grid.series] = 0;
+    if (!cell.runs.empty()) groups[at].push_back(&cell);
+  }
+  return groups;
 }
 
 MadeChart target_chart(const ChartSource& source) {
   const Grid& grid = source.grid;
   if (!has_target(source)) return "These scenarios have no target.";
   Chart chart{"target", "Time to target", "", "", axis_columns(grid), {}, {}, {}};
-  chart.columns.push_back({"median", "time_to_target_s", "median", "s"});
+  chart.columns.push_back({"value", "time_to_target_s", "mean", "s"});
   chart.columns.push_back({"low", "time_to_target_low_s", "95 % from", "s"});
   chart.columns.push_back({"high", "time_to_target_high_s", "to", "s"});
-  chart.columns.push_back({"until", "seen_until_s", "seen until", "s"});
+  chart.columns.push_back({"until", "until_s", "tau", "s"});
   chart.columns.push_back({"arrived", "arrived", "arrived", "1"});
   chart.columns.push_back({"seeds", "seeds", "seeds", "1"});
+  std::map<const GridCell*, std::optional<double>> taus;
+  for (const auto& [at, cells] : compared_cells(grid)) {
+    std::vector<statistics::Runs> runs;
+    for (const GridCell* cell : cells) runs.push_back(tables::runs_of(samples_of(*cell, kMetric)));
+    for (const GridCell* cell : cells) taus[cell] = statistics::common_tau(runs);
+  }
   double longest = 0;
   for (const GridCell& cell : grid.cells) {
-    const std::vector<statistics::Observation> observations = observations_of(cell);
-    if (observations.empty()) continue;
-    const statistics::SurvivalMedian median = statistics::survival_median(observations);
-    double until = 0;
-    for (const statistics::Observation& each : observations) until = std::max(until, each.time);
-    longest = std::max(longest, until);
+    const std::vector<tables::Sample> samples = samples_of(cell, kMetric);
+    if (samples.empty()) continue;
+    const tables::CellSummary summary = tables::summarise(
+        samples, {}, taus.at(&cell), tables::is_deterministic(source.results.scenario, cell.runs));
+    longest = std::max({longest, summary.value.value_or(0), summary.until.value_or(0)});
     std::vector<Cell> row = axis_cells(grid, cell);
-    const auto known = [](double value) { return std::isfinite(value) ? Cell(value) : Cell(); };
-    row.push_back(median.value ? Cell(*median.value) : Cell());
-    row.push_back(median.interval ? known(median.interval->low) : Cell());
-    row.push_back(median.interval ? known(median.interval->high) : Cell());
-    row.insert(row.end(), {until, static_cast<double>(median.arrived), static_cast<double>(median.count)});
+    const auto known = [](const std::optional<double>& value) { return value ? Cell(*value) : Cell(); };
+    const auto end = [&](double statistics::Interval::*side) {
+      return summary.interval ? Cell((*summary.interval).*side) : Cell();
+    };
+    row.insert(row.end(), {known(summary.value), end(&statistics::Interval::low),
+                           end(&statistics::Interval::high), known(summary.until),
+                           static_cast<double>(summary.arrived), static_cast<double>(summary.count())});
     chart.rows.push_back(std::move(row));
   }
   chart.filters = filters_without(grid, {grid.series});
   chart.caption =
-      "Median over seeds (Kaplan and Meier), with its 95 % interval. Runs that ended before they arrived are "
-      "censored at their end, not dropped. Open triangles: fewer than half arrived, the median is later than "
-      "this.";
-  chart.description =
-      "Time to the target, a dot for each value; open triangles where most runs did not arrive";
+      "Mean over seeds with its 95 % interval (Student; none of one seed, nor of deterministic runs). Where "
+      "some "
+      "have not arrived by tau, the earliest end of a compared cell whose last run did not arrive, it is the "
+      "mean "
+      "of min(T, tau) (Kaplan and Meier). Open triangles: nobody arrived by then.";
+  chart.description = "Time to the target, a dot for each value; open triangles where no run arrived";
   chart.spec = target_spec(source, chart, longest);
   return chart;
 }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "analysis/report/report.hpp"
+#include "analysis/tables/numbers.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd::report {
@@ -22,12 +24,19 @@ std::string csv_text(const Cell& cell) {
   return "";
 }
 
-std::string markdown_text(const Cell& cell) {
+std::string markdown_text(const Cell& cell, const CommonUnit& unit) {
   std::string text;
   if (const double* number = std::get_if<double>(&cell); number && std::isfinite(*number))
-    text = fmt::format("{:.4g}", *number);
+    text = unit.show(*number);
   if (const std::string* found = std::get_if<std::string>(&cell)) text = *found;
   return text;
+}
+
+std::vector<double> numbers_of(const Chart& chart, std::size_t column) {
+  std::vector<double> numbers;
+  for (const std::vector<Cell>& row : chart.rows)
+    if (const double* number = std::get_if<double>(&row[column])) numbers.push_back(*number);
+  return numbers;
 }
 
 // What Markdown or the HTML in it would take for its own is shown as it is.
@@ -52,20 +61,23 @@ std::string shown(const std::string& text) {
   return escaped;
 }
 
-std::string heading(const Column& column) {
-  return column.unit.empty() || column.unit == "1" ? column.title : column.title + " (" + column.unit + ")";
+std::string heading(const Column& column, const CommonUnit& unit) {
+  return column.title + (column.unit.empty() ? "" : tables::in_brackets(unit));
 }
 
 std::string table_of(const Chart& chart) {
   std::string text = "|", rule = "|";
-  for (const Column& column : chart.columns) {
-    text += " " + shown(heading(column)) + " |";
+  const std::vector<CommonUnit> units = units_of(chart);
+  for (std::size_t c = 0; c < chart.columns.size(); ++c) {
+    const Column& column = chart.columns[c];
+    text += " " + shown(heading(column, units[c])) + " |";
     rule += column.unit.empty() ? "---|" : "--:|";
   }
   text += "\n" + rule + "\n";
   for (std::size_t r = 0; r < std::min(chart.rows.size(), kMostMarkdownRows); ++r) {
     text += "|";
-    for (const Cell& cell : chart.rows[r]) text += " " + shown(markdown_text(cell)) + " |";
+    for (std::size_t c = 0; c < units.size(); ++c)
+      text += " " + shown(markdown_text(chart.rows[r][c], units[c])) + " |";
     text += "\n";
   }
   if (chart.rows.size() > kMostMarkdownRows)
@@ -75,6 +87,25 @@ std::string table_of(const Chart& chart) {
 }
 
 }  // namespace
+
+std::vector<CommonUnit> units_of(const Chart& chart) {
+  std::map<std::string, CommonUnit> known;
+  std::vector<CommonUnit> units;
+  for (std::size_t c = 0; c < chart.columns.size(); ++c) {
+    const Column& column = chart.columns[c];
+    const bool end = column.field == "low" || column.field == "high";
+    const std::string key = end ? "value" : column.unit == "1" ? column.field : column.unit;
+    const std::vector<double> numbers = numbers_of(chart, c);
+    const bool counts = column.unit == "1" && std::all_of(numbers.begin(), numbers.end(), [](double number) {
+                          return number == std::floor(number);
+                        });
+    const bool shared = known.contains(key) && (end || column.unit != "1");
+    units.push_back(shared ? known.at(key) : counts ? CommonUnit{} : tables::unit_for(column.unit, numbers));
+    known.emplace(key, units.back());
+    if (column.field == "value") known.emplace("value", units.back());
+  }
+  return units;
+}
 
 std::string chart_csv(const Chart& chart) {
   std::string text;

@@ -2,10 +2,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/report/chart.hpp"
+#include "results/text_table.hpp"
 
 namespace simsgd::report {
+
+/// How numbers of each column are shown, in Markdown and on the page: as tables choose units
+/// (tables::unit_for), for columns of one unit by the first of them, for the ends of an interval by its
+/// value; counts have no decimals.
+std::vector<CommonUnit> units_of(const Chart& chart);
 
 /// CSV (RFC 4180) of a chart: names of columns, with their units, then all rows.
 std::string chart_csv(const Chart& chart);

@@ -1,18 +1,13 @@
-// Who wins where: the best value of the series axis in each cell of two others. The best is compared with
-// every other one, seed by seed, and is tied with those whose difference's interval holds 0 after Holm's
-// correction. Time to target is compared as restricted times min(T, tau), tau the earliest end of a run that
-// did not arrive: these are known of every run.
+// Who wins where: the best value of the series axis in each cell of two others, and who is tied with it
+// (statistics::contest).
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 
 #include "analysis/report/charts.hpp"
 #include "analysis/report/spec.hpp"
 #include "analysis/report/target.hpp"
-#include "analysis/statistics/comparison.hpp"
+#include "analysis/tables/cell.hpp"
 
 namespace simsgd::report {
 
@@ -20,102 +15,25 @@ namespace {
 
 struct Contest {
   std::string metric, title, unit;
-  bool less_is_better = true;
+  Better better = Better::less;
 };
 
 Contest contest_of(const ChartSource& source) {
-  if (has_metric(source.grid, "time_to_target_s")) return {"time_to_target_s", "time to target", "s", true};
+  if (has_metric(source.grid, "time_to_target_s"))
+    return {"time_to_target_s", "time to target", "s", Better::less};
   if (has_metric(source.grid, "throughput_samples_per_s"))
-    return {"throughput_samples_per_s", "throughput", "1/s", false};
-  return {"iteration_time_mean_s", "time of a step", "s", true};
+    return {"throughput_samples_per_s", "throughput", "1/s", Better::more};
+  return {"iteration_time_mean_s", "time of a step", "s", Better::less};
 }
 
-// By seed; the runs of a contender in one cell.
-using Values = std::map<std::int64_t, double>;
-
-Values values_by_seed(const GridCell& cell, const Contest& contest, double until_s) {
-  Values values;
-  std::int64_t next = 0;
-  for (const ResultPoint* run : cell.runs) {
-    const std::int64_t seed = run->seed.value_or(next++);
-    if (contest.metric == "time_to_target_s") {
-      values[seed] = std::min(observation_of(*run).time, until_s);
-    } else if (const auto found = run->metrics.find(contest.metric); found != run->metrics.end()) {
-      values[seed] = found->second;
-    }
-  }
-  return values;
-}
-
-statistics::Difference difference_of(const Values& best, const Values& other) {
-  std::vector<statistics::Pair> pairs;
-  for (const auto& [seed, value] : other)
-    if (const auto found = best.find(seed); found != best.end()) pairs.push_back({found->second, value});
-  if (!pairs.empty()) return statistics::paired_difference(pairs);
-  std::vector<double> mine, theirs;
-  for (const auto& each : best) mine.push_back(each.second);
-  for (const auto& each : other) theirs.push_back(each.second);
-  return statistics::unpaired_difference(mine, theirs);
-}
-
-double mean_of(const Values& values) {
-  double sum = 0;
-  for (const auto& each : values) sum += each.second;
-  return sum / static_cast<double>(values.size());
-}
-
-struct Winner {
-  std::size_t series = 0;
-  double value = 0;
-  bool certain = true;  // there was an interval to tell
-  std::vector<std::size_t> tied;
-  bool arrived = true;
-};
-
-// Cells that differ in the series alone.
-std::optional<Winner> winner_of(const std::map<std::size_t, const GridCell*>& contenders,
-                                const Contest& contest) {
-  double until = std::numeric_limits<double>::infinity();
-  bool arrived = contest.metric != "time_to_target_s";
-  if (!arrived)
-    for (const auto& each : contenders)
-      for (const statistics::Observation& seen : observations_of(*each.second)) {
-        if (!seen.arrived) until = std::min(until, seen.time);
-        arrived = arrived || seen.arrived;
-      }
-  std::map<std::size_t, Values> values;
-  for (const auto& each : contenders)
-    if (Values found = values_by_seed(*each.second, contest, until); !found.empty())
-      values[each.first] = std::move(found);
-  if (values.empty()) return std::nullopt;
-  Winner winner;
-  bool first = true;
-  for (const auto& [series, each] : values) {
-    const double mean = mean_of(each);
-    if (!first && !(contest.less_is_better ? mean < winner.value : mean > winner.value)) continue;
-    winner.series = series;
-    winner.value = mean;
-    first = false;
-  }
-  winner.arrived = arrived;
-  std::vector<statistics::Difference> differences;
-  std::vector<double> p;
-  std::vector<std::size_t> others;
-  for (const auto& [series, each] : values) {
-    if (series == winner.series) continue;
-    others.push_back(series);
-    differences.push_back(difference_of(values.at(winner.series), each));
-    p.push_back(differences.back().p);
-    winner.certain = winner.certain && differences.back().interval.has_value();
-  }
-  const std::vector<double> corrected = statistics::holm(p);
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    const bool equal = mean_of(values.at(others[i])) == winner.value;
-    if (equal || (differences[i].interval &&
-                  statistics::verdict(differences[i], corrected[i]) == statistics::Verdict::tie))
-      winner.tied.push_back(others[i]);
-  }
-  return winner;
+/// Of cells that differ in the series alone.
+statistics::Contest contest_among(const ChartSource& source, const std::vector<const GridCell*>& cells,
+                                  const Contest& contest) {
+  std::vector<statistics::Runs> runs;
+  for (const GridCell* cell : cells) runs.push_back(tables::runs_of(samples_of(*cell, contest.metric)));
+  return statistics::contest(runs, contest.better, [&](std::size_t one, std::size_t other) {
+    return tables::off_by(source.results.scenario, contest.metric, cells[one]->runs, cells[other]->runs);
+  });
 }
 
 // Diagonals of a cell, in units of half a square's side, cut at its edges.
@@ -155,7 +73,7 @@ Spec winners_spec(const ChartSource& source, const Chart& chart, std::size_t acr
        {"mark", {{"type", "rect"}, {"cornerRadius", 3}}},
        {"encoding",
         {{"x", x}, {"y", y}, {"color", colour}, {"opacity", strength}, {"tooltip", tooltip(chart.columns)}}}},
-      {{"transform", {{{"filter", "datum.tied !== ''"}}}},
+      {{"transform", {{{"filter", "datum.tied !== '' || datum.undecided !== ''"}}}},
        {"mark",
         {{"type", "point"},
          {"shape", hatch(kCellWidth * 0.96 / kCellHeight, 0.96)},
@@ -175,7 +93,7 @@ Spec winners_spec(const ChartSource& source, const Chart& chart, std::size_t acr
          {"stroke", nullptr}}},
        // By name too: beyond eight colours come again.
        {"transform",
-        {{{"filter", "datum.tied === ''"}},
+        {{{"filter", "datum.tied === '' && datum.undecided === ''"}},
          {{"calculate",
            fmt::format("datum['{}'] + '\\n' + format(datum.value, '.3~s')", field_of(*grid.series))},
           {"as", "said"}}}},
@@ -205,32 +123,40 @@ MadeChart winners_chart(const ChartSource& source) {
   chart.columns[*grid.series].title = "best " + grid.axes[*grid.series].name;
   chart.columns.push_back({"value", "best_" + contest.metric, contest.title, contest.unit});
   chart.columns.push_back({"tied", "tied_with", "tied with", ""});
-  std::map<std::vector<std::size_t>, std::map<std::size_t, const GridCell*>> places;
-  for (const GridCell& cell : grid.cells) {
-    std::vector<std::size_t> at = cell.at;
-    at[*grid.series] = 0;
-    if (!cell.runs.empty()) places[at][cell.at[*grid.series]] = &cell;
-  }
+  chart.columns.push_back({"undecided", "undecided_with", "undecided with", ""});
+  chart.columns.push_back({"until", "until_s", "tau", "s"});
   bool certain = true;
-  for (const auto& [at, contenders] : places) {
-    const std::optional<Winner> winner = winner_of(contenders, contest);
-    if (!winner || !winner->arrived) continue;
-    certain = certain && winner->certain;
-    GridCell best{at, {}};
-    best.at[*grid.series] = winner->series;
-    std::vector<Cell> row = axis_cells(grid, best);
-    row.emplace_back(winner->value);
-    row.emplace_back(names_of(grid.axes[*grid.series], winner->tied));
+  for (const auto& [at, cells] : compared_cells(grid)) {
+    const statistics::Contest found = contest_among(source, cells, contest);
+    if (!found.best) continue;
+    std::vector<std::size_t> tied, undecided;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const statistics::Verdict verdict = found.verdicts[i];
+      if (verdict == statistics::Verdict::tie) tied.push_back(cells[i]->at[*grid.series]);
+      if (verdict == statistics::Verdict::undecided) undecided.push_back(cells[i]->at[*grid.series]);
+      certain = certain && (i == *found.best || verdict != statistics::Verdict::unknown);
+    }
+    std::vector<Cell> row = axis_cells(grid, *cells[*found.best]);
+    row.insert(row.end(),
+               {*found.means[*found.best], names_of(grid.axes[*grid.series], tied),
+                names_of(grid.axes[*grid.series], undecided), found.tau ? Cell(*found.tau) : Cell()});
     chart.rows.push_back(std::move(row));
   }
-  if (chart.rows.empty()) return fmt::format("No run has {}.", contest.metric);
+  if (chart.rows.empty())
+    return fmt::format("Nowhere are there two values of {} to compare that have {}.",
+                       grid.axes[*grid.series].name, contest.metric);
   const std::size_t across = others[0], down = others[1];
   chart.filters = filters_without(grid, {grid.series, across, down});
   chart.caption = fmt::format(
-      "Best by {}{}. {}", contest.title, contest.less_is_better ? " (least)" : " (most)",
-      certain ? "Hatched: tied with the second best, the 95 % interval of the difference over the same seeds "
-                "(after Holm's correction) holds 0."
-              : "One seed: differences have no interval, only equal values are hatched as ties.");
+      "Best by {}{}. Hatched: tied, where after Holm's correction chance may have made the difference over "
+      "the same "
+      "seeds; or undecided, where deterministic runs differ by less than the model is off by.{}{}",
+      contest.title, contest.better == Better::less ? " (least)" : " (most)",
+      contest.metric == "time_to_target_s" ? " Times are compared up to tau, the earliest end of a compared "
+                                             "cell whose last run did not arrive."
+                                           : "",
+      certain ? ""
+              : " Where there is one seed differences have no interval, and only equal values are hatched.");
   chart.description = fmt::format("The best {} in each cell of {} and {}; ties are hatched",
                                   grid.axes[*grid.series].name, grid.axes[across].name, grid.axes[down].name);
   chart.spec = winners_spec(source, chart, across, down);

@@ -105,10 +105,4 @@ std::vector<double> holm(const std::vector<double>& p) {
   return adjusted;
 }
 
-Verdict verdict(const Difference& difference, double corrected_p, double level) {
-  if (!difference.interval) return Verdict::unknown;
-  if (difference.interval->holds(0) || corrected_p > 1 - level) return Verdict::tie;
-  return difference.value < 0 ? Verdict::less : Verdict::more;
-}
-
 }  // namespace simsgd::statistics

@@ -51,9 +51,4 @@ Estimate efficiency(const Estimate& speed_up, double times_workers);
 /// Holm's adjusted p values, in the order of `p`: reject where they are at most 1 - level.
 std::vector<double> holm(const std::vector<double>& p);
 
-/// "tie" where the interval holds 0, where there is none, or where, corrected for how many comparisons there
-/// are, p is above 1 - level.
-enum class Verdict { unknown, tie, less, more };
-Verdict verdict(const Difference& difference, double corrected_p, double level = kUsualLevel);
-
 }  // namespace simsgd::statistics

@@ -20,15 +20,6 @@ double mean(const std::vector<double>& values) {
   return origin + sum / static_cast<double>(values.size());
 }
 
-double median(std::vector<double> values) {
-  CHECK(!values.empty(), "A median is of one value at least.");
-  const std::size_t middle = values.size() / 2;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(middle);
-  std::nth_element(values.begin(), at, values.end());
-  if (values.size() % 2 == 1) return *at;
-  return (*std::max_element(values.begin(), at) + *at) / 2;
-}
-
 double standard_deviation(const std::vector<double>& values) {
   const double centre = mean(values);
   if (values.size() < 2) return 0;
@@ -59,15 +50,6 @@ Estimate order_median(const std::vector<double>& values, double level) {
 }
 
 namespace {
-
-/// Of sorted values at a probability, clamped to them.
-double percentile(const std::vector<double>& sorted, double probability) {
-  const double place = std::clamp(probability, 0.0, 1.0) * static_cast<double>(sorted.size() + 1) - 1;
-  const double at = std::clamp(place, 0.0, static_cast<double>(sorted.size() - 1));
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 /// Efron's acceleration: a sixth of the skewness of the statistic's influence, by leaving out one at a time.
 double acceleration(const std::vector<double>& values, const Statistic& statistic) {
@@ -113,7 +95,7 @@ Estimate bootstrap(const std::vector<double>& values, const Statistic& statistic
   const auto n = static_cast<double>(values.size());
   const double reach = std::sqrt(n / (n - 1)) * student_quantile((1 + level) / 2, n - 1);
   const auto end = [&](double z) {
-    return percentile(sorted, normal_cdf(bias + (bias + z) / (1 - skew * (bias + z))));
+    return interval_end(sorted, normal_cdf(bias + (bias + z) / (1 - skew * (bias + z))));
   };
   estimate.interval = {end(-reach), end(reach)};
   return estimate;

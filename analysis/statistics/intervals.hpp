@@ -19,10 +19,14 @@
 #include <optional>
 #include <vector>
 
+#include "sim/base/quantiles.hpp"
+
 namespace simsgd::statistics {
 
 inline constexpr double kUsualLevel = 0.95;
 inline constexpr std::size_t kLeastForBootstrap = 30;
+/// Runs of which the least and the greatest hold the median in 95 % of all cases.
+inline constexpr std::size_t kLeastForMedian = 6;
 inline constexpr int kUsualResamples = 2000;
 
 /// Ends may be infinite: nothing is known on that side.
@@ -41,8 +45,7 @@ struct Estimate {
 
 /// Of one value at least; CHECKed, as everywhere below.
 double mean(const std::vector<double>& values);
-/// Of an even number of values the mean of the middle two.
-double median(std::vector<double> values);
+using simsgd::median;
 /// With n - 1; 0 of one value.
 double standard_deviation(const std::vector<double>& values);
 

@@ -73,7 +73,7 @@ SurvivalMedian survival_median(const std::vector<Observation>& observations, dou
     median.value =
         level_there && i + 1 < steps.size() ? (steps[i].time + steps[i + 1].time) / 2 : steps[i].time;
   }
-  if (observations.size() < 2) return median;
+  if (observations.size() < kLeastForMedian) return median;
   const double z = normal_quantile((1 + level) / 2);
   median.interval = {first_at_half(steps, [z](const SurvivalStep& step) { return moved(step, -z); }),
                      first_at_half(steps, [z](const SurvivalStep& step) { return moved(step, z); })};
@@ -87,7 +87,7 @@ RestrictedMean restricted_mean(const std::vector<Observation>& observations, std
   CHECK(!observations.empty(), "A mean is of one run at least.");
   const double last = last_time(observations);
   RestrictedMean result;
-  result.until = std::min(until.value_or(last), last);
+  result.until = until.value_or(last);
   result.count = observations.size();
   result.arrived = arrivals(observations);
   std::vector<SurvivalStep> steps;

@@ -41,7 +41,7 @@ std::vector<SurvivalStep> kaplan_meier(const std::vector<Observation>& observati
 /// No value where fewer than half arrive: it is then above the last time seen.
 struct SurvivalMedian {
   std::optional<double> value;
-  std::optional<Interval> interval;  ///< the upper end may be infinite; none of one run
+  std::optional<Interval> interval;  ///< the upper end may be infinite; from kLeastForMedian runs on
   std::size_t count = 0, arrived = 0;
 };
 SurvivalMedian survival_median(const std::vector<Observation>& observations, double level = kUsualLevel);
@@ -54,7 +54,7 @@ struct RestrictedMean {
   double until = 0;  ///< tau
   std::size_t count = 0, arrived = 0;
 };
-/// `until`: tau, or the last time seen. Beyond the last time seen S is not known, and tau is set back to it.
+/// `until`: tau, or the last time seen. Beyond the last time seen S stays where it is.
 RestrictedMean restricted_mean(const std::vector<Observation>& observations, std::optional<double> until = {},
                                double level = kUsualLevel);
 

@@ -16,12 +16,14 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+constexpr const char *kUndecided = "undecided", *kNobody = "nobody arrives";
+
 struct ComparedCell {
   Place place;  ///< on the other axes
   AxisValue value;
   const Measure* measure = nullptr;
   CellSummary baseline, summary;
-  CellComparison comparison;
+  statistics::Comparison comparison;
   std::optional<statistics::Estimate> efficiency;
   double corrected_p = 1;
   std::string verdict;
@@ -64,22 +66,19 @@ std::vector<Sample> paired(const std::vector<Sample>& samples, const std::vector
 bool is_of_time(const Measure& measure) { return measure.unit == "s" || measure.unit == "1/s"; }
 
 void correct(std::vector<ComparedCell>& cells) {
-  std::vector<double> p;
-  std::vector<ComparedCell*> tested;
-  for (ComparedCell& each : cells)
-    if (each.comparison.difference && each.comparison.difference->interval) {
-      p.push_back(each.comparison.difference->p);
-      tested.push_back(&each);
-    }
-  const std::vector<double> corrected = statistics::holm(p);
-  for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->corrected_p = corrected[i];
-  for (ComparedCell& each : cells)
-    each.verdict = verdict_text(each.comparison, each.corrected_p, *each.measure);
+  std::vector<statistics::Comparison> comparisons;
+  for (const ComparedCell& each : cells) comparisons.push_back(each.comparison);
+  const std::vector<double> corrected = statistics::corrected(comparisons);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells[i].corrected_p = corrected[i];
+    cells[i].verdict = verdict_text(cells[i].comparison, corrected[i], *cells[i].measure);
+  }
 }
 
 std::vector<ComparedCell> compared_cells(const Selection& selection, const std::string& by,
                                          const AxisValue& baseline, const Grid& grid,
                                          const std::vector<Measure>& measures) {
+  const ScenarioOf scenario_of = scenarios_of(selection);
   std::vector<ComparedCell> cells;
   std::set<Place> places;
   std::vector<Place> ordered;
@@ -92,19 +91,29 @@ std::vector<ComparedCell> compared_cells(const Selection& selection, const std::
       Place at = place;
       at.push_back(baseline.label);
       const std::vector<Sample> of_baseline = grid.samples(at, measure);
+      // One tau for all values of the axis in this cell of the others.
+      std::vector<statistics::Runs> group;
+      for (const AxisValue& value : selection.values(by)) {
+        at.back() = value.label;
+        if (grid.has(at)) group.push_back(runs_of(grid.samples(at, measure)));
+      }
+      const std::optional<double> tau = statistics::common_tau(group);
       for (const AxisValue& value : selection.values(by)) {
         at.back() = value.label;
         if (value.label == baseline.label || !grid.has(at)) continue;
         const std::vector<Sample> samples = grid.samples(at, measure);
-        ComparedCell cell{place,
-                          value,
-                          &measure,
-                          summarise(paired(of_baseline, samples), {}),
-                          summarise(paired(samples, of_baseline), {}),
-                          compare_cells(of_baseline, samples, measure.better),
-                          {},
-                          1,
-                          ""};
+        const std::optional<double> model_error =
+            off_by(scenario_of, measure.name, points_of(of_baseline), points_of(samples));
+        ComparedCell cell{
+            place,
+            value,
+            &measure,
+            summarise(paired(of_baseline, samples), {}, tau, false),
+            summarise(paired(samples, of_baseline), {}, tau, false),
+            statistics::compare(runs_of(of_baseline), runs_of(samples), tau, measure.better, model_error),
+            {},
+            1,
+            ""};
         if (has_efficiency(by, measure) && cell.comparison.speed_up && value.number && baseline.number)
           cell.efficiency =
               statistics::efficiency(*cell.comparison.speed_up, *value.number / *baseline.number);
@@ -132,7 +141,7 @@ std::map<const Measure*, CommonUnit> units_of(const std::vector<ComparedCell>& c
 std::string shown_ratio(const std::optional<statistics::Estimate>& ratio) {
   const auto three_digits = [](double value) { return grouped(value, value < 10 ? 3 : value < 100 ? 2 : 1); };
   if (!ratio) return "-";
-  if (!ratio->interval) return three_digits(ratio->value);
+  if (!ratio->interval || ratio->interval->low == ratio->interval->high) return three_digits(ratio->value);
   return fmt::format("{} [{}, {}]", three_digits(ratio->value), three_digits(ratio->interval->low),
                      three_digits(ratio->interval->high));
 }
@@ -178,12 +187,15 @@ void fill_shown(const std::vector<ComparedCell>& cells, const std::string& by,
     row.push_back(without_interval(cell.baseline));
     row.push_back(without_interval(cell.summary));
     const auto& difference = cell.comparison.difference;
-    row.push_back(difference ? shown_estimate(difference->value, difference->interval, of_cell, true) : "-");
+    row.push_back(
+        (difference ? shown_estimate(difference->value, difference->interval, of_cell, true) : "-") +
+        (cell.comparison.off_by ? " (deterministic)" : ""));
     row.push_back(shown_ratio(directed ? cell.comparison.speed_up : cell.comparison.ratio));
     if (efficient) row.push_back(shown_ratio(cell.efficiency));
     row.push_back(shown_p(cell));
     row.push_back(cell.verdict +
-                  (cell.comparison.until ? " until " + of_cell.show(*cell.comparison.until) : ""));
+                  (cell.comparison.until ? " until " + of_cell.show(*cell.comparison.until) : "") +
+                  (cell.verdict == kUndecided ? " within ± " + of_cell.show(*cell.comparison.off_by) : ""));
     table.rows.push_back(std::move(row));
   }
 }
@@ -233,24 +245,36 @@ void explain(const std::vector<ComparedCell>& cells, ResultTable& table) {
   const auto any = [&](auto holds) { return std::any_of(cells.begin(), cells.end(), holds); };
   if (any([](const ComparedCell& cell) { return cell.verdict == "tie"; }))
     table.notes.emplace_back(
-        "tie: the difference's 95 % interval holds 0, or Holm's correction over the rows makes it so");
+        "tie: after Holm's correction over the rows, chance may have made the difference");
+  if (any([](const ComparedCell& cell) { return cell.verdict == kUndecided; }))
+    table.notes.emplace_back(
+        "undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)");
+  if (any([](const ComparedCell& cell) { return cell.verdict == kNobody; }))
+    table.notes.emplace_back(
+        "nobody arrives: neither has a run that reaches the target by then; give them longer");
   if (any([](const ComparedCell& cell) { return cell.verdict == "one seed"; }))
     table.notes.emplace_back("one seed: a difference without an interval; add \"seeds\" to the study");
   if (any([](const ComparedCell& cell) { return cell.verdict == "no pair"; }))
     table.notes.emplace_back("no pair: no seed of which both have a result");
   if (any([](const ComparedCell& cell) { return cell.comparison.until.has_value(); }))
     table.notes.emplace_back(
-        "until: some runs end before their target; compared are times up to the first such end (restricted "
-        "means)");
+        "until: tau, the earliest end of a cell whose last run did not arrive; times are compared up to "
+        "there "
+        "(restricted means)");
 }
 
 }  // namespace
 
-std::string verdict_text(const CellComparison& comparison, double corrected_p, const Measure& measure) {
+std::string verdict_text(const statistics::Comparison& comparison, double corrected_p,
+                         const Measure& measure) {
   if (comparison.pairs == 0) return "no pair";
-  switch (statistics::verdict(*comparison.difference, corrected_p)) {
+  switch (statistics::verdict(comparison, corrected_p)) {
     case statistics::Verdict::unknown:
       return "one seed";
+    case statistics::Verdict::unseen:
+      return kNobody;
+    case statistics::Verdict::undecided:
+      return kUndecided;
     case statistics::Verdict::tie:
       return "tie";
     case statistics::Verdict::less:

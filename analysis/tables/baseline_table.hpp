@@ -17,12 +17,13 @@ struct BaselineQuestion {
 
 /// Difference and speed-up (of what is no time: ratio to the baseline) with 95 % intervals, p with Holm's
 /// correction over all rows, and a verdict; over numbers of workers also the efficiency of throughput and
-/// time to target. Where a run is censored, of times up to the first at which any of the pair's runs was last
-/// seen. Throws as seed_table.
+/// time to target. Where runs are censored, of times up to tau, one for all values of the axis (contest.hpp).
+/// Throws as seed_table.
 ResultTable baseline_table(const Selection& selection, const BaselineQuestion& question);
 
-/// "faster", "slower", "better", "worse", "less", "more", "tie"; "one seed" or "no pair" where nothing is
-/// known.
-std::string verdict_text(const CellComparison& comparison, double corrected_p, const Measure& measure);
+/// "faster", "slower", "better", "worse", "less", "more", "tie", "undecided"; "one seed", "no pair" or
+/// "nobody arrives" where nothing is known.
+std::string verdict_text(const statistics::Comparison& comparison, double corrected_p,
+                         const Measure& measure);
 
 }  // namespace simsgd::tables

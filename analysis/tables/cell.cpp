@@ -1,16 +1,12 @@
 #include "analysis/tables/cell.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <map>
-
-#include "analysis/statistics/survival.hpp"
 
 namespace simsgd::tables {
 
 namespace {
 
-void summarise_complete(const std::vector<double>& values, const CellQuestion& question,
+void summarise_complete(const std::vector<double>& values, const CellQuestion& question, bool deterministic,
                         CellSummary& summary) {
   using namespace statistics;
   const bool median = question.statistic == CellQuestion::Statistic::median;
@@ -19,45 +15,51 @@ void summarise_complete(const std::vector<double>& values, const CellQuestion& q
                             : student ? student_mean(values)
                                       : bootstrap_mean(values);
   summary.value = estimate.value;
-  summary.interval = estimate.interval;
   summary.statistic = median ? "median" : "mean";
+  if (deterministic) {
+    summary.method = "deterministic";
+    return;
+  }
+  summary.interval = estimate.interval;
   if (summary.interval) summary.method = median ? "order statistics" : student ? "Student" : "bootstrap";
 }
 
 void summarise_censored(const std::vector<statistics::Observation>& observations,
-                        const CellQuestion& question, CellSummary& summary) {
+                        const CellQuestion& question, std::optional<double> tau, CellSummary& summary) {
   using namespace statistics;
-  for (const Observation& each : observations) summary.seen_until = std::max(summary.seen_until, each.time);
-  const SurvivalMedian median = survival_median(observations);
-  summary.statistic = "median";
-  if (!median.value) return;
   if (question.statistic == CellQuestion::Statistic::median) {
+    for (const Observation& each : observations) summary.seen_until = std::max(summary.seen_until, each.time);
+    const SurvivalMedian median = survival_median(observations);
+    summary.statistic = "median";
     summary.value = median.value;
-    summary.interval = median.interval;
+    if (median.value) summary.interval = median.interval;
   } else {
-    const RestrictedMean mean = restricted_mean(observations);
     summary.statistic = "restricted mean";
+    summary.seen_until = tau.value_or(0);
+    if (tau && summary.arrived < summary.count()) summary.until = tau;
+    if (summary.arrived == 0) return;
+    const RestrictedMean mean = restricted_mean(observations, tau);
     summary.value = mean.value;
     summary.interval = mean.interval;
-    const std::vector<SurvivalStep> steps = kaplan_meier(observations);
-    summary.at_least = !steps.empty() && steps.back().share > 0;
   }
   if (summary.interval) summary.method = "Kaplan-Meier";
 }
 
-using SampleOfSeed = std::map<std::optional<std::int64_t>, const Sample*>;
-
-SampleOfSeed by_seed(const std::vector<Sample>& samples) {
-  SampleOfSeed of_seed;
-  for (const Sample& each : samples)
-    if (each.kind == Sample::Kind::value || each.kind == Sample::Kind::censored)
-      of_seed[each.point->seed] = &each;
-  return of_seed;
-}
-
 }  // namespace
 
-CellSummary summarise(const std::vector<Sample>& samples, const CellQuestion& question) {
+statistics::Runs runs_of(const std::vector<Sample>& samples) {
+  statistics::Runs runs;
+  for (const Sample& each : samples) {
+    const bool arrived = each.kind == Sample::Kind::value;
+    if (arrived || each.kind == Sample::Kind::censored)
+      runs[each.point->seed.value_or(0)] = {each.value, arrived};
+  }
+  return runs;
+}
+
+CellSummary summarise(const std::vector<Sample>& samples, const CellQuestion& question,
+                      std::optional<double> tau, bool deterministic) {
+  const bool mean = question.statistic == CellQuestion::Statistic::mean;
   CellSummary summary;
   std::vector<double> values;
   std::vector<statistics::Observation> observations;
@@ -65,43 +67,18 @@ CellSummary summarise(const std::vector<Sample>& samples, const CellQuestion& qu
     const bool arrived = each.kind == Sample::Kind::value, censored = each.kind == Sample::Kind::censored;
     if (arrived) values.push_back(each.value);
     if (arrived || censored) observations.push_back({each.value, arrived});
+    summary.arrived += arrived && (!mean || !tau || each.value <= *tau) ? 1 : 0;
     summary.censored += censored ? 1 : 0;
     summary.none += each.kind == Sample::Kind::none ? 1 : 0;
     summary.failed += each.kind == Sample::Kind::failed ? 1 : 0;
     summary.not_run += each.kind == Sample::Kind::not_run ? 1 : 0;
   }
   summary.values = values.size();
-  if (summary.censored > 0)
-    summarise_censored(observations, question, summary);
+  if (summary.censored > 0 || (mean && summary.arrived < summary.values))
+    summarise_censored(observations, question, tau, summary);
   else if (!values.empty())
-    summarise_complete(values, question, summary);
+    summarise_complete(values, question, deterministic, summary);
   return summary;
-}
-
-CellComparison compare_cells(const std::vector<Sample>& baseline, const std::vector<Sample>& samples,
-                             Better better) {
-  const SampleOfSeed of_baseline = by_seed(baseline), of_samples = by_seed(samples);
-  std::vector<statistics::Pair> pairs;
-  double until = std::numeric_limits<double>::infinity();
-  for (const auto& [seed, sample] : of_samples) {
-    const auto found = of_baseline.find(seed);
-    if (found == of_baseline.end()) continue;
-    pairs.push_back({.baseline = found->second->value, .value = sample->value});
-    for (const Sample* each : {sample, found->second})
-      if (each->kind == Sample::Kind::censored) until = std::min(until, each->value);
-  }
-  CellComparison comparison;
-  comparison.pairs = pairs.size();
-  if (pairs.empty()) return comparison;
-  if (until < std::numeric_limits<double>::infinity()) {
-    comparison.until = until;
-    for (statistics::Pair& pair : pairs)
-      pair = {.baseline = std::min(pair.baseline, until), .value = std::min(pair.value, until)};
-  }
-  comparison.difference = statistics::paired_difference(pairs);
-  comparison.ratio = statistics::paired_ratio(pairs);
-  comparison.speed_up = statistics::paired_speed_up(pairs, better);
-  return comparison;
 }
 
 }  // namespace simsgd::tables

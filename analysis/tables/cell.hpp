@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/statistics/comparison.hpp"
-#include "analysis/statistics/intervals.hpp"
+#include "analysis/statistics/contest.hpp"
 #include "analysis/tables/measure.hpp"
 
 namespace simsgd::tables {
@@ -18,28 +17,26 @@ struct CellQuestion {
 /// What the runs of a cell say of a measure.
 struct CellSummary {
   std::size_t values = 0, censored = 0, none = 0, failed = 0, not_run = 0;
-  /// No value where no run has one, or where fewer than half arrive: it is then above `seen_until`.
+  /// No value where no run has one; nor a mean where nobody arrives by tau, nor a median where fewer than
+  /// half arrive: it is then above `seen_until`.
   std::optional<double> value;
   std::optional<statistics::Interval> interval;  ///< 95 %
   std::string statistic;                         ///< "mean", "median", "restricted mean"
-  std::string method;  ///< "Student", "bootstrap", "order statistics", "Kaplan-Meier"; "" without an interval
-  bool at_least = false;  ///< a restricted mean below that of all times
-  double seen_until = 0;  ///< of censored runs the last time at which any was seen
+  /// "Student", "bootstrap", "order statistics", "Kaplan-Meier"; "deterministic" of what no seed changes; ""
+  /// without an interval.
+  std::string method;
+  std::size_t arrived = 0;      ///< of the values, those by tau
+  std::optional<double> until;  ///< tau, where a run is on its way then
+  double seen_until = 0;        ///< tau; of a median the last time at which any run was seen
 
   std::size_t count() const { return values + censored; }
-  bool above_seen() const { return !value && censored > 0; }
+  bool above_seen() const { return !value && count() > 0; }
 };
-CellSummary summarise(const std::vector<Sample>& samples, const CellQuestion& question);
+/// `tau`: that of all cells that it is compared with. `deterministic`: no seed changes it.
+CellSummary summarise(const std::vector<Sample>& samples, const CellQuestion& question,
+                      std::optional<double> tau, bool deterministic);
 
-/// Two cells, seed by seed.
-struct CellComparison {
-  std::size_t pairs = 0;
-  std::optional<statistics::Difference> difference;  ///< none without a pair
-  std::optional<statistics::Estimate> ratio, speed_up;
-  /// Where runs are censored, of times until this one: the first at which any of them was last seen.
-  std::optional<double> until;
-};
-CellComparison compare_cells(const std::vector<Sample>& baseline, const std::vector<Sample>& samples,
-                             Better better);
+/// Those that ended, by seed; censored ones have not arrived.
+statistics::Runs runs_of(const std::vector<Sample>& samples);
 
 }  // namespace simsgd::tables

@@ -16,6 +16,7 @@ class Grid {
  public:
   Grid(const Selection& selection, std::vector<std::string> axes);
 
+  const Selection& selection() const { return selection_; }
   const std::vector<std::string>& axes() const { return axes_; }
   /// Those that have points; an axis' values in the study's order, the last axis varying fastest.
   const std::vector<Place>& places() const { return places_; }

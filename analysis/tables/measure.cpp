@@ -116,6 +116,17 @@ std::vector<Measure> parse_measures(const Selection& selection, const std::vecto
   return measures;
 }
 
+std::vector<const ResultPoint*> points_of(const std::vector<Sample>& samples) {
+  std::vector<const ResultPoint*> points;
+  for (const Sample& each : samples)
+    if (each.kind == Sample::Kind::value || each.kind == Sample::Kind::censored) points.push_back(each.point);
+  return points;
+}
+
+ScenarioOf scenarios_of(const Selection& selection) {
+  return [&selection](const std::string& key) { return selection.results().scenario(key); };
+}
+
 Sample sample_of(const Selection& selection, const ResultPoint& point, const Measure& measure) {
   if (!point.status) return {&point, Sample::Kind::not_run, 0};
   if (point.status != RunStatus::ok) return {&point, Sample::Kind::failed, 0};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/tables/exactness.hpp"
 #include "analysis/tables/selection.hpp"
 #include "sim/recording/better.hpp"
 
@@ -34,7 +35,12 @@ struct Sample {
 std::vector<Measure> parse_measures(const Selection& selection, const std::vector<std::string>& names,
                                     std::vector<InputError>& errors);
 
+/// Of samples that ended well, their points.
+std::vector<const ResultPoint*> points_of(const std::vector<Sample>& samples);
+
 Sample sample_of(const Selection& selection, const ResultPoint& point, const Measure& measure);
+
+ScenarioOf scenarios_of(const Selection& selection);
 
 /// Names of metrics that any of the points has, in the order in which they are shown.
 std::vector<std::string> metrics_of(const std::vector<const ResultPoint*>& points);

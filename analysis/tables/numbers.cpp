@@ -12,6 +12,7 @@ constexpr double kLopsided = 0.005;  // of the width: arms that are shown as one
 
 bool is_symmetric(double value, const statistics::Interval& interval) {
   const double below = value - interval.low, above = interval.high - value;
+  if (std::isinf(below) || std::isinf(above)) return false;
   return std::fabs(above - below) <= kLopsided * (above + below);
 }
 
@@ -31,7 +32,7 @@ CommonUnit unit_for(const std::string& si_unit, const std::vector<double>& value
 std::string shown_estimate(double value, const std::optional<statistics::Interval>& interval,
                            const CommonUnit& unit, bool plus) {
   std::string text = (plus && value > 0 ? "+" : "") + unit.show(value);
-  if (!interval) return text;
+  if (!interval || interval->low == interval->high) return text;
   if (is_symmetric(value, *interval)) return text + " ± " + unit.show(interval->half_width());
   return fmt::format("{} [{}, {}]", text, shown_end(interval->low, unit), shown_end(interval->high, unit));
 }
@@ -39,7 +40,7 @@ std::string shown_estimate(double value, const std::optional<statistics::Interva
 std::string shown_cell(const CellSummary& summary, const CommonUnit& unit) {
   if (summary.above_seen()) return "> " + unit.show(summary.seen_until);
   if (!summary.value) return summary.failed > 0 ? "failed" : "-";
-  return (summary.at_least ? "≥ " : "") + shown_estimate(*summary.value, summary.interval, unit);
+  return (summary.until ? "≥ " : "") + shown_estimate(*summary.value, summary.interval, unit);
 }
 
 std::string in_brackets(const CommonUnit& unit) { return unit.name.empty() ? "" : " (" + unit.name + ")"; }

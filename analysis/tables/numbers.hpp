@@ -20,8 +20,8 @@ CommonUnit unit_for(const std::string& si_unit, const std::vector<double>& value
 std::string shown_estimate(double value, const std::optional<statistics::Interval>& interval,
                            const CommonUnit& unit, bool plus = false);
 
-/// A cell of a table: "> 161" where fewer than half arrive, "≥ 150.1 ± 3.0" of a restricted mean, "failed",
-/// "-".
+/// A cell of a table: "> 161" where nobody arrives by then (of a median: fewer than half), "≥ 150.1 ± 3.0" of
+/// a restricted mean, "failed", "-".
 std::string shown_cell(const CellSummary& summary, const CommonUnit& unit);
 
 /// "ms" in brackets after a name; nothing where there is no unit.

@@ -2,53 +2,54 @@
 
 #include <algorithm>
 
+#include "analysis/tables/exactness.hpp"
+
 namespace simsgd::tables {
 
 namespace {
 
-/// Of each group of cells the best, and its ties.
-void mark_best(const std::vector<TableCell*>& group, Better better) {
-  TableCell* best = nullptr;
-  std::size_t known = 0;
+/// Of cells that are compared: one tau, what each says up to there, and which is best.
+void settle(const Grid& grid, const std::vector<TableCell*>& group, const Measure& measure,
+            const CellQuestion& question, Cells& cells) {
+  const ScenarioOf scenario_of = scenarios_of(grid.selection());
+  std::vector<statistics::Runs> runs;
+  for (const TableCell* cell : group) runs.push_back(runs_of(cell->samples));
+  const std::optional<double> tau = statistics::common_tau(runs);
+  std::vector<std::optional<double>> shown;
   for (TableCell* cell : group) {
-    if (!cell->summary.value) continue;
-    ++known;
-    const bool wins =
-        best == nullptr || (better == Better::less ? *cell->summary.value < *best->summary.value
-                                                   : *cell->summary.value > *best->summary.value);
-    if (wins) best = cell;
+    cell->summary =
+        summarise(cell->samples, question, tau, is_deterministic(scenario_of, points_of(cell->samples)));
+    shown.push_back(cell->summary.value);
   }
-  if (best == nullptr || better == Better::neither || known < 2) return;
-  best->mark = " *";
-  std::vector<std::pair<TableCell*, statistics::Difference>> compared;
-  std::vector<double> p;
-  for (TableCell* cell : group) {
-    if (cell == best || cell->summary.count() == 0) continue;
-    const CellComparison comparison = compare_cells(best->samples, cell->samples, better);
-    if (!comparison.difference || !comparison.difference->interval) continue;
-    compared.emplace_back(cell, *comparison.difference);
-    p.push_back(comparison.difference->p);
+  const auto model_error = [&](std::size_t one, std::size_t other) {
+    return off_by(scenario_of, measure.name, points_of(group[one]->samples),
+                  points_of(group[other]->samples));
+  };
+  const bool median = question.statistic == CellQuestion::Statistic::median;
+  const statistics::Contest contest = statistics::contest(
+      runs, measure.better, model_error, median ? shown : std::vector<std::optional<double>>());
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (contest.best == i) group[i]->mark = TableCell::Mark::best;
+    if (contest.verdicts[i] == statistics::Verdict::tie) group[i]->mark = TableCell::Mark::tie;
+    if (contest.verdicts[i] == statistics::Verdict::undecided) group[i]->mark = TableCell::Mark::undecided;
+    if (group[i]->summary.until && std::find(cells.taus.begin(), cells.taus.end(), *tau) == cells.taus.end())
+      cells.taus.push_back(*tau);
   }
-  const std::vector<double> corrected = statistics::holm(p);
-  for (std::size_t i = 0; i < compared.size(); ++i)
-    if (statistics::verdict(compared[i].second, corrected[i]) == statistics::Verdict::tie)
-      compared[i].first->mark = " =";
 }
 
-void mark_ties(Cells& cells) {
-  const auto mark = [&](const std::vector<TableCell*>& group, Better better) { mark_best(group, better); };
+void settle_all(const Grid& grid, const CellQuestion& question, Cells& cells) {
   if (cells.columns.size() > 1) {
     for (std::vector<TableCell>& row : cells.cells) {
       std::vector<TableCell*> group;
       for (TableCell& cell : row) group.push_back(&cell);
-      mark(group, cells.measures.front().better);
+      settle(grid, group, cells.measures.front(), question, cells);
     }
     return;
   }
   for (std::size_t column = 0; column < cells.width(); ++column) {
     std::vector<TableCell*> group;
     for (std::vector<TableCell>& row : cells.cells) group.push_back(&row[column]);
-    mark(group, cells.measure(column).better);
+    settle(grid, group, cells.measure(column), question, cells);
   }
 }
 
@@ -71,12 +72,10 @@ Cells cells_of(const Grid& grid, std::size_t row_axes, std::vector<Measure> meas
     for (std::size_t column = 0; column < cells.width(); ++column) {
       Place place = row;
       place.insert(place.end(), cells.place(column).begin(), cells.place(column).end());
-      TableCell cell{grid.has(place), grid.samples(place, cells.measure(column)), {}, ""};
-      cell.summary = summarise(cell.samples, question);
-      cells.cells.back().push_back(std::move(cell));
+      cells.cells.back().push_back({grid.has(place), grid.samples(place, cells.measure(column)), {}, {}});
     }
   }
-  mark_ties(cells);
+  settle_all(grid, question, cells);
   return cells;
 }
 

@@ -14,7 +14,7 @@ struct TableCell {
   bool there = false;
   std::vector<Sample> samples;
   CellSummary summary;
-  std::string mark;  ///< " *", " ="
+  enum class Mark { none, best, tie, undecided } mark = Mark::none;
 };
 
 /// The whole table before it is text: rows of cells, under columns of a place and a measure.
@@ -22,6 +22,7 @@ struct Cells {
   std::vector<Place> rows, columns;
   std::vector<Measure> measures;
   std::vector<std::vector<TableCell>> cells;  ///< [row][column x measure]
+  std::vector<double> taus;  ///< up to which restricted means of compared cells are, each once
 
   const Measure& measure(std::size_t column) const { return measures[column % measures.size()]; }
   const Place& place(std::size_t column) const { return columns[column / measures.size()]; }

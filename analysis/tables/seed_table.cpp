@@ -17,6 +17,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+constexpr const char* kDeterministic = "deterministic";
+
 /// Of all that are shown with this measure.
 CommonUnit unit_of(const Cells& cells, const Measure& measure) {
   std::vector<double> values;
@@ -30,18 +32,41 @@ CommonUnit unit_of(const Cells& cells, const Measure& measure) {
   return unit_for(measure.unit, values);
 }
 
+/// `marked`: whether any cell of the column has one.
+const char* mark_name(TableCell::Mark mark) {
+  const char* const names[] = {"", "best", "tie", "undecided"};
+  return names[static_cast<std::size_t>(mark)];
+}
+
+/// `marked`: whether any cell of the column has one.
+const char* mark_text(TableCell::Mark mark, bool marked) {
+  switch (mark) {
+    case TableCell::Mark::best:
+      return " *";
+    case TableCell::Mark::tie:
+      return " =";
+    case TableCell::Mark::undecided:
+      return " ~";
+    case TableCell::Mark::none:
+      break;
+  }
+  return marked ? "  " : "";
+}
+
 /// `marked`: whether any cell of the column has a mark, for which the others leave room.
-std::string cell_text(const TableCell& cell, const CommonUnit& unit, std::size_t usual_count, bool marked) {
+std::string cell_text(const TableCell& cell, const CommonUnit& unit, std::size_t usual_count, bool marked,
+                      bool tell_deterministic) {
   if (!cell.there) return "";
   const CellSummary& summary = cell.summary;
   std::vector<std::string> remarks;
-  if (summary.censored > 0)
-    remarks.push_back(fmt::format("{} of {} arrive", summary.values, summary.count()));
+  if (summary.arrived < summary.count())
+    remarks.push_back(fmt::format("{} of {} arrive", summary.arrived, summary.count()));
   else if (summary.count() != usual_count && summary.count() > 0)
     remarks.push_back(fmt::format("n = {}", summary.count()));
   if (summary.failed > 0 && summary.count() > 0) remarks.push_back(fmt::format("{} failed", summary.failed));
+  if (tell_deterministic && summary.method == kDeterministic) remarks.emplace_back(kDeterministic);
   return shown_cell(summary, unit) + (remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", "))) +
-         (marked && cell.mark.empty() ? "  " : cell.mark);
+         mark_text(cell.mark, marked);
 }
 
 void fill_shown(const Cells& cells, const Grid& grid, std::size_t row_axes, const std::string& statistic,
@@ -54,8 +79,13 @@ void fill_shown(const Cells& cells, const Grid& grid, std::size_t row_axes, cons
   const auto unit = [&](std::size_t column) { return units[column % units.size()]; };
   const auto is_marked = [&](std::size_t column) {
     return std::any_of(cells.cells.begin(), cells.cells.end(),
-                       [column](const auto& row) { return !row[column].mark.empty(); });
+                       [column](const auto& row) { return row[column].mark != TableCell::Mark::none; });
   };
+  const bool fixed = std::all_of(cells.cells.begin(), cells.cells.end(), [](const auto& row) {
+    return std::all_of(row.begin(), row.end(), [](const TableCell& cell) {
+      return !cell.there || cell.summary.method == kDeterministic || cell.summary.count() == 0;
+    });
+  });
   table.left = row_axes;
   table.header.assign(grid.axes().begin(), grid.axes().begin() + static_cast<std::ptrdiff_t>(row_axes));
   for (std::size_t column = 0; column < cells.width(); ++column) {
@@ -66,10 +96,11 @@ void fill_shown(const Cells& cells, const Grid& grid, std::size_t row_axes, cons
     table.rows.push_back(cells.rows[row]);
     for (std::size_t column = 0; column < cells.width(); ++column)
       table.rows.back().push_back(
-          cell_text(cells.cells[row][column], unit(column), usual_count, is_marked(column)));
+          cell_text(cells.cells[row][column], unit(column), usual_count, is_marked(column), !fixed));
   }
-  table.title += usual_count > 1 ? fmt::format("{} over {} seeds", statistic, usual_count)
-                                 : "one run each, so no interval";
+  table.title += fixed             ? "deterministic, nothing in these runs is drawn"
+                 : usual_count > 1 ? fmt::format("{} over {} seeds", statistic, usual_count)
+                                   : "one run each, so no interval";
   if (cells.columns.size() > 1)
     table.title = cells.measures.front().name + in_brackets(units.front()) + " of " + table.title;
 }
@@ -77,7 +108,7 @@ void fill_shown(const Cells& cells, const Grid& grid, std::size_t row_axes, cons
 void fill_records(const Cells& cells, const Grid& grid, ResultTable& table) {
   table.fields = grid.axes();
   for (const char* field : {"metric", "unit", "statistic", "value", "low", "high", "method", "n", "censored",
-                            "seen_until", "no_value", "failed", "not_run", "mark"})
+                            "until", "no_value", "failed", "not_run", "mark"})
     table.fields.emplace_back(field);
   for (std::size_t row = 0; row < cells.rows.size(); ++row)
     for (std::size_t column = 0; column < cells.width(); ++column) {
@@ -101,16 +132,29 @@ void fill_records(const Cells& cells, const Grid& grid, ResultTable& table) {
           summary.method,
           summary.count(),
           summary.censored,
-          summary.censored > 0 ? OrderedJson(summary.seen_until) : OrderedJson(nullptr),
+          summary.until ? OrderedJson(*summary.until) : OrderedJson(nullptr),
           summary.none,
           summary.failed,
           summary.not_run,
-          cell.mark == " *"   ? "best"
-          : cell.mark == " =" ? "tie"
-                              : ""};
+          mark_name(cell.mark)};
       record.insert(record.end(), rest.begin(), rest.end());
       table.records.push_back(std::move(record));
     }
+}
+
+/// Below the table: up to where times are compared.
+std::string note_on_tau(const Cells& cells) {
+  const auto timed = std::find_if(cells.measures.begin(), cells.measures.end(),
+                                  [](const Measure& measure) { return measure.name == "time_to_target_s"; });
+  const CommonUnit unit = unit_of(cells, timed == cells.measures.end() ? cells.measures.front() : *timed);
+  std::vector<std::string> taus;
+  for (const double tau : cells.taus)
+    taus.push_back(unit.show(tau) + (unit.name.empty() ? "" : " " + unit.name));
+  return fmt::format(
+      "Times are compared up to tau = {}, the earliest end of a cell whose last run did not arrive{}: > "
+      "nobody "
+      "arrives by then, ≥ a mean of min(T, tau) (Kaplan-Meier)",
+      fmt::join(taus, ", "), taus.size() > 1 ? ", of each row its own" : "");
 }
 
 std::string statistic_text(const CellQuestion& question) {
@@ -121,26 +165,33 @@ std::string statistic_text(const CellQuestion& question) {
 }
 
 void explain(const Cells& cells, const CellQuestion& question, ResultTable& table) {
-  bool best = false, tie = false, censored = false, bare = false, bootstrap_bare = false;
-  for (const auto& row : cells.cells)
-    for (const TableCell& cell : row) {
-      best = best || cell.mark == " *";
-      tie = tie || cell.mark == " =";
-      censored = censored || cell.summary.censored > 0;
-      const bool without = cell.summary.count() > 1 && cell.summary.value && !cell.summary.interval;
-      bare = bare || without;
-    }
-  bootstrap_bare = bare && question.statistic == CellQuestion::Statistic::mean;
-  if (best)
+  using Mark = TableCell::Mark;
+  const auto any = [&](auto holds) {
+    return std::any_of(cells.cells.begin(), cells.cells.end(),
+                       [&](const auto& row) { return std::any_of(row.begin(), row.end(), holds); });
+  };
+  const auto marked = [&](Mark mark) {
+    return any([mark](const TableCell& cell) { return cell.mark == mark; });
+  };
+  const bool bare = any([](const TableCell& cell) {
+    return cell.summary.count() > 1 && cell.summary.value && !cell.summary.interval &&
+           cell.summary.method != kDeterministic;
+  });
+  const bool mean = question.statistic == CellQuestion::Statistic::mean;
+  if (marked(Mark::best))
     table.notes.push_back(std::string("* best") +
-                          (tie ? "; = tie with it: the paired difference's 95 % interval holds 0, or Holm's "
-                                 "correction over the comparisons makes it so"
-                               : ""));
-  if (censored)
+                          (marked(Mark::tie) ? "; = tie with it: by the paired difference, after Holm's "
+                                               "correction, chance may have made it"
+                                             : ""));
+  if (marked(Mark::undecided))
     table.notes.emplace_back(
-        "Runs that end before their target are censored there, not dropped: > where fewer than half arrive, "
-        "≥ for the mean up to the last time seen (Kaplan-Meier)");
-  if (bootstrap_bare)
+        "~ undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)");
+  if (!cells.taus.empty()) table.notes.push_back(note_on_tau(cells));
+  if (!mean && any([](const TableCell& cell) { return cell.summary.censored > 0; }))
+    table.notes.emplace_back(
+        "Runs that end before their target are censored there, not dropped: > where fewer than half arrive "
+        "(Kaplan-Meier)");
+  if (bare && mean)
     table.notes.push_back(fmt::format("A bootstrap interval needs {} seeds", statistics::kLeastForBootstrap));
   else if (bare)
     table.notes.emplace_back("An interval of a median needs 6 seeds");

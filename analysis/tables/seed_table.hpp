@@ -17,11 +17,10 @@ struct SeedTableQuestion {
 };
 
 /// In each row (without columns: in each column) the best is marked "*", where the measure has a better way,
-/// and
-/// "=" what is no worse for certain: whose paired difference from it, with Holm's correction over the row, is
-/// a tie. The best is chosen after the fact, which favours it a little. Throws ConfigError where the question
-/// names what is not there, or leaves an axis out that varies inside a cell; RunError where no run has a
-/// result.
+/// "=" what ties with it, and "~" what differs from it by less than the model is off by (statistics::contest,
+/// with Holm's correction over the row). The best is chosen after the fact, which favours it a little. Throws
+/// ConfigError where the question names what is not there, or leaves an axis out that varies inside a cell;
+/// RunError where no run has a result.
 ResultTable seed_table(const Selection& selection, const SeedTableQuestion& question);
 
 }  // namespace simsgd::tables

@@ -69,7 +69,7 @@ struct ComparisonSection {
     using Direction = ClaimComparison::Direction;
     f.text("name", made.name, "What reports call it").required();
     f.choice("metric", made.metric, metrics_,
-             "What is compared. A time_to_target_s without a value is longer than any other");
+             "What is compared. A run without a time_to_target_s was on its way until its end");
     f.choice("quantity", made.quantity, {{"ratio", Quantity::ratio}, {"difference", Quantity::difference}},
              "of / to, or of - to");
     f.raw("where", where, condition_schema());

@@ -31,15 +31,4 @@ std::vector<MetricValue> metric_values(const RunRecord& record, const Job& job) 
   return values;
 }
 
-double quantile(std::vector<double> values, double probability) {
-  const double place = probability * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(below), values.end());
-  const double low = values[below];
-  if (below + 1 == values.size()) return low;
-  const double high =
-      *std::min_element(values.begin() + static_cast<std::ptrdiff_t>(below) + 1, values.end());
-  return std::lerp(low, high, place - static_cast<double>(below));
-}
-
 }  // namespace simsgd

@@ -33,8 +33,4 @@ struct MetricValue {
 /// Those that have a value (a number that is finite), and after them the record's extra ones by name.
 std::vector<MetricValue> metric_values(const RunRecord& record, const Job& job);
 
-/// The quantile of `values` at `probability`, interpolated between order statistics (Hyndman and Fan's type
-/// 7).
-double quantile(std::vector<double> values, double probability);
-
 }  // namespace simsgd

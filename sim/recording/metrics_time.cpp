@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/activities.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/recording/metric_tables.hpp"
 
 namespace simsgd {

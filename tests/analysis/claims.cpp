@@ -229,14 +229,19 @@ TEST_CASE(
   CHECK(verdict_of({comparison}, runs).state == ClaimState::reproduced);
   runs[0].metrics.clear();  // a run that failed has no value at all
   CHECK(verdict_of({comparison}, runs).state == ClaimState::no_value);
-  // Never reached is longer than any time.
+  // A target that is missed is later than the end of the run: up to there, 20 s over 5 s.
   comparison = a_over_b();
   comparison.metric = "time_to_target_s";
   runs = {run_of({{"m", "a"}}, 1), run_of({{"m", "b"}}, 1)};
+  for (ClaimRun& run : runs) run.metrics["simulated_time_s"] = 20;
   runs[1].metrics["time_to_target_s"] = 5;
   CHECK(verdict_of({comparison}, runs).state == ClaimState::reproduced);
+  CHECK(verdict_of({comparison}, runs).comparisons[0].high == doctest::Approx(4));
+  // One that is stopped before the other arrives, and two that never do, tell nothing.
+  runs[0].metrics["simulated_time_s"] = 4;
+  CHECK(verdict_of({comparison}, runs).state == ClaimState::no_value);
   runs[1].metrics.erase("time_to_target_s");
-  CHECK(verdict_of({comparison}, runs).state == ClaimState::within_noise);
+  CHECK(verdict_of({comparison}, runs).state == ClaimState::no_value);
 }
 
 TEST_CASE("simsgd claims runs a study, says where its claim holds, and goes on from its results") {

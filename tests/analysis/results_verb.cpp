@@ -116,8 +116,8 @@ cluster/workers                           allreduce_sgd                         
 8                                         55.0 ± 62.1 *                                    55.0 ± 65.9 =
 16               ≥ 83.3 [11.6, 100.0] (2 of 3 arrive) =  ≥ 75.0 [0.0, 100.0] (1 of 2 arrive, 1 failed) *
 
-* best; = tie with it: the paired difference's 95 % interval holds 0, or Holm's correction over the comparisons makes it so
-Runs that end before their target are censored there, not dropped: > where fewer than half arrive, ≥ for the mean up to the last time seen (Kaplan-Meier)
+* best; = tie with it: by the paired difference, after Holm's correction, chance may have made it
+Times are compared up to tau = 100.0 s, the earliest end of a cell whose last run did not arrive: > nobody arrives by then, ≥ a mean of min(T, tau) (Kaplan-Meier)
 1 of 18 runs failed, and count in no number: algorithm=d_psgd, cluster/workers=16, seed=3: Out of memory
 )");
 }
@@ -134,10 +134,10 @@ cluster/workers  algorithm  pairs  baseline (s)  value (s)  difference (s)      
 ---------------------------------------------------------------------------------------------------------------------------
 4                d_psgd         3          65.0       55.0     -10.0 ± 1.2  1.207 [0.996, 1.463]    0.0025           faster
 8                d_psgd         3          55.0       55.0       0.0 ± 4.3  1.009 [0.936, 1.088]    1.0000              tie
-16               d_psgd         2          75.0     ≥ 75.0       0.0 ± 0.0  1.000 [1.000, 1.000]    1.0000  tie until 100.0
+16               d_psgd         2          75.0     ≥ 75.0             0.0                 1.000    1.0000  tie until 100.0
 
-tie: the difference's 95 % interval holds 0, or Holm's correction over the rows makes it so
-until: some runs end before their target; compared are times up to the first such end (restricted means)
+tie: after Holm's correction over the rows, chance may have made the difference
+until: tau, the earliest end of a cell whose last run did not arrive; times are compared up to there (restricted means)
 1 of 18 runs failed, and count in no number: algorithm=d_psgd, cluster/workers=16, seed=3: Out of memory
 )");
 }
@@ -161,7 +161,7 @@ TEST_CASE("JSON and CSV have SI numbers, the same as each other, and what the te
   CHECK(often["statistic"] == "restricted mean");
   CHECK(often["value"].get<double>() == doctest::Approx(250.0 / 3));
   CHECK(often["censored"] == 1);
-  CHECK(often["seen_until"] == 100.0);
+  CHECK(often["until"] == 100.0);
   // One of two that ended arrived, which is half; the third failed.
   CHECK(seldom["failed"] == 1);
   CHECK(seldom["n"] == 2);
@@ -272,7 +272,7 @@ TEST_CASE("one seed, no target, only failures: a clear sentence, and no verdict 
   CHECK(results({"list", none}).code == 0);
 }
 
-TEST_CASE("where nobody arrives it is above what was seen, for all that, and a tie") {
+TEST_CASE("where nobody arrives it is above what was seen, for all that, and no tie") {
   const Folder folder;
   const std::string file = folder.path("s.db");
   put_study(file, "never", {4}, 2, [](auto...) { return Outcome{}; });
@@ -281,7 +281,7 @@ TEST_CASE("where nobody arrives it is above what was seen, for all that, and a t
   CHECK(table.out.find("> 100.0 (0 of 2 arrive)") != std::string::npos);
   const Ended compared = results({"compare", file, "--by", "algorithm", "--baseline", "allreduce_sgd",
                                   "--metric", "time_to_target_s", "--format", "json"});
-  CHECK(OrderedJson::parse(compared.out)["rows"][0]["verdict"] == "tie");
+  CHECK(OrderedJson::parse(compared.out)["rows"][0]["verdict"] == "nobody arrives");
 }
 
 TEST_CASE("seeds meet the same stragglers: paired intervals are a fraction of unpaired ones") {

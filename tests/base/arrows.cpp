@@ -35,7 +35,11 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"algorithms/*/"},  // wings, which know nothing of one another
     {"scenarios/language/", "traces/"},
     {"results/"},
-    {"analysis/", "measure/"},
+    {"analysis/statistics/"},
+    {"analysis/*", "measure/"},
+    {"analysis/store/"},
+    {"analysis/sweeps/"},
+    {"analysis/advice/", "analysis/claims/", "analysis/replay/", "analysis/tables/"},
     {"analysis/calibration/", "analysis/report/"},
     {"analysis/live/"},
     {"cli/", "bench/"},
@@ -59,7 +63,14 @@ const std::vector<Door> kDoors = {
 struct Knot {
   std::string from, to, why;
 };
-const std::vector<Knot> kKnots = {};
+const std::vector<Knot> kKnots = {
+    {"analysis/check_files.cpp", "analysis/sweeps/sweep_points.hpp",
+     "a file is checked as a sweep checks it"},
+    {"analysis/collective_bench.cpp", "analysis/sweeps/child_pool.hpp", "the pool of children is general"},
+    {"analysis/intervals.cpp", "analysis/sweeps/child_pool.hpp", "the pool of children is general"},
+    {"analysis/reference.cpp", "analysis/store/store_schema.hpp", "the reference has the store's tables"},
+    {"analysis/store/run_sink.hpp", "analysis/sweeps/sweep_points.hpp", "it is told the points"},
+};
 
 struct Place {
   std::string name;
@@ -150,6 +161,11 @@ TEST_CASE("what climbs: up a floor, to a neighbour, through a door that is not o
   CHECK(climbs("analysis/runner.cpp", "cli/verbs.hpp") == "cli/ is above analysis/");
   CHECK(climbs("analysis/runner.cpp", "analysis/calibration/straggler_fit.hpp") ==
         "analysis/calibration/ is above analysis/");
+  CHECK(climbs("analysis/store/store.cpp", "analysis/sweeps/sweep.hpp") ==
+        "analysis/sweeps/ is above analysis/store/");
+  CHECK(climbs("analysis/tables/cell.cpp", "analysis/claims/join.hpp") ==
+        "analysis/claims/ is beside analysis/tables/");
+  CHECK(climbs("analysis/sweeps/sweep.cpp", "analysis/store/store.hpp").empty());
   CHECK(climbs("cli/run.cpp", "nlohmann/json.hpp").empty());
 }
 

@@ -2,7 +2,7 @@
 // intervals in 85 to 95 % of 200 trials.
 #include <doctest/doctest.h>
 
-#include "sim/recording/metrics.hpp"
+#include "sim/base/quantiles.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::calibration_coverage {

@@ -87,8 +87,10 @@ TEST_CASE("time to target: a run that misses it is censored, not dropped") {
   add("sgp", 3, 60, 0);
   const report::Chart chart = chart_of(study_of(points), "target");
   REQUIRE(chart.rows.size() == 2);
-  CHECK(numbers(chart, "median")[0] == 20);        // S falls to 1/3 at 20
-  CHECK(std::isnan(numbers(chart, "median")[1]));  // S stays at 2/3: dropping would have said 40
+  CHECK(near(numbers(chart, "value")[0], 20));
+  CHECK(near(numbers(chart, "high")[0] - 20, 4.302652729911275 * 10 / std::sqrt(3)));
+  // S stays at 2/3 from 40 to tau, 60: 40 + 2/3 x 20. Dropping would have said 40.
+  CHECK(near(numbers(chart, "value")[1], 160.0 / 3));
   CHECK(numbers(chart, "until")[1] == 60);
   CHECK(numbers(chart, "arrived") == std::vector<double>{3, 1});
   CHECK(numbers(chart, "seeds") == std::vector<double>{3, 3});

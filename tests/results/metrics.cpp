@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sim/activities.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/recording/ledger.hpp"
 #include "tests/scenarios/record.hpp"
 
@@ -63,6 +64,12 @@ TEST_CASE("quantiles interpolate between steps") {
   CHECK(quantile({4, 1, 3, 2}, 0) == 1);
   CHECK(quantile({4, 1, 3, 2}, 1) == 4);
   CHECK(quantile({7}, 0.95) == 7);
+  CHECK(median({4, 1, 3, 2}) == 2.5);
+  CHECK(median({4, 1, 3}) == 3);
+  // Of four draws the ends of half of them, at places 1/4 x 5 - 1 and 3/4 x 5 - 1, and never beyond them.
+  CHECK(interval_end({4, 1, 3, 2}, 0.25) == 1.25);
+  CHECK(interval_end({4, 1, 3, 2}, 0.75) == 3.75);
+  CHECK(interval_end({4, 1, 3, 2}, 0.95) == 4);
   const auto values = values_of(example_record(), job_of(small_scenario()));
   CHECK(values.at("iteration_time_p50_s") == Approx(0.65).epsilon(1e-12));
   CHECK(values.at("iteration_time_max_s") == 0.8);

@@ -9,6 +9,7 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/base/quantiles.hpp"
 #include "traces/reading/text.hpp"
 
 namespace simsgd {
@@ -167,12 +168,11 @@ class SteppedJobReader {
       if (apart_s.empty())
         fail("has no collective by which the ranks' clocks could be set", fmt::format("rank {}", r),
              "Replay steps with collectives of all ranks");
-      const auto middle = apart_s.begin() + static_cast<std::ptrdiff_t>(apart_s.size() / 2);
-      std::nth_element(apart_s.begin(), middle, apart_s.end());
+      const double offset_s = median(apart_s);
       for (SteppedStep& each : job_.ranks[r].steps) {
-        for (SteppedSpan& span : each.computing) span = {span.begin_s - *middle, span.end_s - *middle};
+        for (SteppedSpan& span : each.computing) span = {span.begin_s - offset_s, span.end_s - offset_s};
         for (SteppedCollective& one : each.collectives)
-          one.span = {one.span.begin_s - *middle, one.span.end_s - *middle};
+          one.span = {one.span.begin_s - offset_s, one.span.end_s - offset_s};
       }
     }
   }

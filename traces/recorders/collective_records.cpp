@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/printable.hpp"
+#include "sim/base/quantiles.hpp"
 
 namespace simsgd {
 
@@ -51,11 +52,7 @@ CollectiveRecords::Offsets CollectiveRecords::clock_offsets() const {
       if (!operation.contradictory) differences_s[{first->first, rank}].push_back(end_s - first->second);
   }
   Offsets offsets_s;
-  for (auto& [ranks, all] : differences_s) {
-    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-    std::nth_element(all.begin(), middle, all.end());
-    offsets_s[ranks] = *middle;
-  }
+  for (const auto& [ranks, all] : differences_s) offsets_s[ranks] = median(all);
   return offsets_s;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/base/printable.hpp"
+#include "sim/base/quantiles.hpp"
 #include "traces/collective_names.hpp"
 #include "traces/reading/text.hpp"
 #include "traces/recorders/torch_names.hpp"
@@ -78,12 +79,7 @@ std::string library_of(std::string_view activity) {
   return "";
 }
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+double median_of(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
 
 double first_tick(const Operation& operation) {
   double first = std::numeric_limits<double>::infinity();

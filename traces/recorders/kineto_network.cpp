@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/quantiles.hpp"
 #include "traces/networks/recorded_network.hpp"
 #include "traces/recorders/kineto_recording.hpp"
 #include "traces/recorders/torch_names.hpp"
@@ -38,12 +39,6 @@ struct Plan {
     return all;
   }
 };
-
-double median(std::vector<double> values) {
-  const std::size_t half = values.size() / 2;
-  std::sort(values.begin(), values.end());
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 class NetworkOf {
  public:

@@ -8,6 +8,7 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/base/quantiles.hpp"
 #include "traces/import_format.hpp"
 #include "traces/measurement_table.hpp"
 #include "traces/reading/csv.hpp"
@@ -18,13 +19,6 @@ namespace simsgd::importers {
 namespace {
 
 constexpr std::string_view kSampleHead = "benchmark,campaign,campaign_begun_unix_s,";
-
-double median_of_samples(std::vector<double>& samples) {
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  if (samples.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(samples.begin(), middle)) / 2;
-}
 
 class BenchSamples final : public Importer {
  public:
@@ -43,7 +37,7 @@ class BenchSamples final : public Importer {
     }
     for (SampledPoint& point : points_) {
       point.row.samples = point.times_s.size();
-      point.row.value = median_of_samples(point.times_s);
+      point.row.value = median(point.times_s);
       file.add(std::move(point.row));
     }
   }

@@ -29,8 +29,9 @@
   const shown = (value, column) => {
     if (value === null || value === undefined) return "";
     if (column.unit === "" || typeof value !== "number") return String(value);
-    if (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e9)) return String(Number(value.toPrecision(4)));
-    return value.toLocaleString("en", { maximumSignificantDigits: Number.isInteger(value) ? 9 : 4 });
+    if (!column.shown) return value.toLocaleString("en", { maximumSignificantDigits: Number.isInteger(value) ? 9 : 4 });
+    const { size, decimals } = column.shown;
+    return (value / size).toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
   };
 
   class ChartView {
@@ -113,7 +114,7 @@
       if (!this.details.open) return;
       const { columns } = this.chart;
       const heads = columns.map((column) => element("th", { scope: "col", class: column.unit ? "number" : "text" },
-        column.unit && column.unit !== "1" ? `${column.title} (${column.unit})` : column.title));
+        column.unit && column.shown.unit ? `${column.title} (${column.shown.unit})` : column.title));
       const body = this.rows.slice(0, kMostTableRows).map((row) => element("tr", {}, ...columns.map((column) =>
         element("td", { class: column.unit ? "number" : "text" }, shown(row[column.field], column)))));
       this.scroll.replaceChildren(element("table", {}, element("caption", { class: "caption", hidden: "" }, this.chart.title),

@@ -1,0 +1,192 @@
+#include "analysis/statistics/contest.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/statistics/distributions.hpp"
+#include "sim/base/check.hpp"
+
+namespace simsgd::statistics {
+
+namespace {
+
+std::vector<Observation> observations_of(const Runs& runs) {
+  std::vector<Observation> all;
+  for (const auto& each : runs) all.push_back(each.second);
+  return all;
+}
+
+/// Mean of min(T, end): the area below the Kaplan-Meier curve, which stays where it is beyond the last run.
+double mean_until(const std::vector<Observation>& observations, double end) {
+  double area = 0, share = 1, at = 0;
+  for (const SurvivalStep& step : kaplan_meier(observations)) {
+    if (step.time >= end) break;
+    area += share * (step.time - at);
+    share = step.share;
+    at = step.time;
+  }
+  return area + share * (end - at);
+}
+
+bool arrives_by(const Observation& run, std::optional<double> tau) {
+  return run.arrived && (!tau || run.time <= *tau);
+}
+
+/// Where one of a pair arrives by tau and the other does not: whether as many of either is what chance does.
+void add_arrivals(const Runs& baseline, const Runs& runs, std::optional<double> tau, Difference& difference) {
+  std::size_t first = 0, second = 0;  // that arrive alone
+  for (const auto& [seed, run] : runs) {
+    const auto other = baseline.find(seed);
+    if (other == baseline.end()) continue;
+    const bool mine = arrives_by(run, tau), theirs = arrives_by(other->second, tau);
+    second += mine && !theirs ? 1 : 0;
+    first += theirs && !mine ? 1 : 0;
+  }
+  if (first + second == 0 || !difference.interval) return;
+  double p = 2 * fair_coin_cdf(std::min(first, second), first + second);
+  if ((second > first) != (difference.value < 0)) p = 1;  // against the difference it says nothing
+  difference.p = std::min(1.0, 2 * std::min(difference.p, p));
+}
+
+}  // namespace
+
+std::optional<double> common_tau(const std::vector<Runs>& groups) {
+  std::optional<double> tau;
+  for (const Runs& runs : groups) {
+    std::optional<Observation> last;
+    for (const auto& [seed, run] : runs)
+      if (!last || run.time > last->time || (run.time == last->time && !run.arrived)) last = run;
+    if (last && !last->arrived) tau = std::min(tau.value_or(last->time), last->time);
+  }
+  return tau;
+}
+
+std::size_t arrivals_by(const Runs& runs, std::optional<double> tau) {
+  return static_cast<std::size_t>(
+      std::count_if(runs.begin(), runs.end(), [&](const auto& run) { return arrives_by(run.second, tau); }));
+}
+
+std::map<std::int64_t, double> values_until(const Runs& runs, std::optional<double> tau) {
+  std::map<std::int64_t, double> values;
+  bool known = true;
+  for (const auto& [seed, run] : runs) {
+    values[seed] = tau ? std::min(run.time, *tau) : run.time;
+    known = known && (run.arrived || (tau && run.time >= *tau));
+  }
+  if (known) return values;
+  const auto n = static_cast<double>(runs.size());
+  const std::vector<Observation> all = observations_of(runs);
+  double end = 0;  // where all arrive in the end, up to the last one
+  for (const Observation& each : all) end = std::max(end, each.time);
+  end = tau.value_or(end);
+  const double mean_of_all = mean_until(all, end);
+  std::vector<double> pseudo;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<Observation> others = all;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    pseudo.push_back(n * mean_of_all - (n - 1) * mean_until(others, end));
+  }
+  const double shift = mean_of_all - mean(pseudo);
+  std::size_t i = 0;
+  for (auto& each : values) each.second = pseudo[i++] + shift;
+  return values;
+}
+
+Comparison compare(const Runs& baseline, const Runs& runs, std::optional<double> tau, Better better,
+                   std::optional<double> off_by, double level) {
+  Runs of_baseline, of_runs;
+  for (const auto& [seed, run] : runs)
+    if (const auto found = baseline.find(seed); found != baseline.end()) {
+      of_baseline.insert(*found);
+      of_runs.emplace(seed, run);
+    }
+  Comparison comparison;
+  comparison.pairs = of_runs.size();
+  if (of_runs.empty()) return comparison;
+  const std::size_t arrive = arrivals_by(of_baseline, tau), others = arrivals_by(of_runs, tau);
+  comparison.unseen = arrive + others == 0;
+  if (tau && arrive + others < 2 * comparison.pairs) comparison.until = tau;
+  const auto first = values_until(of_baseline, tau), second = values_until(of_runs, tau);
+  std::vector<Pair> pairs;
+  for (const auto& [seed, value] : second) pairs.push_back({.baseline = first.at(seed), .value = value});
+  comparison.difference = paired_difference(pairs, level);
+  comparison.ratio = paired_ratio(pairs, level);
+  comparison.speed_up = paired_speed_up(pairs, better, level);
+  if (off_by) {
+    comparison.off_by = off_by;
+    comparison.difference->interval.reset();  // no chance, no interval
+    for (auto* estimate : {&comparison.ratio, &comparison.speed_up})
+      if (*estimate) (*estimate)->interval.reset();
+  }
+  add_arrivals(of_baseline, of_runs, tau, *comparison.difference);
+  return comparison;
+}
+
+Verdict verdict(const Comparison& comparison, double corrected_p, double level) {
+  if (!comparison.difference) return Verdict::unknown;
+  if (comparison.unseen) return Verdict::unseen;
+  const Difference& difference = *comparison.difference;
+  if (difference.value == 0 || (difference.interval && corrected_p > 1 - level)) return Verdict::tie;
+  if (!difference.interval && !comparison.off_by) return Verdict::unknown;
+  if (comparison.off_by && std::fabs(difference.value) <= *comparison.off_by) return Verdict::undecided;
+  return difference.value < 0 ? Verdict::less : Verdict::more;
+}
+
+std::vector<double> corrected(const std::vector<Comparison>& comparisons) {
+  std::vector<double> p, all(comparisons.size(), 1);
+  std::vector<std::size_t> tested;
+  for (std::size_t i = 0; i < comparisons.size(); ++i)
+    if (comparisons[i].difference && comparisons[i].difference->interval) {
+      p.push_back(comparisons[i].difference->p);
+      tested.push_back(i);
+    }
+  p = holm(p);
+  for (std::size_t i = 0; i < tested.size(); ++i) all[tested[i]] = p[i];
+  return all;
+}
+
+std::vector<Verdict> verdicts(const std::vector<Comparison>& comparisons, double level) {
+  const std::vector<double> p = corrected(comparisons);
+  std::vector<Verdict> all;
+  for (std::size_t i = 0; i < comparisons.size(); ++i) all.push_back(verdict(comparisons[i], p[i], level));
+  return all;
+}
+
+Contest contest(const std::vector<Runs>& groups, Better better, const OffBy& off_by,
+                const std::vector<std::optional<double>>& shown) {
+  CHECK(shown.empty() || shown.size() == groups.size(), "What is shown is of each group.");
+  Contest made;
+  made.tau = common_tau(groups);
+  made.verdicts.assign(groups.size(), Verdict::unknown);
+  made.against_best.resize(groups.size());
+  std::size_t known = 0, arrived = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    std::vector<double> values;
+    for (const auto& each : values_until(groups[i], made.tau)) values.push_back(each.second);
+    made.means.push_back(values.empty() ? std::nullopt : std::optional(mean(values)));
+    known += groups[i].empty() ? 0 : 1;
+    arrived += arrivals_by(groups[i], made.tau);
+  }
+  if (better == Better::neither || known < 2 || arrived == 0) return made;
+  const std::vector<std::optional<double>>& by = shown.empty() ? made.means : shown;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].empty() || !by[i]) continue;
+    if (!made.best || (better == Better::less ? *by[i] < *by[*made.best] : *by[i] > *by[*made.best]))
+      made.best = i;
+  }
+  if (!made.best) return made;
+  std::vector<Comparison> comparisons;
+  std::vector<std::size_t> compared;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (i == *made.best || groups[i].empty()) continue;
+    comparisons.push_back(compare(groups[*made.best], groups[i], made.tau, better,
+                                  off_by ? off_by(*made.best, i) : std::nullopt));
+    made.against_best[i] = comparisons.back();
+    compared.push_back(i);
+  }
+  const std::vector<Verdict> found = verdicts(comparisons);
+  for (std::size_t i = 0; i < compared.size(); ++i) made.verdicts[compared[i]] = found[i];
+  return made;
+}
+
+}  // namespace simsgd::statistics

@@ -1,0 +1,80 @@
+// Groups of runs beside each other: one tau for all of them, one rule for ties, one best. Tables,
+// comparisons, charts, claims and advice all ask here.
+//
+// tau          up to where every group is known: the earliest of the groups' last times at which a run was
+//              seen that never arrived. None where the last run of every group arrives.
+// value        of a run in its group's mean up to tau: min(T, tau) where nobody is censored before tau. Else
+//              the pseudo-value n m - (n - 1) m(-i) of the restricted mean m (Andersen, Klein and Rosthoej,
+//              Biometrika 90 (2003) 15), all of a group moved alike so that their mean is m.
+// difference   of values, seed by seed (comparison.hpp).
+// arrivals     of the seeds with which one of two arrives by tau and the other does not, how many favour one:
+//              McNemar, Psychometrika 12 (1947) 153, exact. Where there are such seeds, p is twice the
+//              smaller one of both tests.
+// tie          where p, after Holm's correction over all that are compared, is above 5 %. Equal values are a
+//              tie, also of one seed. Where neither arrives by tau nothing was seen, and that is no tie.
+// undecided    two deterministic groups differ for certain, in the model. The difference is undecided where
+// it is
+//              smaller than what the model may be off by.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "analysis/statistics/comparison.hpp"
+#include "analysis/statistics/survival.hpp"
+
+namespace simsgd::statistics {
+
+/// A group's runs by seed. Of what is no time to a target every run arrives, at its value.
+using Runs = std::map<std::int64_t, Observation>;
+
+std::optional<double> common_tau(const std::vector<Runs>& groups);
+
+/// How many arrive by tau.
+std::size_t arrivals_by(const Runs& runs, std::optional<double> tau);
+
+/// Of each run what it says of the group's mean up to tau, which is their mean.
+std::map<std::int64_t, double> values_until(const Runs& runs, std::optional<double> tau);
+
+/// Two groups, seed by seed.
+struct Comparison {
+  std::size_t pairs = 0;
+  std::optional<Difference> difference;  ///< none without a pair; its p has the arrivals in it
+  std::optional<Estimate> ratio, speed_up;
+  bool unseen = false;           ///< neither has a run that arrives by tau
+  std::optional<double> until;   ///< tau, where a run of either is on its way then
+  std::optional<double> off_by;  ///< of deterministic groups: how far the model may be off in the difference
+};
+Comparison compare(const Runs& baseline, const Runs& runs, std::optional<double> tau, Better better,
+                   std::optional<double> off_by = {}, double level = kUsualLevel);
+
+/// unknown: one seed, or no pair. unseen: nobody arrived while both were seen.
+enum class Verdict { unknown, unseen, undecided, tie, less, more };
+/// `corrected_p`: Holm's, over all that are compared.
+Verdict verdict(const Comparison& comparison, double corrected_p, double level = kUsualLevel);
+
+/// Holm's p of each; 1 where nothing was tested.
+std::vector<double> corrected(const std::vector<Comparison>& comparisons);
+/// With Holm's correction over all of them.
+std::vector<Verdict> verdicts(const std::vector<Comparison>& comparisons, double level = kUsualLevel);
+
+/// Which of several groups is best, and what the others are beside it.
+struct Contest {
+  std::optional<double> tau;
+  std::vector<std::optional<double>> means;  ///< up to tau; none of a group without runs
+  /// None where fewer than two groups have runs, where nobody arrives by tau, or where no way is better.
+  std::optional<std::size_t> best;
+  std::vector<std::optional<Comparison>> against_best;  ///< of groups that have runs, but the best
+  std::vector<Verdict> verdicts;                        ///< unknown of those that are not compared
+};
+/// How far the model may be off in the difference of two groups; nothing where chance has a part in either.
+using OffBy = std::function<std::optional<double>(std::size_t one, std::size_t other)>;
+/// `shown`: chosen by these instead of by the means, where a table shows something else. Where it has nothing
+/// the group is behind those that have.
+Contest contest(const std::vector<Runs>& groups, Better better, const OffBy& off_by = {},
+                const std::vector<std::optional<double>>& shown = {});
+
+}  // namespace simsgd::statistics
