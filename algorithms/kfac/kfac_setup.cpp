@@ -1,12 +1,102 @@
 #include "algorithms/kfac/kfac_setup.hpp"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "algorithms/cost_notes.hpp"
+#include "sim/base/reject.hpp"
+#include "sim/cluster/kernels.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
+
+namespace {
+
+/// Of a layer's factors; 0 where it has none.
+struct FactorDims {
+  int a = 0, g = 0;
+};
+
+FactorDims factor_dims(const Layer& layer) {
+  const bool linear = layer.kind == Layer::Kind::conv || layer.kind == Layer::Kind::fc;
+  if (!linear || layer.tensors.empty() || !layer.tensors.front().is_matrix()) return {};
+  const TensorShape& weight = layer.tensors.front();
+  const bool bias = std::any_of(
+      layer.tensors.begin() + 1, layer.tensors.end(),
+      [&weight](const TensorShape& each) { return !each.is_matrix() && each.rows == weight.rows; });
+  return {static_cast<int>(weight.columns) + (bias ? 1 : 0), static_cast<int>(weight.rows)};
+}
+
+}  // namespace
+
+KfacLayers kfac_layers(const Workload& workload) {
+  KfacLayers result;
+  const std::vector<TensorInfo> tensors = workload.tensors();
+  for (std::size_t l = 0; l < workload.layers.size(); ++l) {
+    const Layer& layer = workload.layers[l];
+    const FactorDims dims = factor_dims(layer);
+    if (dims.g == 0) continue;
+    const int index = static_cast<int>(l);
+    result.factors.push_back({index, true, dims.a, layer.positions, "A " + layer.name});
+    result.factors.push_back({index, false, dims.g, layer.positions, "G " + layer.name});
+    // The first place at which this layer and all behind it are through.
+    std::size_t position = 0;
+    while (position + 1 < tensors.size() && tensors[position + 1].layer >= index) ++position;
+    result.ready_at.push_back(position);
+  }
+  return result;
+}
+
+LearnedLayers learned_layers(const Learner* learner, std::size_t count) {
+  LearnedLayers learned;
+  learned.of.resize(count);
+  if (learner == nullptr || count == 0) return learned;
+  learned.layout = factor_layout(learner->model().layers());
+  const std::size_t layers = learned.layout.layers.size();
+  for (std::size_t l = 0; l < layers; ++l) learned.of[(2 * l + 1) * count / (2 * layers)].push_back(l);
+  return learned;
+}
+
+GemmSize factor_product(double samples, const WorkloadFactor& factor) {
+  const double n = factor.dim;
+  return {.m = n, .n = n, .k = samples * factor.positions};
+}
+
+std::vector<GemmSize> precondition_products(const KfacLayers& layers) {
+  std::vector<GemmSize> all;
+  for (std::size_t k = 0; k < layers.count(); ++k) {
+    const double a = layers.a(k).dim, g = layers.g(k).dim;
+    all.push_back({.m = g, .n = a, .k = g});
+    all.push_back({.m = g, .n = a, .k = a});
+  }
+  return all;
+}
+
+double factor_time_s(const Device& device, double samples, const WorkloadFactor& factor) {
+  return gemm_s(device, factor_product(samples, factor)) + device.gemm.gather_s;
+}
+
+KfacCosts kfac_costs(const Cluster* cluster, const Workload& workload, const KfacLayers& layers) {
+  KfacCosts costs;
+  costs.factor_s.assign(layers.factors.size(), 0.0);
+  costs.inverse_s.assign(layers.factors.size(), 0.0);
+  if (cluster == nullptr) return costs;
+  const Device& device = cluster->device;
+  if (!(device.peak_flops > 0))
+    reject("name", "cannot be timed: the device \"" + device.name + "\" has no peak_flops",
+           "Give /cluster/device/peak_flops, from which factors and inverses are timed");
+  for (std::size_t f = 0; f < layers.factors.size(); ++f) {
+    costs.factor_s[f] = factor_time_s(device, workload.batch, layers.factors[f]);
+    costs.inverse_s[f] = invert_s(device, layers.factors[f].dim);
+  }
+  const std::vector<GemmSize> products = precondition_products(layers);
+  for (std::size_t k = 0; k < products.size(); k += 2)
+    costs.precondition_s += gemm_s(device, products[k]) + gemm_s(device, products[k + 1]);
+  for (int rank = 0; rank < cluster->workers(); ++rank) costs.speed.push_back(cluster->speed_of_rank(rank));
+  return costs;
+}
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "algorithms/kfac/factors.hpp"
 #include "algorithms/kfac/kfac_math.hpp"
 #include "algorithms/low_communication/low_rank.hpp"
 #include "algorithms/sparse/sparse.hpp"

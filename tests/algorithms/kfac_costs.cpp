@@ -1,5 +1,5 @@
 // What K-FAC takes on a device, by hand.
-#include "algorithms/kfac/kfac_costs.hpp"
+#include "algorithms/kfac/kfac_setup.hpp"
 
 #include <doctest/doctest.h>
 

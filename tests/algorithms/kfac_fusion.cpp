@@ -1,5 +1,5 @@
 // Which factors travel together, by hand.
-#include "algorithms/kfac/factor_fusion.hpp"
+#include "algorithms/kfac/factor_round.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Who inverts what, by hand.
 #include <doctest/doctest.h>
 
-#include "algorithms/kfac/inverse_placement.hpp"
+#include "algorithms/kfac/inverse_round.hpp"
 
 namespace simsgd::test::algorithms_kfac_placement {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/kfac/factors.hpp"
+#include "algorithms/kfac/kfac_math.hpp"
 #include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
 #include "tests/support/fake_world.hpp"
