@@ -92,8 +92,7 @@ void explain_value(const Json& schema, const Json& written, std::vector<Explanat
   const std::vector<std::string> valid = valid_values(schema);
   all.push_back({"", "is not valid here",
                  suggestion(quoted_or_plain(written), valid) +
-                     (valid.size() == 1 ? "Valid is " : "Valid are ") + one_of(valid),
-                 false, true});
+                     (valid.size() == 1 ? "Valid is " : "Valid are ") + one_of(valid)});
 }
 
 std::string wanted_number(const Json& schema, double found) {
@@ -140,7 +139,7 @@ void explain_object(const Json& schema, const Json& object, std::vector<Explanat
   for (const auto& member : object.items()) {
     if (!strict || properties.contains(member.key())) continue;
     all.push_back({child("", member.key()), "is an unknown key",
-                   suggestion(member.key(), keys) + "Valid keys" + owner + ": " + joined(keys), false, true});
+                   suggestion(member.key(), keys) + "Valid keys" + owner + ": " + joined(keys)});
   }
   for (const Json& key : schema.value("required", Json::array())) {
     if (object.contains(key.get<std::string>())) continue;

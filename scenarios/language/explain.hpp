@@ -13,7 +13,6 @@ struct Explanation {
   std::string problem;
   std::string remedy;
   bool about_missing_key = false;
-  bool about_name = false;  ///< a key, or one of several values, that there is not
 };
 
 /// Everything that a value breaks of the schema's own keywords, not of those of its members. `written`: the

@@ -5,7 +5,6 @@
 
 #include "scenarios/language/concrete.hpp"
 #include "scenarios/language/loading.hpp"
-#include "scenarios/language/renames.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/use.hpp"
@@ -29,20 +28,6 @@ bool holds(const Sourced& sourced, const Json& resolved, const std::string& poin
   if (used != sourced.uses.end()) return wanted == used->second;
   const Json* found = value_at(resolved, pointer);
   return found != nullptr && *found == wanted;
-}
-
-/// Conditions on keys that have another name would never hold.
-void refuse_old_conditions(const Sourced& sourced, const Json& resolved, ErrorList& errors) {
-  const Json& all = resolved["expected"];
-  for (std::size_t i = 0; all.is_array() && i < all.size(); ++i) {
-    const auto when = all[i].is_object() ? all[i].find("when") : all[i].end();
-    if (when == all[i].end() || !when->is_object()) continue;
-    for (const auto& condition : when->items()) {
-      const std::string at = child(child(child("/expected", i), "when"), condition.key());
-      if (condition.key().starts_with('/') && value_at(resolved, condition.key()) == nullptr)
-        if (const auto error = old_pointer(condition.key(), sourced.origins.at(at))) errors.add(at, *error);
-    }
-  }
 }
 
 /// Keeps the expectations that are about this scenario.
@@ -134,7 +119,6 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
       known->completed.try_emplace(section, 64)
           .first->second.keep(sourced.value[section], "", resolved[section]);
   complete(resolved, loading.errors);
-  refuse_old_conditions(sourced, resolved, loading.errors);
   if (!loading.errors.touches("/expected")) select_expected(sourced, resolved);
   loading.scenario = {shown_name(path), std::move(resolved), std::move(sourced.origins)};
   return loading;

@@ -5,7 +5,6 @@
 
 #include "scenarios/language/concrete.hpp"
 #include "scenarios/language/explain.hpp"
-#include "scenarios/language/renames.hpp"
 
 namespace simsgd {
 
@@ -28,18 +27,8 @@ struct Place {
   ErrorList& errors;
 };
 
-/// Whether the name at `pointer` is one that there was.
-bool report_old_name(const Place& place, const std::string& pointer) {
-  const Json* found = value_at(place.document, pointer);
-  if (found == nullptr) return false;
-  const auto error = old_name(pointer, *found, place.origins.at(pointer));
-  if (error) place.errors.add(pointer, *error);
-  return error.has_value();
-}
-
 void report(const Place& place, const std::string& pointer, const std::vector<Explanation>& explanations) {
   for (const Explanation& each : explanations) {
-    if (each.about_name && report_old_name(place, pointer + each.pointer)) continue;
     if (!each.about_missing_key) {
       place.errors.add(place.document, place.origins, pointer + each.pointer, each.problem, each.remedy);
     } else if (!place.incomplete.contains(pointer)) {
