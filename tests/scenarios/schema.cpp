@@ -52,7 +52,7 @@ TEST_CASE("every plug-in is in the schema by its name") {
 }
 
 TEST_CASE("the printed schema tells right from wrong by itself") {
-  const Json schema = scenario_schema();
+  const Json schema = editor_schema("scenario");
   CHECK(violations(schema, small_scenario()).empty());
   Json uses = small_scenario();
   uses["cluster"] = {{"use", "clusters/x.json"}, {"workers", 4}};
