@@ -31,9 +31,6 @@ std::string editor_schema_text(const std::string& kind);
 /// By their names, the files of a folder that has all kinds: they share the definitions of the scenario's.
 std::map<std::string, std::string> schema_files();
 
-/// Of scenarios.
-Json scenario_schema();
-
 /// Pointers of the objects whose `name` chooses a plug-in.
 const std::set<std::string>& named_choices();
 

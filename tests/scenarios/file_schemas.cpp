@@ -7,8 +7,8 @@
 #include <set>
 
 #include "scenarios/language/schema.hpp"
-#include "scenarios/language/validate.hpp"
 #include "tests/scenarios/support.hpp"
+#include "tests/scenarios/violations.hpp"
 
 namespace simsgd::test::scenarios_file_schemas {
 
@@ -52,9 +52,8 @@ void unlisted_choices(const Json& node, const std::string& pointer, std::vector<
 }
 
 bool is_wrong_at(const Json& schema, const Json& value, const std::vector<std::string>& path) {
-  for (const Violation& violation : violations(schema, value))
-    if (violation.path == path) return true;
-  return false;
+  const auto all = violations(schema, value);
+  return std::find(all.begin(), all.end(), path) != all.end();
 }
 
 /// Of a schema in `document` what decides whether a value is valid, with the schemas that it refers to.
@@ -117,7 +116,7 @@ TEST_CASE("files of a folder refer to the scenario's schema, which stands alone"
 TEST_CASE("a misspelt name is answered with the names that there are, at each choice of plug-ins") {
   int choices = 0;
   std::vector<std::string> unlisted;
-  unlisted_choices(scenario_schema(), "", unlisted, choices);
+  unlisted_choices(file_schema("scenario"), "", unlisted, choices);
   for (const std::string& pointer : unlisted) FAIL_CHECK(pointer);
   CHECK(choices > 10);
   Json wrong = small_scenario();
