@@ -92,8 +92,7 @@ std::string key_reference() {
 std::map<std::string, std::string> committed_documents() {
   std::map<std::string, std::string> all = {{"docs/reference.md", key_reference()},
                                             {"docs/results.md", results_reference()}};
-  for (const std::string& kind : file_kinds())
-    all["schemas/" + kind + ".schema.json"] = file_schema(kind).dump(1) + "\n";
+  for (auto& [name, text] : schema_files()) all["schemas/" + name] = std::move(text);
   return all;
 }
 

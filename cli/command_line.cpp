@@ -77,7 +77,6 @@ int run_verb(int argc, char** argv) {
   add_validate(app, exit_code);
   add_claims(app, exit_code);
   add_check(app, exit_code);
-  add_migrate(app, exit_code);
   add_list(app, exit_code);
   add_schema(app, exit_code);
   add_bench(app, exit_code);

@@ -23,7 +23,7 @@ int print_schema(const std::string& kind) {
         InputError{"KIND", "", "is unknown", kind,
                    (near.empty() ? "" : "Did you mean " + near + "? ") + "There are " + one_of(kinds)});
   }
-  fmt::print("{}\n", file_schema(kind).dump(2));
+  fmt::print("{}", editor_schema_text(kind));
   return 0;
 }
 

@@ -129,7 +129,7 @@ class Maker {
   Setting make(const PredictSpec& predict, const std::vector<Assignment>& all) {
     Loading loading = load(files_, spec_.file, all, true);
     if (predict.kind == Kind::run) {
-      const Job job = build_job(loading);
+      build_job(loading.scenario, loading.errors);
       loading.errors.throw_if_any();
     } else {
       loading.errors.throw_if_any("/cluster");

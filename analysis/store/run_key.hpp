@@ -14,9 +14,6 @@ namespace simsgd {
 /// the runs with --force.
 std::string run_key(const Json& resolved_scenario, int model_version = kModelVersion);
 
-/// The same of its text, as Json::dump() writes it.
-std::string run_key_of_text(const std::string& resolved_scenario, int model_version = kModelVersion);
-
 /// The same for other texts, told apart by `kind`.
 std::string name_key(const std::string& kind, const std::string& text);
 

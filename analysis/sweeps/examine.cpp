@@ -65,9 +65,7 @@ struct Seen {
 };
 
 Seen look_at(const Study& study, const Scenario& scenario) {
-  Loading loading{scenario, {}};
-  const Job job = build_job(loading, study.known.get());
-  loading.errors.throw_if_any();
+  const Job job = make_job(scenario, study.known.get());
   return {examined(job), runs_per_draw(scenario, job)};
 }
 

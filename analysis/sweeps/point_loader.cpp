@@ -50,7 +50,6 @@ const Scenario& PointLoader::load(const StudyPoint& point) {
     return *loaded_;
   }
   loaded_.reset();
-  has_text_ = false;
   loaded_ = load_point(study_, point);
   const bool seeded = seed_of(point) != nullptr;
   set_.assign(point.coordinates.begin(), point.coordinates.end() - (seeded ? 1 : 0));
@@ -58,18 +57,6 @@ const Scenario& PointLoader::load(const StudyPoint& point) {
   return *loaded_;
 }
 
-std::string PointLoader::key() {
-  if (!has_text_) {
-    // Members of a Json are sorted: those before the seed, and those after it.
-    Json low = Json::object(), high = Json::object();
-    for (const auto& member : loaded_->resolved.items())
-      if (member.key() != "seed") (member.key() < "seed" ? low : high)[member.key()] = member.value();
-    const std::string first = low.dump(), last = high.dump();
-    before_ = first.substr(0, first.size() - 1) + (low.empty() ? "" : ",") + "\"seed\":";
-    after_ = (high.empty() ? "" : ",") + last.substr(1);
-    has_text_ = true;
-  }
-  return run_key_of_text(before_ + loaded_->resolved["seed"].dump() + after_);
-}
+std::string PointLoader::key() const { return run_key(loaded_->resolved); }
 
 }  // namespace simsgd

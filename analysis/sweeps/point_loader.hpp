@@ -18,7 +18,7 @@ class PointLoader {
   /// Whether the point loaded last was the one before but for its seed.
   bool was_only_another_seed() const { return only_seed_; }
   /// run_key of the point loaded last.
-  std::string key();
+  std::string key() const;
 
  private:
   bool differs_in_seed_only(const StudyPoint& point) const;
@@ -28,8 +28,6 @@ class PointLoader {
   bool only_seed_ = false;
   std::optional<Scenario> loaded_;
   std::vector<Assignment> set_;  // of it, without the seed
-  std::string before_, after_;   // the text that keys are made of, around the seed
-  bool has_text_ = false;
 };
 
 }  // namespace simsgd

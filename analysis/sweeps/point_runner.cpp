@@ -42,11 +42,7 @@ std::function<std::string()> PointRunner::prepare(const SweepPoint& point) {
   // What is known of data may be of another seed: who learns makes a job of its own.
   const bool ready = !settings_.run && scenario.resolved.at("learner").is_null() &&
                      !(settings_.draws > 1 && is_calibrated(scenario));
-  if (ready) {
-    Loading loading{scenario, {}};
-    job_.emplace(build_job(loading, study_.known.get()));
-    loading.errors.throw_if_any();
-  }
+  if (ready) job_.emplace(make_job(scenario, study_.known.get()));
   return [this, &scenario, &point] { return answer_text(run(scenario, point)); };
 }
 

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "scenarios/language/concrete.hpp"
 #include "scenarios/language/errors.hpp"
+#include "scenarios/language/explain.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/provenance.hpp"
 #include "scenarios/language/schema.hpp"
-#include "scenarios/language/validate.hpp"
 
 namespace simsgd {
 
@@ -72,9 +72,7 @@ std::optional<Json> as_taken(const Forms& forms, const Json& value) {
       if (takes_number(*form, value.get<double>())) return value;
       continue;
     }
-    const Json concrete = concrete_schema(*form, value);
-    Json in_units = in_si(concrete, value);
-    if (violations(concrete, in_units).empty()) return in_units;
+    if (explain(*form, value).empty()) return in_si(*form, value);
   }
   return std::nullopt;
 }
@@ -260,19 +258,10 @@ bool is_continuous(const std::string& pointer) {
 
 bool has_setting(const Json& resolved, const std::string& pointer) {
   if (value_at(resolved, pointer) != nullptr) return true;
-  const std::vector<std::string> path = tokens(pointer);
-  if (path.empty() || !resolved.contains(path.front())) return false;
-  const Json& sections = resolved_schema()["properties"];
-  if (!sections.contains(path.front())) return false;
-  const Json concrete = concrete_schema(sections[path.front()], resolved[path.front()]);
-  const Json* here = &concrete;
-  for (std::size_t i = 1; i < path.size() && here != nullptr; ++i) {
-    const bool list = here->contains("items");
-    here = list && !is_list_index(path[i]) ? nullptr : member_schema(*here, path[i]);
-  }
   // Its parent must be there, or there is nothing to set it in.
   const Json* above = value_at(resolved, parent(pointer));
-  return here != nullptr && above != nullptr && above->is_object();
+  return above != nullptr && above->is_object() &&
+         schema_at(resolved_schema(), resolved, tokens(pointer)) != nullptr;
 }
 
 bool where_holds(const Json& where, const Json& resolved) {

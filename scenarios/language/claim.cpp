@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "scenarios/language/axis_ranges.hpp"
-#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
 
 namespace simsgd {
@@ -82,7 +82,8 @@ std::pair<std::string, std::string> wrong_value(const Json& wanted) {
 /// Sections of points, with their schemas; equal choices share one.
 struct Conditions::Sections {
   struct Section {
-    Json value, concrete;
+    Json value;
+    const Json* schema;  // null where the section is none
     std::map<std::string, std::string> uses;
   };
   SectionReader read;
@@ -105,24 +106,13 @@ struct Conditions::Sections {
       for (const Assignment& each : chosen.of(i).sets)
         if (touches(each.pointer, name)) all.push_back(each);
     StudySection got = read(name, all);
-    Section made{std::move(got.value), Json(), std::move(got.uses)};
-    const Json& properties = resolved_schema()["properties"];
-    if (properties.contains(name)) {
-      made.concrete = concrete_schema(properties[name], made.value);
-      made.value = in_si(made.concrete, std::move(made.value));
-    }
+    Section made{std::move(got.value), part_schema(resolved_schema(), name), std::move(got.uses)};
+    if (made.schema != nullptr) made.value = in_si(*made.schema, std::move(made.value));
     return known.emplace(key, std::move(made)).first->second;
   }
 };
 
 namespace {
-
-/// The schema of what lies below a section; null where it has none.
-const Json* schema_at(const Json& concrete, const std::vector<std::string>& path) {
-  const Json* node = &concrete;
-  for (std::size_t i = 1; node != nullptr && i < path.size(); ++i) node = member_schema(*node, path[i]);
-  return node;
-}
 
 /// A value, a list of values or comparisons, with texts that are quantities as numbers.
 Json wanted_in_si(const Json* schema, Json wanted) {
@@ -208,7 +198,10 @@ bool Conditions::holds_at(const std::string& key, const Json& wanted, const std:
   if (path.size() > 1) value = value_at(section.value, key.substr(key.find('/', 1)));
   found = found || value != nullptr;
   if (value == nullptr) return only_nots(wanted);
-  return meets(*value, wanted_in_si(schema_at(section.concrete, path), wanted));
+  const Json* schema = section.schema == nullptr
+                           ? nullptr
+                           : schema_at(*section.schema, section.value, {path.begin() + 1, path.end()});
+  return meets(*value, wanted_in_si(schema, wanted));
 }
 
 std::vector<std::pair<std::string, std::string>> Conditions::never_found() const {

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "scenarios/language/errors.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/provenance.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
@@ -60,10 +64,16 @@ bool is_type(const Json& value, const std::string& type) {
 }
 
 bool has_wrong_type(const Json& schema, const Json& value) {
-  if (!schema.contains("type")) return false;
-  if (schema["type"].is_string()) return !is_type(value, schema["type"].get<std::string>());
-  return std::none_of(schema["type"].begin(), schema["type"].end(),
-                      [&value](const Json& type) { return is_type(value, type.get<std::string>()); });
+  const auto type = schema.find("type");
+  if (type == schema.end()) return false;
+  if (type->is_string()) return !is_type(value, type->get_ref<const std::string&>());
+  return std::none_of(type->begin(), type->end(), [&value](const Json& each) {
+    return is_type(value, each.get_ref<const std::string&>());
+  });
+}
+
+std::string characters(std::size_t count) {
+  return fmt::format("{} character{}", count, count == 1 ? "" : "s");
 }
 
 std::string suggestion(const std::string& found, const std::vector<std::string>& valid) {
@@ -85,15 +95,14 @@ Explanation wrong_type(const Json& schema, const Json& written) {
 }
 
 void explain_value(const Json& schema, const Json& written, std::vector<Explanation>& all) {
-  const Json values = schema.value("enum", Json::array());
-  const bool in_values = values.empty() || std::find(values.begin(), values.end(), written) != values.end();
-  const bool is_const = !schema.contains("const") || schema["const"] == written;
-  if (in_values && is_const) return;
+  const auto values = schema.find("enum"), only = schema.find("const");
+  const bool in_values =
+      values == schema.end() || std::find(values->begin(), values->end(), written) != values->end();
+  if (in_values && (only == schema.end() || *only == written)) return;
   const std::vector<std::string> valid = valid_values(schema);
   all.push_back({"", "is not valid here",
                  suggestion(quoted_or_plain(written), valid) +
-                     (valid.size() == 1 ? "Valid is " : "Valid are ") + one_of(valid),
-                 false, true});
+                     (valid.size() == 1 ? "Valid is " : "Valid are ") + one_of(valid)});
 }
 
 std::string wanted_number(const Json& schema, double found) {
@@ -103,17 +112,26 @@ std::string wanted_number(const Json& schema, double found) {
   return fmt::format("a number{}, such as {}", range(schema), wanted(schema));
 }
 
-void explain_number(const Json& schema, const Json& si, std::vector<Explanation>& all) {
-  const double value = si.get<double>();
+void explain_number(const Json& schema, double value, std::vector<Explanation>& all) {
   const auto bound = [&schema](const char* key, double otherwise) {
-    return schema.contains(key) ? schema[key].get<double>() : otherwise;
+    const auto found = schema.find(key);
+    return found == schema.end() ? otherwise : found->get<double>();
   };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (value < bound("minimum", value) || value > bound("maximum", value) ||
-      (schema.contains("exclusiveMinimum") && value <= bound("exclusiveMinimum", 0)) ||
-      (schema.contains("exclusiveMaximum") && value >= bound("exclusiveMaximum", 0)))
+      value <= bound("exclusiveMinimum", -kInfinity) || value >= bound("exclusiveMaximum", kInfinity))
     all.push_back({"", "is out of range",
                    "Write " + wanted_number(schema, value) +
                        (schema.contains("x-remedy") ? ", " + schema["x-remedy"].get<std::string>() : "")});
+}
+
+void explain_text(const Json& schema, const std::string& text, std::vector<Explanation>& all) {
+  const std::size_t least = schema.value("minLength", std::size_t{0});
+  const std::size_t most = schema.value("maxLength", text.size());
+  if (text.size() < least)
+    all.push_back({"", "is too short", fmt::format("Write at least {}", characters(least))});
+  if (text.size() > most)
+    all.push_back({"", "is too long", fmt::format("Write at most {}", characters(most))});
 }
 
 void explain_list(const Json& schema, const Json& list, std::vector<Explanation>& all) {
@@ -132,25 +150,68 @@ void explain_list(const Json& schema, const Json& list, std::vector<Explanation>
 }
 
 void explain_object(const Json& schema, const Json& object, std::vector<Explanation>& all) {
-  const Json properties = schema.value("properties", Json::object());
-  std::vector<std::string> keys;
-  for (const auto& property : properties.items()) keys.push_back(property.key());
-  const std::string owner = schema.contains("title") ? " of " + schema["title"].get<std::string>() : " here";
-  const bool strict = schema.value("additionalProperties", Json(true)) == Json(false);
+  static const Json kNone = Json::object();
+  const auto found = schema.find("properties");
+  const Json& properties = found == schema.end() ? kNone : *found;
+  const auto keys = [&properties] {
+    std::vector<std::string> names;
+    for (const auto& property : properties.items()) names.push_back(property.key());
+    return names;
+  };
+  const auto others = schema.find("additionalProperties");
+  const bool strict = others != schema.end() && *others == false;
   for (const auto& member : object.items()) {
     if (!strict || properties.contains(member.key())) continue;
+    const std::string owner =
+        schema.contains("title") ? " of " + schema["title"].get<std::string>() : " here";
     all.push_back({child("", member.key()), "is an unknown key",
-                   suggestion(member.key(), keys) + "Valid keys" + owner + ": " + joined(keys), false, true});
+                   suggestion(member.key(), keys()) + "Valid keys" + owner + ": " + joined(keys())});
   }
-  for (const Json& key : schema.value("required", Json::array())) {
+  const auto required = schema.find("required");
+  for (const Json& key : required == schema.end() ? kNone : *required) {
     if (object.contains(key.get<std::string>())) continue;
-    const Json property = properties.value(key.get<std::string>(), Json::object());
-    const std::string meaning = property.value("description", "");
+    const Json* property = value_at(properties, child("", key.get<std::string>()));
+    const std::string meaning = property == nullptr ? "" : property->value("description", "");
     all.push_back({"", fmt::format("lacks the key {}", key.dump()),
                    fmt::format("Add {}{}{}", key.dump(), meaning.empty() ? "" : ": ", meaning), true});
   }
   if (object.size() < schema.value("minProperties", std::size_t{0}))
-    all.push_back({"", "is empty", "Give " + one_of(keys), true});
+    all.push_back({"", "is empty", "Give " + one_of(keys()), true});
+}
+
+/// Of the schema's own keywords, not of those of its members.
+std::vector<Explanation> explain_itself(const Json& form, const Json& value) {
+  const std::optional<double> number = number_of(form, value);
+  if (form.contains("x-quantity") ? !number : has_wrong_type(form, value)) return {wrong_type(form, value)};
+  std::vector<Explanation> all;
+  explain_value(form, value, all);
+  if (!all.empty()) return all;
+  if (number)
+    explain_number(form, *number, all);
+  else if (value.is_string())
+    explain_text(form, value.get_ref<const std::string&>(), all);
+  else if (value.is_array())
+    explain_list(form, value, all);
+  else if (value.is_object())
+    explain_object(form, value, all);
+  return all;
+}
+
+void explain_all(const Json& schema, const Json& value, std::vector<Explanation>& all) {
+  Json made;
+  const Json& form = form_of(schema, value, made);
+  const auto explain_part = [&all](const Json& of_part, const Json& part, const auto& key) {
+    std::size_t fresh = all.size();
+    explain_all(of_part, part, all);
+    for (; fresh < all.size(); ++fresh) all[fresh].pointer.insert(0, child("", key));
+  };
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.items())
+      if (const Json* of_member = part_schema(form, key)) explain_part(*of_member, member, key);
+  } else if (const Json* items = element_schema(form); value.is_array() && items != nullptr) {
+    for (std::size_t i = 0; i < value.size(); ++i) explain_part(*items, value[i], i);
+  }
+  for (Explanation& each : explain_itself(form, value)) all.push_back(std::move(each));
 }
 
 }  // namespace
@@ -176,14 +237,9 @@ std::string wanted(const Json& schema) {
   return one_of(types);
 }
 
-std::vector<Explanation> explain(const Json& schema, const Json& written, const Json& si) {
-  if (has_wrong_type(schema, si)) return {wrong_type(schema, written)};
+std::vector<Explanation> explain(const Json& schema, const Json& value) {
   std::vector<Explanation> all;
-  explain_value(schema, written, all);
-  if (!all.empty()) return all;
-  if (si.is_number()) explain_number(schema, si, all);
-  if (si.is_array()) explain_list(schema, si, all);
-  if (si.is_object()) explain_object(schema, written, all);
+  explain_all(schema, value, all);
   return all;
 }
 

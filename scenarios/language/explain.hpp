@@ -9,16 +9,14 @@
 namespace simsgd {
 
 struct Explanation {
-  std::string pointer;  ///< relative to the value: empty, or the key that is unknown
+  std::string pointer;  ///< relative to the value
   std::string problem;
   std::string remedy;
   bool about_missing_key = false;
-  bool about_name = false;  ///< a key, or one of several values, that there is not
 };
 
-/// Everything that a value breaks of the schema's own keywords, not of those of its members. `written`: the
-/// value as in the file; `si`: with quantities as numbers.
-std::vector<Explanation> explain(const Json& schema, const Json& written, const Json& si);
+/// Everything that is wrong with a value and with what is in it, which comes first.
+std::vector<Explanation> explain(const Json& schema, const Json& value);
 
 /// What a schema asks for, to follow "Write": "a whole number of at least 1".
 std::string wanted(const Json& schema);

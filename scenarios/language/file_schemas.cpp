@@ -115,6 +115,4 @@ Json file_schema(const std::string& kind) {
   return all;
 }
 
-Json scenario_schema() { return file_schema("scenario"); }
-
 }  // namespace simsgd

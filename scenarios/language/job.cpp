@@ -40,69 +40,29 @@ void build_settings(const Reader& reader, Job& job) {
   if (reader.usable("/record")) job.record = build_record(reader);
 }
 
-/// The memo of a kind of part; null where nothing is remembered.
-template <class T>
-Memo<T>* memo_of(Known* known, Memo<T> Known::*part) {
-  return known == nullptr ? nullptr : &(known->*part);
-}
-
-void build_machines(const Reader& reader, Known* known, Job& job) {
-  const std::string at = "/cluster";
-  const bool drawn = reader.has("/cluster/placement") && reader.value("/cluster/placement").is_object();
-  // A graph's file is looked for beside the file that names it.
-  const std::string rest = known == nullptr
-                               ? ""
-                               : (drawn && reader.has("/seed") ? reader.value("/seed").dump() : "") + " " +
-                                     reader.origin_file("/cluster/topology");
-  auto cluster =
-      remembered(reader, at, memo_of(known, &Known::clusters), rest, [&] { return build_cluster(reader); });
+void build_machines(const Reader& reader, Job& job) {
+  auto cluster = build_cluster(reader);
   if (!cluster) return;
   job.cluster = std::move(*cluster);
   build_slow_links(reader, job.cluster);
 }
 
-void build_timing(const Reader& reader, Known* known, Job& job) {
+void build_timing(const Reader& reader, Job& job) {
   const bool machines = job.workers() > 0;
   const WorkloadSetting setting{.device = machines ? &job.cluster.device : nullptr,
                                 .learner = job.learner.get(),
                                 .precision = job.network.precision};
-  const bool own = reader.has("/workload") && reader.value("/workload").is_object();  // and not the learner's
-  const std::string rest =
-      known != nullptr && machines
-          ? fmt::format("{} {}", reader.value("/cluster/device").dump(), static_cast<int>(setting.precision))
-          : "";
-  auto made = remembered(reader, "/workload", own && machines ? memo_of(known, &Known::workloads) : nullptr,
-                         rest, [&]() -> std::optional<NotedWorkload> {
-                           std::vector<Note> notes;
-                           auto workload = build_workload(reader, setting, notes);
-                           if (workload) return NotedWorkload{std::move(*workload), std::move(notes)};
-                           for (Note& note : notes) add_note(job.notes, std::move(note));
-                           return std::nullopt;
-                         });
-  if (!made) return;
-  job.workload = std::move(made->workload);
-  for (Note& note : made->notes) add_note(job.notes, std::move(note));
+  if (auto workload = build_workload(reader, setting, job.notes)) job.workload = std::move(*workload);
 }
 
 /// What depends on the number of workers.
-void build_training(const Reader& reader, int workers, Known* known, Job& job) {
+void build_training(const Reader& reader, int workers, KnownData* known, Job& job) {
   if (auto learner = build_learner(reader, workers, known)) {
     job.learner = std::move(*learner);
     check_learning(reader, job.learner.get());
   }
   const Cluster* cluster = job.workers() > 0 ? &job.cluster : nullptr;
-  const std::string late = "/stragglers";
-  if (!reader.usable(late)) known = nullptr;
-  // Who is slow may be drawn by the seed, and be all of a node.
-  const std::string rest =
-      known == nullptr
-          ? ""
-          : fmt::format("{} {} {} {} {}", workers, job.cluster.gpus_per_node, job.seed,
-                        reader.has("/cluster/placement") ? reader.value("/cluster/placement").dump() : "",
-                        reader.origin_file(late));
-  auto stragglers = remembered(reader, late, memo_of(known, &Known::stragglers), rest,
-                               [&] { return build_stragglers(reader, workers, cluster); });
-  if (stragglers) job.stragglers = std::move(*stragglers);
+  if (auto stragglers = build_stragglers(reader, workers, cluster)) job.stragglers = std::move(*stragglers);
   if (auto failures = build_failures(reader, workers)) job.failures = std::move(*failures);
 }
 
@@ -120,13 +80,9 @@ void check_parts(const Reader& reader, const Workload& workload) {
 }
 
 /// The graph and the algorithm, once everything that they may look at is there.
-void build_method(const Reader& reader, Known* known, Job& job) {
+void build_method(const Reader& reader, Job& job) {
   if (!reader.usable("/cluster") || !reader.usable("/algorithm") || job.workload.layers.empty()) return;
-  const std::string at = "/algorithm/graph";
-  const std::string rest =
-      reader.has(at) ? fmt::format("{} {} {}", job.workers(), job.seed, reader.origin_file(at)) : "";
-  auto graph = remembered(reader, at, memo_of(known, &Known::graphs), rest,
-                          [&] { return build_graph(reader, job.workers()); });
+  auto graph = build_graph(reader, job.workers());
   if (!graph) return;
   job.graph = std::move(*graph);
   build_algorithm(reader, job);
@@ -137,20 +93,20 @@ void build_method(const Reader& reader, Known* known, Job& job) {
 
 }  // namespace
 
-Job build_job(Loading& loading, Known* known) {
-  const Reader reader(loading.scenario, loading.errors);
+Job build_job(const Scenario& scenario, ErrorList& errors, KnownData* known) {
+  const Reader reader(scenario, errors);
   Job job;
   build_settings(reader, job);
   check_workers(reader);
   const bool counted = reader.usable("/cluster/workers");
-  build_machines(reader, known, job);
+  build_machines(reader, job);
   if (counted) build_training(reader, reader.value("/cluster/workers").get<int>(), known, job);
-  build_timing(reader, known, job);
+  build_timing(reader, job);
   build_epochs(reader, job);
   check_durations(reader, job);
   check_length(reader, job);
-  build_method(reader, known, job);
-  if (loading.errors.empty()) note_job(reader, job);
+  build_method(reader, job);
+  if (errors.empty()) note_job(reader, job);
   return job;
 }
 
@@ -164,12 +120,14 @@ Json completed(const Scenario& scenario, const Job& job) {
   return all;
 }
 
-Job make_job(const Scenario& scenario) {
-  Loading loading{scenario, {}};
-  Job job = build_job(loading);
-  loading.errors.throw_if_any();
+Job make_job(const Scenario& scenario, KnownData* known) {
+  ErrorList errors;
+  Job job = build_job(scenario, errors, known);
+  errors.throw_if_any();
   return job;
 }
+
+Job make_job(const Scenario& scenario) { return make_job(scenario, nullptr); }
 
 Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {
   JsonFiles files;

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "scenarios/language/collectives.hpp"
-#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/notes.hpp"
 #include "sim/base/units.hpp"

@@ -43,10 +43,17 @@ struct LearnerSection {
   }
 };
 
-DataSets load_data(const Reader& reader, const RawValue& data) {
-  const DataContext context{
-      reader.seed(), [&reader](const std::string& name) { return reader.resolve("/learner/data", name); }};
-  return find_plugin(data_plugins(), data.name(), "data set").make(data.json(), context);
+std::optional<DataSets> load_data(const Reader& reader, const RawValue& data, KnownData* known) {
+  const std::string at = "/learner/data", file = reader.origin_file(at);
+  if (known != nullptr && known->data && known->section == data.json() && known->file == file)
+    return known->data;
+  auto made = reader.attempt(at, [&] {
+    return find_plugin(data_plugins(), data.name(), "data set")
+        .make(data.json(),
+              {reader.seed(), [&](const std::string& name) { return reader.resolve(at, name); }});
+  });
+  if (known != nullptr && made) *known = {data.json(), file, made};
+  return made;
 }
 
 }  // namespace
@@ -68,16 +75,14 @@ void complete_learner(Json& learner, const Job& job) {
       .complete(learner["data"], {.seed = job.seed, .resolve = {}});
 }
 
-std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers, Known* known) {
+std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers,
+                                                            KnownData* known) {
   using Built = std::unique_ptr<const Learner>;
   if (!reader.usable("/learner") || !reader.usable("/seed")) return std::nullopt;
   if (reader.value("/learner").is_null()) return Built{};
   const auto section = reader.section<LearnerSection>("/learner");
   if (!check_data_size(reader)) return std::nullopt;
-  const std::string at = "/learner/data";
-  const auto data =
-      remembered(reader, at, known == nullptr ? nullptr : &known->data, reader.origin_file(at),
-                 [&] { return reader.attempt(at, [&] { return load_data(reader, section.data); }); });
+  const auto data = load_data(reader, section.data, known);
   if (!data) return std::nullopt;
   auto model = reader.attempt("/learner/model", [&]() -> std::shared_ptr<const Model<float>> {
     return find_plugin(model_plugins(), section.model.name(), "model")

@@ -19,13 +19,15 @@ struct Loading {
 };
 
 /// Reads, resolves, completes and validates. `as_point`: drops the axes and seeds of a study, which else are
-/// errors. `known`: what has been found right before.
+/// errors.
 Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,
-             bool as_point, Known* known = nullptr);
+             bool as_point);
 
-/// What can be built of the scenario; `loading.errors` receives what cannot. With `known` a job that
+/// What can be built of the scenario; `errors` receives what cannot. With `known` a job that
 /// learns is one to look at and not to run: its data may be those of another seed.
-Job build_job(Loading& loading, Known* known = nullptr);
+Job build_job(const Scenario& scenario, ErrorList& errors, KnownData* known = nullptr);
+/// The same, and throws what cannot be built.
+Job make_job(const Scenario& scenario, KnownData* known);
 
 /// A cluster file, as a scenario of nothing else; a scenario or study as it is (load_cluster).
 Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides);

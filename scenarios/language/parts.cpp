@@ -78,15 +78,6 @@ Json frame_of(const Part& part, const Json& object) {
   throw ConfigError(std::move(errors));
 }
 
-}  // namespace
-
-std::string part_pointer(const Json& object) {
-  const std::optional<Part> part = part_of(object);
-  return part ? part->pointer : "";
-}
-
-namespace {
-
 /// The part in its frame.
 void check_loaded(Loading loading, const Part& part, const std::string& file) {
   const Reader reader(loading.scenario, loading.errors);

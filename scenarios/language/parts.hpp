@@ -8,10 +8,6 @@
 
 namespace simsgd {
 
-/// Where the object of a file belongs in a scenario: "/cluster", "/cluster/device" or "/workload" by the keys
-/// that it has; "" where it is a scenario, or nothing of these.
-std::string part_pointer(const nlohmann::json& object);
-
 /// What the file describes, "a device", "a cluster" or "a workload", by the keys that it has; "" where it is
 /// a scenario, or nothing of these. The pointers of `overrides` are of the file. Throws ConfigError with
 /// everything that is wrong with such a part: what its own schema finds, and what can be built of it without

@@ -3,9 +3,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/loading.hpp"
-#include "scenarios/language/renames.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/use.hpp"
@@ -29,20 +28,6 @@ bool holds(const Sourced& sourced, const Json& resolved, const std::string& poin
   if (used != sourced.uses.end()) return wanted == used->second;
   const Json* found = value_at(resolved, pointer);
   return found != nullptr && *found == wanted;
-}
-
-/// Conditions on keys that have another name would never hold.
-void refuse_old_conditions(const Sourced& sourced, const Json& resolved, ErrorList& errors) {
-  const Json& all = resolved["expected"];
-  for (std::size_t i = 0; all.is_array() && i < all.size(); ++i) {
-    const auto when = all[i].is_object() ? all[i].find("when") : all[i].end();
-    if (when == all[i].end() || !when->is_object()) continue;
-    for (const auto& condition : when->items()) {
-      const std::string at = child(child(child("/expected", i), "when"), condition.key());
-      if (condition.key().starts_with('/') && value_at(resolved, condition.key()) == nullptr)
-        if (const auto error = old_pointer(condition.key(), sourced.origins.at(at))) errors.add(at, *error);
-    }
-  }
 }
 
 /// Keeps the expectations that are about this scenario.
@@ -70,26 +55,6 @@ void complete(Json& resolved, const ErrorList& errors) {
   if (right("workload")) complete_workload(resolved["workload"]);
 }
 
-/// Every section with its defaults; `right` receives those that are known to be right.
-Json with_all_defaults(const Json& schema, const Json& sections, const Known* known,
-                       std::set<std::string>& right) {
-  Json all = Json::object();
-  for (const auto& section : sections.items()) {
-    const Json* completed =
-        known == nullptr ? nullptr : known->completed_before(section.key(), section.value());
-    if (completed != nullptr) right.insert(section.key());
-    all[section.key()] = completed != nullptr ? *completed : section.value();
-  }
-  for (const auto& property : schema["properties"].items()) {
-    if (right.contains(property.key())) continue;
-    if (!all.contains(property.key()) && !property.value().contains("default")) continue;
-    Json& section = all[property.key()];
-    if (!sections.contains(property.key())) section = property.value()["default"];
-    section = with_defaults(property.value(), std::move(section));
-  }
-  return all;
-}
-
 }  // namespace
 
 bool refuse_lone_exclude(const Sourced& sourced, ErrorList& errors) {
@@ -114,7 +79,7 @@ std::string name_of_file(const std::string& file) {
 }
 
 Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,
-             bool as_point, Known* known) {
+             bool as_point) {
   const Json& schema = resolved_schema();
   Loading loading;
   Sourced sourced = resolve_uses(files, path, assignments, named_choices(), loading.errors);
@@ -126,22 +91,16 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
     reject_study_keys(sourced, loading.errors);
   }
   if (!sourced.value.contains("name")) sourced.value["name"] = name_of_file(shown_name(path));
-  std::set<std::string> right;
-  Json resolved = with_all_defaults(schema, sourced.value, known, right);
-  for (const std::string& section :
-       validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors, right))
-    if (known != nullptr && sourced.value.contains(section))
-      known->completed.try_emplace(section, 64)
-          .first->second.keep(sourced.value[section], "", resolved[section]);
+  Json resolved = with_defaults(schema, std::move(sourced.value));
+  validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors);
   complete(resolved, loading.errors);
-  refuse_old_conditions(sourced, resolved, loading.errors);
   if (!loading.errors.touches("/expected")) select_expected(sourced, resolved);
   loading.scenario = {shown_name(path), std::move(resolved), std::move(sourced.origins)};
   return loading;
 }
 
 Scenario finished(Loading loading) {
-  if (!loading.errors.empty()) build_job(loading);
+  if (!loading.errors.empty()) build_job(loading.scenario, loading.errors);
   loading.errors.throw_if_any();
   return std::move(loading.scenario);
 }

@@ -1,6 +1,7 @@
 // The schema of the scenario language, JSON Schema draft 7, put together from the plug-ins' fragments.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,12 +21,15 @@ double largest_of(const std::string& dimension);
 const std::vector<std::string>& file_kinds();
 
 /// Of files of a kind as people write them: `use` is allowed in every object, an object with a `use` may
-/// leave out what the used file has, and "$schema" may say where the schema is. This is what `simsgd schema`
-/// prints and what editors complete from. A scenario's admits studies too.
+/// leave out what the used file has, and "$schema" may say where the schema is. A scenario's admits studies
+/// too.
 Json file_schema(const std::string& kind);
 
-/// Of scenarios.
-Json scenario_schema();
+/// The same for editors, with what recurs under "$defs" (editor_schema.cpp): `simsgd schema` prints its text.
+Json editor_schema(const std::string& kind);
+std::string editor_schema_text(const std::string& kind);
+/// By their names, the files of a folder that has all kinds: they share the definitions of the scenario's.
+std::map<std::string, std::string> schema_files();
 
 /// Pointers of the objects whose `name` chooses a plug-in.
 const std::set<std::string>& named_choices();

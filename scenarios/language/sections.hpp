@@ -38,19 +38,6 @@ void complete_workload(Json& json);
 /// `stop`: the section of that name; null where it is wrong.
 void complete_optimizer(Json& json, const Json& stop);
 
-/// What `make` makes of the section at `pointer`, or what was made before of an equal one with the same
-/// `rest`. A null `memo` remembers nothing. What is wrong is not kept, even where something could be made of
-/// it.
-template <class T, class Make>
-std::optional<T> remembered(const Reader& reader, const std::string& pointer, Memo<T>* memo,
-                            const std::string& rest, Make make) {
-  if (memo == nullptr || !reader.usable(pointer)) return make();
-  if (const T* found = memo->find(reader.value(pointer), rest)) return *found;
-  std::optional<T> made = make();
-  if (made && reader.usable(pointer)) memo->keep(reader.value(pointer), rest, *made);
-  return made;
-}
-
 // Defaults that a plug-in's rule gives (Options::complete), once the job is there.
 void complete_topology(Json& cluster);
 void complete_learner(Json& learner, const Job& job);
@@ -60,7 +47,7 @@ std::optional<Cluster> build_cluster(const Reader& reader);
 
 /// Null without a learner. `known`: data that were read before, of any seed.
 std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers,
-                                                            Known* known = nullptr);
+                                                            KnownData* known = nullptr);
 
 /// The graph that the algorithm asks for; an empty one if it asks for none.
 std::optional<LogicalGraph> build_graph(const Reader& reader, int workers);

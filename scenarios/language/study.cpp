@@ -9,7 +9,7 @@
 #include <set>
 
 #include "scenarios/language/axes.hpp"
-#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/study_axes.hpp"
@@ -47,7 +47,7 @@ std::string read_as(const Study& study) { return study.file == shown_name("-") ?
 Loading load_at(const Study& study, const StudyPoint& point) {
   std::vector<Assignment> all = study.overrides;
   for (Assignment& each : settings_of(point)) all.push_back(std::move(each));
-  return load(*study.files, read_as(study), all, true, study.known.get());
+  return load(*study.files, read_as(study), all, true);
 }
 
 double most_steps(const Job& job) {
@@ -118,7 +118,7 @@ Study expand_study(const std::string& path, const Overrides& overrides) {
   Study study;
   study.file = scenario_path(path);
   study.files = std::make_shared<JsonFiles>();
-  study.known = std::make_shared<Known>();
+  study.known = std::make_shared<KnownData>();
   study.overrides = assignments(overrides);
   ErrorList errors;
   const Sourced sourced = resolve_uses(*study.files, study.file, study.overrides, {}, errors);
@@ -166,7 +166,7 @@ Examined examined(const Job& job) {
 
 Examined examine_point(const Study& study, const StudyPoint& point) {
   Loading loading = load_at(study, point);
-  const Job job = build_job(loading, study.known.get());
+  const Job job = build_job(loading.scenario, loading.errors, study.known.get());
   loading.errors.throw_if_any();
   return examined(job);
 }

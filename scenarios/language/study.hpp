@@ -49,7 +49,7 @@ struct Study {
   std::optional<SeedRule> seed_rule;  ///< where the seeds end when the result is certain
   std::shared_ptr<const WrittenAxes> written;  ///< what its axes were read from
   std::shared_ptr<JsonFiles> files;            ///< what has been read, shared by the copies of a study
-  std::shared_ptr<Known> known;                ///< what has been found right, shared likewise
+  std::shared_ptr<KnownData> known;            ///< shared likewise
 };
 
 /// Reads a study ("-" is standard input) and expands it. Throws ConfigError with what is wrong with its axes;

@@ -43,7 +43,7 @@ TEST_CASE("usage errors exit with 2, help and version with 0") {
   CHECK(scratch.simsgd("run s.json --threads 0").code == 2);
   CHECK(scratch.simsgd("--version").code == 0);
   for (const char* verb :
-       {"run", "sweep", "results", "results compare", "check", "migrate", "list", "schema", "bench"}) {
+       {"run", "sweep", "results", "results compare", "check", "list", "schema", "bench"}) {
     CAPTURE(verb);
     const Outcome help = scratch.simsgd(std::string(verb) + " --help");
     CHECK(help.code == 0);

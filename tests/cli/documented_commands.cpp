@@ -45,7 +45,7 @@ bool is_command(const std::string& text) {
   static const std::regex command(
       R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake (?!--install$).+|\./setup\.sh .+)");
   static const std::regex verb(
-      R"(simsgd(-measure)? (run|check|claims|advise|report|explore|migrate|import|replay|calibrate|validate|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
+      R"(simsgd(-measure)? (run|check|claims|advise|report|explore|import|replay|calibrate|validate|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -109,7 +109,6 @@ constexpr Filled kWords[] = {
     {"run SCENARIO --chakra DIR", "run scenario.json --chakra traces"},
     {"compare REAL SIMULATED", "compare real simulated"},
     {"check FILES", "check scenario.json study.json"},
-    {"migrate FILES", "migrate scenario.json study.json"},
     {"topologies NAME --dot", "topologies torus --dot"},
     {"list KIND [NAME]", "list algorithms allreduce_sgd"},
     {"list KEY", "list network"},

@@ -104,7 +104,6 @@ TEST_CASE("every verb that reads a file ends at a signal while the file does not
       {"check", "s.json", fifo},
       {"claims", fifo},
       {"explore", fifo},
-      {"migrate", fifo},
       {"bench", "all_reduce", "--cluster", fifo},
       {"calibrate", fifo},
       {"validate", fifo},

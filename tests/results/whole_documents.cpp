@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "scenarios/language/concrete.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
 #include "tests/results/committed_scenarios.hpp"
 

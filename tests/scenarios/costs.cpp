@@ -199,14 +199,6 @@ TEST_CASE("vectors that the device copies and adds take their passes over its me
   CHECK(job_of(scenario).cluster.host.staging_Bps == 0);
 }
 
-TEST_CASE("the old name of a kernel's numbers is refused with the new ones") {
-  CHECK(errors_with("/cluster/device/kfac", {{"gemm_efficiency", 0.5}}) ==
-        "s.json:/cluster/device/kfac: is written elsewhere now: \"gemm_efficiency\" is "
-        "/cluster/device/gemm/efficiency, \"factor_overhead\" is /cluster/device/gemm/gather, \"inverse\" is "
-        "/cluster/device/inverse/times, \"inverse_overhead\" is /cluster/device/inverse/overhead. Found: "
-        "{\"gemm_efficiency\":0.5}. Run: simsgd migrate s.json.");
-}
-
 TEST_CASE("times of inversions are by ascending dimension, and there is one at least") {
   const auto times = [](const Json& list) {
     return errors_with("/cluster/device/inverse", {{"times", list}});

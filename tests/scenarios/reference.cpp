@@ -10,7 +10,7 @@
 #include "scenarios/language/provenance.hpp"
 #include "scenarios/language/reference_text.hpp"
 #include "scenarios/language/schema.hpp"
-#include "scenarios/language/validate.hpp"
+#include "tests/scenarios/violations.hpp"
 
 namespace simsgd::test::scenarios_reference {
 
@@ -41,7 +41,7 @@ const ReferenceKey& key_at(const std::string& pointer, const std::string& plugin
 
 TEST_CASE("the reference has the keys of the printed schema, but for `use` and $schema") {
   std::set<std::string> in_schema, in_reference;
-  each_key(scenario_schema(), "", [&in_schema](const std::string& pointer, const Json&) {
+  each_key(file_schema("scenario"), "", [&in_schema](const std::string& pointer, const Json&) {
     if (last_key(pointer) != "use" && last_key(pointer) != "$schema") in_schema.insert(pointer);
   });
   for (const ReferenceObject& object : reference())

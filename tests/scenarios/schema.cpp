@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/registry.hpp"
-#include "scenarios/language/validate.hpp"
 #include "tests/scenarios/support.hpp"
+#include "tests/scenarios/violations.hpp"
 #include "topologies/registry.hpp"
 
 namespace simsgd::test::scenarios_schema {
@@ -27,7 +27,7 @@ void undescribed(const Json& node, const std::string& pointer, std::vector<std::
 }  // namespace
 
 TEST_CASE("the schema is draft 7 and strict, and every key is described") {
-  const Json schema = scenario_schema();
+  const Json schema = file_schema("scenario");
   CHECK(schema["$schema"] == "http://json-schema.org/draft-07/schema#");
   CHECK(schema["additionalProperties"] == false);
   std::vector<std::string> missing;
@@ -46,13 +46,13 @@ TEST_CASE("every plug-in is in the schema by its name") {
   std::vector<std::string> algorithms, topologies;
   for (const AlgorithmPlugin& each : algorithm_plugins()) algorithms.push_back(each.info.name);
   for (const TopologyPlugin& each : topology_plugins()) topologies.push_back(each.info.name);
-  const Json properties = scenario_schema()["properties"];
+  const Json properties = file_schema("scenario")["properties"];
   CHECK(names(properties["algorithm"]) == algorithms);
   CHECK(names(properties["cluster"]["properties"]["topology"]) == topologies);
 }
 
 TEST_CASE("the printed schema tells right from wrong by itself") {
-  const Json schema = scenario_schema();
+  const Json schema = editor_schema("scenario");
   CHECK(violations(schema, small_scenario()).empty());
   Json uses = small_scenario();
   uses["cluster"] = {{"use", "clusters/x.json"}, {"workers", 4}};

@@ -1,0 +1,31 @@
+// Where a schema allows several forms (a name that chooses a plug-in, text or an object), a value is meant to
+// have one of them, and whatever is wrong with it is wrong about that form.
+#pragma once
+
+#include "sim/base/fields.hpp"
+
+namespace simsgd {
+
+/// The form that the value is meant to have: a part of `schema` without alternatives. Where none fits,
+/// `made`, a schema that the value does not meet, with the forms in "x-forms".
+const Json& form_of(const Json& schema, const Json& value, Json& made);
+
+/// The schema that a form has for a member or an element; null where it has none.
+const Json* part_schema(const Json& form, const std::string& key);
+const Json* element_schema(const Json& form);
+
+/// The schema of what is, or could be, at `path` in a value; null where the forms of the values on the way
+/// have none.
+const Json* schema_at(const Json& schema, const Json& value, const std::vector<std::string>& path);
+
+/// `value` with every default filled in, and whole numbers written as such (8.0 as 8) where the schema wants
+/// them.
+Json with_defaults(const Json& schema, Json value);
+
+/// `value` with quantities in SI numbers; text that is no quantity stays text.
+Json in_si(const Json& schema, Json value);
+
+/// The number that `value` is or, where the schema wants a quantity, stands for as text.
+std::optional<double> number_of(const Json& schema, const Json& value);
+
+}  // namespace simsgd
