@@ -3,7 +3,8 @@
 #   ./setup.sh run     runs the quick-start study
 #   ./setup.sh test    runs the tests
 #   ./setup.sh build   stops after the build
-#   ./setup.sh tools   installs all that CI needs, and stops
+#   ./setup.sh ci      installs all that CI (.ci/run) needs, and stops: the three below, chromium, Debian's torch
+#   ./setup.sh tools   installs what keeps the sources in order, and stops
 #   ./setup.sh slurm   installs what the test of sweeps on Slurm needs
 #   ./setup.sh web     gets what `simsgd report` draws with (vega, Node 22), held to a lock file, into build/web
 # Takes no question. Needs root (or sudo) only where a package is missing.
@@ -22,6 +23,8 @@ readonly packages=(
 )
 # What keeps the sources in order (.ci), and libFuzzer; Debian 12 has version 14 of all.
 readonly tools=(clang-format clang-tidy clang libclang-rt-14-dev)
+# What tests are skipped without: sweeps on Slurm; pages in a browser, layers of a PyTorch model.
+readonly slurm=(munge slurmctld slurmd slurm-client) tested_with=(chromium python3-torch)
 
 say() { printf '\n== %s\n' "$*" >&2; }
 
@@ -101,8 +104,12 @@ case "${1:-}" in
     install_packages "${packages[@]}"
     build
     ;;
+  ci)
+    install_packages "${packages[@]}" "${tools[@]}" "${slurm[@]}" "${tested_with[@]}"
+    fetch_web
+    ;;
   slurm)
-    install_packages munge slurmctld slurmd slurm-client
+    install_packages "${slurm[@]}"
     ;;
   tools)
     install_packages "${packages[@]}" "${tools[@]}"
@@ -112,7 +119,7 @@ case "${1:-}" in
     fetch_web
     ;;
   *)
-    echo "usage: ./setup.sh run | test | build | tools | slurm | web" >&2
+    echo "usage: ./setup.sh run | test | build | ci | tools | slurm | web" >&2
     exit 2
     ;;
 esac

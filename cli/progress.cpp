@@ -17,7 +17,7 @@ std::string clock_text(double seconds) {
   const auto whole = static_cast<long long>(std::llround(std::min(seconds, 1e15)));
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  if (whole < 2 * 86400) return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+  if (whole < 2LL * 86400) return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
   return fmt::format("{} days {} h", whole / 86400, whole / 3600 % 24);
 }
 

@@ -41,15 +41,12 @@ void pack(const std::string& generator, const std::string& directory) {
         "/cpack.txt 2>&1");
 }
 
+/// One archive for every fact about it.
 class Unpacked {
  public:
-  Unpacked() {
-    const std::string path = scratch_.path().string();
-    pack("TGZ", path);
-    fs::create_directories(scratch_.path() / "root");
-    fs::create_directories(scratch_.path() / "empty");
-    shell("tar xzf " + entry(scratch_.path() / "made", ".tar.gz").string() + " -C " + path + "/root");
-    prefix_ = entry(scratch_.path() / "root", "");
+  static const Unpacked& archive() {
+    static const Unpacked unpacked;
+    return unpacked;
   }
 
   const fs::path& prefix() const { return prefix_; }
@@ -75,6 +72,15 @@ class Unpacked {
   }
 
  private:
+  Unpacked() {
+    const std::string path = scratch_.path().string();
+    pack("TGZ", path);
+    fs::create_directories(scratch_.path() / "root");
+    fs::create_directories(scratch_.path() / "empty");
+    shell("tar xzf " + entry(scratch_.path() / "made", ".tar.gz").string() + " -C " + path + "/root");
+    prefix_ = entry(scratch_.path() / "root", "");
+  }
+
   Scratch scratch_;
   fs::path prefix_;
 };
@@ -82,7 +88,7 @@ class Unpacked {
 }  // namespace
 
 TEST_CASE("the archive runs where it is unpacked, with its own scenarios") {
-  const Unpacked unpacked;
+  const Unpacked& unpacked = Unpacked::archive();
   CHECK(unpacked.simsgd("list clusters").starts_with("clusters/a100-nvswitch-ib200.json "));
   for (const char* file : {"quickstart.json", "scenarios/quickstart.json"})
     CHECK(unpacked.simsgd(std::string("check ") + file).find("a study of 2 points, correct") !=
@@ -109,7 +115,7 @@ TEST_CASE("the archive runs in a root in which there is nothing else") {
     MESSAGE("SKIPPED: a root of one's own needs root, or user namespaces");
     return;
   }
-  const Unpacked unpacked;
+  const Unpacked& unpacked = Unpacked::archive();
   CHECK(unpacked.in_empty_root("list clusters").starts_with("clusters/a100-nvswitch-ib200.json "));
   const Json run = Json::parse(unpacked.in_empty_root(
       "run quickstart.json --point 1 --json --set /stop/steps=2 --set /learner=null --set /target=null"));
