@@ -12,8 +12,7 @@ namespace simsgd {
 void GradientFusion::fields(Fields& f) {
   f.choice(
        "fusion", said_, {{"none", Kind::none}, {"threshold", Kind::threshold}, {"all", Kind::all}},
-       "how gradients travel: every tensor by itself as soon as it is ready (none), in buckets of at least "
-       "fusion_threshold (threshold), or all in one message after the backward pass (all)")
+       "how gradients travel: every tensor by itself as soon as it is ready (none), in buckets of at least fusion_threshold (threshold), or all in one message after the backward pass (all)")
       .by_rule("threshold, or as the cluster's \"stack\" takes them");
   threshold_field(f);
 }

@@ -53,8 +53,7 @@ void weights_field(Fields& f, Value& value) {
   f.choice<NeighbourWeights>(
       "weights", value,
       {{"metropolis", NeighbourWeights::metropolis}, {"laplacian", NeighbourWeights::laplacian}},
-      "weights of neighbours: 1 / (1 + the greater of both degrees), a third each on a "
-      "ring; or alpha for all");
+      "weights of neighbours: 1 / (1 + the greater of both degrees), a third each on a ring; or alpha for all");
 }
 
 void neighbour_alpha_field(Fields& f, std::optional<double>& alpha) {

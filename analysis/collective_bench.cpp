@@ -247,12 +247,9 @@ std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, co
                   cluster.name, cluster.workers(), op_name(settings.op), schedule_text(settings),
                   result.fidelity, result.reason, result.exact ? "" : "; APPROXIMATE");
   text +=
-      "#                                                              out-of-place                       "
-      "in-place          \n"
-      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw "
-      "  busbw #wrong\n"
-      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s) "
-      " (GB/s)       \n";
+      "#                                                              out-of-place                       in-place          \n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       \n";
   for (const BenchRow& row : result.rows) {
     const std::string half = fmt::format("  {}  {:6.2f}  {:6.2f}  {:>5}", microseconds(row.time_s),
                                          row.algorithm_Bps / 1e9, row.bus_Bps / 1e9, 0);

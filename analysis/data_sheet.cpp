@@ -174,11 +174,7 @@ void add_data_sheet_intervals(const Job& job, bool communication_known, OrderedJ
   if (communication_known) return;
   told_of["communication"] = told(kSheetCommunication);
   document["notes"].push_back(fmt::format(
-      "no draws of a calibration go with this cluster: intervals are a data sheet's, by which nine tenths of "
-      "published steps take {:.2g} to {:.2g} times as long to compute ({}), and {:.2g} to {:.2g} times to "
-      "communicate; the time lost to communication falls to {:.2g} of it at least, less what the computing "
-      "could "
-      "hide",
+      "no draws of a calibration go with this cluster: intervals are a data sheet's, by which nine tenths of published steps take {:.2g} to {:.2g} times as long to compute ({}), and {:.2g} to {:.2g} times to communicate; the time lost to communication falls to {:.2g} of it at least, less what the computing could hide",
       of_computing(modelled).low.back(), of_computing(modelled).high.back(),
       modelled ? "modelled here" : "measured on one device here", kSheetCommunication.low.back(),
       kSheetCommunication.high.back(), kSheetLeastCommunication));

@@ -75,9 +75,7 @@ std::string object_text(const ReferenceObject& object) {
 
 std::string limits_text() {
   return fmt::format(
-      "- What has no upper bound below is at most {:g} s, {:g} bytes, {:g} B/s, {:g} flop and {:g} as a "
-      "plain "
-      "number.\n",
+      "- What has no upper bound below is at most {:g} s, {:g} bytes, {:g} B/s, {:g} flop and {:g} as a plain number.\n",
       largest_of("time"), largest_of("bytes"), largest_of("bandwidth"), largest_of("flop"), largest_of(""));
 }
 

@@ -117,8 +117,7 @@ bool ParameterDraws::is_unlike_batch(const std::string& name, const Json& worklo
     const double batch = workload.at("batch").get<double>();
     if (!batch_is_unlike(each.batches, batch)) return false;
     notes_.push_back(fmt::format(
-        "{} was fitted with a batch of {}, and has {:g} here: a step's fixed cost, and what hides "
-        "behind it, are others, and how far off its times are is unknown",
+        "{} was fitted with a batch of {}, and has {:g} here: a step's fixed cost, and what hides behind it, are others, and how far off its times are is unknown",
         name, fmt::join(each.batches, ", "), batch));
     return true;
   }
@@ -133,15 +132,14 @@ bool ParameterDraws::is_unlike(const char* what, const std::optional<std::vector
   if (fitted->empty()) {
     if (notes_.empty() || !notes_.back().starts_with("no run was fitted"))
       notes_.emplace_back(
-          "no run was fitted, only operations: intervals tell what communication may take, and of computing "
-          "what data sheets are off by");
+          "no run was fitted, only operations: intervals tell what communication may take, and of computing what data sheets are off by");
     return false;
   }
   notes_.push_back(fmt::format(
       "no measurement of this {} was fitted ({} is not among {}): {}", what, name, fmt::join(*fitted, ", "),
-      told ? "intervals reach as far as those were off that were left out of the fit"
-           : "how far off its times are is unknown, and intervals reach as far as other networks' were off "
-             "that were left out of other fits"));
+      told
+          ? "intervals reach as far as those were off that were left out of the fit"
+          : "how far off its times are is unknown, and intervals reach as far as other networks' were off that were left out of other fits"));
   return !told;
 }
 
@@ -196,10 +194,9 @@ void ParameterDraws::choose_settings(const Json& resolved) {
       settings_.push_back(each);
       continue;
     }
-    notes_.push_back(
-        fmt::format("{} is {} here, and the cluster was calibrated with {}: it is not drawn, and intervals "
-                    "leave its uncertainty out",
-                    name_of(each), shown_value(*here), shown_value(fitted)));
+    notes_.push_back(fmt::format(
+        "{} is {} here, and the cluster was calibrated with {}: it is not drawn, and intervals leave its uncertainty out",
+        name_of(each), shown_value(*here), shown_value(fitted)));
   }
 }
 
@@ -212,15 +209,13 @@ bool ParameterDraws::is_changed(const std::string& pointer) const {
 
 void ParameterDraws::note(int workers, double bytes, bool operation) {
   if (!changed_.empty())
-    notes_.push_back(
-        fmt::format("{} of the cluster's calibrated numbers {} another value here ({}): intervals leave "
-                    "{} uncertainty out",
-                    changed_.size(), changed_.size() == 1 ? "has" : "have", changed_.front(),
-                    changed_.size() == 1 ? "its" : "their"));
+    notes_.push_back(fmt::format(
+        "{} of the cluster's calibrated numbers {} another value here ({}): intervals leave {} uncertainty out",
+        changed_.size(), changed_.size() == 1 ? "has" : "have", changed_.front(),
+        changed_.size() == 1 ? "its" : "their"));
   if (factor_ > 1.01)
     notes_.push_back(fmt::format(
-        "the cluster was calibrated {}{}, and is used with {} workers and {} of {:.3g} bytes: "
-        "parameters are drawn {:.1f} times as wide",
+        "the cluster was calibrated {}{}, and is used with {} workers and {} of {:.3g} bytes: parameters are drawn {:.1f} times as wide",
         calibration_.measured.workers
             ? fmt::format("among {:g} to {:g} workers", calibration_.measured.workers->low,
                           calibration_.measured.workers->high)

@@ -21,21 +21,15 @@ constexpr int kLogRanks = 16;
 
 std::string heading() {
   std::string text =
-      "# nThread 1 nGpus 1 minBytes 8 maxBytes 4294967296 step: 2(factor) warmup iters: 5 iters: 20 "
-      "validation: 1\n"
+      "# nThread 1 nGpus 1 minBytes 8 maxBytes 4294967296 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n"
       "#\n# Using devices\n";
   for (int rank = 0; rank < kLogRanks; ++rank)
     text += fmt::format("#   Rank {:2d} Pid {:6d} on node-{:06d} device {:2d} [0x00] A100-SXM4-40GB\n", rank,
                         1000 + rank, rank / 8, rank % 8);
   return text +
-         "#\n#                                                              out-of-place                     "
-         "  in-place\n"
-         "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   "
-         "algbw   busbw "
-         "#wrong\n"
-         "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  "
-         "(GB/s)  "
-         "(GB/s)\n";
+         "#\n#                                                              out-of-place                       in-place\n"
+         "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+         "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
 }
 
 // Times of 30 us + size / 100 GB/s, and a digit that differs from table to table: no two are alike.

@@ -31,10 +31,10 @@ class Trace {
   Trace() : path_(std::filesystem::temp_directory_path() / fmt::format("simsgd-bench-{}.json", getpid())) {
     std::FILE* const file = std::fopen(path_.c_str(), "wb");
     if (file == nullptr) return;
-    write(file,
-          "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100\"}],\n"
-          "  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 0, \"world_size\": 1},\n  "
-          "\"traceEvents\": [");
+    write(
+        file,
+        "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100\"}],\n"
+        "  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 0, \"world_size\": 1},\n  \"traceEvents\": [");
     for (int number = 5; written_ < trace_bytes(); ++number) step(file, number);
     write(file, "\n  ]\n}\n");
     std::fclose(file);
@@ -61,9 +61,7 @@ class Trace {
 
   static std::string arrow(char phase, int id, int thread, double ts) {
     return fmt::format(
-        ",\n  {{\n    \"ph\": \"{}\", \"id\": {}, \"pid\": 2910249, \"tid\": {}, \"ts\": {:.3f},\n    "
-        "\"cat\": "
-        "\"ac2g\", \"name\": \"ac2g\"\n  }}",
+        ",\n  {{\n    \"ph\": \"{}\", \"id\": {}, \"pid\": 2910249, \"tid\": {}, \"ts\": {:.3f},\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"\n  }}",
         phase, id, thread, ts);
   }
 
@@ -75,13 +73,12 @@ class Trace {
                     arrow('s', id, thread, ts));
     write(
         file,
-        event("kernel", kernel, 7, ts + 4000, dur,
-              fmt::format(
-                  "\"queued\": 0, \"device\": 0, \"context\": 1,\n      \"stream\": 7, \"correlation\": {},\n"
-                  "      \"registers per thread\": 96, \"shared memory\": 87568,\n      \"blocks per SM\": "
-                  "0.074074, \"warps per SM\": 1.259259,\n      \"grid\": [8, 1, 1],\n      \"block\": [544, "
-                  "1, 1],\n      \"est. achieved occupancy %\": 0{}",
-                  id, more)) +
+        event(
+            "kernel", kernel, 7, ts + 4000, dur,
+            fmt::format(
+                "\"queued\": 0, \"device\": 0, \"context\": 1,\n      \"stream\": 7, \"correlation\": {},\n"
+                "      \"registers per thread\": 96, \"shared memory\": 87568,\n      \"blocks per SM\": 0.074074, \"warps per SM\": 1.259259,\n      \"grid\": [8, 1, 1],\n      \"block\": [544, 1, 1],\n      \"est. achieved occupancy %\": 0{}",
+                id, more)) +
             arrow('f', id, 7, ts + 4000));
   }
 
@@ -103,23 +100,19 @@ class Trace {
            {"aten::convolution", "aten::_convolution", "aten::cudnn_convolution", "aten::empty"})
         write(file,
               event("cpu_op", inner, thread, ts + 20, 100, "\"Record function id\": 3, \"Ev Idx\": 13859"));
-      launch(file,
-             "void "
-             "cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688fprop_optimized_tf32_128x64_16x4_nhwc_align4>("
-             "cutlass_tensorop_s1688fprop_optimized_tf32_128x64_16x4_nhwc_align4::Params)",
-             thread, ts + 50, 120.5);
-      launch(file,
-             "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
-             "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, "
-             "at::detail::Array<char*, 3>)",
-             thread, ts + 80, 46.2);
+      launch(
+          file,
+          "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688fprop_optimized_tf32_128x64_16x4_nhwc_align4>(cutlass_tensorop_s1688fprop_optimized_tf32_128x64_16x4_nhwc_align4::Params)",
+          thread, ts + 50, 120.5);
+      launch(
+          file,
+          "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)",
+          thread, ts + 80, 46.2);
       if (backward && layer % 10 == 9)
-        launch(file, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
-               thread, ts + 90, 900,
-               ", \"Collective name\": \"allreduce\", \"In msg nelems\": 6637568, \"Out msg nelems\": "
-               "6637568, \"Group "
-               "size\": 1, \"dtype\": \"Float\", \"Process Group Name\": \"0\", \"Process Group Ranks\": "
-               "\"[0]\"");
+        launch(
+            file, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)", thread,
+            ts + 90, 900,
+            ", \"Collective name\": \"allreduce\", \"In msg nelems\": 6637568, \"Out msg nelems\": 6637568, \"Group size\": 1, \"dtype\": \"Float\", \"Process Group Name\": \"0\", \"Process Group Ranks\": \"[0]\"");
     }
   }
 

@@ -179,15 +179,13 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
   auto settings = std::make_shared<AdviseVerb>();
   verb->add_option(
           "SCENARIO", settings->scenario,
-          "A scenario, for which all algorithms are tried in their usual variants, or a study, whose points "
-          "are the candidates")
+          "A scenario, for which all algorithms are tried in their usual variants, or a study, whose points are the candidates")
       ->required();
   std::vector<std::string> targets;
   for (const auto& [name, target] : kTargets) targets.push_back(name);
   verb->add_option(
           "--target", settings->target,
-          "What is to be best: time, cost or energy until the scenario's target is reached (per sample where "
-          "it has none), or throughput")
+          "What is to be best: time, cost or energy until the scenario's target is reached (per sample where it has none), or throughput")
       ->capture_default_str()
       ->check(CLI::IsMember(targets));
   verb->add_option("--budget", settings->budget,
@@ -214,15 +212,11 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1, 1000));
   verb->add_flag(
       "--verify", settings->verify,
-      "Also run every candidate in full, and tell where the advised one stands; exit 1 if it is neither the "
-      "best nor a tie with it");
+      "Also run every candidate in full, and tell where the advised one stands; exit 1 if it is neither the best nor a tie with it");
   verb->add_flag("--json", settings->json, "Print a document instead of tables");
   verb->footer(
-      "Exit codes: 0 done; 1 every candidate failed, or --verify does not hold; 2 usage or input; 130 "
-      "interrupted.\n"
-      "Example:\n  simsgd advise scenarios/real_run.json --target throughput --algorithms "
-      "allreduce_sgd,local_sgd "
-      "--budget 20");
+      "Exit codes: 0 done; 1 every candidate failed, or --verify does not hold; 2 usage or input; 130 interrupted.\n"
+      "Example:\n  simsgd advise scenarios/real_run.json --target throughput --algorithms allreduce_sgd,local_sgd --budget 20");
   verb->callback([settings, &exit_code] { exit_code.value = run_advise(*settings); });
 }
 

@@ -173,8 +173,7 @@ void add_bench(CLI::App& app, ExitCode& exit_code) {
   verb->add_flag("--json,-J", settings->json, "nccl-tests' JSON instead of its table");
   settings->overrides.add_to(*verb);
   verb->footer(
-      "Example:\n  simsgd bench all_reduce -b 8 -e 1G -f 2 --cluster clusters/infiniband-100g.json --workers "
-      "16");
+      "Example:\n  simsgd bench all_reduce -b 8 -e 1G -f 2 --cluster clusters/infiniband-100g.json --workers 16");
   verb->callback([settings, &exit_code] { exit_code.value = bench(*settings, "bench " + settings->op); });
 }
 

@@ -156,8 +156,7 @@ void add_calibrate(CLI::App& app, ExitCode& exit_code) {
   add_common(*verb, *settings);
   verb->add_option("-o,--output", settings->output, "Write the calibrated cluster")->type_name("FILE");
   verb->footer(
-      "Example:\n  simsgd calibrate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data -o "
-      "cluster.json");
+      "Example:\n  simsgd calibrate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data -o cluster.json");
   verb->callback([settings, &exit_code] { exit_code.value = calibrate_verb(*settings); });
 }
 
@@ -168,13 +167,10 @@ void add_validate(CLI::App& app, ExitCode& exit_code) {
   add_common(*verb, *settings);
   verb->add_option(
           "--max-error", settings->most_error,
-          "Exit 1 where the error of a tested part is larger: its mean, unless the spec names another "
-          "statistic")
+          "Exit 1 where the error of a tested part is larger: its mean, unless the spec names another statistic")
       ->type_name("SHARE");
   verb->footer(
-      "Example:\n  simsgd validate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data "
-      "--max-error "
-      "5%");
+      "Example:\n  simsgd validate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data --max-error 5%");
   verb->callback([settings, &exit_code] { exit_code.value = validate_verb(*settings); });
 }
 

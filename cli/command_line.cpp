@@ -23,8 +23,7 @@ constexpr const char* kFooter =
     "  simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16\n"
     "  simsgd sweep run scenarios/quickstart.json -o results.db\n"
     "  simsgd bench all_reduce -b 8 -e 1G -f 2 --cluster clusters/infiniband-100g.json --workers 16\n"
-    "Exit codes: 0 done; 1 the run failed or a check did not hold; 2 usage or input; 3 some points of a "
-    "sweep failed;\n"
+    "Exit codes: 0 done; 1 the run failed or a check did not hold; 2 usage or input; 3 some points of a sweep failed;\n"
     "130 interrupted. Results go to stdout, everything else to stderr.";
 
 /// Throws ConfigError for a word that stands where a verb does and is none: the library would call it "not
@@ -61,8 +60,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
 
 int run_verb(int argc, char** argv) {
   CLI::App app{
-      "SimSGD predicts how long distributed SGD takes on a GPU cluster, and how well it learns in that "
-      "time."};
+      "SimSGD predicts how long distributed SGD takes on a GPU cluster, and how well it learns in that time."};
   app.footer(kFooter);
   app.set_version_flag("--version", version_text(build_context()));
   app.require_subcommand(1);
@@ -119,10 +117,9 @@ int run_command_line(int argc, char** argv) {
     fmt::print(stderr, "Cannot write the output: {}\n", error.code().message());
     return 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr,
-               "Out of memory. Ask for less at once (fewer workers, a smaller model, a shorter file), or use "
-               "a machine "
-               "with more memory.\n");
+    fmt::print(
+        stderr,
+        "Out of memory. Ask for less at once (fewer workers, a smaller model, a shorter file), or use a machine with more memory.\n");
     return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "SimSGD failed, which is a defect of SimSGD: {}\n", printable(error.what()));

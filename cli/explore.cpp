@@ -75,10 +75,9 @@ void add_explore(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand(
       "explore", "Serve a report on this machine alone, with sliders that have points simulated");
   auto settings = std::make_shared<ExploreVerb>();
-  verb->add_option("F.db|SCENARIO", settings->path,
-                   "What simsgd sweep run -o wrote, to which points are added; or a study, or a scenario, "
-                   "whose number "
-                   "of workers then varies")
+  verb->add_option(
+          "F.db|SCENARIO", settings->path,
+          "What simsgd sweep run -o wrote, to which points are added; or a study, or a scenario, whose number of workers then varies")
       ->required();
   verb->add_option("-o,--output", settings->output,
                    "Keep the runs of a study in this SQLite file, as sweep run does")
@@ -103,8 +102,7 @@ void add_explore(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str();
   settings->overrides.add_to(*verb);
   verb->footer(
-      "The address goes to standard output. Exit codes: 1 a file could not be written; 2 usage or input; 130 "
-      "interrupted, as by Ctrl-C.\n"
+      "The address goes to standard output. Exit codes: 1 a file could not be written; 2 usage or input; 130 interrupted, as by Ctrl-C.\n"
       "Example:\n  simsgd explore scenarios/quickstart.json -o results.db");
   verb->callback([settings, &exit_code] { exit_code.value = explore_command(*settings); });
 }

@@ -158,8 +158,7 @@ void add_import(CLI::App& app, ExitCode& exit_code) {
   auto settings = std::make_shared<ImportVerb>();
   verb->add_option(
           "FILES", settings->files,
-          "Logs, tables or documents, plain or gzip, or - for standard input; those of several processes of "
-          "one job together")
+          "Logs, tables or documents, plain or gzip, or - for standard input; those of several processes of one job together")
       ->required();
   verb->add_option("-o,--output", settings->output, "File that the table is written to, whole or not at all")
       ->type_name("FILE")

@@ -105,13 +105,11 @@ std::string object_text(const ReferenceObject& object) {
 
 constexpr const char* kKeys =
     ".SH KEYS OF SCENARIO FILES\n"
-    "Below each object its keys: type, SI unit, range, default, meaning, example. An asterisk in a pointer "
-    "stands for any\nelement of a list. Quantities are numbers in the SI unit, or text with a unit.\n";
+    "Below each object its keys: type, SI unit, range, default, meaning, example. An asterisk in a pointer stands for any\nelement of a list. Quantities are numbers in the SI unit, or text with a unit.\n";
 
 constexpr const char* kFiles =
     ".SH FILES\n"
-    ".TP\n\\fIPREFIX\\fR/share/simsgd/scenarios\nScenarios, studies, clusters, devices and workloads, where "
-    "a name in\n\\fBuse\\fR and on the command line is looked for too.\n"
+    ".TP\n\\fIPREFIX\\fR/share/simsgd/scenarios\nScenarios, studies, clusters, devices and workloads, where a name in\n\\fBuse\\fR and on the command line is looked for too.\n"
     ".TP\n\\fIPREFIX\\fR/share/simsgd/schemas\nJSON Schemas of these files, for editors.\n";
 
 }  // namespace

@@ -110,16 +110,14 @@ int run_replay(ReplayVerb verb) {
 void add_replay(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("replay", "Play a recorded job's operations again, and what if");
   auto settings = std::make_shared<ReplayVerb>();
-  verb->add_option("TRACE", settings->files,
-                   "What a job did: a table (CSV) or a timeline (Chrome JSON) of operations, a run's "
-                   "timeline.json or steps.csv, or Kineto files of all its ranks; plain or gzip, or - for "
-                   "standard input")
+  verb->add_option(
+          "TRACE", settings->files,
+          "What a job did: a table (CSV) or a timeline (Chrome JSON) of operations, a run's timeline.json or steps.csv, or Kineto files of all its ranks; plain or gzip, or - for standard input")
       ->required();
   verb->add_flag("--ideal", settings->options.ideal, "What if operations of a kind took equally long");
   verb->add_option(
           "--heal", settings->heal,
-          "What if these workers were as their peers are: the same stage of other replicas, or, where "
-          "a whole stage is named, other stages")
+          "What if these workers were as their peers are: the same stage of other replicas, or, where a whole stage is named, other stages")
       ->type_name("W[,W]")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::Join);
@@ -140,8 +138,7 @@ void add_replay(CLI::App& app, ExitCode& exit_code) {
                  "What holds workers together and nobody recorded is gaps, not a barrier");
   verb->add_flag(
       "--strict", settings->strict,
-      "Refuse what is otherwise skipped and counted: events of negative length, steps that a worker "
-      "has twice");
+      "Refuse what is otherwise skipped and counted: events of negative length, steps that a worker has twice");
   verb->add_flag("--json", settings->json, "One JSON document instead of a summary");
   verb->add_option("-o,--output", settings->output,
                    "Folder for heat map, timeline for Perfetto, and the document")

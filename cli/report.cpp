@@ -77,9 +77,7 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
       ->type_name("NAME")
       ->allow_extra_args(false);
   verb->footer(
-      "Exit codes: 0 done; 1 a file could not be written; 2 usage or input, or what draws is missing "
-      "(./setup.sh "
-      "web).\n"
+      "Exit codes: 0 done; 1 a file could not be written; 2 usage or input, or what draws is missing (./setup.sh web).\n"
       "Example:\n  simsgd report results.db -o report.html --figures figures");
   verb->callback([settings, &exit_code] { exit_code.value = write_report(*settings); });
 }

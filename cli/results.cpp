@@ -68,9 +68,9 @@ void add_selection(CLI::App& verb, const Shared& command) {
 }
 
 void add_measures(CLI::App& verb, std::vector<std::string>& measures) {
-  verb.add_option("--metric", measures,
-                  "A metric; of a curve its value at a time, test_accuracy@60s, or its mean, "
-                  "consensus_distance@mean. Several with commas")
+  verb.add_option(
+          "--metric", measures,
+          "A metric; of a curve its value at a time, test_accuracy@60s, or its mean, consensus_distance@mean. Several with commas")
       ->type_name("METRIC")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -137,8 +137,7 @@ void add_table(CLI::App& results) {
       ->check(CLI::IsMember({"student", "bootstrap"}));
   add_selection(*verb, command);
   verb->footer(
-      "Examples:\n  simsgd results table s.db --rows severity,share --columns algorithm --metric "
-      "time_to_target_s\n"
+      "Examples:\n  simsgd results table s.db --rows severity,share --columns algorithm --metric time_to_target_s\n"
       "  simsgd results table s.db --rows workers --metric throughput_samples_per_s,wait_s --format csv");
   answer(*verb, command, [](const ResultsCommand& asked, const StoredResults& stored) {
     tables::SeedTableQuestion question = asked.table;
@@ -151,13 +150,11 @@ void add_compare(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   CLI::App* verb = results.add_subcommand(
       "compare",
-      "Values of an axis against one of them, seed by seed, with a verdict; or a real run against its "
-      "simulation");
+      "Values of an axis against one of them, seed by seed, with a verdict; or a real run against its simulation");
   add_file(*verb, command);
   verb->add_option(
       "SIMULATED", command->simulated,
-      "Two runs instead of a store: what simsgd-measure run -o made, and what simsgd run -o made "
-      "(directories or documents). Two simulated or two real ones can be compared too");
+      "Two runs instead of a store: what simsgd-measure run -o made, and what simsgd run -o made (directories or documents). Two simulated or two real ones can be compared too");
   verb->add_option("--by", command->comparison.by, "The axis")->type_name("AXIS");
   verb->add_option("--baseline", command->comparison.baseline, "The value that the others are compared with")
       ->type_name("VALUE");
@@ -165,8 +162,7 @@ void add_compare(CLI::App& results) {
   verb->get_option("--metric")->required(false);
   add_selection(*verb, command);
   verb->footer(
-      "Examples:\n  simsgd results compare s.db --by algorithm --baseline allreduce_sgd --metric "
-      "time_to_target_s\n"
+      "Examples:\n  simsgd results compare s.db --by algorithm --baseline allreduce_sgd --metric time_to_target_s\n"
       "  simsgd results compare s.db --by workers --baseline 4 --metric throughput_samples_per_s\n"
       "  simsgd results compare real/ simulated/");
   verb->callback([command, verb] {
@@ -237,8 +233,7 @@ void add_results(CLI::App& app, ExitCode&) {
       app.add_subcommand("results", "What studies gave: tables and comparisons with their uncertainty");
   results->require_subcommand(1);
   results->footer(
-      "Examples:\n  simsgd results table s.db --rows workers --columns algorithm --metric "
-      "throughput_samples_per_s\n"
+      "Examples:\n  simsgd results table s.db --rows workers --columns algorithm --metric throughput_samples_per_s\n"
       "  simsgd results compare s.db --by algorithm --baseline allreduce_sgd --metric time_to_target_s\n"
       "What the numbers mean: docs/statistics.md.");
   add_studies(*results);

@@ -135,14 +135,13 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->type_name("DIR");
   verb->add_option(
           "--chakra", settings->chakra,
-          "Write what each rank computes and communicates as Chakra execution traces, DIR/NAME.RANK.et, "
-          "which ASTRA-sim runs")
+          "Write what each rank computes and communicates as Chakra execution traces, DIR/NAME.RANK.et, which ASTRA-sim runs")
       ->type_name("DIR");
   verb->add_flag("--steps", settings->steps, "Also write DIR/steps.csv: every worker and step")->needs("-o");
   settings->point_option =
-      verb->add_option("--point", settings->point,
-                       "Of a study: the point with this number, as `sweep plan` counts them from 1; 0: the "
-                       "study without its axes")
+      verb->add_option(
+              "--point", settings->point,
+              "Of a study: the point with this number, as `sweep plan` counts them from 1; 0: the study without its axes")
           ->type_name("N");
   verb->add_flag("--json", settings->json, "Print the document instead of a summary");
   verb->add_flag("--check", settings->check,
@@ -152,8 +151,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1, kMostThreads));
   verb->add_option(
           "--draws", settings->draws,
-          "On a calibrated cluster: so many runs with drawn parameters and seeds, for intervals; 0: no "
-          "intervals")
+          "On a calibrated cluster: so many runs with drawn parameters and seeds, for intervals; 0: no intervals")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000));
   verb->footer(

@@ -62,15 +62,14 @@ void add_common_options(CLI::App& verb, SweepCommand& command) {
   verb.add_option("--jobs", command.jobs,
                   "Points at a time (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
-  CLI::Option* shard = verb.add_option("--shard", command.shard,
-                                       "Only the I-th of N parts of the points; results go to F.db.spool, "
-                                       "and the sweep without --shard "
-                                       "merges them")
-                           ->type_name("I/N");
+  CLI::Option* shard =
+      verb.add_option(
+              "--shard", command.shard,
+              "Only the I-th of N parts of the points; results go to F.db.spool, and the sweep without --shard merges them")
+          ->type_name("I/N");
   verb.add_option(
           "--points", command.points,
-          "Only these points, as `sweep plan` counts them, such as 1-4,9; - reads them from standard input. "
-          "Results go where those of a shard go")
+          "Only these points, as `sweep plan` counts them, such as 1-4,9; - reads them from standard input. Results go where those of a shard go")
       ->type_name("LIST")
       ->excludes(shard);
   command.overrides.add_to(verb);
@@ -128,14 +127,13 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   CLI::App* run = sweep->add_subcommand("run", "Run the points that are not done, and sum up all");
   auto command = std::make_shared<SweepCommand>();
   add_common_options(*run, *command);
-  run->add_option("--threads", command->threads,
-                  "Threads of each point's numerics (default: the cores that --jobs leave); results do not "
-                  "depend on it")
+  run->add_option(
+         "--threads", command->threads,
+         "Threads of each point's numerics (default: the cores that --jobs leave); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
   run->add_option(
          "--draws", command->draws,
-         "On calibrated clusters: runs of each point with drawn parameters and seeds, for intervals; 0: "
-         "none. Points that are done keep theirs")
+         "On calibrated clusters: runs of each point with drawn parameters and seeds, for intervals; 0: none. Points that are done keep theirs")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000));
   run->add_option("--artifacts", command->artifacts,
@@ -146,21 +144,18 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::PositiveNumber);
   run->add_flag(
       "--documents", command->documents,
-      "Keep the whole document of each point, with a row for every worker and 64 links, compressed; a "
-      "point that was kept without is run again");
+      "Keep the whole document of each point, with a row for every worker and 64 links, compressed; a point that was kept without is run again");
   run->add_option(
          "--memory", command->memory,
          "End a point whose process needs more, and count it as failed; looked at ten times a second")
       ->type_name("BYTES");
   run->add_flag("--force", command->force, "Run also the points that are done");
   run->add_flag("--check", command->check, "Compare with the expected values; exit 1 if one is missed");
-  run->add_flag("--json", command->json,
-                "Print a document per line, in the order of the points, instead of a table; of a point that "
-                "failed, its "
-                "\"scenario\" and its \"error\". Keeps documents, as --documents");
+  run->add_flag(
+      "--json", command->json,
+      "Print a document per line, in the order of the points, instead of a table; of a point that failed, its \"scenario\" and its \"error\". Keeps documents, as --documents");
   run->footer(
-      "Exit codes: 0 done; 1 an expected value is missed; 2 usage or input; 3 some points failed; 130 "
-      "interrupted.\n"
+      "Exit codes: 0 done; 1 an expected value is missed; 2 usage or input; 3 some points failed; 130 interrupted.\n"
       "Example:\n  simsgd sweep run scenarios/quickstart.json -o results.db --artifacts out");
   run->callback([command, &exit_code] { exit_code.value = run_sweep_command(*command); });
 

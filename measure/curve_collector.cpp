@@ -38,8 +38,7 @@ void CurveCollector::settle_losses(std::uint64_t step) {
     const double loss = executor_.get(gradient).scalars.front();
     if (!std::isfinite(loss))
       throw RunError(fmt::format(
-          "The training loss of rank {} is {} at step {}: training diverged. Lower the learning rate, or "
-          "check the data.",
+          "The training loss of rank {} is {} at step {}: training diverged. Lower the learning rate, or check the data.",
           rank_, loss, step));
     current_.loss_sum += loss;
     ++current_.losses;

@@ -51,8 +51,7 @@ constexpr const char* kFooter =
     "Example:\n"
     "  mpirun -n 4 simsgd-measure run scenarios/real_run.json --set /stop/steps=500\n"
     "There is one worker per MPI rank, whatever the scenario says.\n"
-    "Exit codes: 0 done; 1 the run failed; 2 usage or input. Results go to stdout, everything else to "
-    "stderr.";
+    "Exit codes: 0 done; 1 the run failed; 2 usage or input. Results go to stdout, everything else to stderr.";
 
 /// The scenario for as many workers as there are ranks.
 struct Loaded {
@@ -201,15 +200,14 @@ void add_run(CLI::App& app, Settings& settings) {
                    "Give up where a rank waits so long for others, seconds")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--compute", settings.compute,
-                   "real: values take the time that they take; emulated: they are computed, and it takes the "
-                   "workload's time on the scenario's cluster, stragglers too, which a simulation can be "
-                   "compared with. Without it as the scenario's key \"compute\" says, else real")
+  verb->add_option(
+          "--compute", settings.compute,
+          "real: values take the time that they take; emulated: they are computed, and it takes the workload's time on the scenario's cluster, stragglers too, which a simulation can be compared with. Without it as the scenario's key \"compute\" says, else real")
       ->type_name("HOW")
       ->check(CLI::IsMember({"real", "emulated"}));
-  verb->add_option("--schedules", settings.schedules,
-                   "mpi: MPI chooses how collectives go; scenario: message by message as the scenario's "
-                   "cluster does them")
+  verb->add_option(
+          "--schedules", settings.schedules,
+          "mpi: MPI chooses how collectives go; scenario: message by message as the scenario's cluster does them")
       ->type_name("WHOSE")
       ->capture_default_str()
       ->check(CLI::IsMember({"mpi", "scenario"}));

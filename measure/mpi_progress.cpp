@@ -67,10 +67,9 @@ void MpiProgress::wait_until(const Condition& complete, const Condition& under_w
   while (!complete()) {
     const double waited_s = clock_.wall_s() - begin_s;
     if (waited_s > patience_s_)
-      throw RunError(
-          fmt::format("Rank {} has waited {:.0f} s for {} in step {}, and gives up: the algorithm's ranks do "
-                      "not agree on what they exchange, or another rank is stuck.",
-                      rank_, waited_s, what(), step_));
+      throw RunError(fmt::format(
+          "Rank {} has waited {:.0f} s for {} in step {}, and gives up: the algorithm's ranks do not agree on what they exchange, or another rank is stuck.",
+          rank_, waited_s, what(), step_));
     check_end();
     rest(waited_s, under_way());
     look();

@@ -13,12 +13,12 @@ void require_roles(const Scenario& scenario, const Job& job) {
   throw ConfigError(
       {.file = scenario.file,
        .pointer = "/target/stop",
-       .problem = fmt::format("cannot end a real run of {}: its workers never meet, so nobody knows at which "
-                              "instant the target is reached",
-                              name),
+       .problem = fmt::format(
+           "cannot end a real run of {}: its workers never meet, so nobody knows at which instant the target is reached",
+           name),
        .found = "true",
-       .remedy = "Give /stop a time or steps, and set /target/stop to false: time_to_target_s is then known "
-                 "at the end"});
+       .remedy =
+           "Give /stop a time or steps, and set /target/stop to false: time_to_target_s is then known at the end"});
 }
 
 }  // namespace simsgd

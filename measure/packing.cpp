@@ -77,8 +77,7 @@ Message unpack(Executor& executor, std::span<const std::byte> bytes) {
 int mpi_count(std::size_t count) {
   if (count <= static_cast<std::size_t>(std::numeric_limits<int>::max())) return static_cast<int>(count);
   throw RunError(fmt::format(
-      "A message of {} entries is more than MPI carries at once (2^31 - 1). Use a smaller model or more "
-      "buckets.",
+      "A message of {} entries is more than MPI carries at once (2^31 - 1). Use a smaller model or more buckets.",
       count));
 }
 

@@ -12,27 +12,17 @@ std::vector<Note> notes_on_real_run(const Scenario& scenario, const Job& job, co
   const auto note = [&notes](std::string text) { add_note(notes, {"real-run", std::move(text)}); };
   if (how.scenario_schedules)
     note(
-        "The network is the one between the ranks. Collectives go by the scenario's schedules, message by "
-        "message: the messages carry the values, and sums come out of them in the schedule's order.");
+        "The network is the one between the ranks. Collectives go by the scenario's schedules, message by message: the messages carry the values, and sums come out of them in the schedule's order.");
   else
     note(
-        "The network is the one between the ranks, and MPI chooses the schedules; the scenario's network, "
-        "host "
-        "costs and schedules only serve predictions. Bytes sent are those of a schedule that sends least. "
-        "Exchanges between neighbours, and what else a method has a schedule of its own for, go by that, "
-        "message "
-        "by message.");
+        "The network is the one between the ranks, and MPI chooses the schedules; the scenario's network, host costs and schedules only serve predictions. Bytes sent are those of a schedule that sends least. Exchanges between neighbours, and what else a method has a schedule of its own for, go by that, message by message.");
   const bool other_workload = scenario.resolved.at("workload") != "self";
   if (!job.learner)
     note(
-        "There is no learner: the workload's compute times are slept through, and messages carry zeros of "
-        "the "
-        "workload's sizes.");
+        "There is no learner: the workload's compute times are slept through, and messages carry zeros of the workload's sizes.");
   else if (emulates)
     note(fmt::format(
-        "Computing is emulated: values are the learner's ({} parameters), times and message sizes "
-        "those of {}. Messages are filled up to the workload's sizes, and longer where the values "
-        "need it.",
+        "Computing is emulated: values are the learner's ({} parameters), times and message sizes those of {}. Messages are filled up to the workload's sizes, and longer where the values need it.",
         job.learner->parameters(), job.workload.name));
   else if (other_workload)
     note(fmt::format("Times and message sizes are the learner's ({} parameters in fp32), not those of {}.",

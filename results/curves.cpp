@@ -29,11 +29,7 @@ const std::vector<ValuedColumn<SeriesPoint>>& train_columns() {
       {{"time_s", "s", "When the last worker had completed the step", ""},
        [](const Point& point) { return OrderedJson(point.time_s); }},
       {{"train_loss", "1",
-        "Mean of the losses of all gradients that workers used in this step: of their mini-batches, or, "
-        "where a "
-        "worker's batch is cut into micro-batches that count one by one (nonblocking, dropcompute), of all "
-        "micro-batches that were finished, so that a worker counts by how many it finished. A step in which "
-        "nobody finished any has no row",
+        "Mean of the losses of all gradients that workers used in this step: of their mini-batches, or, where a worker's batch is cut into micro-batches that count one by one (nonblocking, dropcompute), of all micro-batches that were finished, so that a worker counts by how many it finished. A step in which nobody finished any has no row",
         "without a learner"},
        [](const Point& point) { return number_or_null(point.train_loss); }},
   };
@@ -44,8 +40,7 @@ const std::vector<ValuedColumn<EvaluationPoint>>& test_columns() {
   using Point = EvaluationPoint;
   static const std::vector<ValuedColumn<Point>> columns = {
       {{"step", "1",
-        "The round that is complete; of an evaluation by the clock or at the end, the mean of the workers' "
-        "completed steps",
+        "The round that is complete; of an evaluation by the clock or at the end, the mean of the workers' completed steps",
         ""},
        [](const Point& point) { return OrderedJson(point.step); }},
       {{"time_s", "s", "Instant of the evaluation", ""},

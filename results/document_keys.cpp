@@ -17,8 +17,7 @@ std::vector<DocumentKey> run_keys() {
       {"/one_device/source", "", "Where that time comes from"},
       {"/metrics/*", "", "See the table of metrics; one that has no value is left out"},
       {"/intervals/*/*/level", "1",
-       "Of each metric that goes with time, intervals in which it lies with this probability: from the "
-       "cluster's calibration, else from what data sheets were off by (docs/calibration.md)"},
+       "Of each metric that goes with time, intervals in which it lies with this probability: from the cluster's calibration, else from what data sheets were off by (docs/calibration.md)"},
       {"/intervals/*/*/low", "", "Lower end, in the metric's unit"},
       {"/intervals/*/*/high", "", "Upper end"},
       {"/uncertainty/draws", "1",
@@ -26,16 +25,13 @@ std::vector<DocumentKey> run_keys() {
       {"/uncertainty/seeds_matter", "",
        "Whether anything is drawn by the seed: else parameters alone are drawn"},
       {"/uncertainty/least_reach/half", "1",
-       "How far intervals of one half reach at least on both sides, a logarithm: as far as cells that were "
-       "left "
-       "out of the calibration were off, and further where nothing like this run was fitted"},
+       "How far intervals of one half reach at least on both sides, a logarithm: as far as cells that were left out of the calibration were off, and further where nothing like this run was fitted"},
       {"/uncertainty/least_reach/nine_tenths", "1", "The same of nine tenths"},
       {"/uncertainty/deviations/*/deviation", "", "Standard deviation of the metric over the draws"},
       {"/uncertainty/deviations/*/of_seeds", "", "The same where seeds alone are drawn"},
       {"/uncertainty/deviations/*/of_parameters", "", "What is left: that of the parameters"},
       {"/uncertainty/data_sheets/*/*/level", "1",
-       "Of computing, kernels and communication that follow from data sheets: of these shares of published "
-       "cells"},
+       "Of computing, kernels and communication that follow from data sheets: of these shares of published cells"},
       {"/uncertainty/data_sheets/*/*/low", "1", "The least that was measured over what was predicted"},
       {"/uncertainty/data_sheets/*/*/high", "1", "The most"},
       {"/memory/*/part", "", "What the algorithm keeps on each GPU: parameters, activations, ..."},
@@ -80,8 +76,7 @@ const std::vector<DocumentKey>& document_keys() {
                        column.definition + (column.when_empty.empty() ? "" : ". Null " + column.when_empty)});
     all.push_back(
         {"/notes/*", "",
-         "What the result leaves out or assumes; of a real run, also what it does not take from its "
-         "scenario"});
+         "What the result leaves out or assumes; of a real run, also what it does not take from its scenario"});
     return all;
   }();
   return keys;

@@ -11,13 +11,11 @@ constexpr std::array<ActivityInfo, kActivities> kActivityTable = {{
     {Activity::selection, "selection", "choosing entries", "choosing the entries of a sparse gradient.", true,
      false},
     {Activity::factor, "factor", "factors",
-     "products and factorisations of matrices beside the gradient: factors, and what is preconditioned or "
-     "compressed with them.",
+     "products and factorisations of matrices beside the gradient: factors, and what is preconditioned or compressed with them.",
      true, false},
     {Activity::inverse, "inverse", "inverses", "inverting matrices.", true, false},
     {Activity::host, "host", "host",
-     "launching, packing, staging and other copies on the host, where the worker waits for them. What a "
-     "receiver does at the end of a message (adding up, merging) is part of communication.",
+     "launching, packing, staging and other copies on the host, where the worker waits for them. What a receiver does at the end of a message (adding up, merging) is part of communication.",
      false, true},
     {Activity::communication, "communication_exposed", "communication, exposed",
      "waiting for bytes that are on their way, and computing slower because they are.", false, true},

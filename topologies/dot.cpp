@@ -103,11 +103,12 @@ Network make_dot(const NetworkFileOptions& options, const NodeShape& shape) {
 }  // namespace
 
 std::vector<TopologyPlugin> dot() {
-  return {{{.name = "dot",
-            .summary = "any network of cables, from a Graphviz file with bandwidths and hosts",
-            .citation = "Gansner, North, Softw. Pract. Exper. 30, 2000, doi "
-                        "10.1002/1097-024X(200009)30:11<1203::AID-SPE338>3.0.CO;2-N"},
-           make_dot}};
+  return {
+      {{.name = "dot",
+        .summary = "any network of cables, from a Graphviz file with bandwidths and hosts",
+        .citation =
+            "Gansner, North, Softw. Pract. Exper. 30, 2000, doi 10.1002/1097-024X(200009)30:11<1203::AID-SPE338>3.0.CO;2-N"},
+       make_dot}};
 }
 
 }  // namespace simsgd::topologies

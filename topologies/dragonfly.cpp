@@ -238,11 +238,12 @@ Network make_dragonfly(const DragonflyOptions& options, const NodeShape& node_sh
 }  // namespace
 
 std::vector<TopologyPlugin> dragonfly() {
-  return {{{.name = "dragonfly",
-            .summary = "groups of routers joined pair by pair, minimal routing, Cray Aries by default",
-            .citation = "Kim et al., ISCA 2008, doi 10.1109/ISCA.2008.19; Faanes et al., SC'12, "
-                        "doi 10.1109/SC.2012.39"},
-           make_dragonfly}};
+  return {
+      {{.name = "dragonfly",
+        .summary = "groups of routers joined pair by pair, minimal routing, Cray Aries by default",
+        .citation =
+            "Kim et al., ISCA 2008, doi 10.1109/ISCA.2008.19; Faanes et al., SC'12, doi 10.1109/SC.2012.39"},
+       make_dragonfly}};
 }
 
 }  // namespace simsgd::topologies

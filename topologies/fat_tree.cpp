@@ -30,17 +30,17 @@ struct FatTreeOptions {
   void fields(Fields& f) {
     count_field(f, "leaf_nodes", leaf_nodes, "nodes per leaf switch")
         .by_rule("16, unless \"racks\" are given");
-    count_field(f, "racks", racks,
-                "in place of leaf_nodes: racks with a switch each, to which the nodes are dealt evenly; "
-                "what leaves a rack shares one uplink, unless spines are given");
+    count_field(
+        f, "racks", racks,
+        "in place of leaf_nodes: racks with a switch each, to which the nodes are dealt evenly; what leaves a rack shares one uplink, unless spines are given");
     f.number("oversubscription", oversubscription, "bandwidth of a leaf's NICs over that of its uplinks")
         .above(0);
     count_field(f, "spines", spines, "spine switches")
         .by_rule("as many as make an uplink as fast as a NIC, or 1 with \"racks\"");
     switch_latency_field(f, switch_latency_s);
-    f.choice("routing", hashed, {{"d_mod_k", false}, {"hashed", true}},
-             "which spine a message takes: that of its destination's NIC modulo the spines, or one drawn for "
-             "each sender and receiver (ECMP)");
+    f.choice(
+        "routing", hashed, {{"d_mod_k", false}, {"hashed", true}},
+        "which spine a message takes: that of its destination's NIC modulo the spines, or one drawn for each sender and receiver (ECMP)");
     f.whole("seed", seed, "of hashed routing: another one draws other spines; the scenario's draws none")
         .by_rule("1 with hashed routing");
   }

@@ -35,8 +35,7 @@ struct RailsOptions {
         .by_rule("as many as make an uplink as fast as a NIC");
     f.choice(
         "cross_rail", nvlink, {{"spine", false}, {"nvlink", true}},
-        "how a message gets to another rail: over a spine, or inside the sender's node to the GPU that is "
-        "on that rail (PXN)");
+        "how a message gets to another rail: over a spine, or inside the sender's node to the GPU that is on that rail (PXN)");
     switch_latency_field(f, switch_latency_s);
   }
   void complete(const NodeShape& shape) {

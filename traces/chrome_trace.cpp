@@ -57,10 +57,7 @@ class TraceFile {
   void heading() {
     const TimelineSetup& setup = timeline_.setup();
     write_(fmt::format(
-        "{{\"schemaVersion\":1,\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{:.0f}}}],"
-        "\"distributedInfo\":{{\"backend\":\"simsgd\",\"rank\":{},\"world_size\":{},\"pg_config\":[{{\"pg_"
-        "name\":\"0\",\"pg_desc\":\"default_pg\",\"pg_size\":{}}}]}},\"displayTimeUnit\":\"ms\","
-        "\"baseTimeNanoseconds\":0,\"traceName\":{},\n\"traceEvents\":[",
+        "{{\"schemaVersion\":1,\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{:.0f}}}],\"distributedInfo\":{{\"backend\":\"simsgd\",\"rank\":{},\"world_size\":{},\"pg_config\":[{{\"pg_name\":\"0\",\"pg_desc\":\"default_pg\",\"pg_size\":{}}}]}},\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":0,\"traceName\":{},\n\"traceEvents\":[",
         quoted(setup.device_name), setup.device_memory_bytes, std::max(only_rank_, 0), setup.workers,
         setup.workers, quoted(setup.title)));
   }
@@ -69,11 +66,10 @@ class TraceFile {
 
   void add(const TimelineEvent& event) {
     lanes_.emplace_back(event.rank, event.lane);
-    line(
-        fmt::format("{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{}"
-                    ",\"args\":{{{}}}}}",
-                    event.category, event.name, event.rank, event.lane, microseconds(event.start_s),
-                    microseconds(event.end_s - event.start_s), event.arguments));
+    line(fmt::format(
+        "{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{}}}}}",
+        event.category, event.name, event.rank, event.lane, microseconds(event.start_s),
+        microseconds(event.end_s - event.start_s), event.arguments));
     if (event.flow == 0 || only_rank_ >= 0) return;
     const bool ends = event.flow % 2 == 1;
     line(arrow_end(ends ? 'f' : 's', event.flow / 2, "message", "message", event.rank, event.lane,

@@ -48,23 +48,21 @@ struct KfacMethod {
          {"layer_wise", Pipelining::layer_wise},
          {"threshold", Pipelining::threshold},
          {"dynamic", Pipelining::dynamic}},
-        "how factors travel: after the gradient (none), or while computing goes on, each by itself "
-        "(layer_wise), together up to factor_threshold (threshold), or merged where that is predicted to "
-        "pay (dynamic)");
+        "how factors travel: after the gradient (none), or while computing goes on, each by itself (layer_wise), together up to factor_threshold (threshold), or merged where that is predicted to pay (dynamic)");
     f.time("fusion_latency", fusion_latency_s,
            "what dynamic fusion takes an all-reduce to cost, however short")
         .by_rule("as predicted on this cluster");
     f.time("fusion_per_element", fusion_per_element_s, "and for each number in it")
         .by_rule("as predicted on this cluster");
-    f.choice("placement", placement,
-             {{"everywhere", Placement::everywhere},
-              {"round_robin", Placement::round_robin},
-              {"balanced", Placement::balanced}},
-             "who inverts a factor: everybody, one worker in turn, or whoever has least to do, where that is "
-             "worth a broadcast");
-    f.choice("placement_rule", rule, {{"cost", PlacementRule::cost}, {"threshold", PlacementRule::threshold}},
-             "when an inverse is worth a broadcast: if it is predicted to take longer than that (cost), or "
-             "from placement_threshold on");
+    f.choice(
+        "placement", placement,
+        {{"everywhere", Placement::everywhere},
+         {"round_robin", Placement::round_robin},
+         {"balanced", Placement::balanced}},
+        "who inverts a factor: everybody, one worker in turn, or whoever has least to do, where that is worth a broadcast");
+    f.choice(
+        "placement_rule", rule, {{"cost", PlacementRule::cost}, {"threshold", PlacementRule::threshold}},
+        "when an inverse is worth a broadcast: if it is predicted to take longer than that (cost), or from placement_threshold on");
     f.whole("placement_threshold", least_dim,
             "least dimension of a factor that is not inverted by everybody, by that rule")
         .at_least(1)
@@ -180,8 +178,8 @@ MadeAlgorithm make_spd_kfac(const SpdKfacOptions& options, const AlgorithmContex
 std::vector<AlgorithmPlugin> kfac_presets() {
   return {
       {{.name = "d_kfac",
-        .summary = "distributed K-FAC: factors are averaged after the gradient, and every worker inverts all "
-                   "of them",
+        .summary =
+            "distributed K-FAC: factors are averaged after the gradient, and every worker inverts all of them",
         .citation = "Shi, Zhang, Li, ICDCS 2021, arXiv:2107.06533"},
        "all-reduces of the gradient and of the factors' upper triangles, n (n+1)/2 numbers each",
        {.sends = {Traffic::gradient, Traffic::factor}, .activities = {Activity::factor, Activity::inverse}},

@@ -114,12 +114,13 @@ double old_weight(const RawValue& ema) {
 void check_intervals(const KfacOptions& options) {
   const std::uint64_t rest = options.inverse_interval % options.factor_interval;
   if (rest == 0) return;
-  reject("inverse_interval",
-         fmt::format("is no multiple of the factor interval of {}: some inversions would repeat the last "
-                     "ones, or use factors that are about to change",
-                     options.factor_interval),
-         fmt::format("Use {} or another multiple of {}",
-                     options.inverse_interval - rest + options.factor_interval, options.factor_interval));
+  reject(
+      "inverse_interval",
+      fmt::format(
+          "is no multiple of the factor interval of {}: some inversions would repeat the last ones, or use factors that are about to change",
+          options.factor_interval),
+      fmt::format("Use {} or another multiple of {}",
+                  options.inverse_interval - rest + options.factor_interval, options.factor_interval));
 }
 
 void check_layers(const KfacSetup& setup, const AlgorithmContext& context) {
@@ -154,15 +155,14 @@ KfacOptions::KfacOptions() : ema(Json("released")) {}
 void KfacOptions::fields(Fields& f) {
   f.number("damping", math.damping, "gamma, added to the diagonal of every factor before it is inverted")
       .above(0);
-  f.choice("damping_rule", math.split_by_pi, {{"plain", false}, {"pi", true}},
-           "plain: gamma on both factors; pi: its square root, split between A and G by their mean "
-           "diagonals");
+  f.choice(
+      "damping_rule", math.split_by_pi, {{"plain", false}, {"pi", true}},
+      "plain: gamma on both factors; pi: its square root, split between A and G by their mean diagonals");
   f.raw(
       "ema", ema,
       {{"type", {"number", "string"}},
        {"description",
-        "weight of the old factor in the running average, which starts at the identity; \"released\" is the "
-        "0.05 of the released code of SPD-KFAC (it weighs the new one 0.95)"}});
+        "weight of the old factor in the running average, which starts at the identity; \"released\" is the 0.05 of the released code of SPD-KFAC (it weighs the new one 0.95)"}});
   f.number("kl_clip", math.kl_clip, "largest squared size of a step in the metric of the factors; 0: no clip")
       .at_least(0);
   f.whole("factor_interval", factor_interval, "steps between two updates of the factors").at_least(1);

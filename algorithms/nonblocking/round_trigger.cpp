@@ -11,10 +11,10 @@ constexpr int kSyncTag = 0x5C00, kReportTag = 0x5C01;
 }
 
 void TriggerSettings::fields(Fields& f) {
-  f.choice("trigger", rule,
-           {{"none", Rule::none}, {"first", Rule::first}, {"deadline", Rule::deadline}, {"kth", Rule::kth}},
-           "what ends a round: the first worker that finishes it (first), the k-th (kth), a time (deadline), "
-           "or the last worker (none: blocking)");
+  f.choice(
+      "trigger", rule,
+      {{"none", Rule::none}, {"first", Rule::first}, {"deadline", Rule::deadline}, {"kth", Rule::kth}},
+      "what ends a round: the first worker that finishes it (first), the k-th (kth), a time (deadline), or the last worker (none: blocking)");
   f.time("deadline", deadline_s, "seconds of a round after which it ends; for \"trigger\": \"deadline\"")
       .above(0);
   f.whole("k", k, "workers that must have finished; for \"trigger\": \"kth\"").at_least(1);

@@ -93,8 +93,7 @@ void RoundSettings::fields(Fields& f) {
       .at_most(1024);
   f.choice(
       "weighting", weighting, {{"sample", Weighting::sample}, {"worker", Weighting::worker}},
-      "the update is the mean over finished samples, scaled by their share of the batch (sample), or the "
-      "mean of the workers' own means (worker)");
+      "the update is the mean over finished samples, scaled by their share of the batch (sample), or the mean of the workers' own means (worker)");
 }
 
 std::unique_ptr<RoundUpdate> update_over_allreduce(Worker& worker, const RoundSettings& settings) {

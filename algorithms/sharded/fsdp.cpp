@@ -34,8 +34,7 @@ struct FsdpOptions {
              "whether gradients are reduced after the last micro-batch or after each");
     f.whole(
          "channels", channels,
-         "1: gathers and reductions run one after another, as in the one process group of PyTorch's FSDP; 2: "
-         "gathers beside reductions, as with a process group for each")
+         "1: gathers and reductions run one after another, as in the one process group of PyTorch's FSDP; 2: gathers beside reductions, as with a process group for each")
         .at_least(1)
         .at_most(2);
   }

@@ -86,10 +86,9 @@ struct GTopKOptions : SparsificationOptions {
     f.choice("variant", variant,
              {{"tree", MergeVariant::tree}, {"recursive_doubling", MergeVariant::recursive_doubling}},
              "a tree to rank 0 and a broadcast (as published), or exchanges at doubling distance");
-    f.choice("put_back", put_back, {{"paper", PutBack::paper}, {"exact", PutBack::exact}},
-             "which entries go back to the residual: those whose index is not in the result (as published: "
-             "values dropped on the way to an index that is, are lost), or exactly those whose value is not "
-             "in it");
+    f.choice(
+        "put_back", put_back, {{"paper", PutBack::paper}, {"exact", PutBack::exact}},
+        "which entries go back to the residual: those whose index is not in the result (as published: values dropped on the way to an index that is, are lost), or exactly those whose value is not in it");
   }
 };
 

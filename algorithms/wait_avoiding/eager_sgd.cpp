@@ -89,17 +89,17 @@ class EagerSgd final : public Algorithm {
 }  // namespace
 
 std::vector<AlgorithmPlugin> eager_sgd() {
-  return {{{.name = "eager_sgd",
-            .summary =
-                "gradients are averaged over all workers without waiting for late ones, whose gradients come "
-                "later",
-            .citation = "Li et al., PPoPP 2020, arXiv:1908.04207"},
-           "log2 P gradients",
-           {.sends = {Traffic::gradient}},
-           +[](const EagerSgdOptions& options, const AlgorithmContext& context) -> MadeAlgorithm {
-             note_overlap(context);
-             return std::make_unique<EagerSgd>(options);
-           }}};
+  return {
+      {{.name = "eager_sgd",
+        .summary =
+            "gradients are averaged over all workers without waiting for late ones, whose gradients come later",
+        .citation = "Li et al., PPoPP 2020, arXiv:1908.04207"},
+       "log2 P gradients",
+       {.sends = {Traffic::gradient}},
+       +[](const EagerSgdOptions& options, const AlgorithmContext& context) -> MadeAlgorithm {
+         note_overlap(context);
+         return std::make_unique<EagerSgd>(options);
+       }}};
 }
 
 }  // namespace simsgd::algorithms

@@ -25,8 +25,7 @@ std::string asked_schedule(const std::string& schedule) { return schedule == kAs
 void activation_field(Fields& f, Initiator& value) {
   f.choice(
       "activation", value, {{"solo", Initiator::solo}, {"majority", Initiator::majority}},
-      "who starts an operation: the worker that reaches it first (solo), or one drawn at random for each "
-      "operation, so that half of the others have come on average (majority)");
+      "who starts an operation: the worker that reaches it first (solo), or one drawn at random for each operation, so that half of the others have come on average (majority)");
 }
 
 int drawn_initiator(std::uint64_t seed, std::uint64_t version, int ranks) {

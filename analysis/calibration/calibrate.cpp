@@ -114,8 +114,7 @@ class Calibrator {
                                                 result_->model().parameters[j].high));
     if (result_->models[result_->chosen].left_out.empty())
       result_->warnings.push_back(fmt::format(
-          "all that is fitted agrees in \"{}\", so nothing could be left out: the model's own error is "
-          "unknown, and intervals hold only what the parameters may be",
+          "all that is fitted agrees in \"{}\", so nothing could be left out: the model's own error is unknown, and intervals hold only what the parameters may be",
           fmt::join(result_->spec.fit.leave_out, "\", \"")));
   }
 
@@ -128,9 +127,7 @@ class Calibrator {
                         result_->noise_known ? std::optional(result_->noise) : std::nullopt);
     if (result_->uncertainty.resampled == "nothing")
       result_->warnings.emplace_back(
-          "as many parameters as measurements, and nothing was measured twice: how far off they are is "
-          "unknown, "
-          "so there are no intervals");
+          "as many parameters as measurements, and nothing was measured twice: how far off they are is unknown, so there are no intervals");
     say("judging");
     const Judge judge{fitter, result_->best(), result_->uncertainty, result_->noise};
     result_->fit = judge_fit(judge);

@@ -179,8 +179,7 @@ Fitted fit_parameters(const Predictor& predictor, const Points& points, const Mo
                           : solve_from_start(solver, model, settings);
   if (!std::isfinite(best.loss))
     throw RunError(
-        "Nothing can be fitted: the simulator predicts no value for some measurement, whatever the "
-        "parameters inside their bounds" +
+        "Nothing can be fitted: the simulator predicts no value for some measurement, whatever the parameters inside their bounds" +
         bounds_shown(model) + "." +
         (predictor.memo().failure.empty() ? "" : " A run failed: " + predictor.memo().failure));
   fitted.loss = best.loss;

@@ -92,8 +92,7 @@ std::string tested_row(const std::string& name, const Judgement& judgement) {
 
 std::string summary(const Calibration& calibration, const std::vector<LeftOutColumn>& columns) {
   std::string text =
-      "| | cells | mean error | worst | inside 90 % (share, 95 % interval) | mean width of 90 % "
-      "|\n|---|---|---|---|---|---|\n";
+      "| | cells | mean error | worst | inside 90 % (share, 95 % interval) | mean width of 90 % |\n|---|---|---|---|---|---|\n";
   const ErrorSummary& fit = calibration.fit.all;
   text +=
       fmt::format("| fitted | {} | {} | {} | | |\n", fit.count, in_percent(fit.mean), in_percent(fit.worst));

@@ -136,12 +136,13 @@ Json Selection::schema(const std::string& meaning) {
       {"minProperties", 1},
       {"properties", {{"at_least", amount}, {"at_most", amount}, {"power_of", base}, {"no_power_of", base}}}};
   const Json plain = {{"type", {"string", "number", "boolean"}}};
-  return {{"type", "object"},
-          {"description",
-           meaning + ": each column (quantity, operation, workers, nodes, bytes, campaign, source or a "
-                     "label) with a value, a list of values, or a range"},
-          {"additionalProperties",
-           {{"oneOf", {plain, {{"type", "array"}, {"items", plain}, {"minItems", 1}}, range}}}}};
+  return {
+      {"type", "object"},
+      {"description",
+       meaning +
+           ": each column (quantity, operation, workers, nodes, bytes, campaign, source or a label) with a value, a list of values, or a range"},
+      {"additionalProperties",
+       {{"oneOf", {plain, {{"type", "array"}, {"items", plain}, {"minItems", 1}}, range}}}}};
 }
 
 }  // namespace simsgd

@@ -26,28 +26,25 @@ struct FitSection {
 
   void fields(Fields& f) {
     f.raw("where", where, Selection::schema("Measurements that are fitted"));
-    f.raw("leave_out", leave_out,
-          {{"type", {"string", "array"}},
-           {"items", {{"type", "string"}}},
-           {"minItems", 1},
-           {"description",
-            "What cross-validation leaves out, one part after another, to choose among models and to know "
-            "their error: octave (of bytes), workers, or any other column; several together with "
-            "commas (network,workers); or a list of these, each by itself"}});
-    f.raw("leave_out_where", leave_out_where,
-          Selection::schema("Of what is fitted, what is left out in turn, if not all: what a model is told "
-                            "beforehand says nothing of it"));
+    f.raw(
+        "leave_out", leave_out,
+        {{"type", {"string", "array"}},
+         {"items", {{"type", "string"}}},
+         {"minItems", 1},
+         {"description",
+          "What cross-validation leaves out, one part after another, to choose among models and to know their error: octave (of bytes), workers, or any other column; several together with commas (network,workers); or a list of these, each by itself"}});
+    f.raw(
+        "leave_out_where", leave_out_where,
+        Selection::schema(
+            "Of what is fitted, what is left out in turn, if not all: what a model is told beforehand says nothing of it"));
     f.flag("octaves_equal", fit.octaves_equal,
            "Whether each octave of bytes of one number of workers weighs the same");
     f.number("outlier", fit.outlier, "Relative error beyond which a point counts linearly, not squared")
         .above(0);
     f.whole("draws", fit.draws, "Of the bootstrap").at_least(0).at_most(10000);
-    f.whole("starts", fit.starts,
-            "Places inside the bounds where a fit may begin, the middle first. Of runs each costs one "
-            "simulation "
-            "of every measurement, and the fit goes on from the best (points of Sobol's sequence); else the "
-            "best "
-            "after a few steps from each")
+    f.whole(
+         "starts", fit.starts,
+         "Places inside the bounds where a fit may begin, the middle first. Of runs each costs one simulation of every measurement, and the fit goes on from the best (points of Sobol's sequence); else the best after a few steps from each")
         .at_least(1)
         .at_most(10000)
         .by_rule("12; 1 where runs are simulated");
@@ -109,9 +106,9 @@ struct SpecSection {
     f.text("description", description, "What is calibrated, and by what");
     f.raw("scenario", scenario,
           map_of(any_value(), "What predicts: a scenario; a cluster is enough for collectives"));
-    f.object("stragglers", stragglers,
-             "In place of scenario, predict and models: times of workers and steps, to which stragglers are "
-             "fitted")
+    f.object(
+         "stragglers", stragglers,
+         "In place of scenario, predict and models: times of workers and steps, to which stragglers are fitted")
         .by_rule("none");
     f.objects("data", data, "Measurements", "Files of measurements").required().least_items(1);
     f.objects("predict", predict, "How measurements are predicted", "Measurements of one kind");

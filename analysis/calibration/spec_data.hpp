@@ -47,9 +47,7 @@ struct DataSection {
     f.list("files", data.files, "Files, relative to the directory of data", "A file");
     f.list(
         "expected", data.expected,
-        "Instead of files: scenarios and studies. The `expected` values of their points are the "
-        "measurements, each predicted by its point's run; columns are algorithm, workload, batch, workers, "
-        "point, study and the axes",
+        "Instead of files: scenarios and studies. The `expected` values of their points are the measurements, each predicted by its point's run; columns are algorithm, workload, batch, workers, point, study and the axes",
         "A scenario or study");
     f.text("beside", data.beside,
            "A study that expects the same values on data sheets alone, for comparison; \"\": none");
@@ -76,13 +74,12 @@ struct PredictSection {
   RawValue where, set, from, by;
 
   void fields(Fields& f) {
-    f.choice("as", predict.kind,
-             {{"collective", PredictSpec::Kind::collective},
-              {"message", PredictSpec::Kind::message},
-              {"run", PredictSpec::Kind::run}},
-             "A collective operation by itself, a message (half a round trip of a ping-pong between ranks 0 "
-             "and 1), or a "
-             "run of the scenario")
+    f.choice(
+         "as", predict.kind,
+         {{"collective", PredictSpec::Kind::collective},
+          {"message", PredictSpec::Kind::message},
+          {"run", PredictSpec::Kind::run}},
+         "A collective operation by itself, a message (half a round trip of a ping-pong between ranks 0 and 1), or a run of the scenario")
         .required();
     f.raw("where", where, Selection::schema("Measurements that it predicts; the first that fits counts"));
     f.text("metric", predict.metric, "Of a run; \"\": that which is called as the quantity");

@@ -42,12 +42,12 @@ struct ParameterSection {
     f.raw("low", low, bound_schema("Least value that is possible")).required();
     f.raw("high", high, bound_schema("Largest value that is possible, such as the link's own bandwidth"))
         .required();
-    f.choice("scales", scales,
-             {{"with_time", Scales::with_time},
-              {"against_time", Scales::against_time},
-              {"neither", Scales::neither}},
-             "How it goes with an error of the model that makes everything slower: times with_time, rates "
-             "against_time")
+    f.choice(
+         "scales", scales,
+         {{"with_time", Scales::with_time},
+          {"against_time", Scales::against_time},
+          {"neither", Scales::neither}},
+         "How it goes with an error of the model that makes everything slower: times with_time, rates against_time")
         .by_rule("by its unit: times with_time, bandwidths against_time, else neither");
     f.text("source", parameter.source, "Where its bounds come from");
     f.raw("where", where,
@@ -133,10 +133,10 @@ struct ModelSection {
     f.raw("set", set, map_of(any_value(), "Pointers of the scenario, and their values"));
     f.objects("parameters", parameters, "What is fitted", "A parameter");
     f.objects("searches", searches, "Tables by size that are found first", "A table");
-    f.objects("ensemble", ensemble,
-              "What is unknown and discrete: all combinations predict, each with the weight that the "
-              "measurements give it",
-              "Something unknown");
+    f.objects(
+        "ensemble", ensemble,
+        "What is unknown and discrete: all combinations predict, each with the weight that the measurements give it",
+        "Something unknown");
   }
   ModelSpec made() {
     model.set = map_from<Json>(set);

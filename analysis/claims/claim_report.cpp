@@ -145,13 +145,9 @@ std::string claims_markdown(const std::vector<ClaimVerdict>& verdicts, const std
   std::string page = fmt::format(
       "# Claims of the papers, tested\n"
       "Made by\n\n```\n{}\n```\n\n"
-      "A claim is judged in every setting of what its authors do not tell: the values and why they were "
-      "taken "
-      "stand\n"
-      "with each, and were chosen before a verdict was seen. It is reproduced in a setting where all its "
-      "comparisons are; an effect within\n"
-      "its 95 % interval over seeds (Student, paired), or within the noise that the study gives, is none. A "
-      "verdict is that of at least two thirds\n"
+      "A claim is judged in every setting of what its authors do not tell: the values and why they were taken stand\n"
+      "with each, and were chosen before a verdict was seen. It is reproduced in a setting where all its comparisons are; an effect within\n"
+      "its 95 % interval over seeds (Student, paired), or within the noise that the study gives, is none. A verdict is that of at least two thirds\n"
       "of the settings; else the one or two inputs are named that best tell the settings apart.\n",
       command);
   page += markdown::heading({"claim", "", "verdict", "reproduced in"});

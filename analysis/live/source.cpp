@@ -138,8 +138,7 @@ Source of_store(const SourceSettings& settings) {
       source.studies.push_back(std::move(*open));
     else
       source.reasons.push_back(fmt::format(
-          "{} can only be looked at, since the store has no text of studies and {}{} To add points: "
-          "simsgd explore STUDY -o {}",
+          "{} can only be looked at, since the store has no text of studies and {}{} To add points: simsgd explore STUDY -o {}",
           row.name, why, why.ends_with('.') ? "" : ".", settings.path));
   }
   return source;
@@ -152,8 +151,7 @@ TemporaryFolder::TemporaryFolder() {
   std::string pattern = (fs::temp_directory_path(none) / "simsgd-explore-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr)
     throw RunError(
-        "Cannot make a temporary directory. Set TMPDIR to one that you may write to, or keep the runs with "
-        "-o F.db.");
+        "Cannot make a temporary directory. Set TMPDIR to one that you may write to, or keep the runs with -o F.db.");
   path_ = pattern;
 }
 

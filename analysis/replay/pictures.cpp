@@ -86,8 +86,7 @@ class TimelineText {
     }
     const double waited_s = std::max(played.end_s[o] - times.duration_s[o] - played.launch_s[o], 0.0);
     line(fmt::format(
-        "{{\"ph\":\"X\",\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
-        "\"args\":{{\"micro-batch\":{},\"waited_us\":{:.3f}}}}}",
+        "{{\"ph\":\"X\",\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{\"micro-batch\":{},\"waited_us\":{:.3f}}}}}",
         quoted_text(graph_.kinds[static_cast<std::size_t>(each.kind)]),
         graph_.roles[static_cast<std::size_t>(each.kind)].communication ? "communication" : "computing",
         process, track, start_s * 1e6, (end_s - start_s) * 1e6, each.micro_batch, waited_s * 1e6));
@@ -112,10 +111,8 @@ std::string heat_map_svg(const ReplayReport& report) {
   for (const std::vector<double>& row : report.worker_slowdown)
     for (const double each : row) most = std::max(most, std::fabs(each - 1));
   std::string text = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" "
-      "font-size=\"11\" role=\"img\" aria-label=\"Slow-down by worker and step, at most {:.4f}\">\n"
-      "<text x=\"4\" y=\"16\">Slow-down by one worker alone: white 1, red up to {:.4f}, blue below "
-      "1</text>\n",
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\" role=\"img\" aria-label=\"Slow-down by worker and step, at most {:.4f}\">\n"
+      "<text x=\"4\" y=\"16\">Slow-down by one worker alone: white 1, red up to {:.4f}, blue below 1</text>\n",
       kLeft + kCell * static_cast<int>(steps) + 10, kTop + kCell * static_cast<int>(workers) + 10, 1 + most,
       1 + most);
   for (std::size_t w = 0; w < workers; ++w) {
@@ -123,8 +120,7 @@ std::string heat_map_svg(const ReplayReport& report) {
     text += fmt::format("<text x=\"4\" y=\"{}\">{}</text>\n", y + kCell - 3, worker_text(report.graph, w));
     for (std::size_t s = 0; s < steps; ++s)
       text += fmt::format(
-          "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>worker {}, step {}: "
-          "{:.4f}</title></rect>\n",
+          "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>worker {}, step {}: {:.4f}</title></rect>\n",
           kLeft + kCell * static_cast<int>(s), y, kCell, kCell, colour(report.worker_slowdown[w][s], most), w,
           report.graph.steps[s].number, report.worker_slowdown[w][s]);
   }

@@ -179,8 +179,7 @@ void add_notes(ReplayReport& report, const ReplayOptions& options) {
     const double share =
         report.inferred[i].held_s / mean(report.recorded_s) / static_cast<double>(report.recorded_s.size());
     const std::string what = fmt::format(
-        "workers (stages {}) wait for each other before {}, for something that is not recorded: taken as a "
-        "barrier, which explains {:.1f} % of a step",
+        "workers (stages {}) wait for each other before {}, for something that is not recorded: taken as a barrier, which explains {:.1f} % of a step",
         fmt::join(stages_of(graph, each), ", "), printable(each.kind), 100 * share);
     if (share > kMostInferred)
       report.graph.warnings[what + "; --no-inferred takes it for gaps"] = each.workers.size();
@@ -189,19 +188,16 @@ void add_notes(ReplayReport& report, const ReplayOptions& options) {
   }
   if (const std::vector<int> stages = whole_stages(graph, options.heal);
       !options.heal.empty() && !stages.empty())
-    report.notes.push_back(
-        fmt::format("All workers of stages {} are healed: what they compute is as long as on other stages, "
-                    "whose layers may "
-                    "be less; their gaps stay",
-                    fmt::join(stages, ", ")));
+    report.notes.push_back(fmt::format(
+        "All workers of stages {} are healed: what they compute is as long as on other stages, whose layers may be less; their gaps stay",
+        fmt::join(stages, ", ")));
   if (options.network != 1 && !graph.synchronisations.empty())
     report.notes.push_back("A faster network leaves what is not recorded as it was");
   if (options.network != 1)
     report.notes.push_back("Assumed: messages and collectives are all transfer, without latency");
   if (options.workers == 0) return;
   report.notes.push_back(fmt::format(
-      "More workers: {} draws; each new replica is one of {} recorded ones, each of its steps one of {}; a "
-      "worker's batch stays",
+      "More workers: {} draws; each new replica is one of {} recorded ones, each of its steps one of {}; a worker's batch stays",
       options.draws, graph.replicas, graph.steps.size()));
   report.notes.push_back(
       "Assumed: collectives over replicas take (n - 1) / n of a fixed time, as a ring without latency");

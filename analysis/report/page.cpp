@@ -118,8 +118,7 @@ std::string html_page(const Report& report, const PageSettings& settings) {
       page_data(report).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   std::string page = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   page +=
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline' "
-      "'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
   page += settings.live ? "; connect-src 'self'\">\n" : "\">\n";
   page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   page += "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n";
@@ -129,8 +128,7 @@ std::string html_page(const Report& report, const PageSettings& settings) {
   page += page_css() + settings.style +
           "</style>\n</head>\n<body>\n<main id=\"page\"><p class=\"loading\">Drawing…</p></main>\n";
   page +=
-      "<noscript><p>The charts are drawn by JavaScript, which this browser does not run. "
-      "simsgd report --format md gives the same numbers as text.</p></noscript>\n";
+      "<noscript><p>The charts are drawn by JavaScript, which this browser does not run. simsgd report --format md gives the same numbers as text.</p></noscript>\n";
   page += "<script type=\"application/gzip\" id=\"libraries\">" + base64(gzip(settings.libraries)) +
           "</script>\n";
   page += "<script type=\"application/gzip\" id=\"report\">" + base64(gzip(data)) + "</script>\n";

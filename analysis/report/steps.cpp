@@ -160,8 +160,7 @@ MadeChart step_times_chart(const ChartSource& source) {
     return "No run has quartiles of its step times (runs of earlier versions do not; sweep run --force).";
   chart.filters = filters_without(grid, {grid.series, stragglers});
   chart.caption =
-      "Of all steps of all workers, mean over seeds. Boxes: from the first quartile to the third, with "
-      "the median; lines: from the 5th percentile to the 95th; dots: the mean.";
+      "Of all steps of all workers, mean over seeds. Boxes: from the first quartile to the third, with the median; lines: from the 5th percentile to the 95th; dots: the mean.";
   chart.description = "Step times as boxes from the first quartile to the third, for each kind of straggler";
   chart.spec = step_times_spec(source, chart, *stragglers, longest);
   return chart;

@@ -22,9 +22,10 @@ Spec target_spec(const ChartSource& source, const Chart& chart, double longest_s
   // An end that is not known is drawn where the mark is: a rule of no length, and a finite axis.
   const auto scaled = [&](const std::string& field) {
     return Spec{
-        {"calculate", fmt::format("(isValid(datum.{0}) ? datum.{0} : isValid(datum.value) ? datum.value : "
-                                  "datum.until) / {1}",
-                                  field, shown.size_s)},
+        {"calculate",
+         fmt::format(
+             "(isValid(datum.{0}) ? datum.{0} : isValid(datum.value) ? datum.value : datum.until) / {1}",
+             field, shown.size_s)},
         {"as", "shown_" + field}};
   };
   const Spec x = channel("shown_value", "quantitative", "time to target (" + shown.unit + ")");
@@ -153,11 +154,7 @@ MadeChart target_chart(const ChartSource& source) {
   }
   chart.filters = filters_without(grid, {grid.series});
   chart.caption =
-      "Mean over seeds with its 95 % interval (Student; none of one seed, nor of deterministic runs). Where "
-      "some "
-      "have not arrived by tau, the earliest end of a compared cell whose last run did not arrive, it is the "
-      "mean "
-      "of min(T, tau) (Kaplan and Meier). Open triangles: nobody arrived by then.";
+      "Mean over seeds with its 95 % interval (Student; none of one seed, nor of deterministic runs). Where some have not arrived by tau, the earliest end of a compared cell whose last run did not arrive, it is the mean of min(T, tau) (Kaplan and Meier). Open triangles: nobody arrived by then.";
   chart.description = "Time to the target, a dot for each value; open triangles where no run arrived";
   chart.spec = target_spec(source, chart, longest);
   return chart;

@@ -148,13 +148,11 @@ MadeChart winners_chart(const ChartSource& source) {
   const std::size_t across = others[0], down = others[1];
   chart.filters = filters_without(grid, {grid.series, across, down});
   chart.caption = fmt::format(
-      "Best by {}{}. Hatched: tied, where after Holm's correction chance may have made the difference over "
-      "the same "
-      "seeds; or undecided, where deterministic runs differ by less than the model is off by.{}{}",
+      "Best by {}{}. Hatched: tied, where after Holm's correction chance may have made the difference over the same seeds; or undecided, where deterministic runs differ by less than the model is off by.{}{}",
       contest.title, contest.better == Better::less ? " (least)" : " (most)",
-      contest.metric == "time_to_target_s" ? " Times are compared up to tau, the earliest end of a compared "
-                                             "cell whose last run did not arrive."
-                                           : "",
+      contest.metric == "time_to_target_s"
+          ? " Times are compared up to tau, the earliest end of a compared cell whose last run did not arrive."
+          : "",
       certain ? ""
               : " Where there is one seed differences have no interval, and only equal values are hatched.");
   chart.description = fmt::format("The best {} in each cell of {} and {}; ties are hatched",

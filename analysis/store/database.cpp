@@ -79,8 +79,7 @@ void Database::fail() const {
   if (code == SQLITE_BUSY && interrupted()) throw Interrupted();
   if (code == SQLITE_BUSY)
     throw RunError(fmt::format(
-        "{} was locked by another program for {:.0f} s. Wait until that one has ended, or find it "
-        "with fuser, and give the same command again",
+        "{} was locked by another program for {:.0f} s. Wait until that one has ended, or find it with fuser, and give the same command again",
         file_.string(), kBusy_s));
   const bool full = code == SQLITE_FULL;
   throw RunError(

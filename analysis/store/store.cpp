@@ -96,10 +96,9 @@ void ResultStore::create_tables() {
       }
     }
   }
-  Statement metric(*database_,
-                   "INSERT INTO metric_info (name, unit, definition) VALUES (?, ?, ?) ON CONFLICT (name) DO "
-                   "UPDATE SET unit = excluded.unit, definition = excluded.definition "
-                   "WHERE definition <> excluded.definition");
+  Statement metric(
+      *database_,
+      "INSERT INTO metric_info (name, unit, definition) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, definition = excluded.definition WHERE definition <> excluded.definition");
   for (const Metric& each : simsgd::metrics())
     metric.bind(each.name).bind(each.unit).bind(each.definition).run();
   transaction.commit();

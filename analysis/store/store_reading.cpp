@@ -24,9 +24,9 @@ constexpr const char* kOfRun = " WHERE run = (SELECT id FROM runs WHERE key = ?)
 }  // namespace
 
 std::optional<RunRow> ResultStore::run(const std::string& key) const {
-  Statement statement(*database_,
-                      "SELECT model_version, status, error, base, scenario, context, own, document, f.text "
-                      "FROM runs LEFT JOIN facts f ON f.id = facts WHERE key = ?");
+  Statement statement(
+      *database_,
+      "SELECT model_version, status, error, base, scenario, context, own, document, f.text FROM runs LEFT JOIN facts f ON f.id = facts WHERE key = ?");
   if (!statement.bind(key).step()) return std::nullopt;
   RunRow run;
   run.key = key;
@@ -56,9 +56,9 @@ OrderedJson ResultStore::document_of(const std::string& key, const std::string& 
   for (const char* part : {"metrics", "series"})
     if (!document.contains(part)) throw damaged(*database_, fmt::format("a document without \"{}\"", part));
   document["metrics"] = OrderedJson::object();
-  Statement metric(*database_, std::string("SELECT name, value FROM metric_values JOIN metric_info m ON "
-                                           "m.id = metric") +
-                                   kOfRun + "ORDER BY metric");
+  Statement metric(*database_,
+                   std::string("SELECT name, value FROM metric_values JOIN metric_info m ON m.id = metric") +
+                       kOfRun + "ORDER BY metric");
   metric.bind(key);
   while (metric.step()) {
     const std::string name = metric.text();
@@ -160,10 +160,10 @@ std::vector<CurvePoint> ResultStore::curve(const std::string& key, const std::st
 }
 
 std::vector<ResultLink> ResultStore::links(const std::string& key) const {
-  Statement& statement =
-      prepared(std::string("SELECT name, utilisation, bytes, bandwidth_Bps FROM link_values JOIN names n ON "
-                           "n.id = link") +
-               kOfRun + "ORDER BY place");
+  Statement& statement = prepared(
+      std::string(
+          "SELECT name, utilisation, bytes, bandwidth_Bps FROM link_values JOIN names n ON n.id = link") +
+      kOfRun + "ORDER BY place");
   statement.bind(key);
   std::vector<ResultLink> links;
   while (statement.step()) {
@@ -178,10 +178,10 @@ std::vector<ResultLink> ResultStore::links(const std::string& key) const {
 }
 
 std::map<std::string, WorkerSpread> ResultStore::workers(const std::string& key) const {
-  Statement& statement =
-      prepared(std::string("SELECT name, least, low_quartile, median, high_quartile, most FROM worker_values "
-                           "JOIN names n ON n.id = quantity") +
-               kOfRun);
+  Statement& statement = prepared(
+      std::string(
+          "SELECT name, least, low_quartile, median, high_quartile, most FROM worker_values JOIN names n ON n.id = quantity") +
+      kOfRun);
   statement.bind(key);
   std::map<std::string, WorkerSpread> spreads;
   while (statement.step()) {

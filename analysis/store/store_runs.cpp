@@ -60,11 +60,7 @@ void ResultStore::put_run(const RunRow& run) {
   const bool ok = run.status == RunStatus::ok;
   const auto [base_id, scenario] = packed_scenario(run.scenario);
   Statement& insert = prepared(
-      "INSERT INTO runs (key, status, error, model_version, base, scenario, context, facts, own, document) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET status = excluded.status, "
-      "error = excluded.error, base = excluded.base, scenario = excluded.scenario, "
-      "context = excluded.context, facts = excluded.facts, own = excluded.own, document = excluded.document "
-      "RETURNING id");
+      "INSERT INTO runs (key, status, error, model_version, base, scenario, context, facts, own, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET status = excluded.status, error = excluded.error, base = excluded.base, scenario = excluded.scenario, context = excluded.context, facts = excluded.facts, own = excluded.own, document = excluded.document RETURNING id");
   insert.bind(run.key).bind(status_name(run.status));
   ok ? insert.bind_null() : insert.bind(run.error);
   insert.bind(std::int64_t{run.model_version}).bind(base_id).bind_bytes(scenario).bind(run.context.dump());

@@ -90,19 +90,19 @@ StoreTable names_table() {
 }
 
 StoreTable curve_values_table() {
-  return {"curve_values",
-          "Curves of a run; series has them with names",
-          {{"run", "INTEGER NOT NULL", "", "id of the run", ""},
-           {"curve", "INTEGER NOT NULL", "",
-            "id of the name: train_loss (of every step), test_loss, test_accuracy or consensus_distance (of "
-            "every evaluation); no row where it has no value",
-            ""},
-           {"step", "INTEGER NOT NULL", "1",
-            "Steps completed by every worker; where workers do not need each other, on average", ""},
-           {"time_s", "REAL NOT NULL", "s", "When the last worker completed it, or instant of the evaluation",
-            ""},
-           {"value", "REAL NOT NULL", "1", "The value", ""}},
-          "run, curve, step, time_s"};
+  return {
+      "curve_values",
+      "Curves of a run; series has them with names",
+      {{"run", "INTEGER NOT NULL", "", "id of the run", ""},
+       {"curve", "INTEGER NOT NULL", "",
+        "id of the name: train_loss (of every step), test_loss, test_accuracy or consensus_distance (of every evaluation); no row where it has no value",
+        ""},
+       {"step", "INTEGER NOT NULL", "1",
+        "Steps completed by every worker; where workers do not need each other, on average", ""},
+       {"time_s", "REAL NOT NULL", "s", "When the last worker completed it, or instant of the evaluation",
+        ""},
+       {"value", "REAL NOT NULL", "1", "The value", ""}},
+      "run, curve, step, time_s"};
 }
 
 std::vector<StoreColumn> spread_columns() {
@@ -115,14 +115,14 @@ std::vector<StoreColumn> spread_columns() {
 }
 
 StoreTable worker_values_table() {
-  StoreTable table{"worker_values",
-                   "Quantiles over the workers of a run; workers has them with names",
-                   {{"run", "INTEGER NOT NULL", "", "id of the run", ""},
-                    {"quantity", "INTEGER NOT NULL", "",
-                     "id of the name, as the document's workers have it: steps, time_s, compute_s, "
-                     "bytes_sent/gradient, ...",
-                     ""}},
-                   "run, quantity"};
+  StoreTable table{
+      "worker_values",
+      "Quantiles over the workers of a run; workers has them with names",
+      {{"run", "INTEGER NOT NULL", "", "id of the run", ""},
+       {"quantity", "INTEGER NOT NULL", "",
+        "id of the name, as the document's workers have it: steps, time_s, compute_s, bytes_sent/gradient, ...",
+        ""}},
+      "run, quantity"};
   for (StoreColumn& each : spread_columns()) table.columns.push_back(std::move(each));
   return table;
 }
@@ -146,9 +146,7 @@ StoreTable processes_table() {
            {"host", "TEXT NOT NULL", "", "Where it runs", ""},
            {"pid", "INTEGER NOT NULL", "", "Its number there", ""},
            {"started", "TEXT NOT NULL", "",
-            "When the system started it, which tells it from a later process "
-            "of the same number",
-            ""},
+            "When the system started it, which tells it from a later process of the same number", ""},
            {"beat", "INTEGER NOT NULL", "s", "When it last said that it lives, since 1970", ""}},
           ""};
 }

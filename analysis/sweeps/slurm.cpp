@@ -123,8 +123,7 @@ std::string array_script(const SlurmArray& array, const ArrayScript& script, con
   for (const std::string& word : script.command) words.push_back(quoted(word));
   std::string text = fmt::format(
       "#!/bin/bash\n"
-      "# Written by simsgd sweep submit. Each task runs its points and keeps them; it may be killed and "
-      "requeued.\n"
+      "# Written by simsgd sweep submit. Each task runs its points and keeps them; it may be killed and requeued.\n"
       "#SBATCH --job-name={}\n#SBATCH --array=1-{}\n#SBATCH --output={}\n#SBATCH --open-mode=append\n",
       array.name, array.tasks.size(), as_log_pattern(log_folder, log_file));
   if (!script.options.empty()) text += "#SBATCH " + script.options + "\n";

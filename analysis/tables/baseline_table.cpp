@@ -258,9 +258,7 @@ void explain(const std::vector<ComparedCell>& cells, ResultTable& table) {
     table.notes.emplace_back("no pair: no seed of which both have a result");
   if (any([](const ComparedCell& cell) { return cell.comparison.until.has_value(); }))
     table.notes.emplace_back(
-        "until: tau, the earliest end of a cell whose last run did not arrive; times are compared up to "
-        "there "
-        "(restricted means)");
+        "until: tau, the earliest end of a cell whose last run did not arrive; times are compared up to there (restricted means)");
 }
 
 }  // namespace

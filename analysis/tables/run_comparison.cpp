@@ -33,9 +33,9 @@ ComparedRun read_run(const std::string& path) {
   const bool folder = fs::is_directory(path);
   const fs::path file = folder ? fs::path(path) / "result.json" : fs::path(path);
   const auto refuse = [&](const std::string& problem) {
-    throw ConfigError(InputError{path, "", problem, "",
-                                 "Name a directory that simsgd run -o or simsgd-measure run -o made, or its "
-                                 "result.json"});
+    throw ConfigError(
+        InputError{path, "", problem, "",
+                   "Name a directory that simsgd run -o or simsgd-measure run -o made, or its result.json"});
   };
   std::ifstream stream(file);
   if (!stream) refuse("has no result.json that can be read");
@@ -184,8 +184,7 @@ ResultTable run_comparison(const std::string& one, const std::string& other) {
     for (const auto& [name, key] : {std::pair{"waits", "wait_s"}, std::pair{"straggle", "straggle_s"}})
       add_distance({name}, from_histograms(first, key), from_histograms(second, key), table);
     table.notes.emplace_back(
-        "Distributions are those of the documents' histograms (ten bins a decade); runs "
-        "with --steps have every value.");
+        "Distributions are those of the documents' histograms (ten bins a decade); runs with --steps have every value.");
   }
   add_distance({"staleness"}, from_histograms(first, "staleness"), from_histograms(second, "staleness"),
                table);

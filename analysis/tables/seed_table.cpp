@@ -151,9 +151,7 @@ std::string note_on_tau(const Cells& cells) {
   for (const double tau : cells.taus)
     taus.push_back(unit.show(tau) + (unit.name.empty() ? "" : " " + unit.name));
   return fmt::format(
-      "Times are compared up to tau = {}, the earliest end of a cell whose last run did not arrive{}: > "
-      "nobody "
-      "arrives by then, ≥ a mean of min(T, tau) (Kaplan-Meier)",
+      "Times are compared up to tau = {}, the earliest end of a cell whose last run did not arrive{}: > nobody arrives by then, ≥ a mean of min(T, tau) (Kaplan-Meier)",
       fmt::join(taus, ", "), taus.size() > 1 ? ", of each row its own" : "");
 }
 
@@ -179,18 +177,18 @@ void explain(const Cells& cells, const CellQuestion& question, ResultTable& tabl
   });
   const bool mean = question.statistic == CellQuestion::Statistic::mean;
   if (marked(Mark::best))
-    table.notes.push_back(std::string("* best") +
-                          (marked(Mark::tie) ? "; = tie with it: by the paired difference, after Holm's "
-                                               "correction, chance may have made it"
-                                             : ""));
+    table.notes.push_back(
+        std::string("* best") +
+        (marked(Mark::tie)
+             ? "; = tie with it: by the paired difference, after Holm's correction, chance may have made it"
+             : ""));
   if (marked(Mark::undecided))
     table.notes.emplace_back(
         "~ undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)");
   if (!cells.taus.empty()) table.notes.push_back(note_on_tau(cells));
   if (!mean && any([](const TableCell& cell) { return cell.summary.censored > 0; }))
     table.notes.emplace_back(
-        "Runs that end before their target are censored there, not dropped: > where fewer than half arrive "
-        "(Kaplan-Meier)");
+        "Runs that end before their target are censored there, not dropped: > where fewer than half arrive (Kaplan-Meier)");
   if (bare && mean)
     table.notes.push_back(fmt::format("A bootstrap interval needs {} seeds", statistics::kLeastForBootstrap));
   else if (bare)

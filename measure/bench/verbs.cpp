@@ -103,8 +103,8 @@ struct BenchVerbs::Parsed {
     collectives->add_option("--schedule", options.schedules, "Only these schedules; mpi: MPI's own")
         ->delimiter(',');
     collectives->footer(
-        std::string("Example:\n  mpirun -n 4 simsgd-measure collectives --op all_reduce --schedule ring,mpi "
-                    "-o rings.csv\n") +
+        std::string(
+            "Example:\n  mpirun -n 4 simsgd-measure collectives --op all_reduce --schedule ring,mpi -o rings.csv\n") +
         kEnd);
   }
 

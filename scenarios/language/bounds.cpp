@@ -75,8 +75,7 @@ void check_workers(const Reader& reader) {
   if (workers > kMostWorkers)
     reader.error(
         "/cluster/workers", fmt::format("is more than the {} workers that a run can have", kMostWorkers),
-        "Every worker is an actor of the simulation and takes two of the 65,530 memory maps of a process "
-        "(vm.max_map_count); simsgd bench costs schedules for more");
+        "Every worker is an actor of the simulation and takes two of the 65,530 memory maps of a process (vm.max_map_count); simsgd bench costs schedules for more");
   else if (!address_space_left(static_cast<std::size_t>(workers) * kActorBytes))
     reader.error("/cluster/workers",
                  fmt::format("need {} of address space for their stacks, which this process does not get",

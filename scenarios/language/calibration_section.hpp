@@ -61,11 +61,11 @@ struct DrawnSetting {
           {"description",
            "The likeliest one; a scenario that has another value keeps it in all draws, and a note says so"}})
         .required();
-    f.raw("where", where,
-          {{"type", "object"},
-           {"description",
-            "Scenarios that it goes with: pointers, and a value, a list of which one must be equal, or "
-            "{at_least, at_most}; an algorithm that lacks the setting is left alone anyhow"}});
+    f.raw(
+        "where", where,
+        {{"type", "object"},
+         {"description",
+          "Scenarios that it goes with: pointers, and a value, a list of which one must be equal, or {at_least, at_most}; an algorithm that lacks the setting is left alone anyhow"}});
     f.raw("draws", draws,
           {{"type", "array"},
            {"examples", Json::array({Json::array({"global", "neighbour"})})},
@@ -120,14 +120,12 @@ struct CalibrationSection {
     f.text("model", model, "Which of its models");
     f.text("date", date, "When");
     f.raw("data", data, {{"type", "array"}, {"description", "Files that were fitted, with hashes and rows"}});
-    f.text("resampled", resampled,
-           "What the bootstrap drew: campaigns or points; noise: measurements as far off as repeats of them "
-           "are, where "
-           "parameters are as many; nothing: there are no repeats either");
-    f.number("model_error", model_error,
-             "Standard deviation of the logarithm of the factor by which the model as a whole is off, from "
-             "parts that "
-             "were left out")
+    f.text(
+        "resampled", resampled,
+        "What the bootstrap drew: campaigns or points; noise: measurements as far off as repeats of them are, where parameters are as many; nothing: there are no repeats either");
+    f.number(
+         "model_error", model_error,
+         "Standard deviation of the logarithm of the factor by which the model as a whole is off, from parts that were left out")
         .at_least(0);
     f.whole("parts_left_out", parts_left_out, "So many parts").at_least(0);
     f.number("level", level, "Of the intervals of parameters").above(0).below(1);

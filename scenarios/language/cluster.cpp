@@ -49,8 +49,7 @@ Json placement_schema() {
       .required()
       .distinct();
   return schema::either(
-      "Which GPU each worker has: block fills node after node, round_robin deals workers to the nodes in "
-      "turn",
+      "Which GPU each worker has: block fills node after node, round_robin deals workers to the nodes in turn",
       {schema::choice("A rule", {"block", "round_robin"}), f.schema("")["properties"]["numbers"],
        schema::either("Drawn", {random_placement()})});
 }
@@ -88,25 +87,23 @@ struct ClusterSection {
     f.plugin("topology", topology, topology_plugins(), "The network between the nodes").required();
     f.object(
         "host", host,
-        "What the host adds to a message or a collective. What is left out is unknown: it counts as 0, and "
-        "the result says so");
+        "What the host adds to a message or a collective. What is left out is unknown: it counts as 0, and the result says so");
     f.plugin(
          "stack", stack, stack_plugins(),
-         "The communication library that training goes through: how it takes operations, and what it adds "
-         "to them")
+         "The communication library that training goes through: how it takes operations, and what it adds to them")
         .by_rule("none: operations begin as they are handed over, and cost what host and collectives say");
     f.object("collectives", collectives, "How the communication library does each operation");
-    f.object("calibration", calibration,
-             "Of a cluster that a calibration wrote: what its numbers come from and may be; times then have "
-             "intervals")
+    f.object(
+         "calibration", calibration,
+         "Of a cluster that a calibration wrote: what its numbers come from and may be; times then have intervals")
         .by_rule("none");
     f.list("node_speed", node_speed,
            "Relative speed of each node's GPUs, one number per node; [] is 1 for all",
            "1 is the device's own speed")
         .items_above(0);
-    f.number("shared_host", shared_host,
-             "What GPUs of a node take from each other's computing, on the host that feeds them: with g "
-             "workers on a node it takes 1 + this x (g - 1) times as long. Usually below 0.05")
+    f.number(
+         "shared_host", shared_host,
+         "What GPUs of a node take from each other's computing, on the host that feeds them: with g workers on a node it takes 1 + this x (g - 1) times as long. Usually below 0.05")
         .at_least(0)
         .at_most(10)
         .by_rule("0: nothing");

@@ -114,11 +114,11 @@ void note_device_time(const Reader& reader, const Device& device, const Workload
                                                       : "";
   if (*given != '\0')
     return add_note(
-        notes, {"assumed-layers",
-                fmt::format("the workload's {} holds whatever the device; {} equal layers stand for "
-                            "the network: how much communication hides behind the backward pass depends on "
-                            "them (/workload/equal_layers); activations are not counted as memory",
-                            given, workload.layers.size())});
+        notes,
+        {"assumed-layers",
+         fmt::format(
+             "the workload's {} holds whatever the device; {} equal layers stand for the network: how much communication hides behind the backward pass depends on them (/workload/equal_layers); activations are not counted as memory",
+             given, workload.layers.size())});
   if (measured_samples > 0 && samples != measured_samples)
     add_note(notes,
              {"extrapolated-device-time",
@@ -129,11 +129,12 @@ void note_device_time(const Reader& reader, const Device& device, const Workload
       std::all_of(section["layers"].begin(), section["layers"].end(),
                   [](const Json& layer) { return layer.contains("forward") || layer.contains("backward"); });
   if (measured_samples == 0 && !own_times)
-    add_note(notes,
-             {"modelled-device-time",
-              fmt::format("no step was measured on {}: it is modelled from FLOPs at {:.4g} % of the peak and "
-                          "from memory traffic",
-                          device.name, 100 * device.efficiency)});
+    add_note(
+        notes,
+        {"modelled-device-time",
+         fmt::format(
+             "no step was measured on {}: it is modelled from FLOPs at {:.4g} % of the peak and from memory traffic",
+             device.name, 100 * device.efficiency)});
 }
 
 std::optional<Note> note_on_host_costs(const Cluster& cluster) {
@@ -147,9 +148,11 @@ std::optional<Note> note_on_host_costs(const Cluster& cluster) {
   for (const auto& [key, cost] : costs)
     if (!cost.known()) unknown.push_back(fmt::format("\"host.{}\"", key));
   if (cluster.workers() == 1 || unknown.empty()) return std::nullopt;
-  return Note{"unknown-cost", fmt::format("the hosts' work in communication takes no time as far as it "
-                                          "is unknown: cluster {} has no {}",
-                                          cluster.name, fmt::join(unknown, ", "))};
+  return Note{
+      "unknown-cost",
+      fmt::format(
+          "the hosts' work in communication takes no time as far as it is unknown: cluster {} has no {}",
+          cluster.name, fmt::join(unknown, ", "))};
 }
 
 std::optional<Note> note_on_latency(const Cluster& cluster) {
@@ -162,9 +165,9 @@ std::optional<Note> note_on_latency(const Cluster& cluster) {
   if (cluster.network.message_cost(from, to, 1).alpha_s + cluster.host.message_s > 0) return std::nullopt;
   return Note{
       "zero-latency",
-      fmt::format("latency between nodes is 0 in cluster {}, which no network has (/cluster/nic/latency): "
-                  "every message lacks it, but for what its collectives have of their own",
-                  cluster.name)};
+      fmt::format(
+          "latency between nodes is 0 in cluster {}, which no network has (/cluster/nic/latency): every message lacks it, but for what its collectives have of their own",
+          cluster.name)};
 }
 
 void note_job(const Reader& reader, Job& job) {
@@ -172,40 +175,42 @@ void note_job(const Reader& reader, Job& job) {
   if (factor.kind != Distribution::Kind::constant) {
     const Json& workload = reader.value("/workload");
     const double mean = factor.mean();
-    add_note(job.notes,
-             {"workload-imbalance",
-              fmt::format("the workload's own {} makes steps longer and shorter, stragglers apart: a tenth "
-                          "takes below {:.2f} of the mean, a tenth above {:.2f}",
-                          workload.contains("compute_time") ? "compute_time" : "compute_factor",
-                          factor.quantile(0.1) / mean, factor.quantile(0.9) / mean)});
+    add_note(
+        job.notes,
+        {"workload-imbalance",
+         fmt::format(
+             "the workload's own {} makes steps longer and shorter, stragglers apart: a tenth takes below {:.2f} of the mean, a tenth above {:.2f}",
+             workload.contains("compute_time") ? "compute_time" : "compute_factor",
+             factor.quantile(0.1) / mean, factor.quantile(0.9) / mean)});
   }
   constexpr double kSlowest_Bps = 7000;  // a modem of 1998: 56 kb/s
   const Network& network = job.cluster.network;
   for (const auto& [key, link] : {std::pair("nic", &network.between), std::pair("gpu_link", &network.inside)})
     if (job.workers() > 1 && link->bandwidth_Bps > 0 && link->bandwidth_Bps < kSlowest_Bps)
-      add_note(job.notes,
-               {"slow-link",
-                fmt::format("/cluster/{}/bandwidth leaves {:.4g} bytes per second, less than a modem: "
-                            "numbers without a unit are in SI. Write \"10 Gbps\" for 10 Gb/s",
-                            key, link->bandwidth_Bps)});
+      add_note(
+          job.notes,
+          {"slow-link",
+           fmt::format(
+               "/cluster/{}/bandwidth leaves {:.4g} bytes per second, less than a modem: numbers without a unit are in SI. Write \"10 Gbps\" for 10 Gb/s",
+               key, link->bandwidth_Bps)});
   const Json& algorithm = reader.value("/algorithm");
   const int parts = algorithm.value("micro_batches", 1);
   if (parts > job.workload.batch)
     add_note(job.notes,
              {"batch-below-one",
-              fmt::format("each of the {} micro-batches of a step has {:.3g} samples of the workload, less "
-                          "than one",
-                          parts, static_cast<double>(job.workload.batch) / parts)});
+              fmt::format(
+                  "each of the {} micro-batches of a step has {:.3g} samples of the workload, less than one",
+                  parts, static_cast<double>(job.workload.batch) / parts)});
   UnusedOptions(reader, job).find();
 }
 
 std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRecord& record) {
   std::vector<Note> notes;
   if (record.clock != "wall" && scenario.value("compute", "") == "real")
-    add_note(notes,
-             {"unused-option",
-              "/compute has no effect: a simulation takes the workload's times; simsgd-measure takes the "
-              "time that computing takes"});
+    add_note(
+        notes,
+        {"unused-option",
+         "/compute has no effect: a simulation takes the workload's times; simsgd-measure takes the time that computing takes"});
   Json standing = Json::object();
   complete_network(standing, scenario.value("cluster", Json::object()));
   for (const SchedulePlugin& plugin : schedule_plugins()) {
@@ -218,11 +223,12 @@ std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRe
       add_note(notes, {"unused-option", fmt::format("/network/{} has no effect: the run performs none", op)});
   }
   if (const std::optional<double> late = lateness(job, record); late && *late > kLateTarget)
-    add_note(notes,
-             {"coarse-target",
-              fmt::format("time_to_target_s is when an evaluation showed the target and may be late by up to "
-                          "{:.0f} %: evaluate more often to know it better",
-                          100 * *late)});
+    add_note(
+        notes,
+        {"coarse-target",
+         fmt::format(
+             "time_to_target_s is when an evaluation showed the target and may be late by up to {:.0f} %: evaluate more often to know it better",
+             100 * *late)});
   return notes;
 }
 

@@ -10,8 +10,7 @@ namespace {
 void segments_field(Fields& f, std::vector<LinkSegment>& segments) {
   f.objects(
       "segments", segments,
-      "What a lone message takes by its size, where a library's protocols make it another than latency + "
-      "bytes / bandwidth; messages that meet still share the bandwidth of the link",
+      "What a lone message takes by its size, where a library's protocols make it another than latency + bytes / bandwidth; messages that meet still share the bandwidth of the link",
       "Messages of some sizes");
 }
 
@@ -62,17 +61,16 @@ void GpuLink::fields(Fields& f) {
 
 void Nic::fields(Fields& f) {
   f.bandwidth("bandwidth", bandwidth_Bps, "Of each NIC and direction").required();
-  f.number("goodput", goodput,
-           "Share of the bandwidth that payloads get, of the line rate that a data sheet says: frames, "
-           "headers and what the host's protocol code reaches take the rest. Burst and segments are payload "
-           "already")
+  f.number(
+       "goodput", goodput,
+       "Share of the bandwidth that payloads get, of the line rate that a data sheet says: frames, headers and what the host's protocol code reaches take the rest. Burst and segments are payload already")
       .above(0)
       .at_most(1)
       .by_rule("1: the bandwidth is that of payloads");
   f.time("latency", latency_s, "One way, from NIC to NIC through one switch");
-  f.object("burst", burst,
-           "A token bucket of the sender: a message between nodes passes at the burst's bandwidth until "
-           "it is empty, then at the NIC's, at which it fills from then on")
+  f.object(
+       "burst", burst,
+       "A token bucket of the sender: a message between nodes passes at the burst's bandwidth until it is empty, then at the NIC's, at which it fills from then on")
       .by_rule("none");
   segments_field(f, segments);
   f.whole("count", count, "NICs (rails) per node").at_least(1);

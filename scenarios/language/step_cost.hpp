@@ -28,10 +28,10 @@ struct StepCostSection {
     f.time("fixed", fixed_s, "Of each pass (of each micro-batch, where gradients are accumulated)")
         .by_rule("0 beside per_sample");
     f.time("per_sample", per_sample_s, "Of each sample, on top of it").by_rule("0 beside fixed");
-    f.objects("times", times,
-              "In place of the two: measured passes by ascending batch, interpolated on logarithmic scales, "
-              "refused outside their range",
-              "One measurement")
+    f.objects(
+         "times", times,
+         "In place of the two: measured passes by ascending batch, interpolated on logarithmic scales, refused outside their range",
+         "One measurement")
         .least_items(1);
   }
 };

@@ -14,18 +14,18 @@ struct StopSection {
   std::optional<double> time_s, samples, epochs;
 
   void fields(Fields& f) {
-    f.whole("steps", steps,
-            "When all workers together have completed this many steps for each of them; where they need each "
-            "other, each does exactly so many")
+    f.whole(
+         "steps", steps,
+         "When all workers together have completed this many steps for each of them; where they need each other, each does exactly so many")
         .at_least(1)
         .example("500");
     f.time("time", time_s, "At this simulated time").above(0);
     f.number("samples", samples,
              "When completed steps of all workers together have used this many samples of the workload")
         .above(0);
-    f.number("epochs", epochs,
-             "When completed steps of all workers together have passed this many times over the learner's "
-             "training set")
+    f.number(
+         "epochs", epochs,
+         "When completed steps of all workers together have passed this many times over the learner's training set")
         .above(0);
   }
 };
@@ -60,8 +60,7 @@ Json schema::stop() {
   StopSection section;
   Json json = of(
       section,
-      "When the run ends: at the first of these instants, with every algorithm alike. What a worker has not "
-      "completed by then, a step or an exchange, does not count; the time until then does");
+      "When the run ends: at the first of these instants, with every algorithm alike. What a worker has not completed by then, a step or an exchange, does not count; the time until then does");
   json["minProperties"] = 1;
   return json;
 }

@@ -184,9 +184,9 @@ NumberedPoint load_numbered_point(const std::string& path, std::int64_t number, 
     throw ConfigError(
         {"--point", "", fmt::format("is no point of {}, which has {}", study.file, points),
          std::to_string(number),
-         fmt::format("Give a number from 1 to {}, as simsgd sweep plan counts them, or 0 for the "
-                     "study without its axes",
-                     points)});
+         fmt::format(
+             "Give a number from 1 to {}, as simsgd sweep plan counts them, or 0 for the study without its axes",
+             points)});
   const StudyPoint& point = study.points[static_cast<std::size_t>(number - 1)];
   return {load_point(study, point), point.label};
 }

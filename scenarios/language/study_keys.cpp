@@ -44,10 +44,7 @@ Json condition() {
       {"minProperties", 1},
       {"examples", Json::array({{{"/cluster/workers", {{"above", 128}}}}})},
       {"description",
-       "Names of axes or JSON pointers, and what each must be: a value, a list of which one must be equal, "
-       "or "
-       "{\"above\" | \"at_least\" | \"at_most\" | \"below\": a number, \"not\": a value or a list}; all must "
-       "hold"}};
+       "Names of axes or JSON pointers, and what each must be: a value, a list of which one must be equal, or {\"above\" | \"at_least\" | \"at_most\" | \"below\": a number, \"not\": a value or a list}; all must hold"}};
 }
 
 Json conditions(const std::string& description) {
@@ -129,11 +126,7 @@ Json seeds_until(const std::vector<std::string>& metrics) {
          {"description", "Half-width of Student's 95 % interval as a share of the mean, \"5 %\" or 0.05"}}}},
       {"metric", "half_width"});
   return object(
-      "Seeds 1, 2, ... of each combination until the mean is certain. Looked at after at_least seeds and "
-      "then each time "
-      "that a quarter more have run; a seed that fails or has no value of the metric keeps its combination "
-      "going up to "
-      "at_most, except where none of the first at_least has a value",
+      "Seeds 1, 2, ... of each combination until the mean is certain. Looked at after at_least seeds and then each time that a quarter more have run; a seed that fails or has no value of the metric keeps its combination going up to at_most, except where none of the first at_least has a value",
       {{"at_least", integer("So many in any case", 2, kMostPoints)},
        {"at_most", integer("And no more than so many", 2, kMostPoints)},
        {"until", std::move(until)}},
@@ -184,8 +177,7 @@ Json axes() {
 
 Json exclude() {
   return conditions(
-      "Of a study: combinations of its axes that are left out, such as {\"algorithm\": \"matcha\", "
-      "\"/cluster/workers\": {\"above\": 128}}");
+      "Of a study: combinations of its axes that are left out, such as {\"algorithm\": \"matcha\", \"/cluster/workers\": {\"above\": 128}}");
 }
 
 Json seeds() {

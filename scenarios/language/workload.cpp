@@ -44,10 +44,10 @@ Json tensors_schema() {
   std::vector<int> matrix;
   Fields f;
   f.number("size", size, "A vector of so many parameters, such as a bias").required().at_least(0);
-  f.list("matrix", matrix,
-         "A matrix: [rows, columns] of the layer's product; of a convolution output channels, and input "
-         "channels x kernel height x width",
-         "Rows, or columns")
+  f.list(
+       "matrix", matrix,
+       "A matrix: [rows, columns] of the layer's product; of a convolution output channels, and input channels x kernel height x width",
+       "Rows, or columns")
       .required()
       .items_at_least(1)
       .items_at_most(kLargestDimension);
@@ -64,9 +64,7 @@ Json measured_on_schema() {
       .required();
   MeasuredOnSection section;
   return schema::either(
-      "The device that the layers' own times were measured on. On another device they are scaled, layer by "
-      "layer, by "
-      "the two devices' modelled times",
+      "The device that the layers' own times were measured on. On another device they are scaled, layer by layer, by the two devices' modelled times",
       {f.schema("")["properties"]["name"], schema::of(section, "A device that is not shipped")});
 }
 
@@ -159,8 +157,7 @@ void check_form(const Reader& reader, const WorkloadSection& workload) {
   if (!layers && !time)
     reader.error(
         "/workload", "lacks the key \"layers\"",
-        "Add \"layers\": its layers in forward order; or \"step_time\" and \"parameters\": what a step "
-        "takes on one device, and how many parameters it has");
+        "Add \"layers\": its layers in forward order; or \"step_time\" and \"parameters\": what a step takes on one device, and how many parameters it has");
   if (time && !workload.parameters)
     reader.error(
         "/workload", "lacks the key \"parameters\"",
@@ -187,8 +184,7 @@ bool check_own_times(const Reader& reader, const WorkloadSection& workload) {
   if (!own || workload.layer_times_batch) return true;
   reader.error(
       "/workload", "lacks the key \"layer_times_batch\"",
-      "Add it: the samples for which the layers' own times hold, which the \"step_cost\" of the device "
-      "does not say");
+      "Add it: the samples for which the layers' own times hold, which the \"step_cost\" of the device does not say");
   return false;
 }
 

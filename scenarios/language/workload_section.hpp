@@ -122,9 +122,9 @@ struct WorkloadSection {
   void fields(Fields& f) {
     f.text("name", name, "What reports call it");
     f.objects("layers", layers, "Its layers in forward order", "One layer, in forward order").least_items(1);
-    f.time("step_time", step_time_s,
-           "In place of layers: a step of `batch` samples on one device, forward and backward pass, where no "
-           "more is known; with \"parameters\"")
+    f.time(
+         "step_time", step_time_s,
+         "In place of layers: a step of `batch` samples on one device, forward and backward pass, where no more is known; with \"parameters\"")
         .above(0);
     f.object("step_cost", step_cost, "In place of step_time: the same by samples, for any batch")
         .by_rule("none");
@@ -132,26 +132,23 @@ struct WorkloadSection {
              "With step_time or step_cost: how many parameters the network has, such as 25.6e6")
         .above(0)
         .example("25.6e6");
-    f.whole("equal_layers", equal_layers,
-            "With step_time or step_cost: so many layers of equal size and time stand for the network; 1: no "
-            "communication "
-            "hides behind the backward pass")
+    f.whole(
+         "equal_layers", equal_layers,
+         "With step_time or step_cost: so many layers of equal size and time stand for the network; 1: no communication hides behind the backward pass")
         .at_least(1)
         .at_most(10000)
         .by_rule(fmt::format("{} with step_time or step_cost", kUsualEqualLayers));
     f.whole("layer_times_batch", layer_times_batch, "Samples for which the layers' own times hold")
         .at_least(1)
         .by_rule(
-            "the batch of the one-device time that is used, else of the first, else the workload's batch; a "
-            "step_cost has none");
+            "the batch of the one-device time that is used, else of the first, else the workload's batch; a step_cost has none");
     f.raw("measured_on", measured_on, f.only_reads() ? Json::object() : measured_on_schema())
         .by_rule(
             "the device of the one_device entry that is used; without one the times hold whatever the device")
         .example("\"V100\"");
     f.object(
          "host_gap", host_gap,
-         "On top of the layers' own times, where no one-device time is used: what each pass takes while the "
-         "device waits for its host, which launches kernels or loads data; the same for any batch and device")
+         "On top of the layers' own times, where no one-device time is used: what each pass takes while the device waits for its host, which launches kernels or loads data; the same for any batch and device")
         .by_rule("none");
     f.objects("one_device", one_device,
               "Measured one-device times; the one with the cluster's device and the nearest batch is used",
@@ -164,8 +161,7 @@ struct WorkloadSection {
                  DrawUnit::factor)
         .by_rule("1");
     add_measured(f, "compute_time", compute_time,
-                 "Measured compute time of a step: only its shape counts, the factor is it over its "
-                 "mean",
+                 "Measured compute time of a step: only its shape counts, the factor is it over its mean",
                  DrawUnit::seconds);
     f.text("source", source, "Where the numbers come from");
   }

@@ -35,11 +35,10 @@ bool scale_to(const Reader& reader, const Device& device, WorkloadTable& table, 
   }
   reader.error(
       "/workload/measured_on",
-      fmt::format("is another device than the cluster's {}, and the two have no rate by which the layers' "
-                  "times could be scaled",
-                  device.name),
-      "Give \"peak_flops\" or \"memory_bandwidth\" of both, or a time in \"one_device\" that was measured on "
-      "the cluster's device");
+      fmt::format(
+          "is another device than the cluster's {}, and the two have no rate by which the layers' times could be scaled",
+          device.name),
+      "Give \"peak_flops\" or \"memory_bandwidth\" of both, or a time in \"one_device\" that was measured on the cluster's device");
   return false;
 }
 
@@ -52,9 +51,9 @@ void take_own_times(const Device& device, double samples, WorkloadTable& table, 
     add_note(
         notes,
         {"unknown-device",
-         fmt::format("the layers' own times hold on {} as on any device: the workload does not say what they "
-                     "were measured on (/workload/measured_on)",
-                     device.name)});
+         fmt::format(
+             "the layers' own times hold on {} as on any device: the workload does not say what they were measured on (/workload/measured_on)",
+             device.name)});
   if (samples != table.own_batch)
     add_note(
         notes,
@@ -65,11 +64,12 @@ void take_own_times(const Device& device, double samples, WorkloadTable& table, 
   add_host_gap(workload.layers, table.forward_gap_s, table.backward_gap_s);
   workload.step_law = StepLaw{.fixed_s = gap_s, .per_sample_s = passes_s / samples};
   if (gap_s > kLargeGap * (gap_s + passes_s))
-    add_note(notes,
-             {"host-gap",
-              fmt::format("in {:.0f} % of a step of one device, {}, it waits for its host, which launches or "
-                          "loads: that stays the same for any device and batch (/workload/host_gap)",
-                          100 * gap_s / (gap_s + passes_s), human_time(gap_s))});
+    add_note(
+        notes,
+        {"host-gap",
+         fmt::format(
+             "in {:.0f} % of a step of one device, {}, it waits for its host, which launches or loads: that stays the same for any device and batch (/workload/host_gap)",
+             100 * gap_s / (gap_s + passes_s), human_time(gap_s))});
 }
 
 /// Seconds of all layers for one micro-batch, the baseline of a step, and where it comes from.
@@ -102,9 +102,9 @@ bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& ta
         law ? fmt::format("{}, by samples: {}", device.name, measured->source)
             : fmt::format("{}, batch {}: {}", device.name, measured->batch, measured->source);
   } else if (!model_times(table.layers, device, samples)) {
-    reader.error("/workload", fmt::format("has no one-device time for the device \"{}\"", device.name),
-                 "Add a measured time to \"one_device\", or give the layers' forward_flop and the device's "
-                 "peak_flops");
+    reader.error(
+        "/workload", fmt::format("has no one-device time for the device \"{}\"", device.name),
+        "Add a measured time to \"one_device\", or give the layers' forward_flop and the device's peak_flops");
     return false;
   }
   workload.layers = std::move(table.layers.layers);

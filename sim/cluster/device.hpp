@@ -36,23 +36,21 @@ struct GemmKernel {
         .above(0)
         .at_most(1)
         .by_rule("unknown: that of training");
-    f.objects("times", times,
-              "Measured times, by ascending 2 m n k. Inside their range a product has the rate between those "
-              "of the nearest shapes with fewer and with more FLOPs, on logarithmic scales; outside it is "
-              "scaled from the nearest edge, and the result says so",
-              "One measurement");
-    f.flag("memory_bound", memory_bound,
-           "Whether a product takes at least a vector_pass over its three matrices, and a launch: the other "
-           "side of the roofline, for small and thin ones");
+    f.objects(
+        "times", times,
+        "Measured times, by ascending 2 m n k. Inside their range a product has the rate between those of the nearest shapes with fewer and with more FLOPs, on logarithmic scales; outside it is scaled from the nearest edge, and the result says so",
+        "One measurement");
+    f.flag(
+        "memory_bound", memory_bound,
+        "Whether a product takes at least a vector_pass over its three matrices, and a launch: the other side of the roofline, for small and thin ones");
     f.whole(
          "tile", tile,
-         "A product is computed in square tiles of so many rows and columns, the last ones as long as full "
-         "ones; with a table, beyond it only")
+         "A product is computed in square tiles of so many rows and columns, the last ones as long as full ones; with a table, beyond it only")
         .at_least(1)
         .by_rule("none: by the product's own FLOPs");
-    f.time("gather", gather_s,
-           "For each product of a matrix that is gathered first, such as the patches of a convolution: its "
-           "launches and those of what is done with the product")
+    f.time(
+         "gather", gather_s,
+         "For each product of a matrix that is gathered first, such as the patches of a convolution: its launches and those of what is done with the product")
         .by_rule("unknown");
   }
 };
@@ -72,10 +70,10 @@ struct InverseKernel {
   Cost overhead_s{};
 
   void fields(Fields& f) {
-    f.objects("times", times,
-              "Measured times, by ascending dimension; between them and beyond interpolated on logarithmic "
-              "scales",
-              "One measurement")
+    f.objects(
+         "times", times,
+         "Measured times, by ascending dimension; between them and beyond interpolated on logarithmic scales",
+         "One measurement")
         .required()
         .least_items(1);
     f.time("overhead", overhead_s, "For each matrix").by_rule("unknown");
@@ -101,8 +99,7 @@ struct QrKernel {
   void fields(Fields& f) {
     f.objects(
         "times", times,
-        "Measured times, by ascending FLOPs (2 m n^2 - 2/3 n^3); between them and beyond interpolated on "
-        "logarithmic scales",
+        "Measured times, by ascending FLOPs (2 m n^2 - 2/3 n^3); between them and beyond interpolated on logarithmic scales",
         "One measurement");
     f.time("column", column_s, "Without times: for each column, as one follows another").by_rule("unknown");
     f.time("overhead", overhead_s, "For each matrix").by_rule("unknown");
@@ -180,8 +177,7 @@ struct Device {
         .by_rule("unknown");
     f.number(
          "communication_share", communication_share,
-         "Share of the bandwidth of its gpu_link that is left to communication while it computes; with one "
-         "GPU per node its NIC passes on no more than that, or this share of its own without a gpu_link")
+         "Share of the bandwidth of its gpu_link that is left to communication while it computes; with one GPU per node its NIC passes on no more than that, or this share of its own without a gpu_link")
         .above(0)
         .at_most(1)
         .by_rule("1: all of it");
@@ -195,11 +191,10 @@ struct Device {
         .at_least(0);
     f.time("selection", selection_s, "Choosing k of d entries takes this x d log2 d, whatever k; 0: no time")
         .by_rule("unknown");
-    f.objects("selection_times", selection_times,
-              "In place of selection: measured times, by ascending density and entries; between them "
-              "interpolated on logarithmic scales, outside scaled with d log2 d from the nearest edge, and "
-              "the result says so",
-              "One measurement");
+    f.objects(
+        "selection_times", selection_times,
+        "In place of selection: measured times, by ascending density and entries; between them interpolated on logarithmic scales, outside scaled with d log2 d from the nearest edge, and the result says so",
+        "One measurement");
     f.time("quantise", quantise_s, "Per number that is rounded to fewer bits, however many these are")
         .by_rule("a pass over its vector that reads 4 bytes and writes these bits");
     f.time("accumulate", accumulate_s,
@@ -239,9 +234,9 @@ struct HostCosts {
              "Seconds per byte of payload: copy into a fusion buffer before, and out of it after")
         .at_least(0)
         .by_rule("a copy on the device, by its vector_pass");
-    f.flag("staged", staged,
-           "Whether payloads are copied device to host before and host to device after, at the device's "
-           "copy_bandwidth; false: no copy (RDMA)")
+    f.flag(
+         "staged", staged,
+         "Whether payloads are copied device to host before and host to device after, at the device's copy_bandwidth; false: no copy (RDMA)")
         .by_rule("unknown");
     f.quantity(Dimension::rate_Bps, "staging_bandwidth", staging_Bps,
                "Of these copies where they have another one; 0: no copy")
@@ -256,15 +251,14 @@ struct HostCosts {
         .by_rule("on the device, by its vector_pass");
     f.time(
          "copy", copy_s,
-         "Per number of a vector that is worked on by the host: its copies there, beside its way down and up "
-         "over staging_bandwidth")
+         "Per number of a vector that is worked on by the host: its copies there, beside its way down and up over staging_bandwidth")
         .by_rule("unknown");
     f.time("merge", merge_s, "Per received entry of a merge of two sorted lists").by_rule("unknown");
     f.time("scatter_add", scatter_add_s, "Per entry (index, number) that is added into a dense vector")
         .by_rule("unknown");
-    f.time("overlap", overlap_s,
-           "Before the end of a backward pass at which what follows it begins: tensors that are ready travel "
-           "meanwhile");
+    f.time(
+        "overlap", overlap_s,
+        "Before the end of a backward pass at which what follows it begins: tensors that are ready travel meanwhile");
   }
   /// Fills what follows from the device where nothing is said.
   void complete(const Device& device);

@@ -229,8 +229,7 @@ FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
         inexact("latencies jitter");
       else if (!sharing_.equal_shares)
         choice.reason =
-            "asked for; links or shares are unequal, so exact only without arrival skew and with one "
-            "bottleneck";
+            "asked for; links or shares are unequal, so exact only without arrival skew and with one bottleneck";
       else if (!sharing_.dedicated)
         choice.reason = "asked for; exact when all arrive together";
       break;
@@ -255,11 +254,12 @@ FidelityChoice Plan::choose_automatically(bool jitter) const {
   const std::string shared = fmt::format("up to {} messages share a link", sharing_.most_flows);
   if (schedule_.messages() <= kFewMessages) return {Fidelity::messages, true, shared};
   if (!aggregates() && !jitter) return {Fidelity::flows, true, shared + "; every stage happens once"};
-  return {Fidelity::flows, false,
-          shared + fmt::format(
-                       "; {} messages are too many one by one, so each ring's are aggregated: exact when all "
-                       "arrive together{}",
-                       schedule_.messages(), sharing_.equal_shares ? "" : " and one link is the bottleneck")};
+  return {
+      Fidelity::flows, false,
+      shared +
+          fmt::format(
+              "; {} messages are too many one by one, so each ring's are aggregated: exact when all arrive together{}",
+              schedule_.messages(), sharing_.equal_shares ? "" : " and one link is the bottleneck")};
 }
 
 bool Plan::aggregates() const {
@@ -279,10 +279,11 @@ FidelityChoice Plan::choose_beside_computing(Fidelity asked) const {
   if (by_itself && schedule_.messages() <= kFewMessages) return {Fidelity::messages, true, why};
   if (!aggregates())
     return {Fidelity::flows, true, (by_itself ? why : "asked for") + "; every stage happens once"};
-  return {Fidelity::flows, false,
-          fmt::format("{}; {} messages are aggregated: exact when all arrive together and one link is the "
-                      "bottleneck all the time",
-                      (by_itself ? "" : "asked for, but approximate: ") + why, schedule_.messages())};
+  return {
+      Fidelity::flows, false,
+      fmt::format(
+          "{}; {} messages are aggregated: exact when all arrive together and one link is the bottleneck all the time",
+          (by_itself ? "" : "asked for, but approximate: ") + why, schedule_.messages())};
 }
 
 void Plan::ends_by_steps(const std::vector<double>& arrivals, const JitterDraws* jitter,

@@ -138,8 +138,7 @@ void check_stacks(int workers) {
   void* const space = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED)
     throw RunError(fmt::format(
-        "{} workers need {} of address space for their stacks, which this process does not get. Raise "
-        "the limit (ulimit -v), or use fewer workers.",
+        "{} workers need {} of address space for their stacks, which this process does not get. Raise the limit (ulimit -v), or use fewer workers.",
         workers, human_bytes(static_cast<double>(bytes))));
   munmap(space, bytes);
 }
@@ -176,9 +175,7 @@ std::string Simulation::deadlock() const {
   }
   if (count > 8) blocked += fmt::format(" and {} more", count - 8);
   return fmt::format(
-      "Deadlock at {:.6g} s of simulated time: nothing is left to happen, and these ranks wait for ever: "
-      "{}.{}{}{} The "
-      "algorithm's ranks do not agree on what they exchange.",
+      "Deadlock at {:.6g} s of simulated time: nothing is left to happen, and these ranks wait for ever: {}.{}{}{} The algorithm's ranks do not agree on what they exchange.",
       transport_.now(), blocked, collectives_.unfinished(), negotiator_.unfinished(), mailroom_.unfinished());
 }
 

@@ -74,8 +74,7 @@ double Transport::now() const {
 void Transport::check_instant(double time_s) const {
   if (time_s <= kLastInstant_s) return;
   throw RunError(fmt::format(
-      "The simulated time overflows: at {:.6g} s something takes until {:.6g} s, and a run can last "
-      "{:g} s. Look for a delay, a latency or a bandwidth that is out of proportion.",
+      "The simulated time overflows: at {:.6g} s something takes until {:.6g} s, and a run can last {:g} s. Look for a delay, a latency or a bandwidth that is out of proportion.",
       now(), time_s, kLastInstant_s));
 }
 

@@ -130,10 +130,9 @@ void LearningCurve::settle(std::size_t keep_pending) {
     const std::vector<double>& total = executor_.get(point.value).scalars;
     const double loss = total[0] / total[1];
     if (!std::isfinite(loss))
-      throw RunError(
-          fmt::format("The training loss is {} at step {}: training diverged. Lower the learning rate, or "
-                      "check the data.",
-                      std::isnan(loss) ? "not a number" : "infinite", point.round));
+      throw RunError(fmt::format(
+          "The training loss is {} at step {}: training diverged. Lower the learning rate, or check the data.",
+          std::isnan(loss) ? "not a number" : "infinite", point.round));
     series_.push_back({point.round, point.time_s, loss});
     pending_losses_.pop_front();
   }

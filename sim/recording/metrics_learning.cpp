@@ -79,19 +79,16 @@ std::vector<Metric> learning_metrics() {
        "sqrt(mean over workers of |x_i - mean|^2) of the models at the end. No value without a learner.",
        last_evaluation<&EvaluationPoint::consensus_distance>, Better::less},
       {"train_loss_final", "1",
-       "Mean over the last 50 steps (or all, if fewer) of the training loss of a step, train_loss of the "
-       "curve. No value without a learner.",
+       "Mean over the last 50 steps (or all, if fewer) of the training loss of a step, train_loss of the curve. No value without a learner.",
        train_loss_final, Better::less},
       {"test_loss_final", "1",
        "Mean loss of the mean model on the test set at the end. No value without a learner or a test set.",
        last_evaluation<&EvaluationPoint::test_loss>, Better::less},
       {"test_accuracy_final", "1",
-       "Share of the test set that the mean model classifies correctly at the end. No value without a "
-       "learner or a test set, or for a regression.",
+       "Share of the test set that the mean model classifies correctly at the end. No value without a learner or a test set, or for a regression.",
        last_evaluation<&EvaluationPoint::test_accuracy>, Better::more},
       {"time_to_target_s", "s",
-       "First time at which the target was met by the mean of `window` training losses or evaluations. No "
-       "value without a target, where it was not met, or where nothing was evaluated before the end.",
+       "First time at which the target was met by the mean of `window` training losses or evaluations. No value without a target, where it was not met, or where nothing was evaluated before the end.",
        time_to_target, Better::less},
   };
 }
@@ -127,8 +124,7 @@ std::vector<Metric> resource_metrics() {
        "Price of the workers' GPUs for the duration of the run. No value where the device has no price.",
        cost, Better::less},
       {"energy_J", "J",
-       "Of the workers' GPUs: busy power while computing or straggling, idle power else. No value where the "
-       "device has no power.",
+       "Of the workers' GPUs: busy power while computing or straggling, idle power else. No value where the device has no power.",
        energy, Better::less},
   };
 }

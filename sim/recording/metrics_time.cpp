@@ -143,8 +143,7 @@ std::vector<Metric> step_metrics() {
        "Training samples whose gradient was used, of all workers, per second of the run.", throughput,
        Better::more},
       {"scaling_efficiency", "1",
-       "Throughput per worker over the throughput of one device alone (the workload's one-device time). No "
-       "value without that time.",
+       "Throughput per worker over the throughput of one device alone (the workload's one-device time). No value without that time.",
        scaling_efficiency, Better::more},
       {"iteration_time_mean_s", "s",
        "Time of a step: mean over workers of a worker's time divided by its steps. The sum of " +
@@ -202,12 +201,12 @@ void add_communication_metrics(std::vector<Metric>& all) {
 void add_overhead_metrics(std::vector<Metric>& all) {
   for_each_index<kTraffics>([&all](auto index) {
     constexpr auto kTraffic = static_cast<Traffic>(index());
-    all.push_back({traffic_name(kTraffic) + "_communication_overhead_s", "s",
-                   fmt::format("Per step: what the worker lost to collectives with {}, but for waiting for "
-                               "others to come: bytes on their way, host work, and computing that they "
-                               "slowed. Part of communication_exposed_s and host_s.",
-                               traffics()[index].plural),
-                   overhead_s<kTraffic>, Better::less});
+    all.push_back(
+        {traffic_name(kTraffic) + "_communication_overhead_s", "s",
+         fmt::format(
+             "Per step: what the worker lost to collectives with {}, but for waiting for others to come: bytes on their way, host work, and computing that they slowed. Part of communication_exposed_s and host_s.",
+             traffics()[index].plural),
+         overhead_s<kTraffic>, Better::less});
   });
 }
 

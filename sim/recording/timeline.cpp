@@ -72,8 +72,7 @@ void Timeline::collective(const CollectiveSeen& seen) {
   const std::string name = op_name(seen.op);
   add({seen.rank, lane, span.start_s, span.end_s, kernel_name(name, seen.schedule), "kernel",
        fmt::format(
-           "\"device\":{},\"stream\":{},\"Collective name\":{},\"In msg nelems\":{},\"Out msg nelems\":{},"
-           "\"Group size\":{},\"dtype\":{},\"Process Group Name\":\"{}\",\"Seq\":{},\"traffic\":\"{}\"",
+           "\"device\":{},\"stream\":{},\"Collective name\":{},\"In msg nelems\":{},\"Out msg nelems\":{},\"Group size\":{},\"dtype\":{},\"Process Group Name\":\"{}\",\"Seq\":{},\"traffic\":\"{}\"",
            seen.rank % setup_.gpus_per_node, lane, text(name), elements, elements, seen.members.size(),
            setup_.bytes_per_element < 4 ? "\"Half\"" : "\"Float\"", seen.options.group, seen.sequence,
            traffic_name(seen.options.traffic)) +

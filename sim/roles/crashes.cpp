@@ -24,8 +24,7 @@ std::vector<Crashes::Outage> Crashes::during(double from_s, double seconds) cons
   while (before(next_s, end_s)) {
     if (outages.size() == kMostInARow)
       throw RunError(fmt::format(
-          "Rank {} crashed {} times in a row without computing {:.3g} s: \"mean_time_between\" is too short. "
-          "Write checkpoints more often, or make it longer.",
+          "Rank {} crashed {} times in a row without computing {:.3g} s: \"mean_time_between\" is too short. Write checkpoints more often, or make it longer.",
           rank_, kMostInARow, redo_s + seconds));
     const double up_s = next_s + model_.restart_s;
     outages.push_back({next_s, up_s, up_s + redo_s, next_s - begin_s});

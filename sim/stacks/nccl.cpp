@@ -70,12 +70,12 @@ struct NcclOptions {
               {"ll128", NcclProtocol::ll128},
               {"simple", NcclProtocol::simple}},
              "NCCL_PROTO: the fastest that NCCL allows here, or one");
-    f.choice("inside", inside, {{"nvlink", NcclInside::nvlink}, {"pcie", NcclInside::pcie}},
-             "What joins the GPUs of a node: its latencies hold where none are given, and over PCIe LL128 is "
-             "not taken unless \"protocol\" names it");
-    f.whole("compute_capability", compute_capability,
-            "Of the GPUs, times ten (V100: 70, A100: 80): below 70 LL128 is not taken unless \"protocol\" "
-            "names it")
+    f.choice(
+        "inside", inside, {{"nvlink", NcclInside::nvlink}, {"pcie", NcclInside::pcie}},
+        "What joins the GPUs of a node: its latencies hold where none are given, and over PCIe LL128 is not taken unless \"protocol\" names it");
+    f.whole(
+         "compute_capability", compute_capability,
+         "Of the GPUs, times ten (V100: 70, A100: 80): below 70 LL128 is not taken unless \"protocol\" names it")
         .at_least(10)
         .by_rule("70 or more");
     f.whole("channels", channels, "NCCL_MAX_NCHANNELS: thread blocks of an operation")
@@ -84,15 +84,14 @@ struct NcclOptions {
     f.bandwidth("channel_bandwidth", channel_Bps,
                 "Bytes per second that one channel passes on: channels too few do not fill a link")
         .by_rule("no bound");
-    f.whole("multiprocessors", multiprocessors,
-            "Of the device: channels take as many of them from computing, which is channels / "
-            "(multiprocessors - channels) longer meanwhile")
+    f.whole(
+         "multiprocessors", multiprocessors,
+         "Of the device: channels take as many of them from computing, which is channels / (multiprocessors - channels) longer meanwhile")
         .at_least(1)
         .by_rule("\"slowdown\" alone says how much longer");
     f.time(
         "net_overhead", net_overhead_s,
-        "NCCL_NET_OVERHEAD: of rings through several nodes no step inside a node takes less, by Simple three "
-        "times that; 2 us on AMD's processors");
+        "NCCL_NET_OVERHEAD: of rings through several nodes no step inside a node takes less, by Simple three times that; 2 us on AMD's processors");
     f.object("ll", ll, "Protocol LL");
     f.object("ll128", ll128, "Protocol LL128");
     f.object("simple", simple, "Protocol Simple");

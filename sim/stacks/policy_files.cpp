@@ -46,8 +46,7 @@ struct WaySection {
            "Added to the latency of each message between nodes, beside step_latency");
     f.flag(
         "pipelined", way.costs.pipelined,
-        "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step: a block then "
-        "meets the latency of each hop of its way once; else every step takes that of its longest hop");
+        "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step: a block then meets the latency of each hop of its way once; else every step takes that of its longest hop");
     f.number("between_share", between_share, "bandwidth_share of messages between nodes")
         .above(0)
         .at_most(1)

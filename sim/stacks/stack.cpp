@@ -59,10 +59,10 @@ void add_of_host(const Stack& stack, const HostCosts& given, std::vector<StackCo
                        fmt::format("is said twice: the cluster's \"host\" has \"{}\"", each.of_host),
                        fmt::format("Leave out one of them, here or /cluster/host/{}", each.of_host)});
   if (given.overlap_s > 0)
-    found.push_back({"",
-                     "lets communication overlap as the layers' ready times have it, and the cluster's "
-                     "\"host\" has an \"overlap\"",
-                     "Set /cluster/host/overlap to 0, or leave out the stack"});
+    found.push_back(
+        {"",
+         "lets communication overlap as the layers' ready times have it, and the cluster's \"host\" has an \"overlap\"",
+         "Set /cluster/host/overlap to 0, or leave out the stack"});
 }
 
 }  // namespace
@@ -74,9 +74,9 @@ void StackCosts::fields(Fields& f) {
          "Per message of an operation or between two workers, beside the links' latency");
   f.time("tensor", tensor_s, "For each tensor that is copied into a buffer which several share")
       .by_rule("as the cluster's \"host\" says");
-  f.bandwidth("buffer_bandwidth", buffer_Bps,
-              "Bytes per second: copies of tensors into a buffer that several share before an operation, and "
-              "out of it after")
+  f.bandwidth(
+       "buffer_bandwidth", buffer_Bps,
+       "Bytes per second: copies of tensors into a buffer that several share before an operation, and out of it after")
       .by_rule("as the cluster's \"host\" says (\"pack\"), else a copy on the device");
   f.flag("host_buffers", host_buffers,
          "Whether messages leave from the host's memory: payloads are copied down before and up after")
@@ -86,9 +86,9 @@ void StackCosts::fields(Fields& f) {
   f.number("reduce", reduce_s_per_byte, "Seconds per byte: adding what arrived to the local sum")
       .at_least(0)
       .by_rule("as the cluster's \"host\" says");
-  f.number("slowdown", slowdown,
-           "Computing takes 1 + this times as long while an operation is in progress, in place of the "
-           "device's communication_slowdown")
+  f.number(
+       "slowdown", slowdown,
+       "Computing takes 1 + this times as long while an operation is in progress, in place of the device's communication_slowdown")
       .at_least(0)
       .by_rule("as the device says");
 }
@@ -107,9 +107,9 @@ std::vector<StackConflict> conflicts(const Stack& stack, const HostCosts& given,
     if (collectives.contains(operation))
       found.push_back(
           {"", fmt::format("says how {} is done, and so do the cluster's \"collectives\"", operation),
-           fmt::format("Leave out /cluster/collectives/{}, or write what a run wants otherwise in "
-                       "the section \"network\"",
-                       operation)});
+           fmt::format(
+               "Leave out /cluster/collectives/{}, or write what a run wants otherwise in the section \"network\"",
+               operation)});
   if (!stack.free) return found;
   for (const auto& [operation, policy] : collectives.items())
     if (!policy.is_string())

@@ -59,14 +59,12 @@ TEST_CASE("DropCompute's options: what is wrong with them") {
     folder.write_json("s.json", scenario);
     return folder.errors("s.json");
   };
-  CHECK(refusal({{"name", "dropcompute"}}) ==
-        "s.json:/algorithm: lacks the key \"deadline\". Add \"deadline\": seconds of a step after which what "
-        "is "
-        "unfinished is dropped.");
-  CHECK(refusal({{"name", "dropcompute"}, {"deadline", "1 s"}, {"micro_batches", 32}}) ==
-        "s.json:/algorithm/micro_batches: is more than the 16 samples of the learner's batch. Found: 32. "
-        "Give at "
-        "most 16, or raise /learner/batch.");
+  CHECK(
+      refusal({{"name", "dropcompute"}}) ==
+      "s.json:/algorithm: lacks the key \"deadline\". Add \"deadline\": seconds of a step after which what is unfinished is dropped.");
+  CHECK(
+      refusal({{"name", "dropcompute"}, {"deadline", "1 s"}, {"micro_batches", 32}}) ==
+      "s.json:/algorithm/micro_batches: is more than the 16 samples of the learner's batch. Found: 32. Give at most 16, or raise /learner/batch.");
 }
 
 }  // namespace simsgd::test::algorithms_dropcompute

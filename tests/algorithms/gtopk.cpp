@@ -154,8 +154,7 @@ TEST_CASE("the merged vector is that of the rounds: pairs, then pairs of pairs; 
 }
 
 TEST_CASE(
-    "merged message by message every worker gets the result, and keeps what it keeps of a merge of all at "
-    "once") {
+    "merged message by message every worker gets the result, and keeps what it keeps of a merge of all at once") {
   constexpr std::size_t kSize = 60, kChosen = 6;
   for (int workers = 1; workers <= 9; ++workers)
     for (const MergeVariant variant : {MergeVariant::tree, MergeVariant::recursive_doubling})

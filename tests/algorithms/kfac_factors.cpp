@@ -176,8 +176,7 @@ TEST_CASE("with one sample, A (x) G is the dense Fisher matrix of every linear l
 }
 
 TEST_CASE(
-    "with equal inputs and different labels too: A is the mean of a a', G that of g g' of each sample's "
-    "loss") {
+    "with equal inputs and different labels too: A is the mean of a a', G that of g g' of each sample's loss") {
   const DataSet data = equal_inputs(5, 4);
   const auto model =
       testing::model_plugin("mlp").in_double.make(Json{{"hidden", {3}}, {"activation", "tanh"}}, data);
@@ -219,8 +218,7 @@ TEST_CASE("a convolution's factors are 1/(B S^2) sum p p' and, of each sample's 
 }
 
 TEST_CASE(
-    "where all patches are equal, A (x) G is a convolution's Fisher matrix without the products of different "
-    "positions") {
+    "where all patches are equal, A (x) G is a convolution's Fisher matrix without the products of different positions") {
   const DataSet data = images(4, true);
   const auto model = small_cnn(data);
   const std::vector<double> at = some_parameters(model->parameters());

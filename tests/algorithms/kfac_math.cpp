@@ -147,10 +147,9 @@ TEST_CASE("a factor that is not positive definite ends the run with a sentence")
   const LayerFactors layer = linear_layer(1, 2, false);
   const FactorPair factors{vector_of(executor, {1, 0, -1}), vector_of(executor, {0})};
   const KfacMath math{.damping = 0.002};
-  CHECK(error_of(executor, inverse_a(executor, layer, factors, math, 7)) ==
-        "K-FAC cannot invert the factor A of the layer \"linear1\" (2 x 2) in step 7: with a damping of "
-        "0.002 on its "
-        "diagonal it is not positive definite. Use a larger damping.");
+  CHECK(
+      error_of(executor, inverse_a(executor, layer, factors, math, 7)) ==
+      "K-FAC cannot invert the factor A of the layer \"linear1\" (2 x 2) in step 7: with a damping of 0.002 on its diagonal it is not positive definite. Use a larger damping.");
   // 0 is singular, and the damping mends it: (0 + 0.002)^-1 = 500
   CHECK(executor.get(inverse_g(executor, layer, factors, math, 7)).values[0] == doctest::Approx(500));
 }
@@ -159,10 +158,9 @@ TEST_CASE("so does one that is not finite") {
   Executor executor(1);
   const LayerFactors layer = linear_layer(1, 2, false);
   const FactorPair factors{vector_of(executor, {1, 0, 1}), vector_of(executor, {std::nanf("")})};
-  CHECK(error_of(executor, inverse_g(executor, layer, factors, {}, 3)) ==
-        "K-FAC cannot invert the factor G of the layer \"linear1\" (1 x 1) in step 3: it has entries that "
-        "are not "
-        "finite. The training diverged; use a smaller learning rate, a larger damping or a smaller kl_clip.");
+  CHECK(
+      error_of(executor, inverse_g(executor, layer, factors, {}, 3)) ==
+      "K-FAC cannot invert the factor G of the layer \"linear1\" (1 x 1) in step 3: it has entries that are not finite. The training diverged; use a smaller learning rate, a larger damping or a smaller kl_clip.");
 }
 
 }  // namespace simsgd::test::algorithms_kfac_math

@@ -117,8 +117,7 @@ constexpr double kElements = 378 + 2080 + 166176 + 4656 + 4753 + 55;
 }  // namespace
 
 TEST_CASE(
-    "d_kfac, mpd_kfac and spd_kfac, however it is switched, give the parameters of one worker's K-FAC after "
-    "20 steps") {
+    "d_kfac, mpd_kfac and spd_kfac, however it is switched, give the parameters of one worker's K-FAC after 20 steps") {
   check_equal_models(Json::object(), 20);
 }
 
@@ -234,10 +233,9 @@ TEST_CASE("a factor that stays singular ends the run with a sentence") {
     simulate_job(job);
     return std::vector<double>{};
   });
-  CHECK(ended.error ==
-        "K-FAC cannot invert the factor A of the layer \"linear1\" (6 x 6) in step 1: with a damping of "
-        "1e-40 on its "
-        "diagonal it is not positive definite. Use a larger damping.");
+  CHECK(
+      ended.error ==
+      "K-FAC cannot invert the factor A of the layer \"linear1\" (6 x 6) in step 1: with a damping of 1e-40 on its diagonal it is not positive definite. Use a larger damping.");
 }
 
 TEST_CASE("a training that diverges ends with a sentence") {

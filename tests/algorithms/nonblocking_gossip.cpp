@@ -78,12 +78,12 @@ TEST_CASE("what belongs to another synchroniser is refused with the remedy") {
         "/weights: is for \"over\": \"d_psgd\" alone. Leave it out, or set \"over\": \"d_psgd\"");
   CHECK(refusal({{"over", "d_psgd"}, {"budget", 0.5}}) ==
         "/budget: is for \"over\": \"matcha\" alone. Leave it out, or set \"over\": \"matcha\"");
-  CHECK(refusal({{"coupling", "global"}}) ==
-        "/coupling: has no meaning over an all-reduce. Leave it out, or set \"over\" to \"d_psgd\" or "
-        "\"matcha\"");
-  CHECK(refusal({{"micro_batches", 32}}) ==
-        "/micro_batches: is more than the 16 samples of the learner's batch. Give at most 16, or raise "
-        "/learner/batch");
+  CHECK(
+      refusal({{"coupling", "global"}}) ==
+      "/coupling: has no meaning over an all-reduce. Leave it out, or set \"over\" to \"d_psgd\" or \"matcha\"");
+  CHECK(
+      refusal({{"micro_batches", 32}}) ==
+      "/micro_batches: is more than the 16 samples of the learner's batch. Give at most 16, or raise /learner/batch");
 }
 
 }  // namespace simsgd::test::algorithms_nonblocking_gossip

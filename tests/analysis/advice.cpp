@@ -177,8 +177,7 @@ TEST_CASE("a budget that buys too few steps is refused with a sentence, a wrong 
   const Study study = expand_study(folder.write_json("s.json", grid));
   CHECK_THROWS_WITH(
       advise(study, candidates(study, {}), settings_of_budget(4)),
-      "--budget: is too small for 40 candidates. Found: 4. Give more, fewer candidates (--algorithms), or "
-      "a scenario of more steps.");
+      "--budget: is too small for 40 candidates. Found: 4. Give more, fewer candidates (--algorithms), or a scenario of more steps.");
   const Study plain = expand_study(folder.write_json("p.json", small_scenario()));
   CHECK_THROWS_AS(candidates(plain, {.algorithms = {"local_sdg"}, .workers = {}}), ConfigError);
   CHECK_THROWS_AS(candidates(study, {.algorithms = {"local_sgd"}, .workers = {}}), ConfigError);

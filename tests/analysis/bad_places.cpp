@@ -156,21 +156,7 @@ TEST_CASE("a store of layout 2 is converted by merging, and left as it is") {
   {
     const Database database(old, Database::Mode::create);
     database.execute(
-        "PRAGMA application_id = 1397179506; PRAGMA user_version = 2;"
-        "CREATE TABLE sweeps (id TEXT PRIMARY KEY, name TEXT NOT NULL, file TEXT NOT NULL, axes TEXT NOT "
-        "NULL, "
-        "points INTEGER NOT NULL, date TEXT NOT NULL);"
-        "CREATE TABLE points (sweep TEXT NOT NULL, position INTEGER NOT NULL, label TEXT NOT NULL, "
-        "coordinates "
-        "TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (sweep, position)) WITHOUT ROWID;"
-        "CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, status TEXT NOT NULL, error "
-        "TEXT, "
-        "model_version INTEGER NOT NULL, scenario TEXT NOT NULL, context TEXT NOT NULL, document TEXT);"
-        "INSERT INTO sweeps VALUES ('id', 'old study', 's.json', '[\"/seed\"]', 2, '2026-01-01T00:00:00Z');"
-        "INSERT INTO points VALUES ('id', 0, 'seed=1', '[{\"pointer\":\"/seed\",\"value\":1}]', 'k1'),"
-        "('id', 1, 'seed=2', '[{\"pointer\":\"/seed\",\"value\":2}]', 'k2');"
-        "INSERT INTO runs VALUES (2, 'k2', 'failed', 'Deadlock.', 2, '{\"name\":\"made\",\"seed\":2}', '{}', "
-        "NULL)");
+        "PRAGMA application_id = 1397179506; PRAGMA user_version = 2;CREATE TABLE sweeps (id TEXT PRIMARY KEY, name TEXT NOT NULL, file TEXT NOT NULL, axes TEXT NOT NULL, points INTEGER NOT NULL, date TEXT NOT NULL);CREATE TABLE points (sweep TEXT NOT NULL, position INTEGER NOT NULL, label TEXT NOT NULL, coordinates TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (sweep, position)) WITHOUT ROWID;CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, status TEXT NOT NULL, error TEXT, model_version INTEGER NOT NULL, scenario TEXT NOT NULL, context TEXT NOT NULL, document TEXT);INSERT INTO sweeps VALUES ('id', 'old study', 's.json', '[\"/seed\"]', 2, '2026-01-01T00:00:00Z');INSERT INTO points VALUES ('id', 0, 'seed=1', '[{\"pointer\":\"/seed\",\"value\":1}]', 'k1'),('id', 1, 'seed=2', '[{\"pointer\":\"/seed\",\"value\":2}]', 'k2');INSERT INTO runs VALUES (2, 'k2', 'failed', 'Deadlock.', 2, '{\"name\":\"made\",\"seed\":2}', '{}', NULL)");
     nlohmann::ordered_json document = made_document(0.25);
     document["scenario"] = document["context"] = nullptr;
     Statement run(database, "INSERT INTO runs VALUES (1, 'k1', 'ok', NULL, 2, ?, '{}', ?)");

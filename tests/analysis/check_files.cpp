@@ -67,10 +67,9 @@ TEST_CASE("every point of a study is examined, and an error that several have is
                    {{"pointer", "/stop/steps"}, {"values", {1, 2}}}};
   folder.write_json("s.json", study);
   const std::string said = checked(folder, "s.json");
-  CHECK(said ==
-        "s.json:/algorithm/name: needs a power of two of workers, and there are 6. Found: \"wagma\". Use 4 "
-        "or 8 "
-        "workers.");
+  CHECK(
+      said ==
+      "s.json:/algorithm/name: needs a power of two of workers, and there are 6. Found: \"wagma\". Use 4 or 8 workers.");
   study["axes"][0]["values"] = {4};
   folder.write_json("s.json", study);
   CHECK(checked(folder, "s.json") == "a study of 4 points");
@@ -92,10 +91,9 @@ TEST_CASE("devices, clusters and workloads are examined by their own schemas") {
                                {"nic", {{"bandwidth", 1e9}}},
                                {"device", {{"name", "D"}}},
                                {"topology", {{"name", "star"}}}});
-  CHECK(checked(folder, "c.json") ==
-        "c.json: has several GPUs per node and no \"gpu_link\". Add \"gpu_link\": NVLink or PCIe inside a "
-        "node, such "
-        "as {\"bandwidth\": \"12 GB/s\"}.");
+  CHECK(
+      checked(folder, "c.json") ==
+      "c.json: has several GPUs per node and no \"gpu_link\". Add \"gpu_link\": NVLink or PCIe inside a node, such as {\"bandwidth\": \"12 GB/s\"}.");
   folder.write_json("w.json", {{"batch", 8}, {"layers", Json::array()}});
   CHECK(checked(folder, "w.json") == "w.json:/layers: is too short. Found: []. Give at least 1 element.");
   CHECK(checked(folder, "w.json", {{{"/layers", R"([{"type": "fc", "tensors": [10]}])"}}, {}}) ==
@@ -103,10 +101,9 @@ TEST_CASE("devices, clusters and workloads are examined by their own schemas") {
 }
 
 TEST_CASE("what would never end, or does not fit, is refused") {
-  CHECK(refusal("/stop/steps", 5000000000) ==
-        "s.json:/stop/steps: are 5e+09 steps of 4 workers. Found: 5000000000. Steps times workers can be at "
-        "most "
-        "1e+10.");
+  CHECK(
+      refusal("/stop/steps", 5000000000) ==
+      "s.json:/stop/steps: are 5e+09 steps of 4 workers. Found: 5000000000. Steps times workers can be at most 1e+10.");
   Json timeless = small_scenario();
   timeless["workload"]["layers"][0]["forward"] = 0;
   timeless["stop"] = {{"time", 1}};
@@ -114,18 +111,16 @@ TEST_CASE("what would never end, or does not fit, is refused") {
         "s.json:/stop/time: may never come: a step computes for no time. Found: 1. Add \"steps\".");
   CHECK(
       refusal("/workload/layers/0/tensors", Json::array()) ==
-      "s.json:/workload/layers: have no parameters: there is nothing to train. Found: "
-      "[{\"activations\":0,\"forward_flop\":2000,\"positions\":1,\"tensors\":[],\"type\":\"fc\"}]. Give the "
-      "\"tensors\" of at least one layer.");
+      "s.json:/workload/layers: have no parameters: there is nothing to train. Found: [{\"activations\":0,\"forward_flop\":2000,\"positions\":1,\"tensors\":[],\"type\":\"fc\"}]. Give the \"tensors\" of at least one layer.");
   CHECK(refusal("/stragglers", {{{"name", "constant"}, {"delay", 1e308}}}) ==
         "s.json:/stragglers/0/delay: is out of range. Found: 1e+308. Write at most 1000000000000.");
   CHECK(refusal("/cluster/device/price_usd_per_h", 2e12).find("is out of range") != std::string::npos);
   CHECK(refusal("/cluster/nic/bandwidth", 1e-300).find("has a link") != std::string::npos);
   Json much = with_learner(small_scenario(), {{"name", "softmax_regression"}});
   much["learner"]["data"] = {{"name", "gaussian_mixture"}, {"samples", 10000000}, {"features", 10000000}};
-  CHECK(refusal("/seed", 1, much) ==
-        "s.json:/learner/data: has 1.0001e+14 numbers, samples times features. Use at most 2.14748e+09 in "
-        "all.");
+  CHECK(
+      refusal("/seed", 1, much) ==
+      "s.json:/learner/data: has 1.0001e+14 numbers, samples times features. Use at most 2.14748e+09 in all.");
   const Folder folder;
   Json seeds = small_scenario();
   seeds["seeds"] = 1000000000;

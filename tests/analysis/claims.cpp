@@ -283,9 +283,9 @@ TEST_CASE("simsgd claims runs a study, says where its claim holds, and goes on f
   write();
   const cli::Outcome nothing = scratch.simsgd("claims t.json -o t.db");
   CHECK(nothing.code == 2);
-  CHECK(nothing.err ==
-        "t.json:/claim/comparisons/0: finds no runs that differ in its sides alone. Found: 10 over 1. Name "
-        "values that the axes have, and what the sides need not share in \"free\".\n");
+  CHECK(
+      nothing.err ==
+      "t.json:/claim/comparisons/0: finds no runs that differ in its sides alone. Found: 10 over 1. Name values that the axes have, and what the sides need not share in \"free\".\n");
   study["claim"]["comparisons"][0]["claimed"] = "close";
   study["claim"]["comparison"] = 1;
   write();

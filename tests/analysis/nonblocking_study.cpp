@@ -36,9 +36,7 @@ double time_to_target(const Json& algorithm, int batch) {
 }  // namespace
 
 TEST_CASE(
-    "to the same training loss it takes about half the time of blocking D-PSGD and MATCHA, at equal batch "
-    "and "
-    "at equal micro-batch") {
+    "to the same training loss it takes about half the time of blocking D-PSGD and MATCHA, at equal batch and at equal micro-batch") {
   if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz")) {
     MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
     return;

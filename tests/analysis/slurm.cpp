@@ -105,17 +105,14 @@ TEST_CASE("the script is a function of the array, and the shell reads every word
   const ArrayScript script{.options = "-p test",
                            .command = {"printf", "%s\\n", "it's $HOME `x` \"y\"", "/a b/f.db"}};
   const std::string text = array_script(array, script, "/logs 100%", "array-1-%a.log");
-  CHECK(text ==
-        "#!/bin/bash\n"
-        "# Written by simsgd sweep submit. Each task runs its points and keeps them; it may be killed and "
-        "requeued.\n"
-        "#SBATCH --job-name=simsgd-0123abcd\n#SBATCH --array=1-2\n#SBATCH --output=\"/logs "
-        "100%%/array-1-%a.log\"\n"
-        "#SBATCH --open-mode=append\n#SBATCH -p test\n\n"
-        "case \"$SLURM_ARRAY_TASK_ID\" in\n1) points='1-3' ;;\n2) points='5' ;;\nesac\n\n"
-        "exec 'printf' '%s\\n' 'it'\\''s $HOME `x` \"y\"' '/a b/f.db' --jobs \"${SLURM_CPUS_PER_TASK:-1}\" "
-        "--points - "
-        "<<< \"$points\"\n");
+  CHECK(
+      text ==
+      "#!/bin/bash\n"
+      "# Written by simsgd sweep submit. Each task runs its points and keeps them; it may be killed and requeued.\n"
+      "#SBATCH --job-name=simsgd-0123abcd\n#SBATCH --array=1-2\n#SBATCH --output=\"/logs 100%%/array-1-%a.log\"\n"
+      "#SBATCH --open-mode=append\n#SBATCH -p test\n\n"
+      "case \"$SLURM_ARRAY_TASK_ID\" in\n1) points='1-3' ;;\n2) points='5' ;;\nesac\n\n"
+      "exec 'printf' '%s\\n' 'it'\\''s $HOME `x` \"y\"' '/a b/f.db' --jobs \"${SLURM_CPUS_PER_TASK:-1}\" --points - <<< \"$points\"\n");
   const cli::Scratch scratch;
   const std::filesystem::path file = scratch.write("array.sh", text);
   const ProgramEnd end =
@@ -159,8 +156,7 @@ TEST_CASE("without sbatch nothing is left behind, and status has nothing to say"
   CHECK(scratch.simsgd("sweep run s.json -o f.db --points 2-3").code == 0);
   CHECK(
       scratch.simsgd("sweep status f.db --json").out ==
-      "{\"sweeps\":[{\"study\":\"s\",\"points\":4,\"done\":[2,3],\"running\":[],\"queued\":[],\"failed\":[],"
-      "\"missing\":[1,4]}],\"queue_known\":true}\n");
+      "{\"sweeps\":[{\"study\":\"s\",\"points\":4,\"done\":[2,3],\"running\":[],\"queued\":[],\"failed\":[],\"missing\":[1,4]}],\"queue_known\":true}\n");
   const cli::Outcome beyond = scratch.simsgd("sweep run s.json -o f.db --points 5");
   CHECK(beyond.code == 2);
   CHECK(beyond.err.starts_with("--points: names a point that the study does not have. Found: 5."));
@@ -179,10 +175,9 @@ TEST_CASE("--points of a study whose seeds go on until it is certain: whole comb
       R"("until": {"metric": "throughput_samples_per_s", "half_width": "25 %"}}})");
   const cli::Outcome part = scratch.simsgd("sweep run s.json -o f.db --points 1-9,11-18");
   CHECK(part.code == 2);
-  CHECK(part.err ==
-        "--points: names some seeds of a combination whose seeds go on until it is certain. Found: 11. Name "
-        "all "
-        "of its seeds, or use --shard, which leaves them together.\n");
+  CHECK(
+      part.err ==
+      "--points: names some seeds of a combination whose seeds go on until it is certain. Found: 11. Name all of its seeds, or use --shard, which leaves them together.\n");
   CHECK(!std::filesystem::exists(scratch.path() / "f.db.spool"));
   CHECK(scratch.simsgd("sweep run s.json -o f.db --points 1-9").code == 0);
   CHECK(scratch.simsgd("sweep run s.json -o f.db --points 10-18").code == 0);

@@ -55,8 +55,7 @@ TEST_CASE("a spool file that somebody writes is merged, and stays") {
   CHECK(std::filesystem::exists(file));
   CHECK_THROWS_WITH_AS(
       SpoolWriter{file},
-      (file.string() + " is being written by another process: the same shard runs twice, or is being "
-                       "merged")
+      (file.string() + " is being written by another process: the same shard runs twice, or is being merged")
           .c_str(),
       RunError);
 }

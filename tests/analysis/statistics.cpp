@@ -163,8 +163,7 @@ TEST_CASE("Holm: a worked example, and why the order counts") {
 }
 
 TEST_CASE(
-    "twenty equal algorithms: without Holm's correction one is often found faster, with it in 5 % of "
-    "studies") {
+    "twenty equal algorithms: without Holm's correction one is often found faster, with it in 5 % of studies") {
   int found = 0, corrected = 0;
   constexpr int kStudies = 400;
   for (int study = 0; study < kStudies; ++study) {

@@ -187,26 +187,25 @@ TEST_CASE("every column and every metric of a result file is documented in it") 
 TEST_CASE("files that are something else are refused") {
   const Folder folder;
   const std::string text = folder.write("text.db", std::string(4096, 'x'));
-  CHECK(folder.without_folder(rejection(text)) ==
-        "text.db: cannot be used as a result file (text.db: file is not a database). Name a new file, or one "
-        "that simsgd "
-        "sweep made.");
+  CHECK(
+      folder.without_folder(rejection(text)) ==
+      "text.db: cannot be used as a result file (text.db: file is not a database). Name a new file, or one that simsgd sweep made.");
   Database(folder.path("other.db"), Database::Mode::create).execute("CREATE TABLE t (a)");
   CHECK(folder.without_folder(rejection(folder.path("other.db"))) ==
         "other.db: is no result file of simsgd. Name a new file, or one that simsgd sweep made.");
   { ResultStore newer(folder.path("newer.db")); }
   Database(folder.path("newer.db"), Database::Mode::create).execute("PRAGMA user_version = 99");
-  CHECK(folder.without_folder(rejection(folder.path("newer.db"))) ==
-        "newer.db: has layout 99, and this simsgd reads and writes layout 3. Use the simsgd that made it, or "
-        "name a new file.");
+  CHECK(
+      folder.without_folder(rejection(folder.path("newer.db"))) ==
+      "newer.db: has layout 99, and this simsgd reads and writes layout 3. Use the simsgd that made it, or name a new file.");
   Database(folder.path("newer.db"), Database::Mode::create).execute("PRAGMA user_version = 2");
-  CHECK(folder.without_folder(rejection(folder.path("newer.db"))) ==
-        "newer.db: has layout 2, and this simsgd reads and writes layout 3. Convert it: simsgd results merge "
-        "newer.db -o NEW.db.");
+  CHECK(
+      folder.without_folder(rejection(folder.path("newer.db"))) ==
+      "newer.db: has layout 2, and this simsgd reads and writes layout 3. Convert it: simsgd results merge newer.db -o NEW.db.");
   Database(folder.path("newer.db"), Database::Mode::create).execute("PRAGMA user_version = 1");
-  CHECK(folder.without_folder(rejection(folder.path("newer.db"))) ==
-        "newer.db: has layout 1, and this simsgd reads and writes layout 3. Run its studies again into a new "
-        "file: simsgd sweep run STUDY -o NEW.db.");
+  CHECK(
+      folder.without_folder(rejection(folder.path("newer.db"))) ==
+      "newer.db: has layout 1, and this simsgd reads and writes layout 3. Run its studies again into a new file: simsgd sweep run STUDY -o NEW.db.");
   CHECK(rejection(folder.path("text.db/r.db")) != "");  // its folder cannot be made
 }
 

@@ -117,13 +117,12 @@ TEST_CASE("a check compares where \"when\" holds, and decides the exit code") {
   const std::string right = folder.write_json("right.json", scenario);
   const Ended holds = run_simsgd({"sweep", "run", right, "--check"});
   CHECK(holds.code == 0);
-  CHECK(holds.out.find("point              metric                          unit  expected  simulated    "
-                       "error  tolerance      source\n"
-                       "cluster/workers=1  bytes_sent_per_worker_per_step  B            0          0  +0.00 "
-                       "%        1 %  ok  by hand\n"
-                       "cluster/workers=2  bytes_sent_per_worker_per_step  B         4040       4040  +0.00 "
-                       "%        1 %  ok  by hand\n"
-                       "2 of 2 expected values hold.\n") != std::string::npos);
+  CHECK(
+      holds.out.find(
+          "point              metric                          unit  expected  simulated    error  tolerance      source\n"
+          "cluster/workers=1  bytes_sent_per_worker_per_step  B            0          0  +0.00 %        1 %  ok  by hand\n"
+          "cluster/workers=2  bytes_sent_per_worker_per_step  B         4040       4040  +0.00 %        1 %  ok  by hand\n"
+          "2 of 2 expected values hold.\n") != std::string::npos);
   scenario["expected"][1]["value"] = 4000 / 1.02;
   const std::string wrong = folder.write_json("wrong.json", scenario);
   const Ended misses = run_simsgd({"sweep", "run", wrong, "--check", "--json"});

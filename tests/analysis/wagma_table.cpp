@@ -40,9 +40,7 @@ constexpr const char* kAlgorithms[] = {"wagma", "local_sgd", "allreduce_sgd", "d
 }  // namespace
 
 TEST_CASE(
-    "ResNet-50: all 21 cells at 4, 16 and 64 nodes within their 5 % (eager-SGD at 16: 6), the printed ratios "
-    "at "
-    "64 within 5 %") {
+    "ResNet-50: all 21 cells at 4, 16 and 64 nodes within their 5 % (eager-SGD at 16: 6), the printed ratios at 64 within 5 %") {
   std::map<std::string, double> at_64;
   for (const char* algorithm : kAlgorithms) {
     for (const int workers : {4, 16, 64}) {
@@ -63,8 +61,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "reinforcement learning at 16 and 64 nodes and Transformer at 16, of which nothing is fitted: within 15 "
-    "and 20 %") {
+    "reinforcement learning at 16 and 64 nodes and Transformer at 16, of which nothing is fitted: within 15 and 20 %") {
   double compared = 0;
   for (const char* algorithm : kAlgorithms) {
     for (const auto& [task, workers] :

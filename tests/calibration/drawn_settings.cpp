@@ -107,9 +107,9 @@ TEST_CASE("a setting that the scenario has another value of is not drawn, and a 
   CHECK(drawn.scenarios[0]["algorithm"]["coupling"] == "neighbour");
   CHECK(drawn.scenarios[0]["cluster"]["nic"]["bandwidth"] == 9e8);
   REQUIRE(drawn.notes.size() == 1);
-  CHECK(drawn.notes[0] ==
-        "how gossip is coupled (/algorithm/coupling) is \"neighbour\" here, and the cluster was calibrated "
-        "with \"global\": it is not drawn, and intervals leave its uncertainty out");
+  CHECK(
+      drawn.notes[0] ==
+      "how gossip is coupled (/algorithm/coupling) is \"neighbour\" here, and the cluster was calibrated with \"global\": it is not drawn, and intervals leave its uncertainty out");
 }
 
 TEST_CASE(
@@ -199,19 +199,17 @@ TEST_CASE("wrong pointers and values of draws are refused all at once, each with
   setting(scenario)["where"] = {{"/algorithm/nme", "sgp"}, {"/cluster/workers", {{"above", 4}}}};
   const std::string errors = errors_of(scenario);
   CAPTURE(errors);
-  for (const char* part :
-       {"s.json:/cluster/calibration/draws/1/~1nic~1bandwith: draws \"/nic/bandwith\", which no setting of a "
-        "cluster is",
-        "Did you mean \"bandwidth\"?", "s.json:/cluster/calibration/draws/1/nic~1latency: draws",
-        "s.json:/cluster/calibration/draws/1/~1host~1launch: is nothing that the setting may be. Found: "
-        "\"fast\"",
-        "s.json:/cluster/calibration/draws/1/~1nic~1latency: is nothing that the setting may be. Found: -1",
-        "s.json:/cluster/calibration/parameters/1/pointer: draws \"/host/lunch\"", "Did you mean \"launch\"?",
-        "s.json:/cluster/calibration/settings/0/draws: are 3, and the cluster has 2",
-        "s.json:/cluster/calibration/settings/0/draws/1: is nothing that the setting may be. Found: "
-        "\"neighbor\"",
-        "s.json:/cluster/calibration/settings/0/where/~1algorithm~1nme: draws",
-        "s.json:/cluster/calibration/settings/0/where/~1cluster~1workers/above: is no comparison"}) {
+  for (
+      const char* part :
+      {"s.json:/cluster/calibration/draws/1/~1nic~1bandwith: draws \"/nic/bandwith\", which no setting of a cluster is",
+       "Did you mean \"bandwidth\"?", "s.json:/cluster/calibration/draws/1/nic~1latency: draws",
+       "s.json:/cluster/calibration/draws/1/~1host~1launch: is nothing that the setting may be. Found: \"fast\"",
+       "s.json:/cluster/calibration/draws/1/~1nic~1latency: is nothing that the setting may be. Found: -1",
+       "s.json:/cluster/calibration/parameters/1/pointer: draws \"/host/lunch\"", "Did you mean \"launch\"?",
+       "s.json:/cluster/calibration/settings/0/draws: are 3, and the cluster has 2",
+       "s.json:/cluster/calibration/settings/0/draws/1: is nothing that the setting may be. Found: \"neighbor\"",
+       "s.json:/cluster/calibration/settings/0/where/~1algorithm~1nme: draws",
+       "s.json:/cluster/calibration/settings/0/where/~1cluster~1workers/above: is no comparison"}) {
     CAPTURE(part);
     CHECK(errors.find(part) != std::string::npos);
   }

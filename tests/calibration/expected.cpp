@@ -118,8 +118,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "of a workload unlike the fitted one intervals hold what the model misses there, also where nothing "
-    "fitted matters") {
+    "of a workload unlike the fitted one intervals hold what the model misses there, also where nothing fitted matters") {
   // What is fitted: w, whose measurements are 4 % above and below the truth. What is predicted: v, which
   // sends next to nothing and whose computing takes 15 % longer than its file says.
   const Folder folder;

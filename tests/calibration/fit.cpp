@@ -179,14 +179,17 @@ TEST_CASE("parameters that change no prediction are refused, all at once, by nam
   const std::string idle =
       errors_with({{"memory", "/cluster/device/memory_bandwidth"}, {"peak", "/cluster/device/peak_flops"}});
   CAPTURE(idle);
-  CHECK(idle.find("spec.json:/models/0/parameters/3: \"memory\" changes no prediction of what is fitted, "
-                  "from 1e+09 to 9e+09. "
-                  "Found: [\"/cluster/device/memory_bandwidth\"]. Leave it out") != std::string::npos);
+  CHECK(
+      idle.find(
+          "spec.json:/models/0/parameters/3: \"memory\" changes no prediction of what is fitted, from 1e+09 to 9e+09. Found: [\"/cluster/device/memory_bandwidth\"]. Leave it out") !=
+      std::string::npos);
   CHECK(idle.find("spec.json:/models/0/parameters/4: \"peak\" changes no prediction") != std::string::npos);
   const std::string typo = errors_with({{"typo", "/cluster/host/lanch"}});
   CAPTURE(typo);
-  CHECK(typo.find("spec.json:/models/0/parameters/3/pointers: \"typo\" sets what no scenario has. Found: "
-                  "/cluster/host/lanch") != std::string::npos);
+  CHECK(
+      typo.find(
+          "spec.json:/models/0/parameters/3/pointers: \"typo\" sets what no scenario has. Found: /cluster/host/lanch") !=
+      std::string::npos);
 }
 
 TEST_CASE("a way that others are faster than at the best fit still is fitted: at a bound it is taken") {
@@ -232,8 +235,10 @@ TEST_CASE(
         0);
   CHECK(errors.find("\"workers\": [16,32] holds of 0 measurements; the data have 2, 4, 8") !=
         std::string::npos);
-  CHECK(errors.find("\"bytes\": {\"at_least\":\"1 MiB\"} holds of 27 measurements; the data have 19 "
-                    "values, 1024 to 268435456") != std::string::npos);
+  CHECK(
+      errors.find(
+          "\"bytes\": {\"at_least\":\"1 MiB\"} holds of 27 measurements; the data have 19 values, 1024 to 268435456") !=
+      std::string::npos);
 }
 
 }  // namespace simsgd::test::calibration_fit

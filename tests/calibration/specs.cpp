@@ -51,13 +51,11 @@ TEST_CASE("what goes with a column that no scenario has is reported, and refused
   CHECK(errors_of(spec, SpecUse::reports).empty());
   const std::string errors = errors_of(spec, SpecUse::cluster);
   CAPTURE(errors);
-  for (const char* text :
-       {"spec.json:/models/0/parameters/0/where/campaign: is a column, or a condition on one, that no "
-        "scenario "
-        "has: it cannot be written into a cluster",
-        "Ask for algorithm, workload, workers, nodes or batch, by value, at_least or at_most; or only report "
-        "(no -o, or validate)",
-        "spec.json:/models/0/ensemble/0/where/workers: is a column"})
+  for (
+      const char* text :
+      {"spec.json:/models/0/parameters/0/where/campaign: is a column, or a condition on one, that no scenario has: it cannot be written into a cluster",
+       "Ask for algorithm, workload, workers, nodes or batch, by value, at_least or at_most; or only report (no -o, or validate)",
+       "spec.json:/models/0/ensemble/0/where/workers: is a column"})
     CHECK(errors.find(text) != std::string::npos);
 }
 
@@ -68,8 +66,9 @@ TEST_CASE(
   const std::string errors = errors_of(spec, SpecUse::cluster);
   CAPTURE(errors);
   CHECK(
-      errors.find("/models/0/parameters/0/where: is of a number of the cluster, which has one value for all "
-                  "scenarios") != std::string::npos);
+      errors.find(
+          "/models/0/parameters/0/where: is of a number of the cluster, which has one value for all scenarios") !=
+      std::string::npos);
   spec["models"][0]["parameters"][0]["pointers"] = {"/workload/compute_factor"};
   CHECK(errors_of(spec, SpecUse::cluster).empty());
 }

@@ -65,8 +65,7 @@ TEST_CASE("maximum likelihood finds the shape of each family, and AIC the family
 }
 
 TEST_CASE(
-    "the likelihood that is reported is the sum of the logarithms of the density, and no neighbour's is "
-    "larger") {
+    "the likelihood that is reported is the sum of the logarithms of the density, and no neighbour's is larger") {
   for (const Law& law : kLaws) {
     CAPTURE(family_name(law.family));
     const std::vector<double> values = draws(300, 2, law.draw);

@@ -69,8 +69,7 @@ TEST_CASE("a verb that is misspelt is named, `help VERB` is its help, and a fold
   }
   CHECK(
       scratch.simsgd("bench allreduce").err ==
-      "OPERATION: is not a collective operation. Found: allreduce. Did you mean all_reduce? Use all_reduce, "
-      "reduce_scatter, all_gather, broadcast, reduce, barrier or all_to_all.\n");
+      "OPERATION: is not a collective operation. Found: allreduce. Did you mean all_reduce? Use all_reduce, reduce_scatter, all_gather, broadcast, reduce, barrier or all_to_all.\n");
 }
 
 TEST_CASE("a bandwidth whose unit was forgotten runs, and a note says so") {
@@ -132,8 +131,7 @@ TEST_CASE("more than 30,000 workers are refused with the reason; bench costs the
   CHECK(refused.code == 2);
   CHECK(refused.err.find("vm.max_map_count") != std::string::npos);
   const Outcome bench = scratch.simsgd(
-      "bench all_reduce -b 1M -e 1M --workers 65536 --schedule recursive_doubling --cluster "
-      "clusters/ethernet-1g.json");
+      "bench all_reduce -b 1M -e 1M --workers 65536 --schedule recursive_doubling --cluster clusters/ethernet-1g.json");
   CHECK(bench.code == 0);
 }
 
@@ -208,10 +206,9 @@ TEST_CASE("4,096 workers under an address limit end with a sentence") {
       SIMSGD_BINARY_DIR "/simsgd run s.json --threads 1 --set /cluster/workers=4096) > /dev/null 2> err.txt";
   const int status = std::system(command.c_str());
   CHECK(WEXITSTATUS(status) == 2);
-  CHECK(contents(scratch.path() / "err.txt") ==
-        "--set:/cluster/workers: need 2.22 GB of address space for their stacks, which this process does not "
-        "get. "
-        "Found: 4096. Raise the limit (ulimit -v), or use fewer workers.\n");
+  CHECK(
+      contents(scratch.path() / "err.txt") ==
+      "--set:/cluster/workers: need 2.22 GB of address space for their stacks, which this process does not get. Found: 4096. Raise the limit (ulimit -v), or use fewer workers.\n");
 }
 
 TEST_CASE("an overflow is called an overflow") {
@@ -254,9 +251,9 @@ TEST_CASE("bench takes nothing but the cluster from --set") {
 }
 
 TEST_CASE("the example of run's help runs, and list takes a file's short name") {
-  const Outcome outcome = Scratch().simsgd("run " SIMSGD_SOURCE_DIR
-                                           "/scenarios/papers/wagma_resnet50_wagma.json --set "
-                                           "/cluster/workers=16 --set /stop/steps=10");
+  const Outcome outcome = Scratch().simsgd(
+      "run " SIMSGD_SOURCE_DIR
+      "/scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 --set /stop/steps=10");
   CHECK(outcome.code == 0);
   CHECK(Scratch().simsgd("list devices v100").code == 0);
 }

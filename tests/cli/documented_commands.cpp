@@ -144,21 +144,15 @@ constexpr Bound kBounds[] = {
     {"./setup.sh run", "bash -n $SOURCE/setup.sh",
      "installs and builds; its quick-start is tests/cli/quickstart.cpp"},
     {"simsgd sweep run scenarios/studies/scaling_all.json",
-     "simsgd sweep run scenarios/studies/scaling_all.json -o scaling_all.db --set '/axes=[{\"pointer\": "
-     "\"/cluster/use\", \"name\": \"network\", \"values\": [\"clusters/ethernet-10g.json\"]}, {\"pointer\": "
-     "\"/algorithm\", \"values\": [{\"name\": \"wagma\"}]}, {\"pointer\": \"/cluster/workers\", \"values\": "
-     "[4, 8]}]'",
+     "simsgd sweep run scenarios/studies/scaling_all.json -o scaling_all.db --set '/axes=[{\"pointer\": \"/cluster/use\", \"name\": \"network\", \"values\": [\"clusters/ethernet-10g.json\"]}, {\"pointer\": \"/algorithm\", \"values\": [{\"name\": \"wagma\"}]}, {\"pointer\": \"/cluster/workers\", \"values\": [4, 8]}]'",
      "465 points take five minutes: two of them"},
     {"simsgd sweep run scenarios/studies/straggler_share.json",
-     "simsgd sweep run scenarios/studies/straggler_share.json -o straggler_share.db --set /stop/steps=5 "
-     "--set "
-     "/seeds=1 --set /axes/0/values=[2]",
+     "simsgd sweep run scenarios/studies/straggler_share.json -o straggler_share.db --set /stop/steps=5 --set /seeds=1 --set /axes/0/values=[2]",
      "420 runs that learn take 20 minutes: five steps of 21"},
     {"simsgd report scaling_all.db", "simsgd report scaling_all.db -o s.md --format md",
      "a page needs ./setup.sh web"},
     {"simsgd import rank*.json.gz",
-     "simsgd run scenario.json -o traced && simsgd import traced/kineto/rank*.json --stragglers s.csv -o "
-     "data.csv",
+     "simsgd run scenario.json -o traced && simsgd import traced/kineto/rank*.json --stragglers s.csv -o data.csv",
      "traces of PyTorch are no part of the project: ours of that shape"},
     {"simsgd replay rank*.json.gz",
      "simsgd run scenario.json -o traced && simsgd replay traced/kineto/rank*.json --network 2x",
@@ -167,8 +161,7 @@ constexpr Bound kBounds[] = {
      "simsgd run scenario.json -o traced && simsgd replay traced/timeline.json --heal 3",
      "of a run that was recorded before"},
     {"simsgd import traces/*.et",
-     "simsgd run scenario.json --set /stop/steps=2 --chakra traces && simsgd import traces/*.et --workload "
-     "back.json",
+     "simsgd run scenario.json --set /stop/steps=2 --chakra traces && simsgd import traces/*.et --workload back.json",
      "what the command beside it writes"},
     {"./setup.sh web", "bash -n $SOURCE/setup.sh", "fetches 250 MB"},
     {"./setup.sh ci", "bash -n $SOURCE/setup.sh", "installs 900 MB"},
@@ -189,16 +182,13 @@ constexpr Bound kBounds[] = {
      "simsgd advise study.json --target throughput --budget 10 --verify",
      "500 candidates take minutes in full: two"},
     {"simsgd sweep run scenarios/studies/convergence.json",
-     "simsgd sweep run scenarios/studies/convergence.json -o convergence.db --draws 0 --set /stop/steps=2 "
-     "--set "
-     "/seeds=[1]",
+     "simsgd sweep run scenarios/studies/convergence.json -o convergence.db --draws 0 --set /stop/steps=2 --set /seeds=[1]",
      "55 runs that learn take 15 minutes: two steps of each algorithm"},
     {"simsgd sweep run scenarios/studies/nonblocking_slow_device.json",
      "simsgd sweep run scenarios/studies/nonblocking_slow_device.json --set /stop/steps=8 --set /seeds=[1]",
      "50 runs that learn take 15 minutes: eight steps of each method"},
     {"simsgd sweep run scenarios/studies/gtopk_convergence.json",
-     "simsgd sweep run scenarios/studies/gtopk_convergence.json --draws 0 --set /stop/steps=2 --set "
-     "/seeds=[1]",
+     "simsgd sweep run scenarios/studies/gtopk_convergence.json --draws 0 --set /stop/steps=2 --set /seeds=[1]",
      "30 runs of 10 epochs take 15 minutes: two steps of each"},
     {"simsgd sweep run scenarios/studies/gtopk_orders.json",
      "simsgd sweep run scenarios/studies/gtopk_orders.json --draws 0 --set /seeds=2",
@@ -262,10 +252,8 @@ class Workplace {
     write("ops.csv", operations);
     write(
         "resnet50.graph.txt",  // the input is 128 images of 3 x 224 x 224
-        "node1 -- Input0 -- forward_compute_time=0.0, backward_compute_time=0.0, activation_size=77070336.0, "
-        "parameter_size=0.0\n"
-        "node2 -- Linear(in_features=150528, out_features=10, bias=True) -- forward_compute_time=1.5, "
-        "backward_compute_time=3.0, activation_size=5120.0, parameter_size=6021160.0\n\tnode1 -- node2\n");
+        "node1 -- Input0 -- forward_compute_time=0.0, backward_compute_time=0.0, activation_size=77070336.0, parameter_size=0.0\n"
+        "node2 -- Linear(in_features=150528, out_features=10, bias=True) -- forward_compute_time=1.5, backward_compute_time=3.0, activation_size=5120.0, parameter_size=6021160.0\n\tnode1 -- node2\n");
     // Graphviz is none of our packages.
     write("dot", "#!/bin/sh\nexec cat\n");
     fs::permissions(path_ / "dot", fs::perms::owner_all);
@@ -278,12 +266,11 @@ class Workplace {
 
   /// Exit code; what it said is in `said`.
   int run(const std::string& command, std::string& said) const {
-    write("command.sh",
-          "export PATH=\"$PWD:" SIMSGD_BINARY_DIR ":$PATH\" SOURCE=" SIMSGD_SOURCE_DIR
-          " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1"
-          " OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,vader"
-          " OMPI_MCA_btl_vader_single_copy_mechanism=none\nset -o pipefail\n" +
-              command + "\n");
+    write(
+        "command.sh",
+        "export PATH=\"$PWD:" SIMSGD_BINARY_DIR ":$PATH\" SOURCE=" SIMSGD_SOURCE_DIR
+        " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none\nset -o pipefail\n" +
+            command + "\n");
     const std::string shell =
         "cd " + path_.string() + " && timeout -k 5 60 bash command.sh > stdout.txt 2> stderr.txt";
     const int status = std::system(shell.c_str());
@@ -312,10 +299,11 @@ std::string bounded(const std::string& command, std::set<std::string>& used) {
 }  // namespace
 
 TEST_CASE("commands are found in blocks, sentences and tables") {
-  CHECK(commands_of("```\nsimsgd list graphs   # which\nmpirun -n 4 x\nprintf\n```\n`simsgd run` and `simsgd "
-                    "run a\nb`\n"
-                    "| `simsgd check FILES` | `simsgd` |") ==
-        std::set<std::string>{"mpirun -n 4 x", "simsgd check FILES", "simsgd list graphs", "simsgd run a b"});
+  CHECK(
+      commands_of(
+          "```\nsimsgd list graphs   # which\nmpirun -n 4 x\nprintf\n```\n`simsgd run` and `simsgd run a\nb`\n"
+          "| `simsgd check FILES` | `simsgd` |") ==
+      std::set<std::string>{"mpirun -n 4 x", "simsgd check FILES", "simsgd list graphs", "simsgd run a b"});
   CHECK(filled("simsgd run S") == "simsgd run scenario.json");
   CHECK(filled("simsgd run STUDY --point N") == "simsgd run scenarios/studies/scaling.json --point 2");
 }

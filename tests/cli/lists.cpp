@@ -89,13 +89,10 @@ TEST_CASE("list graphs tells a graph's edges, matchings and spectral gap, and dr
   // 8 GPUs are 2 nodes of 4.
   CHECK(
       scratch.simsgd("list topologies star --dot --cluster clusters/infiniband-100g.json --workers 8").out ==
-      "graph \"star\" {\n  node [shape=circle];\n  node0 [type=host, shape=box];\n  node1 [type=host, "
-      "shape=box];\n"
+      "graph \"star\" {\n  node [shape=circle];\n  node0 [type=host, shape=box];\n  node1 [type=host, shape=box];\n"
       "  switch0 [type=switch];\n"
-      "  node0 -- switch0 [bandwidth=\"12000000000 B/s\", latency=\"7.5e-07 s\", "
-      "tooltip=\"node0.nic0.up\"];\n"
-      "  node1 -- switch0 [bandwidth=\"12000000000 B/s\", latency=\"7.5e-07 s\", "
-      "tooltip=\"node1.nic0.up\"];\n}\n");
+      "  node0 -- switch0 [bandwidth=\"12000000000 B/s\", latency=\"7.5e-07 s\", tooltip=\"node0.nic0.up\"];\n"
+      "  node1 -- switch0 [bandwidth=\"12000000000 B/s\", latency=\"7.5e-07 s\", tooltip=\"node1.nic0.up\"];\n}\n");
   scratch.write("path.dot", "graph { 0 -- 1; 1 -- 2 }");
   CHECK(scratch.simsgd("list graphs file --workers 3 --set /path=path.dot").out.find("2 edges") !=
         std::string::npos);
@@ -109,30 +106,27 @@ TEST_CASE("list graphs: what cannot be is answered with exit code 2 and the reme
     CHECK(outcome.out.empty());
     return outcome.err;
   };
-  CHECK(refused("graphs hypercube --workers 12") ==
-        "graph of 12 workers:/name: needs a number of workers that is a power of two, not 12. Found: "
-        "hypercube. Use 8 "
-        "or 16 workers, or the graph exponential.\n");
-  CHECK(refused("graphs --dot") ==
-        "--dot: is about one logical graph or topology. Found: graphs. Write list graphs NAME --dot, or list "
-        "topologies NAME --dot.\n");
-  CHECK(refused("topologies torus --dot --set /dimensions=[2]") ==
-        "network of 16 nodes:/dimensions: make 2 routers with 1 node each, too few for 16 nodes. Found: "
-        "torus. Give "
-        "larger ones, or more nodes_per_router.\n");
+  CHECK(
+      refused("graphs hypercube --workers 12") ==
+      "graph of 12 workers:/name: needs a number of workers that is a power of two, not 12. Found: hypercube. Use 8 or 16 workers, or the graph exponential.\n");
+  CHECK(
+      refused("graphs --dot") ==
+      "--dot: is about one logical graph or topology. Found: graphs. Write list graphs NAME --dot, or list topologies NAME --dot.\n");
+  CHECK(
+      refused("topologies torus --dot --set /dimensions=[2]") ==
+      "network of 16 nodes:/dimensions: make 2 routers with 1 node each, too few for 16 nodes. Found: torus. Give larger ones, or more nodes_per_router.\n");
   CHECK(refused("topologies torus --dot --set /dimension=4")
             .starts_with("--set: sets no parameter of the topology"));
   CHECK(refused("topologies dot --dot") ==
         "--set: is missing for the topology \"dot\". Write --set /path=VALUE.\n");
   CHECK(refused("topologies torus --dot --cluster clusters/ethernet-1g.json --workers 2") ==
         "NAME: is not the topology of clusters/ethernet-1g.json. Found: torus. Write star.\n");
-  CHECK(refused("topologies --cluster clusters/ethernet-1g.json") ==
-        "--cluster: is about the drawing of a topology. Found: topologies. Write list topologies NAME --dot "
-        "--cluster "
-        "FILE.\n");
-  CHECK(refused("graphs torus --set /row=4") ==
-        "--set: sets no parameter of the graph \"torus\". Found: /row=4. Write /key=value, where the key is "
-        "rows.\n");
+  CHECK(
+      refused("topologies --cluster clusters/ethernet-1g.json") ==
+      "--cluster: is about the drawing of a topology. Found: topologies. Write list topologies NAME --dot --cluster FILE.\n");
+  CHECK(
+      refused("graphs torus --set /row=4") ==
+      "--set: sets no parameter of the graph \"torus\". Found: /row=4. Write /key=value, where the key is rows.\n");
   CHECK(refused("graphs file --workers 4") ==
         "--set: is missing for the graph \"file\". Write --set /path=VALUE.\n");
   CHECK(

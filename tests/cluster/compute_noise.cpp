@@ -73,8 +73,7 @@ double distance(std::vector<double> values, const std::function<double(double)>&
 }  // namespace
 
 TEST_CASE(
-    "every family of compute_noise: its distribution by Boost, mean 1, the CV and lag-1 correlation asked "
-    "for") {
+    "every family of compute_noise: its distribution by Boost, mean 1, the CV and lag-1 correlation asked for") {
   // A CV of 0.3 above a floor of 0.4 is one of 0.5 of what is above: (x - 0.4) / 0.6 has mean 1 and CV 0.5.
   namespace law = boost::math;
   struct Case {
@@ -284,9 +283,7 @@ TEST_CASE("what compute_noise cannot be is refused, with the remedy") {
       {R"("factors": [1, 1], "fast": {"cvs": [0.1]})",
        "/fast/cvs: has 1 entries and \"factors\" 2. Give one for each worker in all lists"},
       {R"("factors": [1])",
-       "/rank_mapping: is \"exact\", and lists of 1 workers have none for rank 1. Set \"rank_mapping\": "
-       "\"draw\" or "
-       "\"modulo\", or list ranks in \"workers\""},
+       "/rank_mapping: is \"exact\", and lists of 1 workers have none for rank 1. Set \"rank_mapping\": \"draw\" or \"modulo\", or list ranks in \"workers\""},
       {R"("fast": {"cv": 0.1, "family": "quantiles"})",
        "/fast/quantiles: is missing. Give measured quantiles, or another \"family\""},
       {R"("fast": {"cv": 0.1, "quantiles": [1, 2]})",

@@ -27,13 +27,9 @@ TEST_CASE("a distribution needs a name that exists and only its own parameters")
       {R"({"mean": 1})", "/delay/name: is missing. Name a distribution, such as \"exponential\""},
       {R"({"name": 5})", "/delay/name: is not a name. Name a distribution, such as \"exponential\""},
       {R"({"name": "lognormale"})",
-       "/delay/name: is no distribution. Did you mean \"lognormal\"? Valid are constant, uniform, "
-       "exponential, "
-       "shifted_exponential, lognormal, gamma, weibull, pareto or histogram"},
+       "/delay/name: is no distribution. Did you mean \"lognormal\"? Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto or histogram"},
       {R"({"name": "cauchy"})",
-       "/delay/name: is no distribution. Valid are constant, uniform, exponential, shifted_exponential, "
-       "lognormal, "
-       "gamma, weibull, pareto or histogram"},
+       "/delay/name: is no distribution. Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto or histogram"},
       {R"({"name": "exponential", "mena": 1})",
        "/delay/mena: is no key here. Did you mean \"mean\"? Valid are mean"},
   });
@@ -63,8 +59,7 @@ TEST_CASE("factors and relative delays take no unit") {
             DrawUnit::factor);
   check_all(
       {{R"({"name": "exponential", "mean": "1 ms"})",
-        "/delay/mean: is not a plain number, but \"relative\" asks for multiples of the compute time. Give a "
-        "number without a unit, such as 0.5, or leave \"relative\" out"}},
+        "/delay/mean: is not a plain number, but \"relative\" asks for multiples of the compute time. Give a number without a unit, such as 0.5, or leave \"relative\" out"}},
       DrawUnit::relative);
 }
 
@@ -102,8 +97,7 @@ TEST_CASE("a gamma is given by mean and cv, or by shape and scale") {
       {R"({"name": "gamma", "shape": 1})",
        "/delay/scale: is missing. Give either \"mean\" and \"cv\" or \"shape\" and \"scale\""},
       {R"({"name": "gamma", "mean": 1, "cv": 0.0001})",
-       "/delay/cv: is too small for a gamma distribution. Give 0, which draws the mean always, or at least "
-       "0.001"},
+       "/delay/cv: is too small for a gamma distribution. Give 0, which draws the mean always, or at least 0.001"},
       {R"({"name": "gamma", "mean": 1, "cv": 101})",
        "/delay/cv: is out of range. Give a number from 0 to 100"},
       {R"({"name": "gamma", "shape": 0, "scale": 1})",

@@ -107,10 +107,9 @@ TEST_CASE("beyond the squares a product takes the roofline, scaled to the neares
   CHECK(beyond_table(device, square(100)) == "");
   CHECK(beyond_table(device, square(1000)) == "");
   for (const GemmSize& size : {square(99), square(1001), GemmSize{.m = 1000, .n = 4, .k = 1000}})
-    CHECK(beyond_table(device, size) ==
-          "products of matrices of sizes beyond those in \"gemm.times\" of device D are scaled from its "
-          "nearest "
-          "edge");
+    CHECK(
+        beyond_table(device, size) ==
+        "products of matrices of sizes beyond those in \"gemm.times\" of device D are scaled from its nearest edge");
   CHECK(beyond_table(one_tera(), square(99)) == "");  // there is no table
 }
 
@@ -191,9 +190,9 @@ TEST_CASE(
   CHECK(select_s(device, {.k = 1, .n = 512}) == exactly(0.45e-6));
   CHECK(select_s(device, {.k = 1, .n = 1}) == 0);
   CHECK(beyond_table(device, SelectSize{.k = 1, .n = 32768}) == "");
-  CHECK(beyond_table(device, SelectSize{.k = 1, .n = 512}) ==
-        "choices of the top k of sizes beyond those in \"selection_times\" of device D are scaled from its "
-        "nearest edge");
+  CHECK(
+      beyond_table(device, SelectSize{.k = 1, .n = 512}) ==
+      "choices of the top k of sizes beyond those in \"selection_times\" of device D are scaled from its nearest edge");
 }
 
 TEST_CASE("between two densities a choice takes a mean of both on logarithmic scales") {
@@ -236,23 +235,19 @@ TEST_CASE("tables that cannot be read off are refused in words") {
   device.gemm.times = {{8, 4, 8, 1}, {4, 8, 8, 2}};
   CHECK(
       error_of(device) ==
-      "/gemm/times/1: has the size of entry 0. Keep one of the two, or their median; a product takes as long "
-      "as its transpose");
+      "/gemm/times/1: has the size of entry 0. Keep one of the two, or their median; a product takes as long as its transpose");
   device.gemm.times = {{8, 4, 8, 1}, {16, 4, 4, 2}};  // as many FLOPs, another shape
   CHECK(error_of(device) == "");
   device.selection_times = {{10, 0.1, 1}, {20, {}, 1}};
-  CHECK(error_of(device) ==
-        "/selection_times/1: lacks the density that others have. Give \"density\" in all measurements or in "
-        "none");
+  CHECK(
+      error_of(device) ==
+      "/selection_times/1: lacks the density that others have. Give \"density\" in all measurements or in none");
   device.selection_times = {{10, {}, 1}, {20, 0.1, 1}};
-  CHECK(error_of(device) ==
-        "/selection_times/1: has a density, unlike the one before it. Give \"density\" in all measurements "
-        "or in "
-        "none");
+  CHECK(
+      error_of(device) ==
+      "/selection_times/1: has a density, unlike the one before it. Give \"density\" in all measurements or in none");
   const std::string order =
-      "/selection_times/1: does not follow the one before it. List the measurements by ascending density, "
-      "those "
-      "of one density by ascending entries";
+      "/selection_times/1: does not follow the one before it. List the measurements by ascending density, those of one density by ascending entries";
   device.selection_times = {{10, {}, 1}, {10, {}, 2}};
   CHECK(error_of(device) == order);
   device.selection_times = {{10, 0.2, 1}, {20, 0.1, 1}};

@@ -27,14 +27,9 @@ TEST_CASE("a straggler needs the name of a kind") {
   check_all({
       {R"({"mean": 1})", "/name: is missing. Give a value for it"},
       {R"({"name": "exponentail", "mean": 1})",
-       "/name: is no kind of straggler. Did you mean \"exponential\"? Valid are constant, uniform, "
-       "exponential, "
-       "shifted_exponential, lognormal, gamma, weibull, pareto, histogram, k_of_p, markov, ar1, "
-       "compute_noise or trace"},
+       "/name: is no kind of straggler. Did you mean \"exponential\"? Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto, histogram, k_of_p, markov, ar1, compute_noise or trace"},
       {R"({"name": "cosmic rays"})",
-       "/name: is no kind of straggler. Valid are constant, uniform, exponential, shifted_exponential, "
-       "lognormal, "
-       "gamma, weibull, pareto, histogram, k_of_p, markov, ar1, compute_noise or trace"},
+       "/name: is no kind of straggler. Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto, histogram, k_of_p, markov, ar1, compute_noise or trace"},
   });
 }
 
@@ -102,21 +97,13 @@ TEST_CASE("a constant straggler has a factor, a delay or both") {
 TEST_CASE("relative delays have no unit, in every kind and at every depth") {
   check_all({
       {R"({"name": "constant", "delay": "1 ms", "relative": true})",
-       "/delay: is not a plain number, but \"relative\" asks for multiples of the compute time. Give a "
-       "number without "
-       "a unit, such as 0.5, or leave \"relative\" out"},
+       "/delay: is not a plain number, but \"relative\" asks for multiples of the compute time. Give a number without a unit, such as 0.5, or leave \"relative\" out"},
       {R"({"name": "lognormal", "mean": "20 ms", "sigma": 0.5, "relative": true})",
-       "/mean: is not a plain number, but \"relative\" asks for multiples of the compute time. Give a number "
-       "without a "
-       "unit, such as 0.5, or leave \"relative\" out"},
+       "/mean: is not a plain number, but \"relative\" asks for multiples of the compute time. Give a number without a unit, such as 0.5, or leave \"relative\" out"},
       {R"({"name": "k_of_p", "k": 1, "delay": {"name": "uniform", "minimum": 0, "maximum": "1 s"}, "relative": true})",
-       "/delay/maximum: is not a plain number, but \"relative\" asks for multiples of the compute time. Give "
-       "a number "
-       "without a unit, such as 0.5, or leave \"relative\" out"},
+       "/delay/maximum: is not a plain number, but \"relative\" asks for multiples of the compute time. Give a number without a unit, such as 0.5, or leave \"relative\" out"},
       {R"({"name": "histogram", "edges": [0, "1 s"], "weights": [1], "relative": true})",
-       "/edges/1: is not a plain number, but \"relative\" asks for multiples of the compute time. Give a "
-       "number without "
-       "a unit, such as 0.5, or leave \"relative\" out"},
+       "/edges/1: is not a plain number, but \"relative\" asks for multiples of the compute time. Give a number without a unit, such as 0.5, or leave \"relative\" out"},
   });
 }
 

@@ -54,8 +54,7 @@ TEST_CASE("after its last step a trace begins again, unless it is to end") {
 TEST_CASE("the order of lines and columns, comments, blanks and quotes do not matter") {
   const Stragglers plain = replay(kDelays);
   const Stragglers odd = replay(
-      "\xEF\xBB\xBF# measured on a Tuesday\r\n\"step\", \"worker\", "
-      "\"delay_s\"\r\n12,1,0.6\r\n\r\n12,0,0.5\r\n"
+      "\xEF\xBB\xBF# measured on a Tuesday\r\n\"step\", \"worker\", \"delay_s\"\r\n12,1,0.6\r\n\r\n12,0,0.5\r\n"
       "11,0,3e-1\r\n10,1,0.2\r\n10,0, 0.1\r\n");
   for (int rank = 0; rank < 2; ++rank)
     for (std::uint64_t step = 1; step <= 3; ++step) CHECK(delay(odd, rank, step) == delay(plain, rank, step));
@@ -107,13 +106,9 @@ TEST_CASE("every unusable trace is refused with its line and what would be right
       {"worker,step,delay_s\n",
        "/file: names a trace that has no line below its columns. Give one line per worker and step"},
       {"worker,step,delay\n0,1,1\n",
-       "/file: names a trace that has the unknown column \"delay\". Did you mean \"delay_s\"? Valid are "
-       "worker, step, "
-       "delay_s, factor or compute_s"},
+       "/file: names a trace that has the unknown column \"delay\". Did you mean \"delay_s\"? Valid are worker, step, delay_s, factor or compute_s"},
       {"worker,step,power_W\n0,1,1\n",
-       "/file: names a trace that has the unknown column \"power_W\". Valid are worker, step, delay_s, "
-       "factor or "
-       "compute_s"},
+       "/file: names a trace that has the unknown column \"power_W\". Valid are worker, step, delay_s, factor or compute_s"},
       {"worker,delay_s\n0,1\n",
        "/file: names a trace that has no column \"step\". Name the columns in the first line"},
       {"step,delay_s\n0,1\n",
@@ -147,28 +142,24 @@ TEST_CASE("every unusable trace is refused with its line and what would be right
     CAPTURE(each.content);
     CHECK(rejection([&] { replay(each.content); }) == each.text);
   }
-  CHECK(rejection([] { stragglers(R"({"name": "trace", "file": "/nowhere/at/all.csv"})", 2); }) ==
-        "/file: names a trace that cannot be read (No such file or directory). Give a CSV file with the "
-        "columns "
-        "worker, step and delay_s, factor or compute_s");
+  CHECK(
+      rejection([] { stragglers(R"({"name": "trace", "file": "/nowhere/at/all.csv"})", 2); }) ==
+      "/file: names a trace that cannot be read (No such file or directory). Give a CSV file with the columns worker, step and delay_s, factor or compute_s");
 }
 
 TEST_CASE("a trace of fewer workers than the job is refused unless the mapping is said") {
-  CHECK(rejection([] { replay(kDelays, "", 5); }) ==
-        "/file: names a trace of 2 workers, which has none for rank 4. Set \"rank_mapping\": \"modulo\", or "
-        "list the "
-        "ranks of the trace in \"workers\"");
-  CHECK(rejection([] { replay(kDelays, R"(, "workers": [0, 3])", 5); }) ==
-        "/file: names a trace of 2 workers, which has none for rank 3. Set \"rank_mapping\": \"modulo\", or "
-        "list the "
-        "ranks of the trace in \"workers\"");
+  CHECK(
+      rejection([] { replay(kDelays, "", 5); }) ==
+      "/file: names a trace of 2 workers, which has none for rank 4. Set \"rank_mapping\": \"modulo\", or list the ranks of the trace in \"workers\"");
+  CHECK(
+      rejection([] { replay(kDelays, R"(, "workers": [0, 3])", 5); }) ==
+      "/file: names a trace of 2 workers, which has none for rank 3. Set \"rank_mapping\": \"modulo\", or list the ranks of the trace in \"workers\"");
 }
 
 TEST_CASE("options that a trace does not know are refused") {
   CHECK(
       rejection([] { replay(kDelays, R"(, "relative": true)"); }) ==
-      "/relative: does not go with a trace, whose columns have units of their own. Leave it out; the column "
-      "\"factor\" is relative to the compute time");
+      "/relative: does not go with a trace, whose columns have units of their own. Leave it out; the column \"factor\" is relative to the compute time");
   CHECK(rejection([] { replay(kDelays, R"(, "repeat": "forever")"); }) ==
         "/repeat: is not known. Use loop, end or resample");
   CHECK(rejection([] { replay(kDelays, R"(, "rank_mapping": "any")"); }) ==

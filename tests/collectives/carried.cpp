@@ -214,8 +214,7 @@ TEST_CASE("all_to_all: rank j has part j of what every rank gave") {
 }
 
 TEST_CASE(
-    "a double binary tree in pieces: a rank sends at most twice the vector, and a leaf of one tree is none "
-    "of the other") {
+    "a double binary tree in pieces: a rank sends at most twice the vector, and a leaf of one tree is none of the other") {
   // 8 nodes of 1: 7 edges in each tree, each carries half of the vector up and half down: 14 m in all.
   Schedule schedule =
       find_schedule(Op::all_reduce, "double_binary_tree")->make({8, 8000, 0, 1, 500}).one_by_one();

@@ -167,15 +167,15 @@ TEST_CASE("messages per operation, by hand") {
 }
 
 TEST_CASE("schedules that cannot be made say why") {
-  CHECK_THROWS_WITH_AS(find_schedule(Op::reduce_scatter, "recursive_halving")->make({6, 1e6, 0, 1}),
-                       "/reduce_scatter: recursive halving needs a power of two of ranks. Use the schedule "
-                       "\"ring\", or 2^n ranks",
-                       ParameterError);
+  CHECK_THROWS_WITH_AS(
+      find_schedule(Op::reduce_scatter, "recursive_halving")->make({6, 1e6, 0, 1}),
+      "/reduce_scatter: recursive halving needs a power of two of ranks. Use the schedule \"ring\", or 2^n ranks",
+      ParameterError);
   for (const int per_node : {0, 4}) {  // 0: nodes differ; 4 does not divide 6
-    CHECK_THROWS_WITH_AS(find_schedule(Op::all_reduce, "hierarchical")->make({6, 1e6, 0, per_node}),
-                         "/all_reduce: the schedule \"hierarchical\" needs the same number of ranks on every "
-                         "node. Use \"ring\", or a number of workers that fills every node equally",
-                         ParameterError);
+    CHECK_THROWS_WITH_AS(
+        find_schedule(Op::all_reduce, "hierarchical")->make({6, 1e6, 0, per_node}),
+        "/all_reduce: the schedule \"hierarchical\" needs the same number of ranks on every node. Use \"ring\", or a number of workers that fills every node equally",
+        ParameterError);
   }
 }
 

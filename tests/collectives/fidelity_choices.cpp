@@ -76,12 +76,11 @@ TEST_CASE("auto with several GPUs on a NIC: their rings share it") {
             .choose(Fidelity::automatic, false),
         Fidelity::messages, true, "up to 4 messages share a link");
   // 64 ranks: 2 x 448 + 2 x 448 messages.
-  check(plan_of(Op::all_reduce, "hierarchical", 1e6, make_cluster("star", 8, 8))
-            .choose(Fidelity::automatic, false),
-        Fidelity::flows, false,
-        "up to 8 messages share a link; 1792 messages are too many one by one, so each ring's are "
-        "aggregated: exact "
-        "when all arrive together");
+  check(
+      plan_of(Op::all_reduce, "hierarchical", 1e6, make_cluster("star", 8, 8))
+          .choose(Fidelity::automatic, false),
+      Fidelity::flows, false,
+      "up to 8 messages share a link; 1792 messages are too many one by one, so each ring's are aggregated: exact when all arrive together");
   // With a NIC for each GPU nothing is shared.
   check(plan_of(Op::all_reduce, "hierarchical", 1e6, make_cluster("star", 8, 8, 8))
             .choose(Fidelity::automatic, false),
@@ -97,10 +96,9 @@ TEST_CASE("auto on an oversubscribed fat tree") {
   check(ring(narrow_tree(8, interleaved(8))).choose(Fidelity::automatic, false), Fidelity::messages, true,
         "up to 4 messages share a link");
   // 32 ranks on eight leaves: 2 x 31 x 32 messages.
-  check(ring(narrow_tree(32, interleaved(32))).choose(Fidelity::automatic, false), Fidelity::flows, false,
-        "up to 4 messages share a link; 1984 messages are too many one by one, so each ring's are "
-        "aggregated: exact "
-        "when all arrive together");
+  check(
+      ring(narrow_tree(32, interleaved(32))).choose(Fidelity::automatic, false), Fidelity::flows, false,
+      "up to 4 messages share a link; 1984 messages are too many one by one, so each ring's are aggregated: exact when all arrive together");
   // Recursive doubling repeats no stage, so flows are its messages.
   check(plan_of(Op::all_reduce, "recursive_doubling", 1e6, narrow_tree(64, {}))
             .choose(Fidelity::automatic, false),

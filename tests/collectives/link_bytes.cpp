@@ -75,8 +75,7 @@ TEST_CASE("the rings of a hierarchical all-reduce meet on a single NIC: g messag
 }
 
 TEST_CASE(
-    "messages of different stages can meet on a link too: it is not dedicated unless one end is always the "
-    "same") {
+    "messages of different stages can meet on a link too: it is not dedicated unless one end is always the same") {
   // Recursive doubling among 2 nodes of 2 GPUs, one NIC: in its second stage 0 -> 2 and 1 -> 3 share it.
   const Plan doubling = plan_of(Op::all_reduce, "recursive_doubling", 1e6, make_cluster("star", 2, 2));
   CHECK(doubling.sharing().most_flows == 2);

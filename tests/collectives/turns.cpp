@@ -84,8 +84,7 @@ std::vector<Stage> random_stages(int ranks, std::mt19937& random) {
 }  // namespace
 
 TEST_CASE(
-    "a NIC is handed on in turn where the next sender heard of the last message, also before the next "
-    "operation") {
+    "a NIC is handed on in turn where the next sender heard of the last message, also before the next operation") {
   const Cluster cluster = make_cluster("star", 2, 2);  // ranks 0 and 1 behind one NIC, 2 and 3 behind another
   const Stage first = stage_of(4, {{0, 2}}), second = stage_of(4, {{1, 3}}), tell = stage_of(4, {{0, 1}}),
               answer = stage_of(4, {{1, 0}});

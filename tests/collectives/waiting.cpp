@@ -256,8 +256,7 @@ void check(const Machine& machine, const std::vector<Fidelity>& fidelities = kFi
 }  // namespace
 
 TEST_CASE(
-    "no rank is through before what it needs can have come, who is late costs that, and 0 bytes take the "
-    "documented latencies") {
+    "no rank is through before what it needs can have come, who is late costs that, and 0 bytes take the documented latencies") {
   for (const Machine& machine :
        {Machine{1, 4}, {1, 5}, {2, 1}, {5, 1}, {8, 1}, {2, 3, 3}, {3, 2, 2}, {4, 4, 4}})
     check(machine);

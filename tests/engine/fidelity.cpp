@@ -97,8 +97,7 @@ TEST_CASE("steps equals messages for every schedule, with skew, jitter, unequal 
 }
 
 TEST_CASE(
-    "closed equals messages on equal links for ring, recursive doubling and Rabenseifner, whatever the "
-    "arrivals") {
+    "closed equals messages on equal links for ring, recursive doubling and Rabenseifner, whatever the arrivals") {
   for (const char* schedule : {"ring", "recursive_doubling", "rabenseifner"}) {
     const Setting setting{8, 1e-3, false, false, 0, 0};
     const AnyCollective collective = timed<AllReduce>(1e6, schedule);

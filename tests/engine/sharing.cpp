@@ -7,8 +7,7 @@
 namespace simsgd::test::engine_sharing {
 
 TEST_CASE(
-    "two messages of 1 GB on one link of 25 GB/s end together after 80 ms, though one has ten times the "
-    "latency") {
+    "two messages of 1 GB on one link of 25 GB/s end together after 80 ms, though one has ten times the latency") {
   const std::vector<double> ends = in_child([] {
     std::vector<double> all(4);
     Network network = trunk(4, 2e-6, 1e12, 25e9);

@@ -38,8 +38,7 @@ AllReduce one_second() { return timed<AllReduce>(1e9, "ring"); }
 }  // namespace
 
 TEST_CASE(
-    "computing beside an all-reduce of 1 s takes 1.5 times as long until that ends; the rest is at full "
-    "speed") {
+    "computing beside an all-reduce of 1 s takes 1.5 times as long until that ends; the rest is at full speed") {
   const auto body = [](Worker& worker) {
     const Handle handle = worker.collectives().start(one_second());
     worker.compute().spend(Activity::inverse, 1);  // in the first second 1/1.5 of it, and 1/3 s after that

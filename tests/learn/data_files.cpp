@@ -126,9 +126,9 @@ TEST_CASE("a test set of IDX files needs both files, and fits the training set")
     more.update(train);
     return rejection("idx", more);
   };
-  CHECK(text({{"test_samples", 2}}) ==
-        "/test_samples: asks for samples of a test set, and there is none. Give test_images and test_labels "
-        "as well");
+  CHECK(
+      text({{"test_samples", 2}}) ==
+      "/test_samples: asks for samples of a test set, and there is none. Give test_images and test_labels as well");
   CHECK(text({{"test_images", path_of("images")}}) == "/test_labels: is missing. Give a value for it");
   const std::string wide = write_plain("wide", idx({3, 3}, "abcdefghi"));
   CHECK(text({{"test_images", wide}, {"test_labels", path_of("labels")}}) ==
@@ -137,11 +137,10 @@ TEST_CASE("a test set of IDX files needs both files, and fits the training set")
 
 TEST_CASE("a file that is missing is named with the remedy") {
   const std::string folder = path_of("nothing-here");
-  CHECK(rejection("fashion_mnist", {{"path", folder}}) ==
-        "/path: the file " + folder +
-            "/train-labels-idx1-ubyte.gz does not exist. Install the Debian package dataset-fashion-mnist, "
-            "or name "
-            "the folder that holds its four files");
+  CHECK(
+      rejection("fashion_mnist", {{"path", folder}}) ==
+      "/path: the file " + folder +
+          "/train-labels-idx1-ubyte.gz does not exist. Install the Debian package dataset-fashion-mnist, or name the folder that holds its four files");
   CHECK(rejection("idx", {{"train_images", path_of("")}, {"train_labels", write_plain("labels", kLabels)}}) ==
         "/train_images: the file " + path_of("") + " is no regular file" + kIdxRemedy);
 }
@@ -152,16 +151,14 @@ TEST_CASE("a truncated Fashion-MNIST file is reported with what it holds and wha
   std::filesystem::create_directories(folder);
   write_gz("truncated/train-images-idx3-ubyte.gz", idx({60000, 28, 28}, std::string(1000 - 16, 'x')));
   write_gz("truncated/train-labels-idx1-ubyte.gz", idx({60000}, std::string(60000, '\x03')));
-  CHECK(rejection("fashion_mnist", {{"path", folder.string()}}) ==
-        "/path: the file " + folder.string() +
-            "/train-images-idx3-ubyte.gz holds 1,000 bytes where its header promises 47,040,016. Install the "
-            "Debian "
-            "package dataset-fashion-mnist, or name the folder that holds its four files");
-  CHECK(rejection("fashion_mnist", {{"path", folder.string()}, {"train_samples", 1}, {"test_samples", 1}}) ==
-        "/path: the file " + folder.string() +
-            "/t10k-labels-idx1-ubyte.gz does not exist. Install the Debian package dataset-fashion-mnist, or "
-            "name "
-            "the folder that holds its four files");  // one image is there: the training set loads
+  CHECK(
+      rejection("fashion_mnist", {{"path", folder.string()}}) ==
+      "/path: the file " + folder.string() +
+          "/train-images-idx3-ubyte.gz holds 1,000 bytes where its header promises 47,040,016. Install the Debian package dataset-fashion-mnist, or name the folder that holds its four files");
+  CHECK(
+      rejection("fashion_mnist", {{"path", folder.string()}, {"train_samples", 1}, {"test_samples", 1}}) ==
+      "/path: the file " + folder.string() +
+          "/t10k-labels-idx1-ubyte.gz does not exist. Install the Debian package dataset-fashion-mnist, or name the folder that holds its four files");  // one image is there: the training set loads
 }
 
 TEST_CASE("every damage to an IDX file has its message") {
@@ -224,8 +221,7 @@ TEST_CASE("a table with a label column is a classification, its classes in the o
 }
 
 TEST_CASE(
-    "numeric labels are ordered as numbers; targets stay numbers; columns without header are counted from "
-    "1") {
+    "numeric labels are ordered as numbers; targets stay numbers; columns without header are counted from 1") {
   const std::string path = write_plain("bare.csv", "1;10\n2;9\n3;10\n4;9\n5;2\n");
   const Json common = {{"path", path}, {"header", false}, {"delimiter", ";"}, {"test_fraction", 0.2}};
   Json classes = common, targets = common;
@@ -281,10 +277,9 @@ TEST_CASE("every mistake in a table has its message") {
   CHECK(text("x,y\n1,a\n2,\n", {{"label", "y"}}) == "/path: FILE has no label in line 3" + remedy);
   CHECK(text("x,y\n1,2\n", {{"label", "y"}, {"test_fraction", 0.5}, {"test_path", "t"}}) ==
         "/test_fraction: has no meaning beside test_path. Leave one of the two out");
-  CHECK(text("x,y\n1,2\n", Json::object()) ==
-        "/label: is one of two ways to say what to learn, and exactly one is needed. Give either label "
-        "(classes) or "
-        "target (numbers)");
+  CHECK(
+      text("x,y\n1,2\n", Json::object()) ==
+      "/label: is one of two ways to say what to learn, and exactly one is needed. Give either label (classes) or target (numbers)");
   CHECK(text("y\n1\n", {{"label", "y"}}) ==
         "/path: leads to a table of one column, without features. Add features");
   CHECK(text("x,y\n1,2\n", {{"label", "y"}, {"test_fraction", 1}}) ==

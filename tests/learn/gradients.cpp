@@ -100,8 +100,7 @@ TEST_CASE("score and loss_and_gradient give the same loss") {
 }
 
 TEST_CASE(
-    "what K-FAC taps of a layer reproduces the layer's gradient: dL/dW = G A^T, summed over samples and "
-    "positions") {
+    "what K-FAC taps of a layer reproduces the layer's gradient: dL/dW = G A^T, summed over samples and positions") {
   for (const Case& example : cases()) {
     CAPTURE(example.model);
     CAPTURE(example.parameters);

@@ -124,10 +124,9 @@ TEST_CASE("a regression has no accuracy") {
 TEST_CASE("a partition that is impossible is rejected with the reason") {
   LearnerSpec many = spec_of(random_classes(3, 4, 3, 1), 5, 1);
   many.partition.kind = PartitionSpec::Kind::dirichlet;
-  CHECK(rejection(many) ==
-        "/partition: has to give each of 5 workers a share of 3 samples. Use fewer workers, more samples or "
-        "an iid "
-        "partition");
+  CHECK(
+      rejection(many) ==
+      "/partition: has to give each of 5 workers a share of 3 samples. Use fewer workers, more samples or an iid partition");
   many.partition.kind = PartitionSpec::Kind::iid;
   CHECK(rejection(many) == "");
 
@@ -139,10 +138,9 @@ TEST_CASE("a partition that is impossible is rejected with the reason") {
 
   LearnerSpec regression = spec_of(*load("teacher_student", {{"samples", 50}}).train, 2, 1);
   regression.partition.kind = PartitionSpec::Kind::dirichlet;
-  CHECK(rejection(regression) ==
-        "/partition: is by label, and the data set \"teacher_student\" has no labels. Use an iid partition, "
-        "or a data "
-        "set with classes");
+  CHECK(
+      rejection(regression) ==
+      "/partition: is by label, and the data set \"teacher_student\" has no labels. Use an iid partition, or a data set with classes");
 }
 
 TEST_CASE("bytes are scaled and shifted when a batch is made") {

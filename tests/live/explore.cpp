@@ -107,11 +107,9 @@ TEST_CASE("a store whose study is not there as it was can be looked at, and is n
   CHECK(server.get("/report").json()["studies"][0]["done"] == 6);
   const json controls = server.get("/controls").json();
   CHECK(controls["studies"].empty());
-  CHECK(folder.without_folder(controls["reasons"][0]) ==
-        "small can only be looked at, since the store has no text of studies and s.json has other points "
-        "now: it was "
-        "changed, or run with --set or by another version of SimSGD. To add points: simsgd explore STUDY -o "
-        "s.db");
+  CHECK(
+      folder.without_folder(controls["reasons"][0]) ==
+      "small can only be looked at, since the store has no text of studies and s.json has other points now: it was changed, or run with --set or by another version of SimSGD. To add points: simsgd explore STUDY -o s.db");
   CHECK(server.post("/points", at_workers(2).dump()).status == 404);
   CHECK(server.end(SIGINT) == 130);
   CHECK(content(database) == before);

@@ -42,9 +42,9 @@ TEST_CASE("programs, and then verbs, are compared with rank 0's, and all ranks a
   CHECK(told(2, {"simsgd-measure 1.0", "run other.json -o out", "run"}).empty());
   CHECK(told(2, {"simsgd-measure 1.1", "run s.json", "run"}) ==
         "Rank 2 is simsgd-measure 1.1, rank 0 is simsgd-measure 1.0: start the same program everywhere.");
-  CHECK(told(1, {"simsgd-measure 1.0", "network", "network"}) ==
-        "Rank 1 was started with \"network\", rank 0 with \"run s.json\": give all ranks the same verb and "
-        "options.");
+  CHECK(
+      told(1, {"simsgd-measure 1.0", "network", "network"}) ==
+      "Rank 1 was started with \"network\", rank 0 with \"run s.json\": give all ranks the same verb and options.");
   CHECK(told(0, {"simsgd-measure 1.1", "run s.json", "run"}) ==
         "Rank 1 is simsgd-measure 1.0, rank 0 is simsgd-measure 1.1: start the same program everywhere.");
   // Longer than what travels: told apart all the same.
@@ -60,11 +60,11 @@ TEST_CASE("a scenario that is not rank 0's is named with its first difference, b
   };
   CHECK(objection(scenario(-1, {})).empty());
   CHECK(objection(scenario(1, {{"stop", {{"steps", 5.0}}}})).empty());  // the same number
-  CHECK(objection(scenario(1, {{"stop", {{"steps", 7}}}})) ==
-        (rank_here() == 1
-             ? "s.json:/stop/steps: is not rank 0's at rank 1. Found: 7, and 5 at rank 0. Give all "
-               "ranks the same scenario."
-             : ""));
+  CHECK(
+      objection(scenario(1, {{"stop", {{"steps", 7}}}})) ==
+      (rank_here() == 1
+           ? "s.json:/stop/steps: is not rank 0's at rank 1. Found: 7, and 5 at rank 0. Give all ranks the same scenario."
+           : ""));
   CHECK(objection(scenario(2, {{"more", 1}})).find("Found: 1, and nothing at rank 0.") ==
         (rank_here() == 2 ? 41 : std::string::npos));
   CHECK(objection(scenario(0, {{"list", {1}}})).empty() == (rank_here() == 0));

@@ -271,8 +271,7 @@ TEST_CASE("evaluations by the clock: at instants that all ranks have passed, and
   const json real =
       document(run_ranks(2,
                          std::string(SIMSGD_MEASURE_PROGRAM) + " run - --json --set '/learner=" + kLearner +
-                             "' --set '/stop={\"time\": \"0.1 s\"}' "
-                             "--set '/record/evaluate_every=20 ms'",
+                             "' --set '/stop={\"time\": \"0.1 s\"}' --set '/record/evaluate_every=20 ms'",
                          kTimeOnly));
   const json test = real["series"]["test"];
   // At 20, 40, ... ms; a rank that the machine holds up may pass several instants at once.
@@ -290,12 +289,11 @@ TEST_CASE("evaluations by the clock: at instants that all ranks have passed, and
 }
 
 TEST_CASE("training that diverges ends all ranks with the reason, said once, and exit code 1") {
-  const Ran ran =
-      run_ranks(2,
-                std::string(SIMSGD_MEASURE_PROGRAM) + " run - --json --set '/learner=" + kLearner +
-                    "' --set '/optimizer={\"name\": \"sgd\", \"learning_rate\": 1e12, \"weight_decay\": 1}' "
-                    "--set /stop/steps=50",
-                kTimeOnly);
+  const Ran ran = run_ranks(
+      2,
+      std::string(SIMSGD_MEASURE_PROGRAM) + " run - --json --set '/learner=" + kLearner +
+          "' --set '/optimizer={\"name\": \"sgd\", \"learning_rate\": 1e12, \"weight_decay\": 1}' --set /stop/steps=50",
+      kTimeOnly);
   CHECK(ran.code == 1);
   CHECK(ran.output.empty());
   CHECK(count(ran.errors, "training diverged. Lower the learning rate, or check the data.") == 1);
@@ -324,8 +322,8 @@ TEST_CASE("ranks that were started apart are refused before they begin, in one s
   } cases[] = {
       {run + one + " -o " + (folder / "out").string() + next + run + two, two + ":/algorithm/"},
       {run + one + next + run + one + " --set /stop/steps=7",
-       one + ":/stop/steps: is not rank 0's at rank 1. Found: 7, and 5 at rank 0. Give all ranks the same "
-             "scenario."},
+       one +
+           ":/stop/steps: is not rank 0's at rank 1. Found: 7, and 5 at rank 0. Give all ranks the same scenario."},
       {run + one + next + SIMSGD_MEASURE_PROGRAM + " network --max-bytes 8",
        "Rank 1 was started with \"network --max-bytes 8\", rank 0 with \"run " + one +
            "\": give all ranks the same verb and options."},
@@ -360,18 +358,18 @@ TEST_CASE("exchanges between neighbours send what the simulation sends: two mode
 }
 
 TEST_CASE("what a real run cannot do for an algorithm is refused before the run, with what would be right") {
-  const Ran ran = run_ranks(2,
-                            std::string(SIMSGD_MEASURE_PROGRAM) + " run - --set '/learner=" + kLearner +
-                                "' --set '/algorithm={\"name\": \"ad_psgd\"}' --set "
-                                "'/target={\"metric\": \"train_loss\", \"value\": 1, \"stop\": true}'",
-                            kTimeOnly);
+  const Ran ran = run_ranks(
+      2,
+      std::string(SIMSGD_MEASURE_PROGRAM) + " run - --set '/learner=" + kLearner +
+          "' --set '/algorithm={\"name\": \"ad_psgd\"}' --set '/target={\"metric\": \"train_loss\", \"value\": 1, \"stop\": true}'",
+      kTimeOnly);
   CHECK(ran.code == 2);
   CHECK(ran.output.empty());
   CHECK(
-      count(ran.errors,
-            "<stdin>:/target/stop: cannot end a real run of ad_psgd: its workers never meet, so nobody knows "
-            "at which instant the target is reached. Found: true. Give /stop a time or steps, and set "
-            "/target/stop to false: time_to_target_s is then known at the end.") == 1);
+      count(
+          ran.errors,
+          "<stdin>:/target/stop: cannot end a real run of ad_psgd: its workers never meet, so nobody knows at which instant the target is reached. Found: true. Give /stop a time or steps, and set /target/stop to false: time_to_target_s is then known at the end.") ==
+      1);
 }
 
 TEST_CASE("--help shows an example, once") {

@@ -36,9 +36,9 @@ const std::string kNames =
 TEST_CASE("every row that cannot be used is named, with what was found and what would be right") {
   CHECK(problem(kColumns + kRow) == "");
   CHECK(problem(kColumns) == "f: has no operation. Name a table or a timeline of a job's operations.");
-  CHECK(problem("") ==
-        "f: is empty. Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a "
-        "Chrome trace with events of a step (docs/replay.md).");
+  CHECK(
+      problem("") ==
+      "f: is empty. Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a Chrome trace with events of a step (docs/replay.md).");
   CHECK(problem("size time\n1 2\n")
             .starts_with("f: is neither a table nor a timeline of operations. Found: size time. Name a CSV"));
   CHECK(problem("pid_dp,thread,op,step,start\n") ==
@@ -46,22 +46,21 @@ TEST_CASE("every row that cannot be used is named, with what was found and what 
         "f: has no column \"ts_us\". Found: pid_dp, thread, op, step, start. Name it in the first row.\n"
         "f: has no column \"dur_us\". Found: pid_dp, thread, op, step, start. Name it in the first row.");
   const std::string thread = ",\"PP0, TP0, compute\",forward-compute,";
-  CHECK(problem(kColumns + kRow + "0" + thread + "1,1,20,nan\n" +  // no number
-                "0" + thread + "1,2,9223372036854775808000,5\n" +  // beyond 64 bits
-                "0" + thread + "1.5,3,30,5\n" +                    // half a step
-                "-1" + thread + "1,4,40,5\n" +                     // no rank
-                "0" + thread + "1,5,fifty,5\n" +                   // no number
-                "0,compute,forward-compute,1,6,60,5\n" +           // no stage
-                "0" + thread + "1,7,70\n") ==                      // cut
-        "f: line 3 has no number in dur_us. Found: nan. Give a number below 2^53.\n"
-        "f: line 4 has no time at which it began. Found: 9.223372036854776e+21. Give microseconds below "
-        "2^53.\n"
-        "f: line 5 has no step. Found: 1.5. Give a whole number from 0.\n"
-        "f: line 6 has no data-parallel rank. Found: -1. Give a whole number from 0.\n"
-        "f: line 7 has no number in ts_us. Found: fifty. Give a number below 2^53.\n"
-        "f: line 8 has no thread that tells stage and lane. Found: compute. Write it as \"PP0, TP0, "
-        "compute\".\n"
-        "f: line 9 has not 7 fields. Found: 6. Give as many as the first row has.");
+  CHECK(
+      problem(kColumns + kRow + "0" + thread + "1,1,20,nan\n" +  // no number
+              "0" + thread + "1,2,9223372036854775808000,5\n" +  // beyond 64 bits
+              "0" + thread + "1.5,3,30,5\n" +                    // half a step
+              "-1" + thread + "1,4,40,5\n" +                     // no rank
+              "0" + thread + "1,5,fifty,5\n" +                   // no number
+              "0,compute,forward-compute,1,6,60,5\n" +           // no stage
+              "0" + thread + "1,7,70\n") ==                      // cut
+      "f: line 3 has no number in dur_us. Found: nan. Give a number below 2^53.\n"
+      "f: line 4 has no time at which it began. Found: 9.223372036854776e+21. Give microseconds below 2^53.\n"
+      "f: line 5 has no step. Found: 1.5. Give a whole number from 0.\n"
+      "f: line 6 has no data-parallel rank. Found: -1. Give a whole number from 0.\n"
+      "f: line 7 has no number in ts_us. Found: fifty. Give a number below 2^53.\n"
+      "f: line 8 has no thread that tells stage and lane. Found: compute. Write it as \"PP0, TP0, compute\".\n"
+      "f: line 9 has not 7 fields. Found: 6. Give as many as the first row has.");
 }
 
 TEST_CASE("an event of negative length, and a step that a worker has twice, are counted and left out") {
@@ -74,21 +73,20 @@ TEST_CASE("an event of negative length, and a step that a worker has twice, are 
                                                           {"steps that a worker has twice, left out", 1}});
   CHECK(job.operations.size() == 2);  // of steps 1 and 3
   CHECK(make_graph(job).steps.size() == 2);
-  CHECK(ConfigError(job.skipped).what() ==
-        std::string(
-            "f: line 3 ends before it begins. Found: -5. Give microseconds from 0, below 2^53.\n"
-            "f: line 5 is the same operation as line 4. Found: forward-compute of micro-batch 0, chunk 0, "
-            "in step 2 of replica 0, stage 0, slice 0. Give each once in a step."));
+  CHECK(
+      ConfigError(job.skipped).what() ==
+      std::string(
+          "f: line 3 ends before it begins. Found: -5. Give microseconds from 0, below 2^53.\n"
+          "f: line 5 is the same operation as line 4. Found: forward-compute of micro-batch 0, chunk 0, in step 2 of replica 0, stage 0, slice 0. Give each once in a step."));
 }
 
 TEST_CASE("a worker without operations, an operation that is there twice") {
   CHECK(
       problem(kColumns + kRow + "2,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n") ==
-      "f: has no operation of a worker. Found: replica 1, stage 0, slice 0. Give all 3 workers of the 3 x 1 "
-      "x 1 replicas, stages and slices that it names, each with its operations.");
-  CHECK(problem(kColumns + kRow + "0,\"PP0, TP0, compute\",forward-compute,1,0,20,10\n") ==
-        "f: line 3 is the same operation as line 2. Found: forward-compute of micro-batch 0, chunk 0, in "
-        "step 1 of replica 0, stage 0, slice 0. Give each once in a step.");
+      "f: has no operation of a worker. Found: replica 1, stage 0, slice 0. Give all 3 workers of the 3 x 1 x 1 replicas, stages and slices that it names, each with its operations.");
+  CHECK(
+      problem(kColumns + kRow + "0,\"PP0, TP0, compute\",forward-compute,1,0,20,10\n") ==
+      "f: line 3 is the same operation as line 2. Found: forward-compute of micro-batch 0, chunk 0, in step 1 of replica 0, stage 0, slice 0. Give each once in a step.");
   // Another step of one worker alone is no step.
   const RecordedJob job =
       read_recorded_job("f", kColumns + kRow + "1,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n" +

@@ -219,8 +219,7 @@ TEST_CASE("a barrier that explains more than a twentieth of a step is warned of;
   CHECK(report.inferred[0].own_s == doctest::Approx(kSteps * (kReduce_s + kNorm_s)).epsilon(0.01));
   CHECK(
       report.graph.warnings.count(fmt::format(
-          "workers (stages 0, 1, 2, 3) wait for each other before optimizer, for something that is not "
-          "recorded: taken as a barrier, which explains {:.1f} % of a step; --no-inferred takes it for gaps",
+          "workers (stages 0, 1, 2, 3) wait for each other before optimizer, for something that is not recorded: taken as a barrier, which explains {:.1f} % of a step; --no-inferred takes it for gaps",
           100 * share)) == 1);
   const ReplayReport gaps = replayed(shape, {6}, false);
   CHECK(gaps.graph.synchronisations.empty());
@@ -274,8 +273,7 @@ TEST_CASE(
   const double change = slow["healed_step_mean_s"].get<double>() / step_s(shape) - 1;
   CHECK(slow["healed_change"].get<double>() == doctest::Approx(change).epsilon(0.001));
   CHECK(sentence.starts_with(fmt::format(
-      "Worker 6 (stage 1, replica 2) is slow: it computes {:.2f} times as long as its peers; healed "
-      "(--heal 6), a step takes ",
+      "Worker 6 (stage 1, replica 2) is slow: it computes {:.2f} times as long as its peers; healed (--heal 6), a step takes ",
       slow["ratios"][0].get<double>())));
   CHECK(sentence.ends_with(fmt::format(" ms ({:+.1f} %).", 100 * slow["healed_change"].get<double>())));
   CHECK(document["inferred"][0]["before"] == "optimizer");

@@ -145,10 +145,9 @@ TEST_CASE("what a profile does not tell is refused with a sentence") {
   CHECK(refuses(own(step_of(0) + step_of(1), 3),
                 "has not every rank's steps, for which the others wait: 2 of 3"));
   CHECK(refuses(own(both + all_reduce(0, 910, 10)), "has not as many operations on every rank in step 1"));
-  CHECK(refuses(own(both + all_reduce(0, 910, 10) + all_reduce(1, 910, 10, 9)),
-                "has no operation of all ranks as number 2 of step 1. Found: all_reduce of 32 bytes on rank "
-                "0, all_reduce "
-                "of 36 bytes on rank 1"));
+  CHECK(refuses(
+      own(both + all_reduce(0, 910, 10) + all_reduce(1, 910, 10, 9)),
+      "has no operation of all ranks as number 2 of step 1. Found: all_reduce of 32 bytes on rank 0, all_reduce of 36 bytes on rank 1"));
   CHECK(refuses(own(both + all_reduce(0, 910, 10, 8, 1)), "has operations of some ranks alone"));
   CHECK(refuses(own(both + all_reduce(0, 910, 10) + all_reduce(1, 950, 10)),
                 "end before every rank has begun them"));
@@ -176,10 +175,9 @@ TEST_CASE("a step that a rank has twice, and a row of negative length, are left 
   CHECK(own_job.ignored == std::map<std::string, std::size_t>{{"steps that a rank has twice, left out", 1}});
   CHECK(own_job.skipped.size() == 1);
   check_by_hand(own_job);
-  const RecordedJob rows =
-      read_recorded_job("f",
-                        "worker,step,begin_s,computed_s,operation_went_s,operation_end_s,"
-                        "end_s\n0,1,0,3,5,7,8\n1,1,0,5,5,7,8\n0,2,9,,,,8\n1,2,9,10,10,11,12\n");
+  const RecordedJob rows = read_recorded_job(
+      "f",
+      "worker,step,begin_s,computed_s,operation_went_s,operation_end_s,end_s\n0,1,0,3,5,7,8\n1,1,0,5,5,7,8\n0,2,9,,,,8\n1,2,9,10,10,11,12\n");
   CHECK(rows.ignored.at("rows of negative length, skipped") == 1);
   CHECK(rows.skipped.size() == 1);
   CHECK(mean_us(rows, {}) == doctest::Approx(8e6).epsilon(1e-12));
@@ -187,9 +185,9 @@ TEST_CASE("a step that a rank has twice, and a row of negative length, are left 
 
 TEST_CASE("steps.csv by hand: what follows the last backward pass is one operation for which all wait") {
   // Rank 1 is ready at 5, rank 0 at 3; from then on it takes 2, and the update 1.
-  const RecordedJob job = read_recorded_job("f",
-                                            "worker,step,begin_s,computed_s,operation_went_s,operation_end_s,"
-                                            "end_s\n0,1,0,3,5,7,8\n1,1,0,5,5,7,8\n");
+  const RecordedJob job = read_recorded_job(
+      "f",
+      "worker,step,begin_s,computed_s,operation_went_s,operation_end_s,end_s\n0,1,0,3,5,7,8\n1,1,0,5,5,7,8\n");
   CHECK(mean_us(job, {}) == doctest::Approx(8e6).epsilon(1e-12));
   CHECK(mean_us(job, network(2)) == doctest::Approx(7e6).epsilon(1e-12));
   CHECK(mean_us(job, heal(1)) == doctest::Approx(6e6).epsilon(1e-12));

@@ -120,8 +120,7 @@ TEST_CASE("CSV: RFC 4180, one tidy table of all charts") {
                        ",2,2,1,,,1\r\n" + quoted + ",4,4,2,,,1\r\na|b*c,2,2,0.5,,,1\r\n");
   const std::string all = report::report_csv(made);
   CHECK(all.starts_with(
-      "study,chart,algorithm,cluster/workers,workers,speedup,speedup_low,speedup_high,seeds,efficiency,"
-      "efficiency_low,efficiency_high\r\n"));
+      "study,chart,algorithm,cluster/workers,workers,speedup,speedup_low,speedup_high,seeds,efficiency,efficiency_low,efficiency_high\r\n"));
   CHECK(count_of(all, "\r\n") == 1 + 3 + 3);
   CHECK(count_of(all, quoted + ",efficiency," + quoted + ",2,2,,,,1,0.5,,\r\n") == 1);
 }

@@ -217,8 +217,10 @@ TEST_CASE("without a target, the time to the best accuracy that all reach, in wh
   slow["series"]["test"][1]["test_accuracy"] = 0.852;
   slow["series"]["test"][2]["test_accuracy"] = 0.855;
   const std::string text = summary_table({column(slow), column(fast)});
-  CHECK(text.find("Time to 85 % test accuracy  s                                4.80                        "
-                  "0.75\n") != std::string::npos);
+  CHECK(
+      text.find(
+          "Time to 85 % test accuracy  s                                4.80                        0.75\n") !=
+      std::string::npos);
 }
 
 TEST_CASE("more runs become rows") {

@@ -32,9 +32,7 @@ TEST_CASE("ranks of the fake world that wait for ever are named, with what they 
                                    }});
   CHECK(
       outcome.error ==
-      "Nothing is left to happen, and these ranks wait for ever: 0 (step 1) for barrier among 3, 1 (step 1) "
-      "for barrier among 3, 2 (step 1) for a message from rank 0 (tag 7). The algorithm's ranks do not agree "
-      "on what they exchange.");
+      "Nothing is left to happen, and these ranks wait for ever: 0 (step 1) for barrier among 3, 1 (step 1) for barrier among 3, 2 (step 1) for a message from rank 0 (tag 7). The algorithm's ranks do not agree on what they exchange.");
 }
 
 }  // namespace simsgd::test::roles_fake

@@ -135,22 +135,22 @@ TEST_CASE("a cost that is used and unknown is said in words") {
                  "a pass over a vector runs at the peak of the memory: device D has no \"vector_pass\"");
   sampled.push_back(gtopk.back());
   CHECK(notes({{"name", "gtopk"}, {"selection", "sampled"}}) == sampled);
-  CHECK(notes({{"name", "spd_kfac"}}) ==
-        Texts{"products of matrices run at the efficiency of training kernels: device D has no "
-              "\"gemm.efficiency\"",
-              "gathering a factor's matrix takes no time: device D has no \"gemm.gather\"",
-              "inverses are timed by FLOPs at the efficiency of training kernels: device D has no "
-              "\"inverse.times\"",
-              "an inverse takes its kernel's time alone: device D has no \"inverse.overhead\"", slowdown});
+  CHECK(
+      notes({{"name", "spd_kfac"}}) ==
+      Texts{
+          "products of matrices run at the efficiency of training kernels: device D has no \"gemm.efficiency\"",
+          "gathering a factor's matrix takes no time: device D has no \"gemm.gather\"",
+          "inverses are timed by FLOPs at the efficiency of training kernels: device D has no \"inverse.times\"",
+          "an inverse takes its kernel's time alone: device D has no \"inverse.overhead\"", slowdown});
 }
 
 TEST_CASE("hosts of which nothing is known are said once, with what they lack; one worker has none") {
   Json scenario = scenario_with({{"name", "local_sgd"}});
   scenario["cluster"].erase("host");
-  CHECK(unknown_costs(job_of(scenario)) ==
-        std::vector<std::string>{
-            "the hosts' work in communication takes no time as far as it is unknown: cluster C has no "
-            "\"host.launch\", \"host.pack\", \"host.staged\", \"host.reduce\", \"host.tensor\""});
+  CHECK(
+      unknown_costs(job_of(scenario)) ==
+      std::vector<std::string>{
+          "the hosts' work in communication takes no time as far as it is unknown: cluster C has no \"host.launch\", \"host.pack\", \"host.staged\", \"host.reduce\", \"host.tensor\""});
   scenario["cluster"]["workers"] = 1;
   CHECK(unknown_costs(job_of(scenario)).empty());
 }
@@ -205,9 +205,9 @@ TEST_CASE("times of inversions are by ascending dimension, and there is one at l
   };
   const auto time = [](int dimension) { return Json{{"dimension", dimension}, {"time", "1 ms"}}; };
   CHECK(times({time(64), time(128)}).empty());
-  CHECK(times({time(128), time(128)}) ==
-        "s.json:/cluster/device/inverse/times/1/dimension: is not above the one before it. Found: 128. List "
-        "the measurements by ascending dimension.");
+  CHECK(
+      times({time(128), time(128)}) ==
+      "s.json:/cluster/device/inverse/times/1/dimension: is not above the one before it. Found: 128. List the measurements by ascending dimension.");
   CHECK(times(Json::array()) ==
         "s.json:/cluster/device/inverse/times: is too short. Found: []. Give at least 1 element.");
 }
@@ -218,13 +218,12 @@ TEST_CASE("times of factorisations are by ascending FLOPs, of matrices that are 
     return Json{{"rows", rows}, {"columns", columns}, {"time", "1 ms"}};
   };
   CHECK(times({time(1000, 4), time(100, 100)}).empty());  // 32 kflop, 1.3 Mflop
-  CHECK(times({time(100, 100), time(1000, 4)}) ==
-        "s.json:/cluster/device/qr/times/1: takes no more FLOPs than the one before it. Found: "
-        "{\"columns\":4,\"rows\":1000,\"time\":\"1 ms\"}. List the measurements by ascending 2 m n^2 - 2/3 "
-        "n^3, m rows and n columns.");
-  CHECK(times(Json::array({time(4, 8)})) ==
-        "s.json:/cluster/device/qr/times/0/columns: is more than its rows. Found: 8. Give the times of its "
-        "transpose.");
+  CHECK(
+      times({time(100, 100), time(1000, 4)}) ==
+      "s.json:/cluster/device/qr/times/1: takes no more FLOPs than the one before it. Found: {\"columns\":4,\"rows\":1000,\"time\":\"1 ms\"}. List the measurements by ascending 2 m n^2 - 2/3 n^3, m rows and n columns.");
+  CHECK(
+      times(Json::array({time(4, 8)})) ==
+      "s.json:/cluster/device/qr/times/0/columns: is more than its rows. Found: 8. Give the times of its transpose.");
 }
 
 }  // namespace simsgd::test::scenarios_costs

@@ -211,8 +211,7 @@ TEST_CASE("a cluster by itself has no limit on workers") {
   CHECK(load_cluster(file, 2, {{{"/cluster/nodes", "7"}}, {}}).cluster.nodes == 7);
   CHECK_THROWS_WITH(
       load_cluster(file, 8, {{{"/cluster/nodes", "7"}}, {}}),
-      "--workers: is more than the 7 GPUs of the cluster (7 nodes x 1). Found: 8. Use at most 7 workers, "
-      "or 8 nodes.");
+      "--workers: is more than the 7 GPUs of the cluster (7 nodes x 1). Found: 8. Use at most 7 workers, or 8 nodes.");
   CHECK_THROWS_WITH(load_cluster(file, 0),
                     "--workers: is out of range. Found: 0. Write a whole number of at least 1.");
 }

@@ -213,11 +213,11 @@ TEST_CASE("times that were measured on another device: layer by layer by both de
   CHECK(job.workload.one_device_step_s == Approx(step).epsilon(1e-12));
   CHECK(job.workload.one_device_source == "times of the layers, measured on O, batch 4, scaled to D");
   REQUIRE(note_about(job, "scaled-device-time") != nullptr);
-  CHECK(note_about(job, "scaled-device-time")->text ==
-        fmt::format("the layers' times were measured on O and are scaled to D, each by the two devices' "
-                    "modelled times of "
-                    "its FLOPs and memory traffic: to {:.3g} of them in all",
-                    share[3]));
+  CHECK(
+      note_about(job, "scaled-device-time")->text ==
+      fmt::format(
+          "the layers' times were measured on O and are scaled to D, each by the two devices' modelled times of its FLOPs and memory traffic: to {:.3g} of them in all",
+          share[3]));
   CHECK(note_about(job, "extrapolated-device-time")->text ==
         "the layers' times for 6 samples are taken in proportion from those measured with 4");
   CHECK(load(load(scenario).resolved).resolved == load(scenario).resolved);
@@ -234,10 +234,9 @@ TEST_CASE("times that were measured on another device: layer by layer by both de
   const Job unknown = job_of(scenario);
   CHECK(unknown.workload.one_device_step_s == own.workload.one_device_step_s);
   CHECK(unknown.workload.one_device_source == "times of the layers, batch 4");
-  CHECK(note_about(unknown, "unknown-device")->text ==
-        "the layers' own times hold on O as on any device: the workload does not say what they were measured "
-        "on "
-        "(/workload/measured_on)");
+  CHECK(
+      note_about(unknown, "unknown-device")->text ==
+      "the layers' own times hold on O as on any device: the workload does not say what they were measured on (/workload/measured_on)");
 }
 
 TEST_CASE("layers without FLOPs are scaled alike by rates that both devices have, else refused") {
@@ -254,12 +253,7 @@ TEST_CASE("layers without FLOPs are scaled alike by rates that both devices have
   folder.write_json("s.json", scenario);
   CHECK(
       folder.errors("s.json") ==
-      "s.json:/workload/measured_on: is another device than the cluster's D, and the two have no rate by "
-      "which the "
-      "layers' times could be scaled. Found: "
-      "{\"efficiency\":0.5,\"memory_bandwidth\":1000000000000.0,\"name\":\"O\",\"peak_flops\":0}. "
-      "Give \"peak_flops\" or \"memory_bandwidth\" of both, or a time in \"one_device\" that was measured on "
-      "the cluster's device.");
+      "s.json:/workload/measured_on: is another device than the cluster's D, and the two have no rate by which the layers' times could be scaled. Found: {\"efficiency\":0.5,\"memory_bandwidth\":1000000000000.0,\"name\":\"O\",\"peak_flops\":0}. Give \"peak_flops\" or \"memory_bandwidth\" of both, or a time in \"one_device\" that was measured on the cluster's device.");
   // A one-device time of this device is its whole step: the layers' times only share it.
   scenario["workload"]["one_device"] = {
       {{"device", "D"}, {"batch", 6}, {"forward_backward", 1}, {"source", "a test"}}};
@@ -288,10 +282,9 @@ TEST_CASE("what the device waits for its host is of any device and batch, once a
             Approx(with.step_compute_s() / (bare.step_compute_s() / 4 + 14e-3)).epsilon(1e-12));
     }
   scenario["workload"]["batch"] = 8;
-  CHECK(note_about(job_of(scenario), "host-gap")->text ==
-        "in 23 % of a step of one device, 7 ms, it waits for its host, which launches or loads: that stays "
-        "the same for "
-        "any device and batch (/workload/host_gap)");
+  CHECK(
+      note_about(job_of(scenario), "host-gap")->text ==
+      "in 23 % of a step of one device, 7 ms, it waits for its host, which launches or loads: that stays the same for any device and batch (/workload/host_gap)");
   scenario["workload"]["batch"] = 800;
   CHECK(note_about(job_of(scenario), "host-gap") == nullptr);
 }

@@ -21,29 +21,26 @@ std::string without_places(const std::string& errors) { return errors.substr(0, 
 }  // namespace
 
 TEST_CASE("a truncated file says where it ends and what was expected") {
-  CHECK(error_of("{\n  \"seed\": [1, 2") ==
-        "s.json: is not valid JSON, line 2, column 16: unexpected end of input; expected ']'. The file ends "
-        "too "
-        "early: close every brace, bracket and quotation mark.");
-  CHECK(error_of("") ==
-        "s.json: is not valid JSON, line 1, column 1: unexpected end of input; expected '[', '{', or a "
-        "literal. The "
-        "file ends too early: close every brace, bracket and quotation mark.");
+  CHECK(
+      error_of("{\n  \"seed\": [1, 2") ==
+      "s.json: is not valid JSON, line 2, column 16: unexpected end of input; expected ']'. The file ends too early: close every brace, bracket and quotation mark.");
+  CHECK(
+      error_of("") ==
+      "s.json: is not valid JSON, line 1, column 1: unexpected end of input; expected '[', '{', or a literal. The file ends too early: close every brace, bracket and quotation mark.");
 }
 
 TEST_CASE("wrong JSON says where and what was expected") {
-  CHECK(error_of("{\"seed\": 1,}") ==
-        "s.json: is not valid JSON, line 1, column 12: unexpected '}'; expected string literal. Mend the "
-        "text there; "
-        "// comments are allowed, trailing commas are not.");
+  CHECK(
+      error_of("{\"seed\": 1,}") ==
+      "s.json: is not valid JSON, line 1, column 12: unexpected '}'; expected string literal. Mend the text there; // comments are allowed, trailing commas are not.");
 }
 
 TEST_CASE("brackets without end and numbers without limit") {
   CHECK(error_of(std::string(100000, '[')) ==
         "s.json: is nested deeper than 100 levels. Check its brackets and braces.");
-  CHECK(error_of("{\"seed\": 1e400}") ==
-        "s.json: holds a number that is too large, number overflow parsing '1e400'. Write numbers below "
-        "1.8e308.");
+  CHECK(
+      error_of("{\"seed\": 1e400}") ==
+      "s.json: holds a number that is too large, number overflow parsing '1e400'. Write numbers below 1.8e308.");
 }
 
 TEST_CASE("comments are allowed") {
@@ -56,9 +53,9 @@ TEST_CASE("a key written twice is an error with its pointer") {
 }
 
 TEST_CASE("a scenario is an object") {
-  CHECK(error_of("[1]") ==
-        "s.json: is not a scenario. Found: [1]. Write an object: { \"cluster\": ..., \"workload\": ..., ... "
-        "}.");
+  CHECK(
+      error_of("[1]") ==
+      "s.json: is not a scenario. Found: [1]. Write an object: { \"cluster\": ..., \"workload\": ..., ... }.");
 }
 
 TEST_CASE("a scenario that does not exist") {
@@ -86,23 +83,21 @@ TEST_CASE("a used file that does not exist: the nearest name, or those that are 
   scenario["cluster"] = {
       {"use", "clusters/ethrnet-1g.json"}, {"workers", 4}, {"device", {{"use", "d.json"}}}};
   folder.write_json("s.json", scenario);
-  CHECK(without_places(folder.errors("s.json")) ==
-        "s.json:/cluster/use: names a file that does not exist. Found: \"clusters/ethrnet-1g.json\". Did you "
-        "mean "
-        "\"clusters/ethernet-1g.json\"?");
+  CHECK(
+      without_places(folder.errors("s.json")) ==
+      "s.json:/cluster/use: names a file that does not exist. Found: \"clusters/ethrnet-1g.json\". Did you mean \"clusters/ethernet-1g.json\"?");
   CHECK(folder.errors("s.json").find(" Looked for clusters/ethrnet-1g.json, ") != std::string::npos);
   scenario["cluster"]["use"] = "clusters/token-ring.json";
   folder.write_json("s.json", scenario);
   CHECK(
       without_places(folder.errors("s.json")) ==
-      "s.json:/cluster/use: names a file that does not exist. Found: \"clusters/token-ring.json\". There is "
-      "ethernet-1g.json.");
+      "s.json:/cluster/use: names a file that does not exist. Found: \"clusters/token-ring.json\". There is ethernet-1g.json.");
 }
 
 TEST_CASE("a use that is no file name, a file that holds no object, a file that is cut off") {
-  CHECK(errors_with("/cluster", {{"use", 5}, {"workers", 4}}) ==
-        "s.json:/cluster/use: is not the name of a file. Found: 5. Write a path such as "
-        "\"clusters/ethernet-1g.json\".");
+  CHECK(
+      errors_with("/cluster", {{"use", 5}, {"workers", 4}}) ==
+      "s.json:/cluster/use: is not the name of a file. Found: 5. Write a path such as \"clusters/ethernet-1g.json\".");
   const Folder folder;
   folder.write_json("list.json", Json::array());
   folder.write("cut.json", "{\"name\": ");
@@ -110,13 +105,10 @@ TEST_CASE("a use that is no file name, a file that holds no object, a file that 
   scenario["cluster"]["use"] = "list.json";
   scenario["workload"]["use"] = "cut.json";
   folder.write_json("s.json", scenario);
-  CHECK(folder.errors("s.json") ==
-        "s.json:/cluster/use: names a file that holds no object. Found: \"list.json\". Use a file that holds "
-        "one "
-        "object.\n"
-        "cut.json: is not valid JSON, line 1, column 10: unexpected end of input; expected '[', '{', or a "
-        "literal. "
-        "The file ends too early: close every brace, bracket and quotation mark.");
+  CHECK(
+      folder.errors("s.json") ==
+      "s.json:/cluster/use: names a file that holds no object. Found: \"list.json\". Use a file that holds one object.\n"
+      "cut.json: is not valid JSON, line 1, column 10: unexpected end of input; expected '[', '{', or a literal. The file ends too early: close every brace, bracket and quotation mark.");
 }
 
 TEST_CASE("files that use each other in a circle") {
@@ -126,9 +118,10 @@ TEST_CASE("files that use each other in a circle") {
   Json scenario = small_scenario();
   scenario["cluster"] = {{"use", "a.json"}, {"workers", 4}};
   folder.write_json("s.json", scenario);
-  CHECK(folder.errors("s.json").find(
-            "b.json:/device/use: uses a file that is being used already. Found: \"a.json\". "
-            "Remove the circle.") != std::string::npos);
+  CHECK(
+      folder.errors("s.json").find(
+          "b.json:/device/use: uses a file that is being used already. Found: \"a.json\". Remove the circle.") !=
+      std::string::npos);
 }
 
 TEST_CASE("errors name the file in which the value was written") {
@@ -150,16 +143,10 @@ TEST_CASE("errors name the file in which the value was written") {
     std::filesystem::copy_file(folder.path(name), other.path("scenarios/" + std::string(name)));
   CHECK(
       other.errors("scenarios/s.json") ==
-      "scenarios/devices/d.json:/memory: has the unit \"s\", which is no unit of bytes. Found: \"16 s\". "
-      "Write \"16 "
-      "GB\" or 16e9 (bytes).\n"
-      "scenarios/clusters/c.json:/nic/bandwidth: has the unit \"GB\", which is no unit of bandwidth. Found: "
-      "\"1 "
-      "GB\". Write \"10 Gbps\", \"1.25 GB/s\" or 1.25e9 (bytes per second).\n"
+      "scenarios/devices/d.json:/memory: has the unit \"s\", which is no unit of bytes. Found: \"16 s\". Write \"16 GB\" or 16e9 (bytes).\n"
+      "scenarios/clusters/c.json:/nic/bandwidth: has the unit \"GB\", which is no unit of bandwidth. Found: \"1 GB\". Write \"10 Gbps\", \"1.25 GB/s\" or 1.25e9 (bytes per second).\n"
       "scenarios/s.json:/cluster/nic/count: is out of range. Found: 0. Write a whole number of at least 1.\n"
-      "scenarios/clusters/c.json:/nic/bandwith: is an unknown key. Found: \"1 GB/s\". Did you mean "
-      "\"bandwidth\"? "
-      "Valid keys here: bandwidth, burst, count, goodput, latency, segments.\n"
+      "scenarios/clusters/c.json:/nic/bandwith: is an unknown key. Found: \"1 GB/s\". Did you mean \"bandwidth\"? Valid keys here: bandwidth, burst, count, goodput, latency, segments.\n"
       "scenarios/s.json:/cluster/workers: is out of range. Found: -4. Write a whole number of at least 1.");
 }
 

@@ -33,9 +33,11 @@ using Notes = std::vector<Note>;
 }  // namespace
 
 TEST_CASE("a step that nobody measured") {
-  CHECK(notes_of(small_scenario()) == Notes{{"modelled-device-time",
-                                             "no step was measured on D: it is modelled from FLOPs at 50 "
-                                             "% of the peak and from memory traffic"}});
+  CHECK(
+      notes_of(small_scenario()) ==
+      Notes{
+          {"modelled-device-time",
+           "no step was measured on D: it is modelled from FLOPs at 50 % of the peak and from memory traffic"}});
 }
 
 TEST_CASE("a step that was measured with another batch; not one with the same") {
@@ -56,9 +58,9 @@ TEST_CASE("links of GPUs that are alone in their nodes") {
   scenario["cluster"]["gpu_link"] = {{"bandwidth", "900 GB/s"}};
   CHECK(
       notes_of(scenario).back() ==
-      Note{"unused-option",
-           "/cluster/device/communication_share has no effect: with one GPU per node messages cross the nic "
-           "alone, and what is left of gpu_link is no less"});
+      Note{
+          "unused-option",
+          "/cluster/device/communication_share has no effect: with one GPU per node messages cross the nic alone, and what is left of gpu_link is no less"});
 }
 
 TEST_CASE("no network has a latency of 0, where messages cross one") {
@@ -84,22 +86,20 @@ TEST_CASE("no network has a latency of 0, where messages cross one") {
 }
 
 TEST_CASE("a workload without layers") {
-  CHECK(notes_with("/workload", {{"step_time", "0.13 s"}, {"parameters", 25.6e6}, {"batch", 64}}) ==
-        Notes{{"assumed-layers",
-               "the workload's step_time holds whatever the device; 32 equal layers stand for the network: "
-               "how much "
-               "communication hides behind the backward pass depends on them (/workload/equal_layers); "
-               "activations are "
-               "not counted as memory"}});
+  CHECK(
+      notes_with("/workload", {{"step_time", "0.13 s"}, {"parameters", 25.6e6}, {"batch", 64}}) ==
+      Notes{
+          {"assumed-layers",
+           "the workload's step_time holds whatever the device; 32 equal layers stand for the network: how much communication hides behind the backward pass depends on them (/workload/equal_layers); activations are not counted as memory"}});
 }
 
 TEST_CASE("imbalance that comes from the workload: uniform from 1 to 3 s, mean 2, deciles 1.2 and 2.8") {
   const Json times = {{"name", "uniform"}, {"minimum", 1}, {"maximum", 3}};
-  CHECK(notes_with("/workload/compute_time", times) ==
-        Notes{{"workload-imbalance",
-               "the workload's own compute_time makes steps longer and shorter, stragglers apart: a tenth "
-               "takes below "
-               "0.60 of the mean, a tenth above 1.40"}});
+  CHECK(
+      notes_with("/workload/compute_time", times) ==
+      Notes{
+          {"workload-imbalance",
+           "the workload's own compute_time makes steps longer and shorter, stragglers apart: a tenth takes below 0.60 of the mean, a tenth above 1.40"}});
   CHECK(notes_with("/workload/compute_factor", times)
             .at(0)
             .text.starts_with("the workload's own compute_factor makes"));
@@ -164,10 +164,9 @@ TEST_CASE("a target that lies between two evaluations which are far apart") {
     }
     return make_document(RunContext{}, loaded, make_job(loaded), record)["notes"];
   };
-  CHECK(notes(30).back() ==
-        "time_to_target_s is when an evaluation showed the target and may be late by up to 25 %: evaluate "
-        "more often "
-        "to know it better");
+  CHECK(
+      notes(30).back() ==
+      "time_to_target_s is when an evaluation showed the target and may be late by up to 25 %: evaluate more often to know it better");
   CHECK(notes(38).size() + 1 == notes(30).size());
 }
 

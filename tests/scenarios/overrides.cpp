@@ -68,20 +68,19 @@ TEST_CASE("errors in a value from the command line say so") {
   CHECK(errors_of(set({{"/cluster/device/use", "none.json"}}))
             .starts_with(
                 "--set:/cluster/device/use: names a file that does not exist. Found: \"none.json\". "));
-  CHECK(errors_of(set({{"/clutser/workers", "4"}}))
-            .starts_with("--set:/clutser: is an unknown key. Found: {\"workers\":4}. Did you mean "
-                         "\"cluster\"? Valid keys here: "));
+  CHECK(
+      errors_of(set({{"/clutser/workers", "4"}}))
+          .starts_with(
+              "--set:/clutser: is an unknown key. Found: {\"workers\":4}. Did you mean \"cluster\"? Valid keys here: "));
 }
 
 TEST_CASE("a pointer that leads nowhere") {
-  CHECK(errors_of(set({{"/workload/layers/5/name", "x"}})) ==
-        "--set:/workload/layers/5/name: names element \"5\" of a list of 1. Found: \"x\". Give a pointer "
-        "into the "
-        "scenario.");
-  CHECK(errors_of(set({{"/workload/layers/0/type/x", "1"}})) ==
-        "--set:/workload/layers/0/type/x: names the member \"x\" of something that is neither an object nor "
-        "a list. "
-        "Found: 1. Give a pointer into the scenario.");
+  CHECK(
+      errors_of(set({{"/workload/layers/5/name", "x"}})) ==
+      "--set:/workload/layers/5/name: names element \"5\" of a list of 1. Found: \"x\". Give a pointer into the scenario.");
+  CHECK(
+      errors_of(set({{"/workload/layers/0/type/x", "1"}})) ==
+      "--set:/workload/layers/0/type/x: names the member \"x\" of something that is neither an object nor a list. Found: 1. Give a pointer into the scenario.");
 }
 
 TEST_CASE("--set takes a pointer and a value") {

@@ -106,20 +106,16 @@ TEST_CASE("a table of one entry holds for that batch alone") {
   CHECK(step_s(measured(one, 32, 4)) == exactly(4));
   CHECK(
       errors_of(measured(one, 9)) ==
-      "s.json:/workload/batch: makes a pass of 9 samples, beyond the 8 that "
-      "/workload/one_device/0/step_cost/times were measured with. Found: 9. Use 8 samples, or measure more.");
+      "s.json:/workload/batch: makes a pass of 9 samples, beyond the 8 that /workload/one_device/0/step_cost/times were measured with. Found: 9. Use 8 samples, or measure more.");
 }
 
 TEST_CASE("a table is not asked beyond its range") {
   CHECK(
       errors_of(measured(kTable, 65)) ==
-      "s.json:/workload/batch: makes a pass of 65 samples, beyond the 2 to 64 that "
-      "/workload/one_device/0/step_cost/times were measured with. Found: 65. Use 2 to 64 samples, or measure "
-      "more.");
-  CHECK(errors_of(given(kTable, 64, 64)) ==
-        "s.json:/workload/batch: makes micro-batches of 1 sample, beyond the 2 to 64 that "
-        "/workload/step_cost/times were measured with. Found: 64. Use 2 to 64 samples for each of the "
-        "micro_batches, or measure more.");
+      "s.json:/workload/batch: makes a pass of 65 samples, beyond the 2 to 64 that /workload/one_device/0/step_cost/times were measured with. Found: 65. Use 2 to 64 samples, or measure more.");
+  CHECK(
+      errors_of(given(kTable, 64, 64)) ==
+      "s.json:/workload/batch: makes micro-batches of 1 sample, beyond the 2 to 64 that /workload/step_cost/times were measured with. Found: 64. Use 2 to 64 samples for each of the micro_batches, or measure more.");
   CHECK(errors_of(measured(kTable, 128, 2)) == "");
   Json other = measured(kTable, 128);  // of a device that this cluster has not
   other["workload"]["one_device"][0]["device"] = "E";
@@ -152,8 +148,7 @@ TEST_CASE("layers share a step by samples as they share a measured one, own time
       {{"type", "other"}, {"tensors", Json::array()}, {"forward", "4 ms"}, {"backward", 0}});
   CHECK(
       errors_of(scenario) ==
-      "s.json:/workload: lacks the key \"layer_times_batch\". Add it: the samples for which the layers' own "
-      "times hold, which the \"step_cost\" of the device does not say.");
+      "s.json:/workload: lacks the key \"layer_times_batch\". Add it: the samples for which the layers' own times hold, which the \"step_cost\" of the device does not say.");
   scenario["workload"]["layer_times_batch"] = 8;
   const Workload workload = job_of(scenario).workload;
   CHECK(workload.layers[1].forward_s == exactly(4e-3));
@@ -184,10 +179,9 @@ TEST_CASE("parts that an algorithm makes of a batch pay the fixed cost each") {
   scenario["workload"]["one_device"][0]["step_cost"] = kTable;
   CHECK(metric(scenario, "iteration_time_mean_s") == Approx(4 * 40e-3).epsilon(1e-9));
   scenario["workload"]["batch"] = 4;
-  CHECK(errors_of(scenario) ==
-        "s.json:/algorithm/micro_batches: makes parts of 1 sample, beyond the 2 to 64 that step_cost/times "
-        "were "
-        "measured with. Found: 4. Use fewer, a larger batch, or measure more.");
+  CHECK(
+      errors_of(scenario) ==
+      "s.json:/algorithm/micro_batches: makes parts of 1 sample, beyond the 2 to 64 that step_cost/times were measured with. Found: 4. Use fewer, a larger batch, or measure more.");
 }
 
 TEST_CASE("a time by samples extrapolates nothing, and equal layers are told of") {
@@ -211,20 +205,26 @@ TEST_CASE("a resolved scenario is its own") {
 
 TEST_CASE("what says too much, too little or nothing is refused") {
   const std::string at = "s.json:/workload/one_device/0/step_cost";
-  CHECK(errors_of(measured(Json::object())) == at + ": does not say how long a pass takes. Found: {}. Give "
-                                                    "\"fixed\" and \"per_sample\", or \"times\".");
+  CHECK(
+      errors_of(measured(Json::object())) ==
+      at +
+          ": does not say how long a pass takes. Found: {}. Give \"fixed\" and \"per_sample\", or \"times\".");
   CHECK(errors_of(measured({{"fixed", 1}, {"times", kTable["times"]}}))
             .starts_with(at + ": says the time twice."));
-  CHECK(errors_of(measured({{"fixed", 0}, {"per_sample", 0}}))
-            .ends_with(": takes no time. Found: {\"fixed\":0,\"per_sample\":0}. Give a \"fixed\" or "
-                       "\"per_sample\" above 0."));
+  CHECK(
+      errors_of(measured({{"fixed", 0}, {"per_sample", 0}}))
+          .ends_with(
+              ": takes no time. Found: {\"fixed\":0,\"per_sample\":0}. Give a \"fixed\" or \"per_sample\" above 0."));
   Json descending = kTable;
   descending["times"][1]["batch"] = 2;
-  CHECK(errors_of(measured(descending)) == at + "/times/1/batch: is not above the one before it. Found: 2. "
-                                                "List the measurements by ascending batch, "
-                                                "each once.");
-  CHECK(errors_of(measured({{"fixed", -1}})) == at + "/fixed: is out of range. Found: -1. Write a number of "
-                                                     "at least 0, such as \"20 ms\" or 0.02 (seconds).");
+  CHECK(
+      errors_of(measured(descending)) ==
+      at +
+          "/times/1/batch: is not above the one before it. Found: 2. List the measurements by ascending batch, each once.");
+  CHECK(
+      errors_of(measured({{"fixed", -1}})) ==
+      at +
+          "/fixed: is out of range. Found: -1. Write a number of at least 0, such as \"20 ms\" or 0.02 (seconds).");
   Json both = measured(kAffine);
   both["workload"]["one_device"][0]["batch"] = 8;
   CHECK(errors_of(both) ==
@@ -234,27 +234,24 @@ TEST_CASE("what says too much, too little or nothing is refused") {
       {{"device", "D"}, {"batch", 8}, {"samples_per_s", 10}, {"source", "a test"}});
   CHECK(
       errors_of(both) ==
-      "s.json:/workload/one_device/1: is a time of D beside entry 0, and a \"step_cost\" is for all batches. "
-      "Found: {\"batch\":8,\"device\":\"D\",\"samples_per_s\":10,\"source\":\"a test\"}. Keep one of the "
-      "two.");
+      "s.json:/workload/one_device/1: is a time of D beside entry 0, and a \"step_cost\" is for all batches. Found: {\"batch\":8,\"device\":\"D\",\"samples_per_s\":10,\"source\":\"a test\"}. Keep one of the two.");
   both["workload"]["one_device"][1].erase("batch");
   both["workload"]["one_device"][1]["device"] = "E";
-  CHECK(errors_of(both) ==
-        "s.json:/workload/one_device/1: lacks the key \"batch\". Found: "
-        "{\"device\":\"E\",\"samples_per_s\":10,\"source\":\"a test\"}. Add \"batch\": the samples of the "
-        "measured step.");
+  CHECK(
+      errors_of(both) ==
+      "s.json:/workload/one_device/1: lacks the key \"batch\". Found: {\"device\":\"E\",\"samples_per_s\":10,\"source\":\"a test\"}. Add \"batch\": the samples of the measured step.");
   Json twice = given(kAffine);
   twice["workload"]["step_time"] = 1;
-  CHECK(errors_of(twice) ==
-        "s.json:/workload/step_cost: is given beside \"step_time\". Found: "
-        "{\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
+  CHECK(
+      errors_of(twice) ==
+      "s.json:/workload/step_cost: is given beside \"step_time\". Found: {\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
   Json layers = measured(kAffine);
   layers["workload"].erase("one_device");
   layers["workload"]["step_cost"] = kAffine;
   layers["workload"]["parameters"] = 1e6;
-  CHECK(errors_of(layers) ==
-        "s.json:/workload/step_cost: is given beside \"layers\". Found: "
-        "{\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
+  CHECK(
+      errors_of(layers) ==
+      "s.json:/workload/step_cost: is given beside \"layers\". Found: {\"fixed\":\"12 ms\",\"per_sample\":\"2 ms\"}. Keep one of the two.");
 }
 
 }  // namespace simsgd::test::scenarios_step_cost

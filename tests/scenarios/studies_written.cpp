@@ -79,17 +79,16 @@ TEST_CASE("a named value sets several things, is one coordinate, and leaves alon
 TEST_CASE("an error in a named value names its place in the file") {
   Json axes = {kSeverity};
   axes[0]["values"][1]["set"]["/stop/steps"] = -1;
-  CHECK(errors_of({{"axes", axes}}) ==
-        "s.json:/axes/0/values/1/set/~1stop~1steps: is out of range. Found: -1. Write a whole number of at "
-        "least 1.");
+  CHECK(
+      errors_of({{"axes", axes}}) ==
+      "s.json:/axes/0/values/1/set/~1stop~1steps: is out of range. Found: -1. Write a whole number of at least 1.");
   axes = {kSeverity};
   axes[0]["values"][1]["label"] = "none";
   axes[0]["values"][2]["set"]["workers"] = 1;
   CHECK(
       errors_of({{"axes", axes}}) ==
       "s.json:/axes/0/values/1/label: is the label of two values. Found: \"none\". Give each value its own.\n"
-      "s.json:/axes/0/values/2/set/workers: is no JSON pointer. Found: 1. Write keys such as "
-      "\"/cluster/workers\".");
+      "s.json:/axes/0/values/2/set/workers: is no JSON pointer. Found: 1. Write keys such as \"/cluster/workers\".");
   CHECK(errors_of({{"axes", {kSeverity, axis("/stop/steps", {1, 2})}}})
             .starts_with("s.json:/axes: varies /stop/steps twice. "));
 }
@@ -158,27 +157,23 @@ TEST_CASE("an axis with a condition varies only where it holds, and is not set e
 
 TEST_CASE("conditions that cannot be meant are errors") {
   const std::vector<Json> axes = {axis("/cluster/workers", {2, 3}), kSeverity};
-  CHECK(errors_of({{"axes", axes}, {"exclude", {{"severty", "none"}}}}) ==
-        "s.json:/exclude/severty: names no axis and is no pointer. Found: \"none\". Did you mean "
-        "\"severity\"? Axes "
-        "here: cluster/workers or severity; or write a pointer such as \"/cluster/workers\".");
-  CHECK(errors_of({{"axes", axes}, {"exclude", {{"/cluster/wrokers", 2}}}}) ==
-        "s.json:/exclude/~1cluster~1wrokers: asks for /cluster/wrokers, which no point has. Found: 2. Name a "
-        "setting "
-        "of the scenario.");
-  CHECK(errors_of({{"axes", axes}, {"exclude", {{"/cluster/workers", {{"over", 2}}}}}}) ==
-        "s.json:/exclude/~1cluster~1workers: compares with \"over\". Found: {\"over\":2}. Write above, "
-        "at_least, "
-        "at_most, below or not.");
-  CHECK(errors_of({{"axes", axes}, {"exclude", {{"/cluster/workers", {{"at_least", 1}}}}}}) ==
-        "s.json:/exclude: leaves out every point. Found: {\"/cluster/workers\":{\"at_least\":1}}. Exclude "
-        "fewer.");
+  CHECK(
+      errors_of({{"axes", axes}, {"exclude", {{"severty", "none"}}}}) ==
+      "s.json:/exclude/severty: names no axis and is no pointer. Found: \"none\". Did you mean \"severity\"? Axes here: cluster/workers or severity; or write a pointer such as \"/cluster/workers\".");
+  CHECK(
+      errors_of({{"axes", axes}, {"exclude", {{"/cluster/wrokers", 2}}}}) ==
+      "s.json:/exclude/~1cluster~1wrokers: asks for /cluster/wrokers, which no point has. Found: 2. Name a setting of the scenario.");
+  CHECK(
+      errors_of({{"axes", axes}, {"exclude", {{"/cluster/workers", {{"over", 2}}}}}}) ==
+      "s.json:/exclude/~1cluster~1workers: compares with \"over\". Found: {\"over\":2}. Write above, at_least, at_most, below or not.");
+  CHECK(
+      errors_of({{"axes", axes}, {"exclude", {{"/cluster/workers", {{"at_least", 1}}}}}}) ==
+      "s.json:/exclude: leaves out every point. Found: {\"/cluster/workers\":{\"at_least\":1}}. Exclude fewer.");
   Json early = axes[0];
   early["when"] = {{"severity", "none"}};
-  CHECK(errors_of({{"axes", {early, kSeverity}}}) ==
-        "s.json:/axes/0/when/severity: names an axis that does not come before this one. Found: \"none\". "
-        "Put the "
-        "other axis first.");
+  CHECK(
+      errors_of({{"axes", {early, kSeverity}}}) ==
+      "s.json:/axes/0/when/severity: names an axis that does not come before this one. Found: \"none\". Put the other axis first.");
 }
 
 TEST_CASE(
@@ -234,14 +229,12 @@ TEST_CASE("of 2^m Sobol' draws each 2^-m-th of every range holds one, and every 
 }
 
 TEST_CASE("draws need a range") {
-  CHECK(errors_of(
-            {{"axes",
-              {{{"sobol", {{{"pointer", "/cluster/nic/latency"}, {"from", 0}, {"to", 1}, {"scale", "log"}}}},
-                {"draws", 4}}}}}) ==
-        "s.json:/axes/0/sobol/0: has bounds between which nothing can be drawn. Found: "
-        "{\"from\":0,\"pointer\":\"/cluster/nic/latency\",\"scale\":\"log\",\"to\":1}. Give \"from\" below "
-        "\"to\", in "
-        "one unit, and above 0 where the scale is log.");
+  CHECK(
+      errors_of(
+          {{"axes",
+            {{{"sobol", {{{"pointer", "/cluster/nic/latency"}, {"from", 0}, {"to", 1}, {"scale", "log"}}}},
+              {"draws", 4}}}}}) ==
+      "s.json:/axes/0/sobol/0: has bounds between which nothing can be drawn. Found: {\"from\":0,\"pointer\":\"/cluster/nic/latency\",\"scale\":\"log\",\"to\":1}. Give \"from\" below \"to\", in one unit, and above 0 where the scale is log.");
 }
 
 TEST_CASE("seeds until certain: points up to at_most, those beyond at_least optional, cells numbered") {
@@ -260,10 +253,10 @@ TEST_CASE("seeds until certain: points up to at_most, those beyond at_least opti
   Json bad = seeds;
   bad["at_least"] = 5;
   bad["until"]["half_width"] = "5 s";
-  CHECK(errors_of({{"seeds", bad}}) ==
-        "s.json:/seeds/until/half_width: is no share of the mean. Found: \"5 s\". Write one such as \"5 %\" "
-        "or 0.05.\n"
-        "s.json:/seeds/at_least: is more than \"at_most\". Found: 5. Write at most as many.");
+  CHECK(
+      errors_of({{"seeds", bad}}) ==
+      "s.json:/seeds/until/half_width: is no share of the mean. Found: \"5 s\". Write one such as \"5 %\" or 0.05.\n"
+      "s.json:/seeds/at_least: is more than \"at_most\". Found: 5. Write at most as many.");
 }
 
 TEST_CASE("more seeds or points than any study has are refused at once") {

@@ -55,9 +55,7 @@ void write_platform(const OracleFolder& folder, int hosts) {
 
 std::string command(const OracleFolder& folder, const SmpiRun& run) {
   return fmt::format(
-      "cd {0} && {1} -np {2} -platform platform.xml -hostfile hosts --cfg=network/model:CM02 "
-      "--cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:0 --cfg=smpi/simulate-computation:no "
-      "--cfg=smpi/wtime:0 --cfg=smpi/allreduce:{3} {4} {5} {6} 2>errors",
+      "cd {0} && {1} -np {2} -platform platform.xml -hostfile hosts --cfg=network/model:CM02 --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:0 --cfg=smpi/simulate-computation:no --cfg=smpi/wtime:0 --cfg=smpi/allreduce:{3} {4} {5} {6} 2>errors",
       folder.file(""), SIMSGD_SMPIRUN, run.ranks, run.algorithm, SIMSGD_SMPI_PROGRAM, run.count, run.skew_us);
 }
 

@@ -144,8 +144,7 @@ TEST_CASE("what is taken is the least of NCCL's estimates, LL128 not among them 
 }
 
 TEST_CASE(
-    "the A100 nodes that we ship have a tree by Simple with NCCL's latencies, faster at 16 MiB on four "
-    "nodes") {
+    "the A100 nodes that we ship have a tree by Simple with NCCL's latencies, faster at 16 MiB on four nodes") {
   std::ifstream file(SIMSGD_SOURCE_DIR "/scenarios/clusters/a100-nvswitch-ib200.json");
   const Json shipped = Json::parse(file);
   CollectivePolicy policy = read_policy(CollectiveOp::all_reduce, shipped["collectives"]["all_reduce"]);

@@ -63,13 +63,9 @@ TEST_CASE("a stack's costs stand beside the host's, and replace none in silence"
   scenario["cluster"]["host"] = {{"launch", "1 us"}, {"pack", 0}, {"overlap", "1 ms"}};
   CHECK(
       errors_of(scenario) ==
-      "s.json:/cluster/stack/launch: is said twice: the cluster's \"host\" has \"launch\". Found: \"5 us\". "
-      "Leave out one of them, here or /cluster/host/launch.\n"
-      "s.json:/cluster/stack/buffer_bandwidth: is said twice: the cluster's \"host\" has \"pack\". Found: "
-      "\"10 "
-      "GB/s\". Leave out one of them, here or /cluster/host/pack.\n"
-      "s.json:/cluster/stack: lets communication overlap as the layers' ready times have it, and the "
-      "cluster's \"host\" has an \"overlap\". Set /cluster/host/overlap to 0, or leave out the stack.");
+      "s.json:/cluster/stack/launch: is said twice: the cluster's \"host\" has \"launch\". Found: \"5 us\". Leave out one of them, here or /cluster/host/launch.\n"
+      "s.json:/cluster/stack/buffer_bandwidth: is said twice: the cluster's \"host\" has \"pack\". Found: \"10 GB/s\". Leave out one of them, here or /cluster/host/pack.\n"
+      "s.json:/cluster/stack: lets communication overlap as the layers' ready times have it, and the cluster's \"host\" has an \"overlap\". Set /cluster/host/overlap to 0, or leave out the stack.");
 }
 
 TEST_CASE("bytes takes no host costs: neither given ones nor those that follow from the device") {
@@ -89,8 +85,10 @@ TEST_CASE("bytes takes no host costs: neither given ones nor those that follow f
   scenario["cluster"]["collectives"] = {{"broadcast", "tree"},
                                         {"all_reduce", {{{"schedule", "ring"}, {"launch", "1 us"}}}}};
   const std::string errors = errors_of(scenario);
-  CHECK(errors.find("/cluster/stack: is the network alone, and the cluster's \"host\" says what \"launch\", "
-                    "\"copy\" cost.") != std::string::npos);
+  CHECK(
+      errors.find(
+          "/cluster/stack: is the network alone, and the cluster's \"host\" says what \"launch\", \"copy\" cost.") !=
+      std::string::npos);
   CHECK(errors.find("--set /cluster/host={}") != std::string::npos);
   CHECK(errors.find("the cluster's \"collectives\" add costs to all_reduce.") != std::string::npos);
   CHECK(errors.find("broadcast") == std::string::npos);

@@ -113,8 +113,7 @@ TEST_CASE("rings through token buckets are a model of debts, message by message 
 }
 
 TEST_CASE(
-    "steps and closed begin each operation with full buckets: too early by a bucket's filling each, at "
-    "most") {
+    "steps and closed begin each operation with full buckets: too early by a bucket's filling each, at most") {
   std::mt19937 random(11);
   for (int trial = 0; trial < 8; ++trial) {
     CAPTURE(trial);

@@ -144,10 +144,9 @@ void FakeTurns::give_up() {
     if (all_[rank].state == State::waiting)
       who += fmt::format("{}{} (step {}) for {}", who.empty() ? "" : ", ", rank, all_[rank].step,
                          all_[rank].waits_for.front()->what);
-  failure_ = std::make_exception_ptr(RunError(
-      fmt::format("Nothing is left to happen, and these ranks wait for ever: {}. The algorithm's ranks "
-                  "do not agree on what they exchange.",
-                  who)));
+  failure_ = std::make_exception_ptr(RunError(fmt::format(
+      "Nothing is left to happen, and these ranks wait for ever: {}. The algorithm's ranks do not agree on what they exchange.",
+      who)));
 }
 
 Handle<Nothing> FakeTurns::start_timer(double seconds) {

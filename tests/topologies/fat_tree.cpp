@@ -94,12 +94,12 @@ TEST_CASE("nodes of one leaf need no spine") {
 
 TEST_CASE("impossible fat trees are rejected in words") {
   const NodeShape shape = plain_nodes(64);
-  CHECK(error_of("fat_tree", shape, {{"oversubscription", 3}}) ==
-        "/oversubscription: does not divide the 16 NICs of a leaf. Give one that does, or the number of "
-        "spines too");
-  CHECK(error_of("fat_tree", shape, {{"oversubscription", 32}}) ==
-        "/oversubscription: does not divide the 16 NICs of a leaf. Give one that does, or the number of "
-        "spines too");
+  CHECK(
+      error_of("fat_tree", shape, {{"oversubscription", 3}}) ==
+      "/oversubscription: does not divide the 16 NICs of a leaf. Give one that does, or the number of spines too");
+  CHECK(
+      error_of("fat_tree", shape, {{"oversubscription", 32}}) ==
+      "/oversubscription: does not divide the 16 NICs of a leaf. Give one that does, or the number of spines too");
   CHECK(error_of("fat_tree", shape, {{"oversubscription", 3}, {"spines", 4}}) == "");
   CHECK(error_of("fat_tree", shape, {{"racks", 4}, {"leaf_nodes", 16}}) ==
         "/racks: contradicts \"leaf_nodes\". Give one of the two");

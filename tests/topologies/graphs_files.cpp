@@ -87,27 +87,23 @@ TEST_CASE("graphs that are not connected are refused with the remedy") {
   const TemporaryFile apart(".dot", "graph { 0 -- 1; 2 -- 3 }");
   CHECK(
       graph_refusal("file", 4, apart.parameters()) ==
-      "/name: is not connected: there are workers without a way to worker 0, so the models never agree. Add "
-      "edges until every worker can be reached");
+      "/name: is not connected: there are workers without a way to worker 0, so the models never agree. Add edges until every worker can be reached");
   const TemporaryFile alone(".dot", "graph { 0 -- 1; 2 }");
   CHECK(
       graph_refusal("file", 3, alone.parameters()) ==
-      "/name: is not connected: worker 2 has no neighbour, so the models never agree. Add edges until every "
-      "worker can be reached");
+      "/name: is not connected: worker 2 has no neighbour, so the models never agree. Add edges until every worker can be reached");
   CHECK(
       graph_refusal("erdos_renyi", 8, {{"probability", 0}}) ==
-      "/name: is not connected: worker 0 has no neighbour, so the models never agree. Raise the probability, "
-      "or change the seed");
+      "/name: is not connected: worker 0 has no neighbour, so the models never agree. Raise the probability, or change the seed");
 }
 
 TEST_CASE("numbers of workers that a graph cannot have are refused with the remedy") {
-  CHECK(graph_refusal("hypercube", 12) ==
-        "/name: needs a number of workers that is a power of two, not 12. Use 8 or 16 workers, or the graph "
-        "exponential");
+  CHECK(
+      graph_refusal("hypercube", 12) ==
+      "/name: needs a number of workers that is a power of two, not 12. Use 8 or 16 workers, or the graph exponential");
   CHECK(
       graph_refusal("torus", 7) ==
-      "/name: cannot have two rows of several of 7 workers. Use a number of workers that is no prime, or the "
-      "graph ring");
+      "/name: cannot have two rows of several of 7 workers. Use a number of workers that is no prime, or the graph ring");
   CHECK(graph_refusal("torus", 12, {{"rows", 5}}) ==
         "/rows: does not divide 12 workers into rows of at least two. Leave it out for 3, the most square");
   CHECK(graph_refusal("matcha8", 4) ==

@@ -111,11 +111,11 @@ TEST_CASE("a network with fewer nodes than hosts uses the first hosts") {
 TEST_CASE("hosts pass on what is for others only where the file's network is said to work so") {
   const NetworkFile ring(
       ".dot", "graph { node [type=host]; edge [bandwidth=\"1e9\"]; a -- b; b -- c; c -- d; d -- e; e -- a }");
-  CHECK(file_refusal("dot", 5, ring)
-            .starts_with(
-                ring.path() +
-                ": has no route from host \"a\" to \"c\", \"a\" to \"d\", \"b\" to \"d\" and 7 more. Add the "
-                "cables that are missing, or let hosts pass messages on: \"hosts_forward\": true"));
+  CHECK(
+      file_refusal("dot", 5, ring)
+          .starts_with(
+              ring.path() +
+              ": has no route from host \"a\" to \"c\", \"a\" to \"d\", \"b\" to \"d\" and 7 more. Add the cables that are missing, or let hosts pass messages on: \"hosts_forward\": true"));
   Json options = ring.options();
   options["hosts_forward"] = true;
   const Network network = make("dot", plain_nodes(5), options);
@@ -124,16 +124,14 @@ TEST_CASE("hosts pass on what is for others only where the file's network is sai
   // A host with two cables is no short cut between its switches.
   const NetworkFile dual(
       ".dot",
-      "graph { edge [bandwidth=\"1e9\"]; h0 [type=host]; h1 [type=host]; h2 [type=host]; h0 -- "
-      "s0; h1 -- s1; h2 -- s0; h2 -- s1; s0 -- m; m -- n; n -- s1 }");
+      "graph { edge [bandwidth=\"1e9\"]; h0 [type=host]; h1 [type=host]; h2 [type=host]; h0 -- s0; h1 -- s1; h2 -- s0; h2 -- s1; s0 -- m; m -- n; n -- s1 }");
   CHECK(route(make("dot", plain_nodes(3), dual.options()), 0, 1).size() == 2 + 5);
 }
 
 TEST_CASE("two cables between the same ends are two ways") {
   const NetworkFile file(
       ".dot",
-      "graph { edge [bandwidth=\"1e9\"]; h0 [type=host]; h1 [type=host]; h2 [type=host]; h0 -- s; "
-      "h1 -- t; h2 -- t; s -- t; s -- t }");
+      "graph { edge [bandwidth=\"1e9\"]; h0 [type=host]; h1 [type=host]; h2 [type=host]; h0 -- s; h1 -- t; h2 -- t; s -- t; s -- t }");
   const Network network = make("dot", plain_nodes(3), file.options());
   CHECK(route_names(network, 0, 1)[2] == "s>t#2");
   CHECK(route_names(network, 0, 2)[2] == "s>t");

@@ -107,10 +107,9 @@ TEST_CASE("a platform with routing Full needs the route of every pair, in both d
     <route src="a" dst="b"><link_ctn id="l"/></route>
     <route src="b" dst="c" symmetrical="NO"><link_ctn id="l"/></route></zone></platform>)",
               3);
-  CHECK(all ==
-        "F: has no route from host \"a\" to \"c\", \"c\" to \"a\", \"c\" to \"b\". List a route for each "
-        "pair of "
-        "hosts that are nodes, in both directions.");
+  CHECK(
+      all ==
+      "F: has no route from host \"a\" to \"c\", \"c\" to \"a\", \"c\" to \"b\". List a route for each pair of hosts that are nodes, in both directions.");
 }
 
 TEST_CASE("half a file, nothing, or something else is refused, wherever it is cut") {
@@ -135,8 +134,7 @@ TEST_CASE("half a file, nothing, or something else is refused, wherever it is cu
 
 TEST_CASE("entities are never expanded, files never fetched: a document type of the file's own is refused") {
   const std::string bomb =
-      "<?xml version=\"1.0\"?><!DOCTYPE g [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">"
-      "<!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\">]><graphml><graph>&c;</graph></graphml>";
+      "<?xml version=\"1.0\"?><!DOCTYPE g [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\"><!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\">]><graphml><graph>&c;</graph></graphml>";
   CHECK(refusal("graphml", ".graphml", bomb) ==
         "F:1: declares a document type of its own. Remove what stands in <!DOCTYPE ... [ ... ]>.");
   CHECK(
@@ -164,10 +162,10 @@ TEST_CASE("a file of 300 MB is refused without being read, as is what is no file
   const NetworkFile file(".dot", "graph {");
   std::filesystem::resize_file(file.path(), 300'000'000);
   for (const char* name : {"dot", "graphml", "simgrid_xml"}) {
-    CHECK(file_refusal(name, 2, file) ==
-          file.path() +
-              ": is larger than 8 MiB. Leave out what is not the network, or use a topology of `simsgd list "
-              "topologies`.");
+    CHECK(
+        file_refusal(name, 2, file) ==
+        file.path() +
+            ": is larger than 8 MiB. Leave out what is not the network, or use a topology of `simsgd list topologies`.");
     for (const auto& [path, what] : {std::pair{"/dev/zero", "is no file"},
                                      {"/tmp", "is no file"},
                                      {"/no/such/file.dot", "is not there"}}) {

@@ -63,13 +63,12 @@ TEST_CASE("rails: what cannot be is refused") {
         "/spines: are none, and there are 2 groups of nodes. Give spines, or more group_nodes");
   NodeShape shape = plain_nodes(4);
   shape.nics = 2;
-  CHECK(error_of("rails", shape, Json::object()) ==
-        "/name: has 2 NICs for 1 GPUs in a node, and each GPU uses one. Set /cluster/nic/count to at most "
-        "the GPUs "
-        "of a node");
-  CHECK(error_of("rails", railed_nodes(5), {{"oversubscription", 2}}) ==
-        "/oversubscription: does not divide the 5 NICs of a leaf. Give one that does, or the number of "
-        "spines too");
+  CHECK(
+      error_of("rails", shape, Json::object()) ==
+      "/name: has 2 NICs for 1 GPUs in a node, and each GPU uses one. Set /cluster/nic/count to at most the GPUs of a node");
+  CHECK(
+      error_of("rails", railed_nodes(5), {{"oversubscription", 2}}) ==
+      "/oversubscription: does not divide the 5 NICs of a leaf. Give one that does, or the number of spines too");
 }
 
 }  // namespace simsgd::test::topologies_rails

@@ -107,9 +107,9 @@ TEST_CASE("torus: by rule 100 nodes are 5 x 5 x 4 routers, and a cable is as fas
 }
 
 TEST_CASE("torus: what cannot be is refused") {
-  CHECK(error_of("torus", plain_nodes(17), sizes({4, 4})) ==
-        "/dimensions: make 16 routers with 1 node each, too few for 17 nodes. Give larger ones, or more "
-        "nodes_per_router");
+  CHECK(
+      error_of("torus", plain_nodes(17), sizes({4, 4})) ==
+      "/dimensions: make 16 routers with 1 node each, too few for 17 nodes. Give larger ones, or more nodes_per_router");
   CHECK(error_of("torus", plain_nodes(2), sizes({})) ==
         "/dimensions: are 0. Give from 1 to 8 of them, such as [8, 8]");
   CHECK(error_of("torus", plain_nodes(2), sizes({1, 1, 1, 1, 1, 1, 1, 1, 2}))

@@ -49,10 +49,9 @@ TEST_CASE("nothing in it, nothing of ours, and formats that do not exist") {
 TEST_CASE("constants that cannot be") {
   CHECK(import_errors("x", with("workers", "many")) ==
         "--set: workers is no whole number of at least 1. Found: many. Write workers as 8.\n");
-  CHECK(import_errors("x", with("value_SI", "3")) ==
-        "--set: value_SI is no name of a constant. Found: 3. Use operation, workers, nodes, campaign, or a "
-        "label of "
-        "letters, digits and \"_\".\n");
+  CHECK(
+      import_errors("x", with("value_SI", "3")) ==
+      "--set: value_SI is no name of a constant. Found: 3. Use operation, workers, nodes, campaign, or a label of letters, digits and \"_\".\n");
   CHECK(import_errors("x", with("a", "")) == "--set: a is empty. Give a value, or leave it out.\n");
 }
 
@@ -93,8 +92,7 @@ TEST_CASE("control characters and bytes that are no UTF-8 are written out in lab
 TEST_CASE("texts that stop anywhere, and are taken for another format, end in rows or in errors") {
   const std::vector<std::string> samples = {
       "quantity,operation,value_SI\r\ntime_s,x,1\r\n",
-      "# simsgd all_reduce on x: 4 ranks\n# size(B) count time(us) algbw(GB/s) busbw(GB/s) #wrong\n8 2 1 2 3 "
-      "0\n",
+      "# simsgd all_reduce on x: 4 ranks\n# size(B) count time(us) algbw(GB/s) busbw(GB/s) #wrong\n8 2 1 2 3 0\n",
       "[1,0]<stdout>:# nThread 1 iters: 3\n[1,0]<stdout>:#   size  time\n[1,0]<stdout>:#    (B)  (us)\n8 2\n",
       "# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4    2.5\n",
       R"({"header":{"id":1,"rank":0,"n_ranks":2},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":4,"coll_exec_time_us":2}})",

@@ -12,9 +12,7 @@ using namespace traces;
 namespace {
 
 const std::string kHead =
-    "benchmark,campaign,campaign_begun_unix_s,load_1min,cores,ranks_per_core,operation,schedule,workers,"
-    "nodes,"
-    "bytes,sample,time_s";
+    "benchmark,campaign,campaign_begun_unix_s,load_1min,cores,ranks_per_core,operation,schedule,workers,nodes,bytes,sample,time_s";
 
 // One sample of a ring of `workers` in a campaign.
 std::string ring(int campaign, int workers, int sample, const std::string& time_s) {
@@ -67,9 +65,9 @@ TEST_CASE("what is no sample is counted: no time, other columns, a size that is 
                "network,1,1700000000,0.10,2,1,ping_pong,,2,2,much,2,1e-3\r\nnetwork,1,17");
   REQUIRE(all.rows.size() == 1);
   CHECK(all.rows[0].samples == 1);
-  CHECK(ignored(all) ==
-        "1 rows that do not have the header's columns; 2 samples whose size or ranks cannot be read; "
-        "3 samples whose time_s is no time above 0");
+  CHECK(
+      ignored(all) ==
+      "1 rows that do not have the header's columns; 2 samples whose size or ranks cannot be read; 3 samples whose time_s is no time above 0");
 }
 
 TEST_CASE("a header without what a sample needs") {

@@ -100,10 +100,9 @@ TEST_CASE("chakra: collectives with sizes, layers by names and what they reduce,
     CHECK(all.steps[0].worker == 3);
     CHECK(all.steps[0].compute_s == Approx(1050e-6).epsilon(1e-12));  // without the optimizer
     CHECK(ignored(all) == "1 nodes of a type that is not known");
-    CHECK(understood(all) ==
-          "1 messages between two ranks, left out; 5 nodes of computing; 1 nodes of computing on the CPU; 1 "
-          "nodes of "
-          "memory and metadata, left out");
+    CHECK(
+        understood(all) ==
+        "1 messages between two ranks, left out; 5 nodes of computing; 1 nodes of computing on the CPU; 1 nodes of memory and metadata, left out");
   }
 }
 
@@ -125,10 +124,9 @@ TEST_CASE("chakra: without times sizes are rows; several ranks have one network"
 }
 
 TEST_CASE("chakra: what a file should not hold is an error with a sentence, or counted") {
-  CHECK(import_errors(kHead + HandNode{1, "a", 4, 5, {2}}.bytes() + HandNode{2, "b", 4, 5, {1}}.bytes()) ==
-        "f: has dependencies that go in a circle. Found: at node 1. Write the trace again: no node can wait "
-        "for "
-        "itself.\n");
+  CHECK(
+      import_errors(kHead + HandNode{1, "a", 4, 5, {2}}.bytes() + HandNode{2, "b", 4, 5, {1}}.bytes()) ==
+      "f: has dependencies that go in a circle. Found: at node 1. Write the trace again: no node can wait for itself.\n");
   ImportOptions chakra;
   chakra.format = "chakra";
   CHECK(import_errors("\xff\xff\xff\xff\xff\xff", chakra).find("has a message 1 of no possible length") !=
@@ -147,13 +145,9 @@ TEST_CASE("chakra: what a file should not hold is an error with a sentence, or c
                       HandNode{5, "e", 7, 5, {}, collective(2, 8)}.bytes() +
                       HandNode{6, "cut", 4, 5}.bytes().substr(0, 9),
                   {});
-  CHECK(ignored(odd) ==
-        "1 all-gathers of which one rank's part is known: set workers; 1 collectives without a known type or "
-        "a size; 1 "
-        "dependencies on nodes that are not there; 1 durations that are negative, or of 2^63 us and more; 1 "
-        "last nodes "
-        "that are cut; 2 nodes that cannot be read; 1 nodes with the id of another one: no layer is made of "
-        "them");
+  CHECK(
+      ignored(odd) ==
+      "1 all-gathers of which one rank's part is known: set workers; 1 collectives without a known type or a size; 1 dependencies on nodes that are not there; 1 durations that are negative, or of 2^63 us and more; 1 last nodes that are cut; 2 nodes that cannot be read; 1 nodes with the id of another one: no layer is made of them");
   CHECK(odd.workloads.at(0).layers.at(0).name == "a\\xff\\u001b");
   // Any prefix, and any byte changed.
   int worked = 0, failed = 0;

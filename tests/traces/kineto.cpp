@@ -357,9 +357,9 @@ TEST_CASE(
 
 TEST_CASE("a replay of a trace says how much of its steps it plays") {
   const RecordedJob job = read_recorded_job("f", step_with_gaps(4, false).text());
-  CHECK(counts(job.ignored) ==
-        "4 steps of which the first to the last kernel cover 43 %: what the host does between steps is not "
-        "played");
+  CHECK(
+      counts(job.ignored) ==
+      "4 steps of which the first to the last kernel cover 43 %: what the host does between steps is not played");
 }
 
 TEST_CASE("kernels that run beside each other share what they take together") {
@@ -420,12 +420,9 @@ TEST_CASE("events that cannot be are counted; bad UTF-8, int64 overflow and half
   trace.raw(R"({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#x", "ts": 1, "dur": 1})");
   trace.raw("17");
   const Imported all = import_text("f", trace.text(), {});
-  CHECK(ignored(all) ==
-        "2 bytes that are no UTF-8, or control characters; replaced; 1 elements that are no event; 1 events "
-        "of a "
-        "negative duration; 1 events of category martian; 1 events of no known phase; 1 events of steps "
-        "without a "
-        "number; 1 events without a begin or a duration");
+  CHECK(
+      ignored(all) ==
+      "2 bytes that are no UTF-8, or control characters; replaced; 1 elements that are no event; 1 events of a negative duration; 1 events of category martian; 1 events of no known phase; 1 events of steps without a number; 1 events without a begin or a duration");
   CHECK(events_counted(all.reports[0]) == trace.events - 1);
   REQUIRE(all.steps.size() == 1);
   CHECK(all.steps[0].compute_s == doctest::Approx(30e-6));
@@ -446,10 +443,9 @@ TEST_CASE("what is no trace at all is an error with a sentence") {
   Trace trace(false, 1, 2);
   trace.step(4, 0, 100);
   trace.step(4, 100, 100);
-  CHECK(import_errors(trace.text()) ==
-        "f:/traceEvents: holds ProfilerStep#4 of rank 1, which was there before. Name the file of each rank, "
-        "and of "
-        "each part of a job, once.\n");
+  CHECK(
+      import_errors(trace.text()) ==
+      "f:/traceEvents: holds ProfilerStep#4 of rank 1, which was there before. Name the file of each rank, and of each part of a job, once.\n");
 }
 
 TEST_CASE("characters over the seams of blocks stay whole") {

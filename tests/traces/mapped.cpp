@@ -73,9 +73,9 @@ TEST_CASE("cells that cannot be read are counted by reason") {
       "t,P\n1,1\n,1\n2 us,1\nabc,1\n1e400,1\n-3,1\n4\n5,1,1\n1,1\n\"6,1\n",
       mapped(R"x({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}], "workers": "P"})x"));
   CHECK(all.rows.size() == 2);
-  CHECK(ignored(all) ==
-        "2 cells that are no finite number; 1 cells with a unit of their own; 1 negative times, sizes or "
-        "rates; 2 rows that do not have the header's columns; 1 rows whose quotation marks stay open");
+  CHECK(
+      ignored(all) ==
+      "2 cells that are no finite number; 1 cells with a unit of their own; 1 negative times, sizes or rates; 2 rows that do not have the header's columns; 1 rows whose quotation marks stay open");
   CHECK(understood(all) == "1 empty cells; 1 points that were measured before, in this call; kept");
 }
 
@@ -129,35 +129,31 @@ TEST_CASE("what is wrong with a map is said with file, pointer, value and remedy
         "map.json:/values: is empty. Found: []. Say at least once where a value stands.\n");
   CHECK(wrong(R"x({"values": [{"from": "b", "quantity": "time_s"}]})x") ==
         "map.json:/values/0/unit: is missing. Give a value for it.\n");
-  CHECK(wrong(R"x({"values": [{"from": "b", "unit": "GB", "quantity": "time_s"}]})x") ==
-        "map.json:/values/0/unit: is no unit of time. Found: \"GB\". Write the unit of \"20 ms\" or 0.02 "
-        "(seconds).\n");
-  CHECK(wrong(R"x({"values": [{"from": "b", "unit": "us", "quantity": "batch_time"}]})x") ==
-        "map.json:/values/0/unit: is no unit of number. Found: \"us\". Write 1 for a number without a unit, "
-        "or end the "
-        "quantity's name with its SI unit: time_s.\n");
+  CHECK(
+      wrong(R"x({"values": [{"from": "b", "unit": "GB", "quantity": "time_s"}]})x") ==
+      "map.json:/values/0/unit: is no unit of time. Found: \"GB\". Write the unit of \"20 ms\" or 0.02 (seconds).\n");
+  CHECK(
+      wrong(R"x({"values": [{"from": "b", "unit": "us", "quantity": "batch_time"}]})x") ==
+      "map.json:/values/0/unit: is no unit of number. Found: \"us\". Write 1 for a number without a unit, or end the quantity's name with its SI unit: time_s.\n");
   CHECK(wrong(R"x({"values": [{"unit": "us", "quantity": "time_s"}]})x") ==
         "map.json:/values/0/from: is missing. Give the name of a column, or its number from 1.\n");
   CHECK(
       wrong(R"x({"values": [{"from": 0, "unit": "us", "quantity": "time_s"}]})x") ==
       "map.json:/values/0/from: is no column. Found: 0. Give the name of a column, or its number from 1.\n");
-  CHECK(wrong(R"x({"valeus": 1})x") ==
-        "map.json:/valeus: is no key here. Found: 1. Did you mean \"values\"? Valid are values, bytes, "
-        "operation, "
-        "workers, nodes, campaign, labels, constants, where, header, separator or comment.\n");
+  CHECK(
+      wrong(R"x({"valeus": 1})x") ==
+      "map.json:/valeus: is no key here. Found: 1. Did you mean \"values\"? Valid are values, bytes, operation, workers, nodes, campaign, labels, constants, where, header, separator or comment.\n");
   const std::string value = R"("values": [{"from": "b", "unit": "us", "quantity": "time_s"}])";
   CHECK(wrong("{" + value + R"x(, "labels": {"line": "b"}})x")
             .starts_with("map.json:/labels/line: is no name of a label. Found: \"b\". Use letters"));
   CHECK(wrong("{" + value + R"x(, "constants": {"workers": -2}})x") ==
         "map.json:/constants/workers: is no whole number of at least 1. Found: -2. Write workers as 8.\n");
-  CHECK(wrong("{" + value + R"x(, "header": false})x") ==
-        "map.json:/values/0/from: names a column of a file without a header. Found: \"b\". Give the column's "
-        "number, "
-        "from 1.\n");
-  CHECK(import_errors("{}", mapped(R"x({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}]})x")) ==
-        "map.json:/values/0/from: is no JSON pointer. Found: \"t\". Give a JSON pointer into the record, "
-        "such as "
-        "\"/time_ms\".\n");
+  CHECK(
+      wrong("{" + value + R"x(, "header": false})x") ==
+      "map.json:/values/0/from: names a column of a file without a header. Found: \"b\". Give the column's number, from 1.\n");
+  CHECK(
+      import_errors("{}", mapped(R"x({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}]})x")) ==
+      "map.json:/values/0/from: is no JSON pointer. Found: \"t\". Give a JSON pointer into the record, such as \"/time_ms\".\n");
   CHECK(import_errors("a\n1\n", mapped("[1]")) ==
         "map.json: is no map. Write an object: {\"values\": [...]}.\n");
 }
@@ -167,11 +163,8 @@ TEST_CASE("columns that a file does not have, or has twice, are all told at once
       import_errors("a,time,a\n1,2,3\n",
                     mapped(R"x({"values": [{"from": "a", "unit": "us", "quantity": "time_s"},
       {"from": "tine", "unit": "us", "quantity": "time_s"}, {"from": 9, "unit": "us", "quantity": "time_s"}]})x")) ==
-      "f: has more than one column \"a\", which the map's /values/0/from names. Give the number of one: 1 or "
-      "3.\n"
-      "f: has no column \"tine\", which the map's /values/1/from names. Did you mean \"time\"? There are a, "
-      "time or "
-      "a.\n"
+      "f: has more than one column \"a\", which the map's /values/0/from names. Give the number of one: 1 or 3.\n"
+      "f: has no column \"tine\", which the map's /values/1/from names. Did you mean \"time\"? There are a, time or a.\n"
       "f: has no column 9, which the map's /values/2/from names. It has 3 columns.\n");
 }
 

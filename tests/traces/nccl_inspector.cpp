@@ -79,16 +79,15 @@ TEST_CASE("lines that are not understood are counted, and incomplete operations 
   CHECK(all.rows.size() == 1);
   CHECK(ignored(all) ==
         "3 lines that are no JSON object; 2 records without a known operation, a size or a time above 0");
-  CHECK(understood(all) ==
-        "5 first operations of a communicator, left out; 1 operations of which not every rank's record is "
-        "there; 1 "
-        "records of messages (p2p_perf)");
+  CHECK(
+      understood(all) ==
+      "5 first operations of a communicator, left out; 1 operations of which not every rank's record is there; 1 records of messages (p2p_perf)");
 }
 
 TEST_CASE("start-up alone is no measurement") {
-  CHECK(import_errors(start_up(0)) ==
-        "f: holds no measurement that can be used (nccl_inspector). Name another file, or its format "
-        "with --format.\n");
+  CHECK(
+      import_errors(start_up(0)) ==
+      "f: holds no measurement that can be used (nccl_inspector). Name another file, or its format with --format.\n");
 }
 
 }  // namespace simsgd::test::traces_nccl_inspector

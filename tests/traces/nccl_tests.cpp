@@ -14,9 +14,7 @@ namespace {
 const std::string kNew =
     "# nccl-tests version 2.17.6 nccl-headers=22707 nccl-library=22707\n"
     "# Collective test starting: all_gather_perf\n"
-    "# nThread 1 nGpus 1 minBytes 1024 maxBytes 2048 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 "
-    "validation: 1 "
-    "graph: 0\n"
+    "# nThread 1 nGpus 1 minBytes 1024 maxBytes 2048 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n"
     "#\n"
     "# Using devices\n"
     "#  Rank  0 Group  0 Pid   1111 on     hostA device  0 [0000:07:00] NVIDIA H100\n"
@@ -25,16 +23,11 @@ const std::string kNew =
     "#  Rank  3 Group  0 Pid   2223 on     hostB device  1 [0000:0a:00] NVIDIA H100\n"
     "hostA:1111:1111 [0] NCCL INFO Bootstrap : Using eth0\n"
     "#\n"
-    "#                                                              out-of-place                       "
-    "in-place          \n"
-    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   "
-    "busbw #wrong\n"
-    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  "
-    "(GB/s)       \n"
-    "        1024            64     float    none      -1    10.24    0.10    0.08      0    20.48    0.05   "
-    " 0.04      0\n"
-    "        2048           128     float    none      -1    10.24    0.20    0.15      0    N/A       N/A   "
-    "  N/A    N/A\n"
+    "#                                                              out-of-place                       in-place          \n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       \n"
+    "        1024            64     float    none      -1    10.24    0.10    0.08      0    20.48    0.05    0.04      0\n"
+    "        2048           128     float    none      -1    10.24    0.20    0.15      0    N/A       N/A     N/A    N/A\n"
     "# Out of bounds values : 0 OK\n"
     "# Avg bus bandwidth    : 0.1 \n"
     "#\n";
@@ -89,12 +82,9 @@ TEST_CASE("what names the process is no part of a line") {
 TEST_CASE("old tables have an error instead of #wrong and no root; columns go by their names") {
   const Measurements all = imported(
       "# nThread 1 nGpus 2 minBytes 8 maxBytes 16 step: 2(factor) warmup iters: 5 iters: 7 validation: 1 \n"
-      "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw "
-      " error\n"
-      "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s) "
-      "      \n"
-      "           8             2     float     sum    31.44    0.00    0.00  1e-07    32.30    0.00    0.00 "
-      " 1e-07\n",
+      "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+      "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       \n"
+      "           8             2     float     sum    31.44    0.00    0.00  1e-07    32.30    0.00    0.00  1e-07\n",
       with("workers", "2"));
   REQUIRE(all.rows.size() == 2);
   CHECK(all.rows[0].value == doctest::Approx(31.44e-6).epsilon(1e-15));
@@ -156,24 +146,18 @@ TEST_CASE("bandwidths are computed again; a row that contradicts itself is count
 }
 
 TEST_CASE("rows that cannot be read are counted by reason, and the others stay") {
-  const Measurements all = imported(kNew +
-                                    "        1024            64     float    none      -1    10.24\n"
-                                    "  99999999999999999999  64     float    none      -1    10.24    0.10   "
-                                    " 0.08      0    20.48    0.05    0.04      0\n"
-                                    "        4096            64     float    none      -1    -3.00    0.10   "
-                                    " 0.08      0     0.00    0.05    0.04      7\n"
-                                    "        4096            64     float    none      -1    10.24    0.40   "
-                                    " 0.30      7    20.48    0.20    0.15      0\n"
-                                    "        4096            64     float    none      -1    1e999    0.40   "
-                                    " 0.30      0    20.48    0.20    0.15      0\n"
-                                    "Segmentation fault (core dumped)\n");
+  const Measurements all = imported(
+      kNew +
+      "        1024            64     float    none      -1    10.24\n"
+      "  99999999999999999999  64     float    none      -1    10.24    0.10    0.08      0    20.48    0.05    0.04      0\n"
+      "        4096            64     float    none      -1    -3.00    0.10    0.08      0     0.00    0.05    0.04      7\n"
+      "        4096            64     float    none      -1    10.24    0.40    0.30      7    20.48    0.20    0.15      0\n"
+      "        4096            64     float    none      -1    1e999    0.40    0.30      0    20.48    0.20    0.15      0\n"
+      "Segmentation fault (core dumped)\n");
   CHECK(all.rows.size() == 5);
-  CHECK(ignored(all) ==
-        "3 algbw that size / time contradicts; 1 lines that belong to no table; 1 negative times, sizes or "
-        "rates; 1 "
-        "operations with wrong results; 1 rows that do not have the header's columns; 2 sizes of 2^63 bytes "
-        "or more; 1 times "
-        "of 0; 1 times that are no number");
+  CHECK(
+      ignored(all) ==
+      "3 algbw that size / time contradicts; 1 lines that belong to no table; 1 negative times, sizes or rates; 1 operations with wrong results; 1 rows that do not have the header's columns; 2 sizes of 2^63 bytes or more; 1 times of 0; 1 times that are no number");
   CHECK(understood(all).find("1 points that were measured before") != std::string::npos);
 }
 

@@ -38,35 +38,16 @@ std::string errors_of(const std::string& path) {
 }
 
 const char* const kKernelTable =
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, \"end\" INTEGER, deviceId INTEGER, streamId "
-    "INTEGER, "
-    "correlationId INTEGER, globalPid INTEGER, shortName INTEGER, demangledName INTEGER);";
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, \"end\" INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, shortName INTEGER, demangledName INTEGER);";
 
 // Process 5 (its ids are 5 << 24), GPU 0. Two steps on the host: 1000 to 2000 ns and 2000 to 3000 ns, in
 // which calls 10 to 19 and 20 to 29 were made; kernels run later.
 const std::string kProfile =
     std::string(kKernelTable) +
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, \"end\" INTEGER, globalTid INTEGER, "
-    "correlationId INTEGER);"
-    "CREATE TABLE NVTX_EVENTS(start INTEGER, \"end\" INTEGER, eventType INTEGER, text TEXT, textId INTEGER, "
-    "globalTid "
-    "INTEGER);"
-    "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
-    "INSERT INTO StringIds VALUES (1, 'sgemm'), (2, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'), "
-    "(3, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)'), (4, 'ProfilerStep#8');"
-    "INSERT INTO NVTX_EVENTS VALUES (1000, 2000, 59, 'step 7', NULL, 83886081), (2000, 3000, 59, NULL, 4, "
-    "83886081), "
-    "(1500, 1600, 59, 'nccl:all_reduce, 4096 bytes', NULL, 83886082), (1, 2, 59, 'forward', NULL, 83886081), "
-    "(5, NULL, 34, 'mark', NULL, 83886081), (9, 8, 59, 'step 9', NULL, 83886081);"
-    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1100, 1110, 83886081, 10), (1550, 1560, 83886082, 12), "
-    "(1900, 1910, 83886081, 19), (2100, 2110, 83886081, 20), (2900, 2910, 83886081, 29), (3500, 3510, "
-    "83886081, 40);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, \"end\" INTEGER, globalTid INTEGER, correlationId INTEGER);CREATE TABLE NVTX_EVENTS(start INTEGER, \"end\" INTEGER, eventType INTEGER, text TEXT, textId INTEGER, globalTid INTEGER);CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);INSERT INTO StringIds VALUES (1, 'sgemm'), (2, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'), (3, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)'), (4, 'ProfilerStep#8');INSERT INTO NVTX_EVENTS VALUES (1000, 2000, 59, 'step 7', NULL, 83886081), (2000, 3000, 59, NULL, 4, 83886081), (1500, 1600, 59, 'nccl:all_reduce, 4096 bytes', NULL, 83886082), (1, 2, 59, 'forward', NULL, 83886081), (5, NULL, 34, 'mark', NULL, 83886081), (9, 8, 59, 'step 9', NULL, 83886081);INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1100, 1110, 83886081, 10), (1550, 1560, 83886082, 12), (1900, 1910, 83886081, 19), (2100, 2110, 83886081, 20), (2900, 2910, 83886081, 29), (3500, 3510, 83886081, 40);"
     // Of step 7: 3000 to 5000 and 4000 to 6000 overlap, 3 us together; of step 8: 6000 to 7000 ns; one
     // outside.
-    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (4000, 6000, 0, 7, 19, 83886080, 1, 1), "
-    "(3000, 5000, 0, 7, 10, 83886080, 1, 1), (6000, 7000, 0, 7, 20, 83886080, 1, 99), "
-    "(5000, 9000, 0, 20, 12, 83886080, 2, 3), (9000, 9500, 0, 7, 40, 83886080, 1, 1), "
-    "(9000, 8000, 0, 7, 25, 83886080, 1, 1);";
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (4000, 6000, 0, 7, 19, 83886080, 1, 1), (3000, 5000, 0, 7, 10, 83886080, 1, 1), (6000, 7000, 0, 7, 20, 83886080, 1, 99), (5000, 9000, 0, 20, 12, 83886080, 2, 3), (9000, 9500, 0, 7, 40, 83886080, 1, 1), (9000, 8000, 0, 7, 25, 83886080, 1, 1);";
 
 }  // namespace
 
@@ -99,11 +80,7 @@ TEST_CASE("nsight: without calls, ranges or strings a kernel's own start and the
       {database(
           files,
           std::string(kKernelTable) +
-              "CREATE TABLE NVTX_EVENTS(start INTEGER, \"end\" INTEGER, text TEXT, globalTid INTEGER);"
-              "INSERT INTO NVTX_EVENTS VALUES (0, 100, 'train_step', 16777217), (100, 200, 'Train_Step', "
-              "16777217), (0, 200, 'iteration 3', 33554433);"
-              "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 0, 7, 1, 16777216, 1, 1), "
-              "(150, 190, 0, 7, 2, 16777216, 1, 1), (10, 15, 1, 7, 2, 33554432, 1, 1);")},
+              "CREATE TABLE NVTX_EVENTS(start INTEGER, \"end\" INTEGER, text TEXT, globalTid INTEGER);INSERT INTO NVTX_EVENTS VALUES (0, 100, 'train_step', 16777217), (100, 200, 'Train_Step', 16777217), (0, 200, 'iteration 3', 33554433);INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 0, 7, 1, 16777216, 1, 1), (150, 190, 0, 7, 2, 16777216, 1, 1), (10, 15, 1, 7, 2, 33554432, 1, 1);")},
       {});
   REQUIRE(all.steps.size() == 3);
   CHECK(all.steps[1].step == 2);
@@ -117,10 +94,9 @@ TEST_CASE("nsight: without calls, ranges or strings a kernel's own start and the
 
 TEST_CASE("nsight: what cannot be used is refused with a sentence, and nothing of a schema is trusted") {
   const Files files;
-  CHECK(errors_of(database(files, "CREATE TABLE a(b);")) ==
-        "sqlite: has no table CUPTI_ACTIVITY_KIND_KERNEL. Profile with nsys profile --trace=cuda,nvtx, and "
-        "export with "
-        "nsys export --type sqlite.");
+  CHECK(
+      errors_of(database(files, "CREATE TABLE a(b);")) ==
+      "sqlite: has no table CUPTI_ACTIVITY_KIND_KERNEL. Profile with nsys profile --trace=cuda,nvtx, and export with nsys export --type sqlite.");
   CHECK(
       errors_of(database(files, "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT 1 AS start, 2 AS \"end\";"))
           .find("has no table CUPTI_ACTIVITY_KIND_KERNEL") != std::string::npos);
@@ -134,20 +110,15 @@ TEST_CASE("nsight: what cannot be used is refused with a sentence, and nothing o
     std::ifstream file(database(files, kProfile), std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }();
-  CHECK(errors_of(files.compress("a.sqlite", bytes)) ==
-        "sqlite: is an SQLite database in a pipe, or compressed, which cannot be read in place. Name the "
-        "file itself, "
-        "after gunzip.");
+  CHECK(
+      errors_of(files.compress("a.sqlite", bytes)) ==
+      "sqlite: is an SQLite database in a pipe, or compressed, which cannot be read in place. Name the file itself, after gunzip.");
   // Texts where numbers should be, ends of int64, lots of the same; no crash, and counted.
   const Imported odd = import_files(
       {database(
           files,
           kProfile +
-              "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ('x', X'00FF', 'y', 7, -5, -1, 'ncclKernel_', "
-              "NULL), (-9223372036854775808, 9223372036854775807, 0, 7, 10, 83886080, 1, 1), "
-              "(1, 9223372036854775807, 0, 7, 9223372036854775807, 9223372036854775807, 1, 1);"
-              "INSERT INTO NVTX_EVENTS VALUES (-5, 9223372036854775807, 59, 'step 18446744073709551615', "
-              "NULL, -1), (7, 9, 59, X'FF00', 'y', 1);")},
+              "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ('x', X'00FF', 'y', 7, -5, -1, 'ncclKernel_', NULL), (-9223372036854775808, 9223372036854775807, 0, 7, 10, 83886080, 1, 1), (1, 9223372036854775807, 0, 7, 9223372036854775807, 9223372036854775807, 1, 1);INSERT INTO NVTX_EVENTS VALUES (-5, 9223372036854775807, 59, 'step 18446744073709551615', NULL, -1), (7, 9, 59, X'FF00', 'y', 1);")},
       {});
   CHECK(odd.rows.size() == 4);
   // Cut anywhere, and with bytes changed: rows or errors.

@@ -26,8 +26,7 @@ TEST_CASE("a collective's average latency; with -f also iterations") {
 
 TEST_CASE("point to point: two workers; a latency is of one way, a bandwidth in 10^6 bytes per second") {
   const Measurements all = imported(
-      "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0                       1.00\n8          "
-      "             1.25\n"
+      "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0                       1.00\n8                       1.25\n"
       "# OSU MPI Bandwidth Test v5.6.2\n# Size      Bandwidth (MB/s)\n8                       2.50\n");
   REQUIRE(all.rows.size() == 3);
   CHECK(all.rows[0].operation == "ping_pong");
@@ -42,9 +41,9 @@ TEST_CASE("point to point: two workers; a latency is of one way, a bandwidth in 
 TEST_CASE("sizes that OSU counts per process become whole arrays: 8 x 16 bytes of an all-gather") {
   const std::string log = "# OSU MPI Allgather Latency Test v7.3\n# Size       Avg Latency(us)\n8   5.00\n";
   CHECK(imported(log, with("workers", "16")).rows.at(0).bytes == 128);
-  CHECK(import_errors(log) ==
-        "f: counts the sizes of all_gather per process, and does not tell how many there were. Say so: --set "
-        "workers=16.\n");
+  CHECK(
+      import_errors(log) ==
+      "f: counts the sizes of all_gather per process, and does not tell how many there were. Say so: --set workers=16.\n");
 }
 
 TEST_CASE("other tests' columns are not guessed at") {

@@ -15,16 +15,11 @@ namespace {
 
 // Of two branches, written in no order; the input is 2 images of 3 x 224 x 224.
 const std::string kGraph =
-    "node4 -- Linear(in_features=6, out_features=10, bias=True) -- forward_compute_time=0.500, "
-    "backward_compute_time=1.000, activation_size=80.000, parameter_size=280.000\n"
-    "node3 -- BatchNorm2d(3, eps=1e-05) -- forward_compute_time=0.250, backward_compute_time=0.125, "
-    "activation_size=[16.000; 8.000], parameter_size=24.000\n"
-    "node2 -- Conv2d(3, 4, kernel_size=(3, 3), stride=(2, 2), bias=False) -- forward_compute_time=2.000, "
-    "backward_compute_time=3.000, activation_size=160.000, parameter_size=432.000\n"
-    "node1 -- Input -- forward_compute_time=18.000, backward_compute_time=0.000, "
-    "activation_size=1204224.000, parameter_size=0.000\n"
-    "node5 -- Add(inplace) -- forward_compute_time=0.000, backward_compute_time=0.000, "
-    "activation_size=24.000, parameter_size=0.000\n"
+    "node4 -- Linear(in_features=6, out_features=10, bias=True) -- forward_compute_time=0.500, backward_compute_time=1.000, activation_size=80.000, parameter_size=280.000\n"
+    "node3 -- BatchNorm2d(3, eps=1e-05) -- forward_compute_time=0.250, backward_compute_time=0.125, activation_size=[16.000; 8.000], parameter_size=24.000\n"
+    "node2 -- Conv2d(3, 4, kernel_size=(3, 3), stride=(2, 2), bias=False) -- forward_compute_time=2.000, backward_compute_time=3.000, activation_size=160.000, parameter_size=432.000\n"
+    "node1 -- Input -- forward_compute_time=18.000, backward_compute_time=0.000, activation_size=1204224.000, parameter_size=0.000\n"
+    "node5 -- Add(inplace) -- forward_compute_time=0.000, backward_compute_time=0.000, activation_size=24.000, parameter_size=0.000\n"
     "\tnode5 -- node4\n\tnode3 -- node5\n\tnode2 -- node5\n\tnode1 -- node2\n\tnode1 -- node3\n";
 
 Imported import_all(const std::vector<std::string>& files, const ImportOptions& options = {}) {
@@ -82,8 +77,7 @@ TEST_CASE("pipedream: the workload that is written is the job's") {
 
 TEST_CASE("pipedream: batches by what is there, by the user, or not at all") {
   const std::string linear =
-      "node1 -- Linear(in_features=6, out_features=10, bias=True) -- forward_compute_time=1, "
-      "backward_compute_time=1, activation_size=160, parameter_size=280\n";
+      "node1 -- Linear(in_features=6, out_features=10, bias=True) -- forward_compute_time=1, backward_compute_time=1, activation_size=160, parameter_size=280\n";
   CHECK(import_text("f", linear, {}).workloads.at(0).batch == 4);
   CHECK(import_text("f", linear, with("batch", "3")).workloads.at(0).batch == 3);
   const Imported two = import_text("f", kGraph + "node6" + linear.substr(5), {});
@@ -92,35 +86,28 @@ TEST_CASE("pipedream: batches by what is there, by the user, or not at all") {
 }
 
 TEST_CASE("pipedream: circles, lines that are none, times that cannot be") {
-  CHECK(import_errors(kGraph + "\tnode4 -- node2\n") ==
-        "f: has edges that go in a circle. Found: at node2. Mend its edges: a network's layers have an "
-        "order.\n");
+  CHECK(
+      import_errors(kGraph + "\tnode4 -- node2\n") ==
+      "f: has edges that go in a circle. Found: at node2. Mend its edges: a network's layers have an order.\n");
   const Imported all = import_text(
       "f",
-      "node1 -- ReLU -- forward_compute_time=-1, backward_compute_time=1e400, activation_size=x, "
-      "parameter_size=6\nnode1 -- ReLU -- forward_compute_time=1\nnode99999999999 -- node1\nnode1 -- "
-      "node7\nhello\n"
-      "node2 -- \xff\x1b -- forward_compute_time=1, backward_compute_time=1, activation_size=[1; , "
-      "parameter_size=[]\n",
+      "node1 -- ReLU -- forward_compute_time=-1, backward_compute_time=1e400, activation_size=x, parameter_size=6\nnode1 -- ReLU -- forward_compute_time=1\nnode99999999999 -- node1\nnode1 -- node7\nhello\n"
+      "node2 -- \xff\x1b -- forward_compute_time=1, backward_compute_time=1, activation_size=[1; , parameter_size=[]\n",
       {});
-  CHECK(ignored(all) ==
-        "1 edges of nodes that are not there; 2 lines that are no node and no edge; 1 negative times and "
-        "sizes; 1 "
-        "nodes that are given twice: the first one stays; 1 parameters of no whole number of 4 bytes; 3 "
-        "times and "
-        "sizes that are no number");
+  CHECK(
+      ignored(all) ==
+      "1 edges of nodes that are not there; 2 lines that are no node and no edge; 1 negative times and sizes; 1 nodes that are given twice: the first one stays; 1 parameters of no whole number of 4 bytes; 3 times and sizes that are no number");
   CHECK(all.workloads.at(0).layers[1].name == "node2 \\xff\\u001b");
-  CHECK(import_errors("node1 -- Input -- forward_compute_time=1, backward_compute_time=0, activation_size=4, "
-                      "parameter_size=0\n")
-            .find("holds no measurement that can be used (pipedream)") != std::string::npos);
+  CHECK(
+      import_errors(
+          "node1 -- Input -- forward_compute_time=1, backward_compute_time=0, activation_size=4, parameter_size=0\n")
+          .find("holds no measurement that can be used (pipedream)") != std::string::npos);
 }
 
 namespace {
 
 const char* const kOperators =
-    "OperatorID,OperatorName,Operator_input,Operator_output,Operator_cudatime,Operator_cudatimenooverlap,"
-    "InputSize,"
-    "OutputSize,gpuid,stage,tpflag\n"
+    "OperatorID,OperatorName,Operator_input,Operator_output,Operator_cudatime,Operator_cudatimenooverlap,InputSize,OutputSize,gpuid,stage,tpflag\n"
     "1,aten::conv2d,[4; 6],[13],1278,1273,[24; 108],[80],0,forward,1\n"
     "2,aten::relu_,[13],[13],10,10,[80],[80],0,forward,0\n"
     "3,aten::conv2d,[13; 7],[14],20,20,[80; 16],[40],0,forward,1\n"
@@ -148,8 +135,7 @@ const char* const kTensors =
 }  // namespace
 
 TEST_CASE(
-    "triosim: a layer for each forward operator; backward operators by parameters, by kind, else the one "
-    "before") {
+    "triosim: a layer for each forward operator; backward operators by parameters, by kind, else the one before") {
   const Files files;
   const std::string operators = files.write("n_trace.csv", kOperators),
                     tensors = files.write("n_tensor.csv", kTensors);

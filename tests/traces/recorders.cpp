@@ -144,10 +144,9 @@ TEST_CASE("horovod: half an operation, ends without begins, and other nonsense a
   file.raw(R"({"ph": "Z", "name": "QUEUE", "ts": 5, "pid": 1})");
   const Imported all = import_text("f", file.text, {});
   CHECK(all.reports[0].understood.at("events left out: begins without an end") == 1);
-  CHECK(ignored(all) ==
-        "1 events of no known kind; 1 events that end before they begin; 1 events that end what has not "
-        "begun; 1 "
-        "events without a time");
+  CHECK(
+      ignored(all) ==
+      "1 events of no known kind; 1 events that end before they begin; 1 events that end what has not begun; 1 events without a time");
   const Imported half = import_text("f", file.text.substr(0, file.text.size() / 2), {});
   CHECK(rows_of(half, "time_s").size() == 2);
 }
@@ -174,9 +173,10 @@ TEST_CASE("flight recorder: the last starter's duration, by sequence number; wha
   CHECK(counts(all.reports[0].ignored) == "1 entries of operations that began and did not end");
   CHECK(counts(all.reports[1].ignored) == "1 entries of operations that did not begin");
   CHECK(all.steps.empty());
-  CHECK(all.reports[0].understood.at(
-            "files that tell no computing (nothing for --stragglers): when the host made "
-            "operations, not when they ran") == 1);
+  CHECK(
+      all.reports[0].understood.at(
+          "files that tell no computing (nothing for --stragglers): when the host made operations, not when they ran") ==
+      1);
 }
 
 TEST_CASE("flight recorder: steps are periods of the sequence, from the longest pause on") {
@@ -211,10 +211,9 @@ TEST_CASE("flight recorder: entries of other versions, without timing, and nonse
           "[0]"),
       {});
   CHECK(rows_of(all, "time_s").size() == 1);
-  CHECK(ignored(all) ==
-        "1 entries of a negative duration; 1 entries whose sizes or types are not told; 1 entries without a "
-        "known state; 3 "
-        "entries without an operation that is known; 1 times of 0 of collectives");
+  CHECK(
+      ignored(all) ==
+      "1 entries of a negative duration; 1 entries whose sizes or types are not told; 1 entries without a known state; 3 entries without an operation that is known; 1 times of 0 of collectives");
   const std::string text = flight_recorder({entry(1, 1, 1), entry(2, 2, 1)});
   const Imported half = import_text("f", text.substr(0, text.find("\"record_id\": 2") + 40), {});
   CHECK(rows_of(half, "time_s").size() == 1);

@@ -54,13 +54,11 @@ std::vector<Measurement> samples() {
 }  // namespace
 
 TEST_CASE("the table has a column for each field and label, and empty cells for what is not given") {
-  CHECK(written(samples()) ==
-        "quantity,operation,workers,nodes,bytes,value_SI,deviation_SI,samples,campaign,source,line,a,note,"
-        "type\r\n"
-        "time_s,all_reduce,8,2,17179869184,0.30000000000000004,5e-324,20,\"monday, "
-        "\"\"early\"\"\",\"a,b.log\",7,,\" "
-        "two\nlines \",float\r\n"
-        "loss,,,,,-1.7976931348623157e+308,,1,,x,,1,,\r\n");
+  CHECK(
+      written(samples()) ==
+      "quantity,operation,workers,nodes,bytes,value_SI,deviation_SI,samples,campaign,source,line,a,note,type\r\n"
+      "time_s,all_reduce,8,2,17179869184,0.30000000000000004,5e-324,20,\"monday, \"\"early\"\"\",\"a,b.log\",7,,\" two\nlines \",float\r\n"
+      "loss,,,,,-1.7976931348623157e+308,,1,,x,,1,,\r\n");
 }
 
 TEST_CASE("what is read of a table is what was written, rows in their order") {
@@ -84,12 +82,11 @@ TEST_CASE("a table that was edited by hand: columns in another order stay readab
   CHECK(all.rows[0].labels.at("rank") == "3");
   CHECK(all.rows[0].source == "f");
   CHECK(ignored(all) == "1 rows that do not have the header's columns; 3 rows whose value_SI cannot be read");
-  CHECK(import_errors("quantity,operation,a b,a b\n") ==
-        "f: has a column whose name is none of a label. Found: a b. Use letters, digits and \"_\", or import "
-        "the file by "
-        "a map (--map).\n"
-        "f: has two columns of one name. Found: a b. Keep one of them.\n"
-        "f: has no column value_SI. Import it by a map (--map).\n");
+  CHECK(
+      import_errors("quantity,operation,a b,a b\n") ==
+      "f: has a column whose name is none of a label. Found: a b. Use letters, digits and \"_\", or import the file by a map (--map).\n"
+      "f: has two columns of one name. Found: a b. Keep one of them.\n"
+      "f: has no column value_SI. Import it by a map (--map).\n");
 }
 
 TEST_CASE("docs/import.md has every column as the code says it, every format, and every key of maps") {

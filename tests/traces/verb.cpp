@@ -110,11 +110,10 @@ TEST_CASE("import reads what simsgd writes itself: a run, runs of a sweep, and b
 
 TEST_CASE("a network that is imported runs; run --chakra writes a file per rank, which is the same network") {
   const Scratch scratch;
-  scratch.write("net.graph.txt",
-                "node1 -- Conv2d(3, 4, kernel_size=(3, 3), bias=False) -- forward_compute_time=2.0, "
-                "backward_compute_time=3.0, activation_size=16, parameter_size=432\n"
-                "node2 -- Linear(in_features=6, out_features=10, bias=True) -- forward_compute_time=0.5, "
-                "backward_compute_time=1.0, activation_size=80, parameter_size=280\n\tnode1 -- node2\n");
+  scratch.write(
+      "net.graph.txt",
+      "node1 -- Conv2d(3, 4, kernel_size=(3, 3), bias=False) -- forward_compute_time=2.0, backward_compute_time=3.0, activation_size=16, parameter_size=432\n"
+      "node2 -- Linear(in_features=6, out_features=10, bias=True) -- forward_compute_time=0.5, backward_compute_time=1.0, activation_size=80, parameter_size=280\n\tnode1 -- node2\n");
   REQUIRE(scratch.simsgd("import net.graph.txt --workload w.json").code == 0);
   scratch.write("s.json", R"({"name": "a job/1", "cluster": {"use": "clusters/gtopk-1gbe.json", "workers": 2},
       "workload": {"use": "w.json"}, "learner": null, "algorithm": {"name": "allreduce_sgd"}, "stop": {"steps": 2}})");
@@ -143,8 +142,7 @@ TEST_CASE("a network that is imported runs; run --chakra writes a file per rank,
 }
 
 TEST_CASE(
-    "a trace's own step comes out of its workload on its own device; on others it is scaled, and said, or "
-    "refused") {
+    "a trace's own step comes out of its workload on its own device; on others it is scaled, and said, or refused") {
   const Scratch scratch;
   // 2 ms: a product takes 0.9 ms in all, and the host does not keep up.
   traces_kineto::Trace trace;

@@ -71,9 +71,9 @@ struct FileGraphOptions {
   std::string path;
 
   void fields(Fields& f) {
-    f.text("path", path,
-           "a .graphml, .xml, .dot or .gv file, looked for like a `use`; nodes named 0 to P - 1 are "
-           "these workers, others are taken in order")
+    f.text(
+         "path", path,
+         "a .graphml, .xml, .dot or .gv file, looked for like a `use`; nodes named 0 to P - 1 are these workers, others are taken in order")
         .required();
   }
 };

@@ -175,9 +175,7 @@ RecordedWorkload chakra_network(const ChakraGraph& graph, ImportedFile& file) {
   made.batch = settled_batch(file, 0);
   made.name = network_name(file.name(), {".et"});
   made.source = fmt::format(
-      "{}: Chakra execution trace; a layer is a node of the forward pass; assumed: what is reduced are "
-      "gradients "
-      "of 4 bytes, of the layer whose backward pass it waits for{}",
+      "{}: Chakra execution trace; a layer is a node of the forward pass; assumed: what is reduced are gradients of 4 bytes, of the layer whose backward pass it waits for{}",
       printable(file.name()),
       joined == 0 ? "" : fmt::format("; {} backward nodes are counted with the layer before", joined));
   return made;

@@ -65,14 +65,13 @@ class TracedNetwork {
     if (made_.batch > 0)
       for (RecordedLayer& layer : made_.layers) per_sample(layer, made_.batch);
     made_.source = fmt::format(
-        "{} and {}: operators of one step on one GPU, as TrioSim records them; a layer is a forward "
-        "operator, the optimizer one without parameters before all others{}",
+        "{} and {}: operators of one step on one GPU, as TrioSim records them; a layer is a forward operator, the optimizer one without parameters before all others{}",
         printable(file.name()), printable(tensors_.file->name()),
         joined_ == 0
             ? ""
-            : fmt::format("; {} backward operators that belong to no forward operator are counted with "
-                          "the layer before",
-                          joined_));
+            : fmt::format(
+                  "; {} backward operators that belong to no forward operator are counted with the layer before",
+                  joined_));
     return std::move(made_);
   }
 

@@ -102,8 +102,7 @@ void add_file(const std::string& path, Input& input, SteppedJob& job, bool sever
     const double share = whole_s > 0 ? played_s(job.ranks.back()) / whole_s : 1;
     if (own || share > 1 - kRounding) continue;
     const std::string text = fmt::format(
-        "steps of which the first to the last kernel cover {:.0f} %: what the host does between steps is not "
-        "played",
+        "steps of which the first to the last kernel cover {:.0f} %: what the host does between steps is not played",
         100 * share);
     if (share < 1 - kMissedOfSteps)
       file.ignore(text, recording.steps.size());

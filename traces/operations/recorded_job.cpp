@@ -187,10 +187,11 @@ void RecordedJobBuilder::Parts::check_places() {
       for (int tensor = 0; tensor < job.tensors; ++tensor) {
         const RecordedPlace place{replica, stage, tensor};
         if (there.count(place) > 0) continue;
-        errors.push_back({job.file, "", "has no operation of a worker", place_text(place),
-                          fmt::format("Give all {:.0f} workers of the {} x {} x {} replicas, stages and "
-                                      "slices that it names, each with its operations",
-                                      places, job.replicas, job.stages, job.tensors)});
+        errors.push_back(
+            {job.file, "", "has no operation of a worker", place_text(place),
+             fmt::format(
+                 "Give all {:.0f} workers of the {} x {} x {} replicas, stages and slices that it names, each with its operations",
+                 places, job.replicas, job.stages, job.tensors)});
         if (errors.size() >= kMostOperationErrors) return;
       }
 }
@@ -276,12 +277,10 @@ RecordedJob recorded_job_of(Input& input, const std::vector<std::string>& others
                        "Name the run's timeline.json, or its steps.csv (run -o DIR --steps)"});
   if (is_operation_timeline(head)) return read_operation_timeline(input);
   if (is_operation_table(head)) return read_operation_table(input);
-  throw ConfigError({input.name(), "",
-                     head.empty() ? "is empty" : "is neither a table nor a timeline of operations",
-                     printable(std::string(head.substr(0, std::min<std::size_t>(head.find('\n'), 60)))),
-                     "Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a "
-                     "Chrome trace with "
-                     "events of a step (docs/replay.md)"});
+  throw ConfigError(
+      {input.name(), "", head.empty() ? "is empty" : "is neither a table nor a timeline of operations",
+       printable(std::string(head.substr(0, std::min<std::size_t>(head.find('\n'), 60)))),
+       "Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a Chrome trace with events of a step (docs/replay.md)"});
 }
 
 }  // namespace

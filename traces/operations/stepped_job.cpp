@@ -129,16 +129,17 @@ class SteppedJobReader {
         for (const SteppedCollective& each : own) {
           if (each.operation.empty())
             return error(
-                fmt::format("has operations of an algorithm's own, in step {} of rank {}; who waited for "
-                            "whom is not told",
-                            step(r, s).number, r),
+                fmt::format(
+                    "has operations of an algorithm's own, in step {} of rank {}; who waited for whom is not told",
+                    step(r, s).number, r),
                 "", "Replay methods whose ranks meet in collectives, such as allreduce_sgd");
           if (each.group_size > 0 && each.group_size != static_cast<int>(ranks()))
-            return error(fmt::format("has operations of some ranks alone, in step {} of rank {}; who waited "
-                                     "for whom is not told",
-                                     step(r, s).number, r),
-                         fmt::format("{}, {} of {} ranks", collective_text(each), each.group_size, ranks()),
-                         "Replay jobs whose operations are of all ranks");
+            return error(
+                fmt::format(
+                    "has operations of some ranks alone, in step {} of rank {}; who waited for whom is not told",
+                    step(r, s).number, r),
+                fmt::format("{}, {} of {} ranks", collective_text(each), each.group_size, ranks()),
+                "Replay jobs whose operations are of all ranks");
         }
         const std::size_t common = std::min(first.size(), own.size());
         for (std::size_t i = 0; i < common; ++i)
@@ -187,16 +188,17 @@ class SteppedJobReader {
           first_end_s = std::min(first_end_s, span.end_s);
           if (step(r, s).whole && span.end_s > step(r, s).whole->end_s + slack_s_)
             return error(
-                fmt::format("has operations that go on after the step {} in which rank {} began them: "
-                            "steps do not wait for them",
-                            step(r, s).number, r),
+                fmt::format(
+                    "has operations that go on after the step {} in which rank {} began them: steps do not wait for them",
+                    step(r, s).number, r),
                 collective_text(step(r, s).collectives[i]), "Replay synchronous methods");
         }
         if (waits_for_all(step(0, s).collectives[i].operation) && first_end_s < last_begin_s - slack_s_)
-          return error(fmt::format("has operations that end before every rank has begun them, in step {}: "
-                                   "they do not wait for all",
-                                   step(0, s).number),
-                       collective_text(step(0, s).collectives[i]), "Replay synchronous methods");
+          return error(
+              fmt::format(
+                  "has operations that end before every rank has begun them, in step {}: they do not wait for all",
+                  step(0, s).number),
+              collective_text(step(0, s).collectives[i]), "Replay synchronous methods");
       }
   }
 

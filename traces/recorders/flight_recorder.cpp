@@ -92,8 +92,7 @@ class FlightRecorder final : public Importer {
          .value = [&](const std::string&, const json& groups) { sizes_of(groups, group_sizes); }});
     if (entries == 0) file.ignore("files without entries");
     file.understand(
-        "files that tell no computing (nothing for --stragglers): when the host made operations, not when "
-        "they ran");
+        "files that tell no computing (nothing for --stragglers): when the host made operations, not when they ran");
     for (CollectiveRecord& record : records) {
       if (const auto size = group_sizes.find(record.group); size != group_sizes.end())
         record.group_size = size->second;

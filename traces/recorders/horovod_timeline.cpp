@@ -245,9 +245,7 @@ std::optional<RecordedWorkload> Timeline::network(std::uint64_t first, const Imp
   made.name = "recorded network";
   made.batch = file.constants().batch;
   made.source = fmt::format(
-      "{}: tensors by when their gradients are ready, as exact as Horovod's cycle; assumed: what comes "
-      "before the "
-      "first gradient is the forward pass, shared as the backward pass is",
+      "{}: tensors by when their gradients are ready, as exact as Horovod's cycle; assumed: what comes before the first gradient is the forward pass, shared as the backward pass is",
       file.name());
   for (const auto& [place, tensor] : order) {
     const std::vector<double> sizes = sizes_of(tensors_[tensor].shape);

@@ -238,8 +238,7 @@ class NetworkOf {
         "{}: {}{}{}", file.name(),
         layers_
             ? "operators with parameters, each with those without that follow it"
-            : "buckets of gradients, the last to be reduced first, in place of layers, which the trace does "
-              "not tell",
+            : "buckets of gradients, the last to be reduced first, in place of layers, which the trace does not tell",
         of_step.empty()
             ? ""
             : fmt::format(", with the median over {} steps of their kernels' durations", used.size()),
@@ -289,9 +288,7 @@ class NetworkOf {
     made.backward_gap_s = std::min(gap_s, of_steps([&](std::size_t s) { return times_[s].backward_idle_s; }));
     made.forward_gap_s = gap_s - made.backward_gap_s;
     return fmt::format(
-        "; kernels of no layer are the layer optimizer; a step took {:.6g} s: kernels cover {:.0f} % of it, "
-        "exposed "
-        "communication {:.0f} %, and in the rest, which is the host_gap, the device waited for its host",
+        "; kernels of no layer are the layer optimizer; a step took {:.6g} s: kernels cover {:.0f} % of it, exposed communication {:.0f} %, and in the rest, which is the host_gap, the device waited for its host",
         step_s, 100 * (layers_s + rest_s) / step_s, 100 * exposed_s / step_s);
   }
 

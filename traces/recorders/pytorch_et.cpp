@@ -317,8 +317,8 @@ std::vector<ImportFormat> pytorch_et() {
   return {
       {{.name = "pytorch_et",
         .summary = "PyTorch's execution traces (JSON), one file per rank, with or without Chakra's times",
-        .citation = "https://github.com/pytorch/pytorch, execution_trace_observer.cpp; "
-                    "https://github.com/mlcommons/chakra, trace_linker.py"},
+        .citation =
+            "https://github.com/pytorch/pytorch, execution_trace_observer.cpp; https://github.com/mlcommons/chakra, trace_linker.py"},
        is_pytorch_et,
        +[](const ImportConstants&) -> std::unique_ptr<Importer> { return std::make_unique<PytorchEt>(); }}};
 }

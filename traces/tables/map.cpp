@@ -32,10 +32,9 @@ const Json& members(const RawValue& value, const std::string& key) {
 
 void check_label(const std::string& name, const std::string& key) {
   if (!is_label_name(name))
-    reject(key, "is no name of a label",
-           "Use letters, digits and \"_\", and none of the names of columns: operation and the like have "
-           "keys of "
-           "their own");
+    reject(
+        key, "is no name of a label",
+        "Use letters, digits and \"_\", and none of the names of columns: operation and the like have keys of their own");
 }
 
 // Rates by their names, for the sentence.

@@ -220,8 +220,7 @@ std::vector<StragglerPlugin> compute_noise() {
   return {
       {{.name = "compute_noise",
         .summary =
-            "Compute times with factors and CVs of workers, noise of two time scales, and a factor that all "
-            "workers have in a step",
+            "Compute times with factors and CVs of workers, noise of two time scales, and a factor that all workers have in a step",
         .citation = "Cario, Nelson, Operations Research Letters 19, 1996"},
        make_compute_noise}};
 }

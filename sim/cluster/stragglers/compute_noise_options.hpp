@@ -56,10 +56,10 @@ struct FastNoise : WorkerCvs {
               {"quantiles", NoiseFamily::quantiles}},
              "How it is distributed above its floor; a floor of 1 - cv makes \"weibull\" an exponential");
     f.number("floor", floor, "No step takes less than this share of the mean").at_least(0).below(1);
-    f.list("quantiles", quantiles,
-           "Of \"quantiles\": measured ones at probabilities 0, 1/m, ..., 1, in any unit; a power of them "
-           "gives the CV",
-           "A quantile")
+    f.list(
+         "quantiles", quantiles,
+         "Of \"quantiles\": measured ones at probabilities 0, 1/m, ..., 1, in any unit; a power of them gives the CV",
+         "A quantile")
         .least_items(2)
         .items_above(0);
   }
@@ -114,10 +114,10 @@ struct ComputeNoiseOptions {
          "In place of \"factors\": standard deviation of workers' factors, log-normal of mean 1, drawn once")
         .at_least(0)
         .at_most(kLargestNoiseCv);
-    f.choice("rank_mapping", mapping,
-             {{"exact", Mapping::exact}, {"modulo", Mapping::modulo}, {"draw", Mapping::draw}},
-             "Which entry of the lists is a rank's: \"exact\" the rank's own, \"modulo\" rank modulo their "
-             "length, \"draw\" one drawn once, so that few measured workers stand for many");
+    f.choice(
+        "rank_mapping", mapping,
+        {{"exact", Mapping::exact}, {"modulo", Mapping::modulo}, {"draw", Mapping::draw}},
+        "Which entry of the lists is a rank's: \"exact\" the rank's own, \"modulo\" rank modulo their length, \"draw\" one drawn once, so that few measured workers stand for many");
     f.object("fast", fast, "Noise of each worker that lasts for a step or a few");
     f.object("slow", slow, "Noise of each worker that lasts for many steps");
     f.object("common", common, "A factor of the step that all workers have");

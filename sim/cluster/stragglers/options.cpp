@@ -160,17 +160,16 @@ void StragglerCommon::fields(Fields& f) {
   f.choice("of", of, {{"workers", Of::workers}, {"nodes", Of::nodes}},
            "What \"count\" and \"share\" count: workers, or nodes with all their workers")
       .by_rule("workers");
-  f.flag("relative", relative,
-         "Delays are plain numbers, multiples of the nominal compute time of the worker's step, instead of "
-         "times");
+  f.flag(
+      "relative", relative,
+      "Delays are plain numbers, multiples of the nominal compute time of the worker's step, instead of times");
   f.number("probability", probability,
            "Chance, for each worker and step independently, that it applies at all")
       .at_least(0)
       .at_most(1);
-  f.choice("per", per_micro_batch, {{"step", false}, {"micro_batch", true}},
-           "\"step\": a delay comes once, before the step's first micro-batch; \"micro_batch\": each of the "
-           "micro-batches that the algorithm cuts a step into has a delay of its own (relative to its own "
-           "time)");
+  f.choice(
+      "per", per_micro_batch, {{"step", false}, {"micro_batch", true}},
+      "\"step\": a delay comes once, before the step's first micro-batch; \"micro_batch\": each of the micro-batches that the algorithm cuts a step into has a delay of its own (relative to its own time)");
   f.whole("from_step", from_step, "First step that it can affect").at_least(1);
   f.whole("to_step", to_step, "Last step that it can affect").at_least(1).by_rule("no end");
 }

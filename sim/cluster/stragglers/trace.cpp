@@ -67,20 +67,17 @@ struct TraceOptions {
   void fields(Fields& f) {
     f.text(
          "file", file,
-         "CSV file with the columns worker, step and at least one of delay_s, factor, compute_s (factor and "
-         "compute_s not together)")
+         "CSV file with the columns worker, step and at least one of delay_s, factor, compute_s (factor and compute_s not together)")
         .required();
     f.choice(
         "repeat", repeat, {{"loop", Repeat::loop}, {"end", Repeat::end}, {"resample", Repeat::resample}},
-        "After the last step of the trace: \"loop\" begins again, \"end\" delays nobody; \"resample\": the "
-        "run is made of blocks of the trace's steps, drawn with replacement by the seed, all workers "
-        "together");
+        "After the last step of the trace: \"loop\" begins again, \"end\" delays nobody; \"resample\": the run is made of blocks of the trace's steps, drawn with replacement by the seed, all workers together");
     f.whole("block", block,
             "With \"resample\": steps in a block; several times as many as the times stay correlated")
         .at_least(1);
-    f.choice("rank_mapping", exact, {{"exact", true}, {"modulo", false}},
-             "Ranks beyond the trace's workers: \"exact\" refuses them, \"modulo\" lets rank r replay "
-             "worker r mod (workers of the trace), with \"resample\" in blocks of its group's own");
+    f.choice(
+        "rank_mapping", exact, {{"exact", true}, {"modulo", false}},
+        "Ranks beyond the trace's workers: \"exact\" refuses them, \"modulo\" lets rank r replay worker r mod (workers of the trace), with \"resample\" in blocks of its group's own");
   }
 };
 

@@ -86,8 +86,8 @@ std::unique_ptr<Model<T>> make_cnn(const CnnOptions& options, const DataSet& dat
 std::vector<ModelPlugin> cnn() {
   return {
       {{.name = "cnn",
-        .summary = "Small convolutional network for images: convolution, activation, pooling, then a linear "
-                   "layer",
+        .summary =
+            "Small convolutional network for images: convolution, activation, pooling, then a linear layer",
         .citation = "LeCun, Bottou, Bengio, Haffner, Proc. IEEE 86(11), 1998, doi:10.1109/5.726791"},
        make_cnn<float>,
        make_cnn<double>}};

@@ -31,13 +31,13 @@ std::unique_ptr<Model<T>> make_linear_regression(const LinearRegressionOptions& 
 }  // namespace
 
 std::vector<ModelPlugin> linear_regression() {
-  return {{{.name = "linear_regression",
-            .summary = "Linear map with squared loss, the student of a linear teacher; convex",
-            .citation =
-                "Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, Springer 2009, section "
-                "3.2"},
-           make_linear_regression<float>,
-           make_linear_regression<double>}};
+  return {
+      {{.name = "linear_regression",
+        .summary = "Linear map with squared loss, the student of a linear teacher; convex",
+        .citation =
+            "Hastie, Tibshirani, Friedman, The Elements of Statistical Learning, Springer 2009, section 3.2"},
+       make_linear_regression<float>,
+       make_linear_regression<double>}};
 }
 
 }  // namespace simsgd::models

@@ -82,8 +82,8 @@ std::unique_ptr<Model<T>> make_quadratic(const NoOptions&, const DataSet& data) 
 std::vector<ModelPlugin> quadratic() {
   return {
       {{.name = "quadratic",
-        .summary = "Noisy quadratic with known optimum; dimension, condition and noise come with the data "
-                   "set quadratic",
+        .summary =
+            "Noisy quadratic with known optimum; dimension, condition and noise come with the data set quadratic",
         .citation = "Zhang et al., NeurIPS 2019, arXiv:1907.04164"},
        make_quadratic<float>,
        make_quadratic<double>}};
