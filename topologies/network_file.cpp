@@ -41,7 +41,7 @@ double quantity_of(const std::string& text, const std::string& what, Dimension d
 
 }  // namespace
 
-void FileErrors::add(int line, std::string problem, std::string found, std::string remedy) {
+void FileErrors::add(int line, const std::string& problem, const std::string& found, std::string remedy) {
   if (errors_.size() == kMostErrors) {
     ++more_;
     return;
@@ -50,7 +50,7 @@ void FileErrors::add(int line, std::string problem, std::string found, std::stri
   errors_.push_back({place, "", printable(problem), printable(found), std::move(remedy)});
 }
 
-void FileErrors::refuse(int line, std::string problem, std::string remedy) {
+void FileErrors::refuse(int line, const std::string& problem, std::string remedy) {
   const std::string place = line > 0 ? fmt::format("{}:{}", path_, line) : path_;
   errors_.push_back({place, "", printable(problem), "", std::move(remedy)});
   throw ConfigError(errors_);

@@ -24,9 +24,9 @@ class FileErrors {
  public:
   explicit FileErrors(std::string path) : path_(std::move(path)) {}
   /// `line`: 0 where it is not known. Beyond 20 errors they are counted only.
-  void add(int line, std::string problem, std::string found, std::string remedy);
+  void add(int line, const std::string& problem, const std::string& found, std::string remedy);
   /// Throws all with this one, after which nothing can be read.
-  [[noreturn]] void refuse(int line, std::string problem, std::string remedy);
+  [[noreturn]] void refuse(int line, const std::string& problem, std::string remedy);
   /// Throws ConfigError with all that were added.
   void throw_if_any();
   const std::string& path() const { return path_; }

@@ -36,7 +36,8 @@ struct Grid {
   /// The cable from a router to the next one. A ring of two has one, that of its coordinate 0.
   std::int64_t cable(int router, std::size_t d) const {
     if (size[d] > 2) return first_cable[d] + router;
-    return first_cable[d] + router / (2 * stride[d]) * stride[d] + router % stride[d];
+    return first_cable[d] + static_cast<std::int64_t>(router / (2 * stride[d])) * stride[d] +
+           router % stride[d];
   }
 
   void route(int from, int to, LinkId first, std::vector<LinkId>& path) const {

@@ -39,8 +39,9 @@ statistics::Contest contest_among(const ChartSource& source, const std::vector<c
 // Diagonals of a cell, in units of half a square's side, cut at its edges.
 std::string hatch(double half_width, double half_height) {
   std::string path;
-  const double step = 0.36;
-  for (double c = -half_width - half_height + step; c < half_width + half_height; c += step) {
+  const double step = 0.36, reach = half_width + half_height;
+  for (int line = 1; line * step < 2 * reach; ++line) {
+    const double c = line * step - reach;
     const double from = std::max(-half_width, c - half_height), to = std::min(half_width, c + half_height);
     path += fmt::format("M{:.3f},{:.3f}L{:.3f},{:.3f}", from, c - from, to, c - to);
   }

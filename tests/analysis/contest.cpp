@@ -144,7 +144,7 @@ TEST_CASE("tau, restricted means and p are those of a model that shares out and 
     const Runs a = runs_of(groups[0]), b = runs_of(groups[1]);
     const std::optional<double> tau = common_tau({a, b});
     CHECK(tau.value_or(std::numeric_limits<double>::infinity()) == model_tau(groups));
-    for (std::size_t g : {0, 1}) {
+    for (std::size_t g = 0; g < 2; ++g) {
       const std::vector<double> model = model_values(groups[g], model_tau(groups));
       const std::map<std::int64_t, double> values = values_until(g == 0 ? a : b, tau);
       for (const auto& [seed, value] : values)

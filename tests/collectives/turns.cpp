@@ -56,7 +56,7 @@ Busy busy_links(const Plan& plan, const Cluster& cluster, std::mt19937& random) 
   return busy;
 }
 
-bool two_at_once(Busy busy) {
+bool two_at_once(Busy&& busy) {
   for (auto& [link, all] : busy) {
     std::sort(all.begin(), all.end(),
               [](const Interval& a, const Interval& b) { return a.begin_s < b.begin_s; });

@@ -91,7 +91,7 @@ std::vector<Ends> ends_of_runs(const Machine& machine, Fidelity fidelity, const 
 }
 
 double last_of(const Ends& ends, int time, int ranks) {
-  const auto first = ends.begin() + time * ranks;
+  const auto first = ends.begin() + static_cast<std::ptrdiff_t>(time) * ranks;
   return *std::max_element(first, first + ranks);
 }
 

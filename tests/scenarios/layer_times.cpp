@@ -130,7 +130,8 @@ TEST_CASE("own times in a file hold for the measured batch, else for the batch t
   CHECK(workload.layers[1].name == "other2");
   CHECK(workload.layers[1].forward_s == Approx(0.16).epsilon(1e-12));
   CHECK(workload.layers[1].backward_s == Approx(0.32).epsilon(1e-12));
-  CHECK(workload.one_device_source == "modelled from FLOPs and memory traffic on D");
+  CHECK(workload.one_device_source ==
+        "times of some layers, of the others modelled from FLOPs and memory traffic on D");
   scenario["workload"].erase("layer_times_batch");
   scenario["workload"]["one_device"] = {
       {{"device", "D"}, {"batch", 32}, {"forward_backward", "320 ms"}, {"source", "a test"}}};
