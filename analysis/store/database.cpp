@@ -74,6 +74,19 @@ void Database::execute(const std::string& sql) const {
   if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
 }
 
+void Database::write_ahead() const {
+  // SQLite asks no busy handler where two programs that wait for each other's locks would wait forever.
+  const char* sql = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
+  Waiting waiting(fmt::format("Waiting for {}, which another program has locked", file_.string()));
+  for (int code = SQLITE_BUSY; code != SQLITE_OK;) {
+    code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+    const bool waited =
+        waiting.waited_s() >= kBusy_s || (busy_->waiting && busy_->waiting->waited_s() >= kBusy_s);
+    if (code != SQLITE_OK && (code != SQLITE_BUSY || waited || interrupted())) fail();
+    if (code != SQLITE_OK) waiting.pause();
+  }
+}
+
 void Database::fail() const {
   const int code = handle_ ? sqlite3_errcode(handle_.get()) & 0xff : SQLITE_NOMEM;
   if (code == SQLITE_BUSY && interrupted()) throw Interrupted();

@@ -59,6 +59,8 @@ class Database {
 
   /// Whatever meets a lock of another program waits for a minute, and says so. Throws RunError, Interrupted.
   void execute(const std::string& sql) const;
+  /// From now on readers and a writer do not keep each other waiting. Throws as execute.
+  void write_ahead() const;
   [[noreturn]] void fail() const;
   sqlite3* handle() const { return handle_.get(); }
   const std::filesystem::path& file() const { return file_; }

@@ -59,7 +59,7 @@ ResultStore::ResultStore(const fs::path& file, Database::Mode mode)
 
 ResultStore::ResultStore(const fs::path& file) : ResultStore(file, Database::Mode::create) {
   try {
-    database_->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    database_->write_ahead();
     create_tables();
   } catch (const RunError& error) {
     throw ConfigError({file.string(), "", fmt::format("cannot be written ({})", error.what()), "",

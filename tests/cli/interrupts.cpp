@@ -148,9 +148,10 @@ TEST_CASE("a FIFO is no store, and every verb that opens one says so") {
   REQUIRE(scratch.simsgd("sweep run s.json -o good.db").code == 0);
   REQUIRE(mkfifo((scratch.path() / "f.db").c_str(), 0600) == 0);
   for (const char* words :
-       {"results list f.db", "results show f.db", "results table f.db", "results compare f.db --by algorithm",
-        "results export f.db", "results merge good.db f.db -o all.db", "results merge good.db -o f.db",
-        "report f.db -o r.html", "sweep status f.db", "sweep run s.json -o f.db"}) {
+       {"results list f.db", "results show f.db", "results table f.db --rows workers --metric wait_s",
+        "results compare f.db --by algorithm --baseline wagma --metric wait_s", "results export f.db",
+        "results merge good.db f.db -o all.db", "results merge good.db -o f.db", "report f.db -o r.html",
+        "sweep status f.db", "sweep run s.json -o f.db"}) {
     CAPTURE(words);
     const auto ended = scratch.simsgd(words);
     CHECK(ended.code == 2);
@@ -196,8 +197,8 @@ TEST_CASE("a store that another program has locked is waited for; the wait says 
     CHECK(explore.after(SIGINT) == 130);
   }
   for (const char* words :
-       {"results list f.db", "results show f.db", "results table f.db", "results export f.db",
-        "report f.db -o r.html", "sweep status f.db", "sweep plan s.json -o f.db"}) {
+       {"results list f.db", "results show f.db", "results export f.db", "report f.db --format csv -o r",
+        "sweep status f.db", "sweep plan s.json -o f.db"}) {
     CAPTURE(words);
     CHECK(scratch.simsgd(words).code == 0);  // who only reads waits for nobody
   }
