@@ -28,7 +28,9 @@ constexpr std::int64_t kMostGpus = std::int64_t{1} << 22;  // their links must f
 struct RandomPlacement {
   std::optional<std::uint64_t> seed;
 
-  void fields(Fields& f) { f.whole("seed", seed, "Seed of the random placement").by_rule("the scenario's seed"); }
+  void fields(Fields& f) {
+    f.whole("seed", seed, "Seed of the random placement").by_rule("the scenario's seed");
+  }
 };
 
 Json random_placement() {
