@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SimSGD on a fresh Debian 12: installs what is missing, builds, and then
-#   ./setup.sh run     runs the quick-start study
+#   ./setup.sh run     runs the quick-start study, and draws its page
 #   ./setup.sh test    runs the tests
 #   ./setup.sh build   stops after the build
 #   ./setup.sh ci      installs all that CI (.ci/run) needs, and stops: the three below, chromium, Debian's torch
@@ -83,6 +83,16 @@ run() {
     --artifacts out/quickstart
 }
 
+# draw_page PROCESS: the page of the quick-start, once PROCESS has got what draws it. Without it there is the table.
+draw_page() {
+  if wait "$1" && ./build/release/simsgd report out/quickstart.db -o out/quickstart.html; then
+    say "The quick-start's page, for any browser: out/quickstart.html"
+  else
+    say "No page was drawn: build/web.log says why. Later: ./setup.sh web, then
+   build/release/simsgd report out/quickstart.db -o out/quickstart.html"
+  fi
+}
+
 run_tests() {
   say "Testing"
   ctest --preset release -j "$(nproc)"
@@ -91,9 +101,11 @@ run_tests() {
 case "${1:-}" in
   run)
     install_packages "${packages[@]}"
+    mkdir -p build out
+    (fetch_web) >build/web.log 2>&1 &  # what draws the page, beside the build
     build simsgd
-    mkdir -p out
     run
+    draw_page $!
     ;;
   test)
     install_packages "${packages[@]}"
