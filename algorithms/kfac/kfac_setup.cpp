@@ -117,7 +117,7 @@ void check_intervals(const KfacOptions& options) {
   reject(
       "inverse_interval",
       fmt::format(
-          "is no multiple of the factor interval of {}: some inversions would repeat the last ones, or use factors that are about to change",
+          "is not a multiple of the factor interval, {}: some inversions would repeat the one before, or use factors that the next step replaces",
           options.factor_interval),
       fmt::format("Use {} or another multiple of {}",
                   options.inverse_interval - rest + options.factor_interval, options.factor_interval));

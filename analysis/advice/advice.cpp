@@ -226,7 +226,8 @@ class Halving {
       for (std::size_t i = 0; i < difference.count; ++i) best += cost_of(made_.ranked.front().scores[i]);
       each.behind = difference.value / (best / static_cast<double>(difference.count));
     }
-    // Who is ahead over the seeds that both have is no worse, however far ahead of it the best is on average.
+    // A candidate that is ahead over the seeds that both ran stays in, even if the best has a much better
+    // mean.
     const std::vector<statistics::Verdict> verdicts = statistics::verdicts(comparisons);
     for (std::size_t i = 1; i < made_.ranked.size(); ++i)
       made_.ranked[i].tie = made_.ranked[i].behind <= 0 || verdicts[i - 1] == statistics::Verdict::tie;

@@ -127,7 +127,7 @@ class Calibrator {
                         result_->noise_known ? std::optional(result_->noise) : std::nullopt);
     if (result_->uncertainty.resampled == "nothing")
       result_->warnings.emplace_back(
-          "as many parameters as measurements, and nothing was measured twice: how far off they are is unknown, so there are no intervals");
+          "there are as many parameters as measurements, and no measurement was repeated, so the fit's error is unknown and no intervals are given");
     say("judging");
     const Judge judge{fitter, result_->best(), result_->uncertainty, result_->noise};
     result_->fit = judge_fit(judge);

@@ -169,7 +169,7 @@ std::string calibration_text(const Calibration& calibration) {
           : std::string("the model's own error is unknown"),
       calibration.noise_known
           ? fmt::format("noise of one measurement {}", percent(calibration.noise))
-          : std::string("nothing was measured twice, so the noise of one measurement is unknown"));
+          : std::string("no measurement was repeated, so the noise of one measurement is unknown"));
   TextTable fit = errors_table(!calibration.fit.all.inside.empty(), floor_of(calibration));
   add_row(fit, "what was fitted", calibration.fit.all, floor_of(calibration));
   text += "\n" + fit.text();

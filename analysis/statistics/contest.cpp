@@ -16,18 +16,6 @@ std::vector<Observation> observations_of(const Runs& runs) {
   return all;
 }
 
-/// Mean of min(T, end): the area below the Kaplan-Meier curve, which stays where it is beyond the last run.
-double mean_until(const std::vector<Observation>& observations, double end) {
-  double area = 0, share = 1, at = 0;
-  for (const SurvivalStep& step : kaplan_meier(observations)) {
-    if (step.time >= end) break;
-    area += share * (step.time - at);
-    share = step.share;
-    at = step.time;
-  }
-  return area + share * (end - at);
-}
-
 bool arrives_by(const Observation& run, std::optional<double> tau) {
   return run.arrived && (!tau || run.time <= *tau);
 }
@@ -79,12 +67,13 @@ std::map<std::int64_t, double> values_until(const Runs& runs, std::optional<doub
   double end = 0;  // where all arrive in the end, up to the last one
   for (const Observation& each : all) end = std::max(end, each.time);
   end = tau.value_or(end);
-  const double mean_of_all = mean_until(all, end);
+  const double mean_of_all = restricted_mean(all, end).value;
   std::vector<double> pseudo;
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::vector<Observation> others = all;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    pseudo.push_back(n * mean_of_all - (n - 1) * mean_until(others, end));
+    const double of_others = others.empty() ? 0 : restricted_mean(others, end).value;
+    pseudo.push_back(n * mean_of_all - (n - 1) * of_others);
   }
   const double shift = mean_of_all - mean(pseudo);
   std::size_t i = 0;

@@ -11,10 +11,10 @@
 //              McNemar, Psychometrika 12 (1947) 153, exact. Where there are such seeds, p is twice the
 //              smaller one of both tests.
 // tie          where p, after Holm's correction over all that are compared, is above 5 %. Equal values are a
-//              tie, also of one seed. Where neither arrives by tau nothing was seen, and that is no tie.
+//              tie, also of one seed. Two groups of which no run arrives by tau are not called a tie.
 // undecided    two deterministic groups differ for certain, in the model. The difference is undecided where
-// it is
-//              smaller than what the model may be off by.
+// it
+//              is smaller than the model's own error.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace simsgd::statistics {
 
-/// A group's runs by seed. Of what is no time to a target every run arrives, at its value.
+/// A group's runs by seed. For a metric other than a time to target, every run arrives, at its value.
 using Runs = std::map<std::int64_t, Observation>;
 
 std::optional<double> common_tau(const std::vector<Runs>& groups);

@@ -147,7 +147,7 @@ Json exact_spec() {
   return spec;
 }
 
-TEST_CASE("as many parameters as measurements, and nothing was measured twice: there is no interval") {
+TEST_CASE("as many parameters as measurements, and no measurement repeated: there is no interval") {
   const TrueRing truth;
   std::vector<MeasuredRow> rows;
   for (const double bytes : {1024.0, 0x1p28}) rows.push_back({2, bytes, truth.seconds(2, bytes), "a"});
@@ -158,7 +158,7 @@ TEST_CASE("as many parameters as measurements, and nothing was measured twice: t
   CHECK(alone->uncertainty.resampled == "nothing");
   CHECK_FALSE(alone->noise_known);
   CHECK(alone->warnings.back().starts_with(
-      "as many parameters as measurements, and nothing was measured twice"));
+      "there are as many parameters as measurements, and no measurement was repeated"));
   const Json cluster = calibrated_cluster(*alone, of_alone.directory(), "2026-01-31");
   CHECK_FALSE(cluster["calibration"].contains("draws"));
   CHECK_FALSE(cluster["calibration"]["parameters"][0].contains("low"));

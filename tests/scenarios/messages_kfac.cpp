@@ -44,11 +44,11 @@ TEST_CASE("an inverse interval is a multiple of the factor interval") {
   scenario["algorithm"]["factor_interval"] = 4;
   CHECK(
       errors_of(scenario) ==
-      "s.json:/algorithm/inverse_interval: is no multiple of the factor interval of 4: some inversions would repeat the last ones, or use factors that are about to change. Found: 1. Use 4 or another multiple of 4.");
+      "s.json:/algorithm/inverse_interval: is not a multiple of the factor interval, 4: some inversions would repeat the one before, or use factors that the next step replaces. Found: 1. Use 4 or another multiple of 4.");
   scenario["algorithm"]["inverse_interval"] = 6;
   CHECK(
       errors_of(scenario) ==
-      "s.json:/algorithm/inverse_interval: is no multiple of the factor interval of 4: some inversions would repeat the last ones, or use factors that are about to change. Found: 6. Use 8 or another multiple of 4.");
+      "s.json:/algorithm/inverse_interval: is not a multiple of the factor interval, 4: some inversions would repeat the one before, or use factors that the next step replaces. Found: 6. Use 8 or another multiple of 4.");
   scenario["algorithm"]["inverse_interval"] = 8;
   CHECK(errors_of(scenario) == "");
   scenario["algorithm"]["factor_interval"] = 0;
