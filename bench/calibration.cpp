@@ -29,6 +29,7 @@ Spec ring_spec() {
   using Scales = ParameterSpec::Scales;
   spec.models.push_back(
       {"ring",
+       "bench",
        {},
        {{"launch", {"/cluster/collectives/all_reduce/0/launch"}, {}, 1e-7, 1e-3, Scales::with_time, "", {}},
         {"latency", {"/cluster/gpu_link/latency"}, {}, 1e-8, 1e-4, Scales::with_time, "", {}},
