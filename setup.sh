@@ -3,6 +3,7 @@
 #   ./setup.sh run     runs the quick-start study, and draws its page
 #   ./setup.sh test    runs the tests
 #   ./setup.sh build   stops after the build
+#   ./setup.sh python  builds, and makes a wheel for pip (docs/python.md)
 #   ./setup.sh ci      installs all that CI (.ci/run) needs, and stops: the three below, chromium, Debian's torch
 #   ./setup.sh tools   installs what keeps the sources in order, and stops
 #   ./setup.sh slurm   installs what the test of sweeps on Slurm needs
@@ -14,7 +15,7 @@ cd "$(dirname "$0")"
 readonly packages=(
   g++ cmake ninja-build ccache pkgconf git ca-certificates
   dpkg-dev file
-  libsimgrid-dev libeigen3-dev libboost-dev libboost-graph-dev libexpat1-dev nlohmann-json3-dev libfmt-dev libcli11-dev
+  libsimgrid-dev libeigen3-dev libboost-dev libboost-context-dev libboost-graph-dev libexpat1-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libceres-dev libnlopt-dev libnlopt-cxx-dev libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
   libcpp-httplib-dev libprotobuf-dev protobuf-compiler
   openmpi-bin libopenmpi-dev iproute2
@@ -23,8 +24,11 @@ readonly packages=(
 )
 # What keeps the sources in order (.ci), and libFuzzer; Debian 12 has version 14 of all.
 readonly tools=(clang-format clang-tidy clang libclang-rt-14-dev)
-# What tests are skipped without: sweeps on Slurm; pages in a browser, layers of a PyTorch model.
-readonly slurm=(munge slurmctld slurmd slurm-client) tested_with=(chromium python3-torch)
+# What tests are skipped without: sweeps on Slurm; pages in a browser, layers of a PyTorch model, figures as PDF, the
+# Python package and its notebooks.
+readonly slurm=(munge slurmctld slurmd slurm-client)
+readonly tested_with=(chromium python3-torch librsvg2-bin python3-numpy python3-pandas libpython3.11 python3-nbconvert
+  python3-ipykernel)
 
 say() { printf '\n== %s\n' "$*" >&2; }
 
@@ -116,6 +120,12 @@ case "${1:-}" in
     install_packages "${packages[@]}"
     build
     ;;
+  python)
+    install_packages "${packages[@]}" python3
+    build simsgd
+    say "The wheel, for pip install:"
+    python3 python/make_wheel.py build/release
+    ;;
   ci)
     install_packages "${packages[@]}" "${tools[@]}" "${slurm[@]}" "${tested_with[@]}"
     fetch_web
@@ -131,7 +141,7 @@ case "${1:-}" in
     fetch_web
     ;;
   *)
-    echo "usage: ./setup.sh run | test | build | ci | tools | slurm | web" >&2
+    echo "usage: ./setup.sh run | test | build | python | ci | tools | slurm | web" >&2
     exit 2
     ;;
 esac

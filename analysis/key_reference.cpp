@@ -1,7 +1,10 @@
 // docs/reference.md: the reference of the scenario language as a page.
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "analysis/markdown.hpp"
 #include "analysis/reference.hpp"
@@ -66,11 +69,35 @@ std::string sentence(std::string text) {
   return text + ".";
 }
 
-std::string object_text(const ReferenceObject& object) {
-  std::string text = "\n" + title(object) + "\n" + sentence(object.meaning);
+std::string body_text(const ReferenceObject& object) {
+  std::string text = sentence(object.meaning);
   if (!object.of.empty()) text += " Of " + names_text(object.of) + ".";
   if (!object.source.empty()) text += " Source: " + object.source + ".";
   return text + "\n" + (object.keys.empty() ? "" : table(object.keys));
+}
+
+/// Each table once: objects that are alike stand together, below the first one's title.
+std::string objects_text() {
+  struct Alike {
+    const ReferenceObject* first;
+    std::vector<std::string> others;
+  };
+  std::vector<Alike> all;
+  std::map<std::pair<std::string, std::string>, std::size_t> places;  // by plug-in and body
+  for (const ReferenceObject& object : reference()) {
+    const auto [place, fresh] = places.try_emplace({object.plugin, body_text(object)}, all.size());
+    if (fresh)
+      all.push_back({&object, {}});
+    else
+      all[place->second].others.push_back(object.pointer);
+  }
+  std::string text;
+  for (const Alike& each : all) {
+    text += "\n" + title(*each.first) + "\n";
+    if (!each.others.empty()) text += "The same keys: " + names_text(each.others) + ".\n\n";
+    text += body_text(*each.first);
+  }
+  return text;
 }
 
 std::string limits_text() {
@@ -81,11 +108,7 @@ std::string limits_text() {
 
 }  // namespace
 
-std::string key_reference() {
-  std::string text = kKeyIntroduction + limits_text();
-  for (const ReferenceObject& object : reference()) text += object_text(object);
-  return text;
-}
+std::string key_reference() { return kKeyIntroduction + limits_text() + objects_text(); }
 
 std::map<std::string, std::string> committed_documents() {
   std::map<std::string, std::string> all = {{"docs/reference.md", key_reference()},

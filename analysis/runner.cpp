@@ -14,8 +14,7 @@ RunContext build_context() {
 }
 
 RunOutcome run_scenario(const Scenario& scenario, const SimulationOptions& options) {
-  // Kept for the life of the process: SimGrid's statics refer to the run (see simulate.cpp).
-  return run_job(scenario, *new Job(make_job(scenario)), options, false);
+  return run_job(scenario, make_job(scenario), options, false);
 }
 
 RunOutcome run_job(const Scenario& scenario, const Job& job, const SimulationOptions& options, bool brief) {

@@ -1,4 +1,4 @@
-// Runs one scenario in the simulator. One run per process (SimGrid): sweeps fork.
+// Runs one scenario in the simulator.
 #pragma once
 
 #include "results/run_context.hpp"
@@ -13,8 +13,7 @@ struct Scenario;
 /// ConfigError, RunError, Interrupted.
 RunOutcome run_scenario(const Scenario& scenario, const SimulationOptions& options);
 
-/// The same of a job that was made of the scenario, and must live as long as the process (SimGrid's statics
-/// refer to it). `brief`: with brief_document(), and the scenario null.
+/// The same of a job that was made of the scenario. `brief`: with brief_document(), and the scenario null.
 RunOutcome run_job(const Scenario& scenario, const Job& job, const SimulationOptions& options, bool brief);
 
 /// Program, version, commit and build of this binary.

@@ -8,6 +8,7 @@ namespace simsgd::bench {
 
 void register_recurrence(Summary& summary);
 void register_flows(Summary& summary);
+void register_messages(Summary& summary);
 void register_gossip(Summary& summary);
 void register_timing_only(Summary& summary);
 void register_learning(Summary& summary);

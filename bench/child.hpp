@@ -1,4 +1,4 @@
-// A function in a forked child: SimGrid simulates once per process, and memory is that of one run.
+// A function in a forked child, whose memory is that of one run.
 #pragma once
 
 #include <functional>

@@ -12,6 +12,7 @@ int main(int count, char** arguments) {
   simsgd::bench::Summary summary;
   simsgd::bench::register_recurrence(summary);
   simsgd::bench::register_flows(summary);
+  simsgd::bench::register_messages(summary);
   simsgd::bench::register_gossip(summary);
   simsgd::bench::register_timing_only(summary);
   simsgd::bench::register_learning(summary);

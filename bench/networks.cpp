@@ -50,6 +50,10 @@ Cluster fat_tree(int nodes, int gpus_per_node, bool shuffled) {
   return cluster;
 }
 
+Cluster shared_star(int nodes, int gpus_per_node) {
+  return cluster_on("star", shape(nodes, gpus_per_node, 1), Json::object());
+}
+
 Cluster railed_star(int nodes, int gpus_per_node) {
   return cluster_on("star", shape(nodes, gpus_per_node, gpus_per_node), Json::object());
 }

@@ -11,6 +11,8 @@ namespace simsgd::bench {
 Cluster unequal_star(int ranks);
 /// 4:1 oversubscribed, leaves of 16 nodes with one NIC. `shuffled`: nodes in a random order.
 Cluster fat_tree(int nodes, int gpus_per_node, bool shuffled);
+/// One NIC for all GPUs of a node, NVLink inside the nodes, one switch.
+Cluster shared_star(int nodes, int gpus_per_node);
 /// A NIC for every GPU, NVLink inside the nodes, one switch.
 Cluster railed_star(int nodes, int gpus_per_node);
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "analysis/advice/advice.hpp"
 #include "analysis/advice/candidates.hpp"
@@ -28,9 +29,11 @@ struct AdviseVerb {
   OverrideOptions overrides;
   CandidateSettings candidates;
   double budget = 100;
+  std::string deadline;
+  std::optional<double> most_usd;
   int jobs = 0;
   std::size_t top = 10;
-  bool json = false, verify = false;
+  bool json = false, verify = false, each = false;
 };
 
 const std::map<std::string, AdviceTarget> kTargets = {{"time", AdviceTarget::time},
@@ -42,16 +45,24 @@ std::string number(double value) { return fmt::format("{:.4g}", value); }
 
 std::string behind(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
-OrderedJson to_json(const RankedCandidate& each) {
+const char* word_of(const RankedCandidate& each) {
+  using statistics::Verdict;
+  return each.verdict == Verdict::tie ? "tie" : each.verdict == Verdict::undecided ? "undecided" : "";
+}
+
+OrderedJson to_json(const Candidate& candidate, const RankedCandidate& each) {
   OrderedJson settings = OrderedJson::object(), interval;
-  for (const Assignment& set : settings_of(each.point))
+  for (const Assignment& set : settings_of({"", candidate.chosen}))
     settings[set.pointer] = OrderedJson::parse(set.value.dump());
   if (each.score.interval) interval = {each.score.interval->low, each.score.interval->high};
-  return {{"label", each.point.label}, {"set", std::move(settings)},
-          {"value", each.score.value}, {"interval", interval},
-          {"seeds", each.scores},      {"behind", each.behind},
-          {"tie", each.tie},           {"deterministic", each.deterministic},
-          {"reason", each.reason}};
+  OrderedJson made = {{"label", each.label},       {"set", std::move(settings)},
+                      {"value", each.score.value}, {"interval", interval},
+                      {"seeds", each.scores},      {"under", each.under},
+                      {"behind", each.behind},     {"tie", each.may_be_best()},
+                      {"verdict", word_of(each)},  {"deterministic", each.deterministic},
+                      {"reason", each.reason},     {"time_s", each.time_s}};
+  if (each.cost_usd) made["cost_usd"] = *each.cost_usd;
+  return made;
 }
 
 OrderedJson to_json(const std::vector<ImpossibleCandidate>& all) {
@@ -60,9 +71,10 @@ OrderedJson to_json(const std::vector<ImpossibleCandidate>& all) {
   return list;
 }
 
-OrderedJson to_json(const Advice& advice) {
+OrderedJson to_json(const Candidates& candidates, const Advice& advice) {
   OrderedJson ranked = OrderedJson::array(), rounds = OrderedJson::array();
-  for (const RankedCandidate& each : advice.ranked) ranked.push_back(to_json(each));
+  for (const RankedCandidate& each : advice.ranked)
+    ranked.push_back(to_json(candidates.all[each.candidate], each));
   for (const PrunedRound& each : advice.rounds)
     rounds.push_back({{"share_of_steps", each.share},
                       {"ran", each.ran},
@@ -71,13 +83,38 @@ OrderedJson to_json(const Advice& advice) {
                       {"nearest_behind", each.nearest_behind}});
   return {{"measure", advice.meaning},
           {"unit", advice.unit},
+          {"circumstances", advice.circumstances},
           {"candidates", advice.candidates},
           {"spent_full_runs", advice.spent},
           {"ranked", std::move(ranked)},
           {"rounds", std::move(rounds)},
           {"impossible", to_json(advice.impossible)},
           {"failed", to_json(advice.failed)},
+          {"beyond_limits", to_json(advice.beyond)},
           {"notes", advice.notes}};
+}
+
+/// A study may vary nothing that is chosen.
+std::string shown(const std::string& label) { return label.empty() ? "as it is" : printable(label); }
+
+/// What each is worth under each circumstance.
+std::string under_each(const Advice& advice, std::size_t top) {
+  TextTable table;
+  table.rows = {{"", "under", advice.unit, "behind the best there"}, {"-"}};
+  table.left = 2;
+  for (std::size_t c = 0; c < advice.circumstances.size(); ++c) {
+    const auto cost = [&](const RankedCandidate& each) {
+      return advice.more_is_better ? 1 / each.under[c] : each.under[c];
+    };
+    double least = cost(advice.ranked.front());
+    for (const RankedCandidate& each : advice.ranked) least = std::min(least, cost(each));
+    for (std::size_t i = 0; i < std::min(top, advice.ranked.size()); ++i) {
+      const RankedCandidate& each = advice.ranked[i];
+      table.rows.push_back({std::to_string(i + 1), printable(advice.circumstances[c]), number(each.under[c]),
+                            cost(each) > least ? behind(cost(each) / least - 1) : "-"});
+    }
+  }
+  return table.text();
 }
 
 std::string ranking(const Advice& advice, std::size_t top) {
@@ -86,15 +123,12 @@ std::string ranking(const Advice& advice, std::size_t top) {
   table.left = 2;
   for (std::size_t i = 0; i < std::min(top, advice.ranked.size()); ++i) {
     const RankedCandidate& each = advice.ranked[i];
-    table.rows.push_back({std::to_string(i + 1), printable(each.point.label), number(each.score.value),
+    table.rows.push_back({std::to_string(i + 1), shown(each.label), number(each.score.value),
                           each.score.interval ? fmt::format("± {}", number(each.score.interval->half_width()))
                           : each.deterministic ? "deterministic"
                                                : "-",
                           std::to_string(each.scores.size()), i == 0 ? "-" : behind(each.behind),
-                          i == 0     ? "best"
-                          : each.tie ? "tie"
-                                     : "",
-                          each.reason});
+                          i == 0 ? "best" : word_of(each), each.reason});
   }
   return table.text();
 }
@@ -110,16 +144,27 @@ void print_reasons(const char* what, const std::vector<ImpossibleCandidate>& all
 }
 
 /// What `simsgd run` has to be told for it.
-std::string command_of(const std::string& scenario, const RankedCandidate& best) {
+std::string command_of(const std::string& scenario, const Candidate& best) {
   std::string text = "simsgd run " + scenario;
-  for (const Assignment& set : settings_of(best.point))
+  for (const Assignment& set : settings_of({"", best.chosen}))
     text += fmt::format(" --set '{}={}'", set.pointer, set.value.dump());
   return text;
 }
 
-void print_advice(const AdviseVerb& verb, const Advice& advice, bool study) {
-  fmt::print("{} candidates, compared by {}; {} full runs' cost.\n\n{}", advice.candidates, advice.meaning,
+void print_advice(const AdviseVerb& verb, const Candidates& candidates, const Advice& advice, bool study) {
+  constexpr std::size_t kMostShown = 3;
+  const std::size_t circumstances = advice.circumstances.size();
+  fmt::print("{} candidates, compared by {}{}; {} full runs' cost.\n\n{}", advice.candidates, advice.meaning,
+             circumstances > 1 ? fmt::format(", geometric mean over {} circumstances", circumstances)
+             : advice.circumstances.front().empty() ? ""
+                                                    : ", under " + printable(advice.circumstances.front()),
              number(advice.spent), ranking(advice, verb.top));
+  if (circumstances > 1) fmt::print("\n{}", under_each(advice, std::min(verb.top, kMostShown)));
+  const auto is = [](statistics::Verdict verdict) {
+    return [verdict](const RankedCandidate& each) { return each.verdict == verdict; };
+  };
+  if (std::any_of(advice.ranked.begin(), advice.ranked.end(), is(statistics::Verdict::undecided)))
+    fmt::print("\nundecided: they differ by less than the model is off by (docs/statistics.md).\n");
   if (!advice.learns)
     fmt::print(
         "\nNothing here says how well each of them learns: the scenario has no \"target\" to reach.\n");
@@ -131,45 +176,72 @@ void print_advice(const AdviseVerb& verb, const Advice& advice, bool study) {
           behind(each.nearest_behind));
   print_reasons("are impossible here", advice.impossible);
   print_reasons("failed", advice.failed);
+  print_reasons("are beyond the limits", advice.beyond);
   for (const std::string& note : advice.notes) fmt::print("\nnote: {}\n", printable(note));
-  fmt::print("\nThe best of them: {}{}\n", printable(command_of(verb.scenario, advice.ranked.front())),
+  fmt::print("\nThe best of them: {}{}\n",
+             printable(command_of(verb.scenario, candidates.all[advice.ranked.front().candidate])),
              study ? " --point 0" : "");
 }
 
-int check(const AdviseVerb& verb, const Study& study, const std::vector<StudyPoint>& all,
-          const Advice& advice, const AdviceSettings& settings) {
+int check(const AdviseVerb& verb, const Study& study, const Candidates& all, const Advice& advice,
+          const AdviceSettings& settings) {
   const AdviceCheck checked = check_advice(study, all, advice, settings);
   fmt::print(
       verb.json ? stderr : stdout,
       "\nOf all {} in full, which cost {} runs against {}: the advised one is {} with the first seed{}. {}\n",
-      checked.ran, checked.ran, number(advice.spent),
+      checked.ran, checked.ran * all.circumstances.size(), number(advice.spent),
       checked.rank == 1 ? "the best" : fmt::format("number {}", checked.rank),
-      checked.rank == 1 ? ""
-                        : fmt::format(", {} behind {} over the seeds", behind(checked.behind),
-                                      printable(checked.best.label)),
+      checked.rank == 1
+          ? ""
+          : fmt::format(", {} behind {} over the seeds", behind(checked.behind), shown(checked.best)),
       checked.best_or_tie ? "It is the best or a tie with it." : "It is worse than the best.");
   return checked.best_or_tie ? 0 : 1;
 }
 
-int run_advise(const AdviseVerb& verb) {
-  const Study study = expand_study(verb.scenario, verb.overrides.overrides());
-  const std::vector<StudyPoint> all = candidates(study, verb.candidates);
-  catch_interrupts();
-  const auto progress = std::make_shared<Progress>("Advising", 0);
+AdviceSettings settings_of(const AdviseVerb& verb) {
   AdviceSettings settings;
   settings.target = kTargets.at(verb.target);
   settings.budget = verb.budget;
+  settings.most_usd = verb.most_usd;
+  if (!verb.deadline.empty()) {
+    const ParsedQuantity parsed = parse_quantity(verb.deadline, Dimension::time_s);
+    if (!parsed.ok || !(parsed.value > 0))
+      throw ConfigError({"--deadline", "", "is no time", verb.deadline, "Write one such as 2h or 30 min"});
+    settings.deadline_s = parsed.value;
+  }
   settings.jobs = verb.jobs > 0 ? verb.jobs : available_threads();
   settings.threads = std::max(1, available_threads() / settings.jobs);
   settings.interrupted = interrupted;
+  return settings;
+}
+
+int run_advise(const AdviseVerb& verb) {
+  AdviceSettings settings = settings_of(verb);
+  const Study study = expand_study(verb.scenario, verb.overrides.overrides());
+  const Candidates all = candidates(study, verb.candidates);
+  catch_interrupts();
+  const auto progress = std::make_shared<Progress>("Advising", 0);
   settings.progress = [progress](std::size_t done, std::size_t) { progress->at(done); };
-  const Advice advice = advise(study, all, settings);
-  progress->finish();
-  if (verb.json)
-    fmt::print("{}\n", to_json(advice).dump());
+  std::vector<Candidates> asked;
+  if (verb.each)
+    for (std::size_t c = 0; c < all.circumstances.size(); ++c) asked.push_back(all.under(c));
   else
-    print_advice(verb, advice, !study.axes.empty());
-  return verb.verify ? check(verb, study, all, advice, settings) : 0;
+    asked.push_back(all);
+  settings.budget /= static_cast<double>(asked.size());
+  OrderedJson documents = OrderedJson::array();
+  int code = 0;
+  for (const Candidates& some : asked) {
+    const Advice advice = advise(study, some, settings);
+    progress->finish();
+    if (verb.json)
+      documents.push_back(to_json(some, advice));
+    else
+      print_advice(verb, some, advice, !study.axes.empty());
+    if (!verb.json && &some != &asked.back()) fmt::print("\n");
+    if (verb.verify) code = std::max(code, check(verb, study, some, advice, settings));
+  }
+  if (verb.json) fmt::print("{}\n", (verb.each ? documents : documents[0]).dump());
+  return code;
 }
 
 }  // namespace
@@ -193,6 +265,17 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
       ->type_name("RUNS")
       ->capture_default_str()
       ->check(CLI::Range(4.0, 1e6));
+  verb->add_option(
+          "--deadline", settings->deadline,
+          "Only what reaches the target (without one: ends the run) in this simulated time, under every circumstance")
+      ->type_name("TIME");
+  verb->add_option("--max-cost", settings->most_usd,
+                   "Only what costs at most so many USD until then; needs a price of the cluster's devices")
+      ->type_name("USD")
+      ->check(CLI::PositiveNumber);
+  verb->add_flag(
+      "--each", settings->each,
+      "Advise for each circumstance of the study, instead of over all of them; they share the budget");
   verb->add_option("--algorithms", settings->candidates.algorithms,
                    "Only these, by name, separated by commas")
       ->type_name("NAMES")
@@ -201,7 +284,7 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
                    "Each of these numbers of workers, separated by commas")
       ->type_name("NUMBERS")
       ->delimiter(',')
-      ->check(CLI::Range(1, 30000));
+      ->check(CLI::PositiveNumber);
   settings->overrides.add_to(*verb);
   verb->add_option("--jobs", settings->jobs,
                    "Runs at a time (default: all cores); the advice does not depend on it")
@@ -215,7 +298,7 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
       "Also run every candidate in full, and tell where the advised one stands; exit 1 if it is neither the best nor a tie with it");
   verb->add_flag("--json", settings->json, "Print a document instead of tables");
   verb->footer(
-      "Exit codes: 0 done; 1 every candidate failed, or --verify does not hold; 2 usage or input; 130 interrupted.\n"
+      "Exit codes: 0 done; 1 every candidate failed or is beyond the limits, or --verify does not hold; 2 usage or input; 130 interrupted.\n"
       "Example:\n  simsgd advise scenarios/real_run.json --target throughput --algorithms allreduce_sgd,local_sgd --budget 20");
   verb->callback([settings, &exit_code] { exit_code.value = run_advise(*settings); });
 }

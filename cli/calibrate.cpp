@@ -11,18 +11,22 @@
 
 #include "analysis/calibration/calibrate_stragglers.hpp"
 #include "analysis/calibration/left_out.hpp"
+#include "analysis/calibration/log_spec.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
 #include "scenarios/language/parts.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd {
 
 namespace {
 
 struct CalibrateVerb {
-  std::string spec, data, output, most_error;
+  std::vector<std::string> files;  // one spec, or logs
+  std::string data, output, most_error, device, written_spec;
+  int gpus_per_node = 0;  // 0: as the logs tell
   bool json = false, markdown = false;
   int jobs = 0;
 };
@@ -59,9 +63,45 @@ void print(const CalibrateVerb& verb, const StragglerCalibration& calibration) {
   fmt::print("{}", verb.json ? straggler_json(calibration).dump(2) + "\n" : straggler_text(calibration));
 }
 
+int finish(const CalibrateVerb& verb, const Calibration& calibration, const std::vector<std::string>& told) {
+  print(verb, calibration);
+  for (const std::string& each : told)
+    fmt::print(verb.json || verb.markdown ? stderr : stdout, "{}\n", printable(each));
+  if (verb.output.empty()) return 0;
+  const Json cluster = calibrated_cluster(calibration, verb.data, today());
+  check_cluster(cluster, verb.output);
+  write_file_atomically(verb.output, cluster.dump(2) + "\n");
+  return 0;
+}
+
+/// Logs need no spec: one is made of them.
+int calibrate_logs_verb(const CalibrateVerb& verb) {
+  if (!verb.data.empty())
+    throw ConfigError({"--data", "", "is about the files of a spec, and these are logs", verb.data,
+                       "Name the logs with their paths"});
+  const LogSpec logs = spec_of_logs(
+      verb.files, {verb.gpus_per_node > 0 ? std::optional(verb.gpus_per_node) : std::nullopt, verb.device});
+  for (const std::string& note : logs.notes) fmt::print(stderr, "note: {}\n", printable(note));
+  if (!verb.written_spec.empty()) write_file_atomically(verb.written_spec, logs.spec.dump(2) + "\n");
+  const LogCalibration made = calibrate_logs(logs, settings_of(verb));
+  return finish(verb, *made.calibration, made.told);
+}
+
+void refuse_options_of_logs(const CalibrateVerb& verb) {
+  std::vector<InputError> errors;
+  for (const auto& [given, option] : {std::pair{!verb.device.empty(), "--device"},
+                                      {verb.gpus_per_node > 0, "--gpus-per-node"},
+                                      {!verb.written_spec.empty(), "--spec"}})
+    if (given)
+      errors.push_back({option, "", "is about logs, and this is a spec", verb.files.front(), "Leave it out"});
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+}
+
 int calibrate_verb(const CalibrateVerb& verb) {
   catch_interrupts();
-  Spec spec = load_spec(verb.spec, verb.output.empty() ? SpecUse::reports : SpecUse::cluster);
+  if (verb.files.size() > 1 || !is_spec(verb.files.front())) return calibrate_logs_verb(verb);
+  refuse_options_of_logs(verb);
+  Spec spec = load_spec(verb.files.front(), verb.output.empty() ? SpecUse::reports : SpecUse::cluster);
   if (spec.stragglers) {
     const StragglerCalibration stragglers = calibrate_stragglers(std::move(spec), settings_of(verb));
     if (!verb.output.empty())
@@ -70,12 +110,7 @@ int calibrate_verb(const CalibrateVerb& verb) {
     return 0;
   }
   const auto calibration = calibrate(std::move(spec), settings_of(verb));
-  print(verb, *calibration);
-  if (verb.output.empty()) return 0;
-  const Json cluster = calibrated_cluster(*calibration, verb.data, today());
-  check_cluster(cluster, verb.output);
-  write_file_atomically(verb.output, cluster.dump(2) + "\n");
-  return 0;
+  return finish(verb, *calibration, {});
 }
 
 /// "5%", "5 %" or 0.05.
@@ -115,7 +150,7 @@ int validate_verb(const CalibrateVerb& verb) {
   catch_interrupts();
   const std::optional<double> most =
       verb.most_error.empty() ? std::nullopt : std::optional(share_of(verb.most_error));
-  Spec spec = load_spec(verb.spec);
+  Spec spec = load_spec(verb.files.front());
   if (spec.tests.empty())
     throw ConfigError({spec.file, "/tests", "is missing, so that there is nothing to validate", "",
                        "Select measurements that are not fitted"});
@@ -137,7 +172,6 @@ int validate_verb(const CalibrateVerb& verb) {
 }
 
 void add_common(CLI::App& verb, CalibrateVerb& settings) {
-  verb.add_option("SPEC", settings.spec, "A calibration: scenarios/calibration has examples")->required();
   verb.add_option("--data", settings.data, "Directory that the spec's files of measurements are relative to")
       ->type_name("DIR");
   verb.add_option("--jobs", settings.jobs,
@@ -153,10 +187,24 @@ void add_common(CLI::App& verb, CalibrateVerb& settings) {
 void add_calibrate(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("calibrate", "Fit a cluster to measurements");
   auto settings = std::make_shared<CalibrateVerb>();
+  verb->add_option(
+          "FILES", settings->files,
+          "A calibration (scenarios/calibration has examples), or logs of nccl-tests, RCCL, OSU, ...")
+      ->required();
   add_common(*verb, *settings);
   verb->add_option("-o,--output", settings->output, "Write the calibrated cluster")->type_name("FILE");
+  verb->add_option("--gpus-per-node", settings->gpus_per_node,
+                   "Of logs that do not tell on how many nodes they ran")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  verb->add_option("--device", settings->device,
+                   "Of logs: the device file, such as devices/h100.json; by default the one that they name")
+      ->type_name("FILE");
+  verb->add_option("--spec", settings->written_spec,
+                   "Of logs: write the spec that is made of them, to go on from")
+      ->type_name("FILE");
   verb->footer(
-      "Example:\n  simsgd calibrate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data -o cluster.json");
+      "Examples:\n  simsgd calibrate nccl_8.log nccl_16.log -o cluster.json\n  simsgd calibrate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data -o cluster.json");
   verb->callback([settings, &exit_code] { exit_code.value = calibrate_verb(*settings); });
 }
 
@@ -164,6 +212,9 @@ void add_validate(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb =
       app.add_subcommand("validate", "Fit a part of the measurements, and judge what is predicted of others");
   auto settings = std::make_shared<CalibrateVerb>();
+  verb->add_option("SPEC", settings->files, "A calibration: scenarios/calibration has examples")
+      ->required()
+      ->expected(1);
   add_common(*verb, *settings);
   verb->add_option(
           "--max-error", settings->most_error,

@@ -49,8 +49,7 @@ void check_verbs(const CLI::App& app, const std::vector<std::string>& words) {
 }
 
 /// `simsgd help run` is `simsgd run --help`.
-std::vector<std::string> words_of(int argc, char** argv) {
-  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+std::vector<std::string> without_help(std::vector<std::string> words) {
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.emplace_back("--help");
@@ -58,7 +57,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
-int run_verb(int argc, char** argv) {
+int run_verb(std::vector<std::string> words) {
   CLI::App app{
       "SimSGD predicts how long distributed SGD takes on a GPU cluster, and how well it learns in that time."};
   app.footer(kFooter);
@@ -78,10 +77,12 @@ int run_verb(int argc, char** argv) {
   add_list(app, exit_code);
   add_schema(app, exit_code);
   add_bench(app, exit_code);
+  add_explain(app, exit_code);
   add_import(app, exit_code);
   add_replay(app, exit_code);
+  add_worker(app, exit_code);
   add_documents(app, exit_code);
-  std::vector<std::string> words = words_of(argc, argv);
+  words = without_help(std::move(words));
   check_verbs(app, words);
   std::reverse(words.begin(), words.end());  // as the library takes them
   try {
@@ -99,10 +100,11 @@ int run_verb(int argc, char** argv) {
 
 }  // namespace
 
-int run_command_line(int argc, char** argv) {
+int run_command_line(std::vector<std::string> words, std::vector<InputError>* errors) {
   try {
-    return run_verb(argc, argv);
+    return run_verb(std::move(words));
   } catch (const ConfigError& error) {
+    if (errors != nullptr) *errors = error.errors();
     fmt::print(stderr, "{}\n", error.what());
     if (error.errors().size() > 1)
       fmt::print(stderr, "{} errors; nothing was run or written.\n", error.errors().size());

@@ -70,6 +70,44 @@ std::string plain_text(const Json& value) {
                              : value.dump();
 }
 
+bool is_table(const Json& value) { return value.is_array() && !value.empty() && value.at(0).is_object(); }
+
+std::string cell_text(const Json& object, const std::string& key) {
+  if (!object.contains(key)) return "";
+  const Json& value = object.at(key);
+  return value.is_number() ? fmt::format("{:.4g}", value.get<double>()) : plain_text(value);
+}
+
+/// What a row is of comes first, then its value; what else there is in the order in which it comes up.
+std::vector<std::string> columns_of(const Json& objects) {
+  std::vector<std::string> keys;
+  const auto add = [&keys](const std::string& key) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  };
+  for (const char* first : {"pointer", "file", "schedule", "name", "value", "low", "high"})
+    for (const Json& object : objects)
+      if (object.contains(first)) add(first);
+  for (const Json& object : objects)
+    for (const auto& member : object.items()) add(member.key());
+  return keys;
+}
+
+/// Objects as rows, their keys as columns.
+void add_table(const Json& objects, const std::string& title, std::vector<std::string>& lines) {
+  const std::vector<std::string> keys = columns_of(objects);
+  TextTable table;
+  table.rows.push_back(keys);
+  table.rows.front().front() = "    " + keys.front();
+  for (const Json& object : objects) {
+    table.rows.emplace_back();
+    for (const std::string& key : keys) table.rows.back().push_back(cell_text(object, key));
+    table.rows.back().front().insert(0, "    ");
+  }
+  lines.push_back(title + ":");
+  std::istringstream rows(table.text());
+  for (std::string line; std::getline(rows, line);) lines.push_back(line);
+}
+
 /// "nic/bandwidth  1 Gbps", for everything but names and sources.
 void add_lines(const Json& object, const std::string& above, std::vector<std::string>& lines) {
   for (const auto& [key, value] : object.items()) {
@@ -79,6 +117,10 @@ void add_lines(const Json& object, const std::string& above, std::vector<std::st
       for (const Json& time : value) lines.push_back(one_device_line(time));
     } else if (value.is_object()) {
       add_lines(value, path + "/", lines);
+    } else if (key == "draws") {
+      lines.push_back(fmt::format("{}: {}", path, value.size()));
+    } else if (is_table(value)) {
+      add_table(value, path, lines);
     } else if (value.is_number() && std::abs(value.get<double>()) < 1e-3 && value != 0) {
       lines.push_back(fmt::format("{}: {:g}", path, value.get<double>()));
     } else if (key != "source") {
@@ -122,30 +164,36 @@ void add_kernels(const Json& json, ListedFile& file) {
   }
 }
 
+/// Nothing where the file holds no object.
+std::optional<ListedFile> listed_file(const std::filesystem::path& path, const std::string& folder,
+                                      const std::string& name) {
+  std::ifstream stream(path);
+  Json json = Json::parse(stream, nullptr, false, true);
+  if (json.is_discarded() || !json.is_object()) return std::nullopt;
+  json.erase("$schema");
+  ListedFile file{name, text_at(json, "name"), text_at(json, "source"), {}, {}};
+  file.numbers = folder == "workloads" ? workload_numbers(json) : json;
+  add_lines(file.numbers, "", file.lines);
+  if (folder == "devices") add_kernels(json, file);
+  return file;
+}
+
 }  // namespace
 
-std::vector<ListedFile> listed_files(const std::string& folder) {
+std::vector<ListedFile> listed_files(const std::string& folder, const std::string& asked) {
   std::vector<ListedFile> files;
+  std::error_code none;
   for (const std::string& directory : search_path(folder, "")) {
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
-      if (entry.path().extension() != ".json") continue;
-      std::ifstream stream(entry.path());
-      Json json = Json::parse(stream, nullptr, false, true);
-      if (json.is_discarded() || !json.is_object()) continue;
-      json.erase("$schema");
-      ListedFile file{folder + "/" + entry.path().filename().string(),
-                      text_at(json, "name"),
-                      text_at(json, "source"),
-                      {},
-                      {}};
-      file.numbers = folder == "workloads" ? workload_numbers(json) : json;
-      add_lines(file.numbers, "", file.lines);
-      if (folder == "devices") add_kernels(json, file);
-      files.push_back(std::move(file));
-    }
+    for (const auto& entry : std::filesystem::directory_iterator(directory, none))
+      if (entry.path().extension() == ".json")
+        if (auto file = listed_file(entry.path(), folder, folder + "/" + entry.path().filename().string()))
+          files.push_back(std::move(*file));
     if (!files.empty()) break;
   }
+  const bool shipped =
+      std::any_of(files.begin(), files.end(), [&](const auto& each) { return each.name == asked; });
+  if (!shipped && asked.ends_with(".json") && std::filesystem::is_regular_file(asked, none))
+    if (auto file = listed_file(asked, folder, asked)) files.push_back(std::move(*file));
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return files;
 }

@@ -17,7 +17,8 @@ struct ListedFile {
   Json kernels{};                  ///< of a device, what its kernels take; null: nothing
 };
 
-/// The files of a folder of scenarios/, the first of that name that is found, by name.
-std::vector<ListedFile> listed_files(const std::string& folder);
+/// The files of a folder of scenarios/, the first of that name that is found, by name; and a file of the
+/// user's own, where `asked` is the path of one.
+std::vector<ListedFile> listed_files(const std::string& folder, const std::string& asked = "");
 
 }  // namespace simsgd

@@ -91,9 +91,9 @@ std::vector<ListedItem> graphs(const std::string& name, const GraphOptions& opti
   return items;
 }
 
-std::vector<ListedItem> files(const std::string& folder) {
+std::vector<ListedItem> files(const std::string& folder, const std::string& asked) {
   std::vector<ListedItem> items;
-  for (ListedFile& file : listed_files(folder))
+  for (ListedFile& file : listed_files(folder, asked))
     items.push_back({file.name,
                      file.summary,
                      file.source,
@@ -116,10 +116,11 @@ auto plain(Items items) {
 const std::vector<ListedKind>& listed_kinds() {
   static const std::vector<ListedKind> table = {
       {"algorithms", "training methods (\"algorithm\")", plain(algorithms)},
-      {"clusters", "cluster files (\"cluster\": {\"use\": ...})", plain([] { return files("clusters"); })},
+      {"clusters", "cluster files (\"cluster\": {\"use\": ...})",
+       [](const std::string& name, const GraphOptions&) { return files("clusters", name); }},
       {"data", "data sets (\"learner\": {\"data\": ...})", plain([] { return items_of(data_plugins()); })},
       {"devices", "device files (\"cluster\": {\"device\": {\"use\": ...}})",
-       plain([] { return files("devices"); })},
+       [](const std::string& name, const GraphOptions&) { return files("devices", name); }},
       {"distributions", "distributions of delays, compute factors and jitter",
        plain([] { return items_of(distribution_plugins()); })},
       {"graphs", "logical graphs: who averages with whom (\"algorithm\": {\"graph\": ...})", graphs},
@@ -136,7 +137,7 @@ const std::vector<ListedKind>& listed_kinds() {
       {"topologies", "physical networks (\"cluster\": {\"topology\": ...})",
        plain([] { return items_of(topology_plugins()); })},
       {"workloads", "workload files (\"workload\": {\"use\": ...})",
-       plain([] { return files("workloads"); })},
+       [](const std::string& name, const GraphOptions&) { return files("workloads", name); }},
   };
   return table;
 }

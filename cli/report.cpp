@@ -23,6 +23,8 @@ namespace {
 struct ReportVerb {
   std::string database, output, figures, format = "html";
   std::vector<std::string> charts;
+  report::FigureSettings figure;
+  bool pdf = false;
 };
 
 std::string text_of(const ReportVerb& verb, const report::Report& made) {
@@ -38,14 +40,15 @@ int write_report(const ReportVerb& verb) {
                        "Name it with -o R.html, or ask for --format md or csv, which go to standard output"});
   const StoredResults results(verb.database);
   const report::Report made =
-      report::make_report(results.studies(), report::details_of(results), verb.database, verb.charts);
+      report::make_report(results.studies(), frame::details_of(results), verb.database, verb.charts);
   const bool page = verb.format != "html" || !verb.output.empty();
   const std::string text = page ? text_of(verb, made) : "";
   report::Vl2svg vl2svg;
   if (!verb.figures.empty()) vl2svg = report::find_vl2svg();
+  const std::filesystem::path pdf_writer = verb.pdf ? report::find_pdf_writer() : "";
   if (page && verb.output.empty()) fmt::print("{}", text);
   if (!verb.output.empty()) write_file_atomically(verb.output, text);
-  if (!verb.figures.empty()) report::write_figures(made, vl2svg, verb.figures);
+  if (!verb.figures.empty()) report::write_figures(made, vl2svg, pdf_writer, verb.figure, verb.figures);
   std::size_t charts = 0;
   for (const report::StudyReport& study : made.studies) charts += study.charts.size();
   if (!verb.output.empty())
@@ -69,9 +72,28 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
           "html: one page, drawn by its reader's browser; md, csv: the charts' tables, which need no Node")
       ->check(CLI::IsMember({"html", "md", "csv"}))
       ->capture_default_str();
-  verb->add_option("--figures", settings->figures,
-                   "Write each chart below DIR: an SVG, its Vega-Lite specification, and its numbers as CSV")
-      ->type_name("DIR");
+  CLI::Option* figures =
+      verb->add_option(
+              "--figures", settings->figures,
+              "Write each chart below DIR: an SVG, its Vega-Lite specification, and its numbers as CSV")
+          ->type_name("DIR");
+  verb->add_option("--width", settings->figure.width, "Of figures: their width")
+      ->type_name("PIXELS")
+      ->capture_default_str()
+      ->check(CLI::Range(100.0, 10000.0))
+      ->needs(figures);
+  verb->add_option("--height", settings->figure.height, "Of figures: their height (default: the chart's own)")
+      ->type_name("PIXELS")
+      ->check(CLI::Range(50.0, 10000.0))
+      ->needs(figures);
+  verb->add_option("--font", settings->figure.font,
+                   "Of figures: the font's name, such as \"Times New Roman\"")
+      ->type_name("NAME")
+      ->needs(figures);
+  verb->add_flag("--dark", settings->figure.dark, "Of figures: for a dark page")->needs(figures);
+  verb->add_flag("--pdf", settings->pdf,
+                 "Also write each figure as PDF; needs rsvg-convert (Debian's librsvg2-bin)")
+      ->needs(figures);
   verb->add_option("--chart", settings->charts,
                    fmt::format("Only this chart (repeatable): {}", one_of(report::chart_names())))
       ->type_name("NAME")

@@ -8,28 +8,30 @@
 #include <map>
 #include <memory>
 
+#include "analysis/questions/baseline_table.hpp"
+#include "analysis/questions/overview.hpp"
+#include "analysis/questions/run_comparison.hpp"
+#include "analysis/questions/seed_table.hpp"
+#include "analysis/questions/winners.hpp"
 #include "analysis/store/export.hpp"
 #include "analysis/store/merge.hpp"
-#include "analysis/tables/baseline_table.hpp"
-#include "analysis/tables/overview.hpp"
-#include "analysis/tables/run_comparison.hpp"
-#include "analysis/tables/seed_table.hpp"
 #include "cli/verbs.hpp"
 
 namespace simsgd {
 
 namespace {
 
-using tables::TableFormat;
+using questions::TableFormat;
 
 /// What the verbs have in common.
 struct ResultsCommand {
   std::string file, format = "text", study;
   std::vector<std::string> where;
   std::string point;
-  tables::SeedTableQuestion table;
+  questions::SeedTableQuestion table;
   std::string statistic = "mean", interval = "student";
-  tables::BaselineQuestion comparison;
+  questions::BaselineQuestion comparison;
+  questions::WinnersQuestion winners;
   std::string simulated;
   std::vector<std::string> inputs;
   std::string output;
@@ -37,13 +39,14 @@ struct ResultsCommand {
   TableFormat table_format() const {
     static const std::map<std::string, TableFormat> formats = {{"text", TableFormat::text},
                                                                {"md", TableFormat::md},
+                                                               {"latex", TableFormat::latex},
                                                                {"csv", TableFormat::csv},
                                                                {"json", TableFormat::json}};
     return formats.at(format);
   }
-  tables::StudyQuestion question() const { return {file, study, where}; }
-  tables::CellQuestion cell() const {
-    using tables::CellQuestion;
+  frame::FrameQuestion question() const { return {file, study, where}; }
+  frame::CellQuestion cell() const {
+    using frame::CellQuestion;
     return {statistic == "median" ? CellQuestion::Statistic::median : CellQuestion::Statistic::mean,
             interval == "bootstrap" ? CellQuestion::Method::bootstrap : CellQuestion::Method::student};
   }
@@ -52,10 +55,10 @@ using Shared = std::shared_ptr<ResultsCommand>;
 
 void add_file(CLI::App& verb, const Shared& command) {
   verb.add_option("F.db", command->file, "Results that simsgd sweep run -o made")->required();
-  verb.add_option("--format", command->format, "text, md, csv or json; csv and json have SI numbers")
+  verb.add_option("--format", command->format, "text, md, latex, csv or json; csv and json have SI numbers")
       ->type_name("FORMAT")
       ->capture_default_str()
-      ->check(CLI::IsMember({"text", "md", "csv", "json"}));
+      ->check(CLI::IsMember({"text", "md", "latex", "csv", "json"}));
 }
 
 void add_selection(CLI::App& verb, const Shared& command) {
@@ -77,12 +80,28 @@ void add_measures(CLI::App& verb, std::vector<std::string>& measures) {
       ->required();
 }
 
+/// What `ask` makes of the frame that was asked for, and of what is wrong with the question so far.
+template <class Ask>
+questions::ResultTable asked_of(const ResultsCommand& command, Ask ask) {
+  const StoredResults results(command.file);
+  std::vector<InputError> errors;
+  const frame::Frame frame = frame::frame_of(results, command.question(), errors);
+  return ask(frame, std::move(errors));
+}
+
+/// A table of points has nothing else that may be wrong.
+questions::ResultTable points_of(const ResultsCommand& command) {
+  return asked_of(command, [&](const frame::Frame& frame, std::vector<InputError> errors) {
+    if (!errors.empty()) throw ConfigError(std::move(errors));
+    return command.point.empty() ? questions::points_table(frame)
+                                 : questions::point_table(frame, command.point);
+  });
+}
+
 template <class Make>
 void answer(CLI::App& verb, const Shared& command, Make make) {
-  verb.callback([command, make] {
-    const StoredResults results(command->file);
-    fmt::print("{}", tables::formatted(make(*command, results), command->table_format()));
-  });
+  verb.callback(
+      [command, make] { fmt::print("{}", questions::formatted(make(*command), command->table_format())); });
 }
 
 void add_studies(CLI::App& results) {
@@ -91,8 +110,8 @@ void add_studies(CLI::App& results) {
       results.add_subcommand("list", "Studies of a file: points, done and failed, axes, metrics");
   add_file(*verb, command);
   verb->footer("Example:\n  simsgd results list results.db");
-  answer(*verb, command, [](const ResultsCommand& asked, const StoredResults& stored) {
-    return tables::studies_table(stored, asked.file);
+  answer(*verb, command, [](const ResultsCommand& asked) {
+    return questions::studies_table(StoredResults(asked.file), asked.file);
   });
 }
 
@@ -105,11 +124,7 @@ void add_point(CLI::App& results) {
   add_selection(*verb, command);
   verb->footer(
       "Examples:\n  simsgd results show results.db 2\n  simsgd results show results.db --study scaling");
-  answer(*verb, command, [](const ResultsCommand& asked, const StoredResults& stored) {
-    const tables::Selection selection(stored, asked.question());
-    return asked.point.empty() ? tables::points_table(selection)
-                               : tables::point_table(selection, asked.point);
-  });
+  answer(*verb, command, points_of);
 }
 
 void add_table(CLI::App& results) {
@@ -139,10 +154,29 @@ void add_table(CLI::App& results) {
   verb->footer(
       "Examples:\n  simsgd results table s.db --rows severity,share --columns algorithm --metric time_to_target_s\n"
       "  simsgd results table s.db --rows workers --metric throughput_samples_per_s,wait_s --format csv");
-  answer(*verb, command, [](const ResultsCommand& asked, const StoredResults& stored) {
-    tables::SeedTableQuestion question = asked.table;
-    question.cell = asked.cell();
-    return tables::seed_table(tables::Selection(stored, asked.question()), question);
+  answer(*verb, command, [](const ResultsCommand& asked) {
+    return asked_of(asked, [&](const frame::Frame& frame, std::vector<InputError> errors) {
+      questions::SeedTableQuestion question = asked.table;
+      question.cell = asked.cell();
+      return questions::seed_table(frame, question, std::move(errors));
+    });
+  });
+}
+
+void add_winners(CLI::App& results) {
+  const auto command = std::make_shared<ResultsCommand>();
+  CLI::App* verb = results.add_subcommand(
+      "winners", "The best choice for each value of the circumstances, by how much, and how sure that is");
+  add_file(*verb, command);
+  verb->add_option("--metric", command->winners.measure,
+                   "By which choices are compared (default: time to target, else throughput)")
+      ->type_name("METRIC");
+  add_selection(*verb, command);
+  verb->footer("Example:\n  simsgd results winners s.db --metric time_to_target_s");
+  answer(*verb, command, [](const ResultsCommand& asked) {
+    return asked_of(asked, [&](const frame::Frame& frame, std::vector<InputError> errors) {
+      return questions::winners_table(frame, asked.winners, std::move(errors));
+    });
   });
 }
 
@@ -169,16 +203,17 @@ void add_compare(CLI::App& results) {
     if (!command->simulated.empty()) {
       for (const char* other : {"--by", "--baseline", "--metric", "--study", "--where"})
         if (verb->get_option(other)->count() > 0) throw CLI::ExcludesError(other, "SIMULATED");
-      fmt::print("{}", tables::formatted(tables::run_comparison(command->file, command->simulated),
-                                         command->table_format()));
+      fmt::print("{}", questions::formatted(questions::run_comparison(command->file, command->simulated),
+                                            command->table_format()));
       return;
     }
     for (const char* needed : {"--by", "--baseline", "--metric"})
       if (verb->get_option(needed)->count() == 0) throw CLI::RequiredError(needed);
-    const StoredResults stored(command->file);
-    fmt::print("{}", tables::formatted(tables::baseline_table(tables::Selection(stored, command->question()),
-                                                              command->comparison),
-                                       command->table_format()));
+    const questions::ResultTable table =
+        asked_of(*command, [&](const frame::Frame& frame, std::vector<InputError> errors) {
+          return questions::baseline_table(frame, command->comparison, std::move(errors));
+        });
+    fmt::print("{}", questions::formatted(table, command->table_format()));
   });
 }
 
@@ -188,9 +223,7 @@ void run_export(const ResultsCommand& command) {
     std::cout.flush();
     return;
   }
-  const StoredResults results(command.file);
-  fmt::print("{}", tables::formatted(tables::points_table(tables::Selection(results, command.question())),
-                                     command.table_format()));
+  fmt::print("{}", questions::formatted(points_of(command), command.table_format()));
 }
 
 void add_export(CLI::App& results) {
@@ -201,10 +234,10 @@ void add_export(CLI::App& results) {
   verb->add_option("F.db", command->file, "Results that simsgd sweep run -o made")->required();
   verb->add_option(
           "--format", command->format,
-          "json: all studies, a JSON document a line; csv, md, text: points and metrics of one study")
+          "json: all studies, a JSON document a line; csv, md, latex, text: points and metrics of one study")
       ->type_name("FORMAT")
       ->capture_default_str()
-      ->check(CLI::IsMember({"text", "md", "csv", "json"}));
+      ->check(CLI::IsMember({"text", "md", "latex", "csv", "json"}));
   verb->add_option("--study", command->study, "With csv, of a file with several studies: name or id of one")
       ->type_name("NAME");
   verb->footer(
@@ -239,6 +272,7 @@ void add_results(CLI::App& app, ExitCode&) {
   add_studies(*results);
   add_point(*results);
   add_table(*results);
+  add_winners(*results);
   add_compare(*results);
   add_export(*results);
   add_merge(*results);

@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "algorithms/python/method.hpp"
 #include "analysis/intervals.hpp"
 #include "analysis/runner.hpp"
 #include "cli/progress.hpp"
+#include "cli/run_on.hpp"
 #include "cli/verbs.hpp"
 #include "results/chakra_files.hpp"
 #include "results/expected.hpp"
@@ -22,8 +24,9 @@ namespace simsgd {
 namespace {
 
 struct RunVerb {
-  std::string scenario, directory, chakra;
+  std::string scenario, directory, chakra, python;
   OverrideOptions overrides;
+  RunOnOptions on;
   bool json = false, check = false, steps = false;
   int threads = 0, draws = kUsualDraws;
   std::int64_t point = 0;
@@ -31,7 +34,8 @@ struct RunVerb {
 };
 
 NumberedPoint chosen(const RunVerb& verb) {
-  const Overrides overrides = verb.overrides.overrides();
+  Overrides overrides = verb.on.before(verb.overrides.overrides(), verb.scenario);
+  if (!verb.python.empty()) overrides.set.insert(overrides.set.begin(), python_override(verb.python));
   if (verb.point_option->count() > 0) return load_numbered_point(verb.scenario, verb.point, overrides);
   return {load_scenario(verb.scenario, overrides), ""};
 }
@@ -129,6 +133,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   auto settings = std::make_shared<RunVerb>();
   verb->add_option("SCENARIO", settings->scenario, "A scenario file, a pipe, or - for standard input")
       ->required();
+  settings->on.add_to(*verb);
   settings->overrides.add_to(*verb);
   verb->add_option("-o,--output", settings->directory,
                    "Write the document, the curves and the timeline into DIR")
@@ -137,6 +142,9 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
           "--chakra", settings->chakra,
           "Write what each rank computes and communicates as Chakra execution traces, DIR/NAME.RANK.et, which ASTRA-sim runs")
       ->type_name("DIR");
+  verb->add_option("--python", settings->python,
+                   "Train by the method in this Python file, in place of the scenario's algorithm")
+      ->type_name("FILE");
   verb->add_flag("--steps", settings->steps, "Also write DIR/steps.csv: every worker and step")->needs("-o");
   settings->point_option =
       verb->add_option(

@@ -45,8 +45,10 @@ void add_check(CLI::App& app, ExitCode& exit_code);
 void add_list(CLI::App& app, ExitCode& exit_code);
 void add_schema(CLI::App& app, ExitCode& exit_code);
 void add_bench(CLI::App& app, ExitCode& exit_code);
+void add_explain(CLI::App& app, ExitCode& exit_code);
 void add_import(CLI::App& app, ExitCode& exit_code);
 void add_replay(CLI::App& app, ExitCode& exit_code);
+void add_worker(CLI::App& app, ExitCode& exit_code);
 
 /// More threads or processes at a time than any machine has cores for.
 inline constexpr int kMostThreads = 1024;

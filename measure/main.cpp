@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 
+#include "algorithms/python/method.hpp"
 #include "measure/agreement.hpp"
 #include "measure/bench/verbs.hpp"
 #include "measure/last_words.hpp"
@@ -32,7 +33,7 @@ namespace {
 using namespace simsgd;
 
 struct Settings {
-  std::string scenario, directory, schedules = "mpi";
+  std::string scenario, directory, python, schedules = "mpi";
   std::optional<std::string> compute;  // else the scenario's
   std::vector<std::string> set;
   std::optional<std::uint64_t> seed;
@@ -93,6 +94,7 @@ std::optional<int> workers_asked_for(const Settings& settings, const Overrides& 
 
 Loaded load(const Settings& settings, Ranks ranks) {
   Overrides overrides;
+  if (!settings.python.empty()) overrides.set.push_back(python_override(settings.python));
   for (const std::string& argument : settings.set) overrides.set.push_back(parse_set(argument));
   overrides.seed = settings.seed;
   std::optional<SharedInput> input;
@@ -190,6 +192,9 @@ void add_run(CLI::App& app, Settings& settings) {
                    "Set a value of the scenario: /pointer=value; the value is JSON where it parses")
       ->type_name("/POINTER=VALUE")
       ->allow_extra_args(false);
+  verb->add_option("--python", settings.python,
+                   "Train by the method in this Python file, in place of the scenario's algorithm")
+      ->type_name("FILE");
   verb->add_option("--seed", settings.seed, "Seed of all random numbers, instead of the scenario's");
   verb->add_option("-o,--output", settings.directory, "Write the document and the curves into DIR")
       ->type_name("DIR");

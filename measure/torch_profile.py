@@ -33,7 +33,8 @@ try:
 except ImportError:
     fail("torch_profile needs PyTorch: apt-get install python3-torch python3-torchvision, and run it with /usr/bin/python3.")
 
-from torch_layers import Clock, Profile, first_tensor  # noqa: E402  after the sentence above
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "python"))
+from simsgd.torch_layers import Clock, Profile, first_tensor  # noqa: E402  after the sentence above
 
 
 def load_model(name, classes):

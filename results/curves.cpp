@@ -2,7 +2,8 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <utility>
+
+#include "sim/base/printable.hpp"
 
 namespace simsgd {
 
@@ -93,22 +94,18 @@ OrderedJson series_of(const RunRecord& record) {
 }
 
 std::string curve_csv(const Curve& curve, const OrderedJson& points) {
-  std::string csv, separator;
-  const auto add = [&](const std::string& cell) { csv += std::exchange(separator, ",") + cell; };
-  const auto end_line = [&] {
-    csv += "\r\n";
-    separator.clear();
-  };
+  std::vector<std::string> cells;
   for (const CurveColumn& column : curve.columns)
-    if (column.in_file) add(column.name);
-  end_line();
+    if (column.in_file) cells.push_back(column.name);
+  std::string csv = csv_line(cells);
   for (const OrderedJson& point : points) {
+    cells.clear();
     for (const CurveColumn& column : curve.columns) {
       if (!column.in_file) continue;
       const auto value = point.find(column.name);
-      add(value == point.end() || value->is_null() ? "" : value->dump());
+      cells.push_back(value == point.end() || value->is_null() ? "" : value->dump());
     }
-    end_line();
+    csv += csv_line(cells);
   }
   return csv;
 }

@@ -10,6 +10,7 @@
 
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 
 namespace simsgd {
 
@@ -96,18 +97,16 @@ std::string steps_csv(std::vector<StepRow> rows) {
   std::stable_sort(rows.begin(), rows.end(), [](const StepRow& a, const StepRow& b) {
     return a.worker != b.worker ? a.worker < b.worker : a.step < b.step;
   });
-  std::string csv;
-  for (const StepColumn& each : columns()) csv += (csv.empty() ? "" : ",") + each.column.name;
-  csv += "\r\n";
+  std::vector<std::string> cells;
+  for (const StepColumn& each : columns()) cells.push_back(each.column.name);
+  std::string csv = csv_line(cells);
   for (const StepRow& row : rows) {
-    const char* separator = "";
+    cells.clear();
     for (const StepColumn& each : columns()) {
-      csv += separator;
-      separator = ",";
       const double value = each.value(row);
-      if (std::isfinite(value)) csv += fmt::format("{}", value);
+      cells.push_back(std::isfinite(value) ? fmt::format("{}", value) : "");
     }
-    csv += "\r\n";
+    csv += csv_line(cells);
   }
   return csv;
 }

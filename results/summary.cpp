@@ -204,7 +204,8 @@ class Columns {
             return run.failed() ? std::nullopt : std::optional(static_cast<double>(run.steps()));
           }),
           [](double value) { return grouped(value, 0); });
-    row(steps.empty() ? "Time of the run" : "Time of " + steps + " steps", unit, times);
+    row(steps.empty() ? "Time of the run" : "Time of " + steps + (steps == "1" ? " step" : " steps"), unit,
+        times);
     target(unit);
     gap();
     for (std::vector<std::string>& each : learning_rows(runs_, unit)) table_.rows.push_back(std::move(each));

@@ -37,7 +37,7 @@ std::string RunView::network_fidelity() const {
     names.insert(each.at("fidelity").get<std::string>());
     exact = exact && each.at("exact").get<bool>();
   }
-  // Messages between two workers always go through SimGrid.
+  // Messages between two workers are always simulated one by one.
   if (names.empty() && metric("bytes_sent_per_worker_per_step").value_or(0) > 0 && clock() == "simulated")
     names.insert("messages");
   return names.empty() ? "" : fmt::format("{}, {}", fmt::join(names, " + "), exact ? "exact" : "approximate");

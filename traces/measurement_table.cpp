@@ -47,7 +47,7 @@ void append_row(std::string& out, const Measurement& row, const std::vector<std:
     out += ',';
     if (const auto found = row.labels.find(label); found != row.labels.end()) append_csv(out, found->second);
   }
-  out += "\r\n";
+  out += "\n";
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ void write_measurement_table(const std::vector<Measurement>& rows,
   for (const MeasurementColumn& column : measurement_columns())
     text += (text.empty() ? "" : ",") + std::string(column.name);
   for (const std::string& label : labels) text += "," + label;
-  text += "\r\n";
+  text += "\n";
   for (const Measurement& row : rows) {
     append_row(text, row, labels);
     if (text.size() < kPiece_bytes) continue;

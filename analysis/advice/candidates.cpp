@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
+#include "analysis/frame/frame.hpp"
 #include "scenarios/language/axis_labels.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/errors.hpp"
@@ -133,9 +136,7 @@ std::vector<StudyPoint> with_workers(const Study& study, std::vector<StudyPoint>
   return made;
 }
 
-}  // namespace
-
-std::vector<StudyPoint> candidates(const Study& study, const CandidateSettings& settings) {
+std::vector<StudyPoint> points_to_try(const Study& study, const CandidateSettings& settings) {
   const std::map<std::string, Json> forms = algorithm_forms();
   check_names(settings.algorithms, forms);
   std::vector<StudyPoint> points;
@@ -163,6 +164,76 @@ std::vector<StudyPoint> candidates(const Study& study, const CandidateSettings& 
     }
   }
   label_last(made);
+  return made;
+}
+
+/// Names of columns that happen: in every point that sets anything there.
+std::set<std::string> columns_that_happen(const Study& study, const std::vector<StudyPoint>& points) {
+  std::map<std::string, bool> happens;
+  for (const StudyPoint& point : points)
+    for (std::size_t i = 0; i < point.coordinates.size(); ++i) {
+      const Assignment& set = point.coordinates[i];
+      const auto& [axis, label] = point.shown[i];
+      if (set.pointer.empty() && set.value.empty()) continue;
+      std::optional<bool> said;
+      if (study.circumstances)
+        said = std::find(study.circumstances->begin(), study.circumstances->end(), axis) !=
+               study.circumstances->end();
+      const bool one = frame::is_circumstance(
+          {axis, set.pointer, label, nlohmann::ordered_json::parse(set.value.dump()), said});
+      const auto [place, fresh] = happens.try_emplace(axis, one);
+      if (!fresh) place->second = place->second && one;
+    }
+  std::set<std::string> names;
+  for (const auto& [axis, one] : happens)
+    if (one) names.insert(axis);
+  return names;
+}
+
+}  // namespace
+
+Candidates Candidates::under(std::size_t circumstance) const {
+  Candidates some{{circumstances[circumstance]}, {}};
+  for (const Candidate& each : all)
+    some.all.push_back({each.label, each.chosen, {each.points[circumstance]}});
+  return some;
+}
+
+Candidates candidates(const Study& study, const CandidateSettings& settings) {
+  const std::vector<StudyPoint> points = points_to_try(study, settings);
+  const std::set<std::string> happens = columns_that_happen(study, points);
+  Candidates made;
+  std::map<std::string, std::size_t> choices, circumstances;
+  std::vector<std::map<std::size_t, StudyPoint>> found;  // of each choice, by circumstance
+  for (const StudyPoint& point : points) {
+    std::string choice, circumstance;
+    Candidate candidate;
+    for (std::size_t i = 0; i < point.coordinates.size(); ++i) {
+      const auto& [axis, label] = point.shown[i];
+      std::string& text = happens.contains(axis) ? circumstance : choice;
+      text.append(text.empty() ? "" : ", ").append(axis).append("=").append(label);
+      if (!happens.contains(axis)) candidate.chosen.push_back(point.coordinates[i]);
+    }
+    const auto [place, fresh] = choices.try_emplace(choice, made.all.size());
+    if (fresh) {
+      candidate.label = choice;
+      made.all.push_back(std::move(candidate));
+      found.emplace_back();
+    }
+    const auto [at, unseen] = circumstances.try_emplace(circumstance, made.circumstances.size());
+    if (unseen) made.circumstances.push_back(circumstance);
+    found[place->second].emplace(at->second, point);
+  }
+  std::vector<Candidate> whole;
+  for (std::size_t i = 0; i < made.all.size(); ++i) {
+    if (found[i].size() < made.circumstances.size()) continue;
+    whole.push_back(std::move(made.all[i]));
+    for (auto& [circumstance, point] : found[i]) whole.back().points.push_back(std::move(point));
+  }
+  if (whole.empty())
+    throw ConfigError({study.file, "", "has no choice that stands under every circumstance", "",
+                       "Exclude less, or say in \"circumstances\" which axes only happen"});
+  made.all = std::move(whole);
   return made;
 }
 

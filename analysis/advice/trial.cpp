@@ -56,14 +56,22 @@ StudyPoint cut(StudyPoint point, const Json& resolved, const TrialOrder& order, 
   return point;
 }
 
-std::optional<double> metric(const OrderedJson& metrics, const char* name) {
+using Metrics = std::map<std::string, double>;
+
+std::optional<double> metric(const Metrics& metrics, const char* name) {
   const auto found = metrics.find(name);
-  if (found == metrics.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
+  return found == metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
+Metrics metrics_of(const OrderedJson& document) {
+  Metrics metrics;
+  for (const auto& each : document.at("metrics").items())
+    if (each.value().is_number()) metrics[each.key()] = each.value().get<double>();
+  return metrics;
 }
 
 /// What a second of the run takes in the target's unit.
-double per_second(AdviceTarget target, const OrderedJson& metrics) {
+double per_second(AdviceTarget target, const Metrics& metrics, const char* option = "--target") {
   const double time_s = metric(metrics, "simulated_time_s").value_or(0);
   const char* what = target == AdviceTarget::cost     ? "cost_usd"
                      : target == AdviceTarget::energy ? "energy_J"
@@ -71,32 +79,9 @@ double per_second(AdviceTarget target, const OrderedJson& metrics) {
   if (*what == '\0') return 1;
   const std::optional<double> total = metric(metrics, what);
   if (!total || !(time_s > 0))
-    throw ConfigError({"--target", "", "needs a metric that the scenario does not give", what,
+    throw ConfigError({option, "", "needs a metric that the scenario does not give", what,
                        "Give the cluster's devices a price or a power, or choose another target"});
   return *total / time_s;
-}
-
-std::string reason_of(const OrderedJson& metrics) {
-  const double step_s = metric(metrics, "iteration_time_mean_s").value_or(0);
-  if (!(step_s > 0)) return "";
-  double hidden_s = 0, shown_s = 0;
-  for (const auto& each : metrics.items()) {
-    if (each.key().ends_with("_communication_hidden_s")) hidden_s += each.value().get<double>();
-    if (each.key().ends_with("_communication_exposed_s")) shown_s += each.value().get<double>();
-  }
-  const auto percent = [](double part, double whole) { return fmt::format("{:.0f} %", 100 * part / whole); };
-  std::string text = "computing " + percent(metric(metrics, "compute_s").value_or(0), step_s);
-  if (hidden_s + shown_s > 0) text += ", communication hidden " + percent(hidden_s, hidden_s + shown_s);
-  for (const auto& [name, label] : {std::pair{"communication_exposed_s", "communication"},
-                                    {"wait_s", "wait"},
-                                    {"straggle_s", "straggling"},
-                                    {"selection_s", "selection"},
-                                    {"factor_s", "factors"},
-                                    {"inverse_s", "inversions"},
-                                    {"host_s", "host"}})
-    if (const double part_s = metric(metrics, name).value_or(0); part_s > 0.005 * step_s)
-      text += fmt::format(", {} {}", label, percent(part_s, step_s));
-  return text;
 }
 
 /// On a calibrated cluster every repetition but the first also draws the cluster's numbers, the same for all
@@ -124,19 +109,26 @@ Json run_one(const Study& study, const StudyPoint& candidate, const TrialOrder& 
     Json notes = Json::array();
     const Scenario scenario = with_draw(as_it_is ? whole : load_point(study, point), order.repetition, notes);
     const OrderedJson document = run_scenario(scenario, options).document;
-    const OrderedJson& metrics = document.at("metrics");
+    const Metrics metrics = metrics_of(document);
     const AdviceMeasure measure = measure_of(settings.target, full);
     const double rate = per_second(settings.target, metrics);
     Json made = {{"cost", cost},
                  {"algorithm", full["algorithm"]["name"]},
-                 {"reason", reason_of(metrics)},
+                 {"metrics", metrics},
                  {"notes", std::move(notes)}};
+    const auto reached_s = measure.to_level ? metric(metrics, "time_to_target_s") : std::nullopt;
+    const double elapsed_s = metric(metrics, "simulated_time_s").value_or(0);
+    const double time_s = measure.to_level ? reached_s.value_or(elapsed_s) : elapsed_s / cost;
+    made["time_s"] = time_s;
+    if (settings.most_usd) made["cost_usd"] = time_s * per_second(AdviceTarget::cost, metrics, "--max-cost");
+    const Json half = full.value(Json::json_pointer("/cluster/calibration/left_out/half"), Json());
+    if (half.is_number()) made["left_out_half"] = half;
     if (!measure.to_level) {
       const double samples_per_s = metric(metrics, "throughput_samples_per_s").value_or(0);
       if (samples_per_s > 0) made["value"] = measure.more_is_better ? samples_per_s : rate / samples_per_s;
       return made;
     }
-    if (const auto reached = metric(metrics, "time_to_target_s")) made["value"] = *reached * rate;
+    if (reached_s) made["value"] = *reached_s * rate;
     for (const auto& each : document.at("series").at("train"))
       if (each.at("train_loss").is_number())
         made["losses"].push_back(
@@ -158,8 +150,12 @@ AdviceTrial trial_of(const ChildEnd& end) {
   trial.impossible = made.value("impossible", "");
   trial.cost = made.value("cost", 0.0);
   trial.algorithm = made.value("algorithm", "");
-  trial.reason = made.value("reason", "");
-  if (made.contains("value")) trial.value = made["value"].get<double>();
+  trial.metrics = made.value("metrics", Metrics{});
+  trial.time_s = made.value("time_s", 0.0);
+  for (const auto& [key, place] : {std::pair{"value", &trial.value},
+                                   {"cost_usd", &trial.cost_usd},
+                                   {"left_out_half", &trial.left_out_half}})
+    if (made.contains(key)) *place = made[key].get<double>();
   trial.notes = made.value("notes", std::vector<std::string>{});
   for (const Json& each : made.value("losses", Json::array())) trial.losses.emplace_back(each[0], each[1]);
   return trial;
@@ -178,8 +174,31 @@ AdviceMeasure measure_of(AdviceTarget target, const Json& resolved) {
   return {"1/s", "samples per second", true, false};
 }
 
-std::vector<AdviceTrial> run_trials(const Study& study, const std::vector<StudyPoint>& candidates,
-                                    const std::vector<TrialOrder>& orders, const AdviceSettings& settings) {
+std::string reason_of(const std::map<std::string, double>& metrics) {
+  const double step_s = metric(metrics, "iteration_time_mean_s").value_or(0);
+  if (!(step_s > 0)) return "";
+  double hidden_s = 0, shown_s = 0;
+  for (const auto& [name, seconds] : metrics) {
+    if (name.ends_with("_communication_hidden_s")) hidden_s += seconds;
+    if (name.ends_with("_communication_exposed_s")) shown_s += seconds;
+  }
+  const auto percent = [](double part, double whole) { return fmt::format("{:.0f} %", 100 * part / whole); };
+  std::string text = "computing " + percent(metric(metrics, "compute_s").value_or(0), step_s);
+  if (hidden_s + shown_s > 0) text += ", communication hidden " + percent(hidden_s, hidden_s + shown_s);
+  for (const auto& [name, label] : {std::pair{"communication_exposed_s", "communication"},
+                                    {"wait_s", "wait"},
+                                    {"straggle_s", "straggling"},
+                                    {"selection_s", "selection"},
+                                    {"factor_s", "factors"},
+                                    {"inverse_s", "inversions"},
+                                    {"host_s", "host"}})
+    if (const double part_s = metric(metrics, name).value_or(0); part_s > 0.005 * step_s)
+      text += fmt::format(", {} {}", label, percent(part_s, step_s));
+  return text;
+}
+
+std::vector<AdviceTrial> run_trials(const Study& study, const std::vector<TrialOrder>& orders,
+                                    const AdviceSettings& settings) {
   std::vector<AdviceTrial> trials(orders.size());
   std::size_t done = 0;
   run_in_children(
@@ -189,9 +208,7 @@ std::vector<AdviceTrial> run_trials(const Study& study, const std::vector<StudyP
        .memory_bytes = {},
        .interrupted = settings.interrupted,
        .tick = {}},
-      [&](std::size_t i) {
-        return run_one(study, candidates[orders[i].candidate], orders[i], settings).dump();
-      },
+      [&](std::size_t i) { return run_one(study, *orders[i].point, orders[i], settings).dump(); },
       [&](std::size_t i, const ChildEnd& end) {
         trials[i] = trial_of(end);
         if (settings.progress) settings.progress(++done, orders.size());

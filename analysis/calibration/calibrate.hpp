@@ -47,7 +47,7 @@ struct Calibration {
   const Fitted& best() const { return models[chosen].fitted; }
 };
 
-/// Throws ConfigError, RunError, Interrupted.
+/// Throws ConfigError (IdleParameters), RunError, Interrupted.
 std::unique_ptr<Calibration> calibrate(Spec spec, const CalibrationSettings& settings);
 
 /// Intervals of the fitted numbers, of so much of the draws: (pointer, low, high).

@@ -149,6 +149,7 @@ void refuse_idle(const Fitter& fitter, const Fitted& best, const std::vector<std
     return values[1] != values[0] || values[2] != values[0];
   };
   std::vector<InputError> errors;
+  std::vector<std::string> names;
   for (std::size_t j = 0; j < model.parameters.size(); ++j) {
     const ParameterSpec& parameter = model.parameters[j];
     if (!slopes.col(static_cast<Eigen::Index>(j)).isZero(0)) continue;
@@ -156,6 +157,7 @@ void refuse_idle(const Fitter& fitter, const Fitted& best, const std::vector<std
     const bool known =
         std::all_of(parameter.pointers.begin(), parameter.pointers.end(),
                     [&](const std::string& each) { return setting_value(each, best.values[j]).has_value(); });
+    names.push_back(parameter.name);
     errors.push_back(
         spec.error_at(fmt::format("/models/{}/parameters/{}", &model - spec.models.data(), j),
                       fmt::format("\"{}\" changes no prediction of what is fitted, from {:g} to {:g}",
@@ -164,7 +166,7 @@ void refuse_idle(const Fitter& fitter, const Fitted& best, const std::vector<std
                       known ? "Leave it out, or fit measurements that go with it"
                             : "No scenario has such a setting: correct the pointer"));
   }
-  if (!errors.empty()) throw ConfigError(std::move(errors));
+  if (!errors.empty()) throw IdleParameters(std::move(errors), model.name, std::move(names));
 }
 
 double factor_of(double sigma, int parts, std::uint64_t draw) {

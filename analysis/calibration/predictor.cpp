@@ -128,7 +128,7 @@ double message_s(const Cluster& cluster, double bytes) {
 std::string run_metrics(const std::vector<std::string>& metrics, const Setting& setting, const Patch& patch) {
   Scenario scenario = patched(setting.scenario, patch);
   scenario.resolved["record"]["timeline_events"] = 0;  // nobody looks at it
-  const Job& job = *new Job(make_job(scenario));       // kept for SimGrid's statics: runner.cpp
+  const Job job = make_job(scenario);
   const SimulationResult result = simulate(job, {});
   std::map<std::string, double> values;
   for (const MetricValue& metric : metric_values(result.record, job)) values[metric.name] = metric.value;

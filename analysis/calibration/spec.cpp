@@ -212,10 +212,10 @@ InputError Spec::error_at(const std::string& pointer, const std::string& problem
   return {origin.file, origin.pointer, problem, found, remedy};
 }
 
-Spec load_spec(const std::string& path, SpecUse use) {
-  JsonFiles files;
+namespace {
+
+Spec spec_in(JsonFiles& files, const std::string& file, SpecUse use) {
   ErrorList errors;
-  const std::string file = scenario_path(path);
   const Sourced sourced = resolve_uses(files, file, {}, {}, errors);
   validate(spec_schema(), sourced.value, sourced.origins, sourced.incomplete, errors);
   errors.throw_if_any();
@@ -244,6 +244,19 @@ Spec load_spec(const std::string& path, SpecUse use) {
   if (use == SpecUse::cluster) check_written(spec, sourced, errors);
   errors.throw_if_any();
   return spec;
+}
+
+}  // namespace
+
+Spec load_spec(const std::string& path, SpecUse use) {
+  JsonFiles files;
+  return spec_in(files, scenario_path(path), use);
+}
+
+Spec read_spec(Json document, const std::string& name, SpecUse use) {
+  JsonFiles files;
+  files.put(name, std::move(document));
+  return spec_in(files, name, use);
 }
 
 }  // namespace simsgd

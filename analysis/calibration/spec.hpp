@@ -135,6 +135,8 @@ enum class SpecUse : std::uint8_t { reports, cluster };
 
 /// Throws ConfigError with everything that is wrong with it.
 Spec load_spec(const std::string& path, SpecUse use = SpecUse::reports);
+/// The same of a document that is in no file; errors call it `name`.
+Spec read_spec(Json document, const std::string& name, SpecUse use = SpecUse::reports);
 /// Its JSON schema.
 Json spec_schema();
 

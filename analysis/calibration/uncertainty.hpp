@@ -10,8 +10,18 @@
 #include "analysis/calibration/fit.hpp"
 #include "analysis/calibration/members.hpp"
 #include "analysis/widening.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd {
+
+/// Parameters of a model that change no prediction of what is fitted.
+class IdleParameters : public ConfigError {
+ public:
+  IdleParameters(std::vector<InputError> errors, std::string of_model, std::vector<std::string> parameters)
+      : ConfigError(std::move(errors)), model(std::move(of_model)), names(std::move(parameters)) {}
+  std::string model;
+  std::vector<std::string> names;
+};
 
 /// Fits one model to any part of the points: its tables first, then its parameters.
 class Fitter {

@@ -68,7 +68,7 @@ const report::Report& Session::made_report(bool anew) {
   const StoredResults results(source_.store);
   std::vector<ResultStudy> studies = results.studies();
   for (const auto& open : open_) open->explored.join(studies);
-  report_ = report::make_report(studies, report::details_of(results),
+  report_ = report::make_report(studies, frame::details_of(results),
                                 source_.is_kept ? source_.store.string() : kNoStore);
   report_version_ = version_;
   return *report_;

@@ -134,11 +134,11 @@ OrderedJson replay_document(const ReplayReport& report) {
 }
 
 std::string heat_map_csv(const ReplayReport& report) {
-  std::string text = "worker,replica,stage,slice,step,slowdown\r\n";
+  std::string text = "worker,replica,stage,slice,step,slowdown\n";
   for (std::size_t w = 0; w < report.worker_slowdown.size(); ++w)
     for (std::size_t s = 0; s < report.graph.steps.size(); ++s) {
       const RecordedPlace& place = report.graph.workers[w];
-      text += fmt::format("{},{},{},{},{},{}\r\n", w, place.replica, place.stage, place.tensor,
+      text += fmt::format("{},{},{},{},{},{}\n", w, place.replica, place.stage, place.tensor,
                           report.graph.steps[s].number, report.worker_slowdown[w][s]);
     }
   return text;

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "analysis/questions/result_table.hpp"
 
 namespace simsgd::report {
 
@@ -52,6 +55,8 @@ struct StudyReport {
   std::vector<std::string> notes;
   std::vector<ReportAxis> axes;
   std::string series;  ///< field of the axis that colours tell; empty where there is none
+  /// What is best in each circumstance (winners_table); none where nothing that is chosen varies.
+  std::optional<questions::ResultTable> headline = {};
 };
 
 struct Report {

@@ -6,15 +6,12 @@
 
 #include "analysis/report/chart.hpp"
 #include "analysis/report/grid.hpp"
-#include "analysis/report/report.hpp"
-#include "analysis/store/results.hpp"
 
 namespace simsgd::report {
 
 /// What charts are made of.
 struct ChartSource {
-  const RunDetails& results;
-  const ResultStudy& study;
+  const frame::Frame& frame;
   const Grid& grid;
 };
 
@@ -35,6 +32,10 @@ MadeChart efficiency_chart(const ChartSource& source);
 MadeChart loss_chart(const ChartSource& source);
 MadeChart accuracy_chart(const ChartSource& source);
 MadeChart target_chart(const ChartSource& source);
+MadeChart throughput_chart(const ChartSource& source);
+MadeChart cost_chart(const ChartSource& source);
+MadeChart energy_chart(const ChartSource& source);
+MadeChart pareto_chart(const ChartSource& source);
 MadeChart breakdown_chart(const ChartSource& source);
 MadeChart step_times_chart(const ChartSource& source);
 MadeChart winners_chart(const ChartSource& source);

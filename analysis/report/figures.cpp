@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <cstdlib>
+#include <sstream>
 
 #include "analysis/report/report.hpp"
 #include "analysis/report/spec.hpp"
@@ -17,8 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double kFigureWidth = 560;
-
 std::string plain(const std::string& name) {
   std::string text;
   for (const char c : name) {
@@ -30,10 +30,15 @@ std::string plain(const std::string& name) {
 }
 
 /// Throws RunError.
-std::string drawn(const Vl2svg& vl2svg, const fs::path& spec) {
-  const ProgramEnd end = run_program({vl2svg.node.string(), vl2svg.script.string(), spec.string()});
-  if (end.code != 0) throw RunError(fmt::format("vl2svg could not draw {}: {}", spec.string(), end.err));
+std::string output_of(const std::vector<std::string>& command) {
+  const ProgramEnd end = run_program(command);
+  if (end.code != 0)
+    throw RunError(fmt::format("{} could not draw {}: {}", command.front(), command.back(), end.err));
   return end.out;
+}
+
+std::string drawn(const Vl2svg& vl2svg, const fs::path& spec) {
+  return output_of({vl2svg.node.string(), vl2svg.script.string(), spec.string()});
 }
 
 }  // namespace
@@ -45,7 +50,19 @@ std::string figure_name(const Report& report, std::size_t study, const Chart& ch
   return fmt::format("{}{}-{}", name, same > 1 ? "-" + std::to_string(same) : "", chart.name);
 }
 
-void write_figures(const Report& report, const Vl2svg& vl2svg, const fs::path& directory) {
+fs::path find_pdf_writer() {
+  const char* const path = std::getenv("PATH");
+  std::stringstream folders(path ? path : "");
+  std::error_code ignored;
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (const fs::path program = fs::path(folder) / "rsvg-convert"; fs::exists(program, ignored))
+      return program;
+  throw ConfigError({"--pdf", "", "needs rsvg-convert, which PATH has not", "",
+                     "Install it (apt-get install librsvg2-bin), or take the SVG files"});
+}
+
+void write_figures(const Report& report, const Vl2svg& vl2svg, const fs::path& pdf_writer,
+                   const FigureSettings& settings, const fs::path& directory) {
   std::error_code failed;
   fs::create_directories(directory, failed);
   if (failed) throw RunError(fmt::format("Cannot make {}: {}", directory.string(), failed.message()));
@@ -54,9 +71,13 @@ void write_figures(const Report& report, const Vl2svg& vl2svg, const fs::path& d
       const std::string name = figure_name(report, s, chart);
       const fs::path spec = directory / (name + ".vl.json");
       write_file_atomically(directory / (name + ".csv"), chart_csv(chart));
-      write_file_atomically(spec, standalone(chart, rows_shown_first(chart), kFigureWidth)
+      write_file_atomically(spec, standalone(chart, rows_shown_first(chart), settings)
                                       .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-      write_file_atomically(directory / (name + ".svg"), drawn(vl2svg, spec));
+      const fs::path svg = directory / (name + ".svg");
+      write_file_atomically(svg, drawn(vl2svg, spec));
+      if (!pdf_writer.empty())
+        write_file_atomically(directory / (name + ".pdf"),
+                              output_of({pdf_writer.string(), "-f", "pdf", svg.string()}));
     }
 }
 

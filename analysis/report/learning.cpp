@@ -1,9 +1,10 @@
-// Loss and accuracy against simulated time: mean over seeds at equal times, up to the time until which every
-// seed has values, so that no line jumps where a seed ends. Bands: Student's 95 %.
+// Loss and accuracy against simulated time: mean over seeds at equal times, until the last seed ends. A seed
+// that has ended keeps its last value, so that no line jumps there. Bands: Student's 95 %.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "analysis/report/charts.hpp"
 #include "analysis/report/spec.hpp"
@@ -50,15 +51,17 @@ void add_rows(const Grid& grid, const GridCell& cell, const Curves& curves, std:
   double from = curves.front().front().time_s, to = curves.front().back().time_s;
   for (const auto& curve : curves) {
     from = std::max(from, curve.front().time_s);
-    to = std::min(to, curve.back().time_s);
+    to = std::max(to, curve.back().time_s);
   }
   for (std::size_t i = kind.mean_within ? 1 : 0; i <= points; ++i) {
     const double step = (to - from) / static_cast<double>(points),
                  time = from + step * static_cast<double>(i);
     std::vector<double> values;
-    for (const auto& curve : curves)
-      values.push_back(kind.mean_within ? value_within(curve, i == 1 ? -1 : time - step, time)
-                                        : value_at(curve, time));
+    for (const auto& curve : curves) {
+      const double end = std::min(time, curve.back().time_s);
+      values.push_back(kind.mean_within ? value_within(curve, i == 1 ? -1 : end - step, end)
+                                        : value_at(curve, end));
+    }
     const statistics::Estimate mean = statistics::student_mean(values);
     std::vector<Cell> row = axis_cells(grid, cell);
     row.insert(row.end(),
@@ -70,6 +73,20 @@ void add_rows(const Grid& grid, const GridCell& cell, const Curves& curves, std:
     chart.rows.push_back(std::move(row));
     if (!(to > from)) break;
   }
+}
+
+/// The level that the runs were to reach, where they all have one of this curve.
+std::optional<double> target_level(const ChartSource& source, const CurveKind& kind) {
+  for (const frame::Axis& axis : source.grid.axes)
+    if (axis.pointer.starts_with("/target")) return std::nullopt;
+  for (const GridCell& cell : source.grid.cells) {
+    if (cell.runs.empty()) continue;
+    const Spec target = source.frame.details().scenario(cell.runs.front()->key).value("target", Spec());
+    if (!target.is_object() || target.value("metric", "none") != kind.curve) return std::nullopt;
+    const auto level = target.find("value");
+    return level != target.end() && level->is_number() ? std::optional(level->get<double>()) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 Spec curve_spec(const ChartSource& source, const Chart& chart, const CurveKind& kind, double longest_s) {
@@ -99,6 +116,10 @@ Spec curve_spec(const ChartSource& source, const Chart& chart, const CurveKind& 
   Spec met = layer({{"type", "point"}, {"size", 90}, {"filled", true}}, y, {{"value", 0}});
   met["encoding"]["tooltip"] = tooltip(chart.columns);
   spec["layer"] = {band, layer({{"type", "line"}, {"aria", false}}, y, highlighted(source.grid, 1)), met};
+  if (const auto level = target_level(source, kind))
+    spec["layer"].push_back({{"data", {{"values", {{{"level", *level}}}}}},
+                             {"mark", {{"type", "rule"}, {"strokeDash", {5, 4}}, {"color", "var(--ink)"}}},
+                             {"encoding", {{"y", {{"field", "level"}, {"type", "quantitative"}}}}}});
   return spec;
 }
 
@@ -115,7 +136,7 @@ MadeChart curve_chart(const ChartSource& source, const CurveKind& kind) {
     }
     Curves curves;
     for (const ResultPoint* run : grid.cells[c].runs)
-      if (std::vector<CurvePoint> curve = source.results.curve(run->key, kind.curve); !curve.empty())
+      if (std::vector<CurvePoint> curve = source.frame.details().curve(run->key, kind.curve); !curve.empty())
         curves.push_back(std::move(curve));
     if (!curves.empty()) of_cell[c] = std::move(curves);
   }
@@ -134,11 +155,12 @@ MadeChart curve_chart(const ChartSource& source, const CurveKind& kind) {
   }
   chart.filters = filters_without(grid, {grid.series});
   chart.caption = fmt::format(
-      "{}, at {} equal steps of time until the first seed ends.{}{}",
+      "{}, at {} equal steps of time until the last seed ends; one that has ended keeps its last value.{}{}{}",
       kind.mean_within ? "Mean of the mini-batch losses since the instant before"
                        : "Linear between evaluations",
       points,
       grid.seeds > 1 ? " Bands: 95 % interval of the mean over seeds (Student)." : " One seed: no bands.",
+      target_level(source, kind) ? " Dashed: the target." : "",
       left_out > 0 ? fmt::format(" {} cells are left out, for size.", left_out) : "");
   chart.description = fmt::format("{} against simulated time", kind.title);
   chart.spec = curve_spec(source, chart, kind, longest);

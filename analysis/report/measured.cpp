@@ -66,7 +66,7 @@ Spec measured_spec(const Chart& chart) {
 }
 
 void add_expected(const ChartSource& source, const GridCell& cell, Chart& chart) {
-  const Spec scenario = source.results.scenario(cell.runs.front()->key);
+  const Spec scenario = source.frame.details().scenario(cell.runs.front()->key);
   if (!scenario.is_object() || !scenario.contains("expected") || !scenario["expected"].is_array()) return;
   for (const Spec& each : scenario["expected"]) {
     const std::string metric = each.at("metric");
@@ -133,7 +133,7 @@ MadeChart links_chart(const ChartSource& source) {
   std::size_t read = 0;
   for (const GridCell& cell : grid.cells) {
     if (cell.runs.empty() || ++read > kMostLinkCells) continue;
-    for (const ResultLink& link : source.results.busiest_links(cell.runs.front()->key)) {
+    for (const ResultLink& link : source.frame.details().busiest_links(cell.runs.front()->key)) {
       std::vector<Cell> row = axis_cells(grid, cell);
       row.insert(row.end(), {link.name, link.utilisation, link.bytes});
       chart.rows.push_back(std::move(row));

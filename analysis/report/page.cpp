@@ -55,6 +55,12 @@ Spec chart_data(const Report& report, const Chart& chart) {
           {"spec", chart.spec}};
 }
 
+Spec headline_data(const StudyReport& study) {
+  if (!study.headline) return nullptr;
+  const questions::ResultTable& table = *study.headline;
+  return {{"title", table.title}, {"header", table.header}, {"rows", table.rows}, {"notes", table.notes}};
+}
+
 std::string theme(bool dark) {
   std::string text;
   for (const PaletteColour& colour : palette())
@@ -82,6 +88,7 @@ nlohmann::ordered_json page_data(const Report& report) {
                        {"notes", study.notes},
                        {"axes", axes},
                        {"series", study.series},
+                       {"headline", headline_data(study)},
                        {"charts", charts},
                        {"left_out", left_out}});
   }

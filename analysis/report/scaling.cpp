@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "analysis/frame/exactness.hpp"
 #include "analysis/report/charts.hpp"
 #include "analysis/report/spec.hpp"
 #include "analysis/statistics/intervals.hpp"
-#include "analysis/tables/exactness.hpp"
 
 namespace simsgd::report {
 
@@ -42,7 +42,9 @@ Spec band_ends(const ScalingKind& kind) {
 }
 
 Spec scaling_spec(const ChartSource& source, const Chart& chart, const ScalingKind& kind) {
-  const std::vector<double>& workers = source.grid.axes[*source.grid.workers].numbers;
+  std::vector<double> workers;
+  for (const frame::Value& value : source.grid.axes[*source.grid.workers].values)
+    workers.push_back(*value.number);
   std::vector<double> ticks = workers;
   std::sort(ticks.begin(), ticks.end());
   Spec x = channel("workers", "quantitative", "workers");
@@ -99,11 +101,11 @@ MadeChart scaling_chart(const ChartSource& source, const ScalingKind& kind) {
   for (const GridCell& cell : grid.cells) {
     std::vector<double> values = values_of(cell, "scaling_efficiency");
     if (values.empty()) continue;
-    const double workers = grid.axes[*grid.workers].numbers[cell.at[*grid.workers]];
+    const double workers = *grid.axes[*grid.workers].values[cell.at[*grid.workers]].number;
     if (kind.speedup)
       for (double& value : values) value *= workers;
     statistics::Estimate mean = statistics::student_mean(values);
-    if (tables::is_deterministic(source.results.scenario, cell.runs)) mean.interval.reset();
+    if (frame::is_deterministic(source.frame.details().scenario, cell.runs)) mean.interval.reset();
     std::vector<Cell> row = axis_cells(grid, cell);
     row.insert(row.end(),
                {workers, mean.value, std::monostate{}, std::monostate{}, static_cast<double>(values.size())});

@@ -34,7 +34,7 @@ Spec json_of(const Cell& cell) {
 }  // namespace
 
 double rows_height(const Grid& grid, double row) {
-  return 20 + row * (grid.series ? static_cast<double>(grid.axes[*grid.series].labels.size()) : 1);
+  return 20 + row * (grid.series ? static_cast<double>(grid.axes[*grid.series].values.size()) : 1);
 }
 
 ShownTime shown_time(double largest_s) {
@@ -67,17 +67,17 @@ Spec colour_of(const std::string& field, const std::string& title, const std::ve
 
 Spec series_colour(const Grid& grid) {
   if (!grid.series) return {{"value", "var(--s1)"}};
-  const GridAxis& axis = grid.axes[*grid.series];
-  return colour_of(field_of(*grid.series), axis.name, axis.labels);
+  const frame::Axis& axis = grid.axes[*grid.series];
+  return colour_of(field_of(*grid.series), axis.name, axis.labels());
 }
 
 Spec series_shape(const Grid& grid) {
   if (!grid.series) return {{"value", "circle"}};
-  const GridAxis& axis = grid.axes[*grid.series];
+  const frame::Axis& axis = grid.axes[*grid.series];
   Spec made = channel(field_of(*grid.series), "nominal", axis.name), range = Spec::array();
-  for (std::size_t i = 0; i < axis.labels.size(); ++i)
+  for (std::size_t i = 0; i < axis.values.size(); ++i)
     range.push_back(kShapes[i / kColours % std::size(kShapes)]);
-  made["scale"] = {{"domain", axis.labels}, {"range", range}};
+  made["scale"] = {{"domain", axis.labels()}, {"range", range}};
   return made;
 }
 
@@ -164,18 +164,23 @@ Spec chart_config() {
           {"line", {{"strokeWidth", 2}}}};
 }
 
-Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows, double width) {
+Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
+                const FigureSettings& settings) {
   Spec spec = chart.spec;
   spec["config"] = chart_config();
   std::string text = spec.dump();
   for (const PaletteColour& colour : palette()) {
     const std::string name = std::string("var(--") + colour.name + ")";
     for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos;)
-      text.replace(at, name.size(), colour.light);
+      text.replace(at, name.size(), settings.dark ? colour.dark : colour.light);
   }
   spec = Spec::parse(text);
-  if (spec.value("width", Spec()) == "container") spec["width"] = width;
-  spec["config"]["background"] = "#ffffff";
+  if (spec.value("width", Spec()) == "container") spec["width"] = settings.width;
+  if (settings.height && spec.value("height", Spec()).is_number()) spec["height"] = *settings.height;
+  if (!settings.font.empty()) spec["config"]["font"] = settings.font;
+  for (const PaletteColour& colour : palette())
+    if (std::string(colour.name) == "paper")
+      spec["config"]["background"] = settings.dark ? colour.dark : colour.light;
   Spec values = Spec::array();
   for (const std::vector<Cell>& row : rows) {
     Spec value = Spec::object();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,15 @@ const std::vector<PaletteColour>& palette();
 /// Fonts, axes and grid, for the page and for figures alike.
 Spec chart_config();
 
-/// The specification by itself: with rows, a width, and the light theme's colours. For figures.
-Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows, double width);
+/// How a figure is drawn.
+struct FigureSettings {
+  double width = 560;            ///< px, of charts that have no width of their own
+  std::optional<double> height;  ///< px, likewise; none: the chart's
+  std::string font;              ///< family; empty: the page's
+  bool dark = false;             ///< for dark pages
+};
+/// The specification by itself: with rows and the theme's colours. For figures.
+Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
+                const FigureSettings& settings);
 
 }  // namespace simsgd::report

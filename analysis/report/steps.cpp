@@ -15,7 +15,7 @@ namespace {
 Spec series_rows(const Grid& grid) {
   if (!grid.series) return {{"value", 20}};
   Spec y = channel(field_of(*grid.series), "nominal", grid.axes[*grid.series].name);
-  y["sort"] = grid.axes[*grid.series].labels;
+  y["sort"] = grid.axes[*grid.series].labels();
   y["axis"] = {{"title", nullptr}};
   return y;
 }
@@ -47,13 +47,6 @@ Spec breakdown_spec(const ChartSource& source, const Chart& chart, const std::ve
   return spec;
 }
 
-// The kept axis that tells stragglers apart.
-std::optional<std::size_t> straggler_axis(const Grid& grid) {
-  for (std::size_t i = 0; i < grid.axes.size(); ++i)
-    if (grid.axes[i].stragglers) return i;
-  return std::nullopt;
-}
-
 Spec step_times_spec(const ChartSource& source, const Chart& chart, std::size_t stragglers,
                      double longest_s) {
   const Grid& grid = source.grid;
@@ -62,16 +55,16 @@ Spec step_times_spec(const ChartSource& source, const Chart& chart, std::size_t 
     return channel("shown_" + field, "quantitative", "time of a step (" + shown.unit + ")");
   };
   Spec y = channel(field_of(stragglers), "nominal", grid.axes[stragglers].name);
-  y["sort"] = grid.axes[stragglers].labels;
+  y["sort"] = grid.axes[stragglers].labels();
   y["axis"] = {{"title", nullptr}, {"grid", true}, {"tickBand", "extent"}};
   y["scale"] = {{"paddingInner", 0.15}};
   const bool grouped = grid.series && *grid.series != stragglers;
-  const auto groups = static_cast<double>(grid.axes[stragglers].labels.size());
-  const double boxes = grouped ? static_cast<double>(grid.axes[*grid.series].labels.size()) : 2;
+  const auto groups = static_cast<double>(grid.axes[stragglers].values.size());
+  const double boxes = grouped ? static_cast<double>(grid.axes[*grid.series].values.size()) : 2;
   Spec spec = framed(chart.description, groups * (10 * boxes + 14)), offset;
   if (grouped) {
     offset = channel(field_of(*grid.series), "nominal", "");
-    offset["sort"] = grid.axes[*grid.series].labels;
+    offset["sort"] = grid.axes[*grid.series].labels();
   }
   spec["params"] = highlight_parameter();
   spec["transform"] = Spec::array();
@@ -133,8 +126,7 @@ MadeChart breakdown_chart(const ChartSource& source) {
 
 MadeChart step_times_chart(const ChartSource& source) {
   const Grid& grid = source.grid;
-  const std::optional<std::size_t> stragglers = straggler_axis(grid);
-  if (!stragglers) return "No axis of this study varies /stragglers.";
+  if (!grid.stragglers) return "No axis of this study varies /stragglers.";
   Chart chart{"step_times", "Step times under each straggler", "", "", axis_columns(grid), {}, {}, {}};
   const std::pair<const char*, const char*> kQuantiles[] = {{"p5", "5 % below"},   {"p25", "first quartile"},
                                                             {"p50", "median"},     {"p75", "third quartile"},
@@ -158,11 +150,11 @@ MadeChart step_times_chart(const ChartSource& source) {
   }
   if (chart.rows.empty())
     return "No run has quartiles of its step times (runs of earlier versions do not; sweep run --force).";
-  chart.filters = filters_without(grid, {grid.series, stragglers});
+  chart.filters = filters_without(grid, {grid.series, grid.stragglers});
   chart.caption =
       "Of all steps of all workers, mean over seeds. Boxes: from the first quartile to the third, with the median; lines: from the 5th percentile to the 95th; dots: the mean.";
   chart.description = "Step times as boxes from the first quartile to the third, for each kind of straggler";
-  chart.spec = step_times_spec(source, chart, *stragglers, longest);
+  chart.spec = step_times_spec(source, chart, *grid.stragglers, longest);
   return chart;
 }
 

@@ -1,19 +1,21 @@
 #include "analysis/report/text.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
+#include "analysis/markdown.hpp"
+#include "analysis/questions/numbers.hpp"
 #include "analysis/report/report.hpp"
-#include "analysis/tables/numbers.hpp"
-#include "sim/base/printable.hpp"
 
 namespace simsgd::report {
 
 namespace {
+
+using markdown::escaped;
 
 constexpr std::size_t kMostMarkdownRows = 200;
 
@@ -39,46 +41,24 @@ std::vector<double> numbers_of(const Chart& chart, std::size_t column) {
   return numbers;
 }
 
-// What Markdown or the HTML in it would take for its own is shown as it is.
-std::string shown(const std::string& text) {
-  std::string escaped;
-  for (const char c : printable_lines(text)) {
-    if (c == '\n') {
-      escaped += ' ';
-      continue;
-    }
-    if (c == '<') {
-      escaped += "&lt;";
-      continue;
-    }
-    if (c == '&') {
-      escaped += "&amp;";
-      continue;
-    }
-    if (std::string("|`*_[]\\").find(c) != std::string::npos) escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
-
 std::string heading(const Column& column, const CommonUnit& unit) {
-  return column.title + (column.unit.empty() ? "" : tables::in_brackets(unit));
+  return column.title + (column.unit.empty() ? "" : questions::in_brackets(unit));
 }
 
 std::string table_of(const Chart& chart) {
-  std::string text = "|", rule = "|";
   const std::vector<CommonUnit> units = units_of(chart);
-  for (std::size_t c = 0; c < chart.columns.size(); ++c) {
-    const Column& column = chart.columns[c];
-    text += " " + shown(heading(column, units[c])) + " |";
-    rule += column.unit.empty() ? "---|" : "--:|";
+  std::vector<std::string> names;
+  std::string rule = "|";
+  for (std::size_t c = 0; c < units.size(); ++c) {
+    names.push_back(escaped(heading(chart.columns[c], units[c])));
+    rule += chart.columns[c].unit.empty() ? "---|" : "--:|";
   }
-  text += "\n" + rule + "\n";
+  std::string text = markdown::row_text(names) + rule + "\n";
   for (std::size_t r = 0; r < std::min(chart.rows.size(), kMostMarkdownRows); ++r) {
-    text += "|";
+    std::vector<std::string> cells;
     for (std::size_t c = 0; c < units.size(); ++c)
-      text += " " + shown(markdown_text(chart.rows[r][c], units[c])) + " |";
-    text += "\n";
+      cells.push_back(escaped(markdown_text(chart.rows[r][c], units[c])));
+    text += markdown::row_text(cells);
   }
   if (chart.rows.size() > kMostMarkdownRows)
     text += fmt::format("\nThe first {} of {} rows; --format csv has all.\n", kMostMarkdownRows,
@@ -100,7 +80,9 @@ std::vector<CommonUnit> units_of(const Chart& chart) {
                           return number == std::floor(number);
                         });
     const bool shared = known.contains(key) && (end || column.unit != "1");
-    units.push_back(shared ? known.at(key) : counts ? CommonUnit{} : tables::unit_for(column.unit, numbers));
+    units.push_back(shared   ? known.at(key)
+                    : counts ? CommonUnit{}
+                             : questions::unit_for(column.unit, numbers));
     known.emplace(key, units.back());
     if (column.field == "value") known.emplace("value", units.back());
   }
@@ -108,12 +90,13 @@ std::vector<CommonUnit> units_of(const Chart& chart) {
 }
 
 std::string chart_csv(const Chart& chart) {
-  std::string text;
-  for (const Column& column : chart.columns) text += (text.empty() ? "" : ",") + csv_cell(column.name);
-  text += "\r\n";
+  std::vector<std::string> names;
+  for (const Column& column : chart.columns) names.push_back(csv_cell(column.name));
+  std::string text = csv_line(names);
   for (const std::vector<Cell>& row : chart.rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) text += (c ? "," : "") + csv_text(row[c]);
-    text += "\r\n";
+    std::vector<std::string> cells;
+    std::transform(row.begin(), row.end(), std::back_inserter(cells), csv_text);
+    text += csv_line(cells);
   }
   return text;
 }
@@ -124,9 +107,9 @@ std::string report_csv(const Report& report) {
     for (const Chart& chart : study.charts)
       for (const Column& column : chart.columns)
         if (std::find(names.begin(), names.end(), column.name) == names.end()) names.push_back(column.name);
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + csv_cell(name);
-  text += "\r\n";
+  std::vector<std::string> head;
+  std::transform(names.begin(), names.end(), std::back_inserter(head), csv_cell);
+  std::string text = csv_line(head);
   for (const StudyReport& study : report.studies)
     for (const Chart& chart : study.charts) {
       std::vector<std::size_t> places;
@@ -138,24 +121,27 @@ std::string report_csv(const Report& report) {
         cells[0] = csv_cell(study.name);
         cells[1] = chart.name;
         for (std::size_t c = 0; c < row.size(); ++c) cells[places[c]] = csv_text(row[c]);
-        text += fmt::format("{}\r\n", fmt::join(cells, ","));
+        text += csv_line(cells);
       }
     }
   return text;
 }
 
 std::string report_markdown(const Report& report) {
-  std::string text = "# " + shown(report.store) + "\n";
+  std::string text = "# " + escaped(report.store) + "\n";
   for (const StudyReport& study : report.studies) {
-    text += fmt::format("\n## {}\n\n{} points, {} done, {} failed; up to {} seeds each.\n", shown(study.name),
-                        study.points, study.done, study.failed, study.seeds);
-    for (const std::string& error : study.errors) text += "- failed: " + shown(error) + "\n";
-    for (const std::string& note : study.notes) text += "\n" + shown(note) + "\n";
+    text += fmt::format("\n## {}\n\n{} points, {} done, {} failed; up to {} seeds each.\n",
+                        escaped(study.name), study.points, study.done, study.failed, study.seeds);
+    for (const std::string& error : study.errors) text += "- failed: " + escaped(error) + "\n";
+    for (const std::string& note : study.notes) text += "\n" + escaped(note) + "\n";
+    if (study.headline)
+      text += "\n### What is best\n\n" + questions::formatted(*study.headline, questions::TableFormat::md);
     for (const Chart& chart : study.charts)
-      text += fmt::format("\n### {}\n\n{}\n\n{}\n    {}\n", chart.title, shown(chart.caption),
+      text += fmt::format("\n### {}\n\n{}\n\n{}\n    {}\n", chart.title, escaped(chart.caption),
                           table_of(chart), command_of(report, chart));
     if (!study.left_out.empty()) text += "\n### Left out\n\n";
-    for (const LeftOut& each : study.left_out) text += fmt::format("- {}: {}\n", each.title, shown(each.why));
+    for (const LeftOut& each : study.left_out)
+      text += fmt::format("- {}: {}\n", each.title, escaped(each.why));
   }
   return text;
 }

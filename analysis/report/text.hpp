@@ -10,7 +10,7 @@
 namespace simsgd::report {
 
 /// How numbers of each column are shown, in Markdown and on the page: as tables choose units
-/// (tables::unit_for), for columns of one unit by the first of them, for the ends of an interval by its
+/// (questions::unit_for), for columns of one unit by the first of them, for the ends of an interval by its
 /// value; counts have no decimals.
 std::vector<CommonUnit> units_of(const Chart& chart);
 

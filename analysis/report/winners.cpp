@@ -4,36 +4,26 @@
 
 #include <algorithm>
 
+#include "analysis/frame/cell.hpp"
+#include "analysis/questions/winners.hpp"
 #include "analysis/report/charts.hpp"
 #include "analysis/report/spec.hpp"
-#include "analysis/report/target.hpp"
-#include "analysis/tables/cell.hpp"
 
 namespace simsgd::report {
 
 namespace {
 
-struct Contest {
-  std::string metric, title, unit;
-  Better better = Better::less;
-};
-
-Contest contest_of(const ChartSource& source) {
-  if (has_metric(source.grid, "time_to_target_s"))
-    return {"time_to_target_s", "time to target", "s", Better::less};
-  if (has_metric(source.grid, "throughput_samples_per_s"))
-    return {"throughput_samples_per_s", "throughput", "1/s", Better::more};
-  return {"iteration_time_mean_s", "time of a step", "s", Better::less};
+const char* title_of(const frame::Measure& measure) {
+  if (measure.name == "time_to_target_s") return "time to target";
+  return measure.name == "throughput_samples_per_s" ? "throughput" : "time of a step";
 }
 
 /// Of cells that differ in the series alone.
 statistics::Contest contest_among(const ChartSource& source, const std::vector<const GridCell*>& cells,
-                                  const Contest& contest) {
-  std::vector<statistics::Runs> runs;
-  for (const GridCell* cell : cells) runs.push_back(tables::runs_of(samples_of(*cell, contest.metric)));
-  return statistics::contest(runs, contest.better, [&](std::size_t one, std::size_t other) {
-    return tables::off_by(source.results.scenario, contest.metric, cells[one]->runs, cells[other]->runs);
-  });
+                                  const frame::Measure& measure) {
+  std::vector<std::vector<frame::Sample>> samples;
+  for (const GridCell* cell : cells) samples.push_back(frame::samples_of(source.frame, cell->runs, measure));
+  return frame::contest(source.frame, measure, samples);
 }
 
 // Diagonals of a cell, in units of half a square's side, cut at its edges.
@@ -54,7 +44,7 @@ Spec winners_spec(const ChartSource& source, const Chart& chart, std::size_t acr
   const Grid& grid = source.grid;
   const auto place = [&](std::size_t axis) {
     Spec made = channel(field_of(axis), "ordinal", grid.axes[axis].name);
-    made["sort"] = grid.axes[axis].labels;
+    made["sort"] = grid.axes[axis].labels();
     made["scale"] = {{"paddingInner", 0.04}, {"paddingOuter", 0}};
     return made;
   };
@@ -102,9 +92,9 @@ Spec winners_spec(const ChartSource& source, const Chart& chart, std::size_t acr
   return spec;
 }
 
-std::string names_of(const GridAxis& axis, const std::vector<std::size_t>& places) {
+std::string names_of(const frame::Axis& axis, const std::vector<std::size_t>& places) {
   std::string text;
-  for (const std::size_t place : places) text += (text.empty() ? "" : ", ") + axis.labels[place];
+  for (const std::size_t place : places) text += (text.empty() ? "" : ", ") + axis.values[place].label;
   return text;
 }
 
@@ -119,16 +109,17 @@ MadeChart winners_chart(const ChartSource& source) {
   if (others.size() < 2)
     return fmt::format("It takes two axes beside {}; this study has {}.", grid.axes[*grid.series].name,
                        others.empty() ? "none" : "one");
-  const Contest contest = contest_of(source);
+  const std::optional<frame::Measure> measure = questions::headline_measure(source.frame);
+  if (!measure) return "No run has a time to target, a throughput or a time of a step.";
   Chart chart{"winners", "Who wins where", "", "", axis_columns(grid), {}, {}, {}};
   chart.columns[*grid.series].title = "best " + grid.axes[*grid.series].name;
-  chart.columns.push_back({"value", "best_" + contest.metric, contest.title, contest.unit});
+  chart.columns.push_back({"value", "best_" + measure->name, title_of(*measure), measure->unit});
   chart.columns.push_back({"tied", "tied_with", "tied with", ""});
   chart.columns.push_back({"undecided", "undecided_with", "undecided with", ""});
   chart.columns.push_back({"until", "until_s", "tau", "s"});
   bool certain = true;
-  for (const auto& [at, cells] : compared_cells(grid)) {
-    const statistics::Contest found = contest_among(source, cells, contest);
+  for (const std::vector<const GridCell*>& cells : compared_cells(grid)) {
+    const statistics::Contest found = contest_among(source, cells, *measure);
     if (!found.best) continue;
     std::vector<std::size_t> tied, undecided;
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -145,13 +136,13 @@ MadeChart winners_chart(const ChartSource& source) {
   }
   if (chart.rows.empty())
     return fmt::format("Nowhere are there two values of {} to compare that have {}.",
-                       grid.axes[*grid.series].name, contest.metric);
+                       grid.axes[*grid.series].name, measure->name);
   const std::size_t across = others[0], down = others[1];
   chart.filters = filters_without(grid, {grid.series, across, down});
   chart.caption = fmt::format(
       "Best by {}{}. Hatched: tied, where after Holm's correction chance may have made the difference over the same seeds; or undecided, where deterministic runs differ by less than the model is off by.{}{}",
-      contest.title, contest.better == Better::less ? " (least)" : " (most)",
-      contest.metric == "time_to_target_s"
+      title_of(*measure), measure->better == Better::less ? " (least)" : " (most)",
+      measure->name == "time_to_target_s"
           ? " Times are compared up to tau, the earliest end of a compared cell whose last run did not arrive."
           : "",
       certain ? ""

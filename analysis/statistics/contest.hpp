@@ -13,8 +13,8 @@
 // tie          where p, after Holm's correction over all that are compared, is above 5 %. Equal values are a
 //              tie, also of one seed. Two groups of which no run arrives by tau are not called a tie.
 // undecided    two deterministic groups differ for certain, in the model. The difference is undecided where
-// it
-//              is smaller than the model's own error.
+// it is
+//              smaller than the model's own error.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,8 @@ ResultPoint point_of(const SweepPointRow& row, std::size_t position) {
     point.coordinates.push_back(
         {each.contains("axis") ? each["axis"].get<std::string>() : axis_label(pointer), pointer,
          each.contains("label") ? each["label"].get<std::string>() : value_label(Json::parse(value.dump())),
-         value});
+         value,
+         each.contains("circumstance") ? std::optional(each["circumstance"].get<bool>()) : std::nullopt});
   }
   return point;
 }
@@ -67,6 +68,8 @@ OrderedJson StoredResults::scenario(const std::string& key) const {
   const std::string text = store_->scenario(key);
   return text.empty() ? OrderedJson() : OrderedJson::parse(text);
 }
+
+std::map<std::string, std::vector<std::string>> StoredResults::notes() const { return store_->notes(); }
 
 std::vector<CurvePoint> StoredResults::curve(const std::string& key, const std::string& name) const {
   return store_->curve(key, name);

@@ -19,10 +19,11 @@ class ResultStore;
 
 /// Where a point stands on an axis of its study.
 struct ResultCoordinate {
-  std::string axis;              ///< its short name: "algorithm", "cluster/workers", "severity"
-  std::string pointer;           ///< what varies, or the first of several zipped ones
-  std::string label;             ///< of the value, for people: "wagma (group_size 4)", "one slow"
-  nlohmann::ordered_json value;  ///< as it was set
+  std::string axis;                       ///< its short name: "algorithm", "cluster/workers", "severity"
+  std::string pointer;                    ///< what varies, or the first of several zipped ones
+  std::string label;                      ///< of the value, for people: "wagma (group_size 4)", "one slow"
+  nlohmann::ordered_json value;           ///< as it was set
+  std::optional<bool> circumstance = {};  ///< what the study says of it; see frame.hpp
 };
 
 /// A point of a study and what its run gave.
@@ -78,6 +79,8 @@ class StoredResults {
 
   /// Of a run, resolved.
   nlohmann::ordered_json scenario(const std::string& key) const;
+  /// What each run's document says under "notes", by the keys of those that say anything.
+  std::map<std::string, std::vector<std::string>> notes() const;
   /// "train_loss", "test_loss", "test_accuracy", "consensus_distance"; empty where the run has none.
   std::vector<CurvePoint> curve(const std::string& key, const std::string& name) const;
   /// The busiest first, ten at most.

@@ -57,6 +57,8 @@ class ResultStore {
   std::map<std::string, WorkerSpread> workers(const std::string& key) const;
   /// Resolved, JSON; empty where there is no such run.
   std::string scenario(const std::string& key) const;
+  /// What the documents of runs say under "notes", by the keys of those that say anything.
+  std::map<std::string, std::vector<std::string>> notes() const;
 
   const Database& database() const { return *database_; }
 

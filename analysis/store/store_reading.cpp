@@ -193,6 +193,23 @@ std::map<std::string, WorkerSpread> ResultStore::workers(const std::string& key)
   return spreads;
 }
 
+std::map<std::string, std::vector<std::string>> ResultStore::notes() const {
+  std::map<std::int64_t, std::vector<std::string>> of_facts;
+  Statement facts(*database_, "SELECT id, text FROM facts");
+  while (facts.step()) {
+    const std::int64_t id = facts.integer();
+    const OrderedJson said = object_of(*database_, facts.text()).value("notes", OrderedJson::array());
+    if (said.is_array() && !said.empty()) of_facts[id] = said.get<std::vector<std::string>>();
+  }
+  std::map<std::string, std::vector<std::string>> notes;
+  Statement runs(*database_, "SELECT key, facts FROM runs WHERE facts IS NOT NULL");
+  while (runs.step()) {
+    const std::string key = runs.text();
+    if (const auto found = of_facts.find(runs.integer()); found != of_facts.end()) notes[key] = found->second;
+  }
+  return notes;
+}
+
 std::string ResultStore::scenario(const std::string& key) const {
   Statement& statement = prepared("SELECT base, scenario FROM runs WHERE key = ?");
   if (!statement.bind(key).step()) return "";

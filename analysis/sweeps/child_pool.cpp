@@ -27,7 +27,6 @@ constexpr char kAnswered = '=', kThrew = '!', kEnd = '\0';
 [[noreturn]] void be_child(int file, const std::function<std::string()>& work) {
   const ChildAnswer answer = answer_of(work);
   const std::string message = (answer.threw ? kThrew : kAnswered) + answer.text + kEnd;
-  // No destructors: SimGrid's actors may still be on their stacks.
   _exit(write_all(file, message.data(), message.size()) ? 0 : 1);
 }
 

@@ -1,5 +1,5 @@
-// Runs tasks in forked children, some at a time, and hands their answers to the parent: SimGrid simulates
-// once per process, and a task that crashes takes nobody with it. The caller must have no threads.
+// Runs tasks in forked children, some at a time, and hands their answers to the parent: a task
+// that crashes takes nobody with it. The caller must have no threads.
 #pragma once
 
 #include <cstddef>

@@ -91,6 +91,10 @@ SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points) {
                              {"axis", axis},
                              {"label", label},
                              {"value", OrderedJson::parse(set.value.dump())}});
+      if (study.circumstances && set.pointer != "/seed")
+        coordinates.back()["circumstance"] =
+            std::find(study.circumstances->begin(), study.circumstances->end(), axis) !=
+            study.circumstances->end();
     }
     // Readers leave out such a point where it did not run.
     if (each.point.optional) coordinates.back()["optional"] = true;

@@ -57,14 +57,14 @@ bool answers_within(const ChildProcess& child, double memory_bytes) {
   return true;
 }
 
-// In a worker: the task's own process, and what it answers or how it died.
-void run_one(int answers, std::optional<double> memory_bytes, const std::function<std::string()>& work) {
+// In a worker, where memory is limited: the task's own process, and what it answers or how it died.
+void run_one(int answers, double memory_bytes, const std::function<std::string()>& work) {
   const ChildProcess child = fork_child(false, [&](int, int file) {
     const ChildAnswer answer = answer_of(work);
     send_answer(file, kind_of(answer), answer.text);
-    _exit(0);  // without destructors: SimGrid's actors may still be on their stacks
+    _exit(0);
   });
-  const bool large = memory_bytes && !answers_within(child, *memory_bytes);
+  const bool large = !answers_within(child, memory_bytes);
   AnswerHead head{};
   std::string text;
   bool whole = read_all(child.answers, reinterpret_cast<char*>(&head), sizeof head);
@@ -77,7 +77,7 @@ void run_one(int answers, std::optional<double> memory_bytes, const std::functio
   if (whole)
     send_answer(answers, static_cast<ChildEnd::Kind>(head.kind), text);
   else if (large)
-    send_answer(answers, ChildEnd::Kind::too_large, too_large(*memory_bytes));
+    send_answer(answers, ChildEnd::Kind::too_large, too_large(memory_bytes));
   else
     send_answer(answers, ChildEnd::Kind::died, how_it_died(status));
 }
@@ -95,7 +95,12 @@ void run_one(int answers, std::optional<double> memory_bytes, const std::functio
       continue;
     }
     try {
-      run_one(answers, memory_bytes, work);
+      if (memory_bytes) {
+        run_one(answers, *memory_bytes, work);
+        continue;
+      }
+      const ChildAnswer answer = answer_of(work);
+      send_answer(answers, kind_of(answer), answer.text);
     } catch (const std::exception& error) {
       send_answer(answers, ChildEnd::Kind::threw, error.what());
     }

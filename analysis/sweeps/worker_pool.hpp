@@ -1,6 +1,7 @@
-// Runs many short tasks: some long-lived children ("workers") prepare one task after another, and fork for
-// what can be done only once per process. What a worker has read and built for a task is there for the next.
-// A task that crashes or takes too long takes nobody with it. The caller must have no threads.
+// Runs many short tasks: some long-lived children ("workers") do one task after another. What a worker has
+// read and built for a task is there for the next. A task that crashes or takes too long takes its worker
+// with it, and nobody else; where memory is limited it has a process of its own. The caller must have no
+// threads.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct NextTask {
 struct WorkerPoolTasks {
   /// Asked here when a worker is free.
   std::function<NextTask()> next;
-  /// In a worker: prepares a task. What it returns runs in a child of the worker, which exits after it.
+  /// In a worker: prepares a task. What it returns does it.
   std::function<std::function<std::string()>(std::size_t task)> prepare;
   /// Called here as tasks end.
   std::function<void(std::size_t task, const ChildEnd&)> ended;

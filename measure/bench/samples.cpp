@@ -38,7 +38,7 @@ SampleTable::SampleTable(std::string benchmark, const BenchMachine& machine,
   for (const SampleColumn& column : sample_columns())
     text_ += (text_.empty() ? "" : ",") + std::string(column.name);
   for (const std::string& label : labels) text_ += "," + label;
-  text_ += "\r\n";
+  text_ += "\n";
 }
 
 void SampleTable::add(const Campaign& campaign, const BenchPoint& point, const std::vector<double>& times_s) {
@@ -51,7 +51,7 @@ void SampleTable::add(const Campaign& campaign, const BenchPoint& point, const s
       ranks_per_core_, point.operation, point.schedule, point.workers, point.nodes,
       point.bytes > 0 ? fmt::format("{:.0f}", point.bytes) : std::string());
   for (std::size_t s = 0; s < times_s.size(); ++s)
-    text_ += fmt::format("{},{},{:.9g}{}\r\n", front, s + 1, times_s[s], labels);
+    text_ += fmt::format("{},{},{:.9g}{}\n", front, s + 1, times_s[s], labels);
 }
 
 }  // namespace simsgd

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/python/method.hpp"
 #include "algorithms/registry.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
@@ -20,6 +21,16 @@ void fill_in_graphs(Json& algorithm) {
       if (property.value("x-plugin", "") == "graph")
         property = schema::with_default(schema::plugin(property.at("description"), graph_plugins()),
                                         property.at("default"));
+}
+
+/// The table's, and methods in Python.
+const std::vector<AlgorithmPlugin>& methods() {
+  static const std::vector<AlgorithmPlugin> all = [] {
+    std::vector<AlgorithmPlugin> table = algorithm_plugins();
+    table.push_back(python_plugin());
+    return table;
+  }();
+  return all;
 }
 
 AlgorithmContext context_of(const Job& job, std::vector<Note>* notes) {
@@ -60,7 +71,7 @@ void check_memory(const Reader& reader, const Job& job) {
 }  // namespace
 
 Json schema::algorithm() {
-  Json json = plugin("The training method", algorithm_plugins());
+  Json json = plugin("The training method", methods());
   fill_in_graphs(json);
   return json;
 }
@@ -80,8 +91,7 @@ std::optional<LogicalGraph> build_graph(const Reader& reader, int workers) {
 
 void complete_algorithm(Json& algorithm, const Job& job) {
   const AlgorithmContext context = context_of(job, nullptr);
-  find_plugin(algorithm_plugins(), algorithm["name"].get<std::string>(), "algorithm")
-      .complete(algorithm, context);
+  find_plugin(methods(), algorithm["name"].get<std::string>(), "algorithm").complete(algorithm, context);
   if (algorithm.contains("graph"))
     find_plugin(graph_plugins(), algorithm["graph"]["name"].get<std::string>(), "logical graph")
         .complete(algorithm["graph"], {.workers = job.workers(), .seed = job.seed, .find_file = {}});
@@ -91,8 +101,7 @@ void build_algorithm(const Reader& reader, Job& job) {
   const Json& section = reader.value("/algorithm");
   const AlgorithmContext context = context_of(job, &job.notes);
   auto algorithm = reader.attempt("/algorithm", [&] {
-    return find_plugin(algorithm_plugins(), section["name"].get<std::string>(), "algorithm")
-        .make(section, context);
+    return find_plugin(methods(), section["name"].get<std::string>(), "algorithm").make(section, context);
   });
   if (!algorithm) return;
   job.algorithm = std::move(*algorithm);

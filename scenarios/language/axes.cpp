@@ -19,6 +19,7 @@ class Expansion {
     axes_ = read_axes(scenario_, origins_, errors_, made_.seed_rule);
     exclude_ = scenario_.value("exclude", Json::array());
     check_pointers();
+    read_circumstances();
     check_size();
     check_conditions();
     if (!errors_.empty()) return {};
@@ -51,6 +52,30 @@ class Expansion {
                 "Give it another \"name\"");
         names.push_back(name);
       }
+    }
+  }
+
+  /// Names of axes, or pointers that they vary.
+  void read_circumstances() {
+    const auto written = scenario_.find("circumstances");
+    if (written == scenario_.end()) return;
+    made_.circumstances.emplace();
+    std::vector<std::string> names;
+    for (const StudyAxis& axis : axes_) names.insert(names.end(), axis.columns.begin(), axis.columns.end());
+    for (std::size_t i = 0; i < written->size(); ++i) {
+      const auto wanted = (*written)[i].get<std::string>();
+      const std::size_t before = made_.circumstances->size();
+      for (const StudyAxis& axis : axes_)
+        for (std::size_t column = 0; column < axis.columns.size(); ++column)
+          if (axis.columns[column] == wanted ||
+              (axis.columns.size() == 1 &&
+               std::find(axis.pointers.begin(), axis.pointers.end(), wanted) != axis.pointers.end()) ||
+              (axis.columns.size() == axis.pointers.size() && axis.pointers[column] == wanted))
+            made_.circumstances->push_back(axis.columns[column]);
+      if (made_.circumstances->size() > before) continue;
+      const std::string near = nearest(wanted, names);
+      error(child("/circumstances", i), "is no axis of this study",
+            (near.empty() ? "" : "Did you mean \"" + near + "\"? ") + "Name " + one_of(names));
     }
   }
 

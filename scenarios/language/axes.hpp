@@ -1,6 +1,7 @@
 // From the axes of a study to its points.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct ExpandedAxes {
   std::vector<std::string> pointers;  ///< that vary, in the order of the axes, "/seed" last where seeds vary
   std::size_t left_out = 0;           ///< combinations that conditions exclude
   std::optional<SeedRule> seed_rule;
+  /// Columns of the study that say what happens, not what is chosen; none where the study does not say it.
+  std::optional<std::vector<std::string>> circumstances;
 };
 
 /// The points of a scenario's validated "axes", "exclude" and "seeds" (any may be missing). `origins`: of

@@ -73,13 +73,13 @@ void check_workers(const Reader& reader) {
   if (!reader.usable("/cluster/workers")) return;
   const std::int64_t workers = reader.value("/cluster/workers").get<std::int64_t>();
   if (workers > kMostWorkers)
-    reader.error(
-        "/cluster/workers", fmt::format("is more than the {} workers that a run can have", kMostWorkers),
-        "Every worker is an actor of the simulation and takes two of the 65,530 memory maps of a process (vm.max_map_count); simsgd bench costs schedules for more");
-  else if (!address_space_left(static_cast<std::size_t>(workers) * kActorBytes))
+    reader.error("/cluster/workers",
+                 fmt::format("is more than the {} workers that a run can have", kMostWorkers),
+                 "Every worker has a stack of its own; simsgd bench costs schedules for more");
+  else if (!address_space_left(static_cast<std::size_t>(workers) * kStackBytesOfWorker))
     reader.error("/cluster/workers",
                  fmt::format("need {} of address space for their stacks, which this process does not get",
-                             human_bytes(static_cast<double>(workers) * kActorBytes)),
+                             human_bytes(static_cast<double>(workers) * kStackBytesOfWorker)),
                  "Raise the limit (ulimit -v), or use fewer workers");
 }
 

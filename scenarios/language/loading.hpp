@@ -35,19 +35,19 @@ Loading load_around_cluster(const std::string& path, std::optional<int> workers,
 /// What a scenario without a name is called: as its file.
 std::string name_of_file(const std::string& file);
 
-/// Whether "exclude" stands without anything that it could exclude points of, which is an error.
-bool refuse_lone_exclude(const Sourced& sourced, ErrorList& errors);
+/// Whether "exclude" or "circumstances" stands without axes that it could be about, which is an error.
+bool refuse_keys_of_studies(const Sourced& sourced, ErrorList& errors);
 /// What is wrong with a claim, in a file of one run too.
 void check_claim(const Sourced& sourced, ErrorList& errors);
 
 /// Throws everything that is wrong, after having looked also at the sections that the schema accepts.
 Scenario finished(Loading loading);
 
-/// More workers than `run` accepts: every worker is an actor of the simulation with a stack of its own, which
-/// takes two of the 65,530 memory maps that Linux gives a process (vm.max_map_count).
-inline constexpr int kMostWorkers = 30000;
-/// Address space of an actor: its stack (sim/engine/platform.cpp) and what is around it.
-inline constexpr std::size_t kActorBytes = std::size_t{530} * 1024;
+/// The most workers of a run: each has a stack of its own, of which Linux gives a process 2^47 bytes of
+/// address space.
+inline constexpr int kMostWorkers = 1 << 20;
+/// Address space of a worker's stack (sim/engine/fibers.hpp).
+inline constexpr std::size_t kStackBytesOfWorker = std::size_t{512} * 1024;
 /// Links of a network that is simulated: gigabytes of it.
 inline constexpr std::size_t kMostLinks = 1000000;
 /// Steps times workers: days of computing, so that what ends is told from what does not.

@@ -15,8 +15,8 @@ namespace simsgd {
 namespace {
 
 void reject_study_keys(const Sourced& sourced, ErrorList& errors) {
-  if (refuse_lone_exclude(sourced, errors)) return;
-  for (const char* key : {"axes", "exclude", "seeds"})
+  if (refuse_keys_of_studies(sourced, errors)) return;
+  for (const char* key : {"axes", "exclude", "seeds", "circumstances"})
     if (sourced.value.contains(key))
       errors.add(
           sourced.value, sourced.origins, std::string("/") + key, "makes this a study of several runs",
@@ -57,12 +57,16 @@ void complete(Json& resolved, const ErrorList& errors) {
 
 }  // namespace
 
-bool refuse_lone_exclude(const Sourced& sourced, ErrorList& errors) {
+bool refuse_keys_of_studies(const Sourced& sourced, ErrorList& errors) {
   const Json& file = sourced.value;
-  if (!file.contains("exclude") || file.contains("axes") || file.contains("seeds")) return false;
-  errors.add(file, sourced.origins, "/exclude", "excludes nothing, since there are no axes",
-             "Leave it out, or give the study axes");
-  return true;
+  if (file.contains("axes") || file.contains("seeds")) return false;
+  if (file.contains("exclude"))
+    errors.add(file, sourced.origins, "/exclude", "excludes nothing, since there are no axes",
+               "Leave it out, or give the study axes");
+  if (file.contains("circumstances"))
+    errors.add(file, sourced.origins, "/circumstances", "names no axis, since there are none",
+               "Leave it out, or give the study axes");
+  return file.contains("exclude") || file.contains("circumstances");
 }
 
 void check_claim(const Sourced& sourced, ErrorList& errors) {
@@ -86,7 +90,7 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
   check_claim(sourced, loading.errors);
   sourced.value.erase("claim");  // of a study, and no setting of a run
   if (as_point) {
-    for (const char* key : {"axes", "exclude", "seeds"}) sourced.value.erase(key);
+    for (const char* key : {"axes", "exclude", "seeds", "circumstances"}) sourced.value.erase(key);
   } else {
     reject_study_keys(sourced, loading.errors);
   }

@@ -48,6 +48,7 @@ Json composed() {
                             {"axes", schema::axes()},
                             {"exclude", schema::exclude()},
                             {"seeds", schema::seeds()},
+                            {"circumstances", schema::circumstances()},
                             {"claim", schema::claim()}});
   all["required"] = {"cluster", "workload", "algorithm", "stop"};
   return all;

@@ -29,6 +29,7 @@ Json expected();
 Json axes();
 Json exclude();
 Json seeds();
+Json circumstances();
 Json claim();
 }  // namespace schema
 

@@ -23,10 +23,12 @@ namespace {
 /// The schema of the keys that only a study has.
 Json study_schema() {
   const Json& properties = resolved_schema()["properties"];
-  return {
-      {"type", "object"},
-      {"properties",
-       {{"axes", properties["axes"]}, {"exclude", properties["exclude"]}, {"seeds", properties["seeds"]}}}};
+  return {{"type", "object"},
+          {"properties",
+           {{"axes", properties["axes"]},
+            {"exclude", properties["exclude"]},
+            {"seeds", properties["seeds"]},
+            {"circumstances", properties["circumstances"]}}}};
 }
 
 /// A seed or a value from the command line has no effect where an axis sets it in every point.
@@ -75,7 +77,7 @@ void check_points(const Study& study) {
 
 WrittenAxes written_axes(const Json& value, const Provenance& origins) {
   WrittenAxes written{Json::object(), origins};
-  for (const char* key : {"axes", "exclude", "seeds"})
+  for (const char* key : {"axes", "exclude", "seeds", "circumstances"})
     if (value.contains(key)) written.keys[key] = value[key];
   return written;
 }
@@ -83,7 +85,7 @@ WrittenAxes written_axes(const Json& value, const Provenance& origins) {
 /// The file without what only a study has, so that it is not copied for each point.
 void keep_without_axes(Study& study, Json file) {
   if (!file.is_object()) return;
-  for (const char* key : {"axes", "exclude", "seeds", "claim"}) file.erase(key);
+  for (const char* key : {"axes", "exclude", "seeds", "circumstances", "claim"}) file.erase(key);
   study.files->put(study.file, std::move(file));
 }
 
@@ -128,10 +130,10 @@ Study expand_study(const std::string& path, const Overrides& overrides) {
   const Json value = with_defaults(schema, sourced.value);
   ErrorList study_errors;  // errors in other sections are found again in the points
   for (const InputError& each : errors.all())
-    for (const char* key : {"/axes", "/exclude", "/seeds", "/claim"})
+    for (const char* key : {"/axes", "/exclude", "/seeds", "/circumstances", "/claim"})
       if (within(each.pointer, key)) study_errors.add("/axes", each);
   validate(schema, value, sourced.origins, {}, study_errors);
-  refuse_lone_exclude(sourced, study_errors);
+  refuse_keys_of_studies(sourced, study_errors);
   check_claim(sourced, study_errors);
   study_errors.throw_if_any();
   keep_without_axes(study, file);
@@ -146,6 +148,7 @@ Study expand_study(const std::string& path, const Overrides& overrides) {
   study.axes = std::move(expanded.pointers);
   study.left_out = expanded.left_out;
   study.seed_rule = std::move(expanded.seed_rule);
+  study.circumstances = std::move(expanded.circumstances);
   check_overrides(study, study_errors);
   study_errors.throw_if_any();
   const Json name = sourced.value.value("name", Json());

@@ -47,6 +47,8 @@ struct Study {
   std::vector<StudyPoint> points;     ///< the last axis varies fastest, seeds fastest of all
   std::size_t left_out = 0;           ///< combinations that "exclude" leaves out
   std::optional<SeedRule> seed_rule;  ///< where the seeds end when the result is certain
+  /// Names of the axes that happen and are not chosen, where the study says which.
+  std::optional<std::vector<std::string>> circumstances;
   std::shared_ptr<const WrittenAxes> written;  ///< what its axes were read from
   std::shared_ptr<JsonFiles> files;            ///< what has been read, shared by the copies of a study
   std::shared_ptr<KnownData> known;            ///< shared likewise

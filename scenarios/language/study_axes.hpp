@@ -12,7 +12,7 @@
 namespace simsgd {
 
 struct WrittenAxes {
-  Json keys;           ///< "axes", "exclude" and "seeds", those that there are, with defaults
+  Json keys;  ///< "axes", "exclude", "seeds" and "circumstances", those that there are, with defaults
   Provenance origins;  ///< of the whole file
 };
 

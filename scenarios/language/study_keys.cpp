@@ -1,5 +1,6 @@
-// The keys of a scenario that are no settings of the run: "expected", and a study's "axes", "exclude" and
-// "seeds". Who reads them (results/expected.hpp, axes.hpp, study.hpp) looks at the JSON itself.
+// The keys of a scenario that are no settings of the run: "expected", and a study's "axes", "exclude",
+// "seeds" and "circumstances". Who reads them (results/expected.hpp, axes.hpp, study.hpp) looks at the JSON
+// itself.
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/axes.hpp"
@@ -178,6 +179,14 @@ Json axes() {
 Json exclude() {
   return conditions(
       "Of a study: combinations of its axes that are left out, such as {\"algorithm\": \"matcha\", \"/cluster/workers\": {\"above\": 128}}");
+}
+
+Json circumstances() {
+  Json axis = text("Name of an axis, or the JSON pointer that it varies");
+  axis["minLength"] = 1;
+  return list(
+      "Of a study: the axes that happen to a run and are not chosen, such as stragglers or the network. Tables, reports and advice ask what is best for each of their values. Default: every axis but the algorithm, the optimizer, workers, GPUs a node, the cluster as a whole, its devices, collectives and stack, and batches",
+      std::move(axis));
 }
 
 Json seeds() {

@@ -71,4 +71,13 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) {
+    if (&cell != cells.data()) line += ',';
+    line += cell;
+  }
+  return line + "\n";
+}
+
 }  // namespace simsgd

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace simsgd {
 
@@ -15,5 +16,7 @@ std::string printable_lines(const std::string& text);
 /// A text in a CSV file (RFC 4180), printable; what a spreadsheet would take for a formula (=, +, - or @
 /// before what is not a number) begins with an apostrophe.
 std::string csv_cell(const std::string& text);
+/// Cells as csv_cell, or a number's text, made them: with commas between, and a line feed at the end.
+std::string csv_line(const std::vector<std::string>& cells);
 
 }  // namespace simsgd

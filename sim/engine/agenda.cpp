@@ -11,14 +11,21 @@ bool Agenda::later(const Entry& a, const Entry& b) {
   return a.time_s != b.time_s ? a.time_s > b.time_s : a.number > b.number;
 }
 
-bool Agenda::comes_first(const Entry& a, const Entry& b) {
-  return a.turn != b.turn ? a.turn < b.turn : a.number < b.number;
+bool Agenda::comes_first(const Entry& a, const Entry& b) const {
+  const Turn &first = held_[a.place].turn, &second = held_[b.place].turn;
+  return first != second ? first < second : a.number < b.number;
 }
 
 void Agenda::put(double time_s, Turn turn, Action action) {
   if (turn.kind == Turn::Kind::after) ++after_;
-  heap_.push_back({time_s, turn, put_++, std::move(action)});
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(held_.size()));
+    held_.emplace_back();
+  }
+  heap_.push_back({time_s, put_++, free_.back()});
   std::push_heap(heap_.begin(), heap_.end(), later);
+  held_[free_.back()] = {turn, std::move(action)};
+  free_.pop_back();
 }
 
 double Agenda::next_s() const {
@@ -30,15 +37,19 @@ double Agenda::next_s() const {
 Agenda::Batch Agenda::take(double now_s, Turn::Kind latest) {
   while (!heap_.empty() && not_after(heap_.front().time_s, now_s)) {
     std::pop_heap(heap_.begin(), heap_.end(), later);
-    due_.push_back(std::move(heap_.back()));
+    due_.push_back(heap_.back());
     heap_.pop_back();
   }
-  if (due_.size() > 1) std::sort(due_.begin(), due_.end(), comes_first);
-  if (due_.empty() || due_.front().turn.kind > latest) return {};
-  Batch batch{due_.front().turn.kind, {}};
+  if (due_.size() > 1)
+    std::sort(due_.begin(), due_.end(), [this](const Entry& a, const Entry& b) { return comes_first(a, b); });
+  const auto kind = [this](const Entry& entry) { return held_[entry.place].turn.kind; };
+  if (due_.empty() || kind(due_.front()) > latest) return {};
+  Batch batch{kind(due_.front()), {}};
   auto end = due_.begin();
-  for (; end != due_.end() && end->turn.kind == batch.kind; ++end)
-    batch.actions.push_back(std::move(end->action));
+  for (; end != due_.end() && kind(*end) == batch.kind; ++end) {
+    batch.actions.push_back(std::move(held_[end->place].action));
+    free_.push_back(end->place);
+  }
   due_.erase(due_.begin(), end);
   if (batch.kind == Turn::Kind::after) after_ -= batch.actions.size();
   return batch;

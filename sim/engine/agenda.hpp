@@ -45,17 +45,23 @@ class Agenda {
   bool idle() const { return heap_.size() + due_.size() == after_; }
 
  private:
+  // What is compared is small; the actions stay where they are.
   struct Entry {
     double time_s = 0;
-    Turn turn;
     std::uint64_t number = 0;
+    std::uint32_t place = 0;  // in held_
+  };
+  struct Held {
+    Turn turn;
     Action action;
   };
   static bool later(const Entry& a, const Entry& b);
-  static bool comes_first(const Entry& a, const Entry& b);
+  bool comes_first(const Entry& a, const Entry& b) const;
 
   std::vector<Entry> heap_;  // the earliest on top
   std::vector<Entry> due_;   // of the instant that is being served
+  std::vector<Held> held_;
+  std::vector<std::uint32_t> free_;  // places in held_
   std::uint64_t put_ = 0;
   std::size_t after_ = 0;  // of those that are left
 };

@@ -3,7 +3,7 @@
 // copies and reductions for PCIe and memory bandwidth, that the backward pass uses.
 //
 // A worker says when it computes, also in its own future; the links change at the two ends of each stretch,
-// whatever crosses them then. So it holds for flows that SimGrid carries: collectives at `flows` and
+// whatever crosses them then. So it holds for simulated flows: collectives at `flows` and
 // `messages`, and all messages from rank to rank (tests/engine/interference.cpp).
 #pragma once
 

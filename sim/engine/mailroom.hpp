@@ -20,7 +20,7 @@ class Mailroom {
  public:
   Mailroom(const Job& job, Transport& transport, const Observers& observers);
 
-  /// Posted now, in SimGrid's time.
+  /// Posted now, in the simulation's time.
   Handle<Nothing> send(int from, int to, int tag, Message message);
   Handle<Message> receive(int from, int to, int tag);
   /// Sends now, to nobody who waits: calls `arrived` when the message is there.

@@ -4,7 +4,7 @@
 // An operation that its last member hands over at t begins at ceil(t / cycle) cycle + agreement, or when its
 // channel is free. What is ready by then is taken in the order in which it was handed over; an all-reduce
 // joins the one before it where both carry the same kind of traffic and fit one buffer. Messages of an
-// algorithm's own, and groups of one, do not negotiate. Ticks are events: workers that are ahead of SimGrid's
+// algorithm's own, and groups of one, do not negotiate. Ticks are events: workers that are ahead of its
 // clock have said all that is before them.
 #pragma once
 

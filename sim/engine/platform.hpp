@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/cluster/network.hpp"
+#include "sim/engine/time_keeper.hpp"
 
 namespace simgrid::s4u {
 class Engine;
@@ -17,12 +18,6 @@ class Link;
 }  // namespace simgrid::s4u
 
 namespace simsgd {
-
-/// Of a simulated worker.
-inline constexpr std::size_t kStackBytes = std::size_t{512} * 1024;
-
-/// Bytes are simulated in units of 2^-20: SimGrid counts whole bytes, and a P-th of a message is not one.
-inline constexpr double kUnitsPerByte = 1048576.0;
 
 /// Creates SimGrid's engine with the settings that make it exact. One per process, ever.
 std::unique_ptr<simgrid::s4u::Engine> make_engine();

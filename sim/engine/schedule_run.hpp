@@ -1,4 +1,4 @@
-// One collective run through SimGrid, event by event: fidelities `messages` (every message of the schedule)
+// One collective run event by event: fidelities `messages` (every message of the schedule)
 // and `flows` (the repetitions of a stage aggregated: one flow per edge, started when all ranks of the cycle
 // are there).
 #pragma once

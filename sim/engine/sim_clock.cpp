@@ -1,28 +1,21 @@
 #include "sim/engine/sim_clock.hpp"
 
 #include <algorithm>
-#include <simgrid/s4u.hpp>
 
 #include "sim/activities.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd {
 
-struct SimClock::Sleeper {
-  simgrid::s4u::SemaphorePtr semaphore = simgrid::s4u::Semaphore::create(0);
-};
-
-SimClock::SimClock(int rank, const Job& job, Transport& transport, Interference& interference,
+SimClock::SimClock(int rank, const Job& job, Fibers& fibers, Transport& transport, Interference& interference,
                    Observers& observers)
     : rank_(rank),
+      fibers_(fibers),
       transport_(transport),
       interference_(interference),
       observers_(observers),
       slowdown_(job.cluster.device.communication_slowdown),
-      backward_overlap_s_(job.cluster.host.overlap_s),
-      sleeper_(std::make_unique<Sleeper>()) {}
-
-SimClock::~SimClock() = default;
+      backward_overlap_s_(job.cluster.host.overlap_s) {}
 
 // Time
 // -----------------------------------------------------------------------------------------------------------
@@ -38,7 +31,7 @@ void SimClock::settle() {
       there = true;
       wake();
     });
-    while (!there) sleeper_->semaphore->acquire();  // others may wake it, too
+    while (!there) fibers_.block();  // others may wake it, too
   }
   local_s_ = std::max<double>(local_s_, transport_.now());
 }
@@ -50,11 +43,11 @@ void SimClock::catch_up() {
 void SimClock::block() {
   CHECK(!in_background_, "a background handler tried to wait");
   blocked_ = true;
-  sleeper_->semaphore->acquire();
+  fibers_.block();
   blocked_ = false;
 }
 
-void SimClock::wake() { sleeper_->semaphore->release(); }
+void SimClock::wake() { fibers_.wake(rank_); }
 
 void SimClock::in_background(const std::function<void()>& action) {
   const bool outer = std::exchange(in_background_, true);

@@ -1,13 +1,13 @@
-// The clock of one simulated worker, which may run ahead of SimGrid's, and its device. Computing and
-// collectives at `closed` and `steps` only move that clock; the actor sleeps (`settle`) where the order of
+// The clock of one simulated worker, which may run ahead of the simulation's, and its device. Computing and
+// collectives at `closed` and `steps` only move that clock; the worker sleeps (`settle`) where the order of
 // events matters: messages, waiting for any of several things, a run that ends by the clock.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <span>
 
 #include "sim/base/instants.hpp"
+#include "sim/engine/fibers.hpp"
 #include "sim/engine/interference.hpp"
 #include "sim/engine/slowdown.hpp"
 #include "sim/engine/transport.hpp"
@@ -20,8 +20,9 @@ namespace simsgd {
 
 class SimClock final : public Machine, public Completion, public Waiter {
  public:
-  SimClock(int rank, const Job& job, Transport& transport, Interference& interference, Observers& observers);
-  ~SimClock() override;
+  /// The worker of a rank is the fiber of that number.
+  SimClock(int rank, const Job& job, Fibers& fibers, Transport& transport, Interference& interference,
+           Observers& observers);
   SimClock(const SimClock&) = delete;
   SimClock& operator=(const SimClock&) = delete;
 
@@ -47,7 +48,7 @@ class SimClock final : public Machine, public Completion, public Waiter {
 
   /// Time on this worker, exactly.
   const Clock& local() const { return local_s_; }
-  /// Sleeps until SimGrid's clock is there too.
+  /// Sleeps until the simulation's clock is there too.
   void settle();
   /// Sleeps for something whose end is not known.
   void block();
@@ -62,7 +63,7 @@ class SimClock final : public Machine, public Completion, public Waiter {
   void begin_held() {
     if (before_waiting_) before_waiting_();
   }
-  /// Runs `action` as a handler, at SimGrid's time.
+  /// Runs `action` as a handler, at the simulation's time.
   void in_background(const std::function<void()>& action);
 
   /// A collective occupies the device from now on, but not before `begin_s` (Slowdown).
@@ -79,19 +80,18 @@ class SimClock final : public Machine, public Completion, public Waiter {
   void works_on(const DeviceWork& work);
 
  private:
-  struct Sleeper;  // SimGrid's semaphore
   double work(double seconds);
   double book(const DeviceWork& work, double from_s, double to_s);
   void book_wait(const Pending& pending, double from_s, double to_s);
 
   int rank_;
+  Fibers& fibers_;
   Transport& transport_;
   Interference& interference_;
   Observers& observers_;
   Clock local_s_;
   Slowdown slowdown_;
   double backward_overlap_s_;
-  std::unique_ptr<Sleeper> sleeper_;
   std::function<void()> before_waiting_;  // empty: nothing is held back
   bool blocked_ = false;
   bool in_background_ = false;  // a handler or an action of `then` is running

@@ -21,6 +21,7 @@ struct World {
   const Job& job;
   PassTimes times;
   Executor& executor;
+  Fibers& fibers;
   Transport& transport;
   Interference& interference;
   Groups& groups;

@@ -7,7 +7,7 @@ SimWorker::SimWorker(int rank, World& world, Steps& steps, const Tensor& initial
     : Worker(world.job, rank, world.executor),
       world_(world),
       steps_(steps),
-      clock_(rank, world.job, world.transport, world.interference, world.observers),
+      clock_(rank, world.job, world.fibers, world.transport, world.interference, world.observers),
       replica_(world.executor, world.job.optimizer, initial_model,
                [this](const Tensor& parameters, double share) { compute_.update(parameters, share); }),
       compute_(world.job, world.times, rank, world.executor, clock_, replica_, world.observers),

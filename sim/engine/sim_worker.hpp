@@ -1,4 +1,4 @@
-// The simulated Worker: the roles of one actor of SimGrid, put together, and its steps.
+// The simulated Worker: the roles of one fiber, put together, and its steps.
 #pragma once
 
 #include "sim/engine/run_end.hpp"
@@ -26,7 +26,7 @@ class SimWorker final : public Worker {
   bool done(Awaited handle) override { return clock_.done(handle); }
 
   SimBackground& sim_background() { return background_; }
-  /// The replica at this instant, at which SimGrid's clock stands.
+  /// The replica at this instant, at which the simulation's clock stands.
   ModelAtInstant model_now() const {
     return clock_.is_serving() ? ModelAtInstant{completed_.step, replica_.parameters()} : completed_;
   }

@@ -1,17 +1,14 @@
 #include "sim/engine/simulate.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <simgrid/s4u.hpp>
+#include <memory>
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/units.hpp"
-#include "sim/engine/platform.hpp"
 #include "sim/engine/sim_worker.hpp"
 #include "sim/recording/learning_curve.hpp"
 #include "sim/recording/ledger.hpp"
@@ -51,7 +48,6 @@ class Simulation {
 
   const Job& job_;
   SimulationOptions options_;
-  std::unique_ptr<simgrid::s4u::Engine> engine_;
   Executor executor_;
   Transport transport_;
   Interference interference_;
@@ -70,14 +66,14 @@ class Simulation {
   SimWorker::Steps steps_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
   std::vector<SimBackground*> backgrounds_;  // of the workers
+  Fibers fibers_;                            // destroyed first: what is on their stacks refers to all above
 };
 
 Simulation::Simulation(const Job& job, const SimulationOptions& options)
     : job_(job),
       options_(options),
-      engine_(make_engine()),
       executor_(options.threads),
-      transport_(job.cluster),
+      transport_(job.cluster, options.contention),
       interference_(job.cluster, transport_),
       groups_(job.workers()),
       collectives_(job, transport_, groups_, executor_, observers_),
@@ -99,17 +95,18 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
              transport_.at(transport_.now(),
                            [this] { transport_.after(transport_.now(), kEnd, [] { throw Over(); }); });
            }),
-      world_{job,           PassTimes(job.workload),
-             executor_,     transport_,
-             interference_, groups_,
-             collectives_,  negotiator_,
-             mailroom_,     flooding_,
-             observers_},
+      world_{job,         PassTimes(job.workload),
+             executor_,   fibers_,
+             transport_,  interference_,
+             groups_,     collectives_,
+             negotiator_, mailroom_,
+             flooding_,   observers_},
       steps_{end_, [this] { return curve_.target_met_s(); },
              [this](std::uint64_t step) {
                if (options_.interrupted && options_.interrupted()) throw Interrupted();
                if (options_.progress) options_.progress(step);
-             }} {
+             }},
+      fibers_(job.workers()) {
   attach_observers();
 }
 
@@ -132,32 +129,20 @@ Tensor Simulation::make_initial_model() {
   return executor_.constant({job_.learner->initial_parameters(), {}, {}});
 }
 
-// SimGrid aborts where it gets no stack: ask before it does.
-void check_stacks(int workers) {
-  const std::size_t bytes = static_cast<std::size_t>(workers) * (kStackBytes + std::size_t{8192});
-  void* const space = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (space == MAP_FAILED)
-    throw RunError(fmt::format(
-        "{} workers need {} of address space for their stacks, which this process does not get. Raise the limit (ulimit -v), or use fewer workers.",
-        workers, human_bytes(static_cast<double>(bytes))));
-  munmap(space, bytes);
-}
-
 void Simulation::spawn_workers() {
-  check_stacks(job_.workers());
   const Tensor initial_model = make_initial_model();
   for (int rank = 0; rank < job_.workers(); ++rank) {
     workers_.push_back(std::make_unique<SimWorker>(rank, world_, steps_, initial_model, backgrounds_));
     SimWorker* worker = workers_.back().get();
     backgrounds_.push_back(&worker->sim_background());
-    simgrid::s4u::Actor::create(fmt::format("worker{}", rank), transport_.host(rank), [this, worker] {
+    fibers_.start([this, worker] {
       try {
         job_.algorithm->run(*worker);
         worker->ended();
-      } catch (const simgrid::ForcefulKillException&) {
+      } catch (const Fibers::Ended&) {
         throw;
       } catch (...) {
-        // An exception must not leave an actor; it ends the run from outside, between two events.
+        // An exception must not leave a fiber; it ends the run from outside, between two events.
         const std::exception_ptr failure = std::current_exception();
         transport_.at(transport_.now(), [failure] { std::rethrow_exception(failure); });
       }
@@ -185,7 +170,7 @@ std::vector<ModelAtInstant> Simulation::models_now() const {
   return models;
 }
 
-// SimGrid finds deadlocks where no event is left; a watch on the clock is one.
+// A deadlock is where nothing is left to happen; a watch on the clock is something.
 bool Simulation::anybody_goes_on() const {
   std::size_t run = 0, blocked = 0;
   for (const auto& worker : workers_) {
@@ -252,11 +237,12 @@ RunRecord Simulation::make_record() {
 }
 
 SimulationResult Simulation::run() {
-  simgrid::s4u::Engine::on_deadlock_cb([this] { throw RunError(deadlock()); });
   spawn_workers();
   end_by_the_clock();
   try {
-    engine_->run();
+    transport_.run(&fibers_);
+    for (const auto& worker : workers_)
+      if (worker->runs()) throw RunError(deadlock());
   } catch (const Over&) {
   }
   RunRecord record = make_record();
@@ -268,10 +254,10 @@ SimulationResult Simulation::run() {
 
 SimulationResult simulate(const Job& job, const SimulationOptions& options) {
   CHECK(job.algorithm != nullptr && job.workers() > 0, "a job needs an algorithm and workers");
-  CHECK(job.workers() <= kMostSimulatedWorkers, "more workers than a process can have actors");
-  // Never destroyed: after an error SimGrid's actors are still on their stacks, and after a run its statics
-  // refer to us.
-  auto* simulation = new Simulation(job, options);
+  CHECK(job.workers() <= kMostSimulatedWorkers, "more workers than can be simulated");
+  auto simulation = std::make_unique<Simulation>(job, options);
+  if (options.contention == Contention::simgrid)
+    return simulation.release()->run();  // its statics refer to it
   return simulation->run();
 }
 

@@ -1,11 +1,11 @@
-// Runs a job in the simulator. One run per process: SimGrid 3.32 cannot start a second engine cleanly, so a
-// sweep forks.
+// Runs a job in the simulator.
 #pragma once
 
 #include <functional>
 #include <string>
 
 #include "sim/base/interrupts.hpp"
+#include "sim/engine/time_keeper.hpp"
 #include "sim/job.hpp"
 #include "sim/observer.hpp"
 #include "sim/record.hpp"
@@ -19,6 +19,7 @@ struct SimulationOptions {
       progress;                        ///< called with the number of the step that rank 0 ended; may be empty
   std::function<bool()> interrupted;   ///< asked at each step of rank 0; true ends the run with Interrupted
   std::vector<Observer*> observers{};  ///< who else listens
+  Contention contention = Contention::own;
 };
 
 struct SimulationResult {
@@ -26,12 +27,11 @@ struct SimulationResult {
   Timeline timeline;
 };
 
-/// The most workers that can be simulated: an actor each, and Linux allows a process 65,530 memory maps by
-/// default (vm.max_map_count), of which an actor takes two.
-inline constexpr int kMostSimulatedWorkers = 30000;
+/// The most workers that can be simulated: a stack's address space each, of the 2^47 bytes that a process
+/// has.
+inline constexpr int kMostSimulatedWorkers = 1 << 20;
 
-/// Throws RunError (deadlock, divergence), Interrupted, InternalError. After an error the process should end:
-/// SimGrid's actors are still on their stacks.
+/// Throws RunError (deadlock, divergence), Interrupted, InternalError. With SimGrid once per process.
 SimulationResult simulate(const Job& job, const SimulationOptions& options);
 
 std::string simgrid_version();

@@ -4,9 +4,9 @@
 // its tuning model says is the fastest; so does this stack, by the times of this cluster:
 //   ring  2 (P-N) latency + 2 (N-1) latency' + 2 (P-1)/P m / (share B)
 //   tree  2 (g-1) latency + 2 log2 N latency' + 2 m / (share B)
-// each + launch; latency inside nodes, latency' between them and share are those of algorithm and protocol (N
-// nodes of g ranks, P = N g, B of the link). LL128 is not taken over PCIe.
-// Hu et al., "Demystifying NCCL", arXiv:2507.04786 (channels, protocols); NCCL 2.29.7, src/graph/tuning.cc,
+// each + launch + m payload; latency inside nodes, latency' between them and share are those of algorithm and
+// protocol (N nodes of g ranks, P = N g, B of the link). LL128 is not taken over PCIe. Hu et al.,
+// "Demystifying NCCL", arXiv:2507.04786 (channels, protocols); NCCL 2.29.7, src/graph/tuning.cc,
 // ncclTunerConstantsDefaults and ncclTopoTuneModel (latencies in us, shares of bandwidth). Its latencies are
 // whole steps: a cluster that uses them gives its own links only what a cable adds.
 // Test: tests/stacks/nccl.cpp.
@@ -42,10 +42,16 @@ struct NcclWay {
 
 struct NcclProtocolOptions {
   NcclWay ring, tree;
+  std::optional<double> payload_s_per_byte;
 
   void fields(Fields& f) {
     f.object("ring", ring, "Around rings");
     f.object("tree", tree, "Up and down a double binary tree (all_reduce)");
+    f.number(
+         "payload", payload_s_per_byte,
+         "Seconds per byte of the vector that kernels take beside the links: each rank reads and writes all of it, by few channels where it is small")
+        .at_least(0)
+        .by_rule("0: it is in the shares");
   }
 };
 
@@ -143,7 +149,7 @@ NcclTuning tree_tuning(std::size_t p, const StackContext& cluster) {
 }
 
 Json nccl_way(const NcclOptions& options, const StackContext& cluster, const char* schedule,
-              const NcclTuning& tuning, const NcclWay& given) {
+              const NcclTuning& tuning, const NcclProtocolOptions& protocol, const NcclWay& given) {
   const double inside_s =
       given.latency_s.value_or(options.inside == NcclInside::nvlink ? tuning.nvlink_s : tuning.pcie_s);
   const double between_s = given.between_latency_s.value_or(tuning.net_s);
@@ -153,13 +159,15 @@ Json nccl_way(const NcclOptions& options, const StackContext& cluster, const cha
     return std::min(share, *options.channels * *options.channel_Bps / link_Bps);
   };
   // A step between nodes takes at least what one inside does: no part of a latency is negative.
-  return {{"schedule", schedule},
-          {"launch", given.launch_s.value_or(tuning.launch_s)},
-          {"step_latency", inside_s},
-          {"between_latency", std::max(0.0, between_s - inside_s)},
-          {"pipelined", schedule == std::string_view("ring")},
-          {"bandwidth_share", share_of(cluster.gpu_link_Bps)},
-          {"between_share", share_of(cluster.nic_Bps)}};
+  Json way = {{"schedule", schedule},
+              {"launch", given.launch_s.value_or(tuning.launch_s)},
+              {"step_latency", inside_s},
+              {"between_latency", std::max(0.0, between_s - inside_s)},
+              {"pipelined", schedule == std::string_view("ring")},
+              {"bandwidth_share", share_of(cluster.gpu_link_Bps)},
+              {"between_share", share_of(cluster.nic_Bps)}};
+  if (protocol.payload_s_per_byte) way["payload"] = *protocol.payload_s_per_byte;
+  return way;
 }
 
 /// The ways of an operation, or of its rings alone.
@@ -171,10 +179,11 @@ Json nccl_policy(const NcclOptions& options, const StackContext& cluster, bool t
                                                     : static_cast<std::size_t>(options.protocol) != p + 1)
       continue;
     if (!trees || options.algorithm != NcclAlgorithm::tree)
-      ways.push_back(nccl_way(options, cluster, "ring", ring_tuning(p, options, cluster), given[p]->ring));
-    if (trees && options.algorithm != NcclAlgorithm::ring)
       ways.push_back(
-          nccl_way(options, cluster, "double_binary_tree", tree_tuning(p, cluster), given[p]->tree));
+          nccl_way(options, cluster, "ring", ring_tuning(p, options, cluster), *given[p], given[p]->ring));
+    if (trees && options.algorithm != NcclAlgorithm::ring)
+      ways.push_back(nccl_way(options, cluster, "double_binary_tree", tree_tuning(p, cluster), *given[p],
+                              given[p]->tree));
   }
   return {{"fastest", std::move(ways)}};
 }

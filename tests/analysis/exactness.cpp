@@ -1,5 +1,5 @@
 // Runs without chance, and what the model may be off by where two of them differ, by hand.
-#include "analysis/tables/exactness.hpp"
+#include "analysis/frame/exactness.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,8 +9,8 @@
 
 namespace simsgd::test::analysis_exactness {
 
-using tables::is_deterministic;
-using tables::off_by;
+using frame::is_deterministic;
+using frame::off_by;
 
 namespace {
 
@@ -21,7 +21,7 @@ ResultPoint point_of(const std::map<std::string, double>& metrics) {
   return point;
 }
 
-tables::ScenarioOf always(const Json& resolved) {
+frame::ScenarioOf always(const Json& resolved) {
   return [text = resolved.dump()](const std::string&) { return nlohmann::ordered_json::parse(text); };
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("a single run is deterministic where nothing in its scenario is drawn"
 TEST_CASE("several runs are deterministic where all that they have is equal") {
   const ResultPoint one = point_of({{"compute_s", 0.1}, {"simulated_time_s", 1}}), same = one,
                     other = point_of({{"compute_s", 0.1}, {"simulated_time_s", 1.1}});
-  const tables::ScenarioOf none = always(Json::object());
+  const frame::ScenarioOf none = always(Json::object());
   CHECK(is_deterministic(none, {&one, &same}));
   CHECK(!is_deterministic(none, {&one, &other}));
   CHECK(!is_deterministic(none, {&one}));  // of which nothing is known
@@ -64,7 +64,7 @@ TEST_CASE("from data sheets: what half of the published steps were longer or sho
                         point_of({{"compute_s", 0.1}, {"selection_s", 0.5}, {"iteration_time_mean_s", 0.6}});
   Json scenario = small_scenario();
   scenario["learner"] = nullptr;
-  const tables::ScenarioOf scenario_of = always(load(scenario).resolved);
+  const frame::ScenarioOf scenario_of = always(load(scenario).resolved);
   CHECK(*off_by(scenario_of, "iteration_time_mean_s", {&dense}, {&sparse}) ==
         doctest::Approx(std::hypot(0.1 * 0.216, 0.5 * 0.743)).epsilon(1e-9));
   CHECK(*off_by(scenario_of, "events", {&dense}, {&sparse}) == 0);

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "analysis/tables/run_comparison.hpp"
+#include "analysis/questions/run_comparison.hpp"
 #include "results/step_table.hpp"
 #include "sim/base/errors.hpp"
 
@@ -33,7 +33,7 @@ fs::path fresh(const char* name) {
   return folder;
 }
 
-const std::vector<nlohmann::ordered_json>& record_of(const tables::ResultTable& table,
+const std::vector<nlohmann::ordered_json>& record_of(const questions::ResultTable& table,
                                                      const std::string& name) {
   for (const auto& record : table.records)
     if (record.front() == name) return record;
@@ -44,7 +44,7 @@ const std::vector<nlohmann::ordered_json>& record_of(const tables::ResultTable& 
 }  // namespace
 
 TEST_CASE("the Kolmogorov-Smirnov distance, by hand") {
-  using tables::ks_distance;
+  using questions::ks_distance;
   CHECK(ks_distance({1, 2, 3, 4}, {4, 3, 2, 1}) == 0);
   CHECK(ks_distance({1, 2}, {3, 4}) == 1);
   // Below 2: 1/2 and 0; below 3: 1 and 1/2.
@@ -63,8 +63,8 @@ TEST_CASE("errors are relative to the real run, of each part and of its step") {
   const fs::path folder = fresh("test_run_comparison");
   write_document(folder / "real", 2.0, 0.5, 1.0);
   write_document(folder / "simulated", 2.2, 0.4, 1.01);
-  const tables::ResultTable table =
-      tables::run_comparison((folder / "real").string(), (folder / "simulated" / "result.json").string());
+  const questions::ResultTable table =
+      questions::run_comparison((folder / "real").string(), (folder / "simulated" / "result.json").string());
   CHECK(record_of(table, "iteration_time_mean_s")[3].get<double>() == doctest::Approx(0.1));
   CHECK(record_of(table, "wait_s")[3].get<double>() == doctest::Approx(-0.2));
   CHECK(record_of(table, "wait_s")[4].get<double>() == doctest::Approx(-0.05));
@@ -79,19 +79,19 @@ TEST_CASE("each run is called what its clock says; two of one kind are the first
   for (const char* name : {"real", "one", "two"}) write_document(folder / name, 1.0, 0.5, 1.0);
   const auto of = [&](const char* name) { return (folder / name).string(); };
   const auto compared = [&](const char* one, const char* other) {
-    return tables::run_comparison(of(one), of(other));
+    return questions::run_comparison(of(one), of(other));
   };
-  const tables::ResultTable measured = compared("real", "one");
+  const questions::ResultTable measured = compared("real", "one");
   CHECK(measured.title == of("real") + " (real) beside " + of("one") + " (simulated)");
   CHECK(measured.header[1] == "real");
   CHECK(measured.facts["simulated"] == of("one"));
-  const tables::ResultTable simulated = compared("one", "two");
+  const questions::ResultTable simulated = compared("one", "two");
   CHECK(simulated.title == of("one") + " (simulated) beside " + of("two") + " (simulated)");
   CHECK(simulated.header[1] == "first");
   CHECK(simulated.fields[2] == "second");
   CHECK(simulated.facts["second"] == of("two"));
   CHECK(simulated.notes.back() == "Errors are relative to " + of("one") + ", which is simulated.");
-  const tables::ResultTable turned = compared("two", "real");
+  const questions::ResultTable turned = compared("two", "real");
   CHECK(turned.header[1] == "simulated");
   CHECK(turned.header[2] == "real");
   fs::remove_all(folder);
@@ -115,9 +115,9 @@ TEST_CASE("with steps.csv beside both documents every value counts") {
   const std::string csv = steps_csv({row, other});
   CHECK(csv.starts_with(
       "worker,step,begin_s,computed_s,operation_begin_s,operation_went_s,operation_end_s,end_s,"));
-  CHECK(csv.find("\r\n0,1,0,,0,0,0,1,") != std::string::npos);  // worker 0 first; no NaN
-  const tables::ResultTable table =
-      tables::run_comparison((folder / "real").string(), (folder / "simulated").string());
+  CHECK(csv.find("\n0,1,0,,0,0,0,1,") != std::string::npos);  // worker 0 first; no NaN
+  const questions::ResultTable table =
+      questions::run_comparison((folder / "real").string(), (folder / "simulated").string());
   // Waits {0.25, 0.25} and {0.25, 0.75}.
   CHECK(record_of(table, "ks_waits")[3] == 0.5);
   CHECK(record_of(table, "ks_step times")[3] == 0.0);
@@ -127,10 +127,10 @@ TEST_CASE("with steps.csv beside both documents every value counts") {
 TEST_CASE("what is no run, and a broken table of steps, are refused with the line") {
   const fs::path folder = fresh("test_run_comparison_refused");
   write_document(folder / "real", 1.0, 0.5, 1.0);
-  CHECK_THROWS_AS(tables::run_comparison((folder / "nowhere").string(), (folder / "real").string()),
+  CHECK_THROWS_AS(questions::run_comparison((folder / "nowhere").string(), (folder / "real").string()),
                   ConfigError);
   std::ofstream(folder / "text") << "{\"metrics\": 1";
-  CHECK_THROWS_AS(tables::run_comparison((folder / "text").string(), (folder / "real").string()),
+  CHECK_THROWS_AS(questions::run_comparison((folder / "text").string(), (folder / "real").string()),
                   ConfigError);
   std::ofstream(folder / "real" / "steps.csv") << "begin_s,end_s,wait_s,straggle_s,staleness\r\n0,1,x,0,\r\n";
   try {

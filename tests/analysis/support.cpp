@@ -75,16 +75,6 @@ std::vector<RunRow> sweep_results(const Study& study, const SweepSettings& setti
   return runs;
 }
 
-namespace {
-
-int parsed(std::vector<std::string> arguments) {
-  std::vector<char*> words = {const_cast<char*>("simsgd")};
-  for (std::string& argument : arguments) words.push_back(argument.data());
-  return run_command_line(static_cast<int>(words.size()), words.data());
-}
-
-}  // namespace
-
 Ended run_simsgd(const std::vector<std::string>& arguments,
                  const std::function<void(const std::string&, int)>& watch,
                  const std::function<void()>& before) {
@@ -98,7 +88,7 @@ Ended run_simsgd(const std::vector<std::string>& arguments,
     dup2(ends[1], STDERR_FILENO);
     if (std::freopen(folder.path("out").c_str(), "w", stdout) == nullptr) _exit(99);
     if (before) before();
-    const int code = parsed(arguments);
+    const int code = run_command_line(arguments);
     std::fflush(nullptr);
     _exit(code);
   }

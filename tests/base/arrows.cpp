@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // From the ground up. "a/b/": all that is in that folder; "a/*": what stands directly in it; "a/*/": each
-// folder in it, a place of its own; "a/b.": the files of that name. Of several that fit, the longest counts.
+// folder in it, a place of its own; "a/b.": the files of that name. Of several that fit, the longest counts,
+// and of equal ones the highest.
 const std::vector<std::vector<std::string>> kFloors = {
     {"sim/base/"},
     {"sim/plugin."},  // what a plug-in says of itself
@@ -32,14 +33,16 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"sim/recording/"},
     {"sim/engine/"},
     {"algorithms/*", "topologies/"},
-    {"algorithms/*/"},  // wings, which know nothing of one another
+    {"algorithms/*/"},       // wings, which know nothing of one another
+    {"algorithms/python/"},  // methods in Python, which may use parts of all
     {"scenarios/language/", "traces/"},
     {"results/"},
     {"analysis/statistics/"},
     {"analysis/*", "measure/"},
     {"analysis/store/"},
+    {"analysis/frame/"},
     {"analysis/sweeps/"},
-    {"analysis/advice/", "analysis/claims/", "analysis/replay/", "analysis/tables/"},
+    {"analysis/advice/", "analysis/claims/", "analysis/replay/", "analysis/questions/"},
     {"analysis/calibration/", "analysis/report/"},
     {"analysis/live/"},
     {"cli/", "bench/"},
@@ -93,7 +96,7 @@ std::optional<Place> place_of(const std::string& path) {
       } else {
         fits = path.starts_with(name);
       }
-      if (fits && (!best || name.size() > best->name.size())) best = Place{name, floor};
+      if (fits && (!best || name.size() >= best->name.size())) best = Place{name, floor};
     }
   return best;
 }
@@ -163,8 +166,8 @@ TEST_CASE("what climbs: up a floor, to a neighbour, through a door that is not o
         "analysis/calibration/ is above analysis/");
   CHECK(climbs("analysis/store/store.cpp", "analysis/sweeps/sweep.hpp") ==
         "analysis/sweeps/ is above analysis/store/");
-  CHECK(climbs("analysis/tables/cell.cpp", "analysis/claims/join.hpp") ==
-        "analysis/claims/ is beside analysis/tables/");
+  CHECK(climbs("analysis/questions/winners.cpp", "analysis/claims/join.hpp") ==
+        "analysis/claims/ is beside analysis/questions/");
   CHECK(climbs("analysis/sweeps/sweep.cpp", "analysis/store/store.hpp").empty());
   CHECK(climbs("cli/run.cpp", "nlohmann/json.hpp").empty());
 }

@@ -100,10 +100,10 @@ TEST_CASE("job_1 of a production cluster, fitted on its first half, predicts its
   const StragglerVerdict another_run = judge(fit, second),
                          going_on = judge(fit, second, {.continues = true, .fitted = &first}),
                          whole = judge(fit, all);
-  MESSAGE(report(fit) << "another run\n"
-                      << another_run.text() << "going on\n"
-                      << going_on.text() << "whole\n"
-                      << whole.text());
+  MESSAGE(calibration::report(fit) << "another run\n"
+                                   << another_run.text() << "going on\n"
+                                   << going_on.text() << "whole\n"
+                                   << whole.text());
   for (const StragglerVerdict& verdict : {another_run, going_on}) {
     CHECK(verdict.passes());
     CHECK(std::abs(verdict.statistics[0].error()) < 0.02);
@@ -190,7 +190,8 @@ TEST_CASE("a worker that is 2.5 times as slow from the last quarter on: later st
       const StepTable fitted = part(all, 0, 300);
       const StragglerFit fit = fit_stragglers(fitted, {.draws = 10, .goodness_draws = 20});
       REQUIRE(fit.regimes.differ);
-      CHECK(report(fit).find("The regime changes: intervals hold each of them") != std::string::npos);
+      CHECK(calibration::report(fit).find("The regime changes: intervals hold each of them") !=
+            std::string::npos);
       const StragglerVerdict verdict =
           judge(fit, part(all, 300, 300), {.seeds = 20, .continues = true, .fitted = &fitted});
       for (std::size_t i = 0; i < 2; ++i) {

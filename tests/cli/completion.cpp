@@ -1,6 +1,7 @@
 // What is made of the command line and the reference of keys: `list KEY`, man page and shell completion. They
 // know the same keys as the schema (tests/scenarios/reference.cpp) and docs/reference.md.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -60,6 +61,26 @@ std::string parts(const std::string& text, const std::string& begin, const std::
   return found;
 }
 
+/// Of the reference: sections with this title, or that say they are the same for this object.
+std::string sections_on(const std::string& page, const std::string& pointer, const std::string& plugin) {
+  std::string found;
+  for (std::size_t at = page.find("\n##"); at != std::string::npos;) {
+    const std::size_t next = page.find("\n##", at + 1);
+    const std::string section = page.substr(at, next - at),
+                      title = section.substr(1, section.find('\n', 1) - 1);
+    const std::size_t same = section.find("\nThe same keys: ");
+    const std::string quoted = fmt::format("`{}`", pointer);
+    const bool likewise =
+        same != std::string::npos &&
+        section.substr(same, section.find('\n', same + 1) - same).find(quoted) != std::string::npos;
+    if (title.ends_with(fmt::format("# {}{}", quoted, plugin)) ||
+        (likewise && (plugin.empty() ? title.find("`: `") == std::string::npos : title.ends_with(plugin))))
+      found += section;
+    at = next;
+  }
+  return found;
+}
+
 std::string without_backslashes(std::string text) {
   std::erase(text, '\\');
   return text;
@@ -77,7 +98,7 @@ TEST_CASE("list, reference, man page and completion have every key") {
     const bool whole = object.pointer.empty();
     const std::string plugin = object.plugin.empty() ? "" : ": `" + object.plugin + "`";
     const std::string in_page =
-        parts(page, whole ? "## The scenario\n" : "## `" + object.pointer + "`" + plugin + "\n", "\n##");
+        whole ? parts(page, "## The scenario\n", "\n##") : sections_on(page, object.pointer, plugin);
     const std::string title =
         whole ? "The scenario" : object.pointer + (object.plugin.empty() ? "" : ": " + object.plugin);
     const std::string in_man = parts(man, ".SS \"" + title + "\"\n", "\n.SS");
@@ -158,7 +179,7 @@ TEST_CASE("bash completes verbs, options, files, kinds, keys and their values") 
            {"sweep run --sh", "--shard"},
            {"run mi", "mine.json"},
            {"check mi", "mine.json"},
-           {"run mine.json --o", "--output"},
+           {"run mine.json --o", "--on --output"},
            {"run --set /cluster/work", "/cluster/workers="},
            {"run --set /stragglers/0/na", "/stragglers/0/name="},
            // bash makes words of what is around "=", where COMP_WORDBREAKS has it ...

@@ -45,7 +45,7 @@ bool is_command(const std::string& text) {
   static const std::regex command(
       R"((\./)?(build/release/)?(simsgd|simsgd-measure)( .+)|mpirun .+|cmake (?!--install$).+|\./setup\.sh .+)");
   static const std::regex verb(
-      R"(simsgd(-measure)? (run|check|claims|advise|report|explore|import|replay|calibrate|validate|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| export| merge)?))");
+      R"(simsgd(-measure)? (run|check|claims|advise|report|explore|import|replay|worker|calibrate|validate|bench|schema|list|sweep( run| plan| submit| status)?|results( list| show| table| compare| winners| export| merge)?))");
   const bool whole = text == "simsgd schema" || text == "simsgd list";
   return std::regex_match(text, command) && (whole || !std::regex_match(text, verb));
 }
@@ -165,6 +165,8 @@ constexpr Bound kBounds[] = {
      "what the command beside it writes"},
     {"./setup.sh web", "bash -n $SOURCE/setup.sh", "fetches 250 MB"},
     {"./setup.sh ci", "bash -n $SOURCE/setup.sh", "installs 900 MB"},
+    {"simsgd report out/quickstart.db", "simsgd report workers.db --chart throughput --format md",
+     "a figure needs ./setup.sh web"},
     {"simsgd report F.db", "simsgd report workers.db -o r.md --format md", "a page needs ./setup.sh web"},
     {"simsgd report s.db", "simsgd report workers.db -o s.md --format md", "a page needs ./setup.sh web"},
     {"simsgd explore", "simsgd explore --help", "serves until it is ended: tests/live"},
@@ -174,6 +176,17 @@ constexpr Bound kBounds[] = {
      "simsgd sweep run scenarios/quickstart.json -o q.db --set /stop/steps=5 && simsgd sweep status q.db",
      "of what was submitted"},
     {"./setup.sh build", "bash -n $SOURCE/setup.sh", "builds"},
+    {"simsgd calibrate scenarios/samples", "simsgd calibrate scenarios/samples/nccl_8.log -o my.json",
+     "three models of two logs take a minute of CPU: tests/cli/logs.cpp"},
+    {"simsgd calibrate nccl_8.log nccl_16.log", "simsgd calibrate --help", "of a log of the reader's own"},
+    {"simsgd list clusters my.json", "simsgd list clusters ethernet-1g", "of the command above it"},
+    {"simsgd run scenarios/samples/job.json --on my.json",
+     "simsgd run scenarios/samples/job.json --on clusters/infiniband-100g.json --workload scenarios/samples/resnet50.0.et.gz --workers 64",
+     "on what the command above it wrote"},
+    {"simsgd run scenario.json --on my.json",
+     "simsgd run scenario.json --on clusters/infiniband-100g.json --workers 64",
+     "on what another command wrote"},
+    {"./setup.sh python", "bash -n $SOURCE/setup.sh", "builds"},
     {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
      "measurements are no part of the project"},
     {"simsgd validate scenarios/calibration", "simsgd validate spec.json --max-error 5%",

@@ -52,7 +52,7 @@ TEST_CASE("-o writes the document, the curves and a timeline that is JSON, withi
   scratch.write("s.json", kScenario);
   const Outcome outcome = scratch.simsgd("run s.json -o out --set /record/timeline_events=200");
   CHECK(outcome.code == 0);
-  CHECK(contents(scratch.path() / "out/loss.csv").starts_with("step,time_s,train_loss\r\n1,"));
+  CHECK(contents(scratch.path() / "out/loss.csv").starts_with("step,time_s,train_loss\n1,"));
   CHECK(contents(scratch.path() / "out/accuracy.csv").starts_with("step,time_s,test_loss,"));
   CHECK(Json::parse(contents(scratch.path() / "out/result.json")).contains("metrics"));
   const Json timeline = Json::parse(contents(scratch.path() / "out/timeline.json"));

@@ -127,9 +127,9 @@ TEST_CASE("in DIR lie the document and the curves, with units in the header") {
       kTimeOnly);
   const json printed = document(ran);
   CHECK(json::parse(text_of(folder / "result.json")) == printed);
-  CHECK(text_of(folder / "loss.csv").starts_with("step,time_s,train_loss\r\n1,"));
+  CHECK(text_of(folder / "loss.csv").starts_with("step,time_s,train_loss\n1,"));
   CHECK(text_of(folder / "accuracy.csv")
-            .starts_with("step,time_s,test_loss,test_accuracy,consensus_distance\r\n5,"));
+            .starts_with("step,time_s,test_loss,test_accuracy,consensus_distance\n5,"));
   fs::remove_all(folder);
 }
 

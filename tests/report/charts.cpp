@@ -1,7 +1,9 @@
 // Charts against what their numbers must be by hand.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "tests/report/support.hpp"
 
@@ -85,7 +87,9 @@ TEST_CASE("time to target: a run that misses it is censored, not dropped") {
   add("sgp", 1, 50, 40);
   add("sgp", 2, 50, 0);
   add("sgp", 3, 60, 0);
-  const report::Chart chart = chart_of(study_of(points), "target");
+  frame::RunDetails details = no_details();
+  details.scenario = [](const std::string&) { return Json::parse(R"({"target": {"train_loss": 0.1}})"); };
+  const report::Chart chart = chart_of(study_of(points), "target", details);
   REQUIRE(chart.rows.size() == 2);
   CHECK(near(numbers(chart, "value")[0], 20));
   CHECK(near(numbers(chart, "high")[0] - 20, 4.302652729911275 * 10 / std::sqrt(3)));
@@ -120,28 +124,87 @@ TEST_CASE("who wins where: ties are what paired differences cannot tell apart") 
   CHECK(chart.filters.empty());
 }
 
-TEST_CASE("curves: means over seeds at equal times, until the first seed ends") {
+TEST_CASE("curves: means over seeds at equal times, until the last seed ends, and the target that runs had") {
   std::vector<ResultPoint> points = {made_point({{"/algorithm", "sgp"}}, 1, {{"train_loss_final", 1}}),
                                      made_point({{"/algorithm", "sgp"}}, 2, {{"train_loss_final", 1}}),
                                      made_point({{"/algorithm", "wagma"}}, 1, {{"train_loss_final", 1}})};
-  report::RunDetails details = no_details();
+  frame::RunDetails details = no_details();
   details.curve = [](const std::string& key, const std::string& name) -> std::vector<CurvePoint> {
     if (name != "test_accuracy" || key == "wagma/1") return {};
     if (key == "sgp/1") return {{0, 0, 0.0}, {1, 10, 1.0}};  // t / 10
-    return {{0, 0, 0.0}, {1, 4, 0.4}, {2, 8, 1.2}};          // t / 10, then t / 5 - 0.4, ends first
+    return {{0, 0, 0.0}, {1, 4, 0.4}, {2, 8, 1.2}};          // t / 10, then t / 5 - 0.4, ends first and stays
+  };
+  details.scenario = [](const std::string&) {
+    return Json::parse(R"({"target": {"metric": "test_accuracy", "value": 0.9}})");
   };
   const report::Chart chart = chart_of(study_of(points), "accuracy", details);
   const std::vector<double> times = numbers(chart, "time_s"), values = numbers(chart, "value");
   REQUIRE(times.size() == 81);
   CHECK(times.front() == 0);
-  CHECK(near(times.back(), 8));
+  CHECK(near(times.back(), 10));
   for (std::size_t i = 0; i < times.size(); ++i) {
     CAPTURE(times[i]);
-    const double t = times[i], mine = t / 10, other = t <= 4 ? t / 10 : t / 5 - 0.4;
+    const double t = times[i], mine = t / 10, other = t <= 4 ? t / 10 : std::min(t, 8.0) / 5 - 0.4;
     CHECK(near(values[i], (mine + other) / 2));
     CHECK(near(numbers(chart, "high")[i] - values[i], 12.706204736432095 * std::fabs(mine - other) / 2));
   }
+  const Json& level = chart.spec["layer"].back();
+  CHECK(level["mark"]["type"] == "rule");
+  CHECK(level["data"]["values"][0]["level"] == 0.9);
   CHECK(left_out_of(study_of(points), "loss") == "No run has a curve train_loss.");
+}
+
+TEST_CASE("cost against time: who is beaten in both under the same circumstances is not on the front") {
+  std::mt19937 random(3);
+  std::uniform_int_distribution<int> drawn(1, 12);  // small numbers: ties too
+  for (int trial = 0; trial < 40; ++trial) {
+    std::vector<ResultPoint> points;
+    std::map<std::pair<std::string, int>, std::pair<double, double>> means;  // delay, workers: time, cost
+    for (const char* delay : {"none", "80 ms"})
+      for (const int workers : {2, 4, 8, 16})
+        for (const int seed : {1, 2}) {
+          const double time_s = drawn(random), rate_usd = drawn(random);
+          points.push_back(made_point({{"/stragglers/0/mean", delay}, {"/cluster/workers", workers}}, seed,
+                                      {{"time_to_target_s", time_s},
+                                       {"simulated_time_s", 2 * time_s},
+                                       {"cost_usd", 2 * time_s * rate_usd}}));
+          auto& [time, cost] = means[{delay, workers}];
+          time += time_s / 2;
+          cost += time_s * rate_usd / 2;
+        }
+    const report::Chart chart = chart_of(study_of(points), "pareto");
+    REQUIRE(chart.rows.size() == 8);
+    for (std::size_t i = 0; i < 8; ++i) {
+      const std::string delay = texts(chart, "axis_0")[i];
+      const auto [time, cost] = means.at({delay, std::stoi(texts(chart, "axis_1")[i])});
+      CHECK(near(numbers(chart, "time_s")[i], time));
+      CHECK(near(numbers(chart, "cost_usd")[i], cost));
+      const bool beaten = std::any_of(means.begin(), means.end(), [&](const auto& each) {
+        const auto [other_time, other_cost] = each.second;
+        return each.first.first == delay && other_time <= time && other_cost <= cost &&
+               (other_time < time || other_cost < cost);
+      });
+      CHECK(texts(chart, "front")[i] == (beaten ? "no" : "yes"));
+    }
+    CHECK(chart.filters == std::vector<std::string>{"axis_0"});
+  }
+  const std::vector<ResultPoint> alone = {
+      made_point({{"/stragglers/0/mean", "none"}}, 1,
+                 {{"throughput_samples_per_s", 2}, {"simulated_time_s", 1}, {"cost_usd", 1}}),
+      made_point({{"/stragglers/0/mean", "1 s"}}, 1,
+                 {{"throughput_samples_per_s", 1}, {"simulated_time_s", 1}, {"cost_usd", 1}})};
+  CHECK(left_out_of(study_of(alone), "pareto") == "No two choices ran under the same circumstances.");
+}
+
+TEST_CASE("what runs say is told once, with how many say it") {
+  const std::vector<ResultPoint> points = {made_point({{"/algorithm", "sgp"}}, 1, {{"wait_s", 1}}),
+                                           made_point({{"/algorithm", "wagma"}}, 1, {{"wait_s", 2}})};
+  frame::RunDetails details = no_details();
+  details.notes = [] {
+    return std::map<std::string, std::vector<std::string>>{{"sgp/1", {"both", "one"}}, {"wagma/1", {"both"}}};
+  };
+  const report::Report made = report::make_report({study_of(points)}, details, "made.db");
+  CHECK(made.studies[0].notes == std::vector<std::string>{"Every run says: both", "1 of 2 runs say: one"});
 }
 
 TEST_CASE("the parts of a step sum to it, and those that no run has are not there") {
@@ -165,7 +228,7 @@ TEST_CASE("the parts of a step sum to it, and those that no run has are not ther
 TEST_CASE("measured against simulated: error, tolerance, and what no run gave") {
   const std::vector<ResultPoint> points = {made_point({{"/algorithm", "sgp"}}, 1, {{"wait_s", 1.1}}),
                                            made_point({{"/algorithm", "wagma"}}, 1, {{"wait_s", 1.3}})};
-  report::RunDetails details = no_details();
+  frame::RunDetails details = no_details();
   details.scenario = [](const std::string&) {
     return Json::parse(R"({"expected": [{"metric": "wait_s", "value": 1, "tolerance": 0.2, "source": "a"},
                                         {"metric": "cost_usd", "value": 1, "tolerance": 0.2, "source": "a"}]})");
@@ -180,10 +243,10 @@ TEST_CASE("measured against simulated: error, tolerance, and what no run gave") 
 TEST_CASE("a chart that is not there") {
   CHECK_THROWS_WITH(
       report::make_report({study_of({})}, no_details(), "s.db", {"speed"}),
-      "--chart: is no chart. Found: speed. Did you mean speedup? Write speedup, efficiency, target, winners, breakdown, step_times, loss, accuracy, measured or links.");
+      "--chart: is no chart. Found: speed. Did you mean speedup? Write target, pareto, throughput, speedup, efficiency, cost, energy, winners, breakdown, step_times, loss, accuracy, measured or links.");
   const report::Report made = report::make_report({study_of({})}, no_details(), "s.db");
   CHECK(made.studies[0].charts.empty());
-  CHECK(made.studies[0].left_out.size() == 10);
+  CHECK(made.studies[0].left_out.size() == 14);
   CHECK(made.studies[0].left_out[0].why == "No run of this study has a result.");
 }
 

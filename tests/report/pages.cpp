@@ -116,22 +116,28 @@ TEST_CASE("CSV: RFC 4180, one tidy table of all charts") {
       report::make_report({evil_study()}, no_details(), "s.db", {"speedup", "efficiency"});
   const std::string quoted = "\"</script><script>alert(1)</script> \"\"quoted\"\", it's & <b>\"";
   const std::string speedup = report::chart_csv(made.studies[0].charts[0]);
-  CHECK(speedup == "algorithm,cluster/workers,workers,speedup,speedup_low,speedup_high,seeds\r\n" + quoted +
-                       ",2,2,1,,,1\r\n" + quoted + ",4,4,2,,,1\r\na|b*c,2,2,0.5,,,1\r\n");
+  CHECK(speedup == "algorithm,cluster/workers,workers,speedup,speedup_low,speedup_high,seeds\n" + quoted +
+                       ",2,2,1,,,1\n" + quoted + ",4,4,2,,,1\na|b*c,2,2,0.5,,,1\n");
   const std::string all = report::report_csv(made);
   CHECK(all.starts_with(
-      "study,chart,algorithm,cluster/workers,workers,speedup,speedup_low,speedup_high,seeds,efficiency,efficiency_low,efficiency_high\r\n"));
-  CHECK(count_of(all, "\r\n") == 1 + 3 + 3);
-  CHECK(count_of(all, quoted + ",efficiency," + quoted + ",2,2,,,,1,0.5,,\r\n") == 1);
+      "study,chart,algorithm,cluster/workers,workers,speedup,speedup_low,speedup_high,seeds,efficiency,efficiency_low,efficiency_high\n"));
+  CHECK(count_of(all, "\n") == 1 + 3 + 3);
+  CHECK(count_of(all, quoted + ",efficiency," + quoted + ",2,2,,,,1,0.5,,\n") == 1);
 }
 
 TEST_CASE("a figure is whole in itself: rows, colours, a width; its name is one of a file") {
   const report::Report made =
       report::make_report({evil_study(), evil_study()}, no_details(), "s.db", {"speedup"});
   const report::Chart& chart = made.studies[0].charts[0];
-  const Json spec = report::standalone(chart, report::rows_shown_first(chart), 500);
+  const Json spec = report::standalone(chart, report::rows_shown_first(chart), {500, {}, "", false});
   CHECK(count_of(spec.dump(), "var(--") == 0);
   CHECK(spec["width"] == 500);
+  const Json other =
+      report::standalone(chart, report::rows_shown_first(chart), {500, 200, "Latin Modern", true});
+  CHECK(other["height"] == 200);
+  CHECK(spec["config"]["background"] == "#ffffff");
+  CHECK(other["config"]["background"] != "#ffffff");
+  CHECK(other["config"]["font"] == "Latin Modern");
   REQUIRE(spec["data"]["values"].size() == 3);
   CHECK(spec["data"]["values"][2]["axis_0"] == "a|b*c");
   CHECK(report::figure_name(made, 0, chart) == "script-script-alert-1-script-quoted-it-s-b-speedup");
@@ -160,7 +166,7 @@ TEST_CASE("a page of 10,000 runs is below 3 MB") {
   const ResultStudy study = many_runs();
   REQUIRE(study.points.size() == 10'000);
   const report::Report made = report::make_report({study}, no_details(), "many.db");
-  CHECK(made.studies[0].charts.size() == 5);
+  CHECK(made.studies[0].charts.size() == 6);
   const std::string page = report::html_page(made, {libraries, false});
   CHECK(page.size() < 3'000'000);
   MESSAGE("bytes: ", page.size());

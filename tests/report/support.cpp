@@ -25,13 +25,14 @@ ResultPoint made_point(const std::vector<std::pair<std::string, nlohmann::ordere
   return point;
 }
 
-report::RunDetails no_details() {
+frame::RunDetails no_details() {
   return {[](const std::string&) { return nlohmann::ordered_json::object(); },
           [](const std::string&, const std::string&) { return std::vector<CurvePoint>(); },
-          [](const std::string&) { return std::vector<ResultLink>(); }};
+          [](const std::string&) { return std::vector<ResultLink>(); },
+          [] { return std::map<std::string, std::vector<std::string>>(); }};
 }
 
-report::Chart chart_of(const ResultStudy& study, const std::string& name, const report::RunDetails& details) {
+report::Chart chart_of(const ResultStudy& study, const std::string& name, const frame::RunDetails& details) {
   const report::Report made = report::make_report({study}, details, "made.db", {name});
   CAPTURE(name);
   REQUIRE(made.studies.at(0).charts.size() == 1);

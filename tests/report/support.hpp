@@ -15,11 +15,11 @@ ResultPoint made_point(const std::vector<std::pair<std::string, nlohmann::ordere
                        std::int64_t seed, const std::map<std::string, double>& metrics);
 
 /// Details of runs that have none.
-report::RunDetails no_details();
+frame::RunDetails no_details();
 
 /// The chart of this name; fails where it is left out.
 report::Chart chart_of(const ResultStudy& study, const std::string& name,
-                       const report::RunDetails& details = no_details());
+                       const frame::RunDetails& details = no_details());
 std::string left_out_of(const ResultStudy& study, const std::string& name);
 
 /// A column's cells; NaN where there is no number.

@@ -54,7 +54,7 @@ TEST_CASE("tables need no Node; a page and figures say what is missing, and writ
   const Ended csv = run_simsgd({"report", database, "--format", "csv", "--chart", "breakdown"});
   CHECK(csv.code == 0);
   CHECK(csv.out.starts_with(
-      "study,chart,cluster/workers,activity,part,time_per_step_s,seeds\r\nsmall,breakdown,2,"));
+      "study,chart,cluster/workers,activity,part,time_per_step_s,seeds\nsmall,breakdown,2,"));
   CHECK(run_simsgd({"report", database, "--format", "md", "-o", folder.path("s.md")}).code == 0);
   CHECK(content(folder.path("s.md")).find("### Where the time of a step goes") != std::string::npos);
 

@@ -29,10 +29,10 @@ TEST_CASE("a curve in a file has a header, empty cells for what has no value, an
   const OrderedJson series = series_of(record);
   REQUIRE(curves().size() == 2);
   CHECK(curves()[0].file == "loss.csv");
-  CHECK(curve_csv(curves()[0], series["train"]) == "step,time_s,train_loss\r\n1,0.5,2.25\r\n2,1.0,\r\n");
+  CHECK(curve_csv(curves()[0], series["train"]) == "step,time_s,train_loss\n1,0.5,2.25\n2,1.0,\n");
   CHECK(curves()[1].file == "accuracy.csv");
   CHECK(curve_csv(curves()[1], series["test"]) ==
-        "step,time_s,test_loss,test_accuracy,consensus_distance\r\n2,1.0,1.5,,0.0\r\n");
+        "step,time_s,test_loss,test_accuracy,consensus_distance\n2,1.0,1.5,,0.0\n");
 }
 
 TEST_CASE("every column has a unit and a definition, and only what can be empty says when") {

@@ -14,8 +14,8 @@ TEST_CASE("fewer GPUs than workers") {
 
 TEST_CASE("more workers than a run can have") {
   CHECK(
-      errors_with("/cluster/workers", 30001) ==
-      "s.json:/cluster/workers: is more than the 30000 workers that a run can have. Found: 30001. Every worker is an actor of the simulation and takes two of the 65,530 memory maps of a process (vm.max_map_count); simsgd bench costs schedules for more.");
+      errors_with("/cluster/workers", 1048577) ==
+      "s.json:/cluster/workers: is more than the 1048576 workers that a run can have. Found: 1048577. Every worker has a stack of its own; simsgd bench costs schedules for more.");
 }
 
 TEST_CASE("a cluster that is too large") {

@@ -88,4 +88,20 @@ TEST_CASE("errors of points name the value of the axis, each once") {
           .starts_with("s.json:/axes/0/values/0: names a file that does not exist. Found: \"none.json\". "));
 }
 
+TEST_CASE("circumstances name axes of the study") {
+  const auto errors = [](const std::vector<Json>& axes, const Json& circumstances) {
+    return errors_of(axes, nullptr, {{{"/circumstances", circumstances.dump()}}, {}});
+  };
+  const std::vector<Json> axes = {axis("/cluster/workers", {2, 4}), axis("/stop/steps", {1, 2})};
+  CHECK(errors(axes, {"cluster/workers", "/stop/steps"}) == "");
+  CHECK(errors(axes, Json::array()) == "");
+  CHECK(
+      errors(axes, {"/stop/step", "steps"}) ==
+      "--set:/circumstances/0: is no axis of this study. Found: \"/stop/step\". Did you mean \"stop/steps\"? Name cluster/workers or stop/steps.\n"
+      "--set:/circumstances/1: is no axis of this study. Found: \"steps\". Name cluster/workers or stop/steps.");
+  CHECK(
+      errors({}, {"/stop/steps"}) ==
+      "--set:/circumstances: names no axis, since there are none. Found: [\"/stop/steps\"]. Leave it out, or give the study axes.");
+}
+
 }  // namespace simsgd::test::scenarios_messages_studies

@@ -56,9 +56,9 @@ std::vector<Measurement> samples() {
 TEST_CASE("the table has a column for each field and label, and empty cells for what is not given") {
   CHECK(
       written(samples()) ==
-      "quantity,operation,workers,nodes,bytes,value_SI,deviation_SI,samples,campaign,source,line,a,note,type\r\n"
-      "time_s,all_reduce,8,2,17179869184,0.30000000000000004,5e-324,20,\"monday, \"\"early\"\"\",\"a,b.log\",7,,\" two\nlines \",float\r\n"
-      "loss,,,,,-1.7976931348623157e+308,,1,,x,,1,,\r\n");
+      "quantity,operation,workers,nodes,bytes,value_SI,deviation_SI,samples,campaign,source,line,a,note,type\n"
+      "time_s,all_reduce,8,2,17179869184,0.30000000000000004,5e-324,20,\"monday, \"\"early\"\"\",\"a,b.log\",7,,\" two\nlines \",float\n"
+      "loss,,,,,-1.7976931348623157e+308,,1,,x,,1,,\n");
 }
 
 TEST_CASE("what is read of a table is what was written, rows in their order") {

@@ -25,11 +25,10 @@ TEST_CASE("import prints a table, and says on stderr what it made of each file")
   scratch.write("a.log", kLog);
   const Outcome outcome = scratch.simsgd("import a.log --set workers=4 --set machine=m");
   CHECK(outcome.code == 0);
-  CHECK(
-      outcome.out ==
-      "quantity,operation,workers,nodes,bytes,value_SI,deviation_SI,samples,campaign,source,line,machine\r\n"
-      "time_s,all_reduce,4,,4,2.5e-06,,1,,a.log,3,m\r\n"
-      "time_s,all_reduce,4,,8,3e-06,,1,,a.log,5,m\r\n");
+  CHECK(outcome.out ==
+        "quantity,operation,workers,nodes,bytes,value_SI,deviation_SI,samples,campaign,source,line,machine\n"
+        "time_s,all_reduce,4,,4,2.5e-06,,1,,a.log,3,m\n"
+        "time_s,all_reduce,4,,8,3e-06,,1,,a.log,5,m\n");
   CHECK(outcome.err ==
         "a.log: 2 measurements (osu)\n"
         "  1 tables\n"

@@ -124,6 +124,16 @@
     }
   }
 
+  // What is best in each circumstance: the table of `simsgd results winners`.
+  const headline = ({ id, headline: { title, header, rows, notes } }) => {
+    const cells = (tag, texts) => element("tr", {}, ...texts.map((text) => element(tag, tag === "th" ? { scope: "col" } : {}, text)));
+    return element("section", { class: "headline", "aria-label": "What is best", id: `${id}-headline` },
+      element("h3", {}, "What is best"), element("p", { class: "meta" }, title),
+      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table: what is best" },
+        element("table", {}, element("thead", {}, cells("th", header)), element("tbody", {}, ...rows.map((row) => cells("td", row))))),
+      ...notes.map((note) => element("p", { class: "meta" }, note)));
+  };
+
   const chooser = (name, labels, chosen, change) => {
     const select = element("select", { "data-filter": name });
     for (const label of labels) select.append(element("option", { value: label }, label === "" ? "all" : label));
@@ -175,6 +185,7 @@
       bar.append(chooser(`highlight ${series.name}`, ["", ...series.labels], study.highlight, highlight));
       if (study.highlight) highlight(study.highlight);
     }
+    if (study.headline) section.append(headline(study));
     if (bar.children.length) section.append(bar);
     section.append(element("div", { class: "charts" }, ...views.map((view) => view.root)));
     if (study.left_out.length)

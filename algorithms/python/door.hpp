@@ -1,0 +1,134 @@
+// The door between a method in Python and its worker. The method is a generator: it yields what it waits for,
+// and its frames lie on Python's heap, so that no frame of Python is on the stack of a worker that waits.
+// What Python calls (the functions below) never waits: it does at once what takes no time, or notes what is
+// asked for, and `drive` does that when the generator has yielded. door.py has the other side, and
+// docs/python.md says what both mean.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/python/parts.hpp"
+#include "algorithms/python/values.hpp"
+
+namespace simsgd::python {
+
+/// The text of door.py.
+const char* door_source();
+/// What door.py defines under that name; runs it at the first call.
+PyObject* of_door(const char* name);
+/// Calls into Python; throws RunError with the place in the method where it failed.
+Ref call(PyObject* function, const std::vector<Ref>& arguments);
+
+class Door : public std::enable_shared_from_this<Door> {
+ public:
+  Door(Worker& worker, const Parts& parts) : worker_(worker), parts_(parts), shipped_(worker, parts) {}
+
+  /// Runs method `number` to its end.
+  void run(long long number);
+
+  // At once.
+  long long step() { return static_cast<long long>(worker_.step()); }
+  double now() { return worker_.now(); }
+  double slower() { return worker_.compute().slower(); }
+  double model_bytes() { return worker_.workload().model_bytes(); }
+  double learning_rate() { return worker_.replica().learning_rate(); }
+  Tensor parameters() { return worker_.replica().parameters(); }
+  void set(Tensor parameters);
+  Tensor tensor(long long address, long long size);
+  std::vector<long long> view(const Tensor& values);  ///< address and size
+  Tensor combine(const std::vector<double>& weights, const std::vector<Tensor>& terms, double scale);
+  Tensor slice(const Tensor& whole, long long begin, long long end);
+  std::vector<long long> neighbours();
+  std::vector<double> layers();  ///< parameters of each
+  long long group(std::vector<long long> ranks);
+  bool done(const AnyHandle& handle);
+  AnyHandle event();
+  void signal(AnyHandle event);
+  AnyHandle timer(double seconds);
+  void serve(long long tag, Borrowed handler);
+  void post(long long to, long long tag, Tensor values, std::vector<double> numbers, double bytes,
+            const std::string& traffic);
+  void then(const AnyHandle& handle, Borrowed action);
+  AnyHandle start_gradient(long long index, long long count);
+  void cancel(AnyHandle gradient);
+  Tensor take(AnyHandle gradient);
+  void number(const std::string& name, double value) { worker_.record().number(name, value); }
+  void staleness(double steps) { worker_.record().staleness(steps); }
+  void table(std::string name, std::vector<std::string> columns,
+             const std::vector<std::vector<double>>& rows);
+  double kernel_s(const std::string& kernel, double a, double b, double c) {
+    return shipped_.kernel_s(kernel, a, b, c);
+  }
+  double predict();  ///< of the collective that was asked for, which then is not run
+
+  // Asked for: done when the generator yields.
+  void next_step();
+  void gradient(long long index, long long count, Borrowed ready, Borrowed before_forward,
+                Borrowed after_forward, Borrowed before_backward, Borrowed after_backward);
+  void apply(const Tensor& gradient);
+  void collective(std::string kind, Tensor values, double scale, double bytes, long long tensors,
+                  const std::string& traffic, long long group, long long channel, std::string schedule,
+                  long long root);
+  void send(long long to, long long tag, Tensor values, std::vector<double> numbers, double bytes,
+            const std::string& traffic);
+  void receive(long long from, long long tag);
+  void start();  ///< what was asked for, without waiting
+  void wait(const AnyHandle& handle);
+  void wait_any(const std::vector<AnyHandle>& handles);
+  void spend(const std::string& activity, double seconds, const std::string& label);
+  void spend_on(const std::string& activity, double seconds, const Tensor& on);
+
+  // Parts of methods that the program has (parts.hpp).
+  std::vector<double> fragment(long long index, long long count) { return shipped_.fragment(index, count); }
+  Tensor own_part(long long index, long long count) { return shipped_.own_part(index, count); }
+  void set_own_part(long long index, long long count, const Tensor& part) {
+    shipped_.set_own_part(index, count, part);
+  }
+  Tensor rounded(const Tensor& values, long long bits);
+  long long wait_avoiding(long long tag, bool majority, Borrowed part);
+  void call_service(long long service);
+  long long sparsifier(double density, const std::string& put_back) {
+    return shipped_.sparsifier(density, put_back);
+  }
+  void choose(long long sparsifier, const Tensor& gradient);
+  void merge(long long sparsifier, const Tensor& selected);
+  void keep(long long sparsifier, const Tensor& accumulated, const Tensor& selected, const Tensor& merged) {
+    shipped_.keep(sparsifier, accumulated, selected, merged);
+  }
+  Tensor dense(long long sparsifier, const Tensor& merged) { return shipped_.dense(sparsifier, merged); }
+  void note_merges(long long sparsifier) { shipped_.note_merges(sparsifier); }
+
+ private:
+  struct Asked {
+    std::string name;          ///< empty: nothing
+    bool may_be_left = false;  ///< its effect has been; only its time is still to pass
+    std::function<Ref()> run = {};
+    std::function<AnyHandle()> start = {};
+    std::optional<AnyCollective> collective = {};
+  };
+
+  void drive(const Ref& generator);
+  void ask(Asked asked);
+  Asked taken();
+  Ref wrapped(const Tensor& values);
+  Ref wrapped(const std::vector<Tensor>& values);
+  Ref wrapped(const Message& message);
+  Ref result(const AnyHandle& handle);
+  LayerHook hook(Borrowed function);
+  [[noreturn]] void fail(const std::string& text) const;
+  /// Calls a handler outside the main thread: what it asks for stays with it.
+  Ref call_back(const Ref& function, const std::vector<Ref>& arguments);
+
+  Worker& worker_;
+  const Parts& parts_;
+  ShippedParts shipped_;
+  Ref own_;  // the Worker of door.py
+  Asked asked_;
+  int unpaid_updates_ = 0;
+};
+
+}  // namespace simsgd::python

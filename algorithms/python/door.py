@@ -1,0 +1,429 @@
+"""The other side of door.hpp: what a method in Python sees. Names that begin with an underscore and are not defined here are
+functions of door.cpp. docs/python.md documents Worker."""
+
+import inspect
+import json
+import linecache
+import os
+import sys
+import traceback
+
+sys.stdout = sys.stderr  # results have standard output to themselves
+sys.path[:0] = [path for path in os.environ.get("SIMSGD_PYTHON_PATH", "").split(os.pathsep) if path and path not in sys.path]
+
+ASKED = object()  # what every operation returns that a method has to yield
+ENDED = object()
+
+
+class Tensor:
+    """Values of the learner: immutable, computed by other threads when somebody looks. Empty where nothing is learned.
+    Sums and multiples are tensors; numpy takes one as an array, without a copy."""
+
+    __slots__ = ("_w", "_c")
+
+    def __init__(self, worker, capsule):
+        self._w = worker
+        self._c = capsule
+
+    def __bool__(self):
+        return self._c is not None
+
+    def __len__(self):
+        return _view(self._w._d, self._c)[1]
+
+    @property
+    def __array_interface__(self):
+        address, size = _view(self._w._d, self._c)
+        return {"shape": (size,), "typestr": "<f4", "data": (address or 1, True), "version": 3}
+
+    def numpy(self):
+        import numpy
+        return numpy.asarray(self)
+
+    def __add__(self, other):
+        return self._w.combine((1.0, 1.0), (self, other)) if isinstance(other, Tensor) else NotImplemented
+
+    def __sub__(self, other):
+        return self._w.combine((1.0, -1.0), (self, other)) if isinstance(other, Tensor) else NotImplemented
+
+    def __mul__(self, factor):
+        return self._w.combine((float(factor),), (self,)) if isinstance(factor, (int, float)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor):
+        return self * (1 / divisor)
+
+    def __neg__(self):
+        return self * -1.0
+
+    def __getitem__(self, entries):
+        begin, end, step = entries.indices(len(self))
+        return Tensor(self._w, _slice(self._w._d, self._c, begin, max(begin, end)))
+
+
+def raw(worker, values):
+    """What C++ has of it."""
+    if isinstance(values, Tensor):
+        return values._c
+    if values is None:
+        return None
+    import numpy
+    array = numpy.ascontiguousarray(values, dtype=numpy.float32).ravel()
+    return _tensor(worker._d, array.__array_interface__["data"][0], array.size)
+
+
+class Worker:
+    """One rank. What is to be yielded says so; the rest happens at once."""
+
+    def __init__(self, door, rank, size, seed):
+        self._d = door
+        self.rank, self.size, self.seed = rank, size, seed
+        self.model_bytes = _model_bytes(door)
+
+    step = property(lambda self: _step(self._d))
+    now = property(lambda self: _now(self._d))
+    slower = property(lambda self: _slower(self._d))
+    learning_rate = property(lambda self: _learning_rate(self._d))
+    neighbours = property(lambda self: _neighbours(self._d))
+    layers = property(lambda self: _layers(self._d))
+
+    def next_step(self):
+        """Yield: False when the run is over."""
+        _next_step(self._d)
+        return ASKED
+
+    # Replica.
+    def parameters(self):
+        return Tensor(self, _parameters(self._d))
+
+    def set(self, values):
+        _set(self._d, raw(self, values))
+
+    def apply(self, gradient):
+        """An update by the scenario's optimizer. Its time passes at this yield, or at the next one."""
+        _apply(self._d, raw(self, gradient))
+        return ASKED
+
+    def combine(self, weights, terms, scale=1.0):
+        """scale * sum of weights[i] * terms[i], in this order, in float32."""
+        return Tensor(self, _combine(self._d, tuple(weights), tuple(raw(self, each) for each in terms), scale))
+
+    def zeros_like(self, values):
+        return self.combine((0.0,), (values,))
+
+    # Compute.
+    def gradient(self, part=(0, 1), ready=None, before_forward=None, after_forward=None, before_backward=None,
+                 after_backward=None):
+        """Yield: the mean gradient of this step's mini-batch, or of part (i, n) of it. Hooks are functions of (layer,
+        micro_batch, last), or generators that may wait; ready has (layer, offset, parameters, gradient)."""
+        _gradient(self._d, part[0], part[1], ready, before_forward, after_forward, before_backward, after_backward)
+        return ASKED
+
+    def spend(self, activity, seconds, label=""):
+        """Yield: computing of its own, such as "compute" or "selection"."""
+        _spend(self._d, activity, seconds, label)
+        return ASKED
+
+    def spend_on(self, activity, seconds, result):
+        """Yield: the same, of which `result` comes; a real machine computes that instead."""
+        _spend_on(self._d, activity, seconds, raw(self, result))
+        return ASKED
+
+    def kernel_s(self, name, *sizes):
+        """Seconds of a kernel of the device: gemm m n k; vector_pass read written (bytes); select k n; invert n; qr m n;
+        quantise numbers bits; accumulate numbers."""
+        a, b, c = (*sizes, 0, 0, 0)[:3]
+        return _kernel_s(self._d, name, a, b, c)
+
+    # Collectives. `bytes` are the workload's, of the whole model by default.
+    def _ask(self, kind, values, scale, bytes, tensors, traffic, group, channel, schedule, root=0):
+        size = self.model_bytes if bytes is None else bytes
+        _collective(self._d, kind, raw(self, values), scale, size, tensors, traffic, group, channel, schedule, root)
+        return ASKED
+
+    def all_reduce(self, values=None, scale=1.0, bytes=None, tensors=1, traffic="gradient", group=0, channel=0, schedule=""):
+        """Yield: scale * sum of what everybody in the group gives."""
+        return self._ask("all_reduce", values, scale, bytes, tensors, traffic, group, channel, schedule)
+
+    def reduce_scatter(self, values=None, scale=1.0, bytes=None, tensors=1, traffic="gradient", group=0, channel=0, schedule=""):
+        return self._ask("reduce_scatter", values, scale, bytes, tensors, traffic, group, channel, schedule)
+
+    def all_gather(self, values=None, bytes=None, tensors=1, traffic="gradient", group=0, channel=0, schedule=""):
+        """Yield: a tuple of what everybody gives; `bytes` of all of it."""
+        return self._ask("all_gather", values, 1.0, bytes, tensors, traffic, group, channel, schedule)
+
+    def all_to_all(self, values=None, bytes=None, tensors=1, traffic="gradient", group=0, channel=0, schedule=""):
+        return self._ask("all_to_all", values, 1.0, bytes, tensors, traffic, group, channel, schedule)
+
+    def broadcast(self, values=None, root=0, bytes=None, tensors=1, traffic="model", group=0, channel=0, schedule=""):
+        return self._ask("broadcast", values, 1.0, bytes, tensors, traffic, group, channel, schedule, root)
+
+    def reduce(self, values=None, root=0, scale=1.0, bytes=None, tensors=1, traffic="gradient", group=0, channel=0, schedule=""):
+        return self._ask("reduce", values, scale, bytes, tensors, traffic, group, channel, schedule, root)
+
+    def barrier(self, group=0, channel=0):
+        return self._ask("barrier", None, 1.0, 0.0, 1, "control", group, channel, "")
+
+    def group(self, ranks):
+        """A number for `group`; ranks ascending, this one among them."""
+        return _group(self._d, tuple(ranks))
+
+    def predict(self, collective):
+        """Seconds that it takes when all arrive together: w.predict(w.all_reduce(x))."""
+        return _predict(self._d)
+
+    # Messages and handles.
+    def send(self, to, tag, values=None, numbers=(), bytes=0.0, traffic="model"):
+        """Yield: until it has arrived."""
+        _send(self._d, to, tag, raw(self, values), tuple(map(float, numbers)), bytes, traffic)
+        return ASKED
+
+    def receive(self, source, tag):
+        """Yield: (values, numbers, from)."""
+        _receive(self._d, source, tag)
+        return ASKED
+
+    def start(self, operation):
+        """Yield: a handle of a collective, a send or a receive, which goes on meanwhile."""
+        _start(self._d)
+        return ASKED
+
+    def wait(self, handle):
+        """Yield: what it gives."""
+        _wait(self._d, handle)
+        return ASKED
+
+    def wait_any(self, handles):
+        """Yield: the index of one that is complete."""
+        _wait_any(self._d, tuple(handles))
+        return ASKED
+
+    def done(self, handle):
+        return _done(self._d, handle)
+
+    # Background: handlers and actions must not wait.
+    def serve(self, tag, handler):
+        """handler(values, numbers, from) for every message that is posted here with the tag."""
+        _serve(self._d, tag, handler)
+
+    def post(self, to, tag, values=None, numbers=(), bytes=0.0, traffic="control"):
+        _post(self._d, to, tag, raw(self, values), tuple(map(float, numbers)), bytes, traffic)
+
+    def then(self, handle, action):
+        _then(self._d, handle, action)
+
+    def event(self):
+        return _event(self._d)
+
+    def signal(self, event):
+        _signal(self._d, event)
+
+    def timer(self, seconds):
+        return _timer(self._d, seconds)
+
+    # Preemption.
+    def start_gradient(self, part=(0, 1)):
+        """A handle of a gradient that may be given up."""
+        return _start_gradient(self._d, *part)
+
+    def cancel(self, gradient):
+        _cancel(self._d, gradient)
+
+    def take(self, gradient):
+        return Tensor(self, _take(self._d, gradient))
+
+    # Record.
+    def number(self, name, value):
+        _number(self._d, name, value)
+
+    def staleness(self, steps):
+        _staleness(self._d, steps)
+
+    def table(self, name, columns, rows):
+        _table(self._d, name, tuple(columns), tuple(tuple(map(float, row)) for row in rows))
+
+    # Parts of methods that the program has.
+    def fragment_parameters(self, index, count):
+        return _fragment(self._d, index, count)[0]
+
+    def fragment_tensors(self, index, count):
+        return int(_fragment(self._d, index, count)[1])
+
+    def fragment(self, index, count):
+        """The replica's values of part `index` of `count` parts of consecutive layers."""
+        return Tensor(self, _own_part(self._d, index, count))
+
+    def set_fragment(self, index, count, values):
+        _set_own_part(self._d, index, count, raw(self, values))
+
+    def rounded(self, values, bits):
+        return Tensor(self, _rounded(self._d, raw(self, values), bits))
+
+    def wait_avoiding(self, part, tag=1, activation="solo"):
+        """Group operations that nobody waits for (Li et al., TPDS 2021): part(version, arrived) returns this rank's
+        all_reduce, perhaps in the background."""
+        return WaitAvoiding(self, _wait_avoiding(self._d, tag, activation == "majority", part))
+
+    def sparsifier(self, density=0.001, put_back="paper"):
+        """Top-k with error feedback, and gTop-k's merge."""
+        return Sparsifier(self, _sparsifier(self._d, density, put_back))
+
+
+class WaitAvoiding:
+    def __init__(self, worker, number):
+        self._w, self._n = worker, number
+
+    def call(self):
+        """Yield: (fresh, its result, the latest result that this rank has seen)."""
+        _call_service(self._w._d, self._n)
+        return ASKED
+
+
+class Sparsifier:
+    def __init__(self, worker, number):
+        self._w, self._n = worker, number
+
+    def choose(self, gradient):
+        """Yield: (residual + gradient, its k largest entries)."""
+        _choose(self._w._d, self._n, raw(self._w, gradient))
+        return ASKED
+
+    def merge(self, selected):
+        """Yield: the k entries that all ranks get."""
+        _merge(self._w._d, self._n, raw(self._w, selected))
+        return ASKED
+
+    def keep(self, accumulated, selected, merged):
+        """The residual is what was not sent."""
+        _keep(self._w._d, self._n, raw(self._w, accumulated), raw(self._w, selected), raw(self._w, merged))
+
+    def mean(self, merged):
+        """As a dense vector, over the number of workers."""
+        return Tensor(self._w, _dense(self._w._d, self._n, raw(self._w, merged)))
+
+    def note(self):
+        """At the end of a run: the table of merges."""
+        _note_merges(self._w._d, self._n)
+
+
+def place(error):
+    """Where in the method it happened."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != "door.py"]
+    return "".join(f"{frame.filename}, line {frame.lineno}, in {frame.name}: " for frame in frames[-1:])
+
+
+def described(error):
+    return f"{place(error)}{type(error).__name__}: {error}"
+
+
+def guarded(function, arguments):
+    try:
+        return True, function(*arguments)
+    except BaseException as error:  # SystemExit too: nobody else ends the program
+        return False, described(error)
+
+
+def advance(generator, value):
+    """The method goes on with `value`: ASKED, ENDED, or what is wrong in words."""
+    try:
+        got = generator.send(value)
+    except StopIteration:
+        return ENDED
+    except BaseException as error:
+        return described(error)
+    if got is ASKED:
+        return ASKED
+    return (f"{generator.gi_code.co_filename}, line {generator.gi_frame.f_lineno}, in {generator.gi_code.co_name}: yielded {got!r}, "
+            "which is no operation. Yield what w.next_step(), w.gradient(), w.all_reduce(...), w.wait(...) and the like return.")
+
+
+methods = []  # that were loaded: (function, options)
+
+
+def chosen(names, file, function):
+    found = {name: value for name, value in names.items() if inspect.isgeneratorfunction(value) and not name.startswith("_")}
+    for name in (function, os.path.splitext(os.path.basename(file))[0]):
+        if name in found:
+            return found[name], []
+        if function:
+            break
+    listed = ", ".join(found) or "none"
+    if function:
+        return None, [("/function", f"names no generator function of the source ({listed})", "Write the name of a function that yields")]
+    if len(found) == 1:
+        return next(iter(found.values())), []
+    return None, [("/source", f"has {len(found)} generator functions ({listed})",
+                   "Say which one in \"function\"" if found else "Write a function of a worker and its options that yields")]
+
+
+TYPES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", list: "a list", dict: "an object"}
+
+
+def checked(key, declared, value):
+    """What is wrong with an option's value, as a list."""
+    kind = type(declared["default"]) if declared.get("default") is not None else None
+    fits = kind is None or (type(value) in (int, float) if kind is float else type(value) is kind)
+    if not fits:
+        return [(f"/options/{key}", f"is {value!r}, which is not {TYPES.get(kind, kind.__name__)}", f"Write {TYPES.get(kind, kind.__name__)}")]
+    for bound, wrong, word in (("minimum", lambda a, b: a < b, "at least"), ("maximum", lambda a, b: a > b, "at most")):
+        if bound in declared and wrong(value, declared[bound]):
+            return [(f"/options/{key}", f"is {value!r}", f"Write {word} {declared[bound]}")]
+    if "choices" in declared and value not in declared["choices"]:
+        return [(f"/options/{key}", f"is {value!r}", "Use " + ", ".join(map(repr, declared["choices"])))]
+    return []
+
+
+def nearest(key, known):
+    import difflib
+    close = difflib.get_close_matches(key, known, 1)
+    return (f"Did you mean {close[0]}? " if close else "") + ("There is " + ", ".join(known) if known else "The method has no options")
+
+
+loaded = {}  # what was said of a text before: a job is made several times of a scenario
+
+
+def load(*text):
+    """JSON: the method's number and what it declares, or its problems."""
+    if text not in loaded:
+        loaded[text] = load_anew(*text)
+    return loaded[text]
+
+
+def load_anew(source, file, function, options_text):
+    given = json.loads(options_text)
+    names = {"__name__": "simsgd_method", "__file__": file}
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    try:
+        exec(compile(source, file, "exec"), names)
+    except BaseException as error:
+        line = f"line {error.lineno}: " if isinstance(error, SyntaxError) else ""
+        return json.dumps({"problems": [("/source", f"does not run: {place(error)}{line}{type(error).__name__}: {error}", "Correct it")]})
+    method, problems = chosen(names, file, function)
+    if problems:
+        return json.dumps({"problems": problems})
+    declared = getattr(method, "options", None)
+    if declared is not None:
+        for key in given:
+            if key not in declared:
+                problems.append((f"/options/{key}", "is no option of the method", nearest(key, [*declared])))
+        for key, each in declared.items():
+            if key not in given and "default" in each:
+                given[key] = each["default"]
+            elif key not in given:
+                problems.append(("/options", f"lacks {key}", f"Add it: {each.get('help', 'it has no default')}"))
+            else:
+                problems += checked(key, each, given[key])
+    methods.append((method, given))
+    return json.dumps({"problems": problems, "number": len(methods) - 1, "memory": getattr(method, "memory", {}),
+                       "needs_others": bool(getattr(method, "needs_others", True)), "options": given})
+
+
+def begin(number, worker):
+    method, options = methods[number]
+    return method(worker, dict(options)) if len(inspect.signature(method).parameters) > 1 else method(worker)
+
+
+def begin_hook(function, *arguments):
+    got = function(*arguments)
+    return got if inspect.isgenerator(got) else None

@@ -1,0 +1,121 @@
+// A method in Python: a generator function of a worker and its options, which yields what it waits for. The
+// same roles as in C++; docs/python.md. Its text is part of the scenario, so that a result says what it comes
+// from.
+#include "algorithms/python/method.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/python/door.hpp"
+#include "algorithms/python/watchdog.hpp"
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using python::Door;
+using python::to_python;
+
+struct PythonOptions {
+  std::optional<std::string> source;
+  std::string file = "method.py", function;
+  RawValue options;
+  double yield_limit_s = 60;
+
+  void fields(Fields& f) {
+    f.text("source", source, "The method as Python's text").by_rule("what the file says");
+    f.text("file", file,
+           "The file of the method, from the working directory; with \"source\" only what messages call it");
+    f.text(
+        "function", function,
+        "The generator function in it that is the method; by itself the only one, or the one that is called as the file");
+    f.raw("options", options,
+          {{"type", "object"}, {"description", "What the method is told, as its second parameter"}})
+        .by_rule("what the method declares");
+    f.time("yield_limit", yield_limit_s,
+           "How long the method may compute between two yields, by the wall clock; then it fails")
+        .above(0);
+  }
+  void complete(const AlgorithmContext&) {
+    if (source) return;
+    std::ifstream text(file, std::ios::binary);
+    if (!text)
+      reject("file", "cannot be read", "Name a Python file that exists, or give its text as \"source\"");
+    source.emplace(std::istreambuf_iterator<char>(text), std::istreambuf_iterator<char>());
+  }
+};
+
+/// What the method says of itself: its number, memory, needs_others.
+Json declared(const PythonOptions& options) {
+  python::Ref answer;
+  try {
+    const Json given = options.options.present() ? options.options.json() : Json::object();
+    answer = python::call(python::of_door("load"), {to_python(*options.source), to_python(options.file),
+                                                    to_python(options.function), to_python(given.dump())});
+  } catch (const RunError& error) {
+    reject("name", fmt::format("asks for Python: {}", error.what()), "Without Python use another algorithm");
+  }
+  std::string text;
+  python::from_python(answer.get(), text);
+  Json said = Json::parse(text);
+  if (!said.at("problems").empty()) {
+    const Json& first = said["problems"][0];
+    throw ParameterError(first[0].get<std::string>(), first[1].get<std::string>(),
+                         first[2].get<std::string>());
+  }
+  return said;
+}
+
+class PythonMethod final : public Algorithm {
+ public:
+  PythonMethod(const Json& said, double yield_limit_s, const AlgorithmContext& context)
+      : number_(said.at("number")), yield_limit_s_(yield_limit_s), needs_others_(said.at("needs_others")) {
+    if (context.cluster != nullptr) parts_ = {.cluster = *context.cluster, .has_cluster = true};
+    for (const auto& [name, vectors] : said.at("memory").items())
+      memory_.emplace_back(name, vectors.get<double>());
+  }
+
+  void run(Worker& worker) const override {
+    python::watch(yield_limit_s_);
+    std::make_shared<Door>(worker, parts_)->run(number_);
+  }
+  bool needs_others() const override { return needs_others_; }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    std::vector<MemoryPart> more;
+    for (const auto& [name, vectors] : memory_) more.push_back({name, vectors * context.vector_bytes()});
+    return replica_memory_and(context, std::move(more));
+  }
+
+ private:
+  long long number_;
+  double yield_limit_s_;
+  bool needs_others_;
+  std::vector<std::pair<std::string, double>> memory_;  // in vectors of the model's size
+  python::Parts parts_;
+};
+
+MadeAlgorithm make_python(const PythonOptions& options, const AlgorithmContext& context) {
+  return std::make_unique<PythonMethod>(declared(options), options.yield_limit_s, context);
+}
+
+}  // namespace
+
+const AlgorithmPlugin& python_plugin() {
+  static const AlgorithmPlugin plugin{
+      {.name = "python", .summary = "a method of your own, in Python", .citation = ""},
+      "what the method sends",
+      {.sends = {Traffic::gradient, Traffic::model, Traffic::factor, Traffic::inverse, Traffic::control},
+       .activities = {Activity::selection, Activity::factor, Activity::inverse}},
+      make_python};
+  return plugin;
+}
+
+std::pair<std::string, std::string> python_override(const std::string& file) {
+  return {"/algorithm", Json{{"name", "python"}, {"file", file}}.dump()};
+}
+
+}  // namespace simsgd

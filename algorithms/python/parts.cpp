@@ -1,0 +1,127 @@
+#include "algorithms/python/parts.hpp"
+
+#include <fmt/format.h>
+
+#include "algorithms/exchange.hpp"
+#include "algorithms/plugin.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/cluster/kernels.hpp"
+
+namespace simsgd::python {
+
+struct ShippedParts::Sparse {
+  SparsificationSettings settings;
+  MergeScheduleRequest request;
+  std::shared_ptr<const Schedule> schedule;  // shared with the operations
+  std::unique_ptr<Sparsifier> sparsifier;
+  StepAverages distinct{};
+};
+
+double ShippedParts::kernel_s(const std::string& kernel, double a, double b, double c) const {
+  if (!parts_.has_cluster) return 0;
+  const Device& device = parts_.cluster.device;
+  if (kernel == "gemm") return gemm_s(device, {.m = a, .n = b, .k = c});
+  if (kernel == "vector_pass") return vector_pass_s(device, {.read = a, .written = b});
+  if (kernel == "select") return select_s(device, {.k = a, .n = b});
+  if (kernel == "invert") return invert_s(device, a);
+  if (kernel == "qr") return qr_s(device, {.m = a, .n = b});
+  if (kernel == "quantise") return quantise_s(device, {.numbers = a, .bits = b});
+  if (kernel == "accumulate") return accumulate_s(device, a);
+  throw RunError(
+      fmt::format("There is no kernel {}; there is {}.", kernel,
+                  one_of({"gemm", "vector_pass", "select", "invert", "qr", "quantise", "accumulate"})));
+}
+
+const Bucket& ShippedParts::bucket(long long index, long long count) {
+  const int layers = layers_with_parameters(worker_.workload());
+  if (count < 1 || count > layers || index < 0 || index >= count)
+    throw RunError(
+        fmt::format("There is no fragment {} of {}; this workload has 1 to {} of them, counted from 0.",
+                    index, count, layers));
+  const auto parts = static_cast<std::size_t>(count);
+  if (fragments_.size() <= parts) fragments_.resize(parts + 1);
+  if (fragments_[parts].empty())
+    fragments_[parts] = equal_buckets(worker_.workload(), static_cast<int>(count));
+  return fragments_[parts][static_cast<std::size_t>(index)];
+}
+
+std::vector<double> ShippedParts::fragment(long long index, long long count) {
+  return {bucket(index, count).parameters, static_cast<double>(bucket(index, count).tensors)};
+}
+Tensor ShippedParts::own_part(long long index, long long count) {
+  return simsgd::own_part(worker_, bucket(index, count));
+}
+void ShippedParts::set_own_part(long long index, long long count, const Tensor& part) {
+  simsgd::set_own_part(worker_, bucket(index, count), part);
+}
+
+long long ShippedParts::sparsifier(double density, const std::string& put_back) {
+  SparsificationOptions options;
+  options.density = density;
+  const AlgorithmContext context{.workers = worker_.size(),
+                                 .workload = &worker_.workload(),
+                                 .cluster = parts_.has_cluster ? &parts_.cluster : nullptr};
+  options.complete(context);
+  auto made = std::make_shared<Sparse>();
+  made->settings = sparsification_of(options, context);
+  made->request = {.workers = worker_.size(),
+                   .put_back = put_back == "exact" ? PutBack::exact : PutBack::paper,
+                   .entries = made->settings.message_entries(0),
+                   .bytes_per_entry = made->settings.bytes_per_entry,
+                   .merge_s = made->settings.merge_s};
+  std::shared_ptr<const Schedule>& shared = parts_.merges[{density, put_back}];
+  if (!shared) shared = std::make_shared<const Schedule>(merge_schedule(made->request));
+  made->schedule = shared;
+  made->sparsifier = std::make_unique<Sparsifier>(worker_, made->settings);
+  sparse_.push_back(std::move(made));
+  return static_cast<long long>(sparse_.size()) - 1;
+}
+
+ShippedParts::Sparse& ShippedParts::sparse(long long number) {
+  return *sparse_.at(static_cast<std::size_t>(number));
+}
+
+Sparsifier::Choice ShippedParts::choose(long long sparsifier, const Tensor& gradient) {
+  return sparse(sparsifier).sparsifier->choose(gradient);
+}
+
+Tensor ShippedParts::merge(long long sparsifier, const Tensor& selected) {
+  const Sparse& own = sparse(sparsifier);
+  CustomCollective collective;
+  collective.messages = own.schedule;
+  collective.bytes = own.settings.message_entries(0) * own.settings.bytes_per_entry;
+  collective.tensors = 0;
+  collective.contribution = selected;
+  if (selected) {
+    const std::size_t k = own.sparsifier->entries();
+    collective.merging = merging_of(own.request, k);
+    collective.effect = [k](Executor& executor, const std::vector<Tensor>& contributions) {
+      return std::vector<Tensor>{merge_all(executor, contributions, k)};
+    };
+  }
+  return worker_.collectives().run(std::move(collective));
+}
+
+void ShippedParts::keep(long long sparsifier, const Tensor& accumulated, const Tensor& selected,
+                        const Tensor& merged) {
+  Sparse& own = sparse(sparsifier);
+  own.sparsifier->set_residual(
+      residual_after_merge(worker_.executor(), accumulated, selected, merged, own.request, worker_.rank()));
+  if (worker_.rank() == 0)
+    own.distinct.add(worker_.executor(), distinct_by_round(worker_.executor(), merged, worker_.size()));
+}
+
+Tensor ShippedParts::dense(long long, const Tensor& merged) {
+  return to_dense(worker_.executor(), merged, worker_.replica().size(), 1.0 / worker_.size());
+}
+
+void ShippedParts::note_merges(long long sparsifier) {
+  const std::vector<double> means = sparse(sparsifier).distinct.means(worker_.executor());
+  if (means.empty()) return;
+  RecordTable table{"merges", {"round", "distinct_indices_mean"}, {}};
+  for (std::size_t round = 0; round < means.size(); ++round)
+    table.rows.push_back({static_cast<double>(round + 1), means[round]});
+  worker_.record().table(table);
+}
+
+}  // namespace simsgd::python

@@ -1,0 +1,426 @@
+#include "analysis/calibration/log_spec.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "analysis/calibration/uncertainty.hpp"
+#include "scenarios/language/json_source.hpp"
+#include "scenarios/language/layer_times.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/units.hpp"
+#include "sim/collectives/operation.hpp"
+#include "sim/stacks/stack.hpp"
+#include "traces/import.hpp"
+
+namespace simsgd {
+
+namespace {
+
+/// As nccl-tests has it: what each rank passes on, whatever their number.
+double bus_Bps(const Measurement& row) {
+  const double ranks = row.workers;
+  return (row.operation == "all_reduce" ? 2 : 1) * (ranks - 1) / ranks * row.bytes / row.value;
+}
+
+constexpr double kFlat = 1.1;  // assumed: times the smallest size's, as flat as launches make it
+
+/// What the logs tell of a machine.
+struct Machine {
+  int gpus_per_node = 1, nodes = 1;
+  std::set<int> workers;
+  std::set<std::string> operations;
+  std::map<std::string, double> from_bytes;  ///< of a file: where launches no longer hide what happens
+  std::string device;
+  /// Largest bus bandwidth: of operations inside a node, and between nodes; 0: none was measured.
+  double inside_Bps = 0, between_Bps = 0;
+};
+
+constexpr double kFastestInside_Bps = 900e9;  // NVLink 5, one way (NVIDIA's data sheets)
+constexpr double kPcie_Bps = 64e9;            // PCIe 5.0 x16, one way
+constexpr int kStarts = 40;                   // with fewer the fit to 8 and 16 A100 ends in worse places
+
+int nodes_for(int workers, int per_node) { return (workers + per_node - 1) / per_node; }
+
+/// Of a log whose ranks are threads of one process: "Rank  0 ... Pid  63453 ... device  0".
+bool one_process(const std::string& text) {
+  std::set<std::string> processes;
+  int ranks = 0;
+  for (std::size_t at = text.find(" Pid "); at != std::string::npos; at = text.find(" Pid ", at + 1)) {
+    const std::size_t begin = text.find_first_not_of(' ', at + 5);
+    if (begin == std::string::npos) break;
+    processes.insert(text.substr(begin, text.find(' ', begin) - begin));
+    ++ranks;
+  }
+  return ranks > 1 && processes.size() == 1;
+}
+
+/// The file of the shipped device that the text names; the longest name counts ("H100" in "GH100" does not).
+std::string named_device(const std::string& text) {
+  std::string best, best_name;
+  for (const std::string& folder : search_path("devices", "")) {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+      if (entry.path().extension() != ".json") continue;
+      const Json json = Json::parse(read_file(entry.path().string()), nullptr, false, true);
+      if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) continue;
+      const std::string name = json["name"];
+      if (name.size() > best_name.size() && is_device(text, name)) {
+        best_name = name;
+        best = "devices/" + entry.path().filename().string();
+      }
+    }
+    if (!best.empty()) break;
+  }
+  return best;
+}
+
+/// Sizes of one process's ranks take the same, a launch for each rank, until the operation takes longer.
+double past_launches(const std::vector<Measurement>& rows, const std::string& file) {
+  std::map<double, double> times;  // by bytes: the fastest
+  for (const Measurement& row : rows) {
+    if (row.source != file || !(row.bytes > 0)) continue;
+    double& best = times.emplace(row.bytes, row.value).first->second;
+    best = std::min(best, row.value);
+  }
+  if (times.empty()) return 0;
+  const double flat_s = times.begin()->second;
+  for (const auto& [bytes, seconds] : times)
+    if (seconds > kFlat * flat_s) return bytes;
+  return 0;  // nothing would be left
+}
+
+Machine machine_of(const std::vector<std::string>& logs, const LogSettings& settings,
+                   const std::vector<Measurement>& rows) {
+  Machine machine;
+  std::vector<InputError> errors;
+  std::set<std::string> without_nodes;
+  if (settings.gpus_per_node) machine.gpus_per_node = *settings.gpus_per_node;
+  for (const Measurement& row : rows) {
+    machine.workers.insert(row.workers);
+    machine.operations.insert(row.operation);
+    if (settings.gpus_per_node) continue;
+    if (row.nodes == 0 && row.workers > 1) without_nodes.insert(row.source);
+    if (row.nodes > 0)
+      machine.gpus_per_node = std::max(machine.gpus_per_node, nodes_for(row.workers, row.nodes));
+  }
+  for (const std::string& file : without_nodes)
+    errors.push_back({file, "", "does not tell on how many nodes it ran", "",
+                      "Say --gpus-per-node, of all logs together"});
+  std::set<std::string> uneven;
+  for (const Measurement& row : rows)
+    if (row.nodes > 0 && row.nodes != nodes_for(row.workers, machine.gpus_per_node) &&
+        uneven.insert(row.source).second)
+      errors.push_back(
+          {row.source, "",
+           fmt::format("is of nodes that are filled otherwise than by {} ranks", machine.gpus_per_node),
+           fmt::format("{} ranks on {} nodes", row.workers, row.nodes),
+           "Calibrate logs of full nodes together"});
+  if (machine.workers.contains(0))
+    errors.push_back({logs.front(), "", "does not tell how many ranks took part", "",
+                      "Import it with --set workers=N, and calibrate the table that import writes"});
+  if (machine.workers.size() == 1 && *machine.workers.begin() == 1)
+    errors.push_back({logs.front(), "", "is of one rank, which communicates with nobody", "",
+                      "Give a log of two ranks or more"});
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+  machine.nodes = nodes_for(*machine.workers.rbegin(), machine.gpus_per_node);
+  for (const Measurement& row : rows) {
+    double& largest = row.workers > machine.gpus_per_node ? machine.between_Bps : machine.inside_Bps;
+    largest = std::max(largest, bus_Bps(row));
+  }
+  std::string all_text;
+  for (const std::string& file : logs) {
+    constexpr std::size_t kHead = 1 << 16;  // where logs list their devices
+    const std::string text = file.ends_with(".gz") ? "" : read_file(file).substr(0, kHead);
+    if (one_process(text))
+      if (const double bytes = past_launches(rows, file); bytes > 0) machine.from_bytes[file] = bytes;
+    all_text += text + "\n";
+  }
+  machine.device = settings.device.empty() ? named_device(all_text) : settings.device;
+  return machine;
+}
+
+Json parameter(const std::string& name, const std::vector<std::string>& pointers,
+               const std::vector<double>& factors, double low, double high, const std::string& source,
+               bool a_time = false) {
+  Json made = {{"name", name}, {"low", low}, {"high", high}, {"source", source}};
+  for (const std::string& pointer : pointers) made["pointers"].push_back("/cluster" + pointer);
+  if (!factors.empty()) made["factors"] = factors;
+  if (a_time) made["scales"] = "with_time";
+  return made;
+}
+
+/// A link is half to twice as fast as what the ranks passed on at best.
+Json link_parameters(const Machine& machine) {
+  constexpr const char* kSource = "half to twice the largest bus bandwidth that was measured";
+  Json all = Json::array();
+  if (machine.gpus_per_node > 1 && machine.inside_Bps > 0)
+    all.push_back(parameter("bandwidth in the node", {"/gpu_link/bandwidth"}, {}, machine.inside_Bps / 2,
+                            machine.inside_Bps * 2, kSource));
+  else if (machine.gpus_per_node > 1)
+    all.push_back(parameter("bandwidth in the node", {"/gpu_link/bandwidth"}, {}, machine.between_Bps / 2,
+                            kFastestInside_Bps, "what nodes pass on, and NVLink 5"));
+  if (machine.nodes > 1)
+    all.push_back(parameter("bandwidth between nodes", {"/nic/bandwidth"}, {}, machine.between_Bps / 2,
+                            machine.between_Bps * 2, kSource));
+  return all;
+}
+
+/// A way of NCCL's as its own tuning model has it.
+struct TunedWay {
+  std::string protocol;
+  bool tree = false;
+  double launch_s = 0, latency_s = 0, between_s = 0, share = 0;
+};
+
+std::vector<TunedWay> tuned_ways(const Machine& machine, const char* inside) {
+  std::vector<TunedWay> ways;
+  const StackContext context{.gpu_link_Bps = machine.gpus_per_node > 1 ? 1.0 : 0.0,
+                             .nic_Bps = 1,
+                             .workers = *machine.workers.rbegin(),
+                             .gpus_per_node = machine.gpus_per_node};
+  for (const char* protocol : {"ll", "ll128", "simple"})
+    for (const bool tree : {false, true}) {
+      const Stack stack = make_stack({{"name", "nccl"},
+                                      {"inside", inside},
+                                      {"protocol", protocol},
+                                      {"algorithm", tree ? "tree" : "ring"}},
+                                     context);
+      const Json& way = stack.collectives.front().second.at("fastest").at(0);  // of all_reduce
+      const double latency_s = way.at("step_latency");
+      ways.push_back({protocol, tree, way.at("launch"), latency_s,
+                      latency_s + way.at("between_latency").get<double>(), way.at("bandwidth_share")});
+    }
+  return ways;
+}
+
+/// NCCL's stack. Launches, latencies and shares are so many times those of NCCL's own model, which tells how
+/// ring and tree differ. Several numbers of ranks in a node tell protocols apart: each has factors of its
+/// own. Else one factor on the launches, and on the latencies, of all: fitted to 8 and 16 A100 it misses 32
+/// by 9 %, factors of each protocol by 15 %.
+Json stack_model(const Machine& machine, const char* inside) {
+  const bool pcie = std::string_view(inside) == "pcie";
+  const bool has_inside = machine.gpus_per_node > 1, has_between = machine.nodes > 1;
+  const std::vector<TunedWay> ways = tuned_ways(machine, inside);
+  const std::string source = "NCCL's tuning model";
+  Json parameters = Json::array();
+  const auto times_nccl = [&](const std::vector<std::string>& protocols, const std::string& what,
+                              const char* key, double TunedWay::*value, double low, double high) {
+    std::vector<std::string> pointers;
+    std::vector<double> factors;
+    for (const TunedWay& way : ways) {
+      if (std::find(protocols.begin(), protocols.end(), way.protocol) == protocols.end()) continue;
+      pointers.push_back("/stack/" + way.protocol + (way.tree ? "/tree/" : "/ring/") + key);
+      factors.push_back(way.*value);
+    }
+    const bool a_share = std::string_view(key) == "share";
+    const double most = a_share ? high / *std::max_element(factors.begin(), factors.end()) : high;
+    const std::string of = protocols.size() == 1 ? protocols.front() + ": " : "";
+    parameters.push_back(
+        parameter(of + what + ", times NCCL's", pointers, factors, low, most, source, !a_share));
+  };
+  const auto add_times = [&](const std::vector<std::string>& protocols) {
+    times_nccl(protocols, "launches", "launch", &TunedWay::launch_s, 0.2, 5);
+    if (has_inside) times_nccl(protocols, "latencies in a node", "latency", &TunedWay::latency_s, 0.2, 5);
+    if (has_between)
+      times_nccl(protocols, "latencies between nodes", "between_latency", &TunedWay::between_s, 0.2, 10);
+  };
+  std::vector<std::string> protocols = {"ll", "ll128", "simple"};
+  if (pcie) protocols.erase(protocols.begin() + 1);
+  const bool apart = std::count_if(machine.workers.begin(), machine.workers.end(),
+                                   [&](int each) { return each <= machine.gpus_per_node; }) > 1;
+  if (!apart) add_times(protocols);
+  for (const std::string& protocol : protocols) {
+    if (apart) {
+      add_times({protocol});
+      parameters.push_back(parameter(protocol + ": kernels' passes over the vector",
+                                     {"/stack/" + protocol + "/payload"}, {}, 1e-14, 1e-10,
+                                     "100 TB/s to 10 GB/s", true));
+    }
+    if (protocol != "simple") times_nccl({protocol}, "shares", "share", &TunedWay::share, 0.02, 1);
+  }
+  if (has_between)
+    parameters.push_back(parameter("simple: share of trees", {"/stack/simple/tree/share"}, {}, 0.46, 1,
+                                   "half of NCCL's 0.92, and all"));
+  for (Json& each : link_parameters(machine)) parameters.push_back(std::move(each));
+  return {{"name", pcie ? "NCCL's stack, PCIe in the node" : "NCCL's stack"},
+          {"set", {{"/cluster/stack", {{"name", "nccl"}, {"inside", inside}}}}},
+          {"parameters", std::move(parameters)}};
+}
+
+Json ring_model(const Machine& machine) {
+  Json parameters = Json::array(), set = Json::object();
+  for (const std::string& operation : machine.operations)
+    if (operation == "all_reduce" || operation == "all_gather" || operation == "reduce_scatter")
+      set["/cluster/collectives"][operation] = Json::array({{{"schedule", "ring"}}});
+  std::vector<std::string> launches, latencies;
+  for (const auto& each : set["/cluster/collectives"].items()) {
+    launches.push_back("/collectives/" + each.key() + "/0/launch");
+    latencies.push_back("/collectives/" + each.key() + "/0/step_latency");
+  }
+  parameters.push_back(
+      parameter("launch", launches, {}, 0.1e-6, 10e-3, "a launch, or a TCP round trip", true));
+  parameters.push_back(parameter("latency of a step", latencies, {}, 10e-9, 1e-3, "NVLink to TCP", true));
+  for (Json& each : link_parameters(machine)) parameters.push_back(std::move(each));
+  return {{"name", "one ring"}, {"set", std::move(set)}, {"parameters", std::move(parameters)}};
+}
+
+/// Numbers of ranks that can be left out, and the others still tell every number of the model.
+bool can_leave_workers_out(const Machine& machine) {
+  const auto several = std::count_if(machine.workers.begin(), machine.workers.end(),
+                                     [&](int each) { return each > machine.gpus_per_node; });
+  return machine.workers.size() >= 3 && (machine.nodes == 1 || several >= 2);
+}
+
+Json cluster_of(const Machine& machine) {
+  Json cluster = {
+      {"name", "calibrated"},
+      {"device", {{"use", machine.device}}},
+      {"gpus_per_node", machine.gpus_per_node},
+      {"gpu_link", {{"bandwidth", 100e9}, {"latency", 0}}},
+      {"nic", {{"bandwidth", 10e9}, {"latency", 0}}},
+      {"topology", {{"name", "star"}}},
+      {"host",
+       {{"copy", 0},
+        {"merge", 70e-9},
+        {"scatter_add", 4e-9},
+        {"staged", false},
+        {"tensor", 0},
+        {"pack", 0},
+        {"reduce", 0},
+        {"launch", 0}}},
+      {"source",
+       "Made of logs by simsgd calibrate. Latencies of links and costs of hosts are 0: what there is of them is in the fitted numbers. merge and scatter_add as in clusters/infiniband-100g.json."}};
+  if (machine.nodes == 1) cluster["nodes"] = 1;  // of what is between nodes the logs tell nothing
+  return cluster;
+}
+
+std::vector<std::string> told_by(const Calibration& calibration) {
+  double least = INFINITY, most = 0;
+  std::set<int> workers;
+  std::set<std::string> operations;
+  for (const Measurement& row : calibration.measurements) {
+    least = std::min(least, row.bytes);
+    most = std::max(most, row.bytes);
+    workers.insert(row.workers);
+    operations.insert(row.operation);
+  }
+  const Json& cluster = calibration.spec.scenario.at("cluster");
+  const int per_node = cluster.at("gpus_per_node");
+  std::vector<std::string> all = {fmt::format("told: {} of {} to {} among {} ranks in nodes of {}",
+                                              fmt::join(operations, ", "), human_bytes(least),
+                                              human_bytes(most), fmt::join(workers, ", "), per_node)};
+  const ModelResult& chosen = calibration.models[calibration.chosen];
+  if (std::isfinite(chosen.left_out_error))
+    all.push_back(
+        fmt::format("told: parts that were left out of the fit ({}) are missed by {:.1f} % in the mean",
+                    fmt::join(calibration.spec.fit.leave_out, ", "), 100 * chosen.left_out_error));
+  if (cluster.contains("nodes"))
+    all.push_back(
+        "not told: anything between nodes; the cluster has one node. Add a log of two nodes or more");
+  else if (workers.size() < 3)
+    all.push_back(
+        "not told: how times grow with nodes beyond these; no number of ranks could be left out, so intervals widen by assumption. Add a log of twice as many ranks");
+  if (workers.size() == 1)
+    all.push_back(
+        "not told: launch and latency of a step apart, which small messages among other numbers of ranks meet");
+  constexpr double kWide = 2;  // the interval's ends are further apart than this factor
+  const std::vector<NumberInterval> intervals = number_intervals(calibration, 0.9);
+  for (std::size_t j = 0; j < calibration.model().parameters.size(); ++j) {
+    const ParameterSpec& parameter = calibration.model().parameters[j];
+    for (const NumberInterval& each : intervals)
+      if (each.pointer == parameter.key(parameter.pointers.front()) &&
+          (calibration.best().at_bound[j] || (each.known && each.high > kWide * each.low)))
+        all.push_back(fmt::format("hardly told: {}{}", parameter.name,
+                                  calibration.best().at_bound[j] ? ", which ends at a bound" : ""));
+  }
+  all.emplace_back("not told: computing (give --workload a trace), and operations that were not measured");
+  return all;
+}
+
+}  // namespace
+
+bool is_spec(const std::string& path) {
+  const FoundFile found = find_file(path, "");
+  if (found.path.empty() || !found.path.ends_with(".json"))
+    return found.path.empty() && path.ends_with(".json");
+  const Json json = Json::parse(read_file(found.path), nullptr, false, true);
+  return json.is_discarded() || (json.is_object() && (json.contains("data") || json.contains("use")));
+}
+
+LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& settings) {
+  std::vector<Measurement> rows = import_files(logs, {}).rows;
+  std::erase_if(rows, [](const Measurement& row) {
+    return row.quantity != "time_s" || !(row.bytes > 0) ||
+           (row.operation != "all_reduce" && row.operation != "all_gather" &&
+            row.operation != "reduce_scatter");
+  });
+  if (rows.empty())
+    throw ConfigError({logs.front(), "", "has no times of all_reduce, all_gather or reduce_scatter", "",
+                       "Give logs of these, or a spec (docs/calibration.md)"});
+  Machine machine = machine_of(logs, settings, rows);
+  LogSpec made;
+  if (machine.device.empty()) {
+    machine.device = "devices/h100.json";
+    made.notes.push_back("no shipped device is named in the logs: " + machine.device +
+                         " stands in, which matters to computing alone; --device names another");
+  } else if (settings.device.empty()) {
+    made.notes.push_back("the device of the logs is taken to be " + machine.device);
+  }
+  Json data = Json::array();
+  for (const std::string& file : logs) {
+    data.push_back(
+        {{"files", {file}}, {"where", {{"quantity", "time_s"}, {"operation", machine.operations}}}});
+    if (const auto from = machine.from_bytes.find(file); from != machine.from_bytes.end()) {
+      data.back()["where"]["bytes"] = {{"at_least", from->second}};
+      made.notes.push_back(fmt::format(
+          "{}: one process launches on all its GPUs in turn, which hides what happens below {}: fitted from there on",
+          file, human_bytes(from->second)));
+    } else {
+      data.back()["where"]["bytes"] = {{"at_least", 1}};
+    }
+  }
+  Json models = Json::array({ring_model(machine), stack_model(machine, "nvlink")});
+  if (machine.gpus_per_node > 1 && machine.inside_Bps < kPcie_Bps)
+    models.push_back(stack_model(machine, "pcie"));
+  Json leave_out = Json::array({"octave"});
+  if (can_leave_workers_out(machine)) leave_out.push_back("workers");
+  made.spec = {{"name", "logs"},
+               {"description", fmt::format("{} ranks in nodes of {}", fmt::join(machine.workers, ", "),
+                                           machine.gpus_per_node)},
+               {"scenario", {{"cluster", cluster_of(machine)}}},
+               {"data", std::move(data)},
+               {"predict", {{{"as", "collective"}}}},
+               {"models", std::move(models)},
+               {"fit", {{"leave_out", std::move(leave_out)}, {"outlier", 0.05}, {"starts", kStarts}}}};
+  return made;
+}
+
+LogCalibration calibrate_logs(LogSpec logs, const CalibrationSettings& settings) {
+  std::vector<std::string> idle;
+  while (true) try {
+      LogCalibration made{calibrate(read_spec(logs.spec, "logs", SpecUse::cluster), settings), {}};
+      made.told = told_by(*made.calibration);
+      for (const std::string& each : idle)
+        made.told.push_back("not told: " + each +
+                            ", which no measurement depends on: NCCL's own value is kept");
+      return made;
+    } catch (const IdleParameters& error) {
+      for (Json& model : logs.spec["models"]) {
+        if (model["name"] != error.model) continue;
+        Json kept = Json::array();
+        for (Json& each : model["parameters"])
+          if (std::find(error.names.begin(), error.names.end(), each["name"]) == error.names.end())
+            kept.push_back(std::move(each));
+        model["parameters"] = std::move(kept);
+      }
+      for (const std::string& name : error.names) idle.push_back(name + " (" + error.model + ")");
+    }
+}
+
+}  // namespace simsgd

@@ -1,0 +1,43 @@
+// A calibration of logs alone: nccl-tests, RCCL's, OSU's, NCCL Inspector's, our own micro-benchmarks. A
+// default model of NCCL's stack is fitted, whose ratios are those of NCCL's tuning model
+// (sim/stacks/nccl.cpp), beside one ring.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/calibration/calibrate.hpp"
+
+namespace simsgd {
+
+struct LogSettings {
+  std::optional<int> gpus_per_node;  ///< where logs do not tell on how many nodes they ran
+  std::string device;                ///< "devices/h100.json"; "": the shipped one that the logs name
+};
+
+/// What the logs say of the machine, and the spec that is made of it.
+struct LogSpec {
+  nlohmann::json spec;             ///< as a file of scenarios/calibration: a start for one of one's own
+  std::vector<std::string> notes;  ///< what had to be taken for granted
+};
+
+/// Whether the one file is a spec, and no measurements.
+bool is_spec(const std::string& path);
+
+/// Throws ConfigError with everything that the logs lack.
+LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& settings);
+
+/// A fit of logs, with what it tells and what it cannot: sentences.
+struct LogCalibration {
+  std::unique_ptr<Calibration> calibration;
+  std::vector<std::string> told;
+};
+
+/// Parameters that no measurement depends on keep NCCL's own values, which `told` says. Throws as
+/// calibrate().
+LogCalibration calibrate_logs(LogSpec logs, const CalibrationSettings& settings);
+
+}  // namespace simsgd

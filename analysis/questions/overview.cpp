@@ -1,0 +1,164 @@
+#include "analysis/questions/overview.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "analysis/frame/missing.hpp"
+#include "analysis/questions/numbers.hpp"
+#include "sim/base/units.hpp"
+#include "sim/recording/metrics.hpp"
+
+namespace simsgd::questions {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string state_of(const ResultPoint& point) {
+  return point.status ? status_name(*point.status) : "not run";
+}
+
+std::size_t count_of(const ResultStudy& study, std::optional<RunStatus> status) {
+  return static_cast<std::size_t>(
+      std::count_if(study.points.begin(), study.points.end(),
+                    [&](const ResultPoint& each) { return each.status == status; }));
+}
+
+/// For people: "12.3 ms", "102 MB", "345 1/s".
+std::string human(double value, const std::string& unit) {
+  if (unit == "s") return human_time(value);
+  if (unit == "B") return human_bytes(value);
+  if (unit == "1/s") return human_number(value) + "/s";
+  return human_number(value) + (unit.empty() || unit == "1" ? "" : " " + unit);
+}
+
+const ResultPoint& numbered(const Frame& frame, const std::string& number) {
+  const std::vector<ResultPoint>& points = frame.study().points;
+  std::size_t place = 0;
+  const char* end = number.data() + number.size();
+  const auto [rest, error] = std::from_chars(number.data(), end, place);
+  if (error != std::errc() || rest != end || place < 1 || place > points.size())
+    throw ConfigError(
+        {"POINT", "", "is no point of " + frame.study().name, number,
+         fmt::format("Write a number from 1 to {}, as simsgd sweep plan counts", points.size())});
+  return points[place - 1];
+}
+
+void add_metrics(const ResultPoint& point, ResultTable& table) {
+  table.header = {"metric", "value", ""};
+  table.fields = {"metric", "value", "unit"};
+  const std::vector<const ResultPoint*> alone = {&point};
+  for (const std::string& name : metrics_of(alone)) {
+    const double value = point.metrics.at(name);
+    const Measure measure = measure_of_metric(name);
+    table.rows.push_back({name, human(value, measure.unit), ""});
+    table.records.push_back({name, value, measure.unit});
+  }
+}
+
+void add_links(const Frame& frame, const ResultPoint& point, ResultTable& table) {
+  OrderedJson links = OrderedJson::array();
+  for (const ResultLink& link : frame.details().busiest_links(point.key)) {
+    links.push_back({{"name", link.name}, {"utilisation", link.utilisation}, {"bytes", link.bytes}});
+    if (links.size() == 1)
+      table.notes.push_back(fmt::format("Busiest link: {}, {:.0f} % of the time, {}", link.name,
+                                        100 * link.utilisation, human_bytes(link.bytes)));
+  }
+  table.facts["links"] = std::move(links);
+}
+
+}  // namespace
+
+ResultTable studies_table(const StoredResults& results, const std::string& file) {
+  ResultTable table;
+  const std::size_t count = results.studies().size();
+  table.title = fmt::format("{}: {} {}", file, count, count == 1 ? "study" : "studies");
+  table.header = {"study", "axes", "points", "done", "failed", "not run"};
+  table.left = 2;
+  table.fields = {"study",  "id",        "file",    "points", "done",
+                  "failed", "timed_out", "not_run", "axes",   "metrics"};
+  for (const ResultStudy& study : results.studies()) {
+    std::vector<std::string> axes, names;
+    OrderedJson sizes = OrderedJson::object();
+    const Frame frame(study, details_of(results));
+    for (const Axis& axis : frame.axes()) {
+      axes.push_back(fmt::format("{} ({})", axis.name, axis.values.size()));
+      sizes[axis.name] = axis.values.size();
+    }
+    std::set<std::int64_t> seeds;
+    for (const ResultPoint& point : study.points)
+      if (point.seed) seeds.insert(*point.seed);
+    if (!seeds.empty()) axes.push_back(fmt::format("seeds ({})", seeds.size()));
+    const std::size_t ok = count_of(study, RunStatus::ok), failed = count_of(study, RunStatus::failed),
+                      late = count_of(study, RunStatus::timeout), none = count_of(study, {});
+    const std::vector<std::string> metrics = metrics_of(frame.rows());
+    table.rows.push_back({study.name, fmt::format("{}", fmt::join(axes, ", ")),
+                          std::to_string(study.points.size()), std::to_string(ok),
+                          std::to_string(failed + late), std::to_string(none)});
+    table.records.push_back({study.name, study.id, study.file, study.points.size(), ok, failed, late, none,
+                             fmt::format("{}", fmt::join(axes, "; ")),
+                             fmt::format("{}", fmt::join(metrics, "; "))});
+    table.notes.push_back(
+        fmt::format("Metrics of {}: {}", study.name,
+                    metrics.empty() ? "none" : fmt::format("{}", fmt::join(metrics, ", "))));
+  }
+  table.facts["file"] = file;
+  return table;
+}
+
+ResultTable points_table(const Frame& frame) {
+  ResultTable table;
+  const std::vector<std::string> metrics = metrics_of(frame.rows());
+  table.title = fmt::format("{}: {} points", frame.study().name, frame.rows().size());
+  table.header = {"point", "", "state"};
+  table.left = 3;
+  table.fields = {"point"};
+  for (const Axis& axis : frame.axes()) table.fields.push_back(axis.name);
+  table.fields.insert(table.fields.end(), {"seed", "status", "error"});
+  table.fields.insert(table.fields.end(), metrics.begin(), metrics.end());
+  for (std::size_t row = 0; row < frame.rows().size(); ++row) {
+    const ResultPoint* point = frame.rows()[row];
+    table.rows.push_back({std::to_string(point->position + 1), point->label, state_of(*point)});
+    std::vector<OrderedJson> record = {point->position + 1};
+    for (const Axis& axis : frame.axes()) record.push_back(record_of(axis.values[axis.at[row]]));
+    record.push_back(point->seed ? OrderedJson(*point->seed) : OrderedJson(nullptr));
+    record.emplace_back(state_of(*point));
+    record.emplace_back(point->error);
+    for (const std::string& name : metrics) {
+      const auto found = point->metrics.find(name);
+      record.push_back(
+          finite_or_null(found == point->metrics.end() ? std::nullopt : std::optional(found->second)));
+    }
+    table.records.push_back(std::move(record));
+  }
+  table.facts = {{"study", frame.study().name}, {"id", frame.study().id}};
+  for (const std::string& note : notes_on_missing(frame.rows())) table.notes.push_back(note);
+  return table;
+}
+
+ResultTable point_table(const Frame& frame, const std::string& number) {
+  const ResultPoint& point = numbered(frame, number);
+  ResultTable table;
+  table.title = fmt::format("{}, point {}{}: {}", frame.study().name, point.position + 1,
+                            point.label.empty() ? "" : ", " + point.label, state_of(point));
+  OrderedJson coordinates = OrderedJson::object();
+  for (const ResultCoordinate& each : point.coordinates) coordinates[each.axis] = each.value;
+  table.facts = {{"study", frame.study().name},
+                 {"point", point.position + 1},
+                 {"label", point.label},
+                 {"coordinates", coordinates},
+                 {"seed", point.seed ? OrderedJson(*point.seed) : OrderedJson(nullptr)},
+                 {"key", point.key},
+                 {"status", state_of(point)},
+                 {"error", point.error}};
+  add_metrics(point, table);
+  if (!point.error.empty()) table.notes.push_back("Error: " + point.error);
+  if (point.status == RunStatus::ok) add_links(frame, point, table);
+  return table;
+}
+
+}  // namespace simsgd::questions

@@ -1,0 +1,80 @@
+// simsgd explain: why N GPUs are not N times one, and what would help, from a few numbers.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+#include "analysis/advice/scaling.hpp"
+#include "cli/progress.hpp"
+#include "cli/verbs.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/base/units.hpp"
+
+namespace simsgd {
+
+namespace {
+
+struct ExplainVerb {
+  ScalingQuestion question;
+  std::string parameters, step;
+  int gpus_per_node = 0;
+  const CLI::Option* gpus_per_node_option = nullptr;
+  bool json = false;
+};
+
+/// 0, which is refused with all else that is wrong, where it is not one.
+double quantity(const std::string& option, const std::string& text, Dimension dimension,
+                std::vector<InputError>& errors) {
+  const ParsedQuantity parsed = parse_quantity(text, dimension);
+  if (!parsed.ok)
+    errors.push_back(
+        {option, "", parsed.problem, text, "Write " + std::string(dimension_example(dimension))});
+  return parsed.ok ? parsed.value : 0;
+}
+
+int explain_scaling(const ExplainVerb& verb) {
+  ScalingQuestion question = verb.question;
+  std::vector<InputError> errors;
+  question.parameters = quantity("--parameters", verb.parameters, Dimension::number, errors);
+  question.step_s = quantity("--step", verb.step, Dimension::time_s, errors);
+  if (!errors.empty()) throw ConfigError(errors);
+  if (verb.gpus_per_node_option->count() > 0) question.gpus_per_node = verb.gpus_per_node;
+  catch_interrupts();
+  const auto progress = std::make_shared<Progress>("Simulating", 0);
+  const ScalingAnswer made =
+      answer(question, {.jobs = available_threads(),
+                        .interrupted = interrupted,
+                        .progress = [progress](std::size_t done) { progress->at(done); }});
+  progress->finish();
+  fmt::print("{}", verb.json ? scaling_json(made).dump() + "\n" : scaling_text(made));
+  return 0;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "explain", "Why N GPUs are not N times one: parts of a step, the bandwidth it needs, what helps");
+  auto settings = std::make_shared<ExplainVerb>();
+  verb->add_option("--parameters", settings->parameters, "Parameters of the network, such as 110e6")
+      ->type_name("N")
+      ->required();
+  verb->add_option("--step", settings->step, "What a step takes on one GPU, such as 0.13s")
+      ->type_name("TIME")
+      ->required();
+  verb->add_option("--gpus", settings->question.gpus, "GPUs that train together")->required();
+  verb->add_option("--network", settings->question.network,
+                   "Of a node: 1gbe, 10gbe, 25gbe, ... (TCP), ib100, ib200, ... (RDMA), or a cluster file")
+      ->required();
+  verb->add_option("--framework", settings->question.framework,
+                   one_of(scaling_frameworks()) + "; by default ddp, and a cluster file as it is");
+  settings->gpus_per_node_option = verb->add_option("--gpus-per-node", settings->gpus_per_node,
+                                                    "By default as the cluster file has it: 4, or 1 on 1gbe")
+                                       ->type_name("N");
+  verb->add_flag("--json", settings->json, "Print a document, with the scenario that was simulated");
+  verb->footer("Example:\n  simsgd explain --parameters 110e6 --step 0.13s --gpus 16 --network 10gbe");
+  verb->callback([settings, &exit_code] { exit_code.value = explain_scaling(*settings); });
+}
+
+}  // namespace simsgd

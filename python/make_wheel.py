@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Makes a wheel of a build: the package, the program, its scenarios, and the libraries that it links.
+
+  python/make_wheel.py build/release
+
+Writes build/release/packages/simsgd-VERSION-py3-none-manylinux_2_GLIBC_MACHINE.whl and prints its path. The same bytes for the
+same build. MPI's program is left out: it belongs to the machine's MPI."""
+
+import base64
+import hashlib
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+# What every Linux has, as manylinux (PEP 600) lists it.
+OF_THE_SYSTEM = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s)\.so)")
+
+
+def libraries(program):
+    for line in subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout.splitlines():
+        found = re.match(r"\s*(\S+) => (/\S+)", line)
+        if found and not OF_THE_SYSTEM.match(found[1]):
+            yield found[1], found[2]
+
+
+def contents(build, package, folder):
+    """Names in the wheel and files."""
+    subprocess.run(["cmake", "--install", build, "--prefix", folder, "--strip"], check=True, stdout=subprocess.DEVNULL)
+    program = os.path.join(folder, "bin", "simsgd")
+    files = {f"simsgd/{name}": os.path.join(package, name) for name in os.listdir(package) if name.endswith(".py")}
+    files["simsgd/bin/simsgd"] = program
+    files.update({f"simsgd/lib/{name}": path for name, path in libraries(program)})
+    for place, _, names in os.walk(os.path.join(folder, "share", "simsgd")):
+        files.update({"simsgd/" + os.path.relpath(os.path.join(place, name), folder): os.path.join(place, name) for name in names})
+    return files
+
+
+def main(build):
+    package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "simsgd")
+    with open(os.path.join(package, "version.py"), encoding="utf-8") as file:
+        version = re.search(r'"(.+)"', file.read().split("__version__")[1])[1]
+    tag = f"py3-none-manylinux_{platform.libc_ver()[1].replace('.', '_')}_{platform.machine()}"
+    info = f"simsgd-{version}.dist-info"
+    os.makedirs(os.path.join(build, "packages"), exist_ok=True)
+    path = os.path.join(build, "packages", f"simsgd-{version}-{tag}.whl")
+    record = []
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path + ".part", "w", zipfile.ZIP_DEFLATED) as wheel:
+        def add(name, data, mode=0o644):
+            entry = zipfile.ZipInfo(name)  # of 1980: the same bytes whenever it is made
+            entry.external_attr = (0o100000 | mode) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            wheel.writestr(entry, data)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            record.append(f"{name},sha256={digest},{len(data)}")
+        for name, source in sorted(contents(build, package, folder).items()):
+            with open(source, "rb") as file:
+                add(name, file.read(), 0o755 if name == "simsgd/bin/simsgd" else 0o644)
+        add(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: simsgd\nVersion: {version}\nSummary: predicts time and convergence of "
+            "distributed SGD on a GPU cluster\nLicense: MIT\nRequires-Python: >=3.9\n".encode())
+        add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: make_wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
+        add(f"{info}/entry_points.txt", b"[console_scripts]\nsimsgd = simsgd.__main__:main\n")
+        add(f"{info}/RECORD", ("\n".join([*record, f"{info}/RECORD,,"]) + "\n").encode())
+    os.replace(path + ".part", path)
+    print(path)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or not os.path.exists(os.path.join(sys.argv[1], "simsgd")):
+        sys.exit("usage: make_wheel.py BUILD, a folder with the program built (./setup.sh build)")
+    main(sys.argv[1])

@@ -1,0 +1,24 @@
+"""SimSGD from Python: it drives the program `simsgd`, and needs nothing but the standard library.
+
+    import simsgd
+    run = simsgd.run("scenarios/quickstart.json", {"/cluster/workers": 64})
+    run.metrics["throughput_samples_per_s"], run.intervals, run.notes, run.curves["train_loss"]
+
+    study = simsgd.Study("scenarios/studies/tutorial.json").over("/cluster/workers", [4, 16, 64]).seeds(5)
+    frame = study.run("workers.db").frame()                  # pandas: a row a run
+    frame.simsgd.winners("throughput_samples_per_s")         # the program's own statistics
+
+docs/python.md tells the rest: methods of your own, errors, exports.
+"""
+
+from .errors import InputError, Problem, ProgramError, RunFailed, SimSGDError
+from .program import command, find_program
+from .recording import Recording, record
+from .result import Result, run
+from .study import Study, StudyResults, sweep
+from .verbs import advise, bench, calibrate, explain, list, report, results
+from .version import __version__
+
+__all__ = ["InputError", "Problem", "ProgramError", "Recording", "Result", "RunFailed", "SimSGDError", "Study", "StudyResults",
+           "__version__", "advise", "bench", "calibrate", "command", "explain", "find_program", "list", "record", "report",
+           "results", "run", "sweep"]

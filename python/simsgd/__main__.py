@@ -1,0 +1,18 @@
+"""`python -m simsgd ARGUMENTS` is `simsgd ARGUMENTS`; `python -m simsgd quickstart` runs the first study."""
+
+import os
+import sys
+
+from .program import environment, find_program
+
+
+def main() -> None:
+    words = sys.argv[1:] or ["--help"]
+    if words[0] == "quickstart":
+        words = ["sweep", "run", "quickstart.json", *words[1:]]
+    program = find_program()
+    os.execve(program, [program, *words], environment(program))
+
+
+if __name__ == "__main__":
+    main()

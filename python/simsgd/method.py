@@ -1,0 +1,64 @@
+"""A training method that is a function of yours, as text that the program can run by itself."""
+
+import inspect
+import textwrap
+import types
+from typing import Any, Callable, Dict, List
+
+from .errors import InputError
+
+_DECLARED = ("options", "memory", "needs_others")  # attributes of a method: docs/python.md
+
+
+def source_of(method: Callable) -> str:
+    """The method's source with all that it refers to: functions of yours, modules, and constants."""
+    parts: Dict[str, str] = {}
+    _add(method, parts)
+    for name in _DECLARED:
+        if hasattr(method, name):
+            parts[f"{method.__name__}.{name}"] = f"{method.__name__}.{name} = {_literal(getattr(method, name), name)}"
+    return "\n".join(parts.values()) + "\n"
+
+
+def _add(function: Callable, parts: Dict[str, str]) -> None:
+    if function.__name__ == "<lambda>":
+        raise InputError("A method is a function with a name, and this is a lambda. Write it with def.")
+    if function.__closure__:
+        raise InputError(f"{function.__name__} uses {', '.join(function.__code__.co_freevars)} of the function around it, which "
+                         "the program does not have. Hand it over in options.")
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise InputError(f"The source of {function.__name__} is not to be had (typed at a prompt?). Write it to a file, or use a "
+                         "notebook.") from None
+    for name in _names(function.__code__):
+        if name in parts or name not in function.__globals__:  # an attribute, a builtin, or an error that the run tells
+            continue
+        value = function.__globals__[name]
+        if isinstance(value, types.ModuleType):
+            parts[name] = f"import {value.__name__} as {name}"
+        elif inspect.isfunction(value) and value is not function:
+            parts[name] = ""  # it may call itself, or us
+            _add(value, parts)
+            if value.__name__ != name:
+                parts[name] += f"{name} = {value.__name__}\n"
+        elif value is not function:
+            parts[name] = f"{name} = {_literal(value, name)}"
+    parts[function.__name__] = parts.pop(function.__name__, "") + text
+
+
+def _names(code: types.CodeType) -> List[str]:
+    inner = [name for constant in code.co_consts if isinstance(constant, types.CodeType) for name in _names(constant)]
+    return [*code.co_names, *inner]
+
+
+def _literal(value: Any, name: str) -> str:
+    text = repr(value)
+    try:
+        same = eval(text, {}) == value  # what the program will make of it
+    except Exception:
+        same = False
+    if same is not True:
+        raise InputError(f"The method refers to {name}, a {type(value).__name__}, which the program does not have. Hand it over in "
+                         "options, or make it in the method.")
+    return text

@@ -1,0 +1,60 @@
+"""The other verbs of the program, with their answers as Python has them."""
+
+import json
+import os
+from typing import Any, Dict, List, Mapping, Optional
+
+from .program import command
+from .result import Scenario, place, settings
+from .study import StudyResults
+
+
+def results(file: str) -> StudyResults:
+    """The results that a file has."""
+    return StudyResults(file)
+
+
+def list(kind: str, name: Optional[str] = None) -> Any:
+    """Algorithms, clusters, devices, metrics, ...: all of a kind, one of them, or what a key of scenarios means."""
+    return json.loads(command("list", kind, *([name] if name else []), "--json"))
+
+
+def report(file: str, output: str, **options: Any) -> str:
+    """The page of a study's results (`simsgd report`); returns its path."""
+    command("report", os.fspath(file), "-o", os.fspath(output), *_flags(options))
+    return output
+
+
+def advise(scenario: Scenario, overrides: Optional[Mapping[str, Any]] = None, **options: Any) -> Dict[str, Any]:
+    """The best method and settings for a budget: advise(S, target="throughput", budget=20)."""
+    name, text = place(scenario)
+    return json.loads(command("advise", name, "--json", *settings(overrides or {}), *_flags(options), input=text))
+
+
+def bench(operation: str, **options: Any) -> Any:
+    """One collective over sizes: bench("all_reduce", workers=16, b=8, e="1G", f=2)."""
+    return json.loads(command("bench", operation, "--json", *_flags(options)))
+
+
+def explain(**options: Any) -> Dict[str, Any]:
+    """Why N GPUs are not N times one: explain(parameters=110e6, step="0.13s", gpus=16, network="10gbe")."""
+    return json.loads(command("explain", "--json", *_flags(options)))
+
+
+def calibrate(specification: Scenario, output: Optional[str] = None, **options: Any) -> Any:
+    """Fits a cluster to measurements; with `output` the cluster's file is written. Returns the report."""
+    name, text = place(specification)
+    words = ["-o", os.fspath(output)] if output else []
+    return json.loads(command("calibrate", name, "--json", *words, *_flags(options), input=text))
+
+
+def _flags(options: Mapping[str, Any]) -> List[str]:
+    """budget=20 is --budget 20, check=True is --check, b=8 is -b 8."""
+    words: List[str] = []
+    for name, value in options.items():
+        flag = ("-" if len(name) == 1 else "--") + name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words += [flag, str(value)]
+    return words

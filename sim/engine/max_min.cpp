@@ -1,0 +1,153 @@
+#include "sim/engine/max_min.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/base/instants.hpp"
+
+namespace simsgd {
+
+MaxMin::MaxMin(std::vector<double> capacity_Bps) : links_(capacity_Bps.size()) {
+  for (std::size_t id = 0; id < links_.size(); ++id) links_[id].capacity_Bps = capacity_Bps[id];
+}
+
+void MaxMin::changes(LinkId id) {
+  if (link(id).changed) return;
+  link(id).changed = true;
+  changed_.push_back(id);
+}
+
+void MaxMin::start(std::uint32_t number, std::span<const LinkId> path, double bytes, double now_s) {
+  if (number >= flows_.size()) flows_.resize(number + 1);
+  ++under_way_;
+  Flow& flow = flows_[number];
+  flow.left_bytes = bytes;
+  flow.rate_Bps = 0;
+  flow.since_s = now_s;
+  flow.hops.clear();
+  bool alone = true;
+  double narrowest_Bps = std::numeric_limits<double>::infinity();
+  for (const LinkId id : path) {
+    std::vector<Crossing>& crossings = link(id).crossings;
+    alone = alone && crossings.empty();
+    narrowest_Bps = std::min(narrowest_Bps, link(id).capacity_Bps);
+    crossings.push_back({number, static_cast<std::uint32_t>(flow.hops.size())});
+    flow.hops.push_back({id, static_cast<std::uint32_t>(crossings.size() - 1)});
+  }
+  if (alone)
+    set_rate(number, narrowest_Bps, now_s);
+  else
+    for (const LinkId id : path) changes(id);
+}
+
+void MaxMin::set_capacity(LinkId id, double capacity_Bps) {
+  if (link(id).capacity_Bps == capacity_Bps) return;
+  link(id).capacity_Bps = capacity_Bps;
+  if (!link(id).crossings.empty()) changes(id);
+}
+
+void MaxMin::remove(std::uint32_t number) {
+  for (const Hop& hop : flows_[number].hops) {
+    std::vector<Crossing>& crossings = link(hop.link).crossings;
+    const Crossing last = crossings.back();
+    crossings[hop.place] = last;
+    flows_[last.flow].hops[last.hop].place = hop.place;
+    crossings.pop_back();
+    if (!crossings.empty()) changes(hop.link);
+  }
+  ++flows_[number].version;
+  --under_way_;
+}
+
+void MaxMin::set_rate(std::uint32_t number, double rate_Bps, double now_s) {
+  Flow& flow = flows_[number];
+  if (flow.rate_Bps == rate_Bps) return;
+  flow.left_bytes = std::max(0.0, flow.left_bytes - flow.rate_Bps * (now_s - flow.since_s));
+  flow.since_s = now_s;
+  flow.rate_Bps = rate_Bps;
+  ends_.push_back({now_s + flow.left_bytes / rate_Bps, number, ++flow.version});
+  std::push_heap(ends_.begin(), ends_.end(), later);
+}
+
+// Fills what is connected with the link from the least share up. A link's share only grows while others are
+// fixed at less, so one that was put down is looked at again when it comes up.
+void MaxMin::solve(LinkId first, double now_s) {
+  const auto larger = [](const Share& a, const Share& b) { return a.rate_Bps > b.rate_Bps; };
+  ++solution_;
+  connected_.assign(1, first);
+  link(first).seen = solution_;
+  for (std::size_t next = 0; next < connected_.size(); ++next) {
+    SharedLink& here = link(connected_[next]);
+    here.changed = false;
+    here.left_Bps = here.capacity_Bps;
+    here.open = static_cast<std::uint32_t>(here.crossings.size());
+    for (const Crossing& crossing : here.crossings) {
+      Flow& flow = flows_[crossing.flow];
+      if (flow.seen == solution_) continue;
+      flow.seen = solution_;
+      for (const Hop& hop : flow.hops) {
+        if (link(hop.link).seen == solution_) continue;
+        link(hop.link).seen = solution_;
+        connected_.push_back(hop.link);
+      }
+    }
+  }
+  shares_.clear();
+  for (const LinkId id : connected_)
+    if (link(id).open > 0) shares_.push_back({link(id).left_Bps / link(id).open, id});
+  std::make_heap(shares_.begin(), shares_.end(), larger);
+  while (!shares_.empty()) {
+    std::pop_heap(shares_.begin(), shares_.end(), larger);
+    Share& least = shares_.back();
+    SharedLink& here = link(least.link);
+    if (here.open == 0) {
+      shares_.pop_back();
+      continue;
+    }
+    const double rate_Bps = here.left_Bps / here.open;
+    if (rate_Bps > least.rate_Bps) {
+      least.rate_Bps = rate_Bps;
+      std::push_heap(shares_.begin(), shares_.end(), larger);
+      continue;
+    }
+    shares_.pop_back();
+    for (const Crossing& crossing : here.crossings) {
+      Flow& flow = flows_[crossing.flow];
+      if (flow.fixed == solution_) continue;
+      flow.fixed = solution_;
+      for (const Hop& hop : flow.hops) {
+        SharedLink& crossed = link(hop.link);
+        crossed.left_Bps = --crossed.open > 0 ? crossed.left_Bps - rate_Bps : 0;
+      }
+      set_rate(crossing.flow, rate_Bps, now_s);
+    }
+  }
+}
+
+void MaxMin::drop_stale() {
+  if (ends_.size() > 2 * under_way_ + 64) {
+    std::erase_if(ends_, [this](const End& end) { return end.version != flows_[end.flow].version; });
+    std::make_heap(ends_.begin(), ends_.end(), later);
+  }
+  while (!ends_.empty() && ends_.front().version != flows_[ends_.front().flow].version) {
+    std::pop_heap(ends_.begin(), ends_.end(), later);
+    ends_.pop_back();
+  }
+}
+
+double MaxMin::next_end_s(double now_s) {
+  for (const LinkId id : changed_)
+    if (link(id).changed) solve(id, now_s);
+  changed_.clear();
+  drop_stale();
+  return ends_.empty() ? std::numeric_limits<double>::infinity() : ends_.front().time_s;
+}
+
+void MaxMin::take_ended(double now_s, std::vector<std::uint32_t>& ended) {
+  for (drop_stale(); !ends_.empty() && not_after(ends_.front().time_s, now_s); drop_stale()) {
+    ended.push_back(ends_.front().flow);
+    remove(ended.back());
+  }
+}
+
+}  // namespace simsgd

@@ -1,0 +1,73 @@
+// Flows that share links max-min fairly: each has the share of its narrowest link, where that is shared
+// evenly by those whom no other link holds back (Bertsekas and Gallager, Data Networks, 2nd edition, 1992,
+// section 6.5.2). What begins and ends at one instant is solved together, and only what it is connected with
+// by links. tests/engine/max_min.cpp has SimGrid's answers beside.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/cluster/network.hpp"
+
+namespace simsgd {
+
+class MaxMin {
+ public:
+  /// `capacity_Bps` by LinkId.
+  explicit MaxMin(std::vector<double> capacity_Bps);
+
+  /// `flow` is a small number of the caller's that is not under way. The path is not empty, bytes > 0.
+  void start(std::uint32_t flow, std::span<const LinkId> path, double bytes, double now_s);
+  void set_capacity(LinkId link, double capacity_Bps);
+  /// When the next one ends, as things are at `now_s`; infinity if none is under way.
+  double next_end_s(double now_s);
+  /// Takes those that end at `now_s`, in the order of their ends.
+  void take_ended(double now_s, std::vector<std::uint32_t>& ended);
+
+ private:
+  struct Hop {
+    LinkId link = 0;
+    std::uint32_t place = 0;  // among the link's crossings
+  };
+  struct Flow {
+    std::vector<Hop> hops;
+    double left_bytes = 0, rate_Bps = 0, since_s = 0;  // left at that instant
+    std::uint32_t version = 0;                         // of its end: others in the heap are stale
+    std::uint32_t seen = 0, fixed = 0;                 // solutions
+  };
+  struct Crossing {
+    std::uint32_t flow = 0, hop = 0;
+  };
+  struct SharedLink {
+    double capacity_Bps = 0, left_Bps = 0;
+    std::uint32_t open = 0, seen = 0;
+    bool changed = false;
+    std::vector<Crossing> crossings;
+  };
+  struct End {
+    double time_s = 0;
+    std::uint32_t flow = 0, version = 0;
+  };
+  struct Share {
+    double rate_Bps = 0;
+    LinkId link = 0;
+  };
+  SharedLink& link(LinkId id) { return links_[static_cast<std::size_t>(id)]; }
+  void changes(LinkId id);
+  void remove(std::uint32_t flow);
+  void set_rate(std::uint32_t flow, double rate_Bps, double now_s);
+  void solve(LinkId first, double now_s);
+  void drop_stale();
+  static bool later(const End& a, const End& b) { return a.time_s > b.time_s; }
+
+  std::vector<SharedLink> links_;
+  std::vector<Flow> flows_;
+  std::vector<LinkId> changed_, connected_;
+  std::vector<Share> shares_;  // a heap, the least on top
+  std::vector<End> ends_;      // a heap, the earliest on top
+  std::size_t under_way_ = 0;
+  std::uint32_t solution_ = 0;
+};
+
+}  // namespace simsgd

@@ -1,0 +1,67 @@
+#include "sim/engine/time_keeper.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/max_min.hpp"
+
+namespace simsgd {
+
+namespace {
+
+std::vector<double> capacities(const Network& network) {
+  std::vector<double> all;
+  for (const Link& link : network.links) all.push_back(link.bandwidth_Bps);
+  return all;
+}
+
+class OwnTime final : public TimeKeeper {
+ public:
+  OwnTime(const Cluster& cluster, Calls calls)
+      : network_(cluster.network), calls_(std::move(calls)), flows_(capacities(cluster.network)) {}
+
+  double clock_s() const override { return clock_s_; }
+  void arm(double date_s) override { armed_s_ = std::min(armed_s_, date_s); }
+  void start(const Flow& flow) override { flows_.start(flow.number, flow.path, flow.bytes, clock_s_); }
+  void set_bandwidth_share(LinkId link, double share) override {
+    flows_.set_capacity(link, network_.links[static_cast<std::size_t>(link)].bandwidth_Bps * share);
+  }
+
+  // What is due at one date: what is on the agenda, then the flows that end, and what comes of them; then
+  // workers go on.
+  void run(Fibers* fibers) override {
+    while (true) {
+      if (fibers) fibers->run();
+      const double next_s = std::min(armed_s_, flows_.next_end_s(clock_s_));
+      if (next_s == kNever) return;
+      clock_s_ = std::max(clock_s_, next_s);
+      do {
+        while (armed_s_ <= clock_s_) {
+          armed_s_ = kNever;
+          calls_.serve();
+        }
+        ended_.clear();
+        flows_.take_ended(clock_s_, ended_);
+        for (const std::uint32_t flow : ended_) calls_.ended(flow);
+      } while (!ended_.empty());
+    }
+  }
+
+ private:
+  const Network& network_;
+  Calls calls_;
+  MaxMin flows_;
+  double clock_s_ = 0, armed_s_ = kNever;
+  std::vector<std::uint32_t> ended_;
+};
+
+}  // namespace
+
+std::unique_ptr<TimeKeeper> make_time_keeper(const Cluster& cluster, Contention contention,
+                                             TimeKeeper::Calls calls) {
+  if (contention == Contention::simgrid) return make_simgrid_time(cluster, std::move(calls));
+  return std::make_unique<OwnTime>(cluster, std::move(calls));
+}
+
+}  // namespace simsgd

@@ -1,0 +1,52 @@
+// What moves simulated time from one instant to the next, and the flows that share links meanwhile.
+// `own` is a loop over the agenda, flows by MaxMin and workers as fibers; `simgrid` has SimGrid's clock and
+// SimGrid's flows, and runs the same fibers in one of its actors: it is what tests compare the first with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <span>
+
+#include "sim/cluster/cluster.hpp"
+#include "sim/engine/fibers.hpp"
+
+namespace simsgd {
+
+enum class Contention : std::uint8_t { own, simgrid };
+
+class TimeKeeper {
+ public:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  struct Calls {
+    std::function<void()> serve;               ///< the armed date has come
+    std::function<void(std::uint32_t)> ended;  ///< a flow has
+  };
+  struct Flow {
+    std::uint32_t number = 0;  ///< small, and of no other flow that is under way
+    int from_rank = 0, to_rank = 0;
+    std::span<const LinkId> path;
+    double bytes = 0;  ///< a multiple of 2^-20
+  };
+  virtual ~TimeKeeper() = default;
+
+  virtual double clock_s() const = 0;
+  /// Calls `serve` once when the clock is at `date_s`, or at an earlier date that was armed and not served.
+  virtual void arm(double date_s) = 0;
+  virtual void start(const Flow& flow) = 0;
+  /// From now on the link has this share of its bandwidth.
+  virtual void set_bandwidth_share(LinkId link, double share) = 0;
+  /// Until nothing is left to happen. `fibers` run when all that is due has been served; may be null.
+  virtual void run(Fibers* fibers) = 0;
+};
+
+std::unique_ptr<TimeKeeper> make_time_keeper(const Cluster& cluster, Contention contention,
+                                             TimeKeeper::Calls calls);
+/// SimGrid's. One per process, ever.
+std::unique_ptr<TimeKeeper> make_simgrid_time(const Cluster& cluster, TimeKeeper::Calls calls);
+
+/// Bytes flow in units of 2^-20: SimGrid counts whole ones, and a P-th of a message is not one.
+inline constexpr double kUnitsPerByte = 1048576.0;
+
+}  // namespace simsgd

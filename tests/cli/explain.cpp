@@ -1,0 +1,160 @@
+// simsgd explain, held against a model of its own: gradients of equal layers leave one after another, each as
+// soon as it is there and the link is free.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/scratch.hpp"
+
+namespace simsgd::test::cli_explain {
+
+using Json = nlohmann::ordered_json;
+using namespace cli;
+
+namespace {
+
+// Two GPUs to a node, links without latency and hosts without costs: all that is left is arithmetic.
+constexpr const char* kCluster = R"({
+  "name": "plain", "device": {"use": "devices/v100.json", "communication_slowdown": 0}, "gpus_per_node": 2,
+  "gpu_link": {"bandwidth": "100 GB/s", "latency": 0},
+  "nic": {"bandwidth": "8 Gbps", "latency": 0},
+  "topology": {"name": "star"},
+  "host": {"launch": 0, "tensor": 0, "pack": 0, "staged": false, "reduce": 0, "copy": 0, "merge": 0, "scatter_add": 0},
+  "source": "a test"
+})";
+
+struct Ring {
+  int ranks;
+  double slowest_Bps;  // of the links on the way around
+  double seconds(double bytes) const { return 2.0 * (ranks - 1) / ranks * bytes / slowest_Bps; }
+};
+
+// 32 layers; backward takes two thirds of the step. Layers are above 25 MiB: each is a bucket.
+double step_s(double computing_s, double bytes, const Ring& ring) {
+  double link_free_s = 0;
+  for (int layer = 1; layer <= 32; ++layer) {
+    const double ready_s = computing_s / 3 + computing_s * 2 / 3 * layer / 32;
+    link_free_s = std::max(link_free_s, ready_s) + ring.seconds(bytes / 32);
+  }
+  return link_free_s;
+}
+
+constexpr double kParameters = 256e6, kBytes = 4 * kParameters, kStep_s = 1.5;
+const std::string kQuestion =
+    "explain --parameters 256e6 --step 1.5s --gpus 8 --network plain.json --json";  // 4 nodes
+
+Json asked(const Scratch& scratch, const std::string& arguments) {
+  const Outcome outcome = scratch.simsgd(arguments);
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == 0);
+  return Json::parse(outcome.out);
+}
+
+const Json& named(const Json& all, const std::string& name) {
+  for (const Json& each : all)
+    if (each.at("name") == name) return each;
+  FAIL("no " << name);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("explain gives the step of an independent model, its parts sum, and sizes and remedies follow") {
+  const Scratch scratch;
+  scratch.write("plain.json", kCluster);
+  const Json answer = asked(scratch, kQuestion);
+  const double by_hand_s = step_s(kStep_s, kBytes, {8, 1e9});
+  CHECK(answer["step"]["step_s"].get<double>() == doctest::Approx(by_hand_s).epsilon(1e-9));
+  CHECK(answer["step"]["efficiency"].get<double>() == doctest::Approx(kStep_s / by_hand_s).epsilon(1e-9));
+  double sum_s = 0;
+  for (const Json& part : answer["step"]["parts"]) sum_s += part.get<double>();
+  CHECK(sum_s == doctest::Approx(by_hand_s).epsilon(1e-9));
+
+  for (const Json& size : answer["sizes"]) {
+    const int gpus = size["gpus"];
+    CAPTURE(gpus);
+    const Ring ring{gpus, gpus <= 2 ? 100e9 : 1e9};
+    const double expected_s = gpus == 1 ? kStep_s : step_s(kStep_s, kBytes, ring);
+    CHECK(size["step_s"].get<double>() == doctest::Approx(expected_s).epsilon(1e-9));
+  }
+  const Json& half = named(answer["remedies"], "accumulation");
+  const double four_s =
+      step_s(kStep_s, kBytes, {8, 1e9}) + 3 * kStep_s;  // three more passes, which send nothing
+  CHECK(half["step_s"].get<double>() == doctest::Approx(four_s / 4).epsilon(1e-6));
+  const double averaging_s = Ring{8, 1e9}.seconds(kBytes);
+  CHECK(named(answer["remedies"], "local_sgd")["step_s"].get<double>() ==
+        doctest::Approx(kStep_s + averaging_s / 8).epsilon(1e-6));
+}
+
+TEST_CASE("explain: at the bandwidth that it names 90 % are kept, and a little below not") {
+  const Scratch scratch;
+  scratch.write("plain.json", kCluster);
+  const Json bandwidth = asked(scratch, kQuestion).at("bandwidth");
+  const double wanted_Bps = bandwidth.at("nic_Bps");
+  CHECK(kStep_s / step_s(kStep_s, kBytes, {8, wanted_Bps}) >= 0.9);
+  CHECK(kStep_s / step_s(kStep_s, kBytes, {8, wanted_Bps / 1.006}) < 0.9);
+}
+
+TEST_CASE("explain: in one node no bandwidth is named, slow hosts bound it, one GPU is itself") {
+  const Scratch scratch;
+  scratch.write("plain.json", kCluster);
+  const Json node =
+      asked(scratch, "explain --parameters 256e6 --step 1.5s --gpus 2 --network plain.json --json");
+  CHECK(node["bandwidth"]["nic_Bps"].is_null());
+  CHECK(node["answer"].get<std::string>().find("in one node") != std::string::npos);
+  Json slow = Json::parse(kCluster);
+  slow["host"]["launch"] = 1.0;
+  scratch.write("slow.json", slow.dump());
+  const Json hosts =
+      asked(scratch, "explain --parameters 256e6 --step 1.5s --gpus 8 --network slow.json --json");
+  // Beside the first, 31 launches of a second each end after the pass: an endless network cannot hide them.
+  CHECK(hosts["bandwidth"]["limit"].get<double>() < 0.1);
+  CHECK(hosts["bandwidth"]["efficiency"].get<double>() ==
+        doctest::Approx(0.9 * hosts["bandwidth"]["limit"].get<double>()));
+  const Json one = asked(scratch, "explain --parameters 1e6 --step 10ms --gpus 1 --network 10gbe --json");
+  CHECK(one["step"]["step_s"].get<double>() == doctest::Approx(0.01).epsilon(1e-9));
+}
+
+TEST_CASE("explain: the scenario that it prints gives the same step with run") {
+  const Scratch scratch;
+  const Json answer = asked(
+      scratch, "explain --parameters 110e6 --step 0.3s --gpus 16 --network 25gbe --framework horovod --json");
+  scratch.write("same.json", answer.at("scenario").dump());
+  const Json run = asked(scratch, "run same.json --draws 0 --json");
+  CHECK(run["metrics"]["iteration_time_mean_s"] == answer["step"]["step_s"]);
+}
+
+TEST_CASE("explain: every framework answers, and a document is the same bytes every time") {
+  const Scratch scratch;
+  for (const char* framework : {"ddp", "fsdp", "zero2", "horovod", "gloo", "mpi"}) {
+    CAPTURE(framework);
+    const std::string question =
+        std::string("explain --parameters 25e6 --step 0.1s --gpus 6 --network ib100 --json --framework ") +
+        framework;
+    const Outcome once = scratch.simsgd(question);
+    CHECK(once.code == 0);
+    CHECK(once.out == scratch.simsgd(question).out);
+  }
+}
+
+TEST_CASE("explain: all that is wrong is said at once") {
+  const Scratch scratch;
+  const Outcome outcome = scratch.simsgd(
+      "explain --parameters 0 --step -1s --gpus 0 --network token-ring --framework horovd --gpus-per-node 0");
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out.empty());
+  CHECK(
+      outcome.err ==
+      "--parameters: must be above 0. Found: 0. Write how many the network has, such as 110e6.\n"
+      "--step: must be above 0. Found: -1. Write what a step takes on one GPU, such as 0.13s.\n"
+      "--gpus: must be from 1 to 1048576. Found: 0. Write how many GPUs train together.\n"
+      "--gpus-per-node: must be at least 1. Found: 0. Write how many GPUs share a node, or leave it to the cluster file.\n"
+      "--network: is not a network. Found: token-ring. Write 10gbe (TCP), ib100 (RDMA), another rate in Gb/s, or a cluster file (*.json).\n"
+      "--framework: is not a framework. Found: horovd. Did you mean horovod? Use ddp, fsdp, zero2, horovod, gloo or mpi.\n"
+      "6 errors; nothing was run or written.\n");
+}
+
+}  // namespace simsgd::test::cli_explain

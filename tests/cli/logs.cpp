@@ -1,0 +1,141 @@
+// From logs to 64 GPUs in three commands, as docs/calibration.md writes them, on the samples in
+// scenarios/samples; and what logs must tell.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/scratch.hpp"
+
+namespace simsgd::test::cli_logs {
+
+using Json = nlohmann::ordered_json;
+using namespace cli;
+
+namespace {
+
+const std::string kSamples = SIMSGD_SOURCE_DIR "/scenarios/samples/";
+
+// A log of so many ranks in nodes of 2, of rings that take launch + 2 (P-1) (latency + m / P / B).
+std::string log_of(int ranks, const char* processes) {
+  std::string text = "# Using devices\n";
+  for (int rank = 0; rank < ranks; ++rank)
+    text += "#  Rank  " + std::to_string(rank) + " Pid " +
+            (processes[0] == 'n' ? std::to_string(100 + rank) : "100") + " on host" +
+            std::to_string(rank / 2) + " device  " + std::to_string(rank % 2) +
+            " [0x00] NVIDIA H100 80GB HBM3\n";
+  text +=
+      "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+      "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
+  for (std::int64_t count = 256; count <= 67108864; count *= 4) {
+    const double bytes = 4.0 * static_cast<double>(count);
+    const double steps = 2.0 * (ranks - 1);
+    const double us = 20 + steps * (3 + bytes / ranks / 20e9 * 1e6), GBps = bytes / us / 1e3;
+    const std::string half = fmt::format("{:f} {:f} {:f} 0 ", us, GBps, GBps * steps / ranks);
+    text += fmt::format("{} {} float sum {}{}\n", 4 * count, count, half, half);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("logs become a cluster, a trace a workload, and 64 GPUs get a number with an interval") {
+  const Scratch scratch;
+  const Outcome fit =
+      scratch.simsgd("calibrate " + kSamples + "nccl_8.log " + kSamples + "nccl_16.log -o my.json");
+  CAPTURE(fit.err);
+  REQUIRE(fit.code == 0);
+  CHECK(fit.err.find("note: the device of the logs is taken to be devices/a100.json") != std::string::npos);
+  CHECK(fit.out.find("<- chosen") != std::string::npos);
+  CHECK(fit.out.find("told: all_reduce of 1.02 kB to 1.07 GB among 8, 16 ranks in nodes of 8") !=
+        std::string::npos);
+  CHECK(fit.out.find("not told: how times grow with nodes beyond these") != std::string::npos);
+
+  // The samples are of clusters/a100-nvswitch-ib200.json with noise of 3 %: 16 GPUs at large sizes are as
+  // there.
+  const auto seconds = [&](const std::string& cluster) {
+    const Outcome bench =
+        scratch.simsgd("bench all_reduce -b 64M -e 64M --workers 16 --draws 0 --json --cluster " + cluster);
+    REQUIRE(bench.code == 0);
+    return Json::parse(bench.out).at("results").at(0).at("out_of_place").at("time").get<double>();
+  };
+  CHECK(seconds("my.json") == doctest::Approx(seconds("clusters/a100-nvswitch-ib200.json")).epsilon(0.15));
+
+  const Outcome run = scratch.simsgd("run " + kSamples + "job.json --on my.json --workload " + kSamples +
+                                     "resnet50.0.et.gz --workers 64 --json");
+  CAPTURE(run.err);
+  REQUIRE(run.code == 0);
+  const Json document = Json::parse(run.out);
+  CHECK(document["scenario"]["cluster"]["workers"] == 64);
+  CHECK(document["scenario"]["cluster"]["name"] == "calibrated");
+  CHECK(document["scenario"]["workload"]["batch"] == 128);
+  const double step_s = document["metrics"]["iteration_time_mean_s"];
+  CHECK(step_s > 0.1578);  // the trace's own computing
+  const Json& widest = document["intervals"]["iteration_time_mean_s"].back();
+  CHECK(widest["low"].get<double>() < step_s);
+  CHECK(step_s < widest["high"].get<double>());
+  // Computing is 99 % of it: what logs do not tell of communication may not make it a third shorter.
+  CHECK(widest["low"].get<double>() > 0.9 * step_s);
+
+  const Outcome listed = scratch.simsgd("list clusters my.json");
+  CHECK(listed.code == 0);
+  CHECK(listed.out.find("calibration/draws: 20\n") != std::string::npos);
+  CHECK(listed.out.size() < 8000);
+}
+
+TEST_CASE("logs of rings that were computed by hand give back their links, and rings of other sizes") {
+  const Scratch scratch;
+  scratch.write("4.log", log_of(4, "n"));
+  scratch.write("8.log", log_of(8, "n"));
+  const Outcome fit = scratch.simsgd("calibrate 4.log 8.log -o my.json --spec spec.json --json");
+  CAPTURE(fit.err);
+  REQUIRE(fit.code == 0);
+  CHECK(Json::parse(contents(scratch.path() / "spec.json")).at("models").size() >= 2);
+  CHECK(scratch.simsgd("calibrate spec.json --gpus-per-node 2")
+            .err.starts_with("--gpus-per-node: is about logs"));
+  const Outcome bench =
+      scratch.simsgd("bench all_reduce -b 16M -e 16M --workers 16 --draws 0 --json --cluster my.json");
+  REQUIRE(bench.code == 0);
+  const double by_hand_us = 20 + 30 * (3 + 16777216.0 / 16 / 20e9 * 1e6);
+  CHECK(Json::parse(bench.out).at("results").at(0).at("out_of_place").at("time").get<double>() ==
+        doctest::Approx(by_hand_us).epsilon(0.05));
+}
+
+TEST_CASE("logs that do not tell their nodes, are of nothing, or of one process are met with a sentence") {
+  const Scratch scratch;
+  scratch.write("osu.txt",
+                "# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n4 1.5\n1024 3.5\n");
+  scratch.write("4.log", log_of(4, "n"));
+  const Outcome unknown = scratch.simsgd("calibrate osu.txt");
+  CHECK(unknown.code == 2);
+  CHECK(unknown.out.empty());
+  const Outcome option = scratch.simsgd("calibrate 4.log --data .");
+  CHECK(option.code == 2);
+  CHECK(
+      option.err ==
+      "--data: is about the files of a spec, and these are logs. Found: .. Name the logs with their paths.\n");
+  CHECK(scratch.simsgd("calibrate nothing.log").code == 2);
+  const Outcome missing = scratch.simsgd("run " + kSamples + "job.json --on nothing.json");
+  CHECK(missing.code == 2);
+  CHECK(missing.err.starts_with("--on: does not exist. Found: nothing.json."));
+}
+
+TEST_CASE("run --on keeps what the options do not say, and --set has the last word") {
+  const Scratch scratch;
+  const Outcome run =
+      scratch.simsgd("run " + kSamples +
+                     "job.json --on clusters/ethernet-10g.json --workload workloads/resnet20.json "
+                     "--set /workload/batch=64 --set /stop/steps=2 --draws 0 --json");
+  CAPTURE(run.err);
+  REQUIRE(run.code == 0);
+  const Json scenario = Json::parse(run.out).at("scenario");
+  CHECK(scenario["cluster"]["name"] == "ethernet-10g");
+  CHECK(scenario["cluster"]["workers"] == 8);
+  CHECK(scenario["workload"]["name"] == "resnet20");
+  CHECK(scenario["workload"]["batch"] == 64);
+}
+
+}  // namespace simsgd::test::cli_logs

@@ -1,0 +1,295 @@
+"""Methods in Python: they give what the C++ ones give, bit for bit, and say where they are wrong."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+import numpy
+
+import simsgd
+from scenario import SMALL, SOURCES, TIMED
+
+STEPS = 12
+LATENCY = 3  # used by a method below
+
+
+def shipped(name, options, scenario, overrides):
+    """The shipped method, and the one of examples/methods: documents."""
+    file = os.path.join(SOURCES, "examples", "methods", name + ".py")
+    ours = simsgd.run(scenario, {**overrides, "/algorithm": {"name": "python", "file": file, "options": options}})
+    return simsgd.run(scenario, {**overrides, "/algorithm": {"name": name, **options}}), ours
+
+
+class Shipped(unittest.TestCase):
+    CASES = [("local_sgd", {"period": 3}), ("wagma", {"group_size": 4, "period": 5}), ("wagma", {"group_size": 2, "period": 3}),
+             ("gtopk", {"density": 0.01}), ("gtopk", {"density": 0.05, "put_back": "exact"}), ("diloco", {"inner_steps": 5}),
+             ("diloco", {"inner_steps": 6, "fragments": 3, "outer_rate": 1.0, "outer_momentum": 0.0})]
+
+    def test_losses_and_times_are_the_same_bit_for_bit_with_stragglers_and_without_a_learner(self):
+        for scenario in (SMALL, TIMED):
+            for name, options in self.CASES:
+                with self.subTest(name=name, options=options, learner=scenario["learner"] is not None):
+                    theirs, ours = shipped(name, options, scenario, {"/cluster/workers": 8, "/stop/steps": 24})
+                    self.assertEqual(ours.document["series"], theirs.document["series"])
+                    self.assertEqual(ours.document["workers"], theirs.document["workers"])
+                    memory = "memory_bytes_per_gpu"  # of gtopk the few entries that are sent are not declared
+                    self.assertEqual({**ours.metrics, memory: 0}, {**theirs.metrics, memory: 0})
+
+    def test_no_example_is_longer_than_40_lines(self):
+        for name in ("local_sgd", "wagma", "gtopk", "diloco"):
+            with open(os.path.join(SOURCES, "examples", "methods", name + ".py")) as file:
+                self.assertLessEqual(len(file.readlines()), 40)
+
+    def test_the_same_bytes_for_any_number_of_threads(self):
+        runs = [simsgd.run(SMALL, algorithm=momentum_of_numpy, threads=threads).document for threads in (1, 2)]
+        for document in runs:
+            del document["context"]
+        self.assertEqual(runs[0], runs[1])
+
+
+def only_spends(w, options):
+    while (yield w.next_step()):
+        yield w.spend("compute", options["seconds"] * (1 + w.rank))
+
+
+def ring(w):
+    while (yield w.next_step()):
+        sent = yield w.start(w.send((w.rank + 1) % w.size, 7, numbers=[w.rank, w.step]))
+        values, numbers, source = yield w.receive((w.rank - 1) % w.size, 7)
+        yield w.wait(sent)
+        assert numbers == (source, w.step) and source == (w.rank - 1) % w.size
+        if w.rank == 0:
+            w.number("heard", numbers[0])
+
+
+def posted(w):
+    heard = []
+    w.serve(3, lambda values, numbers, source: heard.append(source))
+    while (yield w.next_step()):
+        w.post((w.rank + 1) % w.size, 3, numbers=[1])
+        yield w.barrier()
+        yield w.wait(w.timer(LATENCY))
+    w.number("heard", len(heard))
+
+
+def hooked(w):
+    layers = []
+    while (yield w.next_step()):
+        def before(layer, micro_batch, last):
+            layers.append(layer)
+            yield w.spend("compute", 1.0)  # a hook may wait
+        yield w.gradient(before_forward=before)
+    w.number("layers", len(layers) / (w.step or 1))
+    w.number("first", layers[0])
+
+
+def momentum_of_numpy(w, options):
+    velocity = None
+    while (yield w.next_step()):
+        mean = yield w.all_reduce((yield w.gradient()), scale=1 / w.size)
+        view = mean.numpy()
+        assert not view.flags.writeable and not view.flags.owndata
+        velocity = view.copy() if velocity is None else 0.5 * velocity + view
+        w.apply(velocity)
+
+
+def mean_by_hand(w):
+    while (yield w.next_step()):
+        own = yield w.gradient()
+        everybody = yield w.all_gather(own, bytes=w.size * w.model_bytes)
+        mean = yield w.all_reduce(own, scale=1 / w.size)
+        total = numpy.zeros(len(own), numpy.float32)
+        for each in everybody:
+            total = total + each.numpy()
+        assert numpy.allclose(total / w.size, mean.numpy(), rtol=1e-5, atol=1e-7), "the mean is not the mean"
+        assert numpy.array_equal((own - own).numpy(), numpy.zeros(len(own))) and numpy.array_equal((2 * own).numpy(), 2 * own.numpy())
+        yield w.apply(mean)
+
+
+def hashes(w):
+    while (yield w.next_step()):
+        w.number("hash", hash("a text") % 1000003)
+
+
+def bad_handler(w):
+    w.serve(1, lambda values, numbers, source: 1 / 0)
+    while (yield w.next_step()):
+        w.post((w.rank + 1) % w.size, 1)
+        yield w.spend("compute", 1.0)
+
+
+def bad_hook(w):
+    def before(layer, micro_batch, last):
+        raise ValueError("in a hook")
+    while (yield w.next_step()):
+        yield w.gradient(before_forward=before)
+
+
+def wrong_value(w):
+    yield w.next_step()
+    yield 42
+
+
+def forgets_to_yield(w):
+    yield w.next_step()
+    w.gradient()
+    yield w.next_step()
+
+
+def ends_without(w):
+    yield w.next_step()
+    w.gradient()
+
+
+def raises_late(w):
+    while (yield w.next_step()):
+        yield w.spend("compute", 2.0)
+        if w.rank == 1 and w.step == 3:
+            {}["key"]
+
+
+def spins(w):
+    yield w.next_step()
+    while True:
+        pass
+
+
+def disagrees(w):
+    yield w.next_step()
+    if w.rank:
+        yield w.barrier()
+
+
+def unknown_traffic(w):
+    yield w.next_step()
+    yield w.all_reduce(traffic="letters")
+
+
+def wants_options(w, options):
+    while (yield w.next_step()):
+        yield w.spend("compute", options["seconds"])
+
+
+wants_options.options = {"seconds": {"default": 1.0, "minimum": 0.0, "maximum": 5.0}, "mode": {"default": "a", "choices": ["a", "b"]}}
+
+
+class Roles(unittest.TestCase):
+    def run_method(self, method, scenario=TIMED, **options):
+        return simsgd.run(scenario, {"/stragglers": [], "/stop/steps": STEPS}, algorithm=method, options=options)
+
+    def test_time_is_what_is_spent(self):
+        # The slowest of 4 spends 4 x 0.25 s in each of 12 steps, and nobody waits.
+        self.assertAlmostEqual(self.run_method(only_spends, seconds=0.25).metrics["simulated_time_s"], 12.0, places=9)
+
+    def test_messages_carry_numbers_round_a_ring(self):
+        self.assertEqual(self.run_method(ring).metrics["heard"], 3)
+
+    def test_handlers_hear_what_is_posted_and_timers_end(self):
+        run = self.run_method(posted)
+        self.assertGreaterEqual(run.metrics["heard"], STEPS - 1)
+        self.assertGreaterEqual(run.metrics["simulated_time_s"], 3.0 * STEPS)
+
+    def test_hooks_are_called_for_every_layer_and_may_wait(self):
+        run = self.run_method(hooked)
+        layers = run.metrics["layers"]
+        self.assertEqual(run.metrics["first"], 0)
+        self.assertGreater(layers, 10)
+        plain = simsgd.run(TIMED, {"/stragglers": [], "/stop/steps": STEPS, "/cluster/workers": 1}).metrics["simulated_time_s"]
+        self.assertGreater(run.metrics["simulated_time_s"], layers * STEPS)
+        self.assertLess(run.metrics["simulated_time_s"], layers * STEPS + plain * 1.5)
+
+    def test_tensors_are_arrays_and_collectives_are_their_sums(self):
+        self.run_method(mean_by_hand, SMALL)
+
+    def test_numpy_takes_part_in_training(self):
+        run = self.run_method(momentum_of_numpy, SMALL)
+        losses = [value for _, value in run.curves["train_loss"]]
+        self.assertLess(losses[-1], losses[0])
+
+    def test_texts_have_the_same_hash_in_every_run(self):
+        simsgd.program._close_all()
+        first = self.run_method(hashes).metrics["hash"]
+        simsgd.program._close_all()
+        self.assertEqual(self.run_method(hashes).metrics["hash"], first)
+
+    def test_a_method_runs_from_the_command_line_and_finds_its_function(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mine.py")
+            with open(path, "w") as file:
+                file.write("def other(w):\n    yield\ndef mine(w):\n    while (yield w.next_step()):\n        yield w.gradient()\n")
+            simsgd.command("run", "-", "--python", path, "--json", input=simsgd.result.to_json(TIMED))
+
+    def test_thirty_thousand_workers(self):
+        run = simsgd.run(TIMED, {"/cluster/workers": 30000, "/stop/steps": 2, "/stragglers": []}, algorithm=only_spends,
+                         options={"seconds": 1e-6})
+        self.assertAlmostEqual(run.metrics["simulated_time_s"], 2 * 30000e-6, places=9)
+
+
+class Wrong(unittest.TestCase):
+    def said(self, method, error=simsgd.RunFailed, **options):
+        with self.assertRaises(error) as caught:
+            simsgd.run(TIMED, {"/stragglers": [], "/stop/steps": STEPS}, algorithm=method, options=options)
+        return str(caught.exception)
+
+    def test_an_exception_names_file_line_rank_step_and_time(self):
+        self.assertEqual(self.said(raises_late),
+                         "method.py, line 5, in raises_late: KeyError: 'key' (rank 1, step 3, at 6 s of simulated time)")
+
+    def test_nonsense_is_told_what_was_expected(self):
+        said = self.said(wrong_value)
+        self.assertIn("method.py, line 3, in wrong_value: yielded 42, which is no operation. Yield what w.next_step()", said)
+        self.assertIn("rank 0", said)
+
+    def test_an_operation_that_is_not_yielded_is_named(self):
+        self.assertIn("gradient was asked for and not yielded before next_step. Write `yield w.gradient(...)`.", self.said(forgets_to_yield))
+        self.assertIn("ended with gradient asked for and not yielded", self.said(ends_without))
+
+    def test_handlers_and_hooks_are_placed_too(self):
+        self.assertIn("line 2, in <lambda>: ZeroDivisionError", self.said(bad_handler))
+        self.assertIn("line 3, in before: ValueError: in a hook", self.said(bad_hook))
+
+    def test_names_that_are_none_are_told_the_valid_ones(self):
+        self.assertIn('There is no traffic "letters"; there is gradient, model, factor, inverse or control.', self.said(unknown_traffic))
+
+    def test_ranks_that_disagree_are_a_deadlock_with_a_sentence(self):
+        self.assertIn("Deadlock", self.said(disagrees))
+
+    def test_a_method_that_never_yields_is_ended(self):
+        with self.assertRaisesRegex(simsgd.RunFailed, "TimeoutError: the method has computed for longer than its yield_limit"):
+            simsgd.run(TIMED, {"/algorithm": {**simsgd.result.algorithm_section(spins, None), "yield_limit": 0.5}})
+
+    def test_options_are_checked_with_pointer_and_remedy(self):
+        for options, pointer, remedy in [({"secnds": 1.0}, "/algorithm/options/secnds", "Did you mean seconds?"),
+                                         ({"seconds": 9.0}, "/algorithm/options/seconds", "Write at most 5.0"),
+                                         ({"seconds": "fast"}, "/algorithm/options/seconds", "Write a number"),
+                                         ({"mode": "c"}, "/algorithm/options/mode", "Use 'a', 'b'")]:
+            with self.subTest(options=options), self.assertRaises(simsgd.InputError) as caught:
+                simsgd.run(TIMED, algorithm=wants_options, options=options)
+            self.assertEqual(caught.exception.pointer, pointer)
+            self.assertIn(remedy, caught.exception.remedy)
+
+    def test_a_source_that_does_not_run_is_bad_input(self):
+        for source, why in [("def f(w:\n", "SyntaxError"), ("import nowhere_at_all\n", "ModuleNotFoundError"), ("x = 1\n", "has 0 generator functions")]:
+            with self.subTest(source=source), self.assertRaisesRegex(simsgd.InputError, why):
+                simsgd.run(TIMED, {"/algorithm": {"name": "python", "source": source}})
+
+    def test_what_a_function_takes_from_around_it_must_be_something_that_can_be_written(self):
+        around = object()
+
+        def closure(w):
+            yield around
+        with self.assertRaisesRegex(simsgd.InputError, "uses around of the function around it"):
+            simsgd.run(TIMED, algorithm=closure)
+        with self.assertRaisesRegex(simsgd.InputError, "a lambda"):
+            simsgd.run(TIMED, algorithm=lambda w: None)
+
+    def test_without_python_the_rest_works_and_this_says_so(self):
+        environment = {**os.environ, "SIMSGD_LIBPYTHON": "/nowhere/libpython.so"}
+        text = simsgd.result.to_json(TIMED)
+        plain = subprocess.run([os.environ["SIMSGD"], "run", "-", "--json"], input=text, env=environment, capture_output=True, text=True)
+        self.assertEqual(plain.returncode, 0)
+        asked = subprocess.run([os.environ["SIMSGD"], "run", "-", "--set", '/algorithm={"name": "python", "source": "x"}'], input=text,
+                               env=environment, capture_output=True, text=True)
+        self.assertEqual(asked.returncode, 2)
+        self.assertIn("needs Python's library, 3.9 to 3.13", asked.stderr)

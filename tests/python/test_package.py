@@ -1,0 +1,285 @@
+"""The package: what it gives, and what it says where something is wrong."""
+
+import csv
+import io
+import json
+import os
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy
+
+import simsgd
+from scenario import SMALL, SOURCES, TIMED
+from simsgd import export, program
+
+PROGRAM = os.environ["SIMSGD"]
+
+
+def by_hand(*words, text=""):
+    """What the program itself prints."""
+    return subprocess.run([PROGRAM, *words], input=text, capture_output=True, text=True, check=True).stdout
+
+
+def long_run():
+    return simsgd.run(TIMED, {"/cluster/workers": 64, "/stop/steps": 10_000_000})
+
+
+class Runs(unittest.TestCase):
+    def test_a_run_is_the_programs_document_to_the_byte_but_for_its_context(self):
+        ours = simsgd.run(SMALL).document
+        theirs = json.loads(by_hand("run", "-", "--json", text=json.dumps(SMALL)))
+        del ours["context"], theirs["context"]
+        self.assertEqual(json.dumps(ours), json.dumps(theirs))
+
+    def test_curves_are_pairs_of_time_and_value(self):
+        run = simsgd.run(SMALL)
+        self.assertEqual([len(run.curves[name]) for name in ("train_loss", "test_accuracy")],
+                         [12, len(run.document["series"]["test"])])
+        self.assertEqual(run.curves["train_loss"][-1][0], run.document["series"]["train"][-1]["time_s"])
+        self.assertIn("throughput_samples_per_s", run._repr_html_())
+
+    def test_numbers_of_numpy_are_numbers(self):
+        run = simsgd.run({**TIMED, "stop": {"steps": numpy.int64(5)}}, {"/workload/batch": numpy.float64(64)})
+        self.assertEqual((run.scenario["stop"]["steps"], run.scenario["workload"]["batch"]), (5, 64))
+
+    def test_what_json_has_no_word_for_is_refused_before_the_program_sees_it(self):
+        with self.assertRaisesRegex(TypeError, "use numbers, texts, lists and dicts"):
+            simsgd.run({**TIMED, "stop": object()})
+
+    def test_all_errors_come_at_once_with_file_pointer_and_remedy(self):
+        with self.assertRaises(simsgd.InputError) as caught:
+            simsgd.run({**TIMED, "stopp": 1}, {"/cluster/worker": 8})
+        problems = {each.pointer: each for each in caught.exception.problems}
+        self.assertEqual(set(problems), {"/stopp", "/cluster/worker"})
+        self.assertEqual(problems["/stopp"].file, "<stdin>")
+        self.assertIn('Did you mean "stop"?', problems["/stopp"].remedy)
+        self.assertIn('Did you mean "workers"?', problems["/cluster/worker"].remedy)
+
+    def test_a_missing_file_and_wrong_usage_are_input_errors(self):
+        with self.assertRaisesRegex(simsgd.InputError, "nowhere.json"):
+            simsgd.run("nowhere.json")
+        with self.assertRaisesRegex(simsgd.InputError, "frobnicate"):
+            simsgd.command("frobnicate")
+
+    def test_a_relative_file_is_looked_for_where_python_is_now(self):
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                with open("here.json", "w") as file:
+                    json.dump(TIMED, file)
+                self.assertEqual(simsgd.run("here.json").scenario["name"], "small")
+            finally:
+                os.chdir(before)
+
+    def test_lists_and_benches_are_values(self):
+        self.assertIn("wagma", [each["name"] for each in simsgd.list("algorithms")])
+        self.assertTrue(simsgd.bench("all_reduce", workers=4, b=8, e=1024, f=2))
+
+    def test_explain_answers_with_a_sentence_and_the_step(self):
+        answer = simsgd.explain(parameters=25e6, step="0.1s", gpus=4, network="10gbe")
+        self.assertIn("4 GPUs", answer["answer"])
+        with self.assertRaises(simsgd.InputError):
+            simsgd.explain(parameters=0, step="0.1s", gpus=4, network="10gbe")
+
+
+class Studies(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.file = os.path.join(self.folder.name, "study.db")
+        self.study = simsgd.Study(TIMED).over("/cluster/workers", [2, 4]).over("/algorithm/name", ["local_sgd", "allreduce_sgd"])
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_every_combination_is_a_row(self):
+        rows = self.study.seeds(2).run(self.file).rows()
+        self.assertEqual({(row["cluster/workers"], row["algorithm"], row["seed"]) for row in rows},
+                         {(w, a, s) for w in "24" for a in ("local_sgd", "allreduce_sgd") for s in "12"})
+
+    def test_a_study_resumes_and_a_study_is_not_changed_by_more_axes(self):
+        seen = []
+        self.study.run(self.file, progress=lambda done, of: seen.append((done, of)))
+        self.assertEqual(seen[-1], (4, 4))
+        more = self.study.seeds(2)
+        seen.clear()
+        more.run(self.file, progress=lambda done, of: seen.append((done, of)))
+        self.assertEqual(len(seen), 4)  # the four of the second seed
+        self.assertIsNone(self.study._seeds)
+
+    def test_a_point_that_fails_is_said_and_the_others_are_kept(self):
+        study = simsgd.Study(TIMED).over("/algorithm/name", ["local_sgd", failing])
+        with self.assertRaises(simsgd.RunFailed) as caught:
+            study.run(self.file)
+        self.assertEqual(caught.exception.exit_code, 3)
+        rows = study.run(self.file, allow_failed=True).rows()
+        self.assertEqual(sorted((row["algorithm"], row["status"]) for row in rows), [("failing", "failed"), ("local_sgd", "ok")])
+        self.assertIn("on purpose", [row["error"] for row in rows if row["algorithm"] == "failing"][0])
+
+    def test_frames_ask_the_program(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("no pandas")
+        results = self.study.seeds(3).run(self.file)
+        frame = results.frame()
+        self.assertEqual(len(frame), 12)
+        theirs = by_hand("results", "winners", self.file, "--metric", "throughput_samples_per_s", "--format", "csv")
+        pandas.testing.assert_frame_equal(frame.simsgd.winners("throughput_samples_per_s"), pandas.read_csv(io.StringIO(theirs)))
+        means = frame.simsgd.table("throughput_samples_per_s", rows=["workers"], columns=["algorithm"])
+        self.assertEqual(len(means), 4)  # of two numbers of workers and two methods
+        with self.assertRaisesRegex(simsgd.InputError, "througput"):
+            frame.simsgd.winners("througput")
+        with self.assertRaisesRegex(AttributeError, "StudyResults"):
+            pandas.DataFrame({"a": [1]}).simsgd
+
+
+def failing(w):
+    yield w.next_step()
+    raise ValueError("on purpose")
+
+
+class Programs(unittest.TestCase):
+    """Programs that are missing, of another version, or ended from outside."""
+
+    def with_program(self, path):
+        program._close_all()
+        os.environ["SIMSGD"] = path
+        self.addCleanup(os.environ.__setitem__, "SIMSGD", PROGRAM)
+        with self.assertRaises(simsgd.ProgramError) as caught:
+            simsgd.run(TIMED)
+        return str(caught.exception)
+
+    def script(self, text):
+        folder = tempfile.mkdtemp()
+        path = os.path.join(folder, "simsgd")
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+        return path
+
+    def test_missing(self):
+        self.assertIn("is not a program", self.with_program("/nowhere/simsgd"))
+
+    def test_of_another_version(self):
+        self.assertIn("is version 9.9.9, and this package is " + simsgd.__version__,
+                      self.with_program(self.script("#!/bin/sh\necho '{\"simsgd\": \"9.9.9\"}'\ncat\n")))
+
+    def test_that_knows_no_worker(self):
+        self.assertIn("no verb worker", self.with_program(self.script("#!/bin/sh\necho no verb worker >&2; exit 2\n")))
+
+    def test_killed_while_it_runs_is_a_sentence_and_the_next_run_works(self):
+        simsgd.run(TIMED)
+        worker = program._idle[-1].process
+        timer = threading.Timer(0.5, os.kill, (worker.pid, signal.SIGKILL))
+        timer.start()
+        with self.assertRaisesRegex(simsgd.ProgramError, "was ended by signal 9 while it ran"):
+            long_run()
+        simsgd.run(TIMED)
+
+    def test_killed_while_idle_is_not_even_noticed(self):
+        simsgd.run(TIMED)
+        for worker in program._idle:
+            worker.process.kill()
+            worker.process.wait()
+        simsgd.run(TIMED)
+
+    def test_ctrl_c_ends_the_run_and_the_next_one_works(self):
+        simsgd.run(TIMED)
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begin = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            long_run()
+        self.assertLess(time.monotonic() - begin, 30)
+        simsgd.run(TIMED)
+
+    def test_threads_run_side_by_side_and_get_their_own_answers(self):
+        got = {}
+
+        def one(workers):
+            got[workers] = simsgd.run(TIMED, {"/cluster/workers": workers}).scenario["cluster"]["workers"]
+        threads = [threading.Thread(target=one, args=(workers,)) for workers in range(2, 8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(got, {workers: workers for workers in range(2, 8)})
+
+    def test_a_forked_process_has_a_worker_of_its_own(self):
+        simsgd.run(TIMED)
+        before = {worker.process.pid for worker in program._idle}
+        child = os.fork()
+        if child == 0:
+            ok = not program._idle and simsgd.run(TIMED).scenario["name"] == "small"
+            mine = {worker.process.pid for worker in program._idle}
+            os._exit(0 if ok and not mine & before else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        simsgd.run(TIMED)
+        self.assertTrue(before & {worker.process.pid for worker in program._idle})
+
+    def test_the_package_is_imported_in_a_fifth_of_the_processor_time_that_python_has_for_it(self):
+        script = "import time; t = time.process_time(); import simsgd; print(time.process_time() - t); import sys; assert 'pandas' not in sys.modules and 'numpy' not in sys.modules"
+        self.assertLess(float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout), 0.2)
+
+    def test_one_version_everywhere(self):
+        with open(os.path.join(SOURCES, "CMakeLists.txt")) as file:
+            self.assertIn(f"VERSION {simsgd.__version__} ", file.read())
+
+
+class Protocol(unittest.TestCase):
+    """`simsgd worker` by itself."""
+
+    def answers(self, *lines):
+        done = subprocess.run([PROGRAM, "worker"], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_it_says_who_it_is_and_answers_in_order(self):
+        hello, first, second = self.answers('{"id": 1, "arguments": ["list", "optimizers", "--json"]}',
+                                            '{"id": "b", "arguments": ["--version"]}')
+        self.assertEqual(hello, {"simsgd": simsgd.__version__, "protocol": 1})
+        self.assertEqual((first["id"], first["exit_code"]), (1, 0))
+        self.assertTrue(json.loads(first["output"]))
+        self.assertEqual((second["id"], second["output"][:6]), ("b", "simsgd"))
+
+    def test_bad_lines_are_answered_with_all_that_is_wrong(self):
+        _, no_json, wrong = self.answers("hello", '{"id": 3, "argument": ["run"], "input": 5}')
+        self.assertEqual(no_json["errors"][0]["problem"], "is not an object")
+        self.assertEqual({each["problem"] for each in wrong["errors"]}, {"is not a key of a request", "is not a text", "has no arguments"})
+        self.assertEqual((wrong["id"], wrong["exit_code"]), (3, 2))
+
+
+class Exports(unittest.TestCase):
+    CURVES = {"loss": [(0.5, 2.0), (1.0, 1.0)], "accuracy": [(1.0, 0.25)]}
+
+    def test_the_check_of_records_is_the_published_one(self):
+        # RFC 3720, B.4: CRC-32C of "123456789" is E3069283; masked as TFRecord says.
+        crc = 0xE3069283
+        self.assertEqual(export.masked_crc32c(b"123456789"), (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    def test_event_files_have_the_curves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(export.write_events(self.CURVES, folder), "rb") as file:
+                data = file.read()
+        events = []
+        while data:
+            size = struct.unpack("<Q", data[:8])[0]
+            self.assertEqual(struct.unpack("<I", data[8:12])[0], export.masked_crc32c(data[:8]))
+            events.append(data[12:12 + size])
+            data = data[16 + size:]
+        self.assertEqual(events[0][11:], b"brain.Event:2")
+        self.assertEqual([struct.unpack("<d", event[1:9])[0] for event in events[1:]], [0.5, 1.0, 1.0])
+        self.assertEqual([struct.unpack("<f", event[-4:])[0] for event in events[1:]], [2.0, 1.0, 0.25])
+        self.assertIn(b"accuracy", events[3])
+
+    def test_history_has_a_row_an_instant(self):
+        self.assertEqual(export.history(self.CURVES), [
+            {"_step": 0, "simulated_time_s": 0.5, "loss": 2.0},
+            {"_step": 1, "simulated_time_s": 1.0, "loss": 1.0, "accuracy": 0.25}])
