@@ -361,7 +361,7 @@ LayerHook Door::hook(Borrowed function) {
   if (function.object == api().none) return {};
   return [this, held = Ref::borrowed(function.object)](const LayerPass& pass) {
     const Ref begun = call(of_door("begin_hook"),
-                     {held, to_python(pass.layer), to_python(pass.micro_batch), to_python(pass.last)});
+                           {held, to_python(pass.layer), to_python(pass.micro_batch), to_python(pass.last)});
     if (!same(begun, api().none)) drive(begun);
   };
 }
@@ -378,7 +378,7 @@ void Door::gradient(long long index, long long count, Borrowed ready, Borrowed b
     options.gradient_ready = [this, held = Ref::borrowed(ready.object)](const TensorInfo& info,
                                                                         const Tensor& gradient) {
       const Ref begun = call(of_door("begin_hook"), {held, to_python(info.layer), to_python(info.offset),
-                                               to_python(info.parameters()), wrapped(gradient)});
+                                                     to_python(info.parameters()), wrapped(gradient)});
       if (!same(begun, api().none)) drive(begun);
     };
   ask({.name = "gradient",
