@@ -5,8 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "analysis/runner.hpp"
 #include "cli/documents.hpp"
@@ -26,13 +29,14 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 the run failed or a check did not hold; 2 usage or input; 3 some points of a sweep failed;\n"
     "130 interrupted. Results go to stdout, everything else to stderr.";
 
-/// Throws ConfigError for a word that stands where a verb does and is none: the library would call it "not
-/// expected".
-void check_verbs(const CLI::App& app, const std::vector<std::string>& words) {
+/// The verb that the words ask for, and how it is written: "simsgd sweep run". Throws ConfigError for a word
+/// that stands where a verb does and is none: the library would call it "not expected".
+std::pair<const CLI::App*, std::string> verb_of(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* at = &app;
+  std::string written = "simsgd";
   for (const std::string& word : words) {
     const std::vector<const CLI::App*> verbs = at->get_subcommands([](const CLI::App*) { return true; });
-    if (verbs.empty() || word.starts_with('-')) return;
+    if (verbs.empty() || word.starts_with('-')) break;
     const auto next = std::find_if(verbs.begin(), verbs.end(),
                                    [&](const CLI::App* verb) { return verb->get_name() == word; });
     if (next == verbs.end()) {
@@ -40,12 +44,34 @@ void check_verbs(const CLI::App& app, const std::vector<std::string>& words) {
       for (const CLI::App* verb : verbs)
         if (!verb->get_group().empty()) names.push_back(verb->get_name());
       const std::string near = nearest(word, names);
-      throw ConfigError({at == &app ? "simsgd" : "simsgd " + at->get_name(), "", "has no verb of this name",
-                         printable(word),
+      throw ConfigError({written, "", "has no verb of this name", printable(word),
                          (near.empty() ? "" : "Did you mean " + near + "? ") + "There is " + one_of(names)});
     }
     at = *next;
+    written += " " + word;
   }
+  return {at, written};
+}
+
+/// Every option that the verb does not have, with the one that is spelled most alike.
+std::vector<InputError> unknown_options(const CLI::App& verb, const std::string& written,
+                                        const std::vector<std::string>& words) {
+  std::vector<std::string> valid;
+  for (const CLI::Option* option : verb.get_options())
+    for (const std::string& name : option->get_lnames()) valid.push_back("--" + name);
+  std::vector<InputError> errors;
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (word.size() < 2 || word.front() != '-' || std::isdigit(static_cast<unsigned char>(word[1])) != 0)
+      continue;
+    const std::string name = word.substr(0, word.starts_with("--") ? word.find('=') : 2);
+    if (verb.get_option_no_throw(name) != nullptr) continue;
+    const std::string near = nearest(name, valid);
+    errors.push_back(
+        {written, "", "has no such option", printable(name),
+         (near.empty() ? "" : "Did you mean " + near + "? ") + written + " --help lists its options"});
+  }
+  return errors;
 }
 
 /// `simsgd help run` is `simsgd run --help`.
@@ -83,11 +109,20 @@ int run_verb(std::vector<std::string> words) {
   add_worker(app, exit_code);
   add_documents(app, exit_code);
   words = without_help(std::move(words));
-  check_verbs(app, words);
-  std::reverse(words.begin(), words.end());  // as the library takes them
+  const auto [verb, written] = verb_of(app, words);
   try {
     app.name("simsgd");
-    app.parse(std::move(words));
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // as the library takes them
+  } catch (const CLI::ExtrasError&) {
+    std::vector<InputError> errors = unknown_options(*verb, written, words);
+    if (errors.empty()) {
+      std::vector<std::string> surplus = app.remaining(true);
+      std::reverse(surplus.begin(), surplus.end());
+      errors.push_back({written, "", "takes no such argument",
+                        printable(fmt::format("{}", fmt::join(surplus, " "))),
+                        written + " --help shows what it takes"});
+    }
+    throw ConfigError(std::move(errors));
   } catch (const CLI::ParseError& error) {
     std::ostringstream help, problem;
     const int code = app.exit(error, help, problem);

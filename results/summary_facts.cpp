@@ -7,12 +7,13 @@
 
 #include "results/summary_view.hpp"
 #include "sim/activities.hpp"
+#include "sim/base/quantiles.hpp"
 
 namespace simsgd {
 
 namespace {
 
-/// A worker that is slower than the usual one by less than this is as fast.
+/// A worker that is slower than the median of the others by less than this is as fast.
 constexpr double kSlower = 0.01;
 
 std::vector<std::string> row_of(const std::string& label, const std::vector<RunView>& runs,
@@ -55,11 +56,13 @@ std::string slowest_worker_text(const nlohmann::ordered_json& all) {
     workers.emplace_back(busy_s / steps, worker.at("rank").dump());
   }
   if (workers.size() < 2) return "";
-  const auto slowest = *std::max_element(workers.begin(), workers.end(),
-                                         [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::nth_element(workers.begin(), workers.begin() + static_cast<std::ptrdiff_t>(workers.size() / 2),
-                   workers.end());
-  const double usual = workers[workers.size() / 2].first;
+  const auto at = std::max_element(workers.begin(), workers.end(),
+                                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto slowest = *at;
+  workers.erase(at);
+  std::vector<double> others;
+  for (const auto& each : workers) others.push_back(each.first);
+  const double usual = median(std::move(others));
   if (!(slowest.first > usual * (1 + kSlower))) return "";
   return fmt::format("rank {}, +{:.0f} %", slowest.second, 100 * (slowest.first / usual - 1));
 }

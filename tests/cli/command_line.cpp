@@ -72,6 +72,23 @@ TEST_CASE("a verb that is misspelt is named, `help VERB` is its help, and a fold
       "OPERATION: is not a collective operation. Found: allreduce. Did you mean all_reduce? Use all_reduce, reduce_scatter, all_gather, broadcast, reduce, barrier or all_to_all.\n");
 }
 
+TEST_CASE(
+    "options that a verb does not have are all named, each with the nearest one; so is a word too many") {
+  const Scratch scratch;
+  const Outcome options = scratch.simsgd("run s.json --jsno --sede 3");
+  CHECK(options.code == 2);
+  CHECK(
+      options.err ==
+      "simsgd run: has no such option. Found: --jsno. Did you mean --json? simsgd run --help lists its options.\n"
+      "simsgd run: has no such option. Found: --sede. Did you mean --seed? simsgd run --help lists its options.\n"
+      "2 errors; nothing was run or written.\n");
+  const Outcome words = scratch.simsgd("sweep status a.db b.db");
+  CHECK(words.code == 2);
+  CHECK(
+      words.err ==
+      "simsgd sweep status: takes no such argument. Found: b.db. simsgd sweep status --help shows what it takes.\n");
+}
+
 TEST_CASE("a bandwidth whose unit was forgotten runs, and a note says so") {
   const Scratch scratch;
   scratch.write("s.json", kScenario);

@@ -291,6 +291,9 @@ TEST_CASE("the slowest worker and the busiest link have names, and the network's
   CHECK(cells("Slowest worker") == "Slowest worker rank 2, +50 % -");
   CHECK(cells("Busiest link") == "Busiest link node3.nic0.up, 85 % -");
   CHECK(cells("Network fidelity") == "Network fidelity closed, exact closed + flows, approximate");
+  // Of two workers the other one is what the slower is compared with.
+  for (const int rank : {1, 0}) run["workers"].erase(static_cast<std::size_t>(rank));
+  CHECK(summary_table({column(run)}).find("rank 2, +50 %") != std::string::npos);
 }
 
 }  // namespace simsgd::test::results_summary
