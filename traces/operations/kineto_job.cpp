@@ -9,7 +9,6 @@
 
 #include "sim/base/errors.hpp"
 #include "traces/operations/stepped_job.hpp"
-#include "traces/recorders/kineto_categories.hpp"
 #include "traces/recorders/kineto_events.hpp"
 
 namespace simsgd {
@@ -109,7 +108,7 @@ void add_file(const std::string& path, Input& input, SteppedJob& job, bool sever
     else
       file.understand(text, recording.steps.size());
   }
-  if (const auto found = file.report.ignored.find(kineto::counted(kineto::kNegative).text);
+  if (const auto found = file.report.ignored.find(kineto::kBackwards);
       found != file.report.ignored.end())
     job.skipped.push_back(
         {path, "", "has " + found->first, fmt::format("{}", found->second), "Write it again"});

@@ -12,12 +12,11 @@
 
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
-#include "traces/reading/json_elements.hpp"
+#include "traces/names.hpp"
+#include "traces/reading/json_stream.hpp"
 #include "traces/reading/json_text.hpp"
 #include "traces/reading/text.hpp"
 #include "traces/recorders/collective_records.hpp"
-#include "traces/recorders/repetition.hpp"
-#include "traces/recorders/torch_names.hpp"
 
 namespace simsgd::importers {
 
@@ -208,9 +207,7 @@ std::vector<ImportFormat> flight_recorder() {
             .summary = "JSON of PyTorch's Flight Recorder, one file per rank",
             .citation = "https://github.com/pytorch/pytorch, torch/csrc/distributed/c10d/FlightRecorder.hpp"},
            is_flight_recorder,
-           +[](const ImportConstants&) -> std::unique_ptr<Importer> {
-             return std::make_unique<FlightRecorder>();
-           }}};
+           make_importer<FlightRecorder>}};
 }
 
 }  // namespace simsgd::importers

@@ -10,9 +10,9 @@
 #include <cmath>
 
 #include "sim/base/quantiles.hpp"
-#include "traces/networks/recorded_network.hpp"
+#include "traces/imported_file.hpp"
+#include "traces/names.hpp"
 #include "traces/recorders/kineto_recording.hpp"
-#include "traces/recorders/torch_names.hpp"
 
 namespace simsgd::kineto {
 

@@ -18,6 +18,7 @@
 #include "traces/imported_file.hpp"
 #include "traces/recorded_workload.hpp"
 #include "traces/recorders/collective_records.hpp"
+#include "traces/recorders/trace_events.hpp"
 
 namespace simsgd::kineto {
 
@@ -68,6 +69,10 @@ struct LayerKind {
   RecordedLayer layer;  ///< activations: of the whole batch
   double batch = 0;     ///< the first size of its input
 };
+
+/// The layer that the operator is, none where it is another operator or its inputs' sizes are not those of
+/// one.
+std::optional<LayerKind> layer_of(const TraceEvent& event);
 
 struct Recording {
   std::vector<ProfilerStep> steps;
