@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "measure/bench/benchmarks.hpp"
-#include "measure/bench/mpi_own.hpp"
+#include "measure/bench/campaigns.hpp"
 #include "measure/bench/schedule_messages.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"

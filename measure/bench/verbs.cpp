@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "measure/agreement.hpp"
-#include "measure/bench/benchmarks.hpp"
+#include "measure/bench/campaigns.hpp"
 #include "results/atomic_file.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/base/errors.hpp"

@@ -11,7 +11,6 @@
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/explain.hpp"
 #include "scenarios/language/forms.hpp"
-#include "scenarios/language/provenance.hpp"
 #include "scenarios/language/schema.hpp"
 
 namespace simsgd {
@@ -31,11 +30,6 @@ void add_forms(const Json& schema, Forms& forms) {
       for (const Json& form : schema[keyword]) add_forms(form, forms);
 }
 
-bool is_list_index(const std::string& token) {
-  return !token.empty() && token.size() < 10 &&
-         std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 /// Empty where no form has such a member.
 Forms forms_at(const std::string& pointer) {
   Forms here{&resolved_schema()};
@@ -44,7 +38,7 @@ Forms forms_at(const std::string& pointer) {
     for (const Json* form : here) {
       const auto properties = form->find("properties"), items = form->find("items");
       if (properties != form->end() && properties->contains(token)) add_forms((*properties)[token], below);
-      if (items != form->end() && items->is_object() && is_list_index(token)) add_forms(*items, below);
+      if (items != form->end() && items->is_object() && list_index(token)) add_forms(*items, below);
     }
     here = std::move(below);
   }

@@ -2,12 +2,12 @@
 
 #include <set>
 
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/use.hpp"
-#include "scenarios/language/validate.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {

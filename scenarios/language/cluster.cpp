@@ -7,14 +7,12 @@
 #include <utility>
 
 #include "scenarios/language/calibration_draws.hpp"
-#include "scenarios/language/collectives.hpp"
-#include "scenarios/language/links.hpp"
+#include "scenarios/language/communication.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
-#include "scenarios/language/stack.hpp"
 #include "sim/base/random.hpp"
 #include "sim/cluster/kernels.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd {
 

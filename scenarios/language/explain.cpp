@@ -9,7 +9,6 @@
 
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/forms.hpp"
-#include "scenarios/language/provenance.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 
@@ -241,6 +240,18 @@ std::vector<Explanation> explain(const Json& schema, const Json& value) {
   std::vector<Explanation> all;
   explain_all(schema, value, all);
   return all;
+}
+
+void validate(const Json& schema, const Json& value, const Provenance& origins,
+              const std::set<std::string>& incomplete, ErrorList& errors) {
+  for (const Explanation& each : explain(schema, value)) {
+    if (!each.about_missing_key) {
+      errors.add(value, origins, each.pointer, each.problem, each.remedy);
+    } else if (!incomplete.contains(each.pointer)) {
+      const Origin origin = origins.at(each.pointer);
+      errors.add(each.pointer, {origin.file, origin.pointer, each.problem, "", each.remedy});
+    }
+  }
 }
 
 }  // namespace simsgd

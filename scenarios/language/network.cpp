@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/collectives.hpp"
+#include "scenarios/language/communication.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/errors.hpp"

@@ -9,6 +9,18 @@
 
 namespace simsgd {
 
+/// "whole number", "list of times", "\"ring\" or \"tree\"", "time or object by its name".
+std::string type_text(const Json& schema);
+/// The SI unit of a quantity, or of the quantities of a list; empty for everything else.
+std::string unit_text(const Json& schema);
+/// "> 0, <= 1"; empty where everything of its type may be. Bounds that every number has (largest_of, what
+/// fits a whole number) are not told.
+std::string range_text(const Json& schema);
+/// An example as JSON: the one that the schema names, else its default, else one that it admits.
+std::string example_text(const Json& schema);
+/// What a value may be where the schema names everything, each as JSON.
+std::vector<std::string> values_of(const Json& schema);
+
 /// All texts but `meaning` and `source` are empty where there is nothing to say.
 struct ReferenceKey {
   std::string pointer;              ///< "/cluster/nic/latency"; "*" stands for any element of a list

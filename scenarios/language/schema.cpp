@@ -2,7 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/limits.hpp"
@@ -70,8 +71,7 @@ void bound_numbers(Json& node) {
 void collect_choices(const Json& node, const std::string& pointer, std::set<std::string>& all) {
   const Json forms = node.value("oneOf", Json::array());
   for (const Json& form : forms) {
-    const Json properties = form.value("properties", Json::object());
-    if (properties.contains("name") && properties["name"].contains("const")) all.insert(pointer);
+    if (name_of_form(form) != nullptr) all.insert(pointer);
     collect_choices(form, pointer, all);
   }
   const Json properties = node.value("properties", Json::object());

@@ -25,7 +25,7 @@ const std::vector<std::string>& file_kinds();
 /// too.
 Json file_schema(const std::string& kind);
 
-/// The same for editors, with what recurs under "$defs" (editor_schema.cpp): `simsgd schema` prints its text.
+/// The same for editors, with what recurs under "$defs" (file_schemas.cpp): `simsgd schema` prints its text.
 Json editor_schema(const std::string& kind);
 std::string editor_schema_text(const std::string& kind);
 /// By their names, the files of a folder that has all kinds: they share the definitions of the scenario's.

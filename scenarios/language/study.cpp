@@ -9,12 +9,11 @@
 #include <set>
 
 #include "scenarios/language/axes.hpp"
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/forms.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
-#include "scenarios/language/study_axes.hpp"
 #include "scenarios/language/use.hpp"
-#include "scenarios/language/validate.hpp"
 
 namespace simsgd {
 

@@ -1,5 +1,5 @@
-// samples: raw samples of simsgd-measure's micro-benchmarks (measure/bench/samples.cpp has the columns). The
-// median over the samples of a point in a campaign is one measurement: campaigns are what drifts.
+// samples: raw samples of simsgd-measure's micro-benchmarks (measure/bench/campaigns.cpp has the columns).
+// The median over the samples of a point in a campaign is one measurement: campaigns are what drifts.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,7 +1,9 @@
-// From the bounds of an axis to its values: equal steps, equal ratios, and draws between them.
+// The values of an axis: equal steps and ratios between bounds, draws, and what tables, labels of points and
+// folders call them: short, and never raw JSON.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,5 +44,16 @@ class DrawnRange {
 /// drawn from the seed: of the first 2^m, each 2^-m-th of every dimension holds exactly one.
 std::vector<std::vector<double>> drawn_shares(const std::string& method, std::size_t count,
                                               std::size_t dimensions, std::uint64_t seed);
+
+/// "cluster" of "/cluster/use", "algorithm" of "/algorithm/name", "cluster/workers" of "/cluster/workers".
+std::string axis_label(const std::string& pointer);
+
+/// "constant (factor 1.5, workers [3])", "slow_links (nodes [3], bandwidth_factor 0.1)", "none" of an empty
+/// list, "default" of an empty object, "ethernet-1g" of "clusters/ethernet-1g.json".
+std::string value_label(const Json& value);
+
+/// Of all values of one axis, by their JSON text: the name alone, and of those that share one the keys in
+/// which they differ: "local_sgd (period 1)" and "local_sgd (period 10)".
+std::map<std::string, std::string> value_labels(const std::map<std::string, const Json*>& values);
 
 }  // namespace simsgd

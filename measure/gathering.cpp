@@ -1,5 +1,3 @@
-#include "measure/worker_records.hpp"
-
 #include "measure/gathering.hpp"
 
 namespace simsgd {
