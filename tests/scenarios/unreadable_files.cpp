@@ -5,7 +5,7 @@
 #include "scenarios/language/json_source.hpp"
 #include "tests/scenarios/support.hpp"
 
-namespace simsgd::test::scenarios_messages_files {
+namespace simsgd::test::scenarios_unreadable_files {
 
 namespace {
 
@@ -29,12 +29,6 @@ TEST_CASE("a truncated file says where it ends and what was expected") {
       "s.json: is not valid JSON, line 1, column 1: unexpected end of input; expected '[', '{', or a literal. The file ends too early: close every brace, bracket and quotation mark.");
 }
 
-TEST_CASE("wrong JSON says where and what was expected") {
-  CHECK(
-      error_of("{\"seed\": 1,}") ==
-      "s.json: is not valid JSON, line 1, column 12: unexpected '}'; expected string literal. Mend the text there; // comments are allowed, trailing commas are not.");
-}
-
 TEST_CASE("brackets without end and numbers without limit") {
   CHECK(error_of(std::string(100000, '[')) ==
         "s.json: is nested deeper than 100 levels. Check its brackets and braces.");
@@ -45,17 +39,6 @@ TEST_CASE("brackets without end and numbers without limit") {
 
 TEST_CASE("comments are allowed") {
   CHECK(parse_json("// first\n{\"a\": 1 /* here */} // last", "f") == Json{{"a", 1}});
-}
-
-TEST_CASE("a key written twice is an error with its pointer") {
-  CHECK(error_of("{\"a\": [1, {\"b\": 1, \"c/d\": 2, \"c/d\": 3}]}") ==
-        "s.json:/a/1/c~1d: is written twice in one object. Keep one of the two.");
-}
-
-TEST_CASE("a scenario is an object") {
-  CHECK(
-      error_of("[1]") ==
-      "s.json: is not a scenario. Found: [1]. Write an object: { \"cluster\": ..., \"workload\": ..., ... }.");
 }
 
 TEST_CASE("a scenario that does not exist") {
@@ -94,36 +77,6 @@ TEST_CASE("a used file that does not exist: the nearest name, or those that are 
       "s.json:/cluster/use: names a file that does not exist. Found: \"clusters/token-ring.json\". There is ethernet-1g.json.");
 }
 
-TEST_CASE("a use that is no file name, a file that holds no object, a file that is cut off") {
-  CHECK(
-      errors_with("/cluster", {{"use", 5}, {"workers", 4}}) ==
-      "s.json:/cluster/use: is not the name of a file. Found: 5. Write a path such as \"clusters/ethernet-1g.json\".");
-  const Folder folder;
-  folder.write_json("list.json", Json::array());
-  folder.write("cut.json", "{\"name\": ");
-  Json scenario = small_scenario();
-  scenario["cluster"]["use"] = "list.json";
-  scenario["workload"]["use"] = "cut.json";
-  folder.write_json("s.json", scenario);
-  CHECK(
-      folder.errors("s.json") ==
-      "s.json:/cluster/use: names a file that holds no object. Found: \"list.json\". Use a file that holds one object.\n"
-      "cut.json: is not valid JSON, line 1, column 10: unexpected end of input; expected '[', '{', or a literal. The file ends too early: close every brace, bracket and quotation mark.");
-}
-
-TEST_CASE("files that use each other in a circle") {
-  const Folder folder;
-  folder.write("a.json", R"({"use": "b.json"})");
-  folder.write("b.json", R"({"device": {"use": "a.json"}})");
-  Json scenario = small_scenario();
-  scenario["cluster"] = {{"use", "a.json"}, {"workers", 4}};
-  folder.write_json("s.json", scenario);
-  CHECK(
-      folder.errors("s.json").find(
-          "b.json:/device/use: uses a file that is being used already. Found: \"a.json\". Remove the circle.") !=
-      std::string::npos);
-}
-
 TEST_CASE("errors name the file in which the value was written") {
   const Folder folder;
   folder.write("clusters/c.json",
@@ -150,4 +103,4 @@ TEST_CASE("errors name the file in which the value was written") {
       "scenarios/s.json:/cluster/workers: is out of range. Found: -4. Write a whole number of at least 1.");
 }
 
-}  // namespace simsgd::test::scenarios_messages_files
+}  // namespace simsgd::test::scenarios_unreadable_files
