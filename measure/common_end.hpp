@@ -77,7 +77,7 @@ class CommonEnd final : public MpiProgress::Part {
   std::optional<double> over_s_;
   std::vector<Kept> kept_;
   std::list<Leaving> leaving_;
-  // Of rank 0:
+  // What rank 0 keeps:
   std::uint64_t steps_ = 0;
   double samples_ = 0;
   bool told_ = false;  // that it is over
@@ -85,7 +85,7 @@ class CommonEnd final : public MpiProgress::Part {
 
 class LateSteps final : public Observer {
  public:
-  /// Of the rank whose ledger it is; attached behind it. The run's time is up at `time_s`.
+  /// Watches the rank whose ledger it is, attached behind it. The run's time is up at `time_s`.
   explicit LateSteps(const Ledger& ledger, double time_s = std::numeric_limits<double>::infinity())
       : ledger_(ledger), time_s_(time_s) {}
 

@@ -4,7 +4,7 @@ namespace simsgd {
 
 namespace {
 
-// Of the steps' ages; the rest of a record has a fixed size.
+// One entry of the steps' ages; the rest of a record has a fixed size.
 struct Age {
   std::int32_t steps;
   std::uint64_t count;

@@ -19,7 +19,7 @@ namespace simsgd {
 
 namespace {
 
-// Of the running kernel: the same for all that read one monotonic clock.
+// Tells the running kernel: the same for all that read one monotonic clock.
 std::uint64_t boot_hash() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;

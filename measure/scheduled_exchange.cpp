@@ -63,7 +63,7 @@ void stamp(Bytes& message, double time_s) {
   std::memcpy(message.data() + message.size() - sizeof time_s, &time_s, sizeof time_s);
 }
 
-/// Of a message, which is without it then.
+/// Takes the time stamp off a message.
 double take_stamp(Bytes& message) {
   double time_s = 0;
   CHECK(message.size() >= sizeof time_s, "a message without a time");
@@ -122,7 +122,7 @@ void ScheduledExchange::post(ExchangeContext& context, const Stage& stage, int t
   }
 }
 
-// Of a concurrent schedule: all its messages share the links.
+// Posts a concurrent schedule, all of whose messages share the links.
 void ScheduledExchange::post_all(ExchangeContext& context) {
   for (const Stage& each : schedule_.stages)
     for (int time = 0; time < each.repeat; ++time) post(context, each, time);

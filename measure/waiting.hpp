@@ -29,7 +29,7 @@ class Waiting {
   mutable std::vector<pollfd> sockets_;  // what is asked of them changes
 };
 
-/// Of the monotonic clock, which all processes of one kernel share.
+/// The monotonic clock, which all processes of one kernel share.
 double seconds_now();
 
 /// Asks Linux for short turns on a core, for this thread and those that it starts: whoever wakes up then goes

@@ -88,7 +88,7 @@ Field& count_field(Fields& f, std::string_view key, Value& value, std::string_vi
   return f.whole(key, value, meaning).at_least(1).at_most(kLargestCount);
 }
 
-/// Of every switch after the first on a path, seconds.
+/// The latency of every switch after the first on a path, in seconds.
 inline void switch_latency_field(Fields& f, double& latency_s) {
   f.time("switch_latency", latency_s,
          "latency of every switch after the first on a path; the first is part of the NIC's");

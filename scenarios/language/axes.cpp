@@ -62,7 +62,7 @@ class AxesReading {
   std::string pointer_of(const Json& axis, const std::string& at) {
     const auto pointer = axis["pointer"].get<std::string>();
     if (!is_setting(pointer))
-      error(child(at, "pointer"), "is no JSON pointer", "Write one such as \"/cluster/workers\"");
+      error(child(at, "pointer"), "is not a JSON pointer", "Write one such as \"/cluster/workers\"");
     return pointer;
   }
 
@@ -149,7 +149,7 @@ class AxesReading {
       for (const auto& [pointer, set] : value["set"].items()) {
         const std::string where = child(child(place, "set"), pointer);
         if (!is_setting(pointer))
-          error(where, "is no JSON pointer", "Write keys such as \"/cluster/workers\"");
+          error(where, "is not a JSON pointer", "Write keys such as \"/cluster/workers\"");
         each.sets.push_back({pointer, set, origins_.at(where)});
         if (std::find(made.pointers.begin(), made.pointers.end(), pointer) == made.pointers.end())
           made.pointers.push_back(pointer);
@@ -197,7 +197,7 @@ class AxesReading {
     if (bound && bound->number > 0 && (bound->unit == "%" || width.is_number()))
       rule.half_width = bound->unit == "%" ? bound->number / 100 : bound->number;
     else
-      error("/seeds/until/half_width", "is no share of the mean", "Write one such as \"5 %\" or 0.05");
+      error("/seeds/until/half_width", "is not a share of the mean", "Write one such as \"5 %\" or 0.05");
     if (rule.at_least > rule.at_most)
       error("/seeds/at_least", "is more than \"at_most\"", "Write at most as many");
     return rule;
@@ -287,7 +287,7 @@ class Expansion {
             made_.circumstances->push_back(axis.columns[column]);
       if (made_.circumstances->size() > before) continue;
       const std::string near = nearest(wanted, names);
-      error(child("/circumstances", i), "is no axis of this study",
+      error(child("/circumstances", i), "is not an axis of this study",
             (near.empty() ? "" : "Did you mean \"" + near + "\"? ") + "Name " + one_of(names));
     }
   }

@@ -11,7 +11,7 @@
 
 namespace simsgd {
 
-/// Of a study, before conditions leave any out; each is some kilobytes.
+/// The most points of a study, before conditions leave any out; a point is some kilobytes.
 inline constexpr std::size_t kMostPoints = 100000;
 
 struct ExpandedAxes {
@@ -45,7 +45,7 @@ struct WrittenAxes {
 
 class StudyAxes {
  public:
-  /// Of a study as expand_study made it, which outlives this.
+  /// Takes a study as expand_study made it, which outlives this.
   explicit StudyAxes(const Study& study);
 
   /// In the study's order, that of the seeds last where they vary.

@@ -19,7 +19,7 @@ struct Bound {
   bool whole = false;
 };
 
-/// Of a number, or of text that begins with one; none otherwise.
+/// Reads a number, or text that begins with one; there is no bound otherwise.
 std::optional<Bound> read_bound(const Json& value);
 
 /// A drawn dimension: {"from", "to", "scale": "linear" or "log"}, or {"values": [...]}, all equally likely.
@@ -52,8 +52,8 @@ std::string axis_label(const std::string& pointer);
 /// list, "default" of an empty object, "ethernet-1g" of "clusters/ethernet-1g.json".
 std::string value_label(const Json& value);
 
-/// Of all values of one axis, by their JSON text: the name alone, and of those that share one the keys in
-/// which they differ: "local_sgd (period 1)" and "local_sgd (period 10)".
+/// What all values of one axis are called, by their JSON text: the name alone, and for those that share one
+/// the keys in which they differ: "local_sgd (period 1)" and "local_sgd (period 10)".
 std::map<std::string, std::string> value_labels(const std::map<std::string, const Json*>& values);
 
 }  // namespace simsgd

@@ -45,7 +45,7 @@ Forms forms_at(const std::string& pointer) {
   return here;
 }
 
-/// Of a number, without a validator: clusters have hundreds, and each load looks at them.
+/// Checks a number without a validator: clusters have hundreds, and every load looks at them.
 bool takes_number(const Json& form, double value) {
   const auto bound = [&](const char* key, double otherwise) { return form.value(key, otherwise); };
   const bool whole = form.value("type", Json()) == "integer";
@@ -91,7 +91,7 @@ std::string guess_of_pointer(const std::string& pointer) {
   return "";
 }
 
-/// Of many values those that decide whether all are taken: each once, and of numbers the ends and one that is
+/// The values that decide whether all are taken: each once, and of numbers the ends and one that is
 /// not whole.
 std::vector<const Json*> decisive(const std::vector<const Json*>& values) {
   std::vector<const Json*> all;
@@ -203,7 +203,7 @@ class CalibrationCheck {
       if (known(place, "", pointer) == nullptr || !wanted.is_object()) continue;
       for (const auto& [key, bound] : wanted.items())
         if ((key != "at_least" && key != "at_most") || !bound.is_number())
-          wrong(child(place, key), "is no comparison", "Write \"at_least\" or \"at_most\", and a number");
+          wrong(child(place, key), "is not a comparison", "Write \"at_least\" or \"at_most\", and a number");
     }
   }
 

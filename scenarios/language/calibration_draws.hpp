@@ -20,8 +20,9 @@ struct CalibratedNumber {
   std::optional<double> low, high;
 
   void fields(Fields& f) {
-    f.text("pointer", pointer, "Of the number, in the cluster").required();
-    f.number("value", value, "As it was fitted; a number that is another by now is not drawn").required();
+    f.text("pointer", pointer, "Where the number is, in the cluster").required();
+    f.number("value", value, "The number as it was fitted; if it is another by now, it is not drawn")
+        .required();
     f.number("low", low, "Lower end of its interval; absent where nothing tells it");
     f.number("high", high, "Upper end");
   }
@@ -36,14 +37,15 @@ struct MeasuredRange {
   }
 };
 
-/// Of a workload.
+/// The batches at which a workload was measured.
 struct MeasuredBatches {
   std::string workload;
   std::vector<double> batches;
 
   void fields(Fields& f) {
     f.text("workload", workload, "Its name").required();
-    f.list("batches", batches, "Samples per worker and step of the runs that were fitted", "Of one of them")
+    f.list("batches", batches, "Samples per worker and step of the runs that were fitted",
+           "Samples of one of them")
         .required()
         .items_above(0);
   }
@@ -57,7 +59,7 @@ struct DrawnSetting {
 
   void fields(Fields& f) {
     f.text("name", name, "What reports call it");
-    f.text("pointer", pointer, "Of the setting, in a scenario").required();
+    f.text("pointer", pointer, "Where the setting is, in a scenario").required();
     f.raw(
          "value", value,
          {{"examples", Json::array({"global"})},
@@ -108,7 +110,7 @@ struct CalibrationSection {
       f.object("bytes", bytes, "Sizes of operations or messages, bytes").by_rule("none");
       f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one")
           .by_rule("nobody wrote it down");
-      f.objects("batches", batches, "The batches that they had", "Of a workload");
+      f.objects("batches", batches, "The batches that they had", "Batches of one workload");
       f.list("algorithms", algorithms, "Methods of which runs were fitted", "Name of one")
           .by_rule("nobody wrote it down");
     }
@@ -131,7 +133,7 @@ struct CalibrationSection {
          "Standard deviation of the logarithm of the factor by which the model as a whole is off, from parts that were left out")
         .at_least(0);
     f.whole("parts_left_out", parts_left_out, "So many parts").at_least(0);
-    f.number("level", level, "Of the intervals of parameters").above(0).below(1);
+    f.number("level", level, "Probability with which a parameter lies in its interval").above(0).below(1);
     f.object("measured", measured, "Where it was measured; intervals widen beyond");
     f.object("left_out", left_out,
              "How far off parts were that were left out of the fit: intervals of times reach as far at least")

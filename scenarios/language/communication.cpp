@@ -63,7 +63,7 @@ void GpuLink::fields(Fields& f) {
 }
 
 void Nic::fields(Fields& f) {
-  f.bandwidth("bandwidth", bandwidth_Bps, "Of each NIC and direction").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "What each NIC carries in each direction").required();
   f.number(
        "goodput", goodput,
        "Share of the bandwidth that payloads get, of the line rate that a data sheet says: frames, headers and what the host's protocol code reaches take the rest. Burst and segments are payload already")

@@ -65,7 +65,7 @@ std::pair<std::string, std::string> wrong_value(const Json& wanted) {
   if (is_plain(wanted)) return {};
   if (wanted.is_array() && !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), is_plain)) return {};
   if (wanted.is_array())
-    return {"is no list to compare with", "Write texts, numbers, true or false, one at least"};
+    return {"is not a list to compare with", "Write texts, numbers, true or false, one at least"};
   for (const auto& [key, value] : wanted.items()) {
     if (std::find(kComparisons.begin(), kComparisons.end(), key) == kComparisons.end())
       return {fmt::format("compares with \"{}\"", key), "Write " + one_of(kComparisons)};

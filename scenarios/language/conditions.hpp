@@ -69,7 +69,7 @@ class Conditions {
   std::vector<std::pair<std::string, std::string>> never_found() const;
 
  private:
-  /// Of points, with its schema; equal choices share one.
+  /// A section of points, with its schema; equal choices share one.
   struct Section {
     Json value;
     const Json* schema;  ///< null where the section is none

@@ -178,7 +178,7 @@ void explain_object(const Json& schema, const Json& object, std::vector<Explanat
     all.push_back({"", "is empty", "Give " + one_of(keys()), true});
 }
 
-/// Of the schema's own keywords, not of those of its members.
+/// What the schema's own keywords say of a value, without those of its members.
 std::vector<Explanation> explain_itself(const Json& form, const Json& value) {
   const std::optional<double> number = number_of(form, value);
   if (form.contains("x-quantity") ? !number : has_wrong_type(form, value)) return {wrong_type(form, value)};

@@ -74,7 +74,7 @@ Json with_use(Json node) {
   return node;
 }
 
-/// Of a file that others use: they may say what it leaves out.
+/// The schema of a file that others use: they may say what it leaves out.
 Json of_part(const Json& section) {
   Json part = with_use(section);
   part.erase("anyOf");

@@ -69,7 +69,7 @@ std::string number_text(const Json& number) {
   return number.is_number_float() ? fmt::format("{:g}", number.get<double>()) : number.dump();
 }
 
-/// Of a number, text or list, without the elements.
+/// The range of a number, text or list, without that of the elements.
 std::vector<std::string> own_range(const Json& schema) {
   std::vector<std::string> parts;
   const auto bound = [&](const char* key, const std::string& words, const char* after) {
@@ -262,7 +262,7 @@ class Walk {
         visit(property.value(), child(pointer, property.key()), plugin ? name : of);
   }
 
-  /// Of forms that their names tell apart: which names there are.
+  /// Adds the key "name" of forms that their names tell apart, with all names.
   void add_choice(const Json& schema, const std::string& pointer, const std::string& of) {
     Json names = Json::array();
     for (const Json& form : schema["oneOf"])

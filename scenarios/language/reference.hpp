@@ -49,7 +49,7 @@ struct ReferenceObject {
 /// In the order of their pointers. What several plug-ins share is there once.
 const std::vector<ReferenceObject>& reference();
 
-/// Of any schema: the keys of the objects in it, the outermost at `pointer`.
+/// The keys of the objects in any schema, of which the outermost stands at `pointer`.
 std::vector<ReferenceObject> reference_of(const Json& schema, const std::string& pointer);
 
 /// A table for people and programs: {"pointer", "of", "type", ...}, without what is empty.

@@ -23,10 +23,10 @@ struct RootSection {
   void fields(Fields& f) {
     f.text("name", name, "What reports call it").by_rule("the file's name");
     f.text("description", description, "What it shows");
-    f.whole("seed", seed, "Of all random numbers");
+    f.whole("seed", seed, "Seed of all random numbers");
     f.choice(
          "compute", compute, {{"real", Computing::real}, {"emulated", Computing::emulated}},
-         "Of a real run (simsgd-measure): how long computing takes. real: as long as it takes there; emulated: the workload's time, as in a simulation, while values are computed beside it")
+         "How long computing takes in a real run (simsgd-measure). real: as long as it takes there; emulated: the workload's time, as in a simulation, while values are computed beside it")
         .by_rule("real in a real run; a simulation always takes the workload's time");
   }
 };

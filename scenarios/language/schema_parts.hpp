@@ -9,7 +9,7 @@
 
 namespace simsgd::schema {
 
-/// Of a struct with fields.
+/// The schema of a struct with fields.
 template <class Section>
 Json of(Section& section, const std::string& description) {
   Fields fields;
@@ -17,7 +17,7 @@ Json of(Section& section, const std::string& description) {
   return fields.schema(description);
 }
 
-/// Of one plug-in of a table.
+/// The schema of a choice among the plug-ins of a table.
 template <class P>
 Json plugin(const std::string& description, const std::vector<P>& plugins) {
   Json forms = Json::array();

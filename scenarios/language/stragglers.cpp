@@ -48,7 +48,7 @@ std::optional<FailureModel> build_failures(const Reader& reader, int workers) {
   for (std::size_t i = 0; i < failures.crashes.size(); ++i)
     if (failures.crashes[i].rank >= workers)
       reader.error(child("/failures/crashes", i) + "/worker",
-                   fmt::format("is no rank of this job, which has {} workers", workers),
+                   fmt::format("is not a rank of this job, which has {} workers", workers),
                    fmt::format("Write numbers from 0 to {}", workers - 1));
   return failures;
 }

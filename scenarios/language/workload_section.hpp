@@ -31,12 +31,12 @@ struct StepCostSection {
   std::optional<std::vector<Time>> times;
 
   void fields(Fields& f) {
-    f.time("fixed", fixed_s, "Of each pass (of each micro-batch, where gradients are accumulated)")
+    f.time("fixed", fixed_s, "What each pass takes (each micro-batch, where gradients are accumulated)")
         .by_rule("0 beside per_sample");
-    f.time("per_sample", per_sample_s, "Of each sample, on top of it").by_rule("0 beside fixed");
+    f.time("per_sample", per_sample_s, "What each sample takes on top of it").by_rule("0 beside fixed");
     f.objects(
          "times", times,
-         "In place of the two: measured passes by ascending batch, interpolated on logarithmic scales, refused outside their range",
+         "Measured passes in place of the two, by ascending batch: interpolated on logarithmic scales, refused outside their range",
          "One measurement")
         .least_items(1);
   }
@@ -59,7 +59,7 @@ bool check_range(const Reader& reader, const std::string& pointer, const StepLaw
 // the result says so, and "equal_layers" shows what depends on it.
 inline constexpr int kUsualEqualLayers = 32;
 
-/// Of a layer's tensors: each a vector's size, or a matrix.
+/// The schema of a layer's tensors, each of which is a vector's size or a matrix.
 Json tensors_schema();
 
 struct LayerSection {
@@ -127,7 +127,7 @@ struct MeasuredOnSection {
     f.text("name", name, "Its name").required();
     f.flops("peak_flops", peak_flops, "Its peak rate, as of a device; 0 where unknown");
     f.number("efficiency", efficiency, "Share of the peak that training kernels reach").above(0).at_most(1);
-    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps, "Of its memory; 0 where unknown")
+    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps, "Bandwidth of its memory; 0 where unknown")
         .at_least(0);
   }
 };
@@ -165,9 +165,9 @@ struct WorkloadSection {
     f.objects("layers", layers, "Its layers in forward order", "One layer, in forward order").least_items(1);
     f.time(
          "step_time", step_time_s,
-         "In place of layers: a step of `batch` samples on one device, forward and backward pass, where no more is known; with \"parameters\"")
+         "What a step of `batch` samples takes on one device, forward and backward pass: in place of layers, where no more is known; with \"parameters\"")
         .above(0);
-    f.object("step_cost", step_cost, "In place of step_time: the same by samples, for any batch")
+    f.object("step_cost", step_cost, "The same by samples, for any batch, in place of step_time")
         .by_rule("none");
     f.number("parameters", parameters,
              "With step_time or step_cost: how many parameters the network has, such as 25.6e6")

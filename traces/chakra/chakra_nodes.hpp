@@ -85,21 +85,21 @@ class ChakraReader {
 // ours are exact.
 namespace simsgd::chakra {
 
-// Of a file.
+// Attributes of a file.
 inline constexpr const char *kNetwork = "simsgd.network", *kRank = "simsgd.rank",
                             *kWorkers = "simsgd.workers", *kBatch = "simsgd.batch",
                             *kMicroBatches = "simsgd.micro_batches", *kDevice = "simsgd.device";
-// Of every node.
+// Attributes of every node.
 inline constexpr const char *kStep = "simsgd.step", *kSeconds = "simsgd.seconds";
-// Of computing: forward, backward, micro_batches (those before the last one), straggle or other; and the
-// layer's number.
+// Attributes of computing: forward, backward, micro_batches (those before the last one), straggle or other;
+// and the layer's number.
 inline constexpr const char *kPass = "simsgd.pass", *kLayer = "simsgd.layer";
-// Of a layer's forward pass in the first step: name, type, sides of its tensors (rows, columns or 0, ...),
-// per sample.
+// Attributes of a layer's forward pass in the first step: name, type, sides of its tensors (rows, columns or
+// 0, ...), per sample.
 inline constexpr const char *kLayerName = "simsgd.layer_name", *kType = "simsgd.type",
                             *kTensors = "simsgd.tensors", *kFlop = "simsgd.forward_flop",
                             *kActivations = "simsgd.activations";
-// Of a collective: the whole array.
+// Attributes of a collective: the bytes of the whole array, and its channel.
 inline constexpr const char *kBytes = "simsgd.bytes", *kChannel = "simsgd.channel";
 
 }  // namespace simsgd::chakra

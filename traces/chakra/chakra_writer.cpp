@@ -167,7 +167,7 @@ ChakraMetadata ChakraRecorder::metadata(int rank) const {
 struct ChakraRecorder::Links {
   std::vector<Computing> computing;          // by their begin
   std::vector<Communication> communication;  // in the order in which it was started
-  // Of each communication: so many computings, from the first one on, were through when it was started.
+  // How many computings, from the first one on, were through when a communication was started.
   std::vector<std::size_t> before;
   std::vector<std::vector<std::size_t>> waited_for;  // of each computing: communication
 

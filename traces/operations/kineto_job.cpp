@@ -132,7 +132,7 @@ RecordedJob read_kineto_job(Input& first, const std::vector<std::string>& others
     Input input(path);
     if (!is_kineto_job(input.head()))
       throw ConfigError(
-          {input.name(), "", "is no profile of a rank", "", "Name Kineto files of one job together"});
+          {input.name(), "", "is not a profile of a rank", "", "Name Kineto files of one job together"});
     add_file(path, input, job, true);
   }
   return recorded_job(std::move(job));

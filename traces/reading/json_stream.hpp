@@ -84,7 +84,7 @@ struct JsonHandler {
   std::string problem;  // the library's sentence
 };
 
-/// Of a document that could not be read to its end. Throws ConfigError unless the bytes ended too early.
+/// How a document ended that was not read whole. Throws ConfigError unless the bytes ended too early.
 JsonEnd json_end(const JsonHandler& handler, const JsonBytes& bytes, const std::string& name);
 
 /// Reads all of `input` into `handler`. Throws ConfigError where it is no JSON.

@@ -43,7 +43,7 @@ void CollectiveRecords::add(CollectiveRecord record) {
   if (later_starter) best = std::move(record);
 }
 
-// Of each rank's clock against that of the first rank of the operation: the median over operations.
+// By how much a rank's clock differs from that of an operation's first rank: the median over operations.
 CollectiveRecords::Offsets CollectiveRecords::clock_offsets() const {
   std::map<std::pair<int, int>, std::vector<double>> differences_s;
   for (const auto& [key, operation] : operations_) {

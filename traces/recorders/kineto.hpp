@@ -14,8 +14,8 @@ namespace simsgd::kineto {
 
 class Ranks {
  public:
-  /// Of one file, whose events are all read. `timed`: whether spans are times; else they tell the network
-  /// alone.
+  /// Takes the events of one file, which are all read. `timed`: whether spans are times; else they tell the
+  /// network alone.
   void take(Events& events, const TraceHead& head, ImportedFile& file, bool timed = true);
   /// After the last file. A job of which nothing can be used is an error.
   void finish();

@@ -1,4 +1,4 @@
-// Of a Kineto trace: which kernels belong to which step, for how long they ran, and which operators are
+// Tells of a Kineto trace which kernels belong to which step, for how long they ran, and which operators are
 // layers.
 #include "traces/recorders/kineto_recording.hpp"
 
@@ -165,7 +165,8 @@ std::vector<double> tensor(const std::vector<double>& sizes, bool transposed) {
   return {sizes[0], columns};
 }
 
-// Of the whole batch, by its input; kNotGiven for a convolution, whose stride is not told.
+// How many numbers a layer makes of the whole batch, by its input; kNotGiven for a convolution, whose stride
+// is not told.
 double outputs(const RecordedLayer& layer, const std::vector<double>& input) {
   const double entries = std::accumulate(input.begin(), input.end(), 1.0, std::multiplies<>());
   if (layer.type == "conv") return kNotGiven;

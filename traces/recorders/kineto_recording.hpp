@@ -103,7 +103,7 @@ struct StepTimes {
   double exposed_communication_s = 0;  ///< the same, where no other kernel ran
   double backward_idle_s = 0;          ///< between two kernels of the backward pass, while none ran
 };
-/// Of each of `recording.steps`; kernels learn their step.
+/// The times of `recording.steps`, whose kernels learn their step.
 std::vector<StepTimes> step_times(Recording& recording);
 
 /// The network, from the steps of `of`, whose `times` these are; none where the recording shows none. Kernels

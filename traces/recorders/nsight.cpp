@@ -61,7 +61,7 @@ class ProfileRanges {
     --after;
     return time_ns < after->end_ns ? &*after : nullptr;
   }
-  /// Of the call that launched a kernel.
+  /// The range in which a kernel was launched, by the call that did so.
   const ProfileRange* of_call(std::int64_t call) const {
     auto after =
         std::upper_bound(ranges_.begin(), ranges_.end(), call,

@@ -186,7 +186,7 @@ class ExecutionTrace {
     return timed;
   }
 
-  // Of a trace without times.
+  // A trace without times tells sizes alone.
   void add_sizes(double rank) {
     for (const EtNode& node : nodes_) {
       const TraceEvent& event = node.event;

@@ -30,7 +30,7 @@ struct TraceEvent {
   TraceId pid, tid;
   double ts_us = kNotGiven, dur_us = kNotGiven;
 
-  // Of "args".
+  // What "args" holds.
   double external_id = kNotGiven, correlation = kNotGiven, sequence_number = kNotGiven;
   double seq = kNotGiven, group_size = kNotGiven, in_elements = kNotGiven, out_elements = kNotGiven;
   double step = kNotGiven, micro_batch = kNotGiven, chunk = kNotGiven;  ///< of ByteDance's timelines

@@ -25,14 +25,14 @@ Json object_schema(const char* meaning) { return {{"type", "object"}, {"descript
 const Json& members(const RawValue& value, const std::string& key) {
   static const Json kNone = Json::object();
   if (!value.present()) return kNone;
-  if (!value.json().is_object()) reject(key, "is no object", "Write {\"name\": ...}");
+  if (!value.json().is_object()) reject(key, "is not an object", "Write {\"name\": ...}");
   return value.json();
 }
 
 void check_label(const std::string& name, const std::string& key) {
   if (!is_label_name(name))
     reject(
-        key, "is no name of a label",
+        key, "is not a name of a label",
         "Use letters, digits and \"_\", and none of the names of columns: operation and the like have keys of their own");
 }
 
@@ -93,15 +93,15 @@ bool set_constant(ImportConstants& constants, const std::string& name, const std
     constants.campaign = value;
   } else if (name == "workers" || name == "nodes") {
     if (read_count(value, 1, name == "workers" ? constants.workers : constants.nodes)) return true;
-    problem = "is no whole number of at least 1";
+    problem = "is not a whole number of at least 1";
     remedy = "Write " + name + " as 8";
   } else if (is_label_name(name)) {
     constants.labels[name] = printable(value);
     if (name != "batch" || read_count(value, 1, constants.batch)) return true;
-    problem = "is no whole number of at least 1";
+    problem = "is not a whole number of at least 1";
     remedy = "Write batch as 32, samples per worker and step";
   } else {
-    problem = "is no name of a constant";
+    problem = "is not a name of a constant";
     remedy = "Use operation, workers, nodes, campaign, or a label of letters, digits and \"_\"";
   }
   return problem.empty();
@@ -122,7 +122,7 @@ Mapping::Mapping(const MapFields& map, bool pointers) : pointers_(pointers) {
     bytes_ = place(map.bytes->from, "bytes/from");
     if (bytes_ < 0) reject("bytes/from", "is missing", pointers ? kPointerRemedy : kPlaceRemedy);
     if (!unit_scale(map.bytes->unit, Dimension::bytes, bytes_scale_))
-      reject("bytes/unit", "is no unit of bytes", "Write B, KiB, MB or the like");
+      reject("bytes/unit", "is not a unit of bytes", "Write B, KiB, MB or the like");
   }
   operation_ = place(map.operation, "operation");
   campaign_ = place(map.campaign, "campaign");
@@ -151,13 +151,13 @@ int Mapping::place(const Json& value, const std::string& key) {
     const auto& text = value.get_ref<const std::string&>();
     if (!pointers_) return one_more({text, 0, key});
     try {
-      if (Json::json_pointer(text).empty()) reject(key, "is no place in the record", kPointerRemedy);
+      if (Json::json_pointer(text).empty()) reject(key, "is not a place in the record", kPointerRemedy);
       return one_more({text, 0, key});
     } catch (const Json::exception&) {
-      reject(key, "is no JSON pointer", kPointerRemedy);
+      reject(key, "is not a JSON pointer", kPointerRemedy);
     }
   }
-  reject(key, pointers_ ? "is no JSON pointer" : "is no column", pointers_ ? kPointerRemedy : kPlaceRemedy);
+  reject(key, pointers_ ? "is not a JSON pointer" : "is not a column", pointers_ ? kPointerRemedy : kPlaceRemedy);
 }
 
 void Mapping::add_value(const MapValue& value, const std::string& key) {
@@ -169,11 +169,11 @@ void Mapping::add_value(const MapValue& value, const std::string& key) {
   made.deviation = place(value.deviation, key + "/deviation");
   made.samples = place(value.samples, key + "/samples");
   if (!is_label_name(value.quantity))
-    reject(key + "/quantity", "is no name of a quantity",
+    reject(key + "/quantity", "is not a name of a quantity",
            "Use letters, digits and \"_\", with the unit: time_s");
   if (!unit_scale(value.unit, dimension_of_quantity(value.quantity), made.scale))
     reject(
-        key + "/unit", fmt::format("is no unit of {}", dimension_text(value.quantity)),
+        key + "/unit", fmt::format("is not a unit of {}", dimension_text(value.quantity)),
         value.quantity.ends_with("_per_s") ? "Write samples/s or the like"
         : dimension_of_quantity(value.quantity) == Dimension::number
             ? "Write 1 for a number without a unit, or end the quantity's name with its SI unit: time_s"
@@ -181,7 +181,7 @@ void Mapping::add_value(const MapValue& value, const std::string& key) {
   for (const auto& label : members(value.labels, key + "/labels").items()) {
     const std::string where = key + "/labels/" + label.key(), text = scalar_text(label.value());
     check_label(label.key(), where);
-    if (text.empty()) reject(where, "is no text or number", "Write \"out_of_place\" or the like");
+    if (text.empty()) reject(where, "is neither text nor a number", "Write \"out_of_place\" or the like");
     made.labels[label.key()] = printable(text);
   }
   values_.push_back(std::move(made));
@@ -212,7 +212,7 @@ void Mapping::add_filters(const RawValue& where) {
     const Json list = filter.value().is_array() ? filter.value() : Json::array({filter.value()});
     for (const Json& each : list) {
       if (each.is_structured() || each.is_null())
-        reject(key, "is no value, and no list of values", "Write \"ring\", 4 or [2, 4]");
+        reject(key, "is neither a value nor a list of values", "Write \"ring\", 4 or [2, 4]");
       made.admitted.push_back(scalar_text(each));
     }
     filters_.push_back(std::move(made));

@@ -23,7 +23,7 @@ class NcclDocument {
   void read() {
     const json& results = member(document_, "results");
     if (!results.is_array())
-      throw ConfigError({file_.name(), "/results", "is no list",
+      throw ConfigError({file_.name(), "/results", "is not a list",
                          results.is_null() ? "" : "a " + std::string(results.type_name()),
                          "Name what nccl-tests writes with -J"});
     common_.quantity = "time_s";
