@@ -100,7 +100,8 @@ std::string network_file_text(const std::string& path) {
   const std::filesystem::file_status status = std::filesystem::status(path, failed);
   if (!std::filesystem::exists(status))
     refuse_file(path, "is not there", "Write the path of a network's file");
-  if (!std::filesystem::is_regular_file(status)) refuse_file(path, "is not a file", "Write the path of a file");
+  if (!std::filesystem::is_regular_file(status))
+    refuse_file(path, "is not a file", "Write the path of a file");
   std::ifstream stream(path, std::ios::binary);
   std::string text(kMostFileBytes + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));

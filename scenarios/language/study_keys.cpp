@@ -113,8 +113,8 @@ Json drawn_axis(const std::string& method, const std::string& description) {
                           either("A dimension", {between, with_pointer("A choice", "values", values)})))},
        {"draws", integer("How many points", 1, kMostPoints)},
        {"seed",
-        with_default(integer("Seed of the draws, whatever the seeds of the runs are", 0, std::int64_t{1} << 53),
-                     1)}},
+        with_default(
+            integer("Seed of the draws, whatever the seeds of the runs are", 0, std::int64_t{1} << 53), 1)}},
       {method, "draws"});
 }
 
@@ -147,18 +147,19 @@ Json expected() {
   Json when = {
       {"type", "object"},
       {"description", "Only where these pointers have these values, such as {\"/cluster/workers\": 8}"}};
-  return with_default(list("Measured values to compare the simulation with",
-                           object("A measured value",
-                                  {{"metric", choice("Name of a metric", names)},
-                                   {"value", {{"type", "number"}, {"description", "The measured value, in SI"}}},
-                                   {"tolerance",
-                                    {{"type", "number"},
-                                     {"minimum", 0},
-                                     {"description", "Greatest relative deviation that still agrees"}}},
-                                   {"source", text("Who measured it, and where it is printed")},
-                                   {"when", std::move(when)}},
-                                  {"metric", "value", "tolerance", "source"})),
-                      Json::array());
+  return with_default(
+      list("Measured values to compare the simulation with",
+           object("A measured value",
+                  {{"metric", choice("Name of a metric", names)},
+                   {"value", {{"type", "number"}, {"description", "The measured value, in SI"}}},
+                   {"tolerance",
+                    {{"type", "number"},
+                     {"minimum", 0},
+                     {"description", "Greatest relative deviation that still agrees"}}},
+                   {"source", text("Who measured it, and where it is printed")},
+                   {"when", std::move(when)}},
+                  {"metric", "value", "tolerance", "source"})),
+      Json::array());
 }
 
 Json axes() {

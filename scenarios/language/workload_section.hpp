@@ -127,7 +127,8 @@ struct MeasuredOnSection {
     f.text("name", name, "Its name").required();
     f.flops("peak_flops", peak_flops, "Its peak rate, as of a device; 0 where unknown");
     f.number("efficiency", efficiency, "Share of the peak that training kernels reach").above(0).at_most(1);
-    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps, "Bandwidth of its memory; 0 where unknown")
+    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps,
+               "Bandwidth of its memory; 0 where unknown")
         .at_least(0);
   }
 };

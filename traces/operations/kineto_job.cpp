@@ -108,8 +108,7 @@ void add_file(const std::string& path, Input& input, SteppedJob& job, bool sever
     else
       file.understand(text, recording.steps.size());
   }
-  if (const auto found = file.report.ignored.find(kineto::kBackwards);
-      found != file.report.ignored.end())
+  if (const auto found = file.report.ignored.find(kineto::kBackwards); found != file.report.ignored.end())
     job.skipped.push_back(
         {path, "", "has " + found->first, fmt::format("{}", found->second), "Write it again"});
   for (const auto& [what, count] : file.report.understood) job.understood[what] += count;

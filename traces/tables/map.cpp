@@ -157,7 +157,8 @@ int Mapping::place(const Json& value, const std::string& key) {
       reject(key, "is not a JSON pointer", kPointerRemedy);
     }
   }
-  reject(key, pointers_ ? "is not a JSON pointer" : "is not a column", pointers_ ? kPointerRemedy : kPlaceRemedy);
+  reject(key, pointers_ ? "is not a JSON pointer" : "is not a column",
+         pointers_ ? kPointerRemedy : kPlaceRemedy);
 }
 
 void Mapping::add_value(const MapValue& value, const std::string& key) {
