@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "scenarios/language/assignment.hpp"
+#include "scenarios/language/use.hpp"
 
 namespace simsgd {
 

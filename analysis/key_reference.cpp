@@ -8,7 +8,7 @@
 
 #include "analysis/markdown.hpp"
 #include "analysis/reference.hpp"
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/widening.hpp"
-#include "scenarios/language/calibration_section.hpp"
+#include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/scenario.hpp"
 
 namespace simsgd {

@@ -6,7 +6,7 @@
 
 #include "sim/base/random.hpp"
 #include "sim/collectives/schedules.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::bench {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "analysis/report/report.hpp"
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/collectives/schedules.hpp"

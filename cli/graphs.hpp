@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "topologies/graph_registry.hpp"
+#include "topologies/graphs/graph.hpp"
 
 namespace simsgd {
 

@@ -15,8 +15,8 @@
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "topologies/graph_registry.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/graphs/graph.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd {
 

@@ -14,7 +14,7 @@
 #include "sim/learn/optimizers/registry.hpp"
 #include "sim/recording/metrics.hpp"
 #include "sim/stacks/stack.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 #include "sim/base/errors.hpp"
 

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "cli/documents.hpp"
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 
 namespace simsgd {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "scenarios/language/assignment.hpp"
+#include "scenarios/language/use.hpp"
 
 namespace CLI {
 class App;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/language/assignment.hpp"
+#include "scenarios/language/use.hpp"
 #include "sim/base/interrupts.hpp"
 
 namespace CLI {

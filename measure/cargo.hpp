@@ -43,7 +43,8 @@ class Cargo {
 /// What sums are multiplied by; 1 where nothing is.
 double scale_of(const AnyCollective& collective);
 
-/// Of an operation by `schedule`, which must outlive it, as must the collective. Waits for the contribution.
+/// The cargo of an operation by `schedule`, which must outlive it, as must the collective. Waits for the
+/// contribution.
 std::unique_ptr<Cargo> make_cargo(const CargoContext& context, const AnyCollective& collective,
                                   const Schedule& schedule);
 

@@ -16,61 +16,46 @@ void EventTape::add(const Event& event) {
 }
 
 void EventTape::span(int rank, const char* name, double from_s, double to_s) {
-  Event event;
-  event.from = rank;
-  event.start_s = from_s;
-  event.end_s = to_s;
+  Event event{.from = rank, .start_s = from_s, .end_s = to_s};
   std::strncpy(event.name, name, sizeof event.name - 1);
   add(event);
 }
 
 void EventTape::waited(int rank, std::int32_t channel, double from_s, double to_s) {
-  if (to_s <= from_s) return;
-  Event event;
-  event.kind = Event::Kind::waited;
-  event.from = rank;
-  event.channel = channel;
-  event.start_s = from_s;
-  event.end_s = to_s;
-  add(event);
+  if (to_s > from_s)
+    add({.kind = Event::Kind::waited, .from = rank, .channel = channel, .start_s = from_s, .end_s = to_s});
 }
 
 void EventTape::collective(const CollectiveSeen& seen) {
-  Event event;
-  event.kind = Event::Kind::collective;
-  event.op = seen.op;
-  event.traffic = seen.options.traffic;
-  event.from = seen.rank;
-  event.channel = seen.channel;
-  event.group = seen.options.group;
-  event.members = static_cast<std::int32_t>(seen.members.size());
-  event.number = seen.sequence;
-  event.start_s = seen.span.start_s;
-  event.go_s = seen.span.go_s;
-  event.end_s = seen.span.end_s;
-  event.bytes = seen.options.bytes;
-  add(event);
+  add({.kind = Event::Kind::collective,
+       .op = seen.op,
+       .traffic = seen.options.traffic,
+       .from = seen.rank,
+       .channel = seen.channel,
+       .group = seen.options.group,
+       .members = static_cast<std::int32_t>(seen.members.size()),
+       .number = seen.sequence,
+       .start_s = seen.span.start_s,
+       .go_s = seen.span.go_s,
+       .end_s = seen.span.end_s,
+       .bytes = seen.options.bytes});
 }
 
 void EventTape::message(int from, int to, double start_s, double end_s, double bytes) {
-  Event event;
-  event.kind = Event::Kind::message;
-  event.from = from;
-  event.to = to;
-  event.start_s = start_s;
-  event.end_s = end_s;
-  event.bytes = bytes;
-  add(event);
+  add({.kind = Event::Kind::message,
+       .from = from,
+       .to = to,
+       .start_s = start_s,
+       .end_s = end_s,
+       .bytes = bytes});
 }
 
 void EventTape::step_ended(const StepEnd& end) {
-  Event event;
-  event.kind = Event::Kind::step;
-  event.from = end.rank;
-  event.number = end.step;
-  event.start_s = end.begin_s;
-  event.end_s = end.end_s;
-  add(event);
+  add({.kind = Event::Kind::step,
+       .from = end.rank,
+       .number = end.step,
+       .start_s = end.begin_s,
+       .end_s = end.end_s});
 }
 
 void EventTape::draw(const Event& event, Timeline& timeline) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "measure/communicators.hpp"
-#include "measure/ongoing.hpp"
+#include "measure/mpi_progress.hpp"
 #include "measure/packing.hpp"
 #include "measure/run_clock.hpp"
 #include "measure/scheduled_exchange.hpp"

@@ -5,9 +5,9 @@
 
 #include <array>
 
+#include "measure/machine.hpp"
 #include "measure/mpi_progress.hpp"
 #include "measure/run_clock.hpp"
-#include "measure/trust.hpp"
 #include "sim/observer.hpp"
 #include "sim/roles/machine.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "measure/schedule_choice.hpp"
+#include "measure/scheduled_exchange.hpp"
 #include "sim/base/check.hpp"
 #include "sim/roles/message_precision.hpp"
 

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "measure/mpi_progress.hpp"
-#include "measure/ongoing.hpp"
 #include "measure/packing.hpp"
 #include "sim/job.hpp"
 #include "sim/roles/messages.hpp"

@@ -1,5 +1,5 @@
 // Gradients that can be given up, for real: the executor's thread computes one while the main thread waits.
-// A gradient in progress is given up between two layers (interruptible_gradient.hpp), so that the next one
+// A gradient in progress is given up between two layers, so that the next one
 // need not wait for the rest of it.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "measure/mpi_clock.hpp"
 #include "measure/mpi_progress.hpp"
 #include "sim/job.hpp"
+#include "sim/learn/gradient.hpp"
 #include "sim/roles/preemption.hpp"
 
 namespace simsgd {

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "measure/gathering.hpp"
-#include "measure/worker_records.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd {

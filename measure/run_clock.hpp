@@ -17,7 +17,7 @@ class RunClock {
   }
   /// So much later than it did: processes of one machine, which share its clock, begin at one instant.
   void began_later(double seconds) { begin_ += std::chrono::nanoseconds(std::llround(1e9 * seconds)); }
-  /// Of the machine's clock, seconds.
+  /// The start by the machine's clock, in seconds.
   double begin_s() const { return std::chrono::duration<double>(begin_.time_since_epoch()).count(); }
   /// Seconds since the start, intermissions included.
   double wall_s() const {

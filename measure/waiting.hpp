@@ -29,7 +29,12 @@ class Waiting {
   mutable std::vector<pollfd> sockets_;  // what is asked of them changes
 };
 
-/// Of the monotonic clock, which all processes of one kernel share.
+/// The monotonic clock, which all processes of one kernel share.
 double seconds_now();
+
+/// Asks Linux for short turns on a core, for this thread and those that it starts: whoever wakes up then goes
+/// before others that have long turns, instead of waiting for the end of theirs (about 3 ms). Nothing where
+/// the kernel (before 6.12) or another scheduling policy knows no such wish; needs no rights.
+void ask_for_short_slices();
 
 }  // namespace simsgd

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -88,14 +87,14 @@ double utilisation(const LinkRecord& link, double end_s) {
   return end_s > 0 && link.bandwidth_Bps > 0 ? link.bytes / (link.bandwidth_Bps * end_s) : 0;
 }
 
-Document links_part(const RunRecord& record, std::size_t most) {
+Document links_part(const RunRecord& record) {
   std::vector<LinkRecord> links = record.links;
   std::sort(links.begin(), links.end(), [&record](const LinkRecord& a, const LinkRecord& b) {
     const double busy_a = utilisation(a, record.end_s), busy_b = utilisation(b, record.end_s);
     return busy_a != busy_b ? busy_a > busy_b : a.name < b.name;
   });
   Document part = Document::array();
-  for (std::size_t i = 0; i < std::min(most, links.size()); ++i)
+  for (std::size_t i = 0; i < std::min(kMostLinks, links.size()); ++i)
     part.push_back({{"name", links[i].name},
                     {"bandwidth_Bps", links[i].bandwidth_Bps},
                     {"bytes", links[i].bytes},
@@ -143,10 +142,8 @@ Document notes_part(const Scenario& scenario, const Job& job, const RunRecord& r
   return part;
 }
 
-// All that stands between metrics and series, in the document's order; `workers` puts its own there.
 Document with_parts(const RunContext& context, const Scenario& scenario, const Job& job,
-                    const RunRecord& record, Document shown_scenario, std::size_t links,
-                    const std::function<void(Document&)>& workers) {
+                    const RunRecord& record, Document shown_scenario) {
   Document document;
   document["schema_version"] = kSchemaVersion;
   document["context"] = to_json(context);
@@ -156,8 +153,8 @@ Document with_parts(const RunContext& context, const Scenario& scenario, const J
                             {"source", job.workload.one_device_source}};
   document["metrics"] = metrics_part(record, job);
   document["memory"] = memory_part(job);
-  workers(document);
-  document["links"] = links_part(record, links);
+  document["workers"] = workers_part(record, job);
+  document["links"] = links_part(record);
   document["links_total"] = record.links.size();
   document["fidelity"] = fidelity_part(record);
   document["tables"] = tables_part(record);
@@ -169,31 +166,6 @@ Document with_parts(const RunContext& context, const Scenario& scenario, const J
 using Values = std::map<std::string, std::vector<double>>;
 
 // Activities go by their own names; the other groups' are told apart by the group.
-Values values_of(const RunRecord& record) {
-  Values values;
-  const auto add = [&values](const std::string& group, const auto& numbers, auto name) {
-    for (std::size_t i = 0; i < numbers.size(); ++i) values[group + name(i)].push_back(numbers[i]);
-  };
-  for (const WorkerRecord& worker : record.workers) {
-    double total = 0;
-    for (const double seconds : worker.activity_s) total += seconds;
-    values["steps"].push_back(static_cast<double>(worker.steps));
-    values["samples"].push_back(worker.samples);
-    values["end_s"].push_back(worker.end_s);
-    values["time_s"].push_back(total);
-    add("", worker.activity_s, activity_key);
-    add("communication_s/", worker.communication_s, traffic_key);
-    add("communication_exposed_s/", worker.exposed_s, traffic_key);
-    add("communication_overhead_s/", worker.overhead_s, traffic_key);
-    add("bytes_sent/", worker.bytes_sent, traffic_key);
-    values["staleness/mean"].push_back(
-        worker.staleness_count > 0 ? worker.staleness_sum / static_cast<double>(worker.staleness_count)
-                                   : 0.0);
-    values["staleness/max"].push_back(static_cast<double>(worker.staleness_max));
-  }
-  return values;
-}
-
 Values values_of(const Document& workers) {
   Values values;
   for (const Document& worker : workers) {
@@ -217,33 +189,16 @@ Document spreads_part(Values&& values) {
   return part;
 }
 
-// As much of a worker's row as tells who is slow.
-Document busy_part(const RunRecord& record) {
-  Document part = Document::array();
-  for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
-    const WorkerRecord& worker = record.workers[rank];
-    Document time = Document::object();
-    for (const Activity activity : {Activity::compute, Activity::straggle})
-      time[activity_metric(activity)] = worker.activity_s[static_cast<std::size_t>(activity)];
-    part.push_back({{"rank", rank}, {"steps", worker.steps}, {"time_by_activity", std::move(time)}});
-  }
-  return part;
-}
-
 }  // namespace
 
 nlohmann::ordered_json make_document(const RunContext& context, const Scenario& scenario, const Job& job,
                                      const RunRecord& record) {
-  return with_parts(context, scenario, job, record, Document::parse(completed(scenario, job).dump()),
-                    kMostLinks, [&](Document& document) { document["workers"] = workers_part(record, job); });
+  return with_parts(context, scenario, job, record, Document::parse(completed(scenario, job).dump()));
 }
 
 nlohmann::ordered_json make_brief_document(const RunContext& context, const Scenario& scenario,
                                            const Job& job, const RunRecord& record) {
-  return with_parts(context, scenario, job, record, nullptr, kBriefLinks, [&](Document& document) {
-    document["worker_spreads"] = spreads_part(values_of(record));
-    document["slowest_worker"] = slowest_worker_text(busy_part(record));
-  });
+  return brief_document(with_parts(context, scenario, job, record, nullptr));
 }
 
 nlohmann::ordered_json brief_document(const nlohmann::ordered_json& document) {
@@ -259,6 +214,84 @@ nlohmann::ordered_json brief_document(const nlohmann::ordered_json& document) {
       brief[name].erase(brief[name].begin() + kBriefLinks, brief[name].end());
   }
   return brief;
+}
+
+namespace {
+
+std::vector<DocumentKey> run_keys() {
+  return {
+      {"/schema_version", "1", "Version of this layout"},
+      {"/context", "",
+       "Program, version, commit, machine, date, wall time and peak memory: all that is not reproducible"},
+      {"/scenario", "", "The scenario with everything it uses and every default; a scenario file in itself"},
+      {"/clock", "", "\"simulated\", or \"wall\" for a real run"},
+      {"/one_device/step_s", "s", "A step of the workload on one device, the baseline of scaling_efficiency"},
+      {"/one_device/source", "", "Where that time comes from"},
+      {"/metrics/*", "", "See the table of metrics; one that has no value is left out"},
+      {"/intervals/*/*/level", "1",
+       "The probability with which a metric that goes with time lies in this interval: from the cluster's calibration, else from what data sheets were off by (docs/calibration.md)"},
+      {"/intervals/*/*/low", "", "Lower end, in the metric's unit"},
+      {"/intervals/*/*/high", "", "Upper end"},
+      {"/uncertainty/draws", "1",
+       "How many draws of parameters and seeds together the intervals are made of"},
+      {"/uncertainty/seeds_matter", "",
+       "Whether anything is drawn by the seed: else parameters alone are drawn"},
+      {"/uncertainty/least_reach/half", "1",
+       "How far intervals of one half reach at least on both sides, a logarithm: as far as cells that were left out of the calibration were off, and further where nothing like this run was fitted"},
+      {"/uncertainty/least_reach/nine_tenths", "1", "The same of nine tenths"},
+      {"/uncertainty/deviations/*/deviation", "", "Standard deviation of the metric over the draws"},
+      {"/uncertainty/deviations/*/of_seeds", "", "The same where seeds alone are drawn"},
+      {"/uncertainty/deviations/*/of_parameters", "", "What is left: that of the parameters"},
+      {"/uncertainty/data_sheets/*/*/level", "1",
+       "The share of published cells whose computing, kernels or communication lay between low and high times what data sheets predict"},
+      {"/uncertainty/data_sheets/*/*/low", "1", "The least that was measured over what was predicted"},
+      {"/uncertainty/data_sheets/*/*/high", "1", "The most"},
+      {"/memory/*/part", "", "What the algorithm keeps on each GPU: parameters, activations, ..."},
+      {"/memory/*/bytes", "B", "Its size, the most of any GPU; together they are memory_bytes_per_gpu"},
+      {"/workers/*/rank", "1", "Rank of the worker"},
+      {"/workers/*/node", "1", "Node that it runs on"},
+      {"/workers/*/steps", "1", "Steps that it completed"},
+      {"/workers/*/samples", "1", "Training samples whose gradient was used"},
+      {"/workers/*/end_s", "s", "When its last step ended"},
+      {"/workers/*/time_s", "s", "Sum of time_by_activity"},
+      {"/workers/*/time_by_activity/*", "s", "Its whole time, by what it did"},
+      {"/workers/*/communication_s/*", "s", "Communication in progress, exposed or hidden, by kind"},
+      {"/workers/*/communication_exposed_s/*", "s", "Communication that it waited for, by kind"},
+      {"/workers/*/communication_overhead_s/*", "s",
+       "What it lost to collectives, by kind: exposed communication and host work"},
+      {"/workers/*/bytes_sent/*", "B", "Bytes sent, by kind"},
+      {"/workers/*/staleness/*", "1", "Ages in steps of what was applied; 0 where nothing has an age"},
+      {"/workers/*/distributions/*/zero", "1", "Steps in which it waited, or straggled, less than 1 ns"},
+      {"/workers/*/distributions/*/bins", "s",
+       "Steps by how long it waited or straggled in them: lists of from, to (excluded) and number of steps"},
+      {"/workers/*/distributions/staleness", "1", "Lists of an age in steps, and how often it occurred"},
+      {"/links/*/name", "", "The busiest links, at most 64, by utilisation"},
+      {"/links/*/bandwidth_Bps", "B/s", "Bandwidth of one direction"},
+      {"/links/*/bytes", "B", "Bytes carried"},
+      {"/links/*/utilisation", "1", "Bytes over what it could have carried in the run"},
+      {"/links_total", "1", "Links that carried anything"},
+      {"/fidelity/*", "",
+       "How each kind of collective was costed, why, whether that is exact, and how many there were"},
+      {"/tables/*/columns", "", "What the algorithm decided, such as fusion groups: names of the columns"},
+      {"/tables/*/rows", "", "One list for each row, a cell for each column"},
+  };
+}
+
+}  // namespace
+
+const std::vector<DocumentKey>& document_keys() {
+  static const std::vector<DocumentKey> keys = [] {
+    std::vector<DocumentKey> all = run_keys();
+    for (const Curve& curve : curves())
+      for (const CurveColumn& column : curve.columns)
+        all.push_back({"/series/" + curve.series + "/*/" + column.name, column.unit,
+                       column.definition + (column.when_empty.empty() ? "" : ". Null " + column.when_empty)});
+    all.push_back(
+        {"/notes/*", "",
+         "What the result leaves out or assumes; of a real run, also what it does not take from its scenario"});
+    return all;
+  }();
+  return keys;
 }
 
 }  // namespace simsgd

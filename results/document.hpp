@@ -24,7 +24,7 @@ nlohmann::ordered_json make_document(const RunContext& context, const Scenario& 
 /// most]} over workers, and "slowest_worker" as summaries tell it. Has null for its scenario where the run
 /// has it elsewhere.
 nlohmann::ordered_json brief_document(const nlohmann::ordered_json& document);
-/// The same, made without the whole one; null for its scenario.
+/// The same of a run, with null for its scenario.
 nlohmann::ordered_json make_brief_document(const RunContext& context, const Scenario& scenario,
                                            const Job& job, const RunRecord& record);
 inline constexpr std::size_t kBriefLinks = 10;

@@ -8,6 +8,12 @@
 
 namespace simsgd {
 
+/// Rows that are shown of a table; the document has all.
+inline constexpr std::size_t kMostTableRows = 16;
+
+/// "" where the algorithm noted nothing; else an empty line before each table.
+std::string decided_tables(const nlohmann::ordered_json& document);
+
 /// The name of the run's scenario; where it has none, `file`.
 std::string title_of(const nlohmann::ordered_json& document, const std::string& file);
 

@@ -37,7 +37,7 @@ class RunView {
   /// "simulated", or "wall" of a real run.
   std::string clock() const;
   const nlohmann::ordered_json& scenario() const { return scenario_; }
-  /// Of the worker with the most.
+  /// Steps of the worker that did the most.
   std::uint64_t steps() const;
   /// After a quarter, a half, three quarters and all of the steps, at the last evaluation until then (at that
   /// step itself where nothing was evaluated); nothing where that is the same as before, and without a

@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "topologies/node_links.hpp"
-#include "topologies/values.hpp"
 
 namespace simsgd::topologies {
 
@@ -154,7 +153,7 @@ void add_cables(Network& network, const Shape& shape, const Cables& cables, int 
                     b * shape.routers() + shape.gateway(b, a, j), global);
 }
 
-/// Of one grid of routers, and between groups.
+/// Cables inside the grids of routers, and between groups.
 std::int64_t cables_of(const Shape& shape) {
   const std::int64_t rows = shape.rows, columns = shape.columns, groups = shape.groups;
   return groups * (rows * pairs(columns) + columns * pairs(rows)) + pairs(groups) * shape.global_links;

@@ -14,7 +14,6 @@
 
 #include "sim/base/random.hpp"
 #include "topologies/node_links.hpp"
-#include "topologies/values.hpp"
 
 namespace simsgd::topologies {
 

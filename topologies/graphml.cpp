@@ -23,7 +23,7 @@ class GraphmlReader {
               .end = [this](const std::string& name, const std::string& inside) { end(name, inside); }},
              errors_);
     if (graphs_ == 0)
-      errors_.add(0, "is no GraphML: there is no <graph>", "",
+      errors_.add(0, "is not GraphML: there is no <graph>", "",
                   "Write <graphml><graph edgedefault=\"undirected\">");
     for (Vertex& vertex : vertices_)
       network_.vertices.push_back(
@@ -104,7 +104,7 @@ class GraphmlReader {
       if (key.id == id) return key.name == "bandwidth" || key.name == "latency" || key.name == "type";
     return false;
   }
-  /// Of the attribute `name`; empty where there is none.
+  /// The value of the attribute `name`; empty where there is none.
   std::string value(const Data& data, const std::string& of, const std::string& name) const {
     for (const Key& key : keys_) {
       if (key.name != name || (key.of != of && key.of != "all" && !key.of.empty())) continue;

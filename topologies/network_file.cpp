@@ -2,11 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <queue>
 
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
+#include "topologies/node_links.hpp"
 
 namespace simsgd {
 
@@ -93,7 +100,8 @@ std::string network_file_text(const std::string& path) {
   const std::filesystem::file_status status = std::filesystem::status(path, failed);
   if (!std::filesystem::exists(status))
     refuse_file(path, "is not there", "Write the path of a network's file");
-  if (!std::filesystem::is_regular_file(status)) refuse_file(path, "is no file", "Write the path of a file");
+  if (!std::filesystem::is_regular_file(status))
+    refuse_file(path, "is not a file", "Write the path of a file");
   std::ifstream stream(path, std::ios::binary);
   std::string text(kMostFileBytes + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -118,6 +126,193 @@ bool host_of(const std::string& type, const std::string& vertex, int line, FileE
     errors.add(line, fmt::format("type of \"{}\" is neither host nor switch", vertex), type,
                "Write type=host where a node of the cluster is, type=switch elsewhere");
   return type == "host";
+}
+
+namespace {
+
+constexpr int kFar = std::numeric_limits<int>::max();
+constexpr std::int64_t kMostEntries = 100'000'000;  // of the table of routes, 4 bytes each
+
+/// The next step from every vertex towards every node; -1 where there is none.
+class RouteTable {
+ public:
+  RouteTable(const FileNetwork& file, std::vector<int> hosts, bool hosts_forward, LinkId first)
+      : steps_(file.steps), hosts_(std::move(hosts)), vertices_(file.vertices.size()), first_(first) {
+    into_.resize(vertices_);
+    out_of_.resize(vertices_);
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      into_[static_cast<std::size_t>(steps_[s].to)].push_back(static_cast<int>(s));
+      out_of_[static_cast<std::size_t>(steps_[s].from)].push_back(static_cast<int>(s));
+    }
+    next_.assign(hosts_.size() * vertices_, -1);
+    for (std::size_t node = 0; node < hosts_.size(); ++node) fill(file, node, hosts_forward);
+    into_ = {};
+    out_of_ = {};
+  }
+
+  bool joins(int from_node, int to_node) const { return next(host(from_node), to_node) >= 0; }
+  void route(int from_node, int to_node, std::vector<LinkId>& path) const {
+    for (int at = host(from_node); at != host(to_node);) {
+      const FileNetwork::Step& step = steps_[static_cast<std::size_t>(next(at, to_node))];
+      for (const int link : step.links) path.push_back(first_ + link);
+      at = step.to;
+    }
+  }
+
+ private:
+  int host(int node) const { return hosts_[static_cast<std::size_t>(node)]; }
+  int next(int vertex, int node) const {
+    return next_[static_cast<std::size_t>(node) * vertices_ + static_cast<std::size_t>(vertex)];
+  }
+  int length(int step) const { return static_cast<int>(steps_[static_cast<std::size_t>(step)].links.size()); }
+
+  /// Links from each vertex to `goal` (Dijkstra, 1959), backwards.
+  std::vector<int> distances(const FileNetwork& file, int goal, bool hosts_forward) const {
+    std::vector<int> distance(vertices_, kFar);
+    using Entry = std::pair<int, int>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
+    distance[static_cast<std::size_t>(goal)] = 0;
+    open.push({0, goal});
+    while (!open.empty()) {
+      const auto [so_far, vertex] = open.top();
+      open.pop();
+      const auto v = static_cast<std::size_t>(vertex);
+      const bool ends = vertex != goal && (file.whole_routes || (file.vertices[v].host && !hosts_forward));
+      if (so_far > distance[v] || ends) continue;
+      for (const int step : into_[v]) {
+        int& known = distance[static_cast<std::size_t>(steps_[static_cast<std::size_t>(step)].from)];
+        if (so_far + length(step) >= known) continue;
+        known = so_far + length(step);
+        open.push({known, steps_[static_cast<std::size_t>(step)].from});
+      }
+    }
+    return distance;
+  }
+
+  void fill(const FileNetwork& file, std::size_t node, bool hosts_forward) {
+    const int goal = hosts_[node];
+    const std::vector<int> distance = distances(file, goal, hosts_forward);
+    std::vector<int> equal;
+    for (std::size_t v = 0; v < vertices_; ++v) {
+      if (distance[v] == kFar || static_cast<int>(v) == goal) continue;
+      equal.clear();
+      for (const int step : out_of_[v]) {
+        const int to = steps_[static_cast<std::size_t>(step)].to;
+        const auto t = static_cast<std::size_t>(to);
+        const bool passes = to == goal || (!file.whole_routes && (hosts_forward || !file.vertices[t].host));
+        if (passes && distance[t] != kFar && distance[t] + length(step) == distance[v]) equal.push_back(step);
+      }
+      next_[node * vertices_ + v] = equal[node % equal.size()];
+    }
+  }
+
+  std::vector<FileNetwork::Step> steps_;
+  std::vector<int> hosts_;  ///< vertex of each node
+  std::size_t vertices_;
+  LinkId first_;
+  std::vector<std::vector<int>> into_, out_of_;
+  std::vector<int> next_;  ///< [node][vertex]
+};
+
+/// The first of `names`, and how many more there are.
+std::string some_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i)
+    text += (i == 0 ? "\"" : ", \"") + names[i] + "\"";
+  return names.size() > 3 ? fmt::format("{} and {} more", text, names.size() - 3) : text;
+}
+
+/// The vertices of the nodes.
+std::vector<int> hosts_of(const FileNetwork& file, const NodeShape& shape, FileErrors& errors) {
+  std::vector<int> hosts;
+  for (std::size_t v = 0; v < file.vertices.size(); ++v)
+    if (file.vertices[v].host) hosts.push_back(static_cast<int>(v));
+  if (hosts.empty())
+    errors.add(0, "has no host", "", "Say which vertices are hosts: type=host in GraphML and DOT");
+  else if (hosts.size() < static_cast<std::size_t>(shape.nodes))
+    errors.add(
+        0, fmt::format("has {} host{} for {} nodes", hosts.size(), hosts.size() == 1 ? "" : "s", shape.nodes),
+        "", fmt::format("Set /cluster/nodes to at most {}, or use another network", hosts.size()));
+  hosts.resize(std::min(hosts.size(), static_cast<std::size_t>(shape.nodes)));
+  return hosts;
+}
+
+void check_vertices(const FileNetwork& file, FileErrors& errors) {
+  std::vector<char> joined(file.vertices.size(), 0);
+  for (const FileNetwork::Step& step : file.steps)
+    joined[static_cast<std::size_t>(step.from)] = joined[static_cast<std::size_t>(step.to)] = 1;
+  for (std::size_t v = 0; v < file.vertices.size(); ++v)
+    if (!joined[v] && file.vertices.size() > 1)
+      errors.add(file.vertices[v].line,
+                 fmt::format("{} \"{}\" is joined to nothing", file.vertices[v].host ? "host" : "switch",
+                             file.vertices[v].name),
+                 "", "Give it a cable, or leave it out");
+}
+
+void check_joined(const FileNetwork& file, const std::vector<int>& hosts, const RouteTable& table,
+                  bool hosts_forward, FileErrors& errors) {
+  std::vector<std::string> apart;
+  const auto nodes = static_cast<int>(hosts.size());
+  const auto name = [&](int node) {
+    return file.vertices[static_cast<std::size_t>(hosts[static_cast<std::size_t>(node)])].name;
+  };
+  for (int from = 0; from < nodes; ++from)
+    for (int to = 0; to < nodes; ++to)
+      if (from != to && !table.joins(from, to)) apart.push_back(name(from) + "\" to \"" + name(to));
+  if (apart.empty()) return;
+  errors.add(0, fmt::format("has no route from host {}", some_of(apart)), "",
+             file.whole_routes ? "List a route for each pair of hosts that are nodes, in both directions"
+             : hosts_forward
+                 ? "Add the cables that are missing"
+                 : "Add the cables that are missing, or let hosts pass messages on: \"hosts_forward\": true");
+}
+
+/// "#2", "#3", ... after a name that another link has. `taken`: the last number given of each name.
+std::string own_name(std::map<std::string, int>& taken, const std::string& name) {
+  if (taken.emplace(name, 1).second) return name;
+  std::string own;
+  do own = fmt::format("{}#{}", name, ++taken[name]);
+  while (!taken.emplace(own, 1).second);
+  return own;
+}
+
+}  // namespace
+
+Network network_of(const std::string& topology, FileNetwork file, bool hosts_forward, const NodeShape& shape,
+                   FileErrors& errors) {
+  check_vertices(file, errors);
+  const std::vector<int> hosts = hosts_of(file, shape, errors);
+  errors.throw_if_any();
+  const auto entries =
+      static_cast<std::int64_t>(hosts.size()) * static_cast<std::int64_t>(file.vertices.size());
+  if (entries > kMostEntries) {
+    errors.add(0,
+               fmt::format("has {} vertices, too many to keep their routes to {} nodes", file.vertices.size(),
+                           hosts.size()),
+               "", "Use a topology of `simsgd list topologies`");
+    errors.throw_if_any();
+  }
+  Network network;
+  network.topology = topology;
+  const NodeLinks nodes(network, shape, static_cast<int>(file.vertices.size()),
+                        [&](int node) { return hosts[static_cast<std::size_t>(node)]; });
+  const auto first = static_cast<LinkId>(network.links.size());
+  std::map<std::string, int> taken;
+  for (const Link& link : network.links) taken.emplace(link.name, 1);
+  for (Link& link : file.links) {
+    link.name = own_name(taken, link.name);
+    for (int* vertex : {&link.from_vertex, &link.to_vertex})
+      if (*vertex >= 0) *vertex += NodeLinks::first_switch(shape);
+    network.add_link(std::move(link));
+  }
+  // Shared by the copies of the routing rule, which is copied with the network.
+  const auto table = std::make_shared<const RouteTable>(file, hosts, hosts_forward, first);
+  check_joined(file, hosts, *table, hosts_forward, errors);
+  errors.throw_if_any();
+  nodes.route(network, [nodes, table](int from, int to, std::vector<LinkId>& path) {
+    table->route(nodes.node_of(from), nodes.node_of(to), path);
+  });
+  return network;
 }
 
 }  // namespace simsgd

@@ -58,7 +58,7 @@ struct FileNetwork {
   void add_cable(int a, int b, double bandwidth_Bps, double latency_s);
 };
 
-/// Of formats that list cables.
+/// Options of formats that list cables.
 struct NetworkFileOptions {
   std::string path;
   bool hosts_forward = false;

@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "topologies/node_links.hpp"
-#include "topologies/values.hpp"
 
 namespace simsgd::topologies {
 

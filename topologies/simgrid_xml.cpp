@@ -41,7 +41,7 @@ class PlatformReader {
               .end = [this](const std::string& name, const std::string&) { end(name); }},
              errors_);
     if (zones_ == 0)
-      errors_.add(0, "is no platform of SimGrid: there is no <zone>", "", "Write <platform><zone ...>");
+      errors_.add(0, "is not a platform of SimGrid: there is no <zone>", "", "Write <platform><zone ...>");
     for (const Route& route : routes_) add(route);
     return std::move(network_);
   }

@@ -15,7 +15,6 @@
 #include <optional>
 
 #include "topologies/node_links.hpp"
-#include "topologies/values.hpp"
 
 namespace simsgd::topologies {
 

@@ -7,6 +7,9 @@
 // A lone message of m bytes takes the sum of the latencies + m / (narrowest bandwidth), exactly.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "sim/cluster/network.hpp"
 #include "sim/plugin.hpp"
 
@@ -27,5 +30,14 @@ struct NodeShape {
 };
 
 using TopologyPlugin = Plugin<Network, const NodeShape&>;
+
+const std::vector<TopologyPlugin>& topology_plugins();
+
+/// The network of the topology that `object` names, with the options that it gives. Throws ParameterError.
+Network make_network(const Json& object, const NodeShape& shape);
+
+/// The network in DOT, for Graphviz: nodes, switches and the cables between them, as the topology `dot` reads
+/// them. Links whose ends are not known (of a SimGrid platform) are not drawn.
+std::string to_dot(const Network& network);
 
 }  // namespace simsgd

@@ -99,7 +99,7 @@ void read_xml(const std::string& text, const XmlEvents& events, FileErrors& erro
   const auto status = XML_Parse(parser.get(), text.data(), static_cast<int>(text.size()), XML_TRUE);
   if (state.thrown) std::rethrow_exception(state.thrown);
   if (status != XML_STATUS_ERROR) return;
-  errors.refuse(state.line(), fmt::format("is no XML: {}", XML_ErrorString(XML_GetErrorCode(parser.get()))),
+  errors.refuse(state.line(), fmt::format("is not XML: {}", XML_ErrorString(XML_GetErrorCode(parser.get()))),
                 "Write a whole, well-formed file");
 }
 

@@ -38,7 +38,7 @@ void check_containers(const Json& schema, const Json& value, const std::string& 
   const std::string type = text_of(member(schema, "type"));
   if (type == "array" && !value.is_array()) throw ParameterError(key, "is not a list", "Give a list");
   if (type == "object" && !value.is_object())
-    throw ParameterError(key, "is no object", "Write {\"key\": ...}");
+    throw ParameterError(key, "is not an object", "Write {\"key\": ...}");
   if (type == "object")
     for (const auto& property : member(schema, "properties").items())
       if (const auto found = value.find(property.key()); found != value.end())
@@ -130,7 +130,7 @@ class Import {
       else
         return;
       if (map_.is_object()) return;
-      errors_.push_back({options_.map_path, "", "is no map", "", "Write an object: {\"values\": [...]}"});
+      errors_.push_back({options_.map_path, "", "is not a map", "", "Write an object: {\"values\": [...]}"});
     } catch (const ConfigError& error) {
       errors_.insert(errors_.end(), error.errors().begin(), error.errors().end());
     }
@@ -145,7 +145,7 @@ class Import {
     if (std::find(names.begin(), names.end(), options_.format) == names.end()) {
       const std::string guess = nearest(options_.format, names);
       errors_.push_back(
-          {"--format", "", "is no format", printable(options_.format),
+          {"--format", "", "is not a format", printable(options_.format),
            (guess.empty() ? "" : "Did you mean " + guess + "? ") + "There are " + one_of(names)});
     } else if (mapped != has_map()) {
       errors_.push_back({"--format", "", mapped ? "needs a map" : "takes no map", options_.format,

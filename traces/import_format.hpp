@@ -27,6 +27,18 @@ class Importer {
   virtual void finish() {}
 };
 
+/// The maker of a format whose importer is a class, made of the constants or of nothing.
+template <class Made>
+std::unique_ptr<Importer> make_importer(const ImportConstants&) {
+  return std::make_unique<Made>();
+}
+
+/// The importer of a format whose files have nothing to do with one another.
+template <void (*read_file)(Input&, ImportedFile&)>
+class FileImporter final : public Importer {
+  void read(Input& input, ImportedFile& file) override { read_file(input, file); }
+};
+
 struct ImportFormat : Plugin<std::unique_ptr<Importer>, const ImportConstants&> {
   using Detect = bool (*)(std::string_view head);
 

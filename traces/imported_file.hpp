@@ -2,7 +2,10 @@
 // Values that no measurement can have are counted here, for all formats alike.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,6 +47,12 @@ class SeenPoints {
   std::size_t count_ = 0;
 };
 
+/// What a kind of event is called where it is counted.
+struct CountedKind {
+  const char* text;
+  bool understood = true;
+};
+
 class ImportedFile {
  public:
   ImportedFile(std::string name, const ImportConstants& constants, SeenPoints& seen)
@@ -57,6 +66,13 @@ class ImportedFile {
   void ignore(const std::string& reason, std::size_t count = 1) { report.ignored[reason] += count; }
   /// Something that is known, and is no measurement or a remark about one.
   void understand(const std::string& kind, std::size_t count = 1) { report.understood[kind] += count; }
+  /// Kinds of events, and how many there were of each.
+  template <std::size_t kinds>
+  void count(const CountedKind (&known)[kinds], const std::array<std::size_t, kinds>& counts) {
+    for (std::size_t kind = 0; kind < kinds; ++kind)
+      if (counts[kind] > 0)
+        (known[kind].understood ? report.understood : report.ignored)[known[kind].text] += counts[kind];
+  }
   /// After a while, how much of the file was read: room for as many rows as there will be, at once.
   void expect(double fraction_read);
   /// Whether to have no row is an error: not of a file of many that belong together.
@@ -83,5 +99,22 @@ class ImportedFile {
   SeenPoints& seen_;
   bool needs_row_ = true;
 };
+
+// What importers of networks share.
+
+/// No file of a network has more layers, operators or edges; what is kept of so many is below 200 MB.
+inline constexpr std::size_t kMostRecordedOperations = 200'000;
+
+/// A network's name by its file's, without folders and the first ending of these that it has.
+std::string network_name(const std::string& file, std::initializer_list<std::string_view> endings);
+
+/// What the user set, else what the file tells (0: nothing); where they differ the user's, which is counted.
+int settled_batch(ImportedFile& file, int told);
+
+/// Outputs of a batch become those of a sample; of a product its FLOPs follow: 2 for each output and column.
+void per_sample(RecordedLayer& layer, int batch);
+
+/// Rows forward_s and backward_s of the whole network on one worker, where any layer tells them.
+void add_pass_times(ImportedFile& file, const RecordedWorkload& network);
 
 }  // namespace simsgd

@@ -75,6 +75,43 @@ bool is_measurement_column(std::string_view name) {
                      [name](const auto& column) { return column.name == name; });
 }
 
+void check_columns(const std::vector<std::string>& names, const ColumnRules& rules, const std::string& file) {
+  std::vector<InputError> errors;
+  std::set<std::string> seen;
+  for (const std::string& name : names)
+    if (!seen.insert(name).second)
+      errors.push_back({file, "", "has two columns of one name", printable(name), "Keep one of them"});
+    else if (name != rules.known && !is_measurement_column(name) && !is_label_name(name))
+      errors.push_back(
+          {file, "", "has a column whose name is none of a label", printable(name), rules.remedy_of_name});
+  for (const std::string& needed : rules.needed)
+    if (!seen.contains(needed))
+      errors.push_back({file, "", "has no column " + needed, "", rules.remedy_of_missing});
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+}
+
+bool put_cell(const std::string& name, const std::string& cell, Measurement& row) {
+  if (cell.empty()) return true;
+  int count = 0;
+  double number = 0;
+  if (name == "quantity") return row.quantity = cell, is_label_name(cell);
+  if (name == "operation") return row.operation = cell, true;
+  if (name == "campaign") return row.campaign = cell, true;
+  if (name == "source") return row.source = cell, true;
+  if (name == "workers") return read_count(cell, 0, row.workers);
+  if (name == "nodes") return read_count(cell, 0, row.nodes);
+  if (name == "bytes") return read_number(cell, row.bytes);
+  if (name == "value_SI") return read_number(cell, row.value);
+  if (name == "deviation_SI") return read_number(cell, row.deviation);
+  if (name == "samples") {
+    if (!read_number(cell, number) || number < 1 || number >= 0x1p53) return false;
+    return row.samples = static_cast<std::uint64_t>(number), true;
+  }
+  if (name == "line") return read_count(cell, 0, count) && (row.line = static_cast<std::size_t>(count), true);
+  row.labels[name] = cell;
+  return true;
+}
+
 void write_measurement_table(const std::vector<Measurement>& rows,
                              const std::function<void(const std::string&)>& write) {
   std::set<std::string> names;
@@ -104,73 +141,33 @@ namespace simsgd::importers {
 
 namespace {
 
-class MeasurementTable final : public Importer {
- public:
-  void read(Input& input, ImportedFile& file) override {
-    CsvReader reader(input, ',');
-    std::vector<std::string> names, cells;
-    if (!reader.record(names)) return;
-    check_names(names, file.name());
-    while (reader.record(cells)) {
-      if (cells.size() != names.size()) {
-        file.ignore("rows that do not have the header's columns");
-        continue;
-      }
-      Measurement row;
-      std::string wrong;
-      for (std::size_t i = 0; i < cells.size() && wrong.empty(); ++i)
-        if (!put(names[i], cells[i], row)) wrong = names[i];
-      if (wrong.empty() && (row.quantity.empty() || std::isnan(row.value))) wrong = "value_SI";
-      if (row.source.empty()) row.line = reader.line();  // a row that was written by hand
-      if (wrong.empty())
-        file.add(std::move(row));
-      else
-        file.ignore("rows whose " + printable(wrong) + " cannot be read");
+void read_measurement_table(Input& input, ImportedFile& file) {
+  CsvReader reader(input, ',');
+  std::vector<std::string> names, cells;
+  if (!reader.record(names)) return;
+  check_columns(names,
+                {{"quantity", "value_SI"},
+                 "",
+                 "Use letters, digits and \"_\", or import the file by a map (--map)",
+                 "Import it by a map (--map)"},
+                file.name());
+  while (reader.record(cells)) {
+    if (cells.size() != names.size()) {
+      file.ignore("rows that do not have the header's columns");
+      continue;
     }
+    Measurement row;
+    std::string wrong;
+    for (std::size_t i = 0; i < cells.size() && wrong.empty(); ++i)
+      if (!put_cell(names[i], cells[i], row)) wrong = names[i];
+    if (wrong.empty() && (row.quantity.empty() || std::isnan(row.value))) wrong = "value_SI";
+    if (row.source.empty()) row.line = reader.line();  // a row that was written by hand
+    if (wrong.empty())
+      file.add(std::move(row));
+    else
+      file.ignore("rows whose " + printable(wrong) + " cannot be read");
   }
-
- private:
-  static void check_names(const std::vector<std::string>& names, const std::string& file) {
-    std::vector<InputError> errors;
-    std::set<std::string> seen;
-    for (const std::string& name : names) {
-      if (!is_measurement_column(name) && !is_label_name(name))
-        errors.push_back({file, "", "has a column whose name is none of a label", printable(name),
-                          "Use letters, digits and \"_\", or import the file by a map (--map)"});
-      if (!seen.insert(name).second)
-        errors.push_back({file, "", "has two columns of one name", printable(name), "Keep one of them"});
-    }
-    for (const char* needed : {"quantity", "value_SI"})
-      if (!seen.contains(needed))
-        errors.push_back(
-            {file, "", std::string("has no column ") + needed, "", "Import it by a map (--map)"});
-    if (!errors.empty()) throw ConfigError(std::move(errors));
-  }
-
-  // Whether the cell can be read.
-  static bool put(const std::string& name, const std::string& cell, Measurement& row) {
-    if (cell.empty()) return true;
-    int count = 0;
-    double number = 0;
-    if (name == "quantity") return row.quantity = cell, is_label_name(cell);
-    if (name == "operation") return row.operation = cell, true;
-    if (name == "campaign") return row.campaign = cell, true;
-    if (name == "source") return row.source = cell, true;
-    if (name == "workers") return read_count(cell, 0, row.workers);
-    if (name == "nodes") return read_count(cell, 0, row.nodes);
-    if (name == "bytes") return read_number(cell, row.bytes);
-    if (name == "value_SI") return read_number(cell, row.value);
-    if (name == "deviation_SI") return read_number(cell, row.deviation);
-    if (name == "samples") {
-      if (!read_number(cell, number) || number < 1 || number >= 0x1p53) return false;
-      return row.samples = static_cast<std::uint64_t>(number), true;
-    }
-    if (name == "line")
-      return read_count(cell, 0, count) && (row.line = static_cast<std::size_t>(count), true);
-    row.labels[name] = cell;
-    return true;
-  }
-};
+}
 
 bool is_measurement_table(std::string_view head) {
   return head.starts_with("quantity,operation,") || head.starts_with("\xEF\xBB\xBFquantity,operation,");
@@ -181,9 +178,7 @@ bool is_measurement_table(std::string_view head) {
 std::vector<ImportFormat> measurement_table() {
   return {{{.name = "measurements", .summary = "the table that simsgd import writes", .citation = ""},
            is_measurement_table,
-           +[](const ImportConstants&) -> std::unique_ptr<Importer> {
-             return std::make_unique<MeasurementTable>();
-           }}};
+           make_importer<FileImporter<read_measurement_table>>}};
 }
 
 }  // namespace simsgd::importers

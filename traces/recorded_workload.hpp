@@ -29,7 +29,8 @@ struct RecordedWorkload {
   std::string device;  ///< that it was measured on, as the file calls it; may be empty
   int batch = 0;       ///< samples per worker and step; 0: the file does not tell
   std::vector<RecordedLayer> layers;
-  /// Of a step, beside the layers: the device waited for its host during the backward pass, and otherwise.
+  /// How long the device waited for its host in a step, beside the layers: outside of the backward pass, and
+  /// during it.
   double forward_gap_s = 0, backward_gap_s = 0;
 
   double parameters() const;

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "analysis/frame/frame.hpp"
-#include "scenarios/language/axis_labels.hpp"
+#include "scenarios/language/axis_values.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/errors.hpp"
 

@@ -8,8 +8,8 @@
 
 #include "analysis/intervals.hpp"
 #include "analysis/sweeps/child_pool.hpp"
+#include "scenarios/language/communication.hpp"
 #include "scenarios/language/json_source.hpp"
-#include "scenarios/language/links.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/workload_section.hpp"
 #include "sim/activities.hpp"

@@ -1,5 +1,5 @@
 // The cluster file that a calibration writes. Every number that was fitted has its interval, and draws of all
-// of them together, in the section "calibration" (scenarios/language/calibration_section.hpp).
+// of them together, in the section "calibration" (scenarios/language/calibration_draws.hpp).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -9,10 +9,10 @@
 #include "analysis/calibration/scenario_columns.hpp"
 #include "analysis/calibration/spec_data.hpp"
 #include "analysis/calibration/spec_model.hpp"
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/use.hpp"
-#include "scenarios/language/validate.hpp"
 
 namespace simsgd {
 

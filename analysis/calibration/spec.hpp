@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/calibration/selection.hpp"
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/fields.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "analysis/markdown.hpp"
 #include "results/text_table.hpp"
-#include "scenarios/language/axis_labels.hpp"
+#include "scenarios/language/axis_values.hpp"
 
 namespace simsgd {
 

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "scenarios/language/axis_labels.hpp"
-#include "scenarios/language/axis_ranges.hpp"
+#include "scenarios/language/axis_values.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd::live {

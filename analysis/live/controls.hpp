@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/language/study_axes.hpp"
+#include "scenarios/language/axes.hpp"
 
 namespace simsgd::live {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "analysis/store/run_key.hpp"
-#include "scenarios/language/axis_ranges.hpp"
+#include "scenarios/language/axis_values.hpp"
 
 namespace simsgd::live {
 

@@ -1,7 +1,7 @@
 #include "analysis/store/results.hpp"
 
 #include "analysis/store/store.hpp"
-#include "scenarios/language/axis_labels.hpp"
+#include "scenarios/language/axis_values.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

@@ -7,11 +7,46 @@
 #include <string>
 #include <vector>
 
-#include "measure/bench/samples.hpp"
 #include "measure/machine.hpp"
 #include "measure/waiting.hpp"
+#include "sim/job.hpp"
 
 namespace simsgd {
+
+/// What was measured, apart from when: a cell for each column of its benchmark.
+struct BenchPoint {
+  std::string operation, schedule;  ///< empty of kernels
+  int workers = 1, nodes = 1;
+  double bytes = 0;                 ///< as CollectiveOptions::bytes; 0 and not written where there are none
+  std::vector<std::string> labels;  ///< in the order of the table's
+};
+
+struct Campaign {
+  int number = 1;  ///< from 1
+  double begun_unix_s = 0;
+  double load = 0;
+};
+
+/// The text of the table, RFC 4180.
+class SampleTable {
+ public:
+  SampleTable(std::string benchmark, const BenchMachine& machine, const std::vector<std::string>& labels);
+  void add(const Campaign& campaign, const BenchPoint& point, const std::vector<double>& times_s);
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string benchmark_;
+  int cores_;
+  double ranks_per_core_;
+  std::size_t labels_;
+  std::string text_;
+};
+
+struct SampleColumn {
+  const char *name, *unit, *definition;
+};
+/// All but the labels'.
+const std::vector<SampleColumn>& sample_columns();
 
 struct BenchOptions {
   std::string output = "-", scenario;
@@ -69,5 +104,18 @@ class Together {
   MPI_Comm comm_;
   int rank_ = 0, size_ = 1;
 };
+
+/// Messages between two ranks: there and back, and both ways at once. With `all_pairs` of every two,
+/// with `at_once` also of 1, 2, ... pairs at the same time.
+SampleTable measure_network(const Bench& bench);
+
+/// Every schedule that the simulation has, message by message, and MPI's own, among the first P ranks for
+/// every P from 2.
+SampleTable measure_collectives(const Bench& bench);
+/// Throws ConfigError for operations and schedules that there are not.
+void check_collective_names(const BenchOptions& options);
+
+/// What real runs compute with, on every rank at once; with a job its model's layers too.
+SampleTable measure_compute(const Bench& bench, const Job* job);
 
 }  // namespace simsgd

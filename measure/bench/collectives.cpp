@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "measure/bench/benchmarks.hpp"
-#include "measure/bench/mpi_own.hpp"
+#include "measure/bench/campaigns.hpp"
 #include "measure/bench/schedule_messages.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -50,9 +49,9 @@ void check_collective_names(const BenchOptions& options) {
   }
   std::vector<InputError> errors;
   for (const std::string& name : unknown(options.operations, operations))
-    errors.push_back({"--op", "", "is no operation", printable(name), "Use " + one_of(operations)});
+    errors.push_back({"--op", "", "is not an operation", printable(name), "Use " + one_of(operations)});
   for (const std::string& name : unknown(options.schedules, schedules))
-    errors.push_back({"--schedule", "", "is no schedule", printable(name), "Use " + one_of(schedules)});
+    errors.push_back({"--schedule", "", "is not a schedule", printable(name), "Use " + one_of(schedules)});
   if (!errors.empty()) throw ConfigError(std::move(errors));
 }
 
@@ -107,7 +106,7 @@ std::vector<double> times_of(const Bench& bench, const CollectivePoint& point, M
   return together.times([&] { own.run(); });
 }
 
-// Of the first 2, 3, ... ranks; MPI_COMM_NULL where this one is not among them.
+// Communicators of the first 2, 3, ... ranks; MPI_COMM_NULL where this one is not among them.
 std::vector<MPI_Comm> comms_of_first_ranks(const Bench& bench) {
   std::vector<MPI_Comm> comms;
   for (int ranks = 2; ranks <= bench.machine.ranks; ++ranks)

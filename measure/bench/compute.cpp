@@ -8,7 +8,7 @@
 #include "algorithms/kfac/kfac_math.hpp"
 #include "algorithms/low_communication/low_rank.hpp"
 #include "algorithms/sparse/sparse.hpp"
-#include "measure/bench/benchmarks.hpp"
+#include "measure/bench/campaigns.hpp"
 #include "measure/gathering.hpp"
 #include "sim/base/random.hpp"
 #include "sim/learn/learner.hpp"

@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "measure/bench/benchmarks.hpp"
+#include "measure/bench/campaigns.hpp"
 
 namespace simsgd {
 

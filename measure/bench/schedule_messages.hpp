@@ -1,4 +1,5 @@
-// A schedule of the simulation, sent for real: the same messages, in the same stages, with the additions.
+// Collectives, sent for real: by a schedule of the simulation, with the same messages in the same stages and
+// the additions, and by MPI, which chooses its algorithm itself.
 #pragma once
 
 #include <mpi.h>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "measure/waiting.hpp"
+#include "sim/collectives/operation.hpp"
 #include "sim/collectives/schedule.hpp"
 
 namespace simsgd {
@@ -37,6 +39,21 @@ class ScheduleMessages {
   Waiting& waiting_;
   std::vector<float> out_, in_, sum_;
   std::size_t next_ = 0;
+};
+
+class MpiOwn {
+ public:
+  /// `bytes` as CollectiveOptions::bytes.
+  MpiOwn(CollectiveOp op, double bytes, MPI_Comm comm);
+  void run();
+
+ private:
+  CollectiveOp op_;
+  MPI_Comm comm_;
+  int rank_ = 0;
+  int numbers_ = 0;                ///< float32 of the whole vector
+  std::vector<int> parts_, from_;  ///< of each member: how many numbers, and the first
+  std::vector<float> in_, out_;
 };
 
 }  // namespace simsgd

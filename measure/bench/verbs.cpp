@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "measure/agreement.hpp"
-#include "measure/bench/benchmarks.hpp"
+#include "measure/bench/campaigns.hpp"
 #include "results/atomic_file.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/base/errors.hpp"
@@ -67,14 +67,14 @@ struct BenchVerbs::Parsed {
     verb.add_option("--apart", options.apart_s, "Seconds from a campaign to the next")
         ->capture_default_str()
         ->check(CLI::Range(0.0, 86400.0));
-    verb.add_option("--samples", options.samples, "Of a point in a campaign, at most")
+    verb.add_option("--samples", options.samples, "Samples of a point in a campaign, at most")
         ->capture_default_str()
         ->check(CLI::Range(1, 100000));
     verb.add_option("--point-time", options.point_s,
                     "A point takes fewer samples, but 3, where they would last longer, seconds")
         ->capture_default_str()
         ->check(CLI::Range(0.001, 600.0));
-    verb.add_option("--seed", options.seed, "Of the order of the points")->capture_default_str();
+    verb.add_option("--seed", options.seed, "Seed of the order of the points")->capture_default_str();
   }
 
   void add_sizes(CLI::App& verb, const char* least, const char* most) {

@@ -8,7 +8,7 @@
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/units.hpp"
-#include "topologies/graph_registry.hpp"
+#include "topologies/graphs/graph.hpp"
 
 namespace simsgd {
 
@@ -43,10 +43,6 @@ AlgorithmContext context_of(const Job& job, std::vector<Note>* notes) {
           .learner = job.learner.get(),
           .notes = notes};
 }
-
-}  // namespace
-
-namespace {
 
 /// "parameters and gradients 204 MB, activations 1 GB": the parts of a whole.
 std::string listed(const std::vector<MemoryPart>& parts) {

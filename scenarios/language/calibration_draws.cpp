@@ -11,7 +11,6 @@
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/explain.hpp"
 #include "scenarios/language/forms.hpp"
-#include "scenarios/language/provenance.hpp"
 #include "scenarios/language/schema.hpp"
 
 namespace simsgd {
@@ -31,11 +30,6 @@ void add_forms(const Json& schema, Forms& forms) {
       for (const Json& form : schema[keyword]) add_forms(form, forms);
 }
 
-bool is_list_index(const std::string& token) {
-  return !token.empty() && token.size() < 10 &&
-         std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 /// Empty where no form has such a member.
 Forms forms_at(const std::string& pointer) {
   Forms here{&resolved_schema()};
@@ -44,14 +38,14 @@ Forms forms_at(const std::string& pointer) {
     for (const Json* form : here) {
       const auto properties = form->find("properties"), items = form->find("items");
       if (properties != form->end() && properties->contains(token)) add_forms((*properties)[token], below);
-      if (items != form->end() && items->is_object() && is_list_index(token)) add_forms(*items, below);
+      if (items != form->end() && items->is_object() && list_index(token)) add_forms(*items, below);
     }
     here = std::move(below);
   }
   return here;
 }
 
-/// Of a number, without a validator: clusters have hundreds, and each load looks at them.
+/// Checks a number without a validator: clusters have hundreds, and every load looks at them.
 bool takes_number(const Json& form, double value) {
   const auto bound = [&](const char* key, double otherwise) { return form.value(key, otherwise); };
   const bool whole = form.value("type", Json()) == "integer";
@@ -97,7 +91,7 @@ std::string guess_of_pointer(const std::string& pointer) {
   return "";
 }
 
-/// Of many values those that decide whether all are taken: each once, and of numbers the ends and one that is
+/// The values that decide whether all are taken: each once, and of numbers the ends and one that is
 /// not whole.
 std::vector<const Json*> decisive(const std::vector<const Json*>& values) {
   std::vector<const Json*> all;
@@ -209,7 +203,7 @@ class CalibrationCheck {
       if (known(place, "", pointer) == nullptr || !wanted.is_object()) continue;
       for (const auto& [key, bound] : wanted.items())
         if ((key != "at_least" && key != "at_most") || !bound.is_number())
-          wrong(child(place, key), "is no comparison", "Write \"at_least\" or \"at_most\", and a number");
+          wrong(child(place, key), "is not a comparison", "Write \"at_least\" or \"at_most\", and a number");
     }
   }
 

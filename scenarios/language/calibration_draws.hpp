@@ -3,13 +3,149 @@
 // /algorithm/coupling).
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "scenarios/language/calibration_section.hpp"
 #include "scenarios/language/reader.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
+
+/// A number that was fitted.
+struct CalibratedNumber {
+  std::string pointer;
+  double value = 0;
+  std::optional<double> low, high;
+
+  void fields(Fields& f) {
+    f.text("pointer", pointer, "Where the number is, in the cluster").required();
+    f.number("value", value, "The number as it was fitted; if it is another by now, it is not drawn")
+        .required();
+    f.number("low", low, "Lower end of its interval; absent where nothing tells it");
+    f.number("high", high, "Upper end");
+  }
+};
+
+struct MeasuredRange {
+  double low = 0, high = 0;
+
+  void fields(Fields& f) {
+    f.number("low", low, "Least that was measured").required();
+    f.number("high", high, "Most that was measured").required();
+  }
+};
+
+/// The batches at which a workload was measured.
+struct MeasuredBatches {
+  std::string workload;
+  std::vector<double> batches;
+
+  void fields(Fields& f) {
+    f.text("workload", workload, "Its name").required();
+    f.list("batches", batches, "Samples per worker and step of the runs that were fitted",
+           "Samples of one of them")
+        .required()
+        .items_above(0);
+  }
+};
+
+/// A setting of scenarios beyond the cluster: what a library or a method does and nobody wrote down.
+struct DrawnSetting {
+  std::string name, pointer;
+  RawValue value, where, draws;
+  std::optional<double> low, high;
+
+  void fields(Fields& f) {
+    f.text("name", name, "What reports call it");
+    f.text("pointer", pointer, "Where the setting is, in a scenario").required();
+    f.raw(
+         "value", value,
+         {{"examples", Json::array({"global"})},
+          {"description",
+           "The likeliest one; a scenario that has another value keeps it in all draws, and a note says so"}})
+        .required();
+    f.raw(
+        "where", where,
+        {{"type", "object"},
+         {"description",
+          "Scenarios that it goes with: pointers, and a value, a list of which one must be equal, or {at_least, at_most}; an algorithm that lacks the setting is left alone anyhow"}});
+    f.raw("draws", draws,
+          {{"type", "array"},
+           {"examples", Json::array({Json::array({"global", "neighbour"})})},
+           {"description", "Its value in each of the cluster's draws"}})
+        .required();
+    f.number("low", low, "Lower end of its interval, of a number that was fitted")
+        .by_rule("none: it is one of some values");
+    f.number("high", high, "Upper end").by_rule("none");
+  }
+};
+
+/// How far off what was left out of the fit was, logarithms of times.
+struct LeftOutErrors {
+  double half = 0, nine_tenths = 0;
+  bool workloads = false, algorithms = false;
+
+  void fields(Fields& f) {
+    f.number("half", half, "Half of the cells were no further off").required().at_least(0);
+    f.number("nine_tenths", nine_tenths, "Nine tenths of them").required().at_least(0);
+    f.flag("workloads", workloads, "Whether whole workloads were among it");
+    f.flag("algorithms", algorithms, "Whether whole methods were");
+  }
+};
+
+struct CalibrationSection {
+  std::string spec, model, date, resampled;
+  RawValue data;
+  double model_error = 0, level = 0.9;
+  int parts_left_out = 0;
+  struct Measured {
+    std::optional<MeasuredRange> workers, bytes;
+    std::optional<std::vector<std::string>> workloads, algorithms;
+    std::vector<MeasuredBatches> batches;
+
+    void fields(Fields& f) {
+      f.object("workers", workers, "Numbers of workers").by_rule("none");
+      f.object("bytes", bytes, "Sizes of operations or messages, bytes").by_rule("none");
+      f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one")
+          .by_rule("nobody wrote it down");
+      f.objects("batches", batches, "The batches that they had", "Batches of one workload");
+      f.list("algorithms", algorithms, "Methods of which runs were fitted", "Name of one")
+          .by_rule("nobody wrote it down");
+    }
+  } measured;
+  std::optional<LeftOutErrors> left_out;
+  std::vector<CalibratedNumber> parameters;
+  std::vector<DrawnSetting> settings;
+  RawValue draws;
+
+  void fields(Fields& f) {
+    f.text("spec", spec, "The calibration that was fitted").required();
+    f.text("model", model, "Which of its models");
+    f.text("date", date, "When");
+    f.raw("data", data, {{"type", "array"}, {"description", "Files that were fitted, with hashes and rows"}});
+    f.text(
+        "resampled", resampled,
+        "What the bootstrap drew: campaigns or points; noise: measurements as far off as repeats of them are, where parameters are as many; nothing: there are no repeats either");
+    f.number(
+         "model_error", model_error,
+         "Standard deviation of the logarithm of the factor by which the model as a whole is off, from parts that were left out")
+        .at_least(0);
+    f.whole("parts_left_out", parts_left_out, "So many parts").at_least(0);
+    f.number("level", level, "Probability with which a parameter lies in its interval").above(0).below(1);
+    f.object("measured", measured, "Where it was measured; intervals widen beyond");
+    f.object("left_out", left_out,
+             "How far off parts were that were left out of the fit: intervals of times reach as far at least")
+        .by_rule("nothing tells");
+    f.objects("parameters", parameters, "What was fitted", "A number");
+    f.objects("settings", settings, "What else is drawn, of scenarios on this cluster", "A setting");
+    f.raw("draws", draws,
+          {{"type", "array"},
+           {"description", "What all of them together may be: pointers of the cluster, and values"},
+           {"items", {{"type", "object"}}}});
+  }
+};
 
 /// A value as some scenario may have it at `pointer`, quantities as SI numbers; nothing where no plug-in has
 /// such a setting, or none takes the value. `pointer` is one of a scenario, as "/cluster/nic/bandwidth".

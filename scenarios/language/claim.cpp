@@ -2,12 +2,12 @@
 
 #include <set>
 
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/use.hpp"
-#include "scenarios/language/validate.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
@@ -88,7 +88,9 @@ struct ComparisonSection {
              "Where the quantity is claimed to be, against \"than\"");
     f.number("than", made.than, "What the quantity is held against")
         .by_rule("1 of a ratio, 0 of a difference");
-    f.number("within", made.within, "Of claimed close: how far at most (of a ratio, relative)").above(0);
+    f.number("within", made.within,
+             "How far apart two sides may be that are claimed to be close (of a ratio, relative)")
+        .above(0);
     f.number("low", made.low, "Lower end of a range that is claimed of the quantity");
     f.number("high", made.high, "Its upper end");
     f.number("noise", made.noise,
@@ -113,7 +115,8 @@ struct ClaimSection {
     f.text("measured", claim.measured, "What they measured").required();
     f.text("inputs", claim.inputs, "Why the axes have these values: what is not known of the measurement")
         .required();
-    f.list("for_all", claim.for_all, "What is no unknown input: the claim must hold for every value of it",
+    f.list("for_all", claim.for_all,
+           "Pointers that are not unknown inputs: the claim must hold for every value of it",
            "A JSON pointer");
     f.raw("names", names,
           {{"type", "object"},
@@ -135,7 +138,7 @@ ClaimComparison made_of(const ComparisonSection& section) {
   if (made.low && made.high && !(*made.low < *made.high))
     reject("high", "is not above \"low\"", "Give a range");
   if (made.quantity == ClaimComparison::Quantity::ratio && !(made.threshold() > 0))
-    reject("than", "is no ratio", "Give a number above 0");
+    reject("than", "is not a ratio", "Give a number above 0");
   const ClaimCondition both =
       section.where.present() ? condition_from(section.where.json()) : ClaimCondition();
   made.of = terms_from(section.of.json(), both);

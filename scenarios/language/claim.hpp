@@ -13,7 +13,7 @@
 
 namespace simsgd {
 
-/// Of a point: each pointer has one of the values.
+/// What a point has to meet: at every pointer it has one of the values.
 using ClaimCondition = std::map<std::string, std::vector<Json>>;
 
 /// A multiple of a metric at a point.

@@ -7,14 +7,12 @@
 #include <utility>
 
 #include "scenarios/language/calibration_draws.hpp"
-#include "scenarios/language/collectives.hpp"
-#include "scenarios/language/links.hpp"
+#include "scenarios/language/communication.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
-#include "scenarios/language/stack.hpp"
 #include "sim/base/random.hpp"
 #include "sim/cluster/kernels.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd {
 
@@ -97,7 +95,7 @@ struct ClusterSection {
     f.object("collectives", collectives, "How the communication library does each operation");
     f.object(
          "calibration", calibration,
-         "Of a cluster that a calibration wrote: what its numbers come from and may be; times then have intervals")
+         "What the numbers of a cluster that a calibration wrote come from and may be; times then have intervals")
         .by_rule("none");
     f.list("node_speed", node_speed,
            "Relative speed of each node's GPUs, one number per node; [] is 1 for all",
@@ -189,7 +187,7 @@ std::optional<std::vector<int>> listed(const Reader& reader, const ClusterSectio
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] < section.gpus()) continue;
     reader.error(child("/cluster/placement", i),
-                 fmt::format("is no GPU of the cluster, which has {}", section.gpus()),
+                 fmt::format("is not a GPU of the cluster, which has {}", section.gpus()),
                  fmt::format("Write numbers from 0 to {}, each once", section.gpus() - 1));
     return std::nullopt;
   }

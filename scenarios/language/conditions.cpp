@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "scenarios/language/axis_ranges.hpp"
+#include "scenarios/language/axis_values.hpp"
 #include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
 
@@ -65,7 +65,7 @@ std::pair<std::string, std::string> wrong_value(const Json& wanted) {
   if (is_plain(wanted)) return {};
   if (wanted.is_array() && !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), is_plain)) return {};
   if (wanted.is_array())
-    return {"is no list to compare with", "Write texts, numbers, true or false, one at least"};
+    return {"is not a list to compare with", "Write texts, numbers, true or false, one at least"};
   for (const auto& [key, value] : wanted.items()) {
     if (std::find(kComparisons.begin(), kComparisons.end(), key) == kComparisons.end())
       return {fmt::format("compares with \"{}\"", key), "Write " + one_of(kComparisons)};
@@ -77,43 +77,6 @@ std::pair<std::string, std::string> wrong_value(const Json& wanted) {
   return {};
 }
 
-}  // namespace
-
-/// Sections of points, with their schemas; equal choices share one.
-struct Conditions::Sections {
-  struct Section {
-    Json value;
-    const Json* schema;  // null where the section is none
-    std::map<std::string, std::string> uses;
-  };
-  SectionReader read;
-  std::map<std::string, Section> known;
-
-  const Section& of(const std::string& name, const Chosen& chosen) {
-    std::string key = name;
-    std::vector<std::size_t> relevant;
-    for (std::size_t i = 0; i < chosen.values.size(); ++i) {
-      const std::vector<std::string>& pointers = chosen.axes[i].pointers;
-      if (std::none_of(pointers.begin(), pointers.end(),
-                       [&](const std::string& each) { return touches(each, name); }))
-        continue;
-      relevant.push_back(i);
-      key += fmt::format("/{}:{}", i, chosen.values[i]);
-    }
-    if (const auto before = known.find(key); before != known.end()) return before->second;
-    std::vector<Assignment> all;
-    for (const std::size_t i : relevant)
-      for (const Assignment& each : chosen.of(i).sets)
-        if (touches(each.pointer, name)) all.push_back(each);
-    StudySection got = read(name, all);
-    Section made{std::move(got.value), part_schema(resolved_schema(), name), std::move(got.uses)};
-    if (made.schema != nullptr) made.value = in_si(*made.schema, std::move(made.value));
-    return known.emplace(key, std::move(made)).first->second;
-  }
-};
-
-namespace {
-
 /// A value, a list of values or comparisons, with texts that are quantities as numbers.
 Json wanted_in_si(const Json* schema, Json wanted) {
   if (schema == nullptr) return wanted;
@@ -124,10 +87,27 @@ Json wanted_in_si(const Json* schema, Json wanted) {
 
 }  // namespace
 
-Conditions::Conditions(SectionReader read) : sections_(std::make_unique<Sections>()) {
-  sections_->read = std::move(read);
+const Conditions::Section& Conditions::section(const std::string& name, const Chosen& chosen) {
+  std::string key = name;
+  std::vector<std::size_t> relevant;
+  for (std::size_t i = 0; i < chosen.values.size(); ++i) {
+    const std::vector<std::string>& pointers = chosen.axes[i].pointers;
+    if (std::none_of(pointers.begin(), pointers.end(),
+                     [&](const std::string& each) { return touches(each, name); }))
+      continue;
+    relevant.push_back(i);
+    key += fmt::format("/{}:{}", i, chosen.values[i]);
+  }
+  if (const auto before = sections_.find(key); before != sections_.end()) return before->second;
+  std::vector<Assignment> all;
+  for (const std::size_t i : relevant)
+    for (const Assignment& each : chosen.of(i).sets)
+      if (touches(each.pointer, name)) all.push_back(each);
+  StudySection got = read_(name, all);
+  Section made{std::move(got.value), part_schema(resolved_schema(), name), std::move(got.uses)};
+  if (made.schema != nullptr) made.value = in_si(*made.schema, std::move(made.value));
+  return sections_.emplace(key, std::move(made)).first->second;
 }
-Conditions::~Conditions() = default;
 
 void Conditions::check(const Json& condition, const std::string& pointer, const std::vector<StudyAxis>& axes,
                        std::size_t known, const Complain& complain) const {
@@ -188,7 +168,7 @@ bool Conditions::holds_at(const std::string& key, const Json& wanted, const std:
   auto& [name, found] = found_[pointer];
   name = key;
   const std::vector<std::string> path = tokens(key);
-  const Sections::Section& section = sections_->of(path.front(), chosen);
+  const Section& section = this->section(path.front(), chosen);
   if (path.back() == "use") {
     const auto used = section.uses.find(parent(key));
     found = found || used != section.uses.end();

@@ -6,14 +6,14 @@
 
 #include <functional>
 #include <map>
-#include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "scenarios/language/assignment.hpp"
 #include "scenarios/language/errors.hpp"
+#include "scenarios/language/use.hpp"
 
 namespace simsgd {
 
@@ -53,10 +53,7 @@ struct Chosen {
 /// Reads and answers conditions; what they ask of the scenario is resolved once for equal assignments.
 class Conditions {
  public:
-  explicit Conditions(SectionReader read);
-  ~Conditions();
-  Conditions(const Conditions&) = delete;
-  Conditions& operator=(const Conditions&) = delete;
+  explicit Conditions(SectionReader read) : read_(std::move(read)) {}
 
   using Complain =
       std::function<void(const std::string& pointer, const std::string& problem, const std::string& remedy)>;
@@ -72,11 +69,18 @@ class Conditions {
   std::vector<std::pair<std::string, std::string>> never_found() const;
 
  private:
-  struct Sections;
+  /// A section of points, with its schema; equal choices share one.
+  struct Section {
+    Json value;
+    const Json* schema;  ///< null where the section is none
+    std::map<std::string, std::string> uses;
+  };
+  const Section& section(const std::string& name, const Chosen& chosen);
   bool holds_all(const Json& condition, const std::string& pointer, const Chosen& chosen);
   bool holds_at(const std::string& key, const Json& wanted, const std::string& pointer, const Chosen& chosen);
 
-  std::unique_ptr<Sections> sections_;
+  SectionReader read_;
+  std::map<std::string, Section> sections_;
   std::map<std::string, std::pair<std::string, bool>> found_;  ///< by place: the key, whether found
 };
 

@@ -5,7 +5,83 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/check.hpp"
+
 namespace simsgd {
+
+namespace {
+
+std::string unescaped(const std::string& token) {
+  std::string text;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const bool escape = token[i] == '~' && i + 1 < token.size();
+    text += escape ? (token[i + 1] == '1' ? '/' : '~') : token[i];
+    if (escape) ++i;
+  }
+  return text;
+}
+
+}  // namespace
+
+void Provenance::replace(const std::string& pointer, Origin origin) {
+  auto below = origins_.lower_bound(pointer + "/");
+  while (below != origins_.end() && within(below->first, pointer)) below = origins_.erase(below);
+  origins_[pointer] = std::move(origin);
+}
+
+Origin Provenance::at(const std::string& pointer) const {
+  std::string ancestor = pointer;
+  while (true) {
+    const auto found = origins_.find(ancestor);
+    if (found != origins_.end())
+      return {found->second.file, found->second.pointer + pointer.substr(ancestor.size())};
+    CHECK(!ancestor.empty(), "the root of a scenario has no origin");
+    ancestor = parent(ancestor);
+  }
+}
+
+std::string child(const std::string& pointer, const std::string& key) {
+  std::string extended = pointer + "/";
+  for (const char c : key) {
+    if (c == '~')
+      extended += "~0";
+    else if (c == '/')
+      extended += "~1";
+    else
+      extended += c;
+  }
+  return extended;
+}
+
+std::string child(const std::string& pointer, std::size_t index) {
+  return pointer + "/" + std::to_string(index);
+}
+
+std::string parent(const std::string& pointer) {
+  const std::size_t slash = pointer.rfind('/');
+  return slash == std::string::npos ? "" : pointer.substr(0, slash);
+}
+
+std::string last_key(const std::string& pointer) {
+  const std::size_t slash = pointer.rfind('/');
+  return slash == std::string::npos ? pointer : unescaped(pointer.substr(slash + 1));
+}
+
+std::vector<std::string> tokens(const std::string& pointer) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at < pointer.size();) {
+    std::size_t end = pointer.find('/', at + 1);
+    if (end == std::string::npos) end = pointer.size();
+    all.push_back(unescaped(pointer.substr(at + 1, end - at - 1)));
+    at = end;
+  }
+  return all;
+}
+
+bool within(const std::string& inner, const std::string& pointer) {
+  return inner.compare(0, pointer.size(), pointer) == 0 &&
+         (inner.size() == pointer.size() || inner[pointer.size()] == '/');
+}
 
 namespace {
 
@@ -33,6 +109,12 @@ std::string shown_value(const Json& value) {
   return text.substr(0, cut) + "...";
 }
 
+std::optional<std::size_t> list_index(const std::string& token) {
+  if (token.empty() || token.size() > 9 || token.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  return std::stoul(token);
+}
+
 const Json* value_at(const Json& document, const std::string& pointer) {
   const Json* value = &document;
   for (const std::string& token : tokens(pointer)) {
@@ -41,10 +123,9 @@ const Json* value_at(const Json& document, const std::string& pointer) {
       if (member == value->end()) return nullptr;
       value = &*member;
     } else if (value->is_array()) {
-      const bool index = !token.empty() && token.size() < 10 &&
-                         std::all_of(token.begin(), token.end(), [](char c) { return c >= '0' && c <= '9'; });
-      if (!index || std::stoul(token) >= value->size()) return nullptr;
-      value = &(*value)[std::stoul(token)];
+      const std::optional<std::size_t> index = list_index(token);
+      if (!index || *index >= value->size()) return nullptr;
+      value = &(*value)[*index];
     } else {
       return nullptr;
     }

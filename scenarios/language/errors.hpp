@@ -1,17 +1,53 @@
-// The errors of one scenario: collected by pointer, reported where each value was written.
+// Where each value of a resolved scenario was written, so that an error in a used cluster file names that
+// file and not the scenario that uses it; and the errors of one scenario, collected by pointer.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "scenarios/language/provenance.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/fields.hpp"
 
 namespace simsgd {
 
+struct Origin {
+  std::string file;     ///< path as errors show it, "--set", "--seed" or "<stdin>"
+  std::string pointer;  ///< inside that file
+  bool operator==(const Origin&) const = default;
+};
+
+/// Sparse: an entry holds for its pointer and everything below it that has no entry of its own.
+class Provenance {
+ public:
+  /// Everything at and below `pointer` comes from `origin`; forgets what was known below it.
+  void replace(const std::string& pointer, Origin origin);
+  Origin at(const std::string& pointer) const;
+
+ private:
+  std::map<std::string, Origin> origins_;
+};
+
+// JSON pointers (RFC 6901) as text.
+
+/// `pointer` extended by one key, escaped.
+std::string child(const std::string& pointer, const std::string& key);
+std::string child(const std::string& pointer, std::size_t index);
+/// Without its last token; "" for a top-level one.
+std::string parent(const std::string& pointer);
+/// The last token, unescaped.
+std::string last_key(const std::string& pointer);
+/// All tokens, unescaped. `pointer` is empty or begins with "/".
+std::vector<std::string> tokens(const std::string& pointer);
+/// True for `pointer` itself and for what lies below it.
+bool within(const std::string& inner, const std::string& pointer);
+
 /// JSON text of a value; long text is cut, and of a long object or list nothing is shown.
 std::string shown_value(const Json& value);
+
+/// The index that a token of a pointer is; nothing where it is none.
+std::optional<std::size_t> list_index(const std::string& token);
 
 /// The value at `pointer`, or null where there is none.
 const Json* value_at(const Json& document, const std::string& pointer);

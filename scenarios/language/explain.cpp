@@ -9,7 +9,6 @@
 
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/forms.hpp"
-#include "scenarios/language/provenance.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 
@@ -179,7 +178,7 @@ void explain_object(const Json& schema, const Json& object, std::vector<Explanat
     all.push_back({"", "is empty", "Give " + one_of(keys()), true});
 }
 
-/// Of the schema's own keywords, not of those of its members.
+/// What the schema's own keywords say of a value, without those of its members.
 std::vector<Explanation> explain_itself(const Json& form, const Json& value) {
   const std::optional<double> number = number_of(form, value);
   if (form.contains("x-quantity") ? !number : has_wrong_type(form, value)) return {wrong_type(form, value)};
@@ -241,6 +240,18 @@ std::vector<Explanation> explain(const Json& schema, const Json& value) {
   std::vector<Explanation> all;
   explain_all(schema, value, all);
   return all;
+}
+
+void validate(const Json& schema, const Json& value, const Provenance& origins,
+              const std::set<std::string>& incomplete, ErrorList& errors) {
+  for (const Explanation& each : explain(schema, value)) {
+    if (!each.about_missing_key) {
+      errors.add(value, origins, each.pointer, each.problem, each.remedy);
+    } else if (!incomplete.contains(each.pointer)) {
+      const Origin origin = origins.at(each.pointer);
+      errors.add(each.pointer, {origin.file, origin.pointer, each.problem, "", each.remedy});
+    }
+  }
 }
 
 }  // namespace simsgd

@@ -1,9 +1,11 @@
 // From a schema to a sentence: what is wrong with a value, and what would be right.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
+#include "scenarios/language/errors.hpp"
 #include "sim/base/fields.hpp"
 
 namespace simsgd {
@@ -20,5 +22,10 @@ std::vector<Explanation> explain(const Json& schema, const Json& value);
 
 /// What a schema asks for, to follow "Write": "a whole number of at least 1".
 std::string wanted(const Json& schema);
+
+/// Adds everything that is wrong with an object. Keys that are missing in the objects of `incomplete` are not
+/// errors of their own.
+void validate(const Json& schema, const Json& value, const Provenance& origins,
+              const std::set<std::string>& incomplete, ErrorList& errors);
 
 }  // namespace simsgd

@@ -6,11 +6,17 @@
 #include <set>
 
 #include "scenarios/language/errors.hpp"
-#include "scenarios/language/provenance.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
+
+const Json* name_of_form(const Json& form) {
+  const auto properties = form.find("properties");
+  if (properties == form.end() || !properties->contains("name")) return nullptr;
+  const auto name = (*properties)["name"].find("const");
+  return name == (*properties)["name"].end() ? nullptr : &*name;
+}
 
 namespace {
 
@@ -33,13 +39,6 @@ bool admits_type(const Json& schema, const Json& value) {
   add_types(schema, types);
   return types.empty() || types.contains(value.type_name()) ||
          (value.is_number() && types.contains("integer"));
-}
-
-const Json* name_of_form(const Json& form) {
-  const auto properties = form.find("properties");
-  if (properties == form.end() || !properties->contains("name")) return nullptr;
-  const auto name = (*properties)["name"].find("const");
-  return name == (*properties)["name"].end() ? nullptr : &*name;
 }
 
 /// The schema of an object whose "name" is none of those that the forms have.

@@ -10,6 +10,9 @@ namespace simsgd {
 /// `made`, a schema that the value does not meet, with the forms in "x-forms".
 const Json& form_of(const Json& schema, const Json& value, Json& made);
 
+/// The name that chooses a form of an object; null where none does.
+const Json* name_of_form(const Json& form);
+
 /// The schema that a form has for a member or an element; null where it has none.
 const Json* part_schema(const Json& form, const std::string& key);
 const Json* element_schema(const Json& form);

@@ -2,12 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/collectives.hpp"
+#include "scenarios/language/communication.hpp"
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/sections.hpp"
-#include "scenarios/language/stack.hpp"
-#include "scenarios/language/step_cost.hpp"
+#include "scenarios/language/workload_section.hpp"
 
 namespace simsgd {
 

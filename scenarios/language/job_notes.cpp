@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "scenarios/language/collectives.hpp"
+#include "scenarios/language/communication.hpp"
 #include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/notes.hpp"

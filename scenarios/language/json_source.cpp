@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/interrupts.hpp"
 

@@ -38,7 +38,7 @@ struct OneDeviceTime {
   std::optional<StepLaw> law{};  ///< in place of batch and step_s
   std::string pointer{};         ///< where the law is written
 
-  /// Of a forward and backward pass of so many samples; in proportion, without a law.
+  /// What a forward and backward pass of so many samples takes: in proportion to them without a law.
   double seconds(double samples) const { return law ? law->seconds(samples) : step_s / batch * samples; }
 };
 

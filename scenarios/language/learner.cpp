@@ -1,4 +1,4 @@
-// The section "learner": the small model that really trains.
+// The sections "learner" and "optimizer": the small model that really trains, and how a gradient changes it.
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/schema_parts.hpp"
@@ -6,6 +6,7 @@
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/model.hpp"
 #include "sim/learn/models/registry.hpp"
+#include "sim/learn/optimizers/registry.hpp"
 
 namespace simsgd {
 
@@ -102,6 +103,27 @@ std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader
   });
   if (learner) check_learner_size(reader, **learner, workers);
   return learner;
+}
+
+Json schema::optimizer() {
+  return with_default(plugin("How a gradient changes the model", optimizer_plugins()),
+                      {{"name", optimizer_plugins().front().info.name}});
+}
+
+void complete_optimizer(Json& json, const Json& stop) {
+  Json& schedule = json["schedule"];
+  if (schedule["name"] == "cosine" && !schedule.contains("total_steps") && stop.is_object() &&
+      stop.contains("steps"))
+    schedule["total_steps"] = stop["steps"];
+}
+
+OptimizerSpec build_optimizer(const Reader& reader) {
+  const OptimizerSpec spec = make_optimizer(reader.value("/optimizer"));
+  if (spec.learning_rate.kind == LearningRate::Kind::cosine && spec.learning_rate.total_steps == 0)
+    reader.error("/optimizer/schedule",
+                 "needs \"total_steps\", because /stop/steps does not say how long the run is",
+                 "Add \"total_steps\"");
+  return spec;
 }
 
 }  // namespace simsgd

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "scenarios/language/errors.hpp"
-#include "scenarios/language/known.hpp"
 #include "scenarios/language/scenario.hpp"
 
 namespace simsgd {

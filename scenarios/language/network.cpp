@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/collectives.hpp"
+#include "scenarios/language/communication.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/errors.hpp"
@@ -82,7 +82,7 @@ std::vector<LinkId> links_of_nodes(const Cluster& cluster, const std::vector<int
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::string key = fmt::format("nodes/{}", i);
     if (nodes[i] >= cluster.nodes)
-      reject(key, fmt::format("is no node of the cluster, which has {}", cluster.nodes),
+      reject(key, fmt::format("is not a node of the cluster, which has {}", cluster.nodes),
              fmt::format("Write numbers from 0 to {}", cluster.nodes - 1));
     const std::vector<LinkId> cables = cables_of(cluster, nodes[i]);
     if (cables.empty()) reject(key, "has no cables that the topology tells apart", "Name them in \"links\"");
@@ -103,7 +103,7 @@ std::vector<LinkId> links_by_name(const Network& network, const std::vector<std:
     std::vector<std::string> valid;
     for (const Link& each : network.links) valid.push_back(each.name);
     const std::string guess = nearest(names[i], valid);
-    reject(fmt::format("links/{}", i), "is no link of the network",
+    reject(fmt::format("links/{}", i), "is not a link of the network",
            guess.empty() ? fmt::format("Links have names such as \"{}\"", valid.front())
                          : fmt::format("Did you mean \"{}\"?", guess));
   }

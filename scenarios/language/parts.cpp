@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "scenarios/language/collectives.hpp"
+#include "scenarios/language/communication.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"

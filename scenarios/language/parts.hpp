@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "scenarios/language/assignment.hpp"
+#include "scenarios/language/use.hpp"
 
 namespace simsgd {
 

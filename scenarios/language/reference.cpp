@@ -1,13 +1,210 @@
 #include "scenarios/language/reference.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/provenance.hpp"
-#include "scenarios/language/reference_text.hpp"
+#include "scenarios/language/errors.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
+#include "sim/base/units.hpp"
 
 namespace simsgd {
+
+namespace {
+
+struct DimensionWords {
+  const char *name, *unit, *example;
+};
+constexpr DimensionWords kDimensions[] = {
+    {"time", "s", "\"20 ms\""},
+    {"bytes", "B", "\"16 GB\""},
+    {"bandwidth", "B/s", "\"10 Gbps\""},
+    {"flop", "flop", "\"4.1 GFLOP\""},
+    {"flops", "flop/s", "\"15.7 TFLOPS\""},
+    {"power", "W", "\"300 W\""},
+};
+
+const DimensionWords* dimension_of(const Json& schema) {
+  const std::string name = schema.value("x-quantity", "");
+  for (const DimensionWords& each : kDimensions)
+    if (name == each.name) return &each;
+  return nullptr;
+}
+
+std::string joined(const std::vector<std::string>& parts, const std::string& between) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
+  return text;
+}
+
+void add_once(std::vector<std::string>& all, const std::string& text) {
+  if (!text.empty() && std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+}
+
+const Json* forms_of(const Json& schema) {
+  const auto forms = schema.find("oneOf");
+  return forms == schema.end() ? nullptr : &*forms;
+}
+
+std::string word_of(const std::string& type, const Json& schema) {
+  if (type == "integer") return "whole number";
+  if (type == "boolean") return "true or false";
+  if (type == "string") return "text";
+  if (type == "array" && schema.contains("items")) return "list of: " + type_text(schema["items"]);
+  if (type == "array") return "list";
+  if (type == "object") return name_of_form(schema) ? "object by its name" : "object";
+  return type;
+}
+
+bool is_technical(const Json& schema, const Json& bound) {
+  if (bound == largest_of(schema.value("x-quantity", ""))) return true;
+  return schema.value("type", Json()) == "integer" &&
+         (bound == std::numeric_limits<int>::max() || bound == std::int64_t{1} << 53);
+}
+
+std::string number_text(const Json& number) {
+  return number.is_number_float() ? fmt::format("{:g}", number.get<double>()) : number.dump();
+}
+
+/// The range of a number, text or list, without that of the elements.
+std::vector<std::string> own_range(const Json& schema) {
+  std::vector<std::string> parts;
+  const auto bound = [&](const char* key, const std::string& words, const char* after) {
+    if (schema.contains(key)) parts.push_back(words + number_text(schema[key]) + after);
+  };
+  bound("minimum", ">= ", "");
+  bound("exclusiveMinimum", "> ", "");
+  if (schema.contains("maximum") && !is_technical(schema, schema["maximum"])) bound("maximum", "<= ", "");
+  bound("exclusiveMaximum", "< ", "");
+  bound("minItems", "at least ", " long");
+  bound("minLength", "at least ", " characters");
+  bound("maxLength", "at most ", " characters");
+  bound("minProperties", "at least ", " of its keys");
+  if (schema.value("uniqueItems", false)) parts.emplace_back("all different");
+  return parts;
+}
+
+bool admits(const Json& schema, double number) {
+  return number >= schema.value("minimum", -std::numeric_limits<double>::infinity()) &&
+         number > schema.value("exclusiveMinimum", -std::numeric_limits<double>::infinity()) &&
+         number <= schema.value("maximum", std::numeric_limits<double>::infinity()) &&
+         number < schema.value("exclusiveMaximum", std::numeric_limits<double>::infinity());
+}
+
+Json example_number(const Json& schema) {
+  const bool whole = schema.value("type", Json()) == "integer";
+  for (const double number : {0.5, 8.0, 2.0, 1.0, 0.1, 0.0, 1e-3, 16.0, 100.0})
+    if (admits(schema, number) && (!whole || number >= 1 || number == 0))
+      return whole ? Json(static_cast<std::int64_t>(number)) : Json(number);
+  return schema.value("minimum", Json(0));
+}
+
+Json example_of(const Json& schema);
+
+Json example_object(const Json& schema) {
+  Json object = Json::object();
+  for (const Json& key : schema.value("required", Json::array()))
+    object[key.get<std::string>()] = example_of(schema["properties"][key.get<std::string>()]);
+  if (object.empty() && schema.contains("minProperties") && schema.contains("properties")) {
+    const auto first = schema["properties"].begin();
+    object[first.key()] = example_of(first.value());
+  }
+  return object;
+}
+
+Json example_list(const Json& schema) {
+  Json list = Json::array();
+  if (schema.contains("items")) list.push_back(example_of(schema["items"]));
+  const bool distinct = schema.value("uniqueItems", false);
+  while (list.size() < schema.value("minItems", std::size_t{0})) {
+    Json next = list.back();
+    if (distinct && next.is_number_integer()) next = next.get<std::int64_t>() + 1;
+    list.push_back(std::move(next));
+  }
+  return list;
+}
+
+/// 0 is often "none" or "unknown".
+bool shows_something(const Json& value) {
+  if (value.is_string()) return !value.get_ref<const std::string&>().empty();
+  return value != 0 && !value.is_null() && !(value.is_structured() && value.empty());
+}
+
+Json example_of(const Json& schema) {
+  if (schema.contains("examples") && !schema["examples"].empty()) return schema["examples"][0];
+  if (schema.contains("default") && shows_something(schema["default"])) return schema["default"];
+  if (schema.contains("const")) return schema["const"];
+  if (schema.contains("enum")) return schema["enum"][0];
+  if (const Json* forms = forms_of(schema)) {
+    for (const Json& form : *forms)
+      if (form.value("type", Json()) != "null") return example_of(form);
+  }
+  if (const DimensionWords* dimension = dimension_of(schema)) return Json::parse(dimension->example);
+  const Json type = schema.value("type", Json());
+  const std::string first = type.is_array()    ? type[0].get<std::string>()
+                            : type.is_string() ? std::string(type)
+                                               : "";
+  if (first == "integer" || first == "number") return example_number(schema);
+  if (first == "boolean") return true;
+  if (first == "array") return example_list(schema);
+  if (first == "object") return example_object(schema);
+  return first == "string" ? Json("text") : Json(8);
+}
+
+}  // namespace
+
+std::vector<std::string> values_of(const Json& schema) {
+  std::vector<std::string> values;
+  for (const Json& value : schema.value("enum", Json::array())) values.push_back(value.dump());
+  if (schema.contains("const")) values.push_back(schema["const"].dump());
+  if (schema.value("type", Json()) == "boolean") values = {"true", "false"};
+  if (const Json* forms = forms_of(schema))
+    for (const Json& form : *forms)
+      for (const std::string& value : values_of(form)) add_once(values, value);
+  return values;
+}
+
+std::string type_text(const Json& schema) {
+  std::vector<std::string> words;
+  if (const Json* forms = forms_of(schema)) {
+    for (const Json& form : *forms) add_once(words, type_text(form));
+    return joined(words, " or ");
+  }
+  if (dimension_of(schema) != nullptr) return schema["x-quantity"].get<std::string>();
+  if (schema.contains("enum") || schema.contains("const")) return joined(values_of(schema), " or ");
+  const Json type = schema.value("type", Json());
+  if (type.is_string()) return word_of(type.get<std::string>(), schema);
+  for (const Json& each : type) add_once(words, word_of(each.get<std::string>(), schema));
+  return words.empty() ? "any value" : joined(words, " or ");
+}
+
+std::string unit_text(const Json& schema) {
+  if (const DimensionWords* dimension = dimension_of(schema)) return dimension->unit;
+  if (schema.contains("items")) return unit_text(schema["items"]);
+  if (const Json* forms = forms_of(schema))
+    for (const Json& form : *forms)
+      if (std::string unit = unit_text(form); !unit.empty()) return unit;
+  return "";
+}
+
+std::string range_text(const Json& schema) {
+  std::vector<std::string> parts = own_range(schema);
+  if (schema.contains("items"))
+    if (const std::string each = range_text(schema["items"]); !each.empty()) parts.push_back("each " + each);
+  if (const Json* forms = forms_of(schema)) {
+    std::vector<std::string> ranges;
+    for (const Json& form : *forms)
+      if (const std::string range = range_text(form); !range.empty() && !form.contains("properties"))
+        add_once(ranges, type_text(form) + " " + range);
+    if (!ranges.empty()) parts.push_back(joined(ranges, "; "));
+  }
+  return joined(parts, ", ");
+}
+
+std::string example_text(const Json& schema) { return example_of(schema).dump(); }
 
 namespace {
 
@@ -51,8 +248,8 @@ class Walk {
 
  private:
   void visit_object(const Json& schema, const std::string& pointer, const std::string& of) {
-    const bool plugin = is_plugin_form(schema);
-    const std::string name = plugin ? schema["properties"]["name"]["const"].get<std::string>() : "";
+    const Json* const plugin = name_of_form(schema);
+    const std::string name = plugin ? plugin->get<std::string>() : "";
     ReferenceObject object = {
         pointer, name, {}, schema.value("description", ""), schema.value("$comment", ""), {}};
     for (const auto& property : schema["properties"].items())
@@ -65,11 +262,11 @@ class Walk {
         visit(property.value(), child(pointer, property.key()), plugin ? name : of);
   }
 
-  /// Of forms that their names tell apart: which names there are.
+  /// Adds the key "name" of forms that their names tell apart, with all names.
   void add_choice(const Json& schema, const std::string& pointer, const std::string& of) {
     Json names = Json::array();
     for (const Json& form : schema["oneOf"])
-      if (is_plugin_form(form)) names.push_back(form["properties"]["name"]["const"]);
+      if (const Json* name = name_of_form(form)) names.push_back(*name);
     if (names.empty()) return;
     const Json name = {{"type", "string"}, {"enum", std::move(names)}, {"description", "Which one it is"}};
     add({pointer, "", {}, schema.value("description", ""), "", {key_of(child(pointer, "name"), name, true)}},

@@ -9,6 +9,18 @@
 
 namespace simsgd {
 
+/// "whole number", "list of times", "\"ring\" or \"tree\"", "time or object by its name".
+std::string type_text(const Json& schema);
+/// The SI unit of a quantity, or of the quantities of a list; empty for everything else.
+std::string unit_text(const Json& schema);
+/// "> 0, <= 1"; empty where everything of its type may be. Bounds that every number has (largest_of, what
+/// fits a whole number) are not told.
+std::string range_text(const Json& schema);
+/// An example as JSON: the one that the schema names, else its default, else one that it admits.
+std::string example_text(const Json& schema);
+/// What a value may be where the schema names everything, each as JSON.
+std::vector<std::string> values_of(const Json& schema);
+
 /// All texts but `meaning` and `source` are empty where there is nothing to say.
 struct ReferenceKey {
   std::string pointer;              ///< "/cluster/nic/latency"; "*" stands for any element of a list
@@ -37,7 +49,7 @@ struct ReferenceObject {
 /// In the order of their pointers. What several plug-ins share is there once.
 const std::vector<ReferenceObject>& reference();
 
-/// Of any schema: the keys of the objects in it, the outermost at `pointer`.
+/// The keys of the objects in any schema, of which the outermost stands at `pointer`.
 std::vector<ReferenceObject> reference_of(const Json& schema, const std::string& pointer);
 
 /// A table for people and programs: {"pointer", "of", "type", ...}, without what is empty.

@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/forms.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/use.hpp"
-#include "scenarios/language/validate.hpp"
 
 namespace simsgd {
 

@@ -7,11 +7,13 @@
 #include <optional>
 #include <string>
 
-#include "scenarios/language/assignment.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/json_source.hpp"
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/use.hpp"
+#include "sim/base/field.hpp"
 #include "sim/base/fields.hpp"
 #include "sim/job.hpp"
+#include "sim/learn/dataset.hpp"
 
 namespace simsgd {
 
@@ -53,5 +55,12 @@ ClusterFile make_cluster(const Scenario& scenario);
 /// The path of a scenario file on the command line, looked for like a `use` in the current directory ("-"
 /// stays). Throws ConfigError.
 std::string scenario_path(const std::string& path);
+
+/// Those read last, of any seed: what is wrong with data does not depend on it.
+struct KnownData {
+  Json section;      ///< that names them
+  std::string file;  ///< in which the section is written: paths are looked for from there
+  std::optional<DataSets> data;
+};
 
 }  // namespace simsgd

@@ -2,7 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
+#include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/limits.hpp"
@@ -22,10 +23,10 @@ struct RootSection {
   void fields(Fields& f) {
     f.text("name", name, "What reports call it").by_rule("the file's name");
     f.text("description", description, "What it shows");
-    f.whole("seed", seed, "Of all random numbers");
+    f.whole("seed", seed, "Seed of all random numbers");
     f.choice(
          "compute", compute, {{"real", Computing::real}, {"emulated", Computing::emulated}},
-         "Of a real run (simsgd-measure): how long computing takes. real: as long as it takes there; emulated: the workload's time, as in a simulation, while values are computed beside it")
+         "How long computing takes in a real run (simsgd-measure). real: as long as it takes there; emulated: the workload's time, as in a simulation, while values are computed beside it")
         .by_rule("real in a real run; a simulation always takes the workload's time");
   }
 };
@@ -70,8 +71,7 @@ void bound_numbers(Json& node) {
 void collect_choices(const Json& node, const std::string& pointer, std::set<std::string>& all) {
   const Json forms = node.value("oneOf", Json::array());
   for (const Json& form : forms) {
-    const Json properties = form.value("properties", Json::object());
-    if (properties.contains("name") && properties["name"].contains("const")) all.insert(pointer);
+    if (name_of_form(form) != nullptr) all.insert(pointer);
     collect_choices(form, pointer, all);
   }
   const Json properties = node.value("properties", Json::object());

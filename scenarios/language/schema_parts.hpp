@@ -9,7 +9,7 @@
 
 namespace simsgd::schema {
 
-/// Of a struct with fields.
+/// The schema of a struct with fields.
 template <class Section>
 Json of(Section& section, const std::string& description) {
   Fields fields;
@@ -17,7 +17,7 @@ Json of(Section& section, const std::string& description) {
   return fields.schema(description);
 }
 
-/// Of one plug-in of a table.
+/// The schema of a choice among the plug-ins of a table.
 template <class P>
 Json plugin(const std::string& description, const std::vector<P>& plugins) {
   Json forms = Json::array();
@@ -25,10 +25,22 @@ Json plugin(const std::string& description, const std::vector<P>& plugins) {
   return {{"oneOf", std::move(forms)}, {"description", description}};
 }
 
-Json choice(const std::string& description, const std::vector<std::string>& values);
-Json list(const std::string& description, Json items);
+inline Json choice(const std::string& description, const std::vector<std::string>& values) {
+  return {{"type", "string"}, {"enum", values}, {"description", description}};
+}
+
+inline Json list(const std::string& description, Json items) {
+  return {{"type", "array"}, {"items", std::move(items)}, {"description", description}};
+}
+
 /// One of several forms, told apart by their type, by the constant of their "name", or by their keys.
-Json either(const std::string& description, std::vector<Json> forms);
-Json with_default(Json schema, Json value);
+inline Json either(const std::string& description, std::vector<Json> forms) {
+  return {{"oneOf", std::move(forms)}, {"description", description}};
+}
+
+inline Json with_default(Json schema, Json value) {
+  schema["default"] = std::move(value);
+  return schema;
+}
 
 }  // namespace simsgd::schema

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "scenarios/language/known.hpp"
 #include "scenarios/language/reader.hpp"
+#include "scenarios/language/scenario.hpp"
 #include "sim/job.hpp"
 
 namespace simsgd {

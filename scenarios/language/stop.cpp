@@ -19,7 +19,7 @@ struct StopSection {
          "When all workers together have completed this many steps for each of them; where they need each other, each does exactly so many")
         .at_least(1)
         .example("500");
-    f.time("time", time_s, "At this simulated time").above(0);
+    f.time("time", time_s, "The run ends at this simulated time").above(0);
     f.number("samples", samples,
              "When completed steps of all workers together have used this many samples of the workload")
         .above(0);
@@ -120,7 +120,7 @@ RecordSettings build_record(const Reader& reader) {
   if (time.ok && time.value > 0)
     record.evaluate_every_s = time.value;
   else
-    reader.error("/record/evaluate_every", time.ok ? "is no time above 0" : time.problem,
+    reader.error("/record/evaluate_every", time.ok ? "is not a time above 0" : time.problem,
                  "Use a number of steps, or a time such as \"10 s\"");
   return record;
 }

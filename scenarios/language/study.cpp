@@ -9,12 +9,11 @@
 #include <set>
 
 #include "scenarios/language/axes.hpp"
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/forms.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
-#include "scenarios/language/study_axes.hpp"
 #include "scenarios/language/use.hpp"
-#include "scenarios/language/validate.hpp"
 
 namespace simsgd {
 
@@ -185,7 +184,7 @@ NumberedPoint load_numbered_point(const std::string& path, std::int64_t number, 
   const auto points = static_cast<std::int64_t>(study.points.size());
   if (number < 1 || number > points)
     throw ConfigError(
-        {"--point", "", fmt::format("is no point of {}, which has {}", study.file, points),
+        {"--point", "", fmt::format("is not a point of {}, which has {}", study.file, points),
          std::to_string(number),
          fmt::format(
              "Give a number from 1 to {}, as simsgd sweep plan counts them, or 0 for the study without its axes",

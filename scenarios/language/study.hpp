@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "scenarios/language/known.hpp"
 #include "scenarios/language/scenario.hpp"
 
 namespace simsgd {
@@ -37,7 +36,7 @@ struct SeedRule {
   double half_width = 0.05;
 };
 
-struct WrittenAxes;  // study_axes.hpp
+struct WrittenAxes;  // axes.hpp
 
 struct Study {
   std::string name;

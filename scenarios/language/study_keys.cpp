@@ -113,8 +113,8 @@ Json drawn_axis(const std::string& method, const std::string& description) {
                           either("A dimension", {between, with_pointer("A choice", "values", values)})))},
        {"draws", integer("How many points", 1, kMostPoints)},
        {"seed",
-        with_default(integer("Of the draws, whatever the seeds of the runs are", 0, std::int64_t{1} << 53),
-                     1)}},
+        with_default(
+            integer("Seed of the draws, whatever the seeds of the runs are", 0, std::int64_t{1} << 53), 1)}},
       {method, "draws"});
 }
 
@@ -147,18 +147,19 @@ Json expected() {
   Json when = {
       {"type", "object"},
       {"description", "Only where these pointers have these values, such as {\"/cluster/workers\": 8}"}};
-  return with_default(list("Measured values to compare the simulation with",
-                           object("A measured value",
-                                  {{"metric", choice("Name of a metric", names)},
-                                   {"value", {{"type", "number"}, {"description", "As measured, in SI"}}},
-                                   {"tolerance",
-                                    {{"type", "number"},
-                                     {"minimum", 0},
-                                     {"description", "Greatest relative deviation that still agrees"}}},
-                                   {"source", text("Who measured it, and where it is printed")},
-                                   {"when", std::move(when)}},
-                                  {"metric", "value", "tolerance", "source"})),
-                      Json::array());
+  return with_default(
+      list("Measured values to compare the simulation with",
+           object("A measured value",
+                  {{"metric", choice("Name of a metric", names)},
+                   {"value", {{"type", "number"}, {"description", "The measured value, in SI"}}},
+                   {"tolerance",
+                    {{"type", "number"},
+                     {"minimum", 0},
+                     {"description", "Greatest relative deviation that still agrees"}}},
+                   {"source", text("Who measured it, and where it is printed")},
+                   {"when", std::move(when)}},
+                  {"metric", "value", "tolerance", "source"})),
+      Json::array());
 }
 
 Json axes() {
@@ -178,14 +179,14 @@ Json axes() {
 
 Json exclude() {
   return conditions(
-      "Of a study: combinations of its axes that are left out, such as {\"algorithm\": \"matcha\", \"/cluster/workers\": {\"above\": 128}}");
+      "Combinations of a study's axes that are left out, such as {\"algorithm\": \"matcha\", \"/cluster/workers\": {\"above\": 128}}");
 }
 
 Json circumstances() {
   Json axis = text("Name of an axis, or the JSON pointer that it varies");
   axis["minLength"] = 1;
   return list(
-      "Of a study: the axes that happen to a run and are not chosen, such as stragglers or the network. Tables, reports and advice ask what is best for each of their values. Default: every axis but the algorithm, the optimizer, workers, GPUs a node, the cluster as a whole, its devices, collectives and stack, and batches",
+      "The axes of a study that happen to a run and are not chosen, such as stragglers or the network. Tables, reports and advice ask what is best for each of their values. Default: every axis but the algorithm, the optimizer, workers, GPUs a node, the cluster as a whole, its devices, collectives and stack, and batches",
       std::move(axis));
 }
 

@@ -7,11 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/json_source.hpp"
-#include "scenarios/language/one_device.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/workload_section.hpp"
-#include "scenarios/language/workload_table.hpp"
 #include "sim/distributions/registry.hpp"
 #include "sim/learn/model.hpp"
 

@@ -1,4 +1,5 @@
-// The section "workload" as it is written: its fields. workload.cpp reads it.
+// The section "workload" as it is written: its fields, and what is read of them before a device gives times.
+// workload.cpp reads it.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,18 +8,58 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/language/step_cost.hpp"
+#include "scenarios/language/layer_times.hpp"
+#include "scenarios/language/reader.hpp"
 #include "sim/base/fields.hpp"
 #include "sim/distributions/registry.hpp"
+#include "sim/step_law.hpp"
 #include "sim/workload.hpp"
 
 namespace simsgd {
+
+struct StepCostSection {
+  struct Time {
+    int batch = 1;
+    double step_s = 0;
+
+    void fields(Fields& f) {
+      f.whole("batch", batch, "Samples of the pass").required().at_least(1);
+      f.time("step_time", step_s, "Its forward and backward pass").required().above(0);
+    }
+  };
+  std::optional<double> fixed_s, per_sample_s;
+  std::optional<std::vector<Time>> times;
+
+  void fields(Fields& f) {
+    f.time("fixed", fixed_s, "What each pass takes (each micro-batch, where gradients are accumulated)")
+        .by_rule("0 beside per_sample");
+    f.time("per_sample", per_sample_s, "What each sample takes on top of it").by_rule("0 beside fixed");
+    f.objects(
+         "times", times,
+         "Measured passes in place of the two, by ascending batch: interpolated on logarithmic scales, refused outside their range",
+         "One measurement")
+        .least_items(1);
+  }
+};
+
+/// The law that is written at `pointer`. Nothing where it says too much, too little, or no time, which is
+/// reported.
+std::optional<StepLaw> read_step_cost(const Reader& reader, const std::string& pointer,
+                                      const StepCostSection& section);
+
+/// The samples that a table holds for, in words: "1 to 256"; and a number of them.
+std::string range_text(const StepLaw& law);
+std::string samples_text(double samples);
+
+/// Whether `law`, written at `pointer`, holds for the workload's micro-batches; where it does not that is
+/// reported.
+bool check_range(const Reader& reader, const std::string& pointer, const StepLaw& law, double samples);
 
 // assumed: a network whose layers are not known overlaps communication about as one of 32 equal layers does;
 // the result says so, and "equal_layers" shows what depends on it.
 inline constexpr int kUsualEqualLayers = 32;
 
-/// Of a layer's tensors: each a vector's size, or a matrix.
+/// The schema of a layer's tensors, each of which is a vector's size or a matrix.
 Json tensors_schema();
 
 struct LayerSection {
@@ -86,7 +127,8 @@ struct MeasuredOnSection {
     f.text("name", name, "Its name").required();
     f.flops("peak_flops", peak_flops, "Its peak rate, as of a device; 0 where unknown");
     f.number("efficiency", efficiency, "Share of the peak that training kernels reach").above(0).at_most(1);
-    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps, "Of its memory; 0 where unknown")
+    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps,
+               "Bandwidth of its memory; 0 where unknown")
         .at_least(0);
   }
 };
@@ -124,9 +166,9 @@ struct WorkloadSection {
     f.objects("layers", layers, "Its layers in forward order", "One layer, in forward order").least_items(1);
     f.time(
          "step_time", step_time_s,
-         "In place of layers: a step of `batch` samples on one device, forward and backward pass, where no more is known; with \"parameters\"")
+         "What a step of `batch` samples takes on one device, forward and backward pass: in place of layers, where no more is known; with \"parameters\"")
         .above(0);
-    f.object("step_cost", step_cost, "In place of step_time: the same by samples, for any batch")
+    f.object("step_cost", step_cost, "The same by samples, for any batch, in place of step_time")
         .by_rule("none");
     f.number("parameters", parameters,
              "With step_time or step_cost: how many parameters the network has, such as 25.6e6")
@@ -166,5 +208,28 @@ struct WorkloadSection {
     f.text("source", source, "Where the numbers come from");
   }
 };
+
+/// Without the entries that are wrong, which are reported: each says forward_backward, samples_per_s or
+/// step_cost, one of them.
+std::vector<OneDeviceTime> one_device_times(const Reader& reader,
+                                            const std::vector<OneDeviceSection>& entries);
+
+struct WorkloadTable {
+  Workload workload;  ///< all but the layers and what depends on the device
+  LayerTable layers;
+  std::vector<OneDeviceTime> one_device;
+  double own_batch = 1;               ///< samples with which the layers' own times were measured
+  std::optional<Device> measured_on;  ///< the device of these
+  double forward_gap_s = 0,
+         backward_gap_s = 0;   ///< of each pass, beside own times: the device waits for its host
+  bool step_is_given = false;  ///< by "step_time" or "step_cost": the layers are equal parts of it
+};
+
+/// The section "workload"; own times of layers per sample, for the measured time that `device` uses. Nothing
+/// where it is "self" or something is wrong, which is reported.
+std::optional<WorkloadTable> read_workload(const Reader& reader, const std::string& device);
+
+/// "workload": "self": the layers of the learner's model.
+WorkloadTable workload_of(const Learner& learner);
 
 }  // namespace simsgd

@@ -5,8 +5,7 @@
 
 #include "scenarios/language/job_notes.hpp"
 #include "scenarios/language/sections.hpp"
-#include "scenarios/language/step_cost.hpp"
-#include "scenarios/language/workload_table.hpp"
+#include "scenarios/language/workload_section.hpp"
 
 namespace simsgd {
 

@@ -209,7 +209,7 @@ TEST_CASE("wrong pointers and values of draws are refused all at once, each with
        "s.json:/cluster/calibration/settings/0/draws: are 3, and the cluster has 2",
        "s.json:/cluster/calibration/settings/0/draws/1: is nothing that the setting may be. Found: \"neighbor\"",
        "s.json:/cluster/calibration/settings/0/where/~1algorithm~1nme: draws",
-       "s.json:/cluster/calibration/settings/0/where/~1cluster~1workers/above: is no comparison"}) {
+       "s.json:/cluster/calibration/settings/0/where/~1cluster~1workers/above: is not a comparison"}) {
     CAPTURE(part);
     CHECK(errors.find(part) != std::string::npos);
   }

@@ -13,7 +13,7 @@
 #include "analysis/reference.hpp"
 #include "cli/commands.hpp"
 #include "cli/list_keys.hpp"
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 #include "tests/cli/scratch.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "sim/collectives/plan.hpp"
 #include "sim/collectives/schedules.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::test {
 

@@ -10,7 +10,7 @@
 #include "algorithms/exchange.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
-#include "topologies/graph_registry.hpp"
+#include "topologies/graphs/graph.hpp"
 
 namespace simsgd::test::engine_exchange {
 

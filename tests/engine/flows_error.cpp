@@ -14,7 +14,7 @@
 
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::test::engine_flows_error {
 

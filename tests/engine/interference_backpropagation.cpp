@@ -13,7 +13,7 @@
 #include "sim/base/random.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::test::engine_interference_backpropagation {
 

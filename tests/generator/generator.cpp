@@ -8,7 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/schema.hpp"
 
 namespace simsgd::test {

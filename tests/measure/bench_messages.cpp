@@ -5,8 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "measure/bench/mpi_own.hpp"
-#include "measure/bench/samples.hpp"
+#include "measure/bench/campaigns.hpp"
 #include "measure/bench/schedule_messages.hpp"
 #include "sim/collectives/schedules.hpp"
 

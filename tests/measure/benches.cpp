@@ -100,8 +100,8 @@ TEST_CASE("what cannot be measured is said before anything is, all of it") {
   const Ran names = run_ranks(2, SIMSGD_MEASURE_PROGRAM " collectives --op all_reduce,sum --schedule rings");
   CHECK(names.code == 2);
   CHECK(names.output.empty());
-  CHECK(names.errors.find("--op: is no operation. Found: sum.") != std::string::npos);
-  CHECK(names.errors.find("--schedule: is no schedule. Found: rings.") != std::string::npos);
+  CHECK(names.errors.find("--op: is not an operation. Found: sum.") != std::string::npos);
+  CHECK(names.errors.find("--schedule: is not a schedule. Found: rings.") != std::string::npos);
 }
 
 }  // namespace simsgd::test::measure_benches

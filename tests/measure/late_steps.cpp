@@ -1,7 +1,7 @@
 // Steps that end while the news of the end is on its way, on three ranks whose clocks are scripts.
 #include <doctest/doctest.h>
 
-#include "measure/late_steps.hpp"
+#include "measure/common_end.hpp"
 #include "tests/measure/world.hpp"
 
 namespace simsgd::test::measure_late_steps {

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "measure/short_slices.hpp"
+#include "measure/waiting.hpp"
 
 namespace simsgd::test {
 

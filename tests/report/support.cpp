@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "scenarios/language/axis_labels.hpp"
+#include "scenarios/language/axis_values.hpp"
 
 namespace simsgd::test {
 

@@ -16,7 +16,7 @@
 #include "results/run_context.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "tests/results/committed_scenarios.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::test::results_recorded {
 

@@ -1,4 +1,4 @@
-#include "results/summary_tables.hpp"
+#include "results/run_summary.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Ranges, and how coordinates are called.
 #include "scenarios/language/axes.hpp"
-#include "scenarios/language/axis_labels.hpp"
+#include "scenarios/language/axis_values.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -26,6 +26,15 @@ std::vector<int> placed(Json scenario, const Json& placement) {
   return job_of(scenario).cluster.endpoint_of_rank;
 }
 
+LogicalGraph graph_of(const Json& algorithm) {
+  Json scenario = small_scenario();
+  scenario["algorithm"] = algorithm;
+  const Folder folder;
+  folder.write("star.dot", "graph { 2 -- 0; 2 -- 1; 2 -- 3 }");
+  folder.write_json("s.json", scenario);
+  return make_job(load_scenario(folder.path("s.json"), {})).graph;
+}
+
 }  // namespace
 
 TEST_CASE("workers are placed node by node, in turn, or as listed") {
@@ -214,6 +223,47 @@ TEST_CASE("a cluster by itself has no limit on workers") {
       "--workers: is more than the 7 GPUs of the cluster (7 nodes x 1). Found: 8. Use at most 7 workers, or 8 nodes.");
   CHECK_THROWS_WITH(load_cluster(file, 0),
                     "--workers: is out of range. Found: 0. Write a whole number of at least 1.");
+}
+
+TEST_CASE("an algorithm gets the graph that it names, a ring if it names none, and none if it needs none") {
+  using Edge = LogicalGraph::Edge;
+  CHECK(graph_of({{"name", "d_psgd"}}).edges == std::vector<Edge>{{0, 1}, {0, 3}, {1, 2}, {2, 3}});
+  CHECK(graph_of({{"name", "matcha"}, {"graph", {{"name", "complete"}}}}).edges.size() == 6);
+  CHECK(graph_of({{"name", "ad_psgd"}, {"graph", {{"name", "file"}, {"path", "star.dot"}}}}).edges ==
+        std::vector<Edge>{{0, 2}, {1, 2}, {2, 3}});
+  CHECK(graph_of({{"name", "allreduce_sgd"}}).edges.empty());
+}
+
+TEST_CASE("data that are missing or cut off") {
+  const Folder folder;
+  Json scenario = small_scenario();
+  scenario["learner"] = small_learner();
+  scenario["learner"]["data"] = {{"name", "idx"}, {"train_images", "images"}, {"train_labels", "labels"}};
+  folder.write_json("s.json", scenario);
+  CHECK(
+      folder.errors("s.json") ==
+      "s.json:/learner/data/train_labels: the file labels does not exist. Found: \"labels\". Name an IDX file of unsigned bytes, plain or compressed with gzip.");
+  // Two images of 2 x 2, of which the last byte is missing.
+  folder.write("images", std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x02", 16) + "1234567");
+  folder.write("labels", std::string("\0\0\x08\x01\0\0\0\x02\0\x01", 10));
+  const std::string errors = folder.errors("s.json");
+  CAPTURE(errors);
+  CHECK(errors.starts_with("s.json:/learner/data/train_images: the file images "));
+  CHECK(errors.find("Found: \"images\". Name an IDX file of unsigned bytes") != std::string::npos);
+  folder.write("images", std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x02", 16) + "12345678");
+  CHECK(folder.errors("s.json") == "");
+}
+
+TEST_CASE("evaluations may be by the clock, and epochs are passes over the learner's training set") {
+  Json scenario = small_scenario();
+  scenario["record"]["evaluate_every"] = "10 s";
+  scenario["stop"] = {{"epochs", 2}};
+  scenario["learner"] = small_learner();
+  const Job job = job_of(scenario);
+  CHECK(job.record.evaluate_every_s == 10);
+  // Two passes, in batches of the learner, each of which stands for one of the workload.
+  CHECK(job.stop.samples == doctest::Approx(2.0 * static_cast<double>(job.learner->train_samples()) /
+                                            job.learner->batch() * job.workload.batch));
 }
 
 }  // namespace simsgd::test::scenarios_jobs

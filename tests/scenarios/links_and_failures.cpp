@@ -84,10 +84,10 @@ TEST_CASE("GPUs that share a host compute longer, each node by the workers on it
 
 TEST_CASE("nodes and links that are not there") {
   CHECK(errors_with("/network", {{"slow_links", {{{"nodes", {99}}}}}})
-            .find("/network/slow_links/0/nodes/0: is no node of the cluster, which has") !=
+            .find("/network/slow_links/0/nodes/0: is not a node of the cluster, which has") !=
         std::string::npos);
   CHECK(errors_with("/network", {{"slow_links", {{{"links", {"no such link"}}}}}})
-            .find("/network/slow_links/0/links/0: is no link of the network") != std::string::npos);
+            .find("/network/slow_links/0/links/0: is not a link of the network") != std::string::npos);
 }
 
 TEST_CASE("crashes: when, how long, and how often a checkpoint is written") {
@@ -109,7 +109,7 @@ TEST_CASE("crashes: when, how long, and how often a checkpoint is written") {
 
 TEST_CASE("a crash of a worker that is not there") {
   CHECK(errors_with("/failures", {{"crashes", {{{"worker", 99}, {"time", 1}}}}})
-            .find("/failures/crashes/0/worker: is no rank of this job, which has") != std::string::npos);
+            .find("/failures/crashes/0/worker: is not a rank of this job, which has") != std::string::npos);
 }
 
 }  // namespace simsgd::test::scenarios_links_and_failures

@@ -1,5 +1,5 @@
 // Pointers, and where values come from.
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "scenarios/language/provenance.hpp"
-#include "scenarios/language/reference_text.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/schema.hpp"
 #include "tests/scenarios/violations.hpp"
 

@@ -7,7 +7,7 @@
 #include "algorithms/registry.hpp"
 #include "tests/scenarios/support.hpp"
 #include "tests/scenarios/violations.hpp"
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::test::scenarios_schema {
 

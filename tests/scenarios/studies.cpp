@@ -135,7 +135,7 @@ TEST_CASE("a point by its number, as sweep plan counts them; 0 is the study with
             .scenario.resolved["cluster"]["workers"] == 7);
   CHECK_THROWS_WITH(
       load_numbered_point(file, 5),
-      ("--point: is no point of " + file +
+      ("--point: is not a point of " + file +
        ", which has 4. Found: 5. Give a number from 1 to 4, as simsgd sweep plan counts them, or 0 for the study without its axes.")
           .c_str());
 }

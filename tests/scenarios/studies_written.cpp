@@ -88,7 +88,7 @@ TEST_CASE("an error in a named value names its place in the file") {
   CHECK(
       errors_of({{"axes", axes}}) ==
       "s.json:/axes/0/values/1/label: is the label of two values. Found: \"none\". Give each value its own.\n"
-      "s.json:/axes/0/values/2/set/workers: is no JSON pointer. Found: 1. Write keys such as \"/cluster/workers\".");
+      "s.json:/axes/0/values/2/set/workers: is not a JSON pointer. Found: 1. Write keys such as \"/cluster/workers\".");
   CHECK(errors_of({{"axes", {kSeverity, axis("/stop/steps", {1, 2})}}})
             .starts_with("s.json:/axes: varies /stop/steps twice. "));
 }
@@ -255,7 +255,7 @@ TEST_CASE("seeds until certain: points up to at_most, those beyond at_least opti
   bad["until"]["half_width"] = "5 s";
   CHECK(
       errors_of({{"seeds", bad}}) ==
-      "s.json:/seeds/until/half_width: is no share of the mean. Found: \"5 s\". Write one such as \"5 %\" or 0.05.\n"
+      "s.json:/seeds/until/half_width: is not a share of the mean. Found: \"5 s\". Write one such as \"5 %\" or 0.05.\n"
       "s.json:/seeds/at_least: is more than \"at_most\". Found: 5. Write at most as many.");
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "topologies/graph_registry.hpp"
+#include "topologies/graphs/graph.hpp"
 
 namespace simsgd::test {
 

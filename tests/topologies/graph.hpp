@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "topologies/registry.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::test {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tests/topologies/graphs.hpp"
-#include "topologies/matchings.hpp"
+#include "topologies/graphs/graph.hpp"
 
 namespace simsgd::test::topologies_graphs_matchings {
 

@@ -127,7 +127,7 @@ TEST_CASE("half a file, nothing, or something else is refused, wherever it is cu
   for (std::size_t cut = 0; cut < dot.size(); cut += 3)
     CHECK(!refusal("dot", ".dot", dot.substr(0, cut)).empty());
   CHECK(has(refusal("graphml", ".graphml", "<svg/>"), "F:1: is a <svg>, no GraphML."));
-  CHECK(has(refusal("simgrid_xml", ".xml", std::string("\0\1\2", 3)), "F:1: is no XML: "));
+  CHECK(has(refusal("simgrid_xml", ".xml", std::string("\0\1\2", 3)), "F:1: is not XML: "));
   CHECK(
       has(refusal("dot", ".dot", "digraph { a -> b }"), "F: is a directed graph, and cables go both ways."));
 }
@@ -166,8 +166,8 @@ TEST_CASE("a file of 300 MB is refused without being read, as is what is no file
         file_refusal(name, 2, file) ==
         file.path() +
             ": is larger than 8 MiB. Leave out what is not the network, or use a topology of `simsgd list topologies`.");
-    for (const auto& [path, what] : {std::pair{"/dev/zero", "is no file"},
-                                     {"/tmp", "is no file"},
+    for (const auto& [path, what] : {std::pair{"/dev/zero", "is not a file"},
+                                     {"/tmp", "is not a file"},
                                      {"/no/such/file.dot", "is not there"}}) {
       CAPTURE(path);
       std::string said;

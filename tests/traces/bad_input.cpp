@@ -36,7 +36,7 @@ TEST_CASE("nothing in it, nothing of ours, and formats that do not exist") {
   CHECK(
       import_errors("hello\n", options)
           .starts_with(
-              "--format: is no format. Found: nccl_test. Did you mean nccl_tests? There are measurements,"));
+              "--format: is not a format. Found: nccl_test. Did you mean nccl_tests? There are measurements,"));
   options.format = "mapped_csv";
   CHECK(import_errors("hello\n", options) ==
         "--format: needs a map. Found: mapped_csv. Give one with --map.\n");
@@ -48,10 +48,10 @@ TEST_CASE("nothing in it, nothing of ours, and formats that do not exist") {
 
 TEST_CASE("constants that cannot be") {
   CHECK(import_errors("x", with("workers", "many")) ==
-        "--set: workers is no whole number of at least 1. Found: many. Write workers as 8.\n");
+        "--set: workers is not a whole number of at least 1. Found: many. Write workers as 8.\n");
   CHECK(
       import_errors("x", with("value_SI", "3")) ==
-      "--set: value_SI is no name of a constant. Found: 3. Use operation, workers, nodes, campaign, or a label of letters, digits and \"_\".\n");
+      "--set: value_SI is not a name of a constant. Found: 3. Use operation, workers, nodes, campaign, or a label of letters, digits and \"_\".\n");
   CHECK(import_errors("x", with("a", "")) == "--set: a is empty. Give a value, or leave it out.\n");
 }
 

@@ -133,7 +133,7 @@ TEST_CASE("chakra: what a file should not hold is an error with a sentence, or c
         std::string::npos);
   CHECK(import_errors(kHead + HandNode{1, "a", 4, 5}.bytes() + "\xff\xff\xff\x7f", chakra)
             .find("has a message 3 of no possible length") != std::string::npos);
-  CHECK(import_errors("{\"a\": 1}", chakra).find("is no Chakra execution trace") != std::string::npos);
+  CHECK(import_errors("{\"a\": 1}", chakra).find("is not a Chakra execution trace") != std::string::npos);
   CHECK(import_errors(kHead, chakra).find("holds no measurement that can be used (chakra)") !=
         std::string::npos);
   const std::string one = kHead + HandNode{1, "a\xff\x1b", 4, 5}.bytes();

@@ -13,8 +13,8 @@
 #include "tests/scenarios/support.hpp"
 #include "tests/traces/imports.hpp"
 #include "tests/traces/kineto_trace.hpp"
+#include "traces/names.hpp"
 #include "traces/operations/recorded_job.hpp"
-#include "traces/recorders/nccl_names.hpp"
 
 namespace simsgd::test::traces_kineto {
 

@@ -115,11 +115,11 @@ TEST_CASE("JSON: what is not where the map says") {
   const std::string map =
       R"x({"records": "/a/b", "document": {"workers": "/P"}, "values": [{"from": "/t", "unit": "s", "quantity": "time_s"}]})x";
   CHECK(import_errors(R"x({"a": {}})x", mapped(map)) ==
-        "f:/a/b: is no list of records. Set the map's /records to a JSON pointer to it.\n");
+        "f:/a/b: is not a list of records. Set the map's /records to a JSON pointer to it.\n");
   CHECK(import_errors(R"x({"a": {"b": [{"t": 1}]}})x", mapped(map)) ==
         "f:/P: is missing. Mend the map's /document/workers.\n");
   CHECK(import_errors(R"x({"P": 0.5, "a": {"b": [{"t": 1}]}})x", mapped(map)) ==
-        "f:/P: is no whole number of at least 1. Found: 0.5. Write workers as 8.\n");
+        "f:/P: is not a whole number of at least 1. Found: 0.5. Write workers as 8.\n");
 }
 
 TEST_CASE("what is wrong with a map is said with file, pointer, value and remedy") {
@@ -131,31 +131,31 @@ TEST_CASE("what is wrong with a map is said with file, pointer, value and remedy
         "map.json:/values/0/unit: is missing. Give a value for it.\n");
   CHECK(
       wrong(R"x({"values": [{"from": "b", "unit": "GB", "quantity": "time_s"}]})x") ==
-      "map.json:/values/0/unit: is no unit of time. Found: \"GB\". Write the unit of \"20 ms\" or 0.02 (seconds).\n");
+      "map.json:/values/0/unit: is not a unit of time. Found: \"GB\". Write the unit of \"20 ms\" or 0.02 (seconds).\n");
   CHECK(
       wrong(R"x({"values": [{"from": "b", "unit": "us", "quantity": "batch_time"}]})x") ==
-      "map.json:/values/0/unit: is no unit of number. Found: \"us\". Write 1 for a number without a unit, or end the quantity's name with its SI unit: time_s.\n");
+      "map.json:/values/0/unit: is not a unit of number. Found: \"us\". Write 1 for a number without a unit, or end the quantity's name with its SI unit: time_s.\n");
   CHECK(wrong(R"x({"values": [{"unit": "us", "quantity": "time_s"}]})x") ==
         "map.json:/values/0/from: is missing. Give the name of a column, or its number from 1.\n");
   CHECK(
       wrong(R"x({"values": [{"from": 0, "unit": "us", "quantity": "time_s"}]})x") ==
-      "map.json:/values/0/from: is no column. Found: 0. Give the name of a column, or its number from 1.\n");
+      "map.json:/values/0/from: is not a column. Found: 0. Give the name of a column, or its number from 1.\n");
   CHECK(
       wrong(R"x({"valeus": 1})x") ==
       "map.json:/valeus: is no key here. Found: 1. Did you mean \"values\"? Valid are values, bytes, operation, workers, nodes, campaign, labels, constants, where, header, separator or comment.\n");
   const std::string value = R"("values": [{"from": "b", "unit": "us", "quantity": "time_s"}])";
   CHECK(wrong("{" + value + R"x(, "labels": {"line": "b"}})x")
-            .starts_with("map.json:/labels/line: is no name of a label. Found: \"b\". Use letters"));
+            .starts_with("map.json:/labels/line: is not a name of a label. Found: \"b\". Use letters"));
   CHECK(wrong("{" + value + R"x(, "constants": {"workers": -2}})x") ==
-        "map.json:/constants/workers: is no whole number of at least 1. Found: -2. Write workers as 8.\n");
+        "map.json:/constants/workers: is not a whole number of at least 1. Found: -2. Write workers as 8.\n");
   CHECK(
       wrong("{" + value + R"x(, "header": false})x") ==
       "map.json:/values/0/from: names a column of a file without a header. Found: \"b\". Give the column's number, from 1.\n");
   CHECK(
       import_errors("{}", mapped(R"x({"values": [{"from": "t", "unit": "us", "quantity": "time_s"}]})x")) ==
-      "map.json:/values/0/from: is no JSON pointer. Found: \"t\". Give a JSON pointer into the record, such as \"/time_ms\".\n");
+      "map.json:/values/0/from: is not a JSON pointer. Found: \"t\". Give a JSON pointer into the record, such as \"/time_ms\".\n");
   CHECK(import_errors("a\n1\n", mapped("[1]")) ==
-        "map.json: is no map. Write an object: {\"values\": [...]}.\n");
+        "map.json: is not a map. Write an object: {\"values\": [...]}.\n");
 }
 
 TEST_CASE("columns that a file does not have, or has twice, are all told at once") {

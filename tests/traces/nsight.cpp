@@ -3,8 +3,7 @@
 #include <sqlite3.h>
 
 #include "tests/traces/imports.hpp"
-#include "traces/recorders/nccl_names.hpp"
-#include "traces/recorders/nsight_names.hpp"
+#include "traces/names.hpp"
 
 namespace simsgd::test::traces_nsight {
 

@@ -4,8 +4,7 @@
 #include "sim/roles/collectives.hpp"
 #include "tests/traces/imports.hpp"
 #include "traces/chrome_trace.hpp"
-#include "traces/recorders/nccl_names.hpp"
-#include "traces/recorders/torch_names.hpp"
+#include "traces/names.hpp"
 
 namespace simsgd::test::traces_own_timeline {
 

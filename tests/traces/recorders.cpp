@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tests/traces/imports.hpp"
-#include "traces/recorders/repetition.hpp"
+#include "traces/recorders/collective_records.hpp"
 
 namespace simsgd::test::traces_recorders {
 

@@ -1,10 +1,9 @@
 // Units of headers and maps, names of operations, and words of lines.
 #include <doctest/doctest.h>
 
-#include "traces/collective_names.hpp"
 #include "traces/imported_file.hpp"
+#include "traces/names.hpp"
 #include "traces/reading/text.hpp"
-#include "traces/reading/units_of_text.hpp"
 
 namespace simsgd::test::traces_units {
 

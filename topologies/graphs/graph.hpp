@@ -37,4 +37,22 @@ std::vector<double> cycle_eigenvalues(int n);
 ///   sum over the different offsets s and n - s of 1 - cos(2 pi k s / n), k = 0 ... n - 1.
 GraphShape circulant(int n, const std::vector<int>& offsets);
 
+/// The matchings of a graph whose edges and neighbours are there; edges ascend in each.
+std::vector<std::vector<LogicalGraph::Edge>> find_matchings(const LogicalGraph& graph);
+
+const std::vector<GraphPlugin>& graph_plugins();
+
+/// Eigenvalues of graphs without a closed form are computed (Eigen, dense) up to so many workers.
+inline constexpr int kMostForEigenvalues = 1024;
+
+/// The graph that `object` names, with the options that it gives, complete: neighbours, matchings,
+/// eigenvalues. Throws ParameterError where there is none, or where it is not connected.
+LogicalGraph make_graph(const GraphRequest& request, const Json& object);
+
+/// Laplacian eigenvalues, ascending, by Eigen.
+std::vector<double> laplacian_eigenvalues(const LogicalGraph& graph);
+
+/// The graph in DOT, for Graphviz: edges of one matching in one colour.
+std::string to_dot(const LogicalGraph& graph);
+
 }  // namespace simsgd

@@ -10,7 +10,6 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/chakra/chakra_job.hpp"
 #include "traces/chakra/chakra_network.hpp"
 #include "traces/chakra/chakra_nodes.hpp"
 #include "traces/import_format.hpp"
@@ -185,7 +184,7 @@ std::vector<ImportFormat> chakra() {
             .summary = "Chakra execution traces (.et), one file per rank: collectives, network, computing",
             .citation = "https://github.com/mlcommons/chakra; arXiv:2305.14516"},
            is_chakra,
-           +[](const ImportConstants&) -> std::unique_ptr<Importer> { return std::make_unique<Chakra>(); }}};
+           make_importer<Chakra>}};
 }
 
 }  // namespace simsgd::importers

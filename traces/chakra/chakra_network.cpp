@@ -10,8 +10,9 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/chakra/chakra_job.hpp"
-#include "traces/networks/recorded_network.hpp"
+#include "traces/reading/text.hpp"
+#include "traces/chakra/chakra_nodes.hpp"
+#include "traces/imported_file.hpp"
 
 namespace simsgd {
 
@@ -20,16 +21,9 @@ namespace {
 constexpr std::size_t kMostDependencies = std::size_t{1} << 22, kLongestName = 200;
 constexpr double kGradient_bytes = 4;  // assumed: gradients are reduced in fp32
 
-std::string lower(const std::string& text) {
-  std::string all = text;
-  for (char& c : all)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return all;
-}
-
 // A name without what tells the pass: forward and backward nodes of a layer share it.
 std::string stem_of(const std::string& name) {
-  std::string stem = lower(name);
+  std::string stem = small_letters(name);
   for (const std::string_view word : {"backward", "forward", "bwd", "fwd", "_bw", "_fw"})
     if (const std::size_t at = stem.find(word); at != std::string::npos) stem.erase(at, word.size());
   std::erase_if(stem,
@@ -49,7 +43,7 @@ int count_or_0(double value) { return value >= 1 && value < 2147483648.0 ? stati
 
 ChakraPass chakra_pass(const ChakraNode& node) {
   const std::string said = chakra_text(node.attributes, chakra::kPass);
-  const std::string name = said.empty() ? lower(node.name) : "";
+  const std::string name = said.empty() ? small_letters(node.name) : "";
   const auto has = [&name](const char* word) { return name.find(word) != std::string::npos; };
   if (said == "backward" || has("backward") || has("bwd") || has("_bw") || has("autograd"))
     return ChakraPass::backward;

@@ -182,7 +182,7 @@ struct ChakraReader::Stream {
 ChakraReader::ChakraReader(Input& input) : name_(input.name()), stream_(new Stream{input}) {
   wire::GlobalMetadata read;
   if (!message(bytes_) || !read.ParseFromString(bytes_))
-    throw ConfigError({name_, "", "is no Chakra execution trace: it does not begin with metadata", "",
+    throw ConfigError({name_, "", "is not a Chakra execution trace: it does not begin with metadata", "",
                        "Name a .et file of schema 0.0.4, or its format with --format"});
   metadata_.version = read.version();
   take_all(read, metadata_.attributes);

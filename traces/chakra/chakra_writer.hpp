@@ -47,7 +47,7 @@ class ChakraRecorder final : public Observer {
   int workers() const { return setup_.workers; }
   /// Why the job cannot be written; "" where it can.
   std::string problem() const;
-  /// Of every rank: so many whole steps, from the first one on.
+  /// How many whole steps every rank has, from the first one on.
   std::uint64_t steps() const;
   /// Communication slowed computing: see above.
   bool approximate() const { return approximate_; }

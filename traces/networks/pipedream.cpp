@@ -17,7 +17,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
-#include "traces/networks/recorded_network.hpp"
+#include "traces/imported_file.hpp"
 #include "traces/reading/text.hpp"
 
 namespace simsgd::importers {
@@ -235,17 +235,14 @@ class ProfileGraph {
   bool by_image_ = false;
 };
 
-class PipeDream final : public Importer {
- public:
-  void read(Input& input, ImportedFile& file) override {
-    ProfileGraph graph(file);
-    for (std::string_view line; input.line(line);)
-      if (!trimmed(line).empty()) graph.line(line);
-    RecordedWorkload network = graph.network();
-    add_pass_times(file, network);
-    if (!network.layers.empty()) file.workload = std::move(network);
-  }
-};
+void read_pipedream(Input& input, ImportedFile& file) {
+  ProfileGraph graph(file);
+  for (std::string_view line; input.line(line);)
+    if (!trimmed(line).empty()) graph.line(line);
+  RecordedWorkload network = graph.network();
+  add_pass_times(file, network);
+  if (!network.layers.empty()) file.workload = std::move(network);
+}
 
 bool is_pipedream(std::string_view head) {
   const std::string_view line = head.substr(0, head.find('\n'));
@@ -256,12 +253,11 @@ bool is_pipedream(std::string_view head) {
 }  // namespace
 
 std::vector<ImportFormat> pipedream() {
-  return {
-      {{.name = "pipedream",
-        .summary = "graph.txt of PipeDream's profiler: a network's layers and their times",
-        .citation = "https://github.com/msr-fiddle/pipedream, profiler; DOI 10.1145/3341301.3359646"},
-       is_pipedream,
-       +[](const ImportConstants&) -> std::unique_ptr<Importer> { return std::make_unique<PipeDream>(); }}};
+  return {{{.name = "pipedream",
+            .summary = "graph.txt of PipeDream's profiler: a network's layers and their times",
+            .citation = "https://github.com/msr-fiddle/pipedream, profiler; DOI 10.1145/3341301.3359646"},
+           is_pipedream,
+           make_importer<FileImporter<read_pipedream>>}};
 }
 
 }  // namespace simsgd::importers

@@ -9,7 +9,6 @@
 
 #include "sim/base/errors.hpp"
 #include "traces/operations/stepped_job.hpp"
-#include "traces/recorders/kineto_categories.hpp"
 #include "traces/recorders/kineto_events.hpp"
 
 namespace simsgd {
@@ -109,8 +108,7 @@ void add_file(const std::string& path, Input& input, SteppedJob& job, bool sever
     else
       file.understand(text, recording.steps.size());
   }
-  if (const auto found = file.report.ignored.find(kineto::counted(kineto::kNegative).text);
-      found != file.report.ignored.end())
+  if (const auto found = file.report.ignored.find(kineto::kBackwards); found != file.report.ignored.end())
     job.skipped.push_back(
         {path, "", "has " + found->first, fmt::format("{}", found->second), "Write it again"});
   for (const auto& [what, count] : file.report.understood) job.understood[what] += count;
@@ -133,7 +131,7 @@ RecordedJob read_kineto_job(Input& first, const std::vector<std::string>& others
     Input input(path);
     if (!is_kineto_job(input.head()))
       throw ConfigError(
-          {input.name(), "", "is no profile of a rank", "", "Name Kineto files of one job together"});
+          {input.name(), "", "is not a profile of a rank", "", "Name Kineto files of one job together"});
     add_file(path, input, job, true);
   }
   return recorded_job(std::move(job));

@@ -62,45 +62,20 @@ void RecordedJob::skip(const std::string& reason, InputError where) {
   if (skipped.size() < kMostOperationErrors) skipped.push_back(std::move(where));
 }
 
-struct RecordedJobBuilder::Parts {
-  struct Thread {
-    double replica = 0;
-    std::string name;
-    std::int32_t worker = -1, lane = -1;  // -1: not looked at yet, or without a place
-  };
-  RecordedJob job;
-  std::vector<InputError> errors;
-  std::multimap<std::size_t, InputError> line_errors;  // by line; then the others
-  std::size_t more_errors = 0;
-  std::map<std::string, std::int32_t, std::less<>> kinds, lanes;
-  std::vector<Thread> threads;
-  std::map<std::tuple<int, int, int>, std::int32_t> workers;  // by stage, replica, slice
-
-  bool place(Thread& thread);
-  void number_workers();
-  void check_places();
-  void skip_steps_done_twice();
-};
-
-RecordedJobBuilder::RecordedJobBuilder(std::string file, std::string unit)
-    : parts_(std::make_unique<Parts>()) {
-  parts_->job.file = std::move(file);
-  parts_->job.unit = std::move(unit);
+RecordedJobBuilder::RecordedJobBuilder(std::string file, std::string unit) {
+  job_.file = std::move(file);
+  job_.unit = std::move(unit);
 }
-
-RecordedJobBuilder::~RecordedJobBuilder() = default;
-
-RecordedJob& RecordedJobBuilder::job() { return parts_->job; }
 
 void RecordedJobBuilder::error(std::size_t line, const std::string& problem, const std::string& found,
                                const std::string& remedy) {
-  if (parts_->line_errors.size() >= kMostOperationErrors) {
-    ++parts_->more_errors;
+  if (line_errors_.size() >= kMostOperationErrors) {
+    ++more_errors_;
     return;
   }
-  const std::string place = line == 0 ? "" : fmt::format("{} {} ", parts_->job.unit, line);
-  const InputError made = {parts_->job.file, "", place + problem, printable(found), remedy};
-  parts_->line_errors.emplace(line == 0 ? ~std::size_t{0} : line, made);
+  const std::string place = line == 0 ? "" : fmt::format("{} {} ", job_.unit, line);
+  const InputError made = {job_.file, "", place + problem, printable(found), remedy};
+  line_errors_.emplace(line == 0 ? ~std::size_t{0} : line, made);
 }
 
 void RecordedJobBuilder::add(const Raw& raw) {
@@ -119,119 +94,117 @@ void RecordedJobBuilder::add(const Raw& raw) {
   if (!(std::fabs(raw.start_us) <= kLatest_us))
     return wrong("has no time at which it began", number_text(raw.start_us), "Give microseconds below 2^53");
   if (raw.duration_us < 0 && raw.duration_us >= -kLatest_us)
-    return parts_->job.skip(
-        kNegative,
-        {parts_->job.file, "", fmt::format("{} {} ends before it begins", parts_->job.unit, raw.line),
-         number_text(raw.duration_us), "Give microseconds from 0, below 2^53"});
+    return job_.skip(kNegative,
+                     {job_.file, "", fmt::format("{} {} ends before it begins", job_.unit, raw.line),
+                      number_text(raw.duration_us), "Give microseconds from 0, below 2^53"});
   if (!(raw.duration_us >= 0 && raw.duration_us <= kLatest_us))
     return wrong("has no duration", number_text(raw.duration_us), "Give microseconds from 0, below 2^53");
-  made.kind = index_of(raw.kind, parts_->job.kinds, parts_->kinds);
+  made.kind = index_of(raw.kind, job_.kinds, kinds_);
   made.worker = static_cast<std::int32_t>(raw.thread);  // until all threads have their names
   made.step = static_cast<std::int64_t>(raw.step);
   made.micro_batch = static_cast<std::int32_t>(raw.micro_batch);
   made.chunk = static_cast<std::int32_t>(raw.chunk);
   made.start_s = raw.start_us / 1e6;
   made.end_s = (raw.start_us + raw.duration_us) / 1e6;
-  parts_->job.operations.push_back(made);
+  job_.operations.push_back(made);
 }
 
 std::size_t RecordedJobBuilder::thread(double replica) {
-  parts_->threads.push_back({.replica = replica, .name = ""});
-  return parts_->threads.size() - 1;
+  threads_.push_back({.replica = replica, .name = ""});
+  return threads_.size() - 1;
 }
 
 void RecordedJobBuilder::name_thread(std::size_t thread, std::string_view name) {
-  parts_->threads[thread].name = name;
+  threads_[thread].name = name;
 }
 
 // False where its name, or its replica, tells none.
-bool RecordedJobBuilder::Parts::place(Thread& thread) {
+bool RecordedJobBuilder::place(Thread& thread) {
   if (thread.worker >= 0) return true;
   const std::string_view name = thread.name;
   const std::size_t comma = name.rfind(',');
   const std::optional<int> stage = index_after(name, "PP");
   if (!stage || comma == std::string_view::npos || !whole(thread.replica, 0) || thread.replica >= kMostPlaces)
     return false;
-  thread.lane = index_of(trimmed(name.substr(comma + 1)), job.lanes, lanes);
+  thread.lane = index_of(trimmed(name.substr(comma + 1)), job_.lanes, lanes_);
   const std::tuple<int, int, int> at{*stage, static_cast<int>(thread.replica),
                                      index_after(name, "TP").value_or(0)};
-  thread.worker = workers.emplace(at, static_cast<std::int32_t>(workers.size())).first->second;
+  thread.worker = workers_.emplace(at, static_cast<std::int32_t>(workers_.size())).first->second;
   return true;
 }
 
 // From threads to places, and from the order in which these were met to their own.
-void RecordedJobBuilder::Parts::number_workers() {
-  std::vector<std::int32_t> renumbered(workers.size());
-  for (const auto& [place, met] : workers) {
+void RecordedJobBuilder::number_workers() {
+  std::vector<std::int32_t> renumbered(workers_.size());
+  for (const auto& [place, met] : workers_) {
     const auto& [stage, replica, tensor] = place;
-    renumbered[static_cast<std::size_t>(met)] = static_cast<std::int32_t>(job.workers.size());
-    job.workers.push_back({replica, stage, tensor});
-    job.replicas = std::max(job.replicas, replica + 1);
-    job.stages = std::max(job.stages, stage + 1);
-    job.tensors = std::max(job.tensors, tensor + 1);
+    renumbered[static_cast<std::size_t>(met)] = static_cast<std::int32_t>(job_.workers.size());
+    job_.workers.push_back({replica, stage, tensor});
+    job_.replicas = std::max(job_.replicas, replica + 1);
+    job_.stages = std::max(job_.stages, stage + 1);
+    job_.tensors = std::max(job_.tensors, tensor + 1);
   }
-  for (RecordedOperation& each : job.operations) {
-    const Thread& thread = threads[static_cast<std::size_t>(each.worker)];
+  for (RecordedOperation& each : job_.operations) {
+    const Thread& thread = threads_[static_cast<std::size_t>(each.worker)];
     each.lane = thread.lane;
     each.worker = renumbered[static_cast<std::size_t>(thread.worker)];
   }
 }
 
-void RecordedJobBuilder::Parts::check_places() {
-  const double places =
-      static_cast<double>(job.replicas) * static_cast<double>(job.stages) * static_cast<double>(job.tensors);
-  if (places == static_cast<double>(job.workers.size())) return;
-  const std::set<RecordedPlace> there(job.workers.begin(), job.workers.end());
-  for (int stage = 0; stage < job.stages; ++stage)
-    for (int replica = 0; replica < job.replicas; ++replica)
-      for (int tensor = 0; tensor < job.tensors; ++tensor) {
+void RecordedJobBuilder::check_places() {
+  const double places = static_cast<double>(job_.replicas) * static_cast<double>(job_.stages) *
+                        static_cast<double>(job_.tensors);
+  if (places == static_cast<double>(job_.workers.size())) return;
+  const std::set<RecordedPlace> there(job_.workers.begin(), job_.workers.end());
+  for (int stage = 0; stage < job_.stages; ++stage)
+    for (int replica = 0; replica < job_.replicas; ++replica)
+      for (int tensor = 0; tensor < job_.tensors; ++tensor) {
         const RecordedPlace place{replica, stage, tensor};
         if (there.count(place) > 0) continue;
-        errors.push_back(
-            {job.file, "", "has no operation of a worker", place_text(place),
+        errors_.push_back(
+            {job_.file, "", "has no operation of a worker", place_text(place),
              fmt::format(
                  "Give all {:.0f} workers of the {} x {} x {} replicas, stages and slices that it names, each with its operations",
-                 places, job.replicas, job.stages, job.tensors)});
-        if (errors.size() >= kMostOperationErrors) return;
+                 places, job_.replicas, job_.stages, job_.tensors)});
+        if (errors_.size() >= kMostOperationErrors) return;
       }
 }
 
 // A pass of a micro-batch is there once in a step; where it is not, a worker did the step again, say after a
 // failure, and what belongs to which is not told.
-void RecordedJobBuilder::Parts::skip_steps_done_twice() {
+void RecordedJobBuilder::skip_steps_done_twice() {
   std::set<std::int64_t> twice;
   using Pass = std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
   std::map<Pass, std::uint32_t> passes;  // of one worker's step, and their lines
   const RecordedOperation* last = nullptr;
-  for (const RecordedOperation& each : job.operations) {
-    const std::string& kind = job.kinds[static_cast<std::size_t>(each.kind)];
+  for (const RecordedOperation& each : job_.operations) {
+    const std::string& kind = job_.kinds[static_cast<std::size_t>(each.kind)];
     if (kind != kForwardPass && kind != kBackwardPass) continue;
     if (last == nullptr || last->step != each.step || last->worker != each.worker) passes.clear();
     last = &each;
     const auto [first, fresh] = passes.try_emplace(
         {each.step, each.worker, each.kind, each.micro_batch, std::max(each.chunk, 0)}, each.line);
     if (fresh || !twice.insert(each.step).second) continue;
-    job.skip(kTwice,
-             {job.file, "",
-              fmt::format("{} {} is the same operation as {} {}", job.unit,
-                          std::max(each.line, first->second), job.unit, std::min(each.line, first->second)),
-              fmt::format("{} of micro-batch {}, chunk {}, in step {} of {}", kind, each.micro_batch,
-                          std::max(each.chunk, 0), each.step,
-                          place_text(job.workers[static_cast<std::size_t>(each.worker)])),
-              "Give each once in a step"});
+    job_.skip(kTwice,
+              {job_.file, "",
+               fmt::format("{} {} is the same operation as {} {}", job_.unit,
+                           std::max(each.line, first->second), job_.unit, std::min(each.line, first->second)),
+               fmt::format("{} of micro-batch {}, chunk {}, in step {} of {}", kind, each.micro_batch,
+                           std::max(each.chunk, 0), each.step,
+                           place_text(job_.workers[static_cast<std::size_t>(each.worker)])),
+               "Give each once in a step"});
   }
-  std::erase_if(job.operations, [&](const RecordedOperation& each) { return twice.count(each.step) > 0; });
+  std::erase_if(job_.operations, [&](const RecordedOperation& each) { return twice.count(each.step) > 0; });
 }
 
 RecordedJob RecordedJobBuilder::finish() {
-  Parts& parts = *parts_;
-  if (parts.line_errors.empty() && parts.job.operations.empty() && !parts.job.skipped.empty())
-    throw ConfigError(std::move(parts.job.skipped));
-  if (parts.line_errors.empty() && parts.job.operations.empty())
+  if (line_errors_.empty() && job_.operations.empty() && !job_.skipped.empty())
+    throw ConfigError(std::move(job_.skipped));
+  if (line_errors_.empty() && job_.operations.empty())
     error(0, "has no operation", "", "Name a table or a timeline of a job's operations");
-  for (const RecordedOperation& each : parts.job.operations) {
-    Parts::Thread& thread = parts.threads[static_cast<std::size_t>(each.worker)];
-    if (parts.place(thread)) continue;
+  for (const RecordedOperation& each : job_.operations) {
+    Thread& thread = threads_[static_cast<std::size_t>(each.worker)];
+    if (place(thread)) continue;
     if (!whole(thread.replica, 0) || thread.replica >= kMostPlaces)
       error(each.line, "has no data-parallel rank", number_text(thread.replica),
             "Give a whole number from 0");
@@ -239,19 +212,18 @@ RecordedJob RecordedJobBuilder::finish() {
       error(each.line, "has no thread that tells stage and lane", thread.name,
             "Write it as \"PP0, TP0, compute\"");
   }
-  for (auto& [line, error] : parts.line_errors) parts.errors.push_back(std::move(error));
-  if (parts.errors.empty()) {
-    parts.number_workers();
-    parts.check_places();
+  for (auto& [line, error] : line_errors_) errors_.push_back(std::move(error));
+  if (errors_.empty()) {
+    number_workers();
+    check_places();
   }
-  if (parts.more_errors > 0)
-    parts.errors.push_back(
-        {parts.job.file, "", fmt::format("has {} more such errors", parts.more_errors), "", "Mend it"});
-  if (!parts.errors.empty()) throw ConfigError(std::move(parts.errors));
-  sort_operations(parts.job);
-  parts.skip_steps_done_twice();
-  if (parts.job.operations.empty()) throw ConfigError(std::move(parts.job.skipped));
-  return std::move(parts.job);
+  if (more_errors_ > 0)
+    errors_.push_back({job_.file, "", fmt::format("has {} more such errors", more_errors_), "", "Mend it"});
+  if (!errors_.empty()) throw ConfigError(std::move(errors_));
+  sort_operations(job_);
+  skip_steps_done_twice();
+  if (job_.operations.empty()) throw ConfigError(std::move(job_.skipped));
+  return std::move(job_);
 }
 
 void sort_operations(RecordedJob& job) {
@@ -268,7 +240,7 @@ RecordedJob recorded_job_of(Input& input, const std::vector<std::string>& others
   const std::string_view head = input.head();
   if (is_kineto_job(head)) return read_kineto_job(input, others);
   if (!others.empty())
-    throw ConfigError({input.name(), "", "is no profile of a rank", "",
+    throw ConfigError({input.name(), "", "is not a profile of a rank", "",
                        "Name one file, or Kineto files of all ranks of one job"});
   if (is_step_rows(head)) return read_step_rows(input);
   if (head.find("\"schema_version\"") != std::string_view::npos &&

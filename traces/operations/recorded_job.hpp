@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "sim/base/errors.hpp"
@@ -55,9 +55,6 @@ class RecordedJobBuilder {
  public:
   /// `unit`: what lines are called in errors.
   RecordedJobBuilder(std::string file, std::string unit);
-  ~RecordedJobBuilder();
-  RecordedJobBuilder(const RecordedJobBuilder&) = delete;
-  RecordedJobBuilder& operator=(const RecordedJobBuilder&) = delete;
 
   /// One operation as a file tells it; NaN and empty texts where it does not.
   struct Raw {
@@ -73,13 +70,29 @@ class RecordedJobBuilder {
   void name_thread(std::size_t thread, std::string_view name);
   void error(std::size_t line, const std::string& problem, const std::string& found,
              const std::string& remedy);
-  RecordedJob& job();
+  RecordedJob& job() { return job_; }
   /// Throws ConfigError: all that was wrong, no operation, a worker without any.
   RecordedJob finish();
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Thread {
+    double replica = 0;
+    std::string name;
+    std::int32_t worker = -1, lane = -1;  // -1: not looked at yet, or without a place
+  };
+
+  bool place(Thread& thread);
+  void number_workers();
+  void check_places();
+  void skip_steps_done_twice();
+
+  RecordedJob job_;
+  std::vector<InputError> errors_;
+  std::multimap<std::size_t, InputError> line_errors_;  // by line; then the others
+  std::size_t more_errors_ = 0;
+  std::map<std::string, std::int32_t, std::less<>> kinds_, lanes_;
+  std::vector<Thread> threads_;
+  std::map<std::tuple<int, int, int>, std::int32_t> workers_;  // by stage, replica, slice
 };
 
 /// A file, plain or gzip, "-" for standard input: its format is told by its content. Throws ConfigError with

@@ -26,7 +26,7 @@ class Input {
   Input& operator=(const Input&) = delete;
 
   const std::string& name() const { return name_; }
-  /// Of a plain file, which another library may open by itself; "" of pipes, compressed files and texts.
+  /// The path of a plain file, which another library may open by itself; "" where there is none.
   const std::string& plain_path() const { return plain_path_; }
   /// A text in memory.
   bool in_memory() const { return source_ == nullptr; }
@@ -34,7 +34,7 @@ class Input {
   std::string_view head();
   /// The next line, without its end ("\n" or "\r\n"); false after the last. Good until the next call.
   bool line(std::string_view& text);
-  /// Of the line that was read last, from 1.
+  /// The number of the line that was read last, from 1.
   std::size_t line_number() const { return line_number_; }
   /// Whether that line had an end; the last one of a file that is being written, or was cut, may have none.
   bool line_ended() const { return line_ended_; }

@@ -5,12 +5,15 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <istream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <streambuf>
 #include <string>
 #include <vector>
 
+#include "traces/imported_file.hpp"
 #include "traces/reading/input.hpp"
 #include "traces/reading/json_text.hpp"
 
@@ -81,7 +84,7 @@ struct JsonHandler {
   std::string problem;  // the library's sentence
 };
 
-/// Of a document that could not be read to its end. Throws ConfigError unless the bytes ended too early.
+/// How a document ended that was not read whole. Throws ConfigError unless the bytes ended too early.
 JsonEnd json_end(const JsonHandler& handler, const JsonBytes& bytes, const std::string& name);
 
 /// Reads all of `input` into `handler`. Throws ConfigError where it is no JSON.
@@ -93,5 +96,16 @@ JsonEnd read_json(Input& input, Handler& handler) {
   const bool whole = nlohmann::json::sax_parse(stream, &handler);
   return whole ? JsonEnd{.mended = bytes.mended()} : json_end(handler, bytes, input.name());
 }
+
+struct JsonElements {
+  std::string list;             ///< the key of the list, in the document's object
+  std::set<std::string> other;  ///< keys of it whose values are wanted, too
+  std::function<void(const nlohmann::json& element)> element;
+  std::function<void(const std::string& key, const nlohmann::json& value)> value;
+};
+
+/// Reads all of `input`; what was mended or is missing is counted in `file`. Other keys are passed over.
+/// Throws ConfigError where it is no JSON.
+void read_json_elements(Input& input, ImportedFile& file, const JsonElements& wanted);
 
 }  // namespace simsgd

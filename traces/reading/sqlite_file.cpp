@@ -67,7 +67,8 @@ SqliteFile::SqliteFile(Input& input) : connection_(std::make_unique<Connection>(
     code = sqlite3_open_v2(uri_of(input.plain_path()).c_str(), &connection_->handle,
                            SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
   }
-  if (code != SQLITE_OK) throw refuse("is no SQLite database that can be opened", "Copy or export it again");
+  if (code != SQLITE_OK)
+    throw refuse("is not an SQLite database that can be opened", "Copy or export it again");
   sqlite3* const handle = connection_->handle;
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kLongestValue_bytes);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);

@@ -23,7 +23,7 @@ class SqliteFile {
   SqliteFile& operator=(const SqliteFile&) = delete;
 
   std::int64_t application_id();
-  /// Of real tables.
+  /// The names of real tables, without views.
   const std::set<std::string>& tables() const { return tables_; }
   std::set<std::string> columns(const std::string& table);
 

@@ -12,6 +12,20 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 }  // namespace
 
+std::string small_letters(std::string_view text) {
+  std::string letters(text);
+  for (char& c : letters)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return letters;
+}
+
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+char first_character(std::string_view head) {
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  return first == std::string_view::npos ? '\0' : head[first];
+}
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view trimmed(std::string_view text) {
@@ -94,6 +108,23 @@ std::string_view without_process(std::string_view line) {
   }
   while (at < line.size() && line[at] == ' ') ++at;
   return digits() && literal(": ") ? line.substr(at) : line;
+}
+
+bool unit_scale(std::string_view unit, Dimension dimension, double& scale) {
+  if (dimension == Dimension::number) {
+    scale = unit == "%" ? 0.01 : 1;
+    return unit == "%" || unit == "1" || (unit.ends_with("/s") && unit.size() > 2);
+  }
+  const ParsedQuantity parsed =
+      unit.empty() ? ParsedQuantity{} : parse_quantity("1 " + std::string(unit), dimension);
+  scale = parsed.value;
+  return parsed.ok && parsed.value > 0;
+}
+
+// 1e-6 is no double, 1e6 is one.
+double in_si(double value, double scale) {
+  const double parts = std::round(1 / scale);
+  return scale < 1 && 1 / parts == scale ? value / parts : value * scale;
 }
 
 }  // namespace simsgd

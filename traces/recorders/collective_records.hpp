@@ -3,6 +3,7 @@
 // ranks' clocks need not agree: only durations are compared, and ends, once each clock is aligned on them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -57,5 +58,12 @@ class CollectiveRecords {
   std::map<Key, Operation> operations_;
   std::map<std::tuple<int, std::string, double, std::uint64_t>, std::uint64_t> places_;  // by rank
 };
+
+/// Where the periods of `what` begin, in order: with the operation before which the pause is longest, on
+/// average; `at_s` are the operations' instants. Empty where less than half of the list, or less than two
+/// periods, repeat up to its end, and where all operations are alike, of which nobody can tell how many make
+/// a step.
+std::vector<std::size_t> beginnings_of_periods(const std::vector<std::string>& what,
+                                               const std::vector<double>& at_s);
 
 }  // namespace simsgd

@@ -1,7 +1,7 @@
 // flight_recorder: what PyTorch's Flight Recorder dumps as JSON
 // (torch._C._distributed_c10d._dump_nccl_trace_json, or the NCCL watchdog), one file per rank, those of a job
 // together. Each entry is an operation of a group; its duration is told only with TORCH_NCCL_ENABLE_TIMING.
-// Of all ranks' durations of an operation the smallest counts. Steps show by the sequence of operations,
+// The smallest of all ranks' durations of an operation counts. Steps show by the sequence of operations,
 // which repeats.
 //   https://github.com/pytorch/pytorch, torch/csrc/distributed/c10d/FlightRecorder.hpp, versions 2.0 to 2.10.
 // The rank stands in the file's name alone ("..._rank_3.json"); where it does not, files count.
@@ -12,12 +12,11 @@
 
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
-#include "traces/reading/json_elements.hpp"
+#include "traces/names.hpp"
+#include "traces/reading/json_stream.hpp"
 #include "traces/reading/json_text.hpp"
 #include "traces/reading/text.hpp"
 #include "traces/recorders/collective_records.hpp"
-#include "traces/recorders/repetition.hpp"
-#include "traces/recorders/torch_names.hpp"
 
 namespace simsgd::importers {
 
@@ -208,9 +207,7 @@ std::vector<ImportFormat> flight_recorder() {
             .summary = "JSON of PyTorch's Flight Recorder, one file per rank",
             .citation = "https://github.com/pytorch/pytorch, torch/csrc/distributed/c10d/FlightRecorder.hpp"},
            is_flight_recorder,
-           +[](const ImportConstants&) -> std::unique_ptr<Importer> {
-             return std::make_unique<FlightRecorder>();
-           }}};
+           make_importer<FlightRecorder>}};
 }
 
 }  // namespace simsgd::importers

@@ -5,14 +5,86 @@
 #include <string_view>
 
 #include "sim/base/printable.hpp"
+#include "traces/names.hpp"
 #include "traces/reading/text.hpp"
-#include "traces/recorders/kineto_categories.hpp"
-#include "traces/recorders/kineto_layers.hpp"
-#include "traces/recorders/torch_names.hpp"
 
 namespace simsgd::kineto {
 
 namespace {
+
+// Every event is counted once, by what becomes of it.
+enum Kind : std::size_t {
+  kKernel,
+  kNccl,
+  kLaunch,
+  kStep,
+  kMark,
+  kGroupArguments,
+  kOtherOperator,
+  kOtherCall,
+  kGpuAnnotation,
+  kMemory,
+  kPython,
+  kOwn,
+  kTrackName,
+  kFlow,
+  kInstant,
+  kCounter,
+  kHalfSpan,
+  kNoTime,
+  kNegative,
+  kNoPhase,
+  kNoStepNumber,
+  kKindCount
+};
+
+// In the order of Kind.
+constexpr CountedKind kKinetoCounted[kKindCount] = {
+    {"events used: computing kernels"},
+    {"events used: NCCL kernels"},
+    {"events used: launches of kernels"},
+    {"events used: steps (ProfilerStep)"},
+    {"events used: operators of forward and backward passes and of the optimizer"},
+    {"events used: calls of collectives (record_param_comms, nccl:...)"},
+    {"events left out: other operators and annotations of the host"},
+    {"events left out: other calls of the runtime"},
+    {"events left out: annotations on the GPU, which lie over kernels"},
+    {"events left out: copies and fills of memory"},
+    {"events left out: Python functions"},
+    {"events left out: the profiler's own"},
+    {"events left out: names of tracks"},
+    {"events left out: arrows"},
+    {"events left out: instants"},
+    {"events left out: counters"},
+    {"events left out: begins and ends of asynchronous spans"},
+    {"events without a begin or a duration", false},
+    {"events of a negative duration", false},
+    {"events of no known phase", false},
+    {"events of steps without a number", false},
+};
+
+constexpr std::pair<std::string_view, Kind> kPhases[] = {
+    {"M", kTrackName}, {"C", kCounter}, {"iIR", kInstant}, {"stf", kFlow}, {"BEben", kHalfSpan}};
+
+// Categories of the new schema and the old; where they tell a kind apart by more, its first one.
+constexpr struct {
+  Kind kind;
+  std::string_view names[6];
+} kCategories[] = {
+    {kKernel, {"kernel", "Kernel"}},
+    {kMark, {"cpu_op", "Operator", "user_annotation", "CPU_op"}},
+    {kLaunch, {"cuda_runtime", "Runtime", "cuda_driver", "hip_runtime", "hip_driver", "xpu_runtime"}},
+    {kGpuAnnotation, {"gpu_user_annotation", "Gpu_user_annotation"}},
+    {kMemory, {"gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}},
+    {kPython, {"python_function", "Python"}},
+    {kOwn, {"Trace", "overhead", "cuda_profiler_range", "cuda_sync"}}};
+
+Kind kind_of(const std::string& category) {
+  for (const auto& [kind, names] : kCategories)
+    if (!category.empty() && std::find(std::begin(names), std::end(names), category) != std::end(names))
+      return kind;
+  return kKindCount;
+}
 
 constexpr std::uint32_t kNoLayer = 0xFFFFFFFF;
 constexpr std::size_t kMostNames = 4096;  // of kernels, of layers: memory is bounded
@@ -35,6 +107,8 @@ void describe(const TraceEvent& event, CollectiveRecord& record) {
 
 }  // namespace
 
+const char* const kBackwards = kKinetoCounted[kNegative].text;
+
 void KernelTimes::add(double us) {
   ++count;
   const double off = us - mean_us;
@@ -43,59 +117,30 @@ void KernelTimes::add(double us) {
 }
 
 void Events::event(const TraceEvent& event, const TraceHead& head) {
-  const auto count = [this](std::size_t kind) { ++counts_[kind]; };
-  switch (event.phase) {
-    case 'X': {
-      if (std::isnan(event.ts_us) || std::isnan(event.dur_us)) return count(kNoTime);
-      if (event.dur_us < 0) return count(kNegative);
-      const bool own = head.backend == "simsgd" && event.pid.number >= 0 && event.pid.number < 0x1p24;
-      return span(event, recordings[own ? static_cast<int>(event.pid.number) : 0]);
-    }
-    case 'M':
-      return count(kTrackName);
-    case 'C':
-      return count(kCounter);
-    case 'i':
-    case 'I':
-    case 'R':
-      return count(kInstant);
-    case 's':
-    case 't':
-    case 'f':
-      return count(kFlow);
-    case 'B':
-    case 'E':
-    case 'b':
-    case 'e':
-    case 'n':
-      return count(kHalfSpan);
-    default:
-      return count(kNoPhase);
+  if (event.phase != 'X') {
+    for (const auto& [phases, kind] : kPhases)
+      if (event.phase != 0 && phases.find(event.phase) != std::string_view::npos)
+        return void(++counts_[kind]);
+    return void(++counts_[kNoPhase]);
   }
+  if (std::isnan(event.ts_us) || std::isnan(event.dur_us)) return void(++counts_[kNoTime]);
+  if (event.dur_us < 0) return void(++counts_[kNegative]);
+  const bool own = head.backend == "simsgd" && event.pid.number >= 0 && event.pid.number < 0x1p24;
+  span(event, recordings[own ? static_cast<int>(event.pid.number) : 0]);
 }
 
 void Events::span(const TraceEvent& event, Recording& recording) {
-  switch (category_of(event.category)) {
-    case Category::kernel:
+  switch (const Kind kind = kind_of(event.category)) {
+    case kKernel:
       return kernel(event, recording);
-    case Category::runtime:
+    case kLaunch:
       return launch(event, recording);
-    case Category::host:
+    case kMark:
       return host(event, recording);
-    case Category::gpu_annotation:
-      ++counts_[kGpuAnnotation];
-      return;
-    case Category::memory:
-      ++counts_[kMemory];
-      return;
-    case Category::python:
-      ++counts_[kPython];
-      return;
-    case Category::own:
-      ++counts_[kOwn];
-      return;
-    case Category::unknown:
+    case kKindCount:
       break;
+    default:
+      return void(++counts_[kind]);
   }
   const std::string known = printable(event.category.substr(0, 40));
   ++unknown_[unknown_.size() < kMostNames || unknown_.contains(known) ? known : "..."];
@@ -238,13 +283,7 @@ void Events::fill_from_operator(const Recording& recording, Nccl& nccl) const {
 }
 
 void Events::finish() {
-  for (std::size_t kind = 0; kind < kKindCount; ++kind) {
-    if (counts_[kind] == 0) continue;
-    if (counted(kind).understood)
-      file_.understand(counted(kind).text, counts_[kind]);
-    else
-      file_.ignore(counted(kind).text, counts_[kind]);
-  }
+  file_.count(kKinetoCounted, counts_);
   for (const auto& [category, count] : unknown_) file_.ignore("events of category " + category, count);
   std::stable_sort(calls_.begin(), calls_.end(), [](const Call& a, const Call& b) {
     return std::pair(a.thread, a.span.begin_us) < std::pair(b.thread, b.span.begin_us);

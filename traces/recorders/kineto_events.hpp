@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "traces/imported_file.hpp"
+#include "traces/names.hpp"
 #include "traces/recorders/kineto_recording.hpp"
-#include "traces/recorders/nccl_names.hpp"
 #include "traces/recorders/trace_events.hpp"
 
 namespace simsgd::kineto {
@@ -19,6 +19,9 @@ struct KernelTimes {
   double mean_us = 0, squares_us2 = 0;  // Welford's: the sum of squares about the mean
   void add(double us);
 };
+
+/// How events that end before they begin are called where they are counted.
+extern const char* const kBackwards;
 
 class Events final : public TraceSink {
  public:
@@ -43,7 +46,7 @@ class Events final : public TraceSink {
   void fill_from_operator(const Recording& recording, Nccl& nccl) const;
 
   ImportedFile& file_;
-  std::array<std::size_t, 32> counts_ = {};
+  std::array<std::size_t, 21> counts_ = {};  // by kind of event
   std::map<std::string, std::size_t> unknown_;  // categories
   std::map<std::pair<double, std::string>, std::uint32_t> threads_;
   std::pair<TraceId, std::uint32_t> last_thread_ = {};

@@ -1,4 +1,4 @@
-// Of a Kineto trace: the network that the job trains. Its layers are the operators with parameters where the
+// The network that the job of a Kineto trace trains. Its layers are the operators with parameters where the
 // trace gives the sizes of their inputs (record_shapes), else the buckets of gradients that are reduced while
 // the backward pass goes on. What a layer takes is the sum of its kernels' durations, of kernels that run
 // beside each other a share of what they take together; kernels of operators without parameters count for the
@@ -10,9 +10,9 @@
 #include <cmath>
 
 #include "sim/base/quantiles.hpp"
-#include "traces/networks/recorded_network.hpp"
+#include "traces/imported_file.hpp"
+#include "traces/names.hpp"
 #include "traces/recorders/kineto_recording.hpp"
-#include "traces/recorders/torch_names.hpp"
 
 namespace simsgd::kineto {
 
@@ -143,7 +143,7 @@ class NetworkOf {
     begin_forward_passes();
   }
 
-  // Of each bucket with its first operator.
+  // The forward pass of every bucket begins with its first operator.
   void begin_forward_passes() {
     for (const Mark& mark : recording_.forward) {
       const std::size_t step = recording_.step_at(mark.ts_us);

@@ -18,6 +18,7 @@
 #include "traces/imported_file.hpp"
 #include "traces/recorded_workload.hpp"
 #include "traces/recorders/collective_records.hpp"
+#include "traces/recorders/trace_events.hpp"
 
 namespace simsgd::kineto {
 
@@ -69,6 +70,10 @@ struct LayerKind {
   double batch = 0;     ///< the first size of its input
 };
 
+/// The layer that the operator is, none where it is another operator or its inputs' sizes are not those of
+/// one.
+std::optional<LayerKind> layer_of(const TraceEvent& event);
+
 struct Recording {
   std::vector<ProfilerStep> steps;
   std::deque<Kernel> kernels;
@@ -98,7 +103,7 @@ struct StepTimes {
   double exposed_communication_s = 0;  ///< the same, where no other kernel ran
   double backward_idle_s = 0;          ///< between two kernels of the backward pass, while none ran
 };
-/// Of each of `recording.steps`; kernels learn their step.
+/// The times of `recording.steps`, whose kernels learn their step.
 std::vector<StepTimes> step_times(Recording& recording);
 
 /// The network, from the steps of `of`, whose `times` these are; none where the recording shows none. Kernels

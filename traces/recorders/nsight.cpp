@@ -8,16 +8,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <unordered_map>
+#include <vector>
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
+#include "traces/names.hpp"
 #include "traces/reading/sqlite_file.hpp"
-#include "traces/recorders/nccl_names.hpp"
-#include "traces/recorders/nsight_names.hpp"
-#include "traces/recorders/nsight_ranges.hpp"
 
 namespace simsgd::importers {
 
@@ -28,6 +30,54 @@ constexpr std::size_t kMostRows = 50'000, kMostNames = 100'000;
 constexpr const char *kKernels = "CUPTI_ACTIVITY_KIND_KERNEL", *kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME",
                      *kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY", *kRanges = "NVTX_EVENTS",
                      *kStrings = "StringIds";
+
+// NVTX ranges of one process, found by an instant or by the call that launched a kernel.
+struct ProfileRange {
+  std::int64_t start_ns = 0, end_ns = 0;
+  double value = 0;  // number of the step, or bytes
+  std::int64_t first_call = std::numeric_limits<std::int64_t>::max(), last_call = -1;
+};
+
+/// Ranges of one process that do not overlap, by time.
+class ProfileRanges {
+ public:
+  static constexpr std::size_t kMost = std::size_t{1} << 20;
+
+  /// False beyond kMost.
+  bool add(const ProfileRange& range) {
+    if (ranges_.size() == kMost) return false;
+    ranges_.push_back(range);
+    return true;
+  }
+  void sort() {
+    std::stable_sort(ranges_.begin(), ranges_.end(),
+                     [](const ProfileRange& a, const ProfileRange& b) { return a.start_ns < b.start_ns; });
+  }
+  ProfileRange* at(std::int64_t time_ns) {
+    auto after =
+        std::upper_bound(ranges_.begin(), ranges_.end(), time_ns,
+                         [](std::int64_t time, const ProfileRange& range) { return time < range.start_ns; });
+    if (after == ranges_.begin()) return nullptr;
+    --after;
+    return time_ns < after->end_ns ? &*after : nullptr;
+  }
+  /// The range in which a kernel was launched, by the call that did so.
+  const ProfileRange* of_call(std::int64_t call) const {
+    auto after =
+        std::upper_bound(ranges_.begin(), ranges_.end(), call,
+                         [](std::int64_t c, const ProfileRange& range) { return c < range.first_call; });
+    if (after == ranges_.begin()) return nullptr;
+    --after;
+    return call <= after->last_call ? &*after : nullptr;
+  }
+  /// A range without a call would be in the way.
+  void forget_without_calls() {
+    std::erase_if(ranges_, [](const ProfileRange& range) { return range.last_call < 0; });
+  }
+
+ private:
+  std::vector<ProfileRange> ranges_;
+};
 
 using ProcessId = std::int64_t;
 // A thread's and a process' id: hardware, virtual machine and process, then 24 bits of the thread.
@@ -270,7 +320,7 @@ std::vector<ImportFormat> nsight() {
             .summary = "SQLite exports of Nsight Systems: NCCL's kernels, and computing by worker and step",
             .citation = "https://docs.nvidia.com/nsight-systems/UserGuide"},
            is_sqlite,
-           +[](const ImportConstants&) -> std::unique_ptr<Importer> { return std::make_unique<Nsight>(); }}};
+           make_importer<Nsight>}};
 }
 
 }  // namespace simsgd::importers

@@ -19,12 +19,12 @@
 
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
-#include "traces/networks/recorded_network.hpp"
-#include "traces/reading/json_elements.hpp"
+#include "traces/imported_file.hpp"
+#include "traces/names.hpp"
+#include "traces/reading/json_stream.hpp"
 #include "traces/reading/json_text.hpp"
 #include "traces/reading/text.hpp"
-#include "traces/recorders/kineto_ranks.hpp"
-#include "traces/recorders/torch_names.hpp"
+#include "traces/recorders/kineto.hpp"
 
 namespace simsgd::importers {
 
@@ -186,7 +186,7 @@ class ExecutionTrace {
     return timed;
   }
 
-  // Of a trace without times.
+  // A trace without times tells sizes alone.
   void add_sizes(double rank) {
     for (const EtNode& node : nodes_) {
       const TraceEvent& event = node.event;
@@ -320,7 +320,7 @@ std::vector<ImportFormat> pytorch_et() {
         .citation =
             "https://github.com/pytorch/pytorch, execution_trace_observer.cpp; https://github.com/mlcommons/chakra, trace_linker.py"},
        is_pytorch_et,
-       +[](const ImportConstants&) -> std::unique_ptr<Importer> { return std::make_unique<PytorchEt>(); }}};
+       make_importer<PytorchEt>}};
 }
 
 }  // namespace simsgd::importers

@@ -18,67 +18,44 @@ struct Target {
   bool phase = false, sizes = false;
 };
 
+template <class Field>
+using Names = std::pair<std::string_view, Field TraceEvent::*>;
+constexpr Names<double> kNumbers[] = {{"ts", &TraceEvent::ts_us}, {"dur", &TraceEvent::dur_us}};
+constexpr Names<std::string> kTexts[] = {{"cat", &TraceEvent::category}, {"name", &TraceEvent::name}};
+constexpr Names<TraceId> kIds[] = {{"pid", &TraceEvent::pid}, {"tid", &TraceEvent::tid}};
+constexpr Names<double> kArgumentNumbers[] = {{"Seq", &TraceEvent::seq},
+                                              {"step", &TraceEvent::step},
+                                              {"mb_id", &TraceEvent::micro_batch},
+                                              {"Group size", &TraceEvent::group_size},
+                                              {"External id", &TraceEvent::external_id},
+                                              {"external id", &TraceEvent::external_id},
+                                              {"correlation", &TraceEvent::correlation},
+                                              {"model_chunk", &TraceEvent::chunk},
+                                              {"In msg nelems", &TraceEvent::in_elements},
+                                              {"Out msg nelems", &TraceEvent::out_elements},
+                                              {"Sequence number", &TraceEvent::sequence_number}};
+constexpr Names<std::string> kArgumentTexts[] = {{"name", &TraceEvent::called},
+                                                 {"dtype", &TraceEvent::dtype},
+                                                 {"shape", &TraceEvent::shape},
+                                                 {"Collective name", &TraceEvent::collective},
+                                                 {"Process Group Name", &TraceEvent::group_name},
+                                                 {"Process Group Ranks", &TraceEvent::group_ranks}};
+
+template <class Field, std::size_t count>
+Field* field_of(const Names<Field> (&names)[count], std::string_view key, TraceEvent& event) {
+  for (const auto& [name, field] : names)
+    if (name == key) return &(event.*field);
+  return nullptr;
+}
+
 Target target_of_event(std::string_view key, TraceEvent& event) {
-  switch (key.size()) {
-    case 2:
-      if (key == "ph") return {.phase = true};
-      if (key == "ts") return {.number = &event.ts_us};
-      break;
-    case 3:
-      if (key == "dur") return {.number = &event.dur_us};
-      if (key == "cat") return {.text = &event.category};
-      if (key == "pid") return {.id = &event.pid};
-      if (key == "tid") return {.id = &event.tid};
-      break;
-    case 4:
-      if (key == "name") return {.text = &event.name};
-      break;
-    default:
-      break;
-  }
-  return {};
+  return {field_of(kNumbers, key, event), field_of(kTexts, key, event), field_of(kIds, key, event),
+          key == "ph", false};
 }
 
 Target target_of_argument(std::string_view key, TraceEvent& event) {
-  switch (key.size()) {
-    case 3:
-      if (key == "Seq") return {.number = &event.seq};
-      break;
-    case 4:
-      if (key == "name") return {.text = &event.called};
-      break;
-    case 5:
-      if (key == "dtype") return {.text = &event.dtype};
-      if (key == "shape") return {.text = &event.shape};
-      break;
-    case 10:
-      if (key == "Group size") return {.number = &event.group_size};
-      if (key == "Input Dims") return {.sizes = true};
-      break;
-    case 11:
-      if (key == "External id" || key == "external id") return {.number = &event.external_id};
-      if (key == "correlation") return {.number = &event.correlation};
-      break;
-    case 13:
-      if (key == "In msg nelems") return {.number = &event.in_elements};
-      break;
-    case 14:
-      if (key == "Out msg nelems") return {.number = &event.out_elements};
-      break;
-    case 15:
-      if (key == "Sequence number") return {.number = &event.sequence_number};
-      if (key == "Collective name") return {.text = &event.collective};
-      break;
-    case 18:
-      if (key == "Process Group Name") return {.text = &event.group_name};
-      break;
-    case 19:
-      if (key == "Process Group Ranks") return {.text = &event.group_ranks};
-      break;
-    default:
-      break;
-  }
-  return {};
+  return {field_of(kArgumentNumbers, key, event), field_of(kArgumentTexts, key, event), nullptr, false,
+          key == "Input Dims"};
 }
 
 class EventReader final : public JsonHandler {
@@ -139,7 +116,10 @@ class EventReader final : public JsonHandler {
   bool start_array(std::size_t) {
     if (!enter()) return false;
     if (list_depth_ != 0 && depth == list_depth_ + 1) ++no_events;
-    if (list_depth_ == 0 && (depth == 1 || (depth == 2 && key_ == "traceEvents"))) list_depth_ = depth;
+    if (list_depth_ == 0 && (depth == 1 || (depth == 2 && key_ == "traceEvents"))) {
+      list_depth_ = depth;
+      has_list = true;
+    }
     if (target_.sizes && sizes_depth_ == 0) sizes_depth_ = depth;
     target_ = {};
     return true;
@@ -154,6 +134,7 @@ class EventReader final : public JsonHandler {
   }
 
   std::size_t events = 0, no_events = 0;
+  bool has_list = false;
 
  private:
   Target taken() {
@@ -221,6 +202,8 @@ TraceRead read_trace_events(Input& input, ImportedFile& file, TraceSink& sink, b
   EventReader reader(sink, read.head);
   const JsonEnd end = read_json(input, reader);
   read.events = reader.events;
+  read.has_list = reader.has_list;
+  read.cut = end.cut;
   if (end.cut && may_be_open && reader.depth == 1)
     file.understand("files whose end is not written yet");
   else if (end.cut)

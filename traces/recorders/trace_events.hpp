@@ -30,9 +30,10 @@ struct TraceEvent {
   TraceId pid, tid;
   double ts_us = kNotGiven, dur_us = kNotGiven;
 
-  // Of "args".
+  // What "args" holds.
   double external_id = kNotGiven, correlation = kNotGiven, sequence_number = kNotGiven;
   double seq = kNotGiven, group_size = kNotGiven, in_elements = kNotGiven, out_elements = kNotGiven;
+  double step = kNotGiven, micro_batch = kNotGiven, chunk = kNotGiven;  ///< of ByteDance's timelines
   double outputs = kNotGiven;  ///< entries of its first output; of execution traces alone
   std::string collective, dtype, group_name, group_ranks, shape, called;  ///< called: args/name
   std::vector<double> sizes;                                              ///< "Input Dims", all in a row
@@ -64,6 +65,8 @@ class TraceSink {
 struct TraceRead {
   TraceHead head;
   std::size_t events = 0;
+  bool has_list = false;  ///< of events
+  bool cut = false;       ///< it ends too early
 };
 
 /// Reads all of `input`; what was mended or is missing is counted in `file`. `may_be_open`: a list whose end

@@ -1,5 +1,5 @@
-// samples: raw samples of simsgd-measure's micro-benchmarks (measure/bench/samples.cpp has the columns). The
-// median over the samples of a point in a campaign is one measurement: campaigns are what drifts.
+// samples: raw samples of simsgd-measure's micro-benchmarks (measure/bench/campaigns.cpp has the columns).
+// The median over the samples of a point in a campaign is one measurement: campaigns are what drifts.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -26,7 +26,12 @@ class BenchSamples final : public Importer {
     CsvReader reader(input, ',');
     std::vector<std::string> cells;
     if (!reader.record(names_)) return;
-    check_sample_columns(file.name());
+    check_columns(names_,
+                  {{"campaign", "sample", "time_s"},
+                   "benchmark",
+                   "Use letters, digits and \"_\"",
+                   "Keep the columns that simsgd-measure writes"},
+                  file.name());
     points_.clear();
     places_.clear();
     while (reader.record(cells)) {
@@ -47,22 +52,6 @@ class BenchSamples final : public Importer {
     Measurement row;
     std::vector<double> times_s;
   };
-
-  void check_sample_columns(const std::string& file) const {
-    std::vector<InputError> errors;
-    std::set<std::string> seen;
-    for (const std::string& name : names_)
-      if (!seen.insert(name).second)
-        errors.push_back({file, "", "has two columns of one name", printable(name), "Keep one of them"});
-      else if (name != "benchmark" && !is_measurement_column(name) && !is_label_name(name))
-        errors.push_back({file, "", "has a column whose name is none of a label", printable(name),
-                          "Use letters, digits and \"_\""});
-    for (const char* needed : {"campaign", "sample", "time_s"})
-      if (!seen.contains(needed))
-        errors.push_back({file, "", std::string("has no column ") + needed, "",
-                          "Keep the columns that simsgd-measure writes"});
-    if (!errors.empty()) throw ConfigError(std::move(errors));
-  }
 
   // All cells but those of the sample tell a point.
   void add(const std::vector<std::string>& cells, std::size_t line, ImportedFile& file) {
@@ -93,19 +82,11 @@ class BenchSamples final : public Importer {
   // Whether all can be read.
   bool put_all(const std::vector<std::string>& cells, Measurement& row) const {
     row.quantity = "time_s";
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      if (!cells[i].empty() && !put(names_[i], cells[i], row)) return false;
-    return true;
-  }
-
-  static bool put(const std::string& name, const std::string& cell, Measurement& row) {
-    if (name == "sample" || name == "time_s" || name == "campaign_begun_unix_s") return true;
-    if (name == "campaign") return row.campaign = cell, true;
-    if (name == "operation") return row.operation = cell, true;
-    if (name == "workers") return read_count(cell, 0, row.workers);
-    if (name == "nodes") return read_count(cell, 0, row.nodes);
-    if (name == "bytes") return read_number(cell, row.bytes);
-    row.labels[name] = cell;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::string& name = names_[i];
+      if (name == "sample" || name == "time_s" || name == "campaign_begun_unix_s") continue;
+      if (!put_cell(name, cells[i], row)) return false;
+    }
     return true;
   }
 
@@ -125,9 +106,7 @@ bool is_bench_samples(std::string_view head) {
 std::vector<ImportFormat> bench_samples() {
   return {{{.name = "samples", .summary = "raw samples of simsgd-measure's micro-benchmarks", .citation = ""},
            is_bench_samples,
-           +[](const ImportConstants&) -> std::unique_ptr<Importer> {
-             return std::make_unique<BenchSamples>();
-           }}};
+           make_importer<BenchSamples>}};
 }
 
 }  // namespace simsgd::importers

@@ -7,7 +7,6 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/reading/text.hpp"
-#include "traces/reading/units_of_text.hpp"
 
 namespace simsgd {
 
@@ -26,14 +25,14 @@ Json object_schema(const char* meaning) { return {{"type", "object"}, {"descript
 const Json& members(const RawValue& value, const std::string& key) {
   static const Json kNone = Json::object();
   if (!value.present()) return kNone;
-  if (!value.json().is_object()) reject(key, "is no object", "Write {\"name\": ...}");
+  if (!value.json().is_object()) reject(key, "is not an object", "Write {\"name\": ...}");
   return value.json();
 }
 
 void check_label(const std::string& name, const std::string& key) {
   if (!is_label_name(name))
     reject(
-        key, "is no name of a label",
+        key, "is not a name of a label",
         "Use letters, digits and \"_\", and none of the names of columns: operation and the like have keys of their own");
 }
 
@@ -94,15 +93,15 @@ bool set_constant(ImportConstants& constants, const std::string& name, const std
     constants.campaign = value;
   } else if (name == "workers" || name == "nodes") {
     if (read_count(value, 1, name == "workers" ? constants.workers : constants.nodes)) return true;
-    problem = "is no whole number of at least 1";
+    problem = "is not a whole number of at least 1";
     remedy = "Write " + name + " as 8";
   } else if (is_label_name(name)) {
     constants.labels[name] = printable(value);
     if (name != "batch" || read_count(value, 1, constants.batch)) return true;
-    problem = "is no whole number of at least 1";
+    problem = "is not a whole number of at least 1";
     remedy = "Write batch as 32, samples per worker and step";
   } else {
-    problem = "is no name of a constant";
+    problem = "is not a name of a constant";
     remedy = "Use operation, workers, nodes, campaign, or a label of letters, digits and \"_\"";
   }
   return problem.empty();
@@ -123,7 +122,7 @@ Mapping::Mapping(const MapFields& map, bool pointers) : pointers_(pointers) {
     bytes_ = place(map.bytes->from, "bytes/from");
     if (bytes_ < 0) reject("bytes/from", "is missing", pointers ? kPointerRemedy : kPlaceRemedy);
     if (!unit_scale(map.bytes->unit, Dimension::bytes, bytes_scale_))
-      reject("bytes/unit", "is no unit of bytes", "Write B, KiB, MB or the like");
+      reject("bytes/unit", "is not a unit of bytes", "Write B, KiB, MB or the like");
   }
   operation_ = place(map.operation, "operation");
   campaign_ = place(map.campaign, "campaign");
@@ -152,13 +151,14 @@ int Mapping::place(const Json& value, const std::string& key) {
     const auto& text = value.get_ref<const std::string&>();
     if (!pointers_) return one_more({text, 0, key});
     try {
-      if (Json::json_pointer(text).empty()) reject(key, "is no place in the record", kPointerRemedy);
+      if (Json::json_pointer(text).empty()) reject(key, "is not a place in the record", kPointerRemedy);
       return one_more({text, 0, key});
     } catch (const Json::exception&) {
-      reject(key, "is no JSON pointer", kPointerRemedy);
+      reject(key, "is not a JSON pointer", kPointerRemedy);
     }
   }
-  reject(key, pointers_ ? "is no JSON pointer" : "is no column", pointers_ ? kPointerRemedy : kPlaceRemedy);
+  reject(key, pointers_ ? "is not a JSON pointer" : "is not a column",
+         pointers_ ? kPointerRemedy : kPlaceRemedy);
 }
 
 void Mapping::add_value(const MapValue& value, const std::string& key) {
@@ -170,11 +170,11 @@ void Mapping::add_value(const MapValue& value, const std::string& key) {
   made.deviation = place(value.deviation, key + "/deviation");
   made.samples = place(value.samples, key + "/samples");
   if (!is_label_name(value.quantity))
-    reject(key + "/quantity", "is no name of a quantity",
+    reject(key + "/quantity", "is not a name of a quantity",
            "Use letters, digits and \"_\", with the unit: time_s");
   if (!unit_scale(value.unit, dimension_of_quantity(value.quantity), made.scale))
     reject(
-        key + "/unit", fmt::format("is no unit of {}", dimension_text(value.quantity)),
+        key + "/unit", fmt::format("is not a unit of {}", dimension_text(value.quantity)),
         value.quantity.ends_with("_per_s") ? "Write samples/s or the like"
         : dimension_of_quantity(value.quantity) == Dimension::number
             ? "Write 1 for a number without a unit, or end the quantity's name with its SI unit: time_s"
@@ -182,7 +182,7 @@ void Mapping::add_value(const MapValue& value, const std::string& key) {
   for (const auto& label : members(value.labels, key + "/labels").items()) {
     const std::string where = key + "/labels/" + label.key(), text = scalar_text(label.value());
     check_label(label.key(), where);
-    if (text.empty()) reject(where, "is no text or number", "Write \"out_of_place\" or the like");
+    if (text.empty()) reject(where, "is neither text nor a number", "Write \"out_of_place\" or the like");
     made.labels[label.key()] = printable(text);
   }
   values_.push_back(std::move(made));
@@ -213,11 +213,97 @@ void Mapping::add_filters(const RawValue& where) {
     const Json list = filter.value().is_array() ? filter.value() : Json::array({filter.value()});
     for (const Json& each : list) {
       if (each.is_structured() || each.is_null())
-        reject(key, "is no value, and no list of values", "Write \"ring\", 4 or [2, 4]");
+        reject(key, "is neither a value nor a list of values", "Write \"ring\", 4 or [2, 4]");
       made.admitted.push_back(scalar_text(each));
     }
     filters_.push_back(std::move(made));
   }
+}
+
+namespace {
+
+std::string_view cell_at(const MapCells& cells, int place) {
+  return place < 0 ? std::string_view() : trimmed(cells[static_cast<std::size_t>(place)]);
+}
+
+// As numbers where both are.
+bool same_cell(std::string_view cell, std::string_view value) {
+  double a = 0, b = 0;
+  return cell == value || (read_number(cell, a) && read_number(value, b) && a == b);
+}
+
+// "5 us" is a number in a unit of its own; "abc" is none.
+bool has_own_unit(std::string_view cell) {
+  return !cell.empty() && (is_digit(cell[0]) || (cell.size() > 1 && cell[0] == '-' && is_digit(cell[1]))) &&
+         cell.find_first_not_of("0123456789.+-eE") != std::string_view::npos;
+}
+
+bool read_cell(std::string_view cell, double& value, ImportedFile& file) {
+  if (read_number(cell, value)) return true;
+  if (cell.empty())
+    file.understand("empty cells");
+  else
+    file.ignore(has_own_unit(cell) ? "cells with a unit of their own" : "cells that are no finite number");
+  return false;
+}
+
+}  // namespace
+
+bool Mapping::admitted(const MapCells& cells) const {
+  return std::all_of(filters_.begin(), filters_.end(), [&cells](const Filter& filter) {
+    const std::string_view cell = cell_at(cells, filter.place);
+    return std::any_of(filter.admitted.begin(), filter.admitted.end(),
+                       [cell](const std::string& value) { return same_cell(cell, value); });
+  });
+}
+
+bool Mapping::describe(const MapCells& cells, Measurement& row, ImportedFile& file) const {
+  row.operation = printable(std::string(cell_at(cells, operation_)));
+  row.campaign = printable(std::string(cell_at(cells, campaign_)));
+  for (const auto& [name, place] : labels_)
+    if (const std::string_view cell = cell_at(cells, place); !cell.empty())
+      row.labels[name] = printable(std::string(cell));
+  const auto count = [&cells](int place, int& value) {
+    const std::string_view cell = cell_at(cells, place);
+    return cell.empty() || read_count(cell, 1, value);
+  };
+  if (!count(workers_, row.workers) || !count(nodes_, row.nodes)) {
+    file.ignore("rows whose workers or nodes are no whole number");
+    return false;
+  }
+  const std::string_view size = cell_at(cells, bytes_);
+  if (!size.empty() && !read_number(size, row.bytes)) {
+    file.ignore("sizes that are no number");
+    return false;
+  }
+  row.bytes = in_si(row.bytes, bytes_scale_);
+  return true;
+}
+
+void Mapping::add(const MapCells& cells, const ImportConstants& constants, std::size_t line,
+                  ImportedFile& file) const {
+  if (!admitted(cells)) return file.understand("rows that \"where\" leaves out");
+  Measurement row;
+  row.line = line;
+  if (!describe(cells, row, file)) return;
+  complete_with(constants_, row);
+  complete_with(constants, row);
+  for (const Value& value : values_) add_one(value, cells, row, file);
+}
+
+void Mapping::add_one(const Value& value, const MapCells& cells, Measurement row, ImportedFile& file) const {
+  double minus = 0, samples = 0;
+  if (!read_cell(cell_at(cells, value.from), row.value, file)) return;
+  if (value.minus >= 0 && !read_cell(cell_at(cells, value.minus), minus, file)) return;
+  row.value = in_si(row.value - minus, value.scale);
+  row.quantity = value.quantity;
+  const std::string_view deviation = cell_at(cells, value.deviation);
+  if (!deviation.empty() && read_cell(deviation, row.deviation, file))
+    row.deviation = in_si(row.deviation, value.scale);
+  if (read_number(cell_at(cells, value.samples), samples) && samples >= 1 && samples < 0x1p53)
+    row.samples = static_cast<std::uint64_t>(samples);
+  for (const auto& [name, text] : value.labels) row.labels[name] = text;
+  file.add(std::move(row));
 }
 
 }  // namespace simsgd

@@ -32,7 +32,7 @@ class MappedCsv final : public Importer {
   explicit MappedCsv(const CsvMap& map) : mapping_(map, false), header_(map.header) {
     if (map.separator != "blanks") {
       if (map.separator.size() != 1 || map.separator == "\"" || map.separator == "\n")
-        reject("separator", "is no single character", "Write \",\", \";\", \"\\t\" or \"blanks\"");
+        reject("separator", "is not a single character", "Write \",\", \";\", \"\\t\" or \"blanks\"");
       separator_ = map.separator[0];
     }
     if (!map.comment.empty()) comment_ = map.comment[0];

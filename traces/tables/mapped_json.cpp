@@ -31,7 +31,7 @@ Json::json_pointer pointer_at(const std::string& text, const std::string& key) {
   try {
     return Json::json_pointer(text);
   } catch (const Json::exception&) {
-    reject(key, "is no JSON pointer", "Write \"/steps\", or leave it out");
+    reject(key, "is not a JSON pointer", "Write \"/steps\", or leave it out");
   }
 }
 
@@ -69,13 +69,13 @@ class MappedJson final : public Importer {
       places_.push_back(tokens_of(Json::json_pointer(place.name)));
     if (!map.document.present()) return;
     if (!map.document.json().is_object())
-      reject("document", "is no object", "Write {\"workers\": \"/world_size\"}");
+      reject("document", "is not an object", "Write {\"workers\": \"/world_size\"}");
     for (const auto& constant : map.document.json().items()) {
       const std::string key = "document/" + constant.key();
       ImportConstants trial;
       std::string problem, remedy;
       if (!set_constant(trial, constant.key(), "1", problem, remedy)) reject(key, problem, remedy);
-      if (!constant.value().is_string()) reject(key, "is no JSON pointer", "Write \"/world_size\"");
+      if (!constant.value().is_string()) reject(key, "is not a JSON pointer", "Write \"/world_size\"");
       const std::string text = constant.value().get<std::string>();
       shared_.push_back({constant.key(), text, tokens_of(pointer_at(text, key))});
     }
@@ -85,7 +85,7 @@ class MappedJson final : public Importer {
     const Json document = parse_document(input.rest(), input.name());
     const Json& records = at_pointer(document, records_);
     if (!records.is_structured())
-      throw ConfigError({file.name(), records_text_, "is no list of records",
+      throw ConfigError({file.name(), records_text_, "is not a list of records",
                          records.is_null() ? "" : printable(scalar_text(records)),
                          "Set the map's /records to a JSON pointer to it"});
     const ImportConstants constants = shared(document, file.name());
@@ -106,7 +106,7 @@ class MappedJson final : public Importer {
     for (const Shared& each : shared_) {
       const Json& value = at_pointer(document, each.tokens);
       const std::string text = scalar_text(value);
-      std::string problem = value.is_null() ? "is missing" : "is no text or number",
+      std::string problem = value.is_null() ? "is missing" : "is neither text nor a number",
                   remedy = "Mend the map's /document/" + each.name;
       if (!text.empty()) {
         problem.clear();

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "sim/base/printable.hpp"
-#include "traces/collective_names.hpp"
 #include "traces/import_format.hpp"
+#include "traces/names.hpp"
 #include "traces/reading/json_text.hpp"
 
 namespace simsgd::importers {
@@ -166,9 +166,7 @@ class NcclInspector final : public Importer {
 };
 
 bool is_nccl_inspector(std::string_view head) {
-  const std::size_t first = head.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && head[first] == '{' &&
-         (head.find("\"coll_perf\"") != std::string_view::npos ||
+  return first_character(head) == '{' && (head.find("\"coll_perf\"") != std::string_view::npos ||
           head.find("\"inspector_output_format_version\"") != std::string_view::npos);
 }
 
@@ -179,9 +177,7 @@ std::vector<ImportFormat> nccl_inspector() {
             .summary = "JSON lines of NCCL Inspector, one file per process",
             .citation = "https://github.com/NVIDIA/nccl, plugins/profiler/inspector"},
            is_nccl_inspector,
-           +[](const ImportConstants&) -> std::unique_ptr<Importer> {
-             return std::make_unique<NcclInspector>();
-           }}};
+           make_importer<NcclInspector>}};
 }
 
 }  // namespace simsgd::importers

@@ -3,19 +3,145 @@
 // row has a time out of place and one in place, each the mean of `iters` operations; bandwidths are computed
 // from it again.
 //   https://github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md
-#include "traces/tables/nccl_tests.hpp"
-
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/base/printable.hpp"
-#include "traces/collective_names.hpp"
 #include "traces/import_format.hpp"
+#include "traces/names.hpp"
 #include "traces/reading/text.hpp"
-#include "traces/reading/units_of_text.hpp"
 
 namespace simsgd::importers {
 
 namespace {
+
+std::size_t distance(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
+
+void words_after_hash(std::string_view line, std::vector<std::string_view>& words) {
+  split_words(line, words);
+  if (!words.empty() && words[0] == "#") words.erase(words.begin());
+}
+
+/// Where the columns of a table are, by the names in its header. -1: there is none.
+struct NcclColumns {
+  struct Half {
+    int time = -1, algbw = -1, busbw = -1, wrong = -1, cv = -1;
+    double time_s = 0, bandwidth_Bps = 0;  ///< one unit of each; 0 where the header has not told
+  };
+  int size = -1, type = -1, redop = -1, root = -1;
+  double size_bytes = 0;
+  Half halves[2];  ///< out of place, in place
+  std::size_t count = 0;
+
+  /// Whether `line` is a header: the names, and the units where they stand behind them in parentheses.
+  bool read_names(std::string_view line) {
+    std::vector<std::string_view> words;
+    words_after_hash(line, words);
+    NcclColumns found;
+    int half = -1;
+    for (const std::string_view word : words) {
+      const std::string_view name = word.substr(0, word.find('('));
+      const int column = static_cast<int>(found.count++);
+      found.ends_.push_back(static_cast<std::size_t>(word.data() + word.size() - line.data()));
+      if (name == "time") ++half;
+      if (half > 1) return false;
+      const auto note = [&](std::initializer_list<std::pair<std::string_view, int*>> known) {
+        for (const auto& [called, place] : known)
+          if (name == called) *place = column;
+      };
+      note({{"size", &found.size}, {"type", &found.type}, {"redop", &found.redop}, {"root", &found.root}});
+      if (half >= 0) {
+        Half& own = found.halves[half];
+        note({{"time", &own.time},
+              {"algbw", &own.algbw},
+              {"busbw", &own.busbw},
+              {"#wrong", &own.wrong},
+              {"i_cv%", &own.cv}});
+      }
+      if (word.size() > name.size() + 1 && word.ends_with(')'))
+        found.set_unit(found.count - 1, word.substr(name.size() + 1, word.size() - name.size() - 2));
+    }
+    if (found.size < 0 || half < 0) return false;
+    *this = std::move(found);
+    return true;
+  }
+
+  /// The line below the names, `#  (B)  (elements)  (us)`: a unit belongs to the name that ends above its
+  /// end.
+  bool read_units(std::string_view line) {
+    std::vector<std::string_view> words;
+    words_after_hash(line, words);
+    if (count == 0 || words.empty() || !std::all_of(words.begin(), words.end(), [](std::string_view word) {
+          return word.starts_with('(') && word.ends_with(')');
+        }))
+      return false;
+    for (const std::string_view word : words) {
+      const auto end = static_cast<std::size_t>(word.data() + word.size() - line.data());
+      const auto nearest_end = std::min_element(
+          ends_.begin(), ends_.end(),
+          [end](std::size_t a, std::size_t b) { return distance(a, end) < distance(b, end); });
+      set_unit(static_cast<std::size_t>(nearest_end - ends_.begin()), word.substr(1, word.size() - 2));
+    }
+    return true;
+  }
+
+  /// Whether rows can be read: there are sizes and times, with units.
+  bool usable() const { return size >= 0 && size_bytes > 0 && halves[0].time_s > 0; }
+
+ private:
+  void set_unit(std::size_t column, std::string_view unit) {
+    const int at = static_cast<int>(column);
+    double scale = 0;
+    if (at == size && unit_scale(unit, Dimension::bytes, scale)) size_bytes = scale;
+    for (Half& half : halves) {
+      if (at == half.time && unit_scale(unit, Dimension::time_s, scale)) half.time_s = scale;
+      if (at == half.algbw && unit_scale(unit, Dimension::rate_Bps, scale)) half.bandwidth_Bps = scale;
+    }
+  }
+
+  std::vector<std::size_t> ends_;  // of each name in its line
+};
+
+/// "# Rank 8 Pid .. on HOST device 0 ..": who took part.
+class NcclDevices {
+ public:
+  void clear() {
+    hosts_.clear();
+    groups_.clear();
+  }
+
+  bool read(std::string_view line) {
+    double group = 0;
+    int rank = 0;
+    if (!read_count(word_after(line, " Rank "), 0, rank) || line.find(" device ") == std::string_view::npos)
+      return false;
+    hosts_[rank] = word_after(line, " on ");
+    if (number_after(line, " Group ", group) && group >= 0 && group < 1e9)
+      groups_.insert(static_cast<int>(group));
+    return true;
+  }
+
+  /// 0 where there is no list; of one group where they are split into equal ones.
+  int workers() const {
+    const std::size_t groups = std::max<std::size_t>(1, groups_.size());
+    return static_cast<int>(hosts_.size() % groups == 0 ? hosts_.size() / groups : hosts_.size());
+  }
+
+  int nodes() const {
+    std::set<std::string> names;
+    for (const auto& [rank, host] : hosts_) names.insert(host);
+    return static_cast<int>(names.size());
+  }
+
+ private:
+  std::map<int, std::string> hosts_;  // of a rank
+  std::set<int> groups_;
+};
 
 constexpr const char* kPlacements[] = {"out_of_place", "in_place"};
 
@@ -202,10 +328,7 @@ class NcclTestsFile {
   std::vector<std::string_view> words_;
 };
 
-class NcclTests final : public Importer {
- public:
-  void read(Input& input, ImportedFile& file) override { NcclTestsFile(input, file).read(); }
-};
+void read_nccl_tests(Input& input, ImportedFile& file) { NcclTestsFile(input, file).read(); }
 
 bool is_nccl_tests(std::string_view head) {
   for (std::size_t at = 0; at < head.size();) {
@@ -216,18 +339,18 @@ bool is_nccl_tests(std::string_view head) {
       return true;
     at = end + 1;
   }
+
   return false;
 }
 
 }  // namespace
 
 std::vector<ImportFormat> nccl_tests() {
-  return {
-      {{.name = "nccl_tests",
-        .summary = "text of nccl-tests, old and new, and of simsgd bench",
-        .citation = "https://github.com/NVIDIA/nccl-tests"},
-       is_nccl_tests,
-       +[](const ImportConstants&) -> std::unique_ptr<Importer> { return std::make_unique<NcclTests>(); }}};
+  return {{{.name = "nccl_tests",
+            .summary = "text of nccl-tests, old and new, and of simsgd bench",
+            .citation = "https://github.com/NVIDIA/nccl-tests"},
+           is_nccl_tests,
+           make_importer<FileImporter<read_nccl_tests>>}};
 }
 
 }  // namespace simsgd::importers

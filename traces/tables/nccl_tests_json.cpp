@@ -6,8 +6,8 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/collective_names.hpp"
 #include "traces/import_format.hpp"
+#include "traces/names.hpp"
 #include "traces/reading/json_text.hpp"
 
 namespace simsgd::importers {
@@ -23,7 +23,7 @@ class NcclDocument {
   void read() {
     const json& results = member(document_, "results");
     if (!results.is_array())
-      throw ConfigError({file_.name(), "/results", "is no list",
+      throw ConfigError({file_.name(), "/results", "is not a list",
                          results.is_null() ? "" : "a " + std::string(results.type_name()),
                          "Name what nccl-tests writes with -J"});
     common_.quantity = "time_s";
@@ -126,18 +126,13 @@ class NcclDocument {
   double best_algbw_ = 0, best_busbw_ = 0;
 };
 
-class NcclTestsJson final : public Importer {
- public:
-  void read(Input& input, ImportedFile& file) override {
-    const json document = parse_document(input.rest(), input.name());
-    NcclDocument(document, file).read();
-  }
-};
+void read_nccl_tests_json(Input& input, ImportedFile& file) {
+  const json document = parse_document(input.rest(), input.name());
+  NcclDocument(document, file).read();
+}
 
 bool is_nccl_tests_json(std::string_view head) {
-  const std::size_t first = head.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && head[first] == '{' &&
-         head.find("\"nccl_version\"") != std::string_view::npos;
+  return first_character(head) == '{' && head.find("\"nccl_version\"") != std::string_view::npos;
 }
 
 }  // namespace
@@ -147,9 +142,7 @@ std::vector<ImportFormat> nccl_tests_json() {
             .summary = "JSON of nccl-tests (-J) and of simsgd bench --json",
             .citation = "https://github.com/NVIDIA/nccl-tests"},
            is_nccl_tests_json,
-           +[](const ImportConstants&) -> std::unique_ptr<Importer> {
-             return std::make_unique<NcclTestsJson>();
-           }}};
+           make_importer<FileImporter<read_nccl_tests_json>>}};
 }
 
 }  // namespace simsgd::importers

@@ -6,10 +6,9 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/collective_names.hpp"
 #include "traces/import_format.hpp"
+#include "traces/names.hpp"
 #include "traces/reading/text.hpp"
-#include "traces/reading/units_of_text.hpp"
 
 namespace simsgd::importers {
 
@@ -35,8 +34,8 @@ std::string_view in_parentheses(std::string_view name) {
 
 class OsuFile {
  public:
-  OsuFile(Input& input, ImportedFile& file, const ImportConstants& constants)
-      : input_(input), file_(file), workers_(constants.workers) {}
+  OsuFile(Input& input, ImportedFile& file)
+      : input_(input), file_(file), workers_(file.constants().workers) {}
 
   void read() {
     std::vector<std::string_view> words;
@@ -167,14 +166,7 @@ class OsuFile {
   std::size_t count_ = 0;
 };
 
-class Osu final : public Importer {
- public:
-  explicit Osu(const ImportConstants& constants) : constants_(constants) {}
-  void read(Input& input, ImportedFile& file) override { OsuFile(input, file, constants_).read(); }
-
- private:
-  const ImportConstants& constants_;
-};
+void read_osu(Input& input, ImportedFile& file) { OsuFile(input, file).read(); }
 
 bool is_osu(std::string_view head) { return head.find("# OSU ") != std::string_view::npos; }
 
@@ -185,9 +177,7 @@ std::vector<ImportFormat> osu() {
             .summary = "text of the OSU micro-benchmarks",
             .citation = "https://mvapich.cse.ohio-state.edu/benchmarks"},
            is_osu,
-           +[](const ImportConstants& constants) -> std::unique_ptr<Importer> {
-             return std::make_unique<Osu>(constants);
-           }}};
+           make_importer<FileImporter<read_osu>>}};
 }
 
 }  // namespace simsgd::importers

@@ -76,31 +76,28 @@ void read_object(const json& object, std::size_t line, ImportedFile& file) {
   read_run(document, line, file);
 }
 
-class SimsgdDocuments final : public Importer {
- public:
-  void read(Input& input, ImportedFile& file) override {
-    std::string_view line;
-    if (!input.line(line)) return;
-    const bool ended = input.line_ended();
-    const json first = parse_line(line);
-    if (first.is_discarded()) {  // one document over several lines
-      std::string text(line);
-      if (ended) text += "\n" + input.rest();
-      return read_object(parse_document(text, input.name()), 0, file);
-    }
-    read_object(first, 1, file);
-    while (input.line(line)) {
-      if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
-      const json object = parse_line(line);
-      if (object.is_object())
-        read_object(object, input.line_number(), file);
-      else if (input.line_ended())
-        file.ignore("lines that are no JSON object");
-      else
-        file.understand("last lines that are cut");
-    }
+void read_simsgd_documents(Input& input, ImportedFile& file) {
+  std::string_view line;
+  if (!input.line(line)) return;
+  const bool ended = input.line_ended();
+  const json first = parse_line(line);
+  if (first.is_discarded()) {  // one document over several lines
+    std::string text(line);
+    if (ended) text += "\n" + input.rest();
+    return read_object(parse_document(text, input.name()), 0, file);
   }
-};
+  read_object(first, 1, file);
+  while (input.line(line)) {
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    const json object = parse_line(line);
+    if (object.is_object())
+      read_object(object, input.line_number(), file);
+    else if (input.line_ended())
+      file.ignore("lines that are no JSON object");
+    else
+      file.understand("last lines that are cut");
+  }
+}
 
 bool is_simsgd_document(std::string_view head) {
   const std::size_t first = head.find_first_not_of(" \t\r\n");
@@ -117,9 +114,7 @@ std::vector<ImportFormat> simsgd_documents() {
             .summary = "documents of simsgd run --json and simsgd-measure, and lines of sweeps",
             .citation = ""},
            is_simsgd_document,
-           +[](const ImportConstants&) -> std::unique_ptr<Importer> {
-             return std::make_unique<SimsgdDocuments>();
-           }}};
+           make_importer<FileImporter<read_simsgd_documents>>}};
 }
 
 }  // namespace simsgd::importers

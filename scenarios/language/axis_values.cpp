@@ -1,0 +1,226 @@
+#include "scenarios/language/axis_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/random/sobol.hpp>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "scenarios/language/axes.hpp"
+#include "sim/base/random.hpp"
+
+namespace simsgd {
+
+namespace {
+
+Json written(double number, const Bound& like, bool whole) {
+  if (!like.unit.empty()) return fmt::format("{} {}", number, like.unit);
+  if (whole) return static_cast<std::int64_t>(std::llround(number));
+  return number;
+}
+
+}  // namespace
+
+std::optional<Bound> read_bound(const Json& value) {
+  if (value.is_number()) return Bound{value.get<double>(), "", value.is_number_integer()};
+  if (!value.is_string()) return std::nullopt;
+  const auto text = value.get<std::string>();
+  Bound bound;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bound.number);
+  if (error != std::errc()) return std::nullopt;
+  bound.unit = std::string(rest, text.data() + text.size());
+  bound.unit.erase(0, bound.unit.find_first_not_of(' '));
+  return bound;
+}
+
+std::optional<DrawnRange> DrawnRange::read(const Json& dimension) {
+  DrawnRange range;
+  if (dimension.contains("values")) {
+    range.values_ = dimension["values"].get<std::vector<Json>>();
+    return range;
+  }
+  const auto from = read_bound(dimension["from"]), to = read_bound(dimension["to"]);
+  if (!from || !to || from->unit != to->unit || !(from->number < to->number)) return std::nullopt;
+  range.from_ = *from;
+  range.to_ = *to;
+  range.log_ = dimension.value("scale", "linear") == "log";
+  if (range.log_ && !(from->number > 0)) return std::nullopt;
+  return range;
+}
+
+Json DrawnRange::at(double share) const {
+  if (!values_.empty()) {
+    const auto place = static_cast<std::size_t>(share * static_cast<double>(values_.size()));
+    return values_[std::min(place, values_.size() - 1)];
+  }
+  const bool whole = from_.whole && to_.whole;
+  const double from = from_.number, to = whole ? to_.number + 1 : to_.number;
+  const double number = log_ ? from * std::pow(to / from, share) : from + share * (to - from);
+  if (whole) return written(std::clamp(std::floor(number), from, to_.number), from_, true);
+  return written(std::stod(fmt::format("{:.6g}", number)), from_, false);
+}
+
+std::vector<Json> log_range(const Json& range) {
+  const auto from = read_bound(range["from"]), to = read_bound(range["to"]);
+  if (!from || !to || from->unit != to->unit || !(from->number > 0) || !(to->number > 0)) return {};
+  const auto points = range["points"].get<int>();
+  std::vector<Json> values;
+  for (int i = 0; i < points; ++i) {
+    const double exact = i == 0 ? from->number
+                         : i + 1 == points
+                             ? to->number
+                             : from->number * std::pow(to->number / from->number, i / (points - 1.0));
+    // 12 digits: 10 and not 9.999999999999998
+    const double number = std::stod(fmt::format("{:.12g}", exact));
+    const Json value = written(number, *from, from->whole && to->whole);
+    if (values.empty() || values.back() != value) values.push_back(value);
+  }
+  return values;
+}
+
+std::vector<Json> linear_range(const Json& range) {
+  const auto from = read_bound(range["from"]), to = read_bound(range["to"]), step = read_bound(range["step"]);
+  if (!from || !to || !step || from->unit != to->unit || from->unit != step->unit) return {};
+  const double steps = (to->number - from->number) / step->number;
+  if (!(steps >= 0) || !(steps < static_cast<double>(kMostPoints))) return {};
+  std::vector<Json> values;
+  for (std::int64_t i = 0; static_cast<double>(i) <= steps + 1e-9; ++i) {
+    const double number =
+        std::stod(fmt::format("{:.12g}", from->number + static_cast<double>(i) * step->number));
+    values.push_back(written(number, *from, from->whole && to->whole && step->whole));
+  }
+  return values;
+}
+
+namespace {
+
+using Shows = std::function<bool(const std::string& key)>;
+
+std::string name_of(const Json& object) {
+  std::string name;
+  for (const char* key : {"use", "name"})
+    if (object.contains(key) && object[key].is_string()) name = object[key].get<std::string>();
+  return name;
+}
+
+std::string text_of(const Json& value);
+
+/// "key value, key value" of the keys that are shown.
+std::string members_of(const Json& object, const Shows& shows) {
+  std::string text;
+  for (const auto& [key, value] : object.items()) {
+    if (key == "name" || key == "use" || !shows(key)) continue;
+    text += (text.empty() ? "" : ", ") + key;
+    const bool nested = value.is_structured() && text_of(value) != value.dump() &&
+                        text_of(value).find(' ') != std::string::npos;
+    text += nested ? " (" + text_of(value) + ")" : " " + text_of(value);
+  }
+  return text;
+}
+
+std::string object_text(const Json& object, const Shows& shows) {
+  if (object.empty()) return "default";
+  const std::string name = name_of(object), members = members_of(object, shows);
+  if (name.empty()) return members;
+  return text_of(name) + (members.empty() ? "" : " (" + members + ")");
+}
+
+std::string text_of(const Json& value) {
+  if (value.is_string()) {
+    const auto text = value.get<std::string>();
+    return text.ends_with(".json") ? std::filesystem::path(text).stem().string() : text;
+  }
+  if (value.is_object()) return object_text(value, [](const std::string&) { return true; });
+  if (!value.is_array()) return value.dump();
+  if (value.empty()) return "none";
+  const bool plain =
+      std::none_of(value.begin(), value.end(), [](const Json& each) { return each.is_structured(); });
+  if (plain) return value.dump();
+  std::string text;
+  for (const Json& each : value) text += (text.empty() ? "" : " + ") + text_of(each);
+  return text;
+}
+
+Json value_or_null(const Json& object, const std::string& key) {
+  return object.contains(key) ? object[key] : Json();
+}
+
+}  // namespace
+
+std::string axis_label(const std::string& pointer) {
+  std::string key = pointer.empty() ? "" : pointer.substr(1);
+  for (const std::string ending : {"/use", "/name"})
+    if (key.ends_with(ending)) key.resize(key.size() - ending.size());
+  return key;
+}
+
+std::string value_label(const Json& value) { return text_of(value); }
+
+std::map<std::string, std::string> value_labels(const std::map<std::string, const Json*>& values) {
+  std::map<std::string, std::vector<const Json*>> of_name;
+  for (const auto& each : values)
+    if (each.second->is_object()) of_name[name_of(*each.second)].push_back(each.second);
+  std::map<std::string, std::string> labels;
+  for (const auto& each : values) {  // clang 14 captures no structured binding
+    const std::string& json = each.first;
+    const Json* const value = each.second;
+    if (!value->is_object() || name_of(*value).empty()) {
+      labels[json] = text_of(*value);
+      continue;
+    }
+    const std::vector<const Json*>& namesakes = of_name[name_of(*value)];
+    labels[json] = object_text(*value, [&](const std::string& key) {
+      return std::any_of(namesakes.begin(), namesakes.end(), [&](const Json* other) {
+        return value_or_null(*other, key) != value_or_null(*value, key);
+      });
+    });
+  }
+  return labels;
+}
+
+namespace {
+
+Stream stream_of(std::uint64_t seed, std::size_t dimension, std::size_t draw) {
+  return Stream({seed, Purpose::study_draw, static_cast<std::uint32_t>(dimension), draw});
+}
+
+std::vector<std::vector<double>> random_shares(std::size_t count, std::size_t dimensions,
+                                               std::uint64_t seed) {
+  std::vector<std::vector<double>> points(count, std::vector<double>(dimensions));
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t d = 0; d < dimensions; ++d) points[i][d] = stream_of(seed, d, i).uniform();
+  return points;
+}
+
+std::vector<std::vector<double>> sobol_shares(std::size_t count, std::size_t dimensions, std::uint64_t seed) {
+  std::vector<std::uint64_t> shift;
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    Stream stream = stream_of(seed, d, 0);
+    const std::uint64_t high = stream();
+    shift.push_back(high << 32 | stream());
+  }
+  boost::random::sobol engine(dimensions);
+  std::vector<std::vector<double>> points(count, std::vector<double>(dimensions));
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      // The engine begins after the origin, without which the points are not balanced.
+      const std::uint64_t bits = (i == 0 ? 0 : engine()) ^ shift[d];
+      points[i][d] = static_cast<double>(bits >> 11) * 0x1p-53;
+    }
+  }
+  return points;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> drawn_shares(const std::string& method, std::size_t count,
+                                              std::size_t dimensions, std::uint64_t seed) {
+  return method == "sobol" ? sobol_shares(count, dimensions, seed) : random_shares(count, dimensions, seed);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,205 @@
+#include "scenarios/language/communication.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "scenarios/language/errors.hpp"
+#include "sim/base/reject.hpp"
+#include "sim/collectives/schedules.hpp"
+
+namespace simsgd {
+
+namespace {
+
+void segments_field(Fields& f, std::vector<LinkSegment>& segments) {
+  f.objects(
+      "segments", segments,
+      "What a lone message takes by its size, where a library's protocols make it another than latency + bytes / bandwidth; messages that meet still share the bandwidth of the link",
+      "Messages of some sizes");
+}
+
+void check_segments(const std::string& link, const std::vector<LinkSegment>& segments, double bandwidth_Bps) {
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const std::string at = child(link + "/segments", i);
+    if (segments[i].bandwidth_Bps > bandwidth_Bps * (1 + 1e-12))
+      reject(at + "/bandwidth", "is more than the link has", "Give at most the bandwidth of the link");
+    if (i + 1 < segments.size() && !segments[i].up_to_bytes)
+      reject(at, "takes any size, so that the next segment is never used",
+             "Give it \"up_to\", or leave out what follows");
+    if (i > 0 && segments[i].up_to_bytes && *segments[i].up_to_bytes <= *segments[i - 1].up_to_bytes)
+      reject(at + "/up_to", "is not above the one before it", "List them by ascending size");
+  }
+}
+
+MessageSegments made_of(const std::vector<LinkSegment>& segments, double latency_s, double bandwidth_Bps) {
+  MessageSegments all;
+  all.latency_s = latency_s;
+  all.bandwidth_Bps = bandwidth_Bps;
+  for (const LinkSegment& each : segments) {
+    MessageSegments::Segment& segment = all.segments.emplace_back();
+    if (each.up_to_bytes) segment.up_to_bytes = *each.up_to_bytes;
+    segment.latency_s = each.latency_s;
+    segment.bandwidth_Bps = each.bandwidth_Bps;
+  }
+  return all;
+}
+
+}  // namespace
+
+void LinkSegment::fields(Fields& f) {
+  f.bytes("up_to", up_to_bytes, "Largest message that it is for").by_rule("any size");
+  f.time("latency", latency_s, "One way").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second, at most the link's own").required();
+}
+
+void LinkBurst::fields(Fields& f) {
+  f.bytes("bytes", bytes, "That pass at the burst's bandwidth: what the bucket holds").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "Until the bucket is empty").required();
+}
+
+void GpuLink::fields(Fields& f) {
+  f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second").required();
+  f.time("latency", latency_s, "One way, from GPU to GPU of one node");
+  segments_field(f, segments);
+}
+
+void Nic::fields(Fields& f) {
+  f.bandwidth("bandwidth", bandwidth_Bps, "What each NIC carries in each direction").required();
+  f.number(
+       "goodput", goodput,
+       "Share of the bandwidth that payloads get, of the line rate that a data sheet says: frames, headers and what the host's protocol code reaches take the rest. Burst and segments are payload already")
+      .above(0)
+      .at_most(1)
+      .by_rule("1: the bandwidth is that of payloads");
+  f.time("latency", latency_s, "One way, from NIC to NIC through one switch");
+  f.object(
+       "burst", burst,
+       "A token bucket of the sender: a message between nodes passes at the burst's bandwidth until it is empty, then at the NIC's, at which it fills from then on")
+      .by_rule("none");
+  segments_field(f, segments);
+  f.whole("count", count, "NICs (rails) per node").at_least(1);
+}
+
+void check_link(const std::string& link, const GpuLink& of) {
+  check_segments(link, of.segments, of.bandwidth_Bps);
+}
+
+void check_link(const std::string& link, const Nic& of) {
+  check_segments(link, of.segments, of.payload_Bps());
+}
+
+MessageSegments segments_of(const GpuLink& link) {
+  return made_of(link.segments, link.latency_s, link.bandwidth_Bps);
+}
+
+MessageSegments segments_of(const Nic& nic) {
+  MessageSegments segments = made_of(nic.segments, nic.latency_s, nic.payload_Bps());
+  if (nic.burst) {
+    segments.burst_bytes = nic.burst->bytes;
+    segments.burst_Bps = nic.burst->bandwidth_Bps;
+  }
+  return segments;
+}
+
+namespace {
+
+double bandwidth_of(const Json& cluster, const char* key) {
+  Json link = cluster.value(key, Json::object());
+  Nic read;
+  if (link.is_object()) take_options(read, link);
+  return read.payload_Bps();
+}
+
+int count_of(const Json& cluster, const char* key, int otherwise) {
+  const auto found = cluster.find(key);
+  return found != cluster.end() && found->is_number_integer() ? found->get<int>() : otherwise;
+}
+
+StackContext context_of(const Json& cluster) {
+  const int per_node = count_of(cluster, "gpus_per_node", 1);
+  return {.gpu_link_Bps = bandwidth_of(cluster, "gpu_link"),
+          .nic_Bps = bandwidth_of(cluster, "nic"),
+          .workers = count_of(cluster, "workers", count_of(cluster, "nodes", 0) * per_node),
+          .gpus_per_node = per_node};
+}
+
+}  // namespace
+
+std::optional<Stack> build_stack(const Reader& reader, const HostCosts& given, bool& right) {
+  const std::string at = "/cluster/stack";
+  if (!reader.has(at)) return std::nullopt;
+  const Json& cluster = reader.value("/cluster");
+  auto stack = reader.attempt(at, [&] { return make_stack(reader.value(at), context_of(cluster)); });
+  right = right && stack.has_value();
+  if (!stack) return std::nullopt;
+  for (const StackConflict& each : conflicts(*stack, given, cluster.value("collectives", Json::object()))) {
+    reader.error(at + each.key, each.problem, each.remedy);
+    right = false;
+  }
+  return stack;
+}
+
+Json stack_collectives(const Json& cluster) {
+  Json all = Json::object();
+  if (!cluster.is_object() || !cluster.contains("stack")) return all;
+  try {
+    for (auto& [operation, policy] : make_stack(cluster["stack"], context_of(cluster)).collectives)
+      all[operation] = std::move(policy);
+  } catch (const ParameterError&) {
+    return Json::object();  // is reported where the cluster is built
+  }
+  return all;
+}
+
+void complete_stack(Json& cluster) {
+  if (!cluster.contains("stack")) return;
+  const StackContext context = context_of(cluster);
+  Json& stack = cluster["stack"];
+  find_plugin(stack_plugins(), RawValue(stack).name(), "communication stack").complete(stack, context);
+}
+
+namespace {
+
+using Op = CollectiveOp;
+constexpr Op kOperations[] = {Op::all_reduce, Op::reduce_scatter, Op::all_gather, Op::all_to_all,
+                              Op::broadcast,  Op::reduce,         Op::barrier};
+
+void read_policies(const Reader& reader, const std::string& at, CollectivePolicies& policies) {
+  for (const Op op : kOperations) {
+    const std::string pointer = at + "/" + op_name(op);
+    if (!reader.has(pointer) || !reader.usable(pointer)) continue;
+    auto policy = reader.attempt(pointer, [&] { return read_policy(op, reader.value(pointer)); });
+    if (policy) policies[op] = std::move(*policy);
+  }
+}
+
+}  // namespace
+
+void PolicySection::fields(Fields& f, const std::string& otherwise) {
+  for (const Op op : kOperations)
+    f.raw(op_name(op), of_op[op], f.only_reads() ? Json::object() : policy_schema(op))
+        .by_rule((otherwise.empty() ? "" : otherwise + ", else ") + default_schedule(op));
+}
+
+CollectivePolicies build_policies(const Reader& reader) {
+  CollectivePolicies policies;
+  if (reader.usable("/cluster")) {
+    const Json of_stack = stack_collectives(reader.value("/cluster"));
+    for (const Op op : kOperations)
+      if (of_stack.contains(op_name(op))) policies[op] = read_policy(op, of_stack[op_name(op)]);
+  }
+  read_policies(reader, "/cluster/collectives", policies);
+  read_policies(reader, "/network", policies);
+  return policies;
+}
+
+void complete_network(Json& network, const Json& cluster) {
+  Json said = stack_collectives(cluster);
+  for (const Op op : kOperations)
+    if (said.contains(op_name(op))) said[op_name(op)] = completed_policy(op, said[op_name(op)]);
+  said.update(cluster.value("collectives", Json::object()));
+  for (const Op op : kOperations)
+    if (!network.contains(op_name(op)))
+      network[op_name(op)] = said.value(op_name(op), Json(default_schedule(op)));
+}
+
+}  // namespace simsgd

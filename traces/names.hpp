@@ -1,0 +1,58 @@
+// What other programs call operations, types, kernels and steps.
+//   https://github.com/pytorch/pytorch, torch/csrc/distributed/c10d (ParamCommsUtils.hpp,
+//   ProcessGroupNCCL.cpp) https://github.com/NVIDIA/nccl, src/device/generate.py:
+//   ncclDevKernel_AllReduce_Sum_f32_RING_LL; until 2.18 ncclKernel_AllReduce_RING_LL_Sum_float; until 2.6
+//   ncclAllReduceRingLLKernel_sum_f32
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace simsgd {
+
+/// Our name of an operation: "all_reduce" for "AllReduce", "all_reduce_perf", "Allreduce"; "" where it is
+/// none.
+std::string operation_from(std::string_view name);
+
+/// Bus bandwidth over algorithm bandwidth in nccl-tests (doc/PERFORMANCE.md there): 2 (n-1)/n for an
+/// all-reduce, (n-1)/n for a reduce-scatter, an all-gather and an all-to-all, else 1. 0 where the operation
+/// is unknown.
+double bus_over_algorithm(std::string_view operation, int ranks);
+
+/// The operation that a table's busbw / algbw shows. Only an all-reduce of at least 3 ranks has a ratio above
+/// 1; others share theirs with another operation: "".
+std::string operation_by_bandwidths(double busbw, double algbw, int ranks);
+
+/// Our name of an operation: "all_gather" for "_allgather_base", "nccl:all_gather"; messages are
+/// "send_receive"; "" where it is none.
+std::string torch_operation(std::string_view name);
+
+/// Bytes of one element: 2 for "BFloat16", "c10::Half", "float16"; 0 where the type is not known.
+int type_bytes(std::string_view name);
+/// In small letters, without "c10::" and "torch.": "Float" and "float32" are "float".
+std::string type_name(std::string_view name);
+
+/// The whole array, in elements, of what each rank gives and gets.
+double whole_array(std::string_view operation, double in_elements, double out_elements);
+
+/// What a kernel's name tells; empty where it does not.
+struct NcclKernelName {
+  std::string operation, algorithm, protocol, type;
+};
+
+/// None where it is no kernel of NCCL's. "void " may stand before the name, and arguments behind.
+std::optional<NcclKernelName> nccl_kernel_name(std::string_view name);
+
+/// A range around one training step: "step 12", "Iteration_12", "ProfilerStep#12", "train_step".
+struct StepName {
+  std::optional<std::uint64_t> number;  ///< none: it is counted
+};
+std::optional<StepName> step_name(std::string_view text);
+
+/// Bytes that the text of a range about NCCL tells, "ncclAllReduce, 4096 bytes" or "nccl:all_reduce
+/// bytes=4096".
+std::optional<double> nccl_bytes(std::string_view text);
+
+}  // namespace simsgd
