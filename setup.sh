@@ -52,7 +52,7 @@ install_packages() {
 # Vega-Lite, and the Node that draws figures with it, are on npm alone; Debian's npm only fetches them, and where there is
 # another one (9 or later) that will do. No script of a package runs.
 fetch_web() {
-  local folder=build/web lock=analysis/report/web/package-lock.json
+  local folder=build/web lock=analysis/faces/web/package-lock.json
   if cmp -s "$lock" "$folder/package-lock.json" && [ -f "$folder/complete" ]; then
     say "What draws reports is there: $folder"
     return
@@ -61,7 +61,7 @@ fetch_web() {
   say "Getting vega, vega-lite, vega-embed and Node 22 with npm, into $folder"
   mkdir -p "$folder"
   rm -f "$folder/complete"
-  cp analysis/report/web/package.json "$lock" "$folder"
+  cp analysis/faces/web/package.json "$lock" "$folder"
   npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
   touch "$folder/complete"
 }
