@@ -69,7 +69,7 @@ fetch_npm() {
 }
 
 # Vega-Lite, and the Node that draws figures with it, are on npm alone.
-fetch_web() { fetch_npm web analysis/report/web; }
+fetch_web() { fetch_npm web analysis/faces/web; }
 
 # What the manual's site draws and searches with.
 fetch_site() { fetch_npm site site; }

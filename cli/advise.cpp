@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "analysis/advice/advice.hpp"
-#include "analysis/advice/candidates.hpp"
+#include "analysis/questions/advice.hpp"
+#include "analysis/questions/candidates.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/text_table.hpp"
@@ -203,12 +203,9 @@ AdviceSettings settings_of(const AdviseVerb& verb) {
   settings.target = kTargets.at(verb.target);
   settings.budget = verb.budget;
   settings.most_usd = verb.most_usd;
-  if (!verb.deadline.empty()) {
-    const ParsedQuantity parsed = parse_quantity(verb.deadline, Dimension::time_s);
-    if (!parsed.ok || !(parsed.value > 0))
-      throw ConfigError({"--deadline", "", "is no time", verb.deadline, "Write one such as 2h or 30 min"});
-    settings.deadline_s = parsed.value;
-  }
+  if (!verb.deadline.empty())
+    settings.deadline_s = quantity_option("--deadline", verb.deadline, Dimension::time_s, "is no time",
+                                          "Write one such as 2h or 30 min");
   settings.jobs = verb.jobs > 0 ? verb.jobs : available_threads();
   settings.threads = std::max(1, available_threads() / settings.jobs);
   settings.interrupted = interrupted;
@@ -217,7 +214,11 @@ AdviceSettings settings_of(const AdviseVerb& verb) {
 
 int run_advise(const AdviseVerb& verb) {
   AdviceSettings settings = settings_of(verb);
-  const Study study = expand_study(verb.scenario, verb.overrides.overrides());
+  // Seeds of the study are not what is advised on: --seed says where those that advice runs begin.
+  Overrides overrides = verb.overrides.overrides(), first_seed;
+  std::swap(overrides.seed, first_seed.seed);
+  Study study = expand_study(verb.scenario, overrides);
+  for (const Assignment& each : assignments(first_seed)) study.overrides.push_back(each);
   const Candidates all = candidates(study, verb.candidates);
   catch_interrupts();
   const auto progress = std::make_shared<Progress>("Advising", 0);

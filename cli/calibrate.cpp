@@ -182,6 +182,23 @@ void add_common(CLI::App& verb, CalibrateVerb& settings) {
                 "Print a page instead: each point fitted, left out and on data sheets alone");
 }
 
+void add_validate(CLI::App& app, ExitCode& exit_code) {
+  CLI::App* verb =
+      app.add_subcommand("validate", "Fit a part of the measurements, and judge what is predicted of others");
+  auto settings = std::make_shared<CalibrateVerb>();
+  verb->add_option("SPEC", settings->files, "A calibration: scenarios/calibration has examples")
+      ->required()
+      ->expected(1);
+  add_common(*verb, *settings);
+  verb->add_option(
+          "--max-error", settings->most_error,
+          "Exit 1 where the error of a tested part is larger: its mean, unless the spec names another statistic")
+      ->type_name("SHARE");
+  verb->footer(
+      "Example:\n  simsgd validate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data --max-error 5%");
+  verb->callback([settings, &exit_code] { exit_code.value = validate_verb(*settings); });
+}
+
 }  // namespace
 
 void add_calibrate(CLI::App& app, ExitCode& exit_code) {
@@ -206,23 +223,7 @@ void add_calibrate(CLI::App& app, ExitCode& exit_code) {
   verb->footer(
       "Examples:\n  simsgd calibrate nccl_8.log nccl_16.log -o cluster.json\n  simsgd calibrate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data -o cluster.json");
   verb->callback([settings, &exit_code] { exit_code.value = calibrate_verb(*settings); });
-}
-
-void add_validate(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb =
-      app.add_subcommand("validate", "Fit a part of the measurements, and judge what is predicted of others");
-  auto settings = std::make_shared<CalibrateVerb>();
-  verb->add_option("SPEC", settings->files, "A calibration: scenarios/calibration has examples")
-      ->required()
-      ->expected(1);
-  add_common(*verb, *settings);
-  verb->add_option(
-          "--max-error", settings->most_error,
-          "Exit 1 where the error of a tested part is larger: its mean, unless the spec names another statistic")
-      ->type_name("SHARE");
-  verb->footer(
-      "Example:\n  simsgd validate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data --max-error 5%");
-  verb->callback([settings, &exit_code] { exit_code.value = validate_verb(*settings); });
+  add_validate(app, exit_code);
 }
 
 }  // namespace simsgd

@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "analysis/claims/claim_report.hpp"
-#include "analysis/claims/test_claim.hpp"
+#include "analysis/questions/claim_report.hpp"
+#include "analysis/questions/test_claim.hpp"
 #include "cli/sweep_progress.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/printable.hpp"

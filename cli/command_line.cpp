@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "analysis/runner.hpp"
-#include "cli/documents.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -90,24 +89,7 @@ int run_verb(std::vector<std::string> words) {
   app.set_version_flag("--version", version_text(build_context()));
   app.require_subcommand(1);
   ExitCode exit_code;
-  add_run(app, exit_code);
-  add_sweep(app, exit_code);
-  add_results(app, exit_code);
-  add_advise(app, exit_code);
-  add_report(app, exit_code);
-  add_explore(app, exit_code);
-  add_calibrate(app, exit_code);
-  add_validate(app, exit_code);
-  add_claims(app, exit_code);
-  add_check(app, exit_code);
-  add_list(app, exit_code);
-  add_schema(app, exit_code);
-  add_bench(app, exit_code);
-  add_explain(app, exit_code);
-  add_import(app, exit_code);
-  add_replay(app, exit_code);
-  add_worker(app, exit_code);
-  add_documents(app, exit_code);
+  add_verbs(app, exit_code);
   words = without_help(std::move(words));
   const auto [verb, written] = verb_of(app, words);
   try {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/report/report.hpp"
+#include "analysis/questions/study_report.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"
@@ -70,12 +70,6 @@ std::vector<std::string> metric_names() {
   return names;
 }
 
-std::vector<std::string> values_at(const std::string& pointer) {
-  for (const PointerValues& each : pointer_values())
-    if (each.pointer == pointer) return each.values;
-  return {};
-}
-
 std::string with_first_elements(const std::string& pointer) {
   std::string settable;
   for (const std::string& token : tokens(pointer)) settable = child(settable, token == "*" ? "0" : token);
@@ -89,6 +83,12 @@ std::string as_argument(const std::string& json) {
 }
 
 }  // namespace
+
+std::vector<std::string> values_at(const std::string& pointer) {
+  for (const PointerValues& each : pointer_values())
+    if (each.pointer == pointer) return each.values;
+  return {};
+}
 
 std::vector<Command> commands_of(const CLI::App& app) {
   std::vector<Command> all;
@@ -114,7 +114,7 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
   if (command.name == "replay" && option.positional) return {Kind::files};
   if (command.name == "report") {
     if (name == "--format") return {Kind::words, {"html", "md", "csv"}};
-    if (name == "--chart") return {Kind::words, report::chart_names()};
+    if (name == "--chart") return {Kind::words, questions::chart_names()};
     if (option.value == "FILE") return {Kind::files};
   }
   if (command.name == "explore" && option.positional) return {Kind::files};

@@ -47,5 +47,11 @@ struct PointerValues {
   std::vector<std::string> values;  ///< of a closed set, as `--set` takes them: without quotation marks
 };
 std::vector<PointerValues> pointer_values();
+/// Of one pointer; none where the set is open.
+std::vector<std::string> values_at(const std::string& pointer);
+
+/// Scripts that the shell's completion system loads; they ask the hidden verb `simsgd complete`.
+std::string bash_completion();
+std::string zsh_completion();
 
 }  // namespace simsgd

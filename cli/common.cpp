@@ -41,6 +41,13 @@ Overrides OverrideOptions::overrides() const {
   return result;
 }
 
+double quantity_option(const std::string& option, const std::string& text, Dimension dimension,
+                       const char* problem, const char* remedy) {
+  const ParsedQuantity parsed = parse_quantity(text, dimension);
+  if (!parsed.ok || !(parsed.value > 0)) throw ConfigError({option, "", problem, text, remedy});
+  return parsed.value;
+}
+
 int available_threads() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

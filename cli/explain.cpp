@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "analysis/advice/scaling.hpp"
+#include "analysis/questions/scaling.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"

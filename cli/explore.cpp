@@ -1,5 +1,5 @@
 // simsgd explore: a report that is served, and simulates what its visitors ask for.
-#include "analysis/live/explore.hpp"
+#include "analysis/faces/live/explore.hpp"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "analysis/report/web_files.hpp"
+#include "analysis/faces/web_files.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "sim/base/units.hpp"
 
 namespace simsgd {
 
@@ -27,17 +26,10 @@ struct ExploreVerb {
   double timeout_s = 300;
 };
 
-double memory_of(const std::string& text) {
-  const ParsedQuantity parsed = parse_quantity(text, Dimension::bytes);
-  if (!parsed.ok || !(parsed.value > 0))
-    throw ConfigError({"--memory", "", "is no amount of memory", text, "Write one such as 4GB or 500MB"});
-  return parsed.value;
-}
-
 /// What draws, or nothing: the page has its tables without.
 std::string libraries() {
   try {
-    return report::web_libraries();
+    return faces::web_libraries();
   } catch (const ConfigError&) {
     fmt::print(stderr,
                "The page has tables and no charts: Vega, which draws them, is not here (./setup.sh web).\n");
@@ -57,7 +49,7 @@ int explore_command(const ExploreVerb& verb) {
   live::ExploreSettings settings;
   settings.jobs = verb.jobs > 0 ? verb.jobs : available_threads();
   settings.threads = verb.threads > 0 ? verb.threads : std::max(1, available_threads() / settings.jobs);
-  settings.memory_bytes = memory_of(verb.memory);
+  settings.memory_bytes = quantity_option("--memory", verb.memory, Dimension::bytes, kNoMemory, kSuchMemory);
   settings.source = {verb.path, verb.output, verb.overrides.overrides(), settings.jobs, interrupted};
   settings.port = verb.port;
   settings.timeout_s = verb.timeout_s;

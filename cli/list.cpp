@@ -8,10 +8,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/graphs.hpp"
 #include "cli/list_items.hpp"
 #include "cli/list_keys.hpp"
-#include "cli/networks.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"

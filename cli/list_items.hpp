@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/graphs.hpp"
+#include "cli/list_drawings.hpp"
 #include "sim/base/fields.hpp"
 
 namespace simsgd {
@@ -15,7 +15,7 @@ namespace simsgd {
 /// One thing that can be listed. `details` are lines for `list KIND NAME`.
 struct ListedItem {
   std::string name, summary, citation;
-  std::vector<std::string> details;
+  std::vector<std::string> details = {};
   Json properties = Json::object();
   Json facts{};    ///< of a graph, what --json adds; null: nothing
   Json numbers{};  ///< of a file, the same

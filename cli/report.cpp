@@ -5,11 +5,11 @@
 
 #include <memory>
 
-#include "analysis/report/figures.hpp"
-#include "analysis/report/page.hpp"
-#include "analysis/report/report.hpp"
-#include "analysis/report/text.hpp"
-#include "analysis/report/web_files.hpp"
+#include "analysis/faces/figures.hpp"
+#include "analysis/faces/page.hpp"
+#include "analysis/faces/report_text.hpp"
+#include "analysis/faces/web_files.hpp"
+#include "analysis/questions/study_report.hpp"
 #include "analysis/store/results.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
@@ -23,14 +23,14 @@ namespace {
 struct ReportVerb {
   std::string database, output, figures, format = "html";
   std::vector<std::string> charts;
-  report::FigureSettings figure;
+  faces::FigureSettings figure;
   bool pdf = false;
 };
 
-std::string text_of(const ReportVerb& verb, const report::Report& made) {
-  if (verb.format == "md") return report::report_markdown(made);
-  if (verb.format == "csv") return report::report_csv(made);
-  return report::html_page(made, {report::web_libraries(), false});
+std::string text_of(const ReportVerb& verb, const faces::Report& made) {
+  if (verb.format == "md") return faces::report_markdown(made);
+  if (verb.format == "csv") return faces::report_csv(made);
+  return faces::html_page(made, {faces::web_libraries(), false});
 }
 
 // Whatever could be missing is looked for before anything is written.
@@ -39,18 +39,18 @@ int write_report(const ReportVerb& verb) {
     throw ConfigError({"simsgd report", "", "has no file for its page", "",
                        "Name it with -o R.html, or ask for --format md or csv, which go to standard output"});
   const StoredResults results(verb.database);
-  const report::Report made =
-      report::make_report(results.studies(), frame::details_of(results), verb.database, verb.charts);
+  const faces::Report made =
+      faces::make_report(results.studies(), frame::details_of(results), verb.database, verb.charts);
   const bool page = verb.format != "html" || !verb.output.empty();
   const std::string text = page ? text_of(verb, made) : "";
-  report::Vl2svg vl2svg;
-  if (!verb.figures.empty()) vl2svg = report::find_vl2svg();
-  const std::filesystem::path pdf_writer = verb.pdf ? report::find_pdf_writer() : "";
+  faces::Vl2svg vl2svg;
+  if (!verb.figures.empty()) vl2svg = faces::find_vl2svg();
+  const std::filesystem::path pdf_writer = verb.pdf ? faces::find_pdf_writer() : "";
   if (page && verb.output.empty()) fmt::print("{}", text);
   if (!verb.output.empty()) write_file_atomically(verb.output, text);
-  if (!verb.figures.empty()) report::write_figures(made, vl2svg, pdf_writer, verb.figure, verb.figures);
+  if (!verb.figures.empty()) faces::write_figures(made, vl2svg, pdf_writer, verb.figure, verb.figures);
   std::size_t charts = 0;
-  for (const report::StudyReport& study : made.studies) charts += study.charts.size();
+  for (const faces::StudyReport& study : made.studies) charts += study.charts.size();
   if (!verb.output.empty())
     fmt::print(stderr, "{}: {} charts of {} studies, {} kB\n", printable(verb.output), charts,
                made.studies.size(), (text.size() + 999) / 1000);
@@ -95,7 +95,7 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
                  "Also write each figure as PDF; needs rsvg-convert (Debian's librsvg2-bin)")
       ->needs(figures);
   verb->add_option("--chart", settings->charts,
-                   fmt::format("Only this chart (repeatable): {}", one_of(report::chart_names())))
+                   fmt::format("Only this chart (repeatable): {}", one_of(faces::chart_names())))
       ->type_name("NAME")
       ->allow_extra_args(false);
   verb->footer(

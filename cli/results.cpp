@@ -21,8 +21,6 @@ namespace simsgd {
 
 namespace {
 
-using questions::TableFormat;
-
 /// What the verbs have in common.
 struct ResultsCommand {
   std::string file, format = "text", study;
@@ -82,7 +80,7 @@ void add_measures(CLI::App& verb, std::vector<std::string>& measures) {
 
 /// What `ask` makes of the frame that was asked for, and of what is wrong with the question so far.
 template <class Ask>
-questions::ResultTable asked_of(const ResultsCommand& command, Ask ask) {
+Table asked_of(const ResultsCommand& command, Ask ask) {
   const StoredResults results(command.file);
   std::vector<InputError> errors;
   const frame::Frame frame = frame::frame_of(results, command.question(), errors);
@@ -90,7 +88,7 @@ questions::ResultTable asked_of(const ResultsCommand& command, Ask ask) {
 }
 
 /// A table of points has nothing else that may be wrong.
-questions::ResultTable points_of(const ResultsCommand& command) {
+Table points_of(const ResultsCommand& command) {
   return asked_of(command, [&](const frame::Frame& frame, std::vector<InputError> errors) {
     if (!errors.empty()) throw ConfigError(std::move(errors));
     return command.point.empty() ? questions::points_table(frame)
@@ -100,8 +98,7 @@ questions::ResultTable points_of(const ResultsCommand& command) {
 
 template <class Make>
 void answer(CLI::App& verb, const Shared& command, Make make) {
-  verb.callback(
-      [command, make] { fmt::print("{}", questions::formatted(make(*command), command->table_format())); });
+  verb.callback([command, make] { fmt::print("{}", formatted(make(*command), command->table_format())); });
 }
 
 void add_studies(CLI::App& results) {
@@ -203,17 +200,16 @@ void add_compare(CLI::App& results) {
     if (!command->simulated.empty()) {
       for (const char* other : {"--by", "--baseline", "--metric", "--study", "--where"})
         if (verb->get_option(other)->count() > 0) throw CLI::ExcludesError(other, "SIMULATED");
-      fmt::print("{}", questions::formatted(questions::run_comparison(command->file, command->simulated),
-                                            command->table_format()));
+      fmt::print("{}", formatted(questions::run_comparison(command->file, command->simulated),
+                                 command->table_format()));
       return;
     }
     for (const char* needed : {"--by", "--baseline", "--metric"})
       if (verb->get_option(needed)->count() == 0) throw CLI::RequiredError(needed);
-    const questions::ResultTable table =
-        asked_of(*command, [&](const frame::Frame& frame, std::vector<InputError> errors) {
-          return questions::baseline_table(frame, command->comparison, std::move(errors));
-        });
-    fmt::print("{}", questions::formatted(table, command->table_format()));
+    const Table table = asked_of(*command, [&](const frame::Frame& frame, std::vector<InputError> errors) {
+      return questions::baseline_table(frame, command->comparison, std::move(errors));
+    });
+    fmt::print("{}", formatted(table, command->table_format()));
   });
 }
 
@@ -223,7 +219,7 @@ void run_export(const ResultsCommand& command) {
     std::cout.flush();
     return;
   }
-  fmt::print("{}", questions::formatted(points_of(command), command.table_format()));
+  fmt::print("{}", formatted(points_of(command), command.table_format()));
 }
 
 void add_export(CLI::App& results) {

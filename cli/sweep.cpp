@@ -13,7 +13,6 @@
 #include "analysis/sweeps/sweep.hpp"
 #include "cli/sweep_output.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/units.hpp"
 
 namespace simsgd {
 
@@ -45,13 +44,6 @@ Shard listed_points(const SweepCommand& command, const Study& study) {
                        fmt::format("Write numbers from 1 to {}", study.points.size())});
   if (study.seed_rule) check_whole_cells(shard, study);
   return shard;
-}
-
-double parse_memory(const std::string& text) {
-  const ParsedQuantity parsed = parse_quantity(text, Dimension::bytes);
-  if (!parsed.ok || !(parsed.value > 0))
-    throw ConfigError({"--memory", "", "is no amount of memory", text, "Write one such as 4GB or 500MB"});
-  return parsed.value;
 }
 
 void add_common_options(CLI::App& verb, SweepCommand& command) {
@@ -86,7 +78,9 @@ SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
   settings.threads = command.threads > 0 ? command.threads : std::max(1, available_threads() / settings.jobs);
   settings.force = command.force;
   if (command.timeout_s > 0) settings.timeout_s = command.timeout_s;
-  if (!command.memory.empty()) settings.memory_bytes = parse_memory(command.memory);
+  if (!command.memory.empty())
+    settings.memory_bytes =
+        quantity_option("--memory", command.memory, Dimension::bytes, kNoMemory, kSuchMemory);
   settings.database = command.database;
   settings.artifacts = command.artifacts;
   settings.interrupted = interrupted;

@@ -8,6 +8,7 @@
 
 #include "scenarios/language/use.hpp"
 #include "sim/base/interrupts.hpp"
+#include "sim/base/units.hpp"
 
 namespace CLI {
 class App;
@@ -32,23 +33,14 @@ struct OverrideOptions {
   Overrides overrides() const;  ///< throws ConfigError
 };
 
-void add_run(CLI::App& app, ExitCode& exit_code);
-void add_sweep(CLI::App& app, ExitCode& exit_code);
-void add_results(CLI::App& app, ExitCode& exit_code);
-void add_advise(CLI::App& app, ExitCode& exit_code);
-void add_report(CLI::App& app, ExitCode& exit_code);
-void add_explore(CLI::App& app, ExitCode& exit_code);
-void add_calibrate(CLI::App& app, ExitCode& exit_code);
-void add_validate(CLI::App& app, ExitCode& exit_code);
-void add_claims(CLI::App& app, ExitCode& exit_code);
-void add_check(CLI::App& app, ExitCode& exit_code);
-void add_list(CLI::App& app, ExitCode& exit_code);
-void add_schema(CLI::App& app, ExitCode& exit_code);
-void add_bench(CLI::App& app, ExitCode& exit_code);
-void add_explain(CLI::App& app, ExitCode& exit_code);
-void add_import(CLI::App& app, ExitCode& exit_code);
-void add_replay(CLI::App& app, ExitCode& exit_code);
-void add_worker(CLI::App& app, ExitCode& exit_code);
+/// All verbs, in the order of cli/CMakeLists.txt, which writes this: each NAME.cpp there has add_NAME.
+void add_verbs(CLI::App& app, ExitCode& exit_code);
+
+/// What an option says, above 0, in SI; throws ConfigError with `problem` and `remedy`.
+double quantity_option(const std::string& option, const std::string& text, Dimension dimension,
+                       const char* problem, const char* remedy);
+inline constexpr const char *kNoMemory = "is no amount of memory",
+                            *kSuchMemory = "Write one such as 4GB or 500MB";
 
 /// More threads or processes at a time than any machine has cores for.
 inline constexpr int kMostThreads = 1024;

@@ -104,6 +104,13 @@ struct FrameQuestion {
 /// Throws ConfigError where it is not clear which study; what is wrong with `where` goes to `errors`.
 Frame frame_of(const StoredResults& results, const FrameQuestion& question, std::vector<InputError>& errors);
 
+/// What numbers leave out. "2 of 40 runs failed: severity=2, seed=1: out of memory; ..."; nothing where none
+/// did. And what is to run.
+std::vector<std::string> notes_on_missing(const std::vector<const ResultPoint*>& points);
+
+/// Throws RunError where no point has ended with a result.
+void expect_results(const Frame& frame);
+
 /// "Did you mean a? There are a, b or c".
 std::string which_there_are(const std::string& name, const std::vector<std::string>& valid);
 

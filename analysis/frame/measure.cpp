@@ -25,15 +25,6 @@ std::optional<double> mean_of(const std::vector<CurvePoint>& curve) {
   return sum / static_cast<double>(curve.size());
 }
 
-std::optional<double> value_at(const std::vector<CurvePoint>& curve, double time_s) {
-  const auto after = std::find_if(curve.begin(), curve.end(),
-                                  [time_s](const CurvePoint& each) { return each.time_s > time_s; });
-  if (after == curve.begin()) return std::nullopt;
-  const CurvePoint& from = *(after - 1);
-  if (after == curve.end()) return from.value;
-  return from.value + (after->value - from.value) * (time_s - from.time_s) / (after->time_s - from.time_s);
-}
-
 /// "test_accuracy@161s" or "@mean".
 std::optional<Measure> parse_curve(const std::string& name, std::vector<InputError>& errors) {
   const std::size_t at = name.find('@');
@@ -73,6 +64,15 @@ bool none_ended(const Frame& frame) {
 }
 
 }  // namespace
+
+std::optional<double> value_at(const std::vector<CurvePoint>& curve, double time_s) {
+  const auto after = std::find_if(curve.begin(), curve.end(),
+                                  [time_s](const CurvePoint& each) { return each.time_s > time_s; });
+  if (after == curve.begin()) return std::nullopt;
+  const CurvePoint& from = *(after - 1);
+  if (after == curve.end()) return from.value;
+  return from.value + (after->value - from.value) * (time_s - from.time_s) / (after->time_s - from.time_s);
+}
 
 Measure measure_of_metric(const std::string& name) {
   for (const Metric& metric : metrics())

@@ -46,6 +46,9 @@ std::vector<const ResultPoint*> points_of(const std::vector<Sample>& samples);
 /// Names of metrics that any of the points has, in the order in which they are shown.
 std::vector<std::string> metrics_of(const std::vector<const ResultPoint*>& points);
 
+/// Straight between the values of a curve; after its last one that, before its first one none.
+std::optional<double> value_at(const std::vector<CurvePoint>& curve, double time_s);
+
 /// Its unit and which way it is better, where it is in the table of metrics.
 Measure measure_of_metric(const std::string& name);
 

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "analysis/frame/frame.hpp"
-#include "analysis/frame/missing.hpp"
 #include "analysis/questions/numbers.hpp"
 
 namespace simsgd::questions {
@@ -149,7 +148,7 @@ std::string shown_p(const ComparedCell& cell) {
 }
 
 void fill_shown(const std::vector<ComparedCell>& cells, const std::string& by,
-                const std::vector<std::string>& others, ResultTable& table) {
+                const std::vector<std::string>& others, Table& table) {
   const std::map<const Measure*, CommonUnit> units = units_of(cells);
   std::set<const Measure*> measures;
   bool efficient = false, directed = true;
@@ -162,7 +161,7 @@ void fill_shown(const std::vector<ComparedCell>& cells, const std::string& by,
   if (several) table.header.emplace_back("metric");
   table.header.insert(table.header.end(), others.begin(), others.end());
   table.header.push_back(by);
-  table.left = table.header.size();
+  table.align.assign(table.header.size(), 'l');
   const std::string unit = several || units.empty() ? "" : in_brackets(units.begin()->second);
   for (const std::string& name : {std::string("pairs"), "baseline" + unit, "value" + unit,
                                   "difference" + unit, std::string(directed ? "speed-up" : "ratio")})
@@ -198,47 +197,43 @@ void fill_shown(const std::vector<ComparedCell>& cells, const std::string& by,
 }
 
 void fill_records(const std::vector<ComparedCell>& cells, const std::string& by, const Value& baseline,
-                  const std::vector<std::string>& others, ResultTable& table) {
-  table.fields = others;
-  table.fields.push_back(by);
-  for (const char* field : {"baseline",   "metric",         "unit",
-                            "pairs",      "baseline_value", "value",
-                            "difference", "difference_low", "difference_high",
-                            "ratio",      "ratio_low",      "ratio_high",
-                            "speed_up",   "speed_up_low",   "speed_up_high",
-                            "efficiency", "efficiency_low", "efficiency_high",
-                            "p",          "p_holm",         "verdict",
-                            "until",      "failed",         "baseline_failed"})
-    table.fields.emplace_back(field);
-  const auto add_estimate = [](std::vector<OrderedJson>& record, const auto& estimate) {
-    const bool ends = estimate && estimate->interval;
-    record.push_back(finite_or_null(estimate ? std::optional(estimate->value) : std::nullopt));
-    record.push_back(finite_or_null(ends ? std::optional(estimate->interval->low) : std::nullopt));
-    record.push_back(finite_or_null(ends ? std::optional(estimate->interval->high) : std::nullopt));
-  };
+                  const std::vector<std::string>& others, Table& table) {
   for (const ComparedCell& cell : cells) {
-    std::vector<OrderedJson> record;
-    for (const Value& each : cell.place) record.push_back(record_of(each));
-    record.push_back(record_of(cell.value));
+    Table::Record record;
+    for (std::size_t i = 0; i < others.size(); ++i) record.emplace_back(others[i], record_of(cell.place[i]));
+    record.insert(record.end(), {{by, record_of(cell.value)},
+                                 {"baseline", record_of(baseline)},
+                                 {"metric", cell.measure->name},
+                                 {"unit", cell.measure->unit},
+                                 {"pairs", cell.comparison.pairs},
+                                 {"baseline_value", finite_or_null(cell.baseline.value)},
+                                 {"value", finite_or_null(cell.summary.value)}});
+    const auto add_estimate = [&record](const std::string& name, const auto& estimate) {
+      const bool ends = estimate && estimate->interval;
+      record.emplace_back(name, finite_or_null(estimate ? std::optional(estimate->value) : std::nullopt));
+      record.emplace_back(name + "_low",
+                          finite_or_null(ends ? std::optional(estimate->interval->low) : std::nullopt));
+      record.emplace_back(name + "_high",
+                          finite_or_null(ends ? std::optional(estimate->interval->high) : std::nullopt));
+    };
+    const auto& difference = cell.comparison.difference;
+    add_estimate("difference", difference);
+    add_estimate("ratio", cell.comparison.ratio);
+    add_estimate("speed_up", cell.comparison.speed_up);
+    add_estimate("efficiency", cell.efficiency);
+    const bool tested = difference && difference->interval;
     record.insert(record.end(),
-                  {record_of(baseline), cell.measure->name, cell.measure->unit, cell.comparison.pairs,
-                   finite_or_null(cell.baseline.value), finite_or_null(cell.summary.value)});
-    add_estimate(record, cell.comparison.difference);
-    add_estimate(record, cell.comparison.ratio);
-    add_estimate(record, cell.comparison.speed_up);
-    add_estimate(record, cell.efficiency);
-    const bool tested = cell.comparison.difference && cell.comparison.difference->interval;
-    record.push_back(finite_or_null(tested ? std::optional(cell.comparison.difference->p) : std::nullopt));
-    record.push_back(finite_or_null(tested ? std::optional(cell.corrected_p) : std::nullopt));
-    record.emplace_back(cell.verdict);
-    record.push_back(finite_or_null(cell.comparison.until));
-    record.emplace_back(cell.summary.failed);
-    record.emplace_back(cell.baseline.failed);
-    table.records.push_back(std::move(record));
+                  {{"p", finite_or_null(tested ? std::optional(difference->p) : std::nullopt)},
+                   {"p_holm", finite_or_null(tested ? std::optional(cell.corrected_p) : std::nullopt)},
+                   {"verdict", cell.verdict},
+                   {"until", finite_or_null(cell.comparison.until)},
+                   {"failed", cell.summary.failed},
+                   {"baseline_failed", cell.baseline.failed}});
+    table.add(record);
   }
 }
 
-void explain(const std::vector<ComparedCell>& cells, ResultTable& table) {
+void explain(const std::vector<ComparedCell>& cells, Table& table) {
   const auto any = [&](auto holds) { return std::any_of(cells.begin(), cells.end(), holds); };
   if (any([](const ComparedCell& cell) { return cell.verdict == "tie"; }))
     table.notes.emplace_back(
@@ -282,8 +277,7 @@ std::string verdict_text(const statistics::Comparison& comparison, double correc
   return is_of_time(measure) ? (good ? "faster" : "slower") : (good ? "better" : "worse");
 }
 
-ResultTable baseline_table(const Frame& frame, const BaselineQuestion& question,
-                           std::vector<InputError> errors) {
+Table baseline_table(const Frame& frame, const BaselineQuestion& question, std::vector<InputError> errors) {
   const std::optional<std::size_t> by = frame.axis("--by", question.by, errors);
   const std::optional<std::size_t> baseline =
       by ? frame.value("--baseline", *by, question.baseline, errors) : std::nullopt;
@@ -299,7 +293,7 @@ ResultTable baseline_table(const Frame& frame, const BaselineQuestion& question,
   const std::vector<ComparedCell> cells = compared_cells(frame, *by, *baseline, others, measures);
   std::vector<std::string> names;
   for (const std::size_t each : others) names.push_back(frame.axes()[each].name);
-  ResultTable table;
+  Table table;
   table.title =
       fmt::format("{}: {} against {} = {}, paired by seed, 95 % intervals", frame.study().name,
                   measures.size() == 1 ? measures.front().name : "metrics", axis.name, of_baseline.label);

@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/faces/table.hpp"
 #include "analysis/frame/cell.hpp"
-#include "analysis/questions/result_table.hpp"
 
 namespace simsgd::questions {
+
+using namespace frame;
 
 struct BaselineQuestion {
   std::string by, baseline;
@@ -19,8 +21,7 @@ struct BaselineQuestion {
 /// correction over all rows, and a verdict; over numbers of workers also the efficiency of throughput and
 /// time to target. Where runs are censored, of times up to tau, one for all values of the axis (contest.hpp).
 /// Throws as seed_table.
-ResultTable baseline_table(const Frame& frame, const BaselineQuestion& question,
-                           std::vector<InputError> errors);
+Table baseline_table(const Frame& frame, const BaselineQuestion& question, std::vector<InputError> errors);
 
 /// "faster", "slower", "better", "worse", "less", "more", "tie", "undecided"; "one seed", "no pair" or
 /// "nobody arrives" where nothing is known.

@@ -29,6 +29,15 @@ CommonUnit unit_for(const std::string& si_unit, const std::vector<double>& value
   return common_unit(si_unit == "1" ? "" : si_unit, 1, values);
 }
 
+CommonUnit axis_unit(const std::string& si_unit, double largest) {
+  if (si_unit != "s") return unit_for(si_unit, {largest});
+  if (largest >= 3 * 3600.0) return {"h", 3600, 0};
+  if (largest >= 600) return {"min", 60, 0};
+  if (largest >= 1) return {"s", 1, 0};
+  if (largest >= 1e-3) return {"ms", 1e-3, 0};
+  return {"µs", 1e-6, 0};
+}
+
 std::string shown_estimate(double value, const std::optional<statistics::Interval>& interval,
                            const CommonUnit& unit, bool plus) {
   std::string text = (plus && value > 0 ? "+" : "") + unit.show(value);
@@ -44,6 +53,15 @@ std::string shown_cell(const CellSummary& summary, const CommonUnit& unit) {
 }
 
 std::string in_brackets(const CommonUnit& unit) { return unit.name.empty() ? "" : " (" + unit.name + ")"; }
+
+std::string note_on_tau(const std::vector<double>& taus, const CommonUnit& unit) {
+  std::string all;
+  for (const double tau : taus)
+    all += (all.empty() ? "" : ", ") + unit.show(tau) + (unit.name.empty() ? "" : " " + unit.name);
+  return fmt::format(
+      "Times are compared up to tau = {}, the earliest end of a cell whose last run did not arrive{}: > nobody arrives by then, ≥ a mean of min(T, tau) (Kaplan-Meier)",
+      all, taus.size() > 1 ? ", of each comparison its own" : "");
+}
 
 nlohmann::ordered_json finite_or_null(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);

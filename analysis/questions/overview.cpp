@@ -7,7 +7,6 @@
 #include <charconv>
 #include <set>
 
-#include "analysis/frame/missing.hpp"
 #include "analysis/questions/numbers.hpp"
 #include "sim/base/units.hpp"
 #include "sim/recording/metrics.hpp"
@@ -48,7 +47,7 @@ const ResultPoint& numbered(const Frame& frame, const std::string& number) {
   return points[place - 1];
 }
 
-void add_metrics(const ResultPoint& point, ResultTable& table) {
+void add_metrics(const ResultPoint& point, Table& table) {
   table.header = {"metric", "value", ""};
   table.fields = {"metric", "value", "unit"};
   const std::vector<const ResultPoint*> alone = {&point};
@@ -60,7 +59,7 @@ void add_metrics(const ResultPoint& point, ResultTable& table) {
   }
 }
 
-void add_links(const Frame& frame, const ResultPoint& point, ResultTable& table) {
+void add_links(const Frame& frame, const ResultPoint& point, Table& table) {
   OrderedJson links = OrderedJson::array();
   for (const ResultLink& link : frame.details().busiest_links(point.key)) {
     links.push_back({{"name", link.name}, {"utilisation", link.utilisation}, {"bytes", link.bytes}});
@@ -73,14 +72,12 @@ void add_links(const Frame& frame, const ResultPoint& point, ResultTable& table)
 
 }  // namespace
 
-ResultTable studies_table(const StoredResults& results, const std::string& file) {
-  ResultTable table;
+Table studies_table(const StoredResults& results, const std::string& file) {
+  Table table;
   const std::size_t count = results.studies().size();
   table.title = fmt::format("{}: {} {}", file, count, count == 1 ? "study" : "studies");
   table.header = {"study", "axes", "points", "done", "failed", "not run"};
-  table.left = 2;
-  table.fields = {"study",  "id",        "file",    "points", "done",
-                  "failed", "timed_out", "not_run", "axes",   "metrics"};
+  table.align = "ll";
   for (const ResultStudy& study : results.studies()) {
     std::vector<std::string> axes, names;
     OrderedJson sizes = OrderedJson::object();
@@ -99,9 +96,16 @@ ResultTable studies_table(const StoredResults& results, const std::string& file)
     table.rows.push_back({study.name, fmt::format("{}", fmt::join(axes, ", ")),
                           std::to_string(study.points.size()), std::to_string(ok),
                           std::to_string(failed + late), std::to_string(none)});
-    table.records.push_back({study.name, study.id, study.file, study.points.size(), ok, failed, late, none,
-                             fmt::format("{}", fmt::join(axes, "; ")),
-                             fmt::format("{}", fmt::join(metrics, "; "))});
+    table.add({{"study", study.name},
+               {"id", study.id},
+               {"file", study.file},
+               {"points", study.points.size()},
+               {"done", ok},
+               {"failed", failed},
+               {"timed_out", late},
+               {"not_run", none},
+               {"axes", fmt::format("{}", fmt::join(axes, "; "))},
+               {"metrics", fmt::format("{}", fmt::join(metrics, "; "))}});
     table.notes.push_back(
         fmt::format("Metrics of {}: {}", study.name,
                     metrics.empty() ? "none" : fmt::format("{}", fmt::join(metrics, ", "))));
@@ -110,39 +114,36 @@ ResultTable studies_table(const StoredResults& results, const std::string& file)
   return table;
 }
 
-ResultTable points_table(const Frame& frame) {
-  ResultTable table;
+Table points_table(const Frame& frame) {
+  Table table;
   const std::vector<std::string> metrics = metrics_of(frame.rows());
   table.title = fmt::format("{}: {} points", frame.study().name, frame.rows().size());
   table.header = {"point", "", "state"};
-  table.left = 3;
-  table.fields = {"point"};
-  for (const Axis& axis : frame.axes()) table.fields.push_back(axis.name);
-  table.fields.insert(table.fields.end(), {"seed", "status", "error"});
-  table.fields.insert(table.fields.end(), metrics.begin(), metrics.end());
+  table.align = "lll";
   for (std::size_t row = 0; row < frame.rows().size(); ++row) {
     const ResultPoint* point = frame.rows()[row];
     table.rows.push_back({std::to_string(point->position + 1), point->label, state_of(*point)});
-    std::vector<OrderedJson> record = {point->position + 1};
-    for (const Axis& axis : frame.axes()) record.push_back(record_of(axis.values[axis.at[row]]));
-    record.push_back(point->seed ? OrderedJson(*point->seed) : OrderedJson(nullptr));
-    record.emplace_back(state_of(*point));
-    record.emplace_back(point->error);
+    Table::Record record = {{"point", point->position + 1}};
+    for (const Axis& axis : frame.axes())
+      record.emplace_back(axis.name, record_of(axis.values[axis.at[row]]));
+    record.emplace_back("seed", point->seed ? OrderedJson(*point->seed) : OrderedJson());
+    record.emplace_back("status", state_of(*point));
+    record.emplace_back("error", point->error);
     for (const std::string& name : metrics) {
       const auto found = point->metrics.find(name);
-      record.push_back(
-          finite_or_null(found == point->metrics.end() ? std::nullopt : std::optional(found->second)));
+      record.emplace_back(
+          name, finite_or_null(found == point->metrics.end() ? std::nullopt : std::optional(found->second)));
     }
-    table.records.push_back(std::move(record));
+    table.add(record);
   }
   table.facts = {{"study", frame.study().name}, {"id", frame.study().id}};
   for (const std::string& note : notes_on_missing(frame.rows())) table.notes.push_back(note);
   return table;
 }
 
-ResultTable point_table(const Frame& frame, const std::string& number) {
+Table point_table(const Frame& frame, const std::string& number) {
   const ResultPoint& point = numbered(frame, number);
-  ResultTable table;
+  Table table;
   table.title = fmt::format("{}, point {}{}: {}", frame.study().name, point.position + 1,
                             point.label.empty() ? "" : ", " + point.label, state_of(point));
   OrderedJson coordinates = OrderedJson::object();

@@ -3,19 +3,21 @@
 
 #include <string>
 
+#include "analysis/faces/table.hpp"
 #include "analysis/frame/frame.hpp"
-#include "analysis/questions/result_table.hpp"
 
 namespace simsgd::questions {
 
+using namespace frame;
+
 /// A row for each study: its points, how many are done, its axes; the metrics that its runs have.
-ResultTable studies_table(const StoredResults& results, const std::string& file);
+Table studies_table(const StoredResults& results, const std::string& file);
 
 /// A row for each point of a frame: where it stands, how it ended, and, for programs, all its metrics.
-ResultTable points_table(const Frame& frame);
+Table points_table(const Frame& frame);
 
 /// A point by its number, from 1 as `sweep plan` counts: all its metrics, its busiest links. Throws
 /// ConfigError.
-ResultTable point_table(const Frame& frame, const std::string& number);
+Table point_table(const Frame& frame, const std::string& number);
 
 }  // namespace simsgd::questions

@@ -86,7 +86,7 @@ std::vector<std::string> parts_of_a_step() {
 }
 
 void add_metric(const std::string& name, const ComparedRun& real, const ComparedRun& simulated,
-                ResultTable& table) {
+                Table& table) {
   const std::optional<double> measured = metric_in(real, name), expected = metric_in(simulated, name);
   if (!measured && !expected) return;
   const double step_s = metric_in(real, "iteration_time_mean_s").value_or(0);
@@ -116,7 +116,7 @@ struct Distance {
 };
 
 void add_distance(const Distance& of, const std::vector<double>& real, const std::vector<double>& simulated,
-                  ResultTable& table) {
+                  Table& table) {
   if (real.empty() && simulated.empty()) return;
   const double distance = ks_distance(real, simulated, of.resolution);
   table.rows.push_back({"KS distance of " + of.name, fmt::format("{} values", real.size()),
@@ -124,7 +124,7 @@ void add_distance(const Distance& of, const std::vector<double>& real, const std
   table.records.push_back({"ks_" + of.name, real.size(), simulated.size(), distance, nullptr});
 }
 
-void add_curves(const ComparedRun& real, const ComparedRun& simulated, ResultTable& table) {
+void add_curves(const ComparedRun& real, const ComparedRun& simulated, Table& table) {
   const RunJson &a = real.document["series"]["train"], &b = simulated.document["series"]["train"];
   double worst = 0;
   std::size_t both = 0;
@@ -163,12 +163,12 @@ double ks_distance(std::vector<double> a, std::vector<double> b, double resoluti
   return distance;
 }
 
-ResultTable run_comparison(const std::string& one, const std::string& other) {
+Table run_comparison(const std::string& one, const std::string& other) {
   const ComparedRun first = read_run(one), second = read_run(other);
   // Two runs of one kind have no names but their places.
   const bool differ = first.kind() != second.kind();
   const std::string left = differ ? first.kind() : "first", right = differ ? second.kind() : "second";
-  ResultTable table;
+  Table table;
   table.title = fmt::format("{} ({}) beside {} ({})", one, first.kind(), other, second.kind());
   table.header = {"", left, right, "error", "of the step"};
   table.fields = {"name", left, right, "error", "error_of_step"};

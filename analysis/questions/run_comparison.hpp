@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analysis/questions/result_table.hpp"
+#include "analysis/faces/table.hpp"
 
 namespace simsgd::questions {
 
@@ -17,6 +17,6 @@ double ks_distance(std::vector<double> a, std::vector<double> b, double resoluti
 /// from those, else from the documents' histograms. Waits are also compared in hundredths of a step: a real
 /// wait is never exactly none, as a simulated one often is. Errors are those of `other` against `one`,
 /// relative to `one`: of a simulation against the real run. Throws ConfigError.
-ResultTable run_comparison(const std::string& one, const std::string& other);
+Table run_comparison(const std::string& one, const std::string& other);
 
 }  // namespace simsgd::questions

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/frame/missing.hpp"
 #include "analysis/questions/numbers.hpp"
 
 namespace simsgd::questions {
@@ -174,7 +173,7 @@ std::string cell_text(const TableCell& cell, const CommonUnit& unit, std::size_t
          mark_text(cell.mark, marked);
 }
 
-void fill_shown(const Cells& cells, const Frame& frame, const std::string& statistic, ResultTable& table) {
+void fill_shown(const Cells& cells, const Frame& frame, const std::string& statistic, Table& table) {
   std::vector<CommonUnit> units;
   std::size_t usual_count = 0;
   for (const Measure& measure : cells.measures) units.push_back(unit_of(cells, measure));
@@ -196,7 +195,7 @@ void fill_shown(const Cells& cells, const Frame& frame, const std::string& stati
       texts.push_back(frame.axes()[axes[i]].values[place[i]].label);
     return texts;
   };
-  table.left = cells.row_axes.size();
+  table.align.assign(cells.row_axes.size(), 'l');
   for (const std::size_t axis : cells.row_axes) table.header.push_back(frame.axes()[axis].name);
   for (std::size_t column = 0; column < cells.width(); ++column) {
     const std::string label =
@@ -216,59 +215,38 @@ void fill_shown(const Cells& cells, const Frame& frame, const std::string& stati
     table.title = cells.measures.front().name + in_brackets(units.front()) + " of " + table.title;
 }
 
-void fill_records(const Cells& cells, const Frame& frame, ResultTable& table) {
-  for (const auto* axes : {&cells.row_axes, &cells.column_axes})
-    for (const std::size_t axis : *axes) table.fields.push_back(frame.axes()[axis].name);
-  for (const char* field : {"metric", "unit", "statistic", "value", "low", "high", "method", "n", "censored",
-                            "until", "no_value", "failed", "not_run", "mark"})
-    table.fields.emplace_back(field);
+void fill_records(const Cells& cells, const Frame& frame, Table& table) {
   for (std::size_t row = 0; row < cells.rows.size(); ++row)
     for (std::size_t column = 0; column < cells.width(); ++column) {
       const TableCell& cell = cells.cells[row][column];
       if (!cell.there) continue;
       const CellSummary& summary = cell.summary;
-      std::vector<OrderedJson> record;
-      const auto add_values = [&](const std::vector<std::size_t>& axes, const Place& place) {
-        for (std::size_t i = 0; i < axes.size(); ++i)
-          record.push_back(record_of(frame.axes()[axes[i]].values[place[i]]));
-      };
-      add_values(cells.row_axes, cells.rows[row]);
-      add_values(cells.column_axes, cells.place(column));
+      Table::Record record;
+      for (const auto& [axes, place] : {std::pair(&cells.row_axes, &cells.rows[row]),
+                                        std::pair(&cells.column_axes, &cells.place(column))})
+        for (std::size_t i = 0; i < axes->size(); ++i) {
+          const Axis& axis = frame.axes()[(*axes)[i]];
+          record.emplace_back(axis.name, record_of(axis.values[(*place)[i]]));
+        }
       const auto end = [&](double statistics::Interval::*side) {
         return finite_or_null(summary.interval ? std::optional((*summary.interval).*side) : std::nullopt);
       };
-      const Measure& measure = cells.measure(column);
-      const std::vector<OrderedJson> rest = {
-          measure.name,
-          measure.unit,
-          summary.statistic,
-          finite_or_null(summary.value),
-          end(&statistics::Interval::low),
-          end(&statistics::Interval::high),
-          summary.method,
-          summary.count(),
-          summary.censored,
-          summary.until ? OrderedJson(*summary.until) : OrderedJson(nullptr),
-          summary.none,
-          summary.failed,
-          summary.not_run,
-          mark_name(cell.mark)};
-      record.insert(record.end(), rest.begin(), rest.end());
-      table.records.push_back(std::move(record));
+      record.insert(record.end(), {{"metric", cells.measure(column).name},
+                                   {"unit", cells.measure(column).unit},
+                                   {"statistic", summary.statistic},
+                                   {"value", finite_or_null(summary.value)},
+                                   {"low", end(&statistics::Interval::low)},
+                                   {"high", end(&statistics::Interval::high)},
+                                   {"method", summary.method},
+                                   {"n", summary.count()},
+                                   {"censored", summary.censored},
+                                   {"until", finite_or_null(summary.until)},
+                                   {"no_value", summary.none},
+                                   {"failed", summary.failed},
+                                   {"not_run", summary.not_run},
+                                   {"mark", mark_name(cell.mark)}});
+      table.add(record);
     }
-}
-
-/// Below the table: up to where times are compared.
-std::string note_on_tau(const Cells& cells) {
-  const auto timed = std::find_if(cells.measures.begin(), cells.measures.end(),
-                                  [](const Measure& measure) { return measure.name == "time_to_target_s"; });
-  const CommonUnit unit = unit_of(cells, timed == cells.measures.end() ? cells.measures.front() : *timed);
-  std::vector<std::string> taus;
-  for (const double tau : cells.taus)
-    taus.push_back(unit.show(tau) + (unit.name.empty() ? "" : " " + unit.name));
-  return fmt::format(
-      "Times are compared up to tau = {}, the earliest end of a cell whose last run did not arrive{}: > nobody arrives by then, ≥ a mean of min(T, tau) (Kaplan-Meier)",
-      fmt::join(taus, ", "), taus.size() > 1 ? ", of each comparison its own" : "");
 }
 
 std::string statistic_text(const CellQuestion& question) {
@@ -278,7 +256,7 @@ std::string statistic_text(const CellQuestion& question) {
   return "mean ± half width of Student's 95 % interval";
 }
 
-void explain(const Cells& cells, const CellQuestion& question, ResultTable& table) {
+void explain(const Cells& cells, const CellQuestion& question, Table& table) {
   using Mark = TableCell::Mark;
   const auto any = [&](auto holds) {
     return std::any_of(cells.cells.begin(), cells.cells.end(),
@@ -306,7 +284,12 @@ void explain(const Cells& cells, const CellQuestion& question, ResultTable& tabl
         fmt::format("Best for each value of {}, which {} and {} not chosen (\"circumstances\")",
                     fmt::join(cells.within, " and "), cells.within.size() > 1 ? "happen" : "happens",
                     cells.within.size() > 1 ? "are" : "is"));
-  if (!cells.taus.empty()) table.notes.push_back(note_on_tau(cells));
+  if (!cells.taus.empty()) {
+    const auto timed = std::find_if(cells.measures.begin(), cells.measures.end(),
+                                    [](const Measure& each) { return each.name == "time_to_target_s"; });
+    table.notes.push_back(note_on_tau(
+        cells.taus, unit_of(cells, timed == cells.measures.end() ? cells.measures.front() : *timed)));
+  }
   if (!mean && any([](const TableCell& cell) { return cell.summary.censored > 0; }))
     table.notes.emplace_back(
         "Runs that end before their target are censored there, not dropped: > where fewer than half arrive (Kaplan-Meier)");
@@ -330,8 +313,7 @@ bool has(const std::vector<std::size_t>& axes, std::size_t axis) {
 
 }  // namespace
 
-ResultTable seed_table(const Frame& frame, const SeedTableQuestion& question,
-                       std::vector<InputError> errors) {
+Table seed_table(const Frame& frame, const SeedTableQuestion& question, std::vector<InputError> errors) {
   const std::vector<std::size_t> columns = axes_named(frame, "--columns", question.columns, errors);
   std::vector<std::size_t> rows = axes_named(frame, "--rows", question.rows, errors);
   if (question.rows.empty())
@@ -356,7 +338,7 @@ ResultTable seed_table(const Frame& frame, const SeedTableQuestion& question,
                       fmt::format("Add it to --rows or --columns, or choose with --where {}=VALUE", name)});
   }
   if (!errors.empty()) throw ConfigError(errors);
-  ResultTable table;
+  Table table;
   const Cells cells = cells_of(frame, rows, columns, measures, question.cell);
   table.title = frame.study().name + ": ";
   table.facts = {{"study", frame.study().name}, {"id", frame.study().id}, {"level", statistics::kUsualLevel}};

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/faces/table.hpp"
 #include "analysis/frame/cell.hpp"
-#include "analysis/questions/result_table.hpp"
 
 namespace simsgd::questions {
+
+using namespace frame;
 
 struct SeedTableQuestion {
   std::vector<std::string> rows;      ///< axes; none: all that vary and are no column
@@ -22,6 +24,6 @@ struct SeedTableQuestion {
 /// circumstance (frame.hpp) are not compared. `errors`: what was wrong with the question so far. The best is
 /// chosen after the fact, which favours it a little. Throws ConfigError where the question names what is not
 /// there, or leaves an axis out that varies inside a cell; RunError where no run has a result.
-ResultTable seed_table(const Frame& frame, const SeedTableQuestion& question, std::vector<InputError> errors);
+Table seed_table(const Frame& frame, const SeedTableQuestion& question, std::vector<InputError> errors);
 
 }  // namespace simsgd::questions

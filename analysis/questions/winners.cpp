@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/frame/missing.hpp"
 #include "analysis/questions/numbers.hpp"
 
 namespace simsgd::questions {
@@ -146,15 +145,21 @@ Measure measure_asked(const Frame& frame, const WinnersQuestion& question, std::
 }
 
 void fill(const Frame& frame, const std::vector<Field>& fields, const std::vector<std::size_t>& circumstances,
-          const std::vector<std::size_t>& choices, const Measure& measure, ResultTable& table) {
-  std::vector<double> values;
-  for (const Field& field : fields)
+          const std::vector<std::size_t>& choices, const Measure& measure, Table& table) {
+  std::vector<double> values, taus;
+  for (const Field& field : fields) {
     if (field.best.value) values.push_back(*field.best.value);
+    const auto& compared = field.contest.against_best;
+    if (std::any_of(compared.begin(), compared.end(), [](const auto& each) { return each && each->until; }) &&
+        std::find(taus.begin(), taus.end(), *field.contest.tau) == taus.end())
+      taus.push_back(*field.contest.tau);
+  }
   const CommonUnit unit = unit_for(measure.unit, values);
+  if (!taus.empty()) table.notes.push_back(note_on_tau(taus, unit));
   for (const std::size_t axis : circumstances) table.header.push_back(frame.axes()[axis].name);
   table.header.insert(table.header.end(),
                       {"best", measure.name + in_brackets(unit), "next", "behind", "how sure"});
-  table.left = circumstances.size() + 1;
+  table.align.assign(circumstances.size() + 1, 'l');
   for (const std::size_t axis : circumstances) table.fields.push_back(frame.axes()[axis].name);
   for (const std::size_t axis : choices) table.fields.push_back("best " + frame.axes()[axis].name);
   for (const char* field :
@@ -189,7 +194,7 @@ void fill(const Frame& frame, const std::vector<Field>& fields, const std::vecto
 }
 
 void explain(const Frame& frame, const std::vector<Field>& fields, const std::vector<std::size_t>& choices,
-             const Measure& measure, ResultTable& table) {
+             const Measure& measure, Table& table) {
   std::size_t alone = 0, nobody = 0;
   bool unsure = false, undecided = false;
   for (const Field& field : fields) {
@@ -236,8 +241,7 @@ std::optional<Measure> headline_measure(const Frame& frame) {
   return std::nullopt;
 }
 
-ResultTable winners_table(const Frame& frame, const WinnersQuestion& question,
-                          std::vector<InputError> errors) {
+Table winners_table(const Frame& frame, const WinnersQuestion& question, std::vector<InputError> errors) {
   const Measure measure = measure_asked(frame, question, errors);
   const std::vector<std::size_t> circumstances = axes_that(frame, true), choices = axes_that(frame, false);
   if (choices.empty())
@@ -247,7 +251,7 @@ ResultTable winners_table(const Frame& frame, const WinnersQuestion& question,
   if (!errors.empty()) throw ConfigError(errors);
   expect_results(frame);
   const std::vector<Field> fields = fields_of(frame, circumstances, choices, measure);
-  ResultTable table;
+  Table table;
   std::vector<std::string> names;
   for (const std::size_t axis : choices) names.push_back(frame.axes()[axis].name);
   table.title = fmt::format("{}: best {} by {}, {}", frame.study().name, fmt::join(names, ", "), measure.name,

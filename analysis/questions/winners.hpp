@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/faces/table.hpp"
 #include "analysis/frame/cell.hpp"
-#include "analysis/questions/result_table.hpp"
 
 namespace simsgd::questions {
+
+using namespace frame;
 
 /// What a study is first asked for: the time to its target, else throughput, else the time of a step; nothing
 /// where its runs have none of these.
@@ -24,7 +26,6 @@ struct WinnersQuestion {
 /// that. A note says which choice is best over all circumstances: that whose values, over the best of each,
 /// have the least geometric mean. `errors`: what was wrong with the question so far. Throws ConfigError, also
 /// where the measure has no better way, or nothing that is chosen varies; RunError where no run has a result.
-ResultTable winners_table(const Frame& frame, const WinnersQuestion& question,
-                          std::vector<InputError> errors);
+Table winners_table(const Frame& frame, const WinnersQuestion& question, std::vector<InputError> errors);
 
 }  // namespace simsgd::questions

@@ -1,5 +1,5 @@
 // Advice: as good as the full grid, for a part of its cost, with reasons; checked against running everything.
-#include "analysis/advice/advice.hpp"
+#include "analysis/questions/advice.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analysis/advice/candidates.hpp"
+#include "analysis/questions/candidates.hpp"
 #include "analysis/runner.hpp"
 #include "tests/analysis/support.hpp"
 #include "tests/support/in_child.hpp"
@@ -125,6 +125,26 @@ TEST_CASE("the seed of the scenario, or --seed, is the first one, and those afte
     })[0];
     CHECK(two.at(each.label).front() == run);
   }
+}
+
+TEST_CASE("--seed counts for a study too: the seeds that it has are not what is advised on") {
+  const Folder folder;
+  Json study = noisy_grid();
+  Json& methods = study["axes"][0]["values"];
+  methods.erase(methods.begin() + 3, methods.end());
+  study["axes"].erase(1);
+  study["stop"]["steps"] = 20;
+  const auto advised = [&](const std::string& file, const std::string& seed) {
+    const Ended ended = run_simsgd(
+        {"advise", folder.write_json(file, study), "--target", "throughput", "--json", "--seed", seed});
+    CHECK(ended.err == "");
+    REQUIRE(ended.code == 0);
+    return ended.out;
+  };
+  const std::string seven = advised("s.json", "7");
+  CHECK(seven != advised("s.json", "8"));
+  study["seeds"] = {7, 8, 9};
+  CHECK(advised("seeds.json", "7") == seven);
 }
 
 TEST_CASE("candidates of a scenario are all algorithms; the impossible ones are told with the reason") {

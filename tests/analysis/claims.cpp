@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "analysis/claims/claim_verdict.hpp"
+#include "analysis/questions/claim_verdict.hpp"
 #include "tests/analysis/support.hpp"
 #include "tests/cli/scratch.hpp"
 
@@ -16,6 +16,13 @@ namespace {
 using Direction = ClaimComparison::Direction;
 using Quantity = ClaimComparison::Quantity;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+/// A run by what was set, objects taken apart; without metrics it failed.
+struct ClaimRun {
+  std::map<std::string, Json> settings;
+  std::int64_t seed = 0;
+  std::map<std::string, double> metrics;
+};
 
 ClaimRun run_of(const Json& settings, double value, std::int64_t seed = 1) {
   ClaimRun run{{}, seed, {{"throughput_samples_per_s", value}}};
@@ -38,7 +45,20 @@ ClaimVerdict verdict_of(const std::vector<ClaimComparison>& comparisons, const s
   claim.id = "T";
   claim.for_all = for_all;
   claim.comparisons = comparisons;
-  return judge_claim(claim, "t.json", runs);
+  ResultStudy study{"id", "t", "t.json", {}, {}};
+  for (const ClaimRun& run : runs) {
+    ResultPoint& point = study.points.emplace_back();
+    for (const auto& [pointer, value] : run.settings)
+      point.coordinates.push_back(
+          {pointer, pointer, value.dump(), nlohmann::ordered_json::parse(value.dump())});
+    point.seed = run.seed;
+    point.status = run.metrics.empty() ? RunStatus::failed : RunStatus::ok;
+    point.metrics = run.metrics;
+  }
+  const auto scenario = [](const std::string&) {
+    return nlohmann::ordered_json{{"target", {{"metric", "train_loss"}}}};
+  };
+  return judge_claim(claim, "t.json", frame::Frame(study, {scenario, {}, {}, {}}));
 }
 
 /// Runs over x, y and z, four values each, where a is `ratio` times as fast as b.
@@ -174,12 +194,10 @@ TEST_CASE("growth along an axis holds where each step up does") {
 
 TEST_CASE("sides meet where all that they do not name is equal; options of another plug-in are inputs") {
   const auto run = [](const Json& algorithm, int workers, double value) {
-    std::int64_t seed = 0;
-    const std::vector<Assignment> coordinates = {
-        {"/algorithm", algorithm, {}}, {"/cluster/workers", workers, {}}, {"/seed", 7, {}}};
-    ClaimRun made{claim_settings(coordinates, seed), 0, {{"throughput_samples_per_s", value}}};
-    CHECK(seed == 7);
-    return made;
+    ResultPoint point;
+    point.coordinates = {{"algorithm", "/algorithm", "", nlohmann::ordered_json::parse(algorithm.dump())},
+                         {"", "", "", {{"/cluster/workers", workers}}}};  // as a named value sets it
+    return ClaimRun{claim_settings(point), 0, {{"throughput_samples_per_s", value}}};
   };
   std::vector<ClaimRun> runs;
   for (const int workers : {4, 8}) {

@@ -55,7 +55,7 @@ ResultStudy study_of_times(const std::vector<Made>& runs) {
   return study_of(std::move(points));
 }
 
-questions::ResultTable winners_of(const ResultStudy& study) {
+Table winners_of(const ResultStudy& study) {
   return questions::winners_table(Frame(study, no_details()), {"iteration_time_mean_s"}, {});
 }
 
@@ -175,7 +175,7 @@ TEST_CASE(
     const auto overall =
         std::min_element(behind.begin(), behind.end(), [](auto& a, auto& b) { return a.second < b.second; });
 
-    const questions::ResultTable table = winners_of(study_of_times(runs));
+    const Table table = winners_of(study_of_times(runs));
     REQUIRE(table.records.size() == 3);
     for (const auto& record : table.records) {  // circumstance, best, metric, unit, value
       const auto delay = record[0].get<std::string>();
@@ -189,7 +189,7 @@ TEST_CASE(
 }
 
 TEST_CASE("no winner where one choice alone was simulated, nor overall where a choice is missing somewhere") {
-  const questions::ResultTable table =
+  const Table table =
       winners_of(study_of_times({{"a", "none", 1, 2}, {"b", "none", 1, 3}, {"b", "80 ms", 1, 1}}));
   REQUIRE(table.records.size() == 1);
   CHECK(table.records[0][1] == "a");
@@ -214,12 +214,12 @@ TEST_CASE("equal values are a tie, one seed of each says so, ten of ten seeds ar
 }
 
 TEST_CASE("a table in LaTeX takes names literally") {
-  questions::ResultTable table;
+  Table table;
   table.title = "50 % of a_b";
   table.header = {"a_b & c", "{x}"};
   table.rows = {{"<script>\\", "≥ 3.0 ± 1"}};
   table.notes = {"n"};
-  CHECK(formatted(table, questions::TableFormat::latex) ==
+  CHECK(formatted(table, TableFormat::latex) ==
         "% 50 % of a_b\n% \\usepackage{booktabs}\n\\begin{tabular}{lr}\n\\toprule\n"
         "a\\_b \\& c & \\{x\\} \\\\\n\\midrule\n"
         "$<$script$>$\\textbackslash{} & $\\ge$ 3.0 $\\pm$ 1 \\\\\n\\bottomrule\n\\end{tabular}\n% n\n");

@@ -33,8 +33,7 @@ fs::path fresh(const char* name) {
   return folder;
 }
 
-const std::vector<nlohmann::ordered_json>& record_of(const questions::ResultTable& table,
-                                                     const std::string& name) {
+const std::vector<nlohmann::ordered_json>& record_of(const Table& table, const std::string& name) {
   for (const auto& record : table.records)
     if (record.front() == name) return record;
   FAIL("no record of " << name);
@@ -63,7 +62,7 @@ TEST_CASE("errors are relative to the real run, of each part and of its step") {
   const fs::path folder = fresh("test_run_comparison");
   write_document(folder / "real", 2.0, 0.5, 1.0);
   write_document(folder / "simulated", 2.2, 0.4, 1.01);
-  const questions::ResultTable table =
+  const Table table =
       questions::run_comparison((folder / "real").string(), (folder / "simulated" / "result.json").string());
   CHECK(record_of(table, "iteration_time_mean_s")[3].get<double>() == doctest::Approx(0.1));
   CHECK(record_of(table, "wait_s")[3].get<double>() == doctest::Approx(-0.2));
@@ -81,17 +80,17 @@ TEST_CASE("each run is called what its clock says; two of one kind are the first
   const auto compared = [&](const char* one, const char* other) {
     return questions::run_comparison(of(one), of(other));
   };
-  const questions::ResultTable measured = compared("real", "one");
+  const Table measured = compared("real", "one");
   CHECK(measured.title == of("real") + " (real) beside " + of("one") + " (simulated)");
   CHECK(measured.header[1] == "real");
   CHECK(measured.facts["simulated"] == of("one"));
-  const questions::ResultTable simulated = compared("one", "two");
+  const Table simulated = compared("one", "two");
   CHECK(simulated.title == of("one") + " (simulated) beside " + of("two") + " (simulated)");
   CHECK(simulated.header[1] == "first");
   CHECK(simulated.fields[2] == "second");
   CHECK(simulated.facts["second"] == of("two"));
   CHECK(simulated.notes.back() == "Errors are relative to " + of("one") + ", which is simulated.");
-  const questions::ResultTable turned = compared("two", "real");
+  const Table turned = compared("two", "real");
   CHECK(turned.header[1] == "simulated");
   CHECK(turned.header[2] == "real");
   fs::remove_all(folder);
@@ -116,8 +115,7 @@ TEST_CASE("with steps.csv beside both documents every value counts") {
   CHECK(csv.starts_with(
       "worker,step,begin_s,computed_s,operation_begin_s,operation_went_s,operation_end_s,end_s,"));
   CHECK(csv.find("\n0,1,0,,0,0,0,1,") != std::string::npos);  // worker 0 first; no NaN
-  const questions::ResultTable table =
-      questions::run_comparison((folder / "real").string(), (folder / "simulated").string());
+  const Table table = questions::run_comparison((folder / "real").string(), (folder / "simulated").string());
   // Waits {0.25, 0.25} and {0.25, 0.75}.
   CHECK(record_of(table, "ks_waits")[3] == 0.5);
   CHECK(record_of(table, "ks_step times")[3] == 0.0);

@@ -39,12 +39,11 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"results/"},
     {"analysis/statistics/"},
     {"analysis/*", "measure/"},
-    {"analysis/store/"},
+    {"analysis/store/", "analysis/faces/table."},
     {"analysis/frame/"},
     {"analysis/sweeps/"},
-    {"analysis/advice/", "analysis/claims/", "analysis/replay/", "analysis/questions/"},
-    {"analysis/calibration/", "analysis/report/"},
-    {"analysis/live/"},
+    {"analysis/questions/", "analysis/replay/"},
+    {"analysis/calibration/", "analysis/faces/"},
     {"cli/", "bench/"},
 };
 
@@ -166,8 +165,11 @@ TEST_CASE("what climbs: up a floor, to a neighbour, through a door that is not o
         "analysis/calibration/ is above analysis/");
   CHECK(climbs("analysis/store/store.cpp", "analysis/sweeps/sweep.hpp") ==
         "analysis/sweeps/ is above analysis/store/");
-  CHECK(climbs("analysis/questions/winners.cpp", "analysis/claims/join.hpp") ==
-        "analysis/claims/ is beside analysis/questions/");
+  CHECK(climbs("analysis/questions/winners.cpp", "analysis/replay/replay.hpp") ==
+        "analysis/replay/ is beside analysis/questions/");
+  CHECK(climbs("analysis/questions/winners.cpp", "analysis/faces/table.hpp").empty());
+  CHECK(climbs("analysis/questions/winners.cpp", "analysis/faces/vega.hpp") ==
+        "analysis/faces/ is above analysis/questions/");
   CHECK(climbs("analysis/sweeps/sweep.cpp", "analysis/store/store.hpp").empty());
   CHECK(climbs("cli/run.cpp", "nlohmann/json.hpp").empty());
 }

@@ -1,9 +1,9 @@
 // What visitors may set, and the points that come of it.
-#include "analysis/live/controls.hpp"
+#include "analysis/faces/live/controls.hpp"
 
 #include <doctest/doctest.h>
 
-#include "analysis/live/explored.hpp"
+#include "analysis/faces/live/explored.hpp"
 #include "tests/report/support.hpp"
 #include "tests/scenarios/support.hpp"
 

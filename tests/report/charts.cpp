@@ -29,7 +29,7 @@ TEST_CASE("speed-up: efficiency times workers, with Student's interval over seed
   points.push_back(
       made_point({{"/algorithm", "wagma"}, {"/cluster/workers", 8}}, 1, {{"scaling_efficiency", 0.5}}));
   points.push_back(made_point({{"/algorithm", "sgp"}, {"/cluster/workers", 4}}, 1, {}));
-  const report::Chart chart = chart_of(study_of(points), "speedup");
+  const faces::Chart chart = chart_of(study_of(points), "speedup");
   REQUIRE(chart.rows.size() == 2);  // sgp has no efficiency
   CHECK(numbers(chart, "workers") == std::vector<double>{4, 8});
   // 3.2, 3.6, 4: mean 3.6, s = 0.4, t(0.975, 2) = 4.302652730
@@ -41,7 +41,7 @@ TEST_CASE("speed-up: efficiency times workers, with Student's interval over seed
   CHECK(near(numbers(chart, "value")[1], 4));
   CHECK(std::isnan(numbers(chart, "low")[1]));  // one seed
   CHECK(chart.filters.empty());
-  CHECK(chart.spec["layer"][1]["encoding"]["x"]["scale"]["base"] == 2);
+  CHECK(faces::vega(chart)["layer"][1]["encoding"]["x"]["scale"]["base"] == 2);
 }
 
 TEST_CASE("what was zipped is one axis, and knows whether it varies stragglers") {
@@ -59,16 +59,16 @@ TEST_CASE("what was zipped is one axis, and knows whether it varies stragglers")
                       {"iteration_time_p75_s", 1.3},
                       {"iteration_time_p95_s", 2},
                       {"iteration_time_mean_s", 1.5}}));
-  const report::Chart chart = chart_of(study_of(points), "step_times");
+  const faces::Chart chart = chart_of(study_of(points), "step_times");
   REQUIRE(chart.columns.size() == 9);  // two axes, six numbers, seeds
   CHECK(chart.columns[0].name == "name");
   CHECK(chart.columns[1].name == "algorithm");
   CHECK(numbers(chart, "p25") == std::vector<double>{0.9, 0.9, 0.9, 0.9});
   CHECK(numbers(chart, "p95") == std::vector<double>{2, 2, 2, 2});
   // The whiskers lie below the box, which spans the quartiles.
-  CHECK(chart.spec["layer"][0]["encoding"]["x2"]["field"] == "shown_p95");
-  CHECK(chart.spec["layer"][1]["encoding"]["x"]["field"] == "shown_p25");
-  CHECK(chart.spec["layer"][1]["encoding"]["x2"]["field"] == "shown_p75");
+  CHECK(faces::vega(chart)["layer"][0]["encoding"]["x2"]["field"] == "shown_p95");
+  CHECK(faces::vega(chart)["layer"][1]["encoding"]["x"]["field"] == "shown_p25");
+  CHECK(faces::vega(chart)["layer"][1]["encoding"]["x2"]["field"] == "shown_p75");
   CHECK(left_out_of(study_of(points), "speedup") == "No axis of this study varies /cluster/workers.");
   CHECK(left_out_of(study_of(points), "winners") ==
         "It takes two axes beside algorithm; this study has one.");
@@ -89,7 +89,7 @@ TEST_CASE("time to target: a run that misses it is censored, not dropped") {
   add("sgp", 3, 60, 0);
   frame::RunDetails details = no_details();
   details.scenario = [](const std::string&) { return Json::parse(R"({"target": {"train_loss": 0.1}})"); };
-  const report::Chart chart = chart_of(study_of(points), "target", details);
+  const faces::Chart chart = chart_of(study_of(points), "target", details);
   REQUIRE(chart.rows.size() == 2);
   CHECK(near(numbers(chart, "value")[0], 20));
   CHECK(near(numbers(chart, "high")[0] - 20, 4.302652729911275 * 10 / std::sqrt(3)));
@@ -114,7 +114,7 @@ TEST_CASE("who wins where: ties are what paired differences cannot tell apart") 
           points.push_back(made_point({{"/algorithm", algorithm}, {"/severity", severity}, {"/share", share}},
                                       seed, {{"throughput_samples_per_s", value}}));
         }
-  const report::Chart chart = chart_of(study_of(points), "winners");
+  const faces::Chart chart = chart_of(study_of(points), "winners");
   REQUIRE(chart.rows.size() == 4);
   CHECK(texts(chart, "axis_0") == std::vector<std::string>(4, "wagma"));
   CHECK(texts(chart, "axis_1") == std::vector<std::string>{"1", "1", "2", "2"});
@@ -137,7 +137,7 @@ TEST_CASE("curves: means over seeds at equal times, until the last seed ends, an
   details.scenario = [](const std::string&) {
     return Json::parse(R"({"target": {"metric": "test_accuracy", "value": 0.9}})");
   };
-  const report::Chart chart = chart_of(study_of(points), "accuracy", details);
+  const faces::Chart chart = chart_of(study_of(points), "accuracy", details);
   const std::vector<double> times = numbers(chart, "time_s"), values = numbers(chart, "value");
   REQUIRE(times.size() == 81);
   CHECK(times.front() == 0);
@@ -148,7 +148,7 @@ TEST_CASE("curves: means over seeds at equal times, until the last seed ends, an
     CHECK(near(values[i], (mine + other) / 2));
     CHECK(near(numbers(chart, "high")[i] - values[i], 12.706204736432095 * std::fabs(mine - other) / 2));
   }
-  const Json& level = chart.spec["layer"].back();
+  const Json level = faces::vega(chart)["layer"].back();
   CHECK(level["mark"]["type"] == "rule");
   CHECK(level["data"]["values"][0]["level"] == 0.9);
   CHECK(left_out_of(study_of(points), "loss") == "No run has a curve train_loss.");
@@ -172,7 +172,7 @@ TEST_CASE("cost against time: who is beaten in both under the same circumstances
           time += time_s / 2;
           cost += time_s * rate_usd / 2;
         }
-    const report::Chart chart = chart_of(study_of(points), "pareto");
+    const faces::Chart chart = chart_of(study_of(points), "pareto");
     REQUIRE(chart.rows.size() == 8);
     for (std::size_t i = 0; i < 8; ++i) {
       const std::string delay = texts(chart, "axis_0")[i];
@@ -203,7 +203,7 @@ TEST_CASE("what runs say is told once, with how many say it") {
   details.notes = [] {
     return std::map<std::string, std::vector<std::string>>{{"sgp/1", {"both", "one"}}, {"wagma/1", {"both"}}};
   };
-  const report::Report made = report::make_report({study_of(points)}, details, "made.db");
+  const faces::Report made = faces::make_report({study_of(points)}, details, "made.db");
   CHECK(made.studies[0].notes == std::vector<std::string>{"Every run says: both", "1 of 2 runs say: one"});
 }
 
@@ -218,11 +218,11 @@ TEST_CASE("the parts of a step sum to it, and those that no run has are not ther
                                  {"iteration_time_mean_s", 0.25 + 0.01 * seed}}));
   points.push_back(
       made_point({{"/algorithm", "wagma"}}, 1, {{"compute_s", 0.1}, {"iteration_time_mean_s", 0.1}}));
-  const report::Chart chart = chart_of(study_of(points), "breakdown");
+  const faces::Chart chart = chart_of(study_of(points), "breakdown");
   const std::vector<double> times = numbers(chart, "time_s");
   REQUIRE(times.size() == 4);
   CHECK(near(times[0] + times[1] + times[2] + times[3], 0.265 + 0.1));
-  CHECK(chart.spec["layer"][0]["encoding"]["color"]["scale"]["domain"].size() == 3);
+  CHECK(faces::vega(chart)["layer"][0]["encoding"]["color"]["scale"]["domain"].size() == 3);
 }
 
 TEST_CASE("measured against simulated: error, tolerance, and what no run gave") {
@@ -233,7 +233,7 @@ TEST_CASE("measured against simulated: error, tolerance, and what no run gave") 
     return Json::parse(R"({"expected": [{"metric": "wait_s", "value": 1, "tolerance": 0.2, "source": "a"},
                                         {"metric": "cost_usd", "value": 1, "tolerance": 0.2, "source": "a"}]})");
   };
-  const report::Chart chart = chart_of(study_of(points), "measured", details);
+  const faces::Chart chart = chart_of(study_of(points), "measured", details);
   REQUIRE(chart.rows.size() == 4);
   CHECK(near(numbers(chart, "error")[0], 0.1));
   CHECK(texts(chart, "holds") == std::vector<std::string>{"within", "outside", "outside", "outside"});
@@ -242,9 +242,9 @@ TEST_CASE("measured against simulated: error, tolerance, and what no run gave") 
 
 TEST_CASE("a chart that is not there") {
   CHECK_THROWS_WITH(
-      report::make_report({study_of({})}, no_details(), "s.db", {"speed"}),
+      faces::make_report({study_of({})}, no_details(), "s.db", {"speed"}),
       "--chart: is no chart. Found: speed. Did you mean speedup? Write target, pareto, throughput, speedup, efficiency, cost, energy, winners, breakdown, step_times, loss, accuracy, measured or links.");
-  const report::Report made = report::make_report({study_of({})}, no_details(), "s.db");
+  const faces::Report made = faces::make_report({study_of({})}, no_details(), "s.db");
   CHECK(made.studies[0].charts.empty());
   CHECK(made.studies[0].left_out.size() == 14);
   CHECK(made.studies[0].left_out[0].why == "No run of this study has a result.");

@@ -6,11 +6,11 @@
 #include <set>
 #include <sstream>
 
-#include "analysis/report/figures.hpp"
-#include "analysis/report/page.hpp"
-#include "analysis/report/spec.hpp"
-#include "analysis/report/text.hpp"
-#include "analysis/report/web_files.hpp"
+#include "analysis/faces/figures.hpp"
+#include "analysis/faces/page.hpp"
+#include "analysis/faces/report_text.hpp"
+#include "analysis/faces/theme.hpp"
+#include "analysis/faces/web_files.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/report/support.hpp"
@@ -77,8 +77,8 @@ ResultStudy many_runs() {
 }  // namespace
 
 TEST_CASE("no label is HTML, nor ends a script: in the page, its data, Markdown") {
-  const report::Report made = report::make_report({evil_study()}, no_details(), "</title><b>'\"&.db");
-  const std::string page = report::html_page(made, {"var vega = 1;", false});
+  const faces::Report made = faces::make_report({evil_study()}, no_details(), "</title><b>'\"&.db");
+  const std::string page = faces::html_page(made, {"var vega = 1;", false});
   CHECK(count_of(page, "</script") == 3);  // libraries, data, script of the page
   CHECK(count_of(page, "alert") == 0);
   CHECK(count_of(page, "<title>&lt;/title&gt;&lt;b&gt;&#39;&quot;&amp;.db - SimSGD</title>") == 1);
@@ -87,7 +87,7 @@ TEST_CASE("no label is HTML, nor ends a script: in the page, its data, Markdown"
   const Json data = Json::parse(script_of(page, "report"));
   CHECK(data["studies"][0]["name"] == kEvil);
   CHECK(data["studies"][0]["axes"][0]["labels"][0] == kEvil);
-  std::istringstream markdown(report::report_markdown(made));
+  std::istringstream markdown(faces::report_markdown(made));
   bool shown = false;
   for (std::string line; std::getline(markdown, line);) {
     CAPTURE(line);
@@ -98,8 +98,8 @@ TEST_CASE("no label is HTML, nor ends a script: in the page, its data, Markdown"
 }
 
 TEST_CASE("a page's data are the charts' rows") {
-  const report::Report made = report::make_report({evil_study()}, no_details(), "s.db");
-  const Json data = report::page_data(made);
+  const faces::Report made = faces::make_report({evil_study()}, no_details(), "s.db");
+  const Json data = faces::page_data(made);
   const Json& chart = data["studies"][0]["charts"][0];
   CHECK(chart["name"] == "speedup");
   CHECK(chart["command"] == "simsgd report s.db --chart speedup --figures figures");
@@ -112,13 +112,13 @@ TEST_CASE("a page's data are the charts' rows") {
 }
 
 TEST_CASE("CSV: RFC 4180, one tidy table of all charts") {
-  const report::Report made =
-      report::make_report({evil_study()}, no_details(), "s.db", {"speedup", "efficiency"});
+  const faces::Report made =
+      faces::make_report({evil_study()}, no_details(), "s.db", {"speedup", "efficiency"});
   const std::string quoted = "\"</script><script>alert(1)</script> \"\"quoted\"\", it's & <b>\"";
-  const std::string speedup = report::chart_csv(made.studies[0].charts[0]);
+  const std::string speedup = formatted(faces::table_of(made.studies[0].charts[0]), TableFormat::csv);
   CHECK(speedup == "algorithm,cluster/workers,workers,speedup,speedup_low,speedup_high,seeds\n" + quoted +
                        ",2,2,1,,,1\n" + quoted + ",4,4,2,,,1\na|b*c,2,2,0.5,,,1\n");
-  const std::string all = report::report_csv(made);
+  const std::string all = faces::report_csv(made);
   CHECK(all.starts_with(
       "study,chart,algorithm,cluster/workers,workers,speedup,speedup_low,speedup_high,seeds,efficiency,efficiency_low,efficiency_high\n"));
   CHECK(count_of(all, "\n") == 1 + 3 + 3);
@@ -126,38 +126,38 @@ TEST_CASE("CSV: RFC 4180, one tidy table of all charts") {
 }
 
 TEST_CASE("a figure is whole in itself: rows, colours, a width; its name is one of a file") {
-  const report::Report made =
-      report::make_report({evil_study(), evil_study()}, no_details(), "s.db", {"speedup"});
-  const report::Chart& chart = made.studies[0].charts[0];
-  const Json spec = report::standalone(chart, report::rows_shown_first(chart), {500, {}, "", false});
+  const faces::Report made =
+      faces::make_report({evil_study(), evil_study()}, no_details(), "s.db", {"speedup"});
+  const faces::Chart& chart = made.studies[0].charts[0];
+  const Json spec = faces::standalone(chart, faces::rows_shown_first(chart), {500, {}, "", false});
   CHECK(count_of(spec.dump(), "var(--") == 0);
   CHECK(spec["width"] == 500);
   const Json other =
-      report::standalone(chart, report::rows_shown_first(chart), {500, 200, "Latin Modern", true});
+      faces::standalone(chart, faces::rows_shown_first(chart), {500, 200, "Latin Modern", true});
   CHECK(other["height"] == 200);
   CHECK(spec["config"]["background"] == "#ffffff");
   CHECK(other["config"]["background"] != "#ffffff");
   CHECK(other["config"]["font"] == "Latin Modern");
   REQUIRE(spec["data"]["values"].size() == 3);
   CHECK(spec["data"]["values"][2]["axis_0"] == "a|b*c");
-  CHECK(report::figure_name(made, 0, chart) == "script-script-alert-1-script-quoted-it-s-b-speedup");
-  CHECK(report::figure_name(made, 1, chart) == "script-script-alert-1-script-quoted-it-s-b-2-speedup");
+  CHECK(faces::figure_name(made, 0, chart) == "script-script-alert-1-script-quoted-it-s-b-speedup");
+  CHECK(faces::figure_name(made, 1, chart) == "script-script-alert-1-script-quoted-it-s-b-2-speedup");
 }
 
 TEST_CASE("colours of the series differ in both themes") {
   std::set<std::string> light, dark;
-  for (const report::PaletteColour& colour : report::palette()) {
+  for (const faces::PaletteColour& colour : faces::palette()) {
     light.insert(colour.light);
     dark.insert(colour.dark);
   }
-  CHECK(light.size() == report::palette().size());
-  CHECK(dark.size() == report::palette().size());
+  CHECK(light.size() == faces::palette().size());
+  CHECK(dark.size() == faces::palette().size());
 }
 
 TEST_CASE("a page of 10,000 runs is below 3 MB") {
   std::string libraries;
   try {
-    libraries = report::web_libraries();
+    libraries = faces::web_libraries();
   } catch (const ConfigError&) {  // of their size, and no more compressible
     std::uint32_t state = 1;
     for (int i = 0; i < 840'000; ++i)
@@ -165,9 +165,9 @@ TEST_CASE("a page of 10,000 runs is below 3 MB") {
   }
   const ResultStudy study = many_runs();
   REQUIRE(study.points.size() == 10'000);
-  const report::Report made = report::make_report({study}, no_details(), "many.db");
+  const faces::Report made = faces::make_report({study}, no_details(), "many.db");
   CHECK(made.studies[0].charts.size() == 6);
-  const std::string page = report::html_page(made, {libraries, false});
+  const std::string page = faces::html_page(made, {libraries, false});
   CHECK(page.size() < 3'000'000);
   MESSAGE("bytes: ", page.size());
   // tests/report/page_in_chromium.sh opens it.

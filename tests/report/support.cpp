@@ -32,22 +32,22 @@ frame::RunDetails no_details() {
           [] { return std::map<std::string, std::vector<std::string>>(); }};
 }
 
-report::Chart chart_of(const ResultStudy& study, const std::string& name, const frame::RunDetails& details) {
-  const report::Report made = report::make_report({study}, details, "made.db", {name});
+faces::Chart chart_of(const ResultStudy& study, const std::string& name, const frame::RunDetails& details) {
+  const faces::Report made = faces::make_report({study}, details, "made.db", {name});
   CAPTURE(name);
   REQUIRE(made.studies.at(0).charts.size() == 1);
   return made.studies[0].charts[0];
 }
 
 std::string left_out_of(const ResultStudy& study, const std::string& name) {
-  const report::Report made = report::make_report({study}, no_details(), "made.db", {name});
+  const faces::Report made = faces::make_report({study}, no_details(), "made.db", {name});
   return made.studies.at(0).left_out.empty() ? "" : made.studies[0].left_out[0].why;
 }
 
 namespace {
 
-std::vector<report::Cell> cells(const report::Chart& chart, const std::string& field) {
-  std::vector<report::Cell> found;
+std::vector<faces::Cell> cells(const faces::Chart& chart, const std::string& field) {
+  std::vector<faces::Cell> found;
   for (std::size_t c = 0; c < chart.columns.size(); ++c)
     if (chart.columns[c].field == field)
       for (const auto& row : chart.rows) found.push_back(row.at(c));
@@ -56,16 +56,16 @@ std::vector<report::Cell> cells(const report::Chart& chart, const std::string& f
 
 }  // namespace
 
-std::vector<double> numbers(const report::Chart& chart, const std::string& field) {
+std::vector<double> numbers(const faces::Chart& chart, const std::string& field) {
   std::vector<double> values;
-  for (const report::Cell& cell : cells(chart, field))
+  for (const faces::Cell& cell : cells(chart, field))
     values.push_back(std::holds_alternative<double>(cell) ? std::get<double>(cell) : std::nan(""));
   return values;
 }
 
-std::vector<std::string> texts(const report::Chart& chart, const std::string& field) {
+std::vector<std::string> texts(const faces::Chart& chart, const std::string& field) {
   std::vector<std::string> values;
-  for (const report::Cell& cell : cells(chart, field))
+  for (const faces::Cell& cell : cells(chart, field))
     values.push_back(std::holds_alternative<std::string>(cell) ? std::get<std::string>(cell) : "-");
   return values;
 }

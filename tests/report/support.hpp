@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/report/report.hpp"
+#include "analysis/faces/vega.hpp"
+#include "analysis/questions/study_report.hpp"
 
 namespace simsgd::test {
 
@@ -18,13 +19,13 @@ ResultPoint made_point(const std::vector<std::pair<std::string, nlohmann::ordere
 frame::RunDetails no_details();
 
 /// The chart of this name; fails where it is left out.
-report::Chart chart_of(const ResultStudy& study, const std::string& name,
-                       const frame::RunDetails& details = no_details());
+faces::Chart chart_of(const ResultStudy& study, const std::string& name,
+                      const frame::RunDetails& details = no_details());
 std::string left_out_of(const ResultStudy& study, const std::string& name);
 
 /// A column's cells; NaN where there is no number.
-std::vector<double> numbers(const report::Chart& chart, const std::string& field);
-std::vector<std::string> texts(const report::Chart& chart, const std::string& field);
+std::vector<double> numbers(const faces::Chart& chart, const std::string& field);
+std::vector<std::string> texts(const faces::Chart& chart, const std::string& field);
 
 /// What a page has in <script id=...>, base 64 and gzip undone.
 std::string script_of(const std::string& page, const std::string& id);

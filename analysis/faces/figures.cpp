@@ -1,0 +1,119 @@
+#include "analysis/faces/figures.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+
+#include "analysis/faces/report_text.hpp"
+#include "analysis/faces/theme.hpp"
+#include "analysis/faces/vega.hpp"
+#include "analysis/sweeps/slurm.hpp"
+#include "results/atomic_file.hpp"
+#include "sim/base/errors.hpp"
+
+namespace simsgd::faces {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Spec json_of(const Cell& cell) {
+  if (const double* number = std::get_if<double>(&cell))
+    return std::isfinite(*number) ? Spec(*number) : Spec();
+  if (const std::string* text = std::get_if<std::string>(&cell)) return *text;
+  return nullptr;
+}
+
+std::string plain(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    const bool safe = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
+    if (safe || (!text.empty() && text.back() != '-')) text += safe ? c : '-';
+  }
+  while (!text.empty() && text.back() == '-') text.pop_back();
+  return text.empty() ? "study" : text;
+}
+
+/// Throws RunError.
+std::string output_of(const std::vector<std::string>& command) {
+  const ProgramEnd end = run_program(command);
+  if (end.code != 0)
+    throw RunError(fmt::format("{} could not draw {}: {}", command.front(), command.back(), end.err));
+  return end.out;
+}
+
+std::string drawn(const Vl2svg& vl2svg, const fs::path& spec) {
+  return output_of({vl2svg.node.string(), vl2svg.script.string(), spec.string()});
+}
+
+}  // namespace
+
+Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
+                const FigureSettings& settings) {
+  Spec spec = vega(chart);
+  spec["config"] = chart_config();
+  std::string text = spec.dump();
+  for (const PaletteColour& colour : palette()) {
+    const std::string name = std::string("var(--") + colour.name + ")";
+    for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos;)
+      text.replace(at, name.size(), settings.dark ? colour.dark : colour.light);
+  }
+  spec = Spec::parse(text);
+  if (spec.value("width", Spec()) == "container") spec["width"] = settings.width;
+  if (settings.height && spec.value("height", Spec()).is_number()) spec["height"] = *settings.height;
+  if (!settings.font.empty()) spec["config"]["font"] = settings.font;
+  for (const PaletteColour& colour : palette())
+    if (std::string(colour.name) == "paper")
+      spec["config"]["background"] = settings.dark ? colour.dark : colour.light;
+  Spec values = Spec::array();
+  for (const std::vector<Cell>& row : rows) {
+    Spec value = Spec::object();
+    for (std::size_t c = 0; c < chart.columns.size(); ++c) value[chart.columns[c].field] = json_of(row[c]);
+    values.push_back(std::move(value));
+  }
+  spec["data"] = {{"values", std::move(values)}};
+  return spec;
+}
+
+std::string figure_name(const Report& report, std::size_t study, const Chart& chart) {
+  const std::string name = plain(report.studies[study].name);
+  int same = 1;
+  for (std::size_t s = 0; s < study; ++s) same += plain(report.studies[s].name) == name;
+  return fmt::format("{}{}-{}", name, same > 1 ? "-" + std::to_string(same) : "", chart.name);
+}
+
+fs::path find_pdf_writer() {
+  const char* const path = std::getenv("PATH");
+  std::stringstream folders(path ? path : "");
+  std::error_code ignored;
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (const fs::path program = fs::path(folder) / "rsvg-convert"; fs::exists(program, ignored))
+      return program;
+  throw ConfigError({"--pdf", "", "needs rsvg-convert, which PATH has not", "",
+                     "Install it (apt-get install librsvg2-bin), or take the SVG files"});
+}
+
+void write_figures(const Report& report, const Vl2svg& vl2svg, const fs::path& pdf_writer,
+                   const FigureSettings& settings, const fs::path& directory) {
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (failed) throw RunError(fmt::format("Cannot make {}: {}", directory.string(), failed.message()));
+  for (std::size_t s = 0; s < report.studies.size(); ++s)
+    for (const Chart& chart : report.studies[s].charts) {
+      const std::string name = figure_name(report, s, chart);
+      const fs::path spec = directory / (name + ".vl.json");
+      write_file_atomically(directory / (name + ".csv"), formatted(table_of(chart), TableFormat::csv));
+      write_file_atomically(spec, standalone(chart, rows_shown_first(chart), settings)
+                                      .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+      const fs::path svg = directory / (name + ".svg");
+      write_file_atomically(svg, drawn(vl2svg, spec));
+      if (!pdf_writer.empty())
+        write_file_atomically(directory / (name + ".pdf"),
+                              output_of({pdf_writer.string(), "-f", "pdf", svg.string()}));
+    }
+}
+
+}  // namespace simsgd::faces

@@ -1,0 +1,35 @@
+// Figures for papers: of each chart STUDY-CHART.svg as the page shows it first, its specification (.vl.json)
+// and all its numbers (.csv); on demand also a PDF.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "analysis/faces/vega.hpp"
+#include "analysis/faces/web_files.hpp"
+#include "analysis/questions/study_report.hpp"
+
+namespace simsgd::faces {
+
+/// How a figure is drawn.
+struct FigureSettings {
+  double width = 560;            ///< px, of charts that have no width of their own
+  std::optional<double> height;  ///< px, likewise; none: the chart's
+  std::string font;              ///< family; empty: the page's
+  bool dark = false;             ///< for dark pages
+};
+/// The specification by itself: with rows and the theme's colours. For figures.
+Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
+                const FigureSettings& settings);
+
+/// "STUDY-CHART" of letters, digits, - and _; the n-th of several studies of one name has its number.
+std::string figure_name(const Report& report, std::size_t study, const Chart& chart);
+
+/// rsvg-convert of librsvg, which makes PDF of SVG. Throws ConfigError where PATH has none.
+std::filesystem::path find_pdf_writer();
+
+/// Makes the folder. `pdf_writer`: empty for none. Each file appears whole or not at all. Throws RunError.
+void write_figures(const Report& report, const Vl2svg& vl2svg, const std::filesystem::path& pdf_writer,
+                   const FigureSettings& settings, const std::filesystem::path& directory);
+
+}  // namespace simsgd::faces

@@ -1,0 +1,133 @@
+#include "analysis/faces/report_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/markdown.hpp"
+#include "analysis/questions/numbers.hpp"
+
+namespace simsgd::faces {
+
+namespace {
+
+using markdown::escaped;
+
+constexpr std::size_t kMostMarkdownRows = 200;
+
+/// SI, the shortest text that reads back as it was: whole numbers without a point.
+nlohmann::ordered_json record_cell(const Cell& cell) {
+  if (const std::string* text = std::get_if<std::string>(&cell)) return *text;
+  const double* number = std::get_if<double>(&cell);
+  return number ? frame::record_of({"", std::isfinite(*number) ? std::optional(*number) : std::nullopt})
+                : nlohmann::ordered_json();
+}
+
+std::string shown_text(const Cell& cell, const CommonUnit& unit) {
+  if (const std::string* text = std::get_if<std::string>(&cell)) return *text;
+  const double* number = std::get_if<double>(&cell);
+  return number && std::isfinite(*number) ? unit.show(*number) : "";
+}
+
+std::vector<double> numbers_of(const Chart& chart, std::size_t column) {
+  std::vector<double> numbers;
+  for (const std::vector<Cell>& row : chart.rows)
+    if (const double* number = std::get_if<double>(&row[column])) numbers.push_back(*number);
+  return numbers;
+}
+
+std::string rows_of(const Chart& chart) {
+  std::string text = markdown_rows(table_of(chart, kMostMarkdownRows));
+  if (chart.rows.size() > kMostMarkdownRows)
+    text += fmt::format("\nThe first {} of {} rows; --format csv has all.\n", kMostMarkdownRows,
+                        chart.rows.size());
+  return text;
+}
+
+}  // namespace
+
+std::vector<CommonUnit> units_of(const Chart& chart) {
+  std::map<std::string, CommonUnit> known;
+  std::vector<CommonUnit> units;
+  for (std::size_t c = 0; c < chart.columns.size(); ++c) {
+    const Column& column = chart.columns[c];
+    const bool end = column.field == "low" || column.field == "high";
+    const std::string key = end ? "value" : column.unit == "1" ? column.field : column.unit;
+    const std::vector<double> numbers = numbers_of(chart, c);
+    const bool counts = column.unit == "1" && std::all_of(numbers.begin(), numbers.end(), [](double number) {
+                          return number == std::floor(number);
+                        });
+    const bool shared = known.contains(key) && (end || column.unit != "1");
+    units.push_back(shared ? known.at(key) : counts ? CommonUnit{} : unit_for(column.unit, numbers));
+    known.emplace(key, units.back());
+    if (column.field == "value") known.emplace("value", units.back());
+  }
+  return units;
+}
+
+Table table_of(const Chart& chart, std::size_t most_shown) {
+  Table table;
+  table.align = "";
+  const std::vector<CommonUnit> units = units_of(chart);
+  for (std::size_t c = 0; c < units.size(); ++c) {
+    const Column& column = chart.columns[c];
+    table.fields.push_back(column.name);
+    table.header.push_back(column.title + (column.unit.empty() ? "" : in_brackets(units[c])));
+    table.align += column.unit.empty() ? 'l' : 'r';
+  }
+  for (const std::vector<Cell>& row : chart.rows) {
+    std::vector<nlohmann::ordered_json>& record = table.records.emplace_back();
+    std::vector<std::string> shown;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      record.push_back(record_cell(row[c]));
+      shown.push_back(shown_text(row[c], units[c]));
+    }
+    if (table.rows.size() < most_shown) table.rows.push_back(std::move(shown));
+  }
+  return table;
+}
+
+std::string report_csv(const Report& report) {
+  Table all;
+  all.fields = {"study", "chart"};
+  for (const StudyReport& study : report.studies)
+    for (const Chart& chart : study.charts)
+      for (const Column& column : chart.columns)
+        if (std::find(all.fields.begin(), all.fields.end(), column.name) == all.fields.end())
+          all.fields.push_back(column.name);
+  for (const StudyReport& study : report.studies)
+    for (const Chart& chart : study.charts) {
+      const Table table = table_of(chart);
+      for (const auto& row : table.records) {
+        auto& record = all.records.emplace_back(all.fields.size());
+        record[0] = study.name;
+        record[1] = chart.name;
+        for (std::size_t c = 0; c < row.size(); ++c)
+          record[static_cast<std::size_t>(std::find(all.fields.begin(), all.fields.end(), table.fields[c]) -
+                                          all.fields.begin())] = row[c];
+      }
+    }
+  return formatted(all, TableFormat::csv);
+}
+
+std::string report_markdown(const Report& report) {
+  std::string text = "# " + escaped(report.store) + "\n";
+  for (const StudyReport& study : report.studies) {
+    text += fmt::format("\n## {}\n\n{} points, {} done, {} failed; up to {} seeds each.\n",
+                        escaped(study.name), study.points, study.done, study.failed, study.seeds);
+    for (const std::string& error : study.errors) text += "- failed: " + escaped(error) + "\n";
+    for (const std::string& note : study.notes) text += "\n" + escaped(note) + "\n";
+    if (study.headline) text += "\n### What is best\n\n" + formatted(*study.headline, TableFormat::md);
+    for (const Chart& chart : study.charts)
+      text += fmt::format("\n### {}\n\n{}\n{}\n    {}\n", chart.title, escaped(chart.caption), rows_of(chart),
+                          command_of(report, chart));
+    if (!study.left_out.empty()) text += "\n### Left out\n\n";
+    for (const LeftOut& each : study.left_out)
+      text += fmt::format("- {}: {}\n", each.title, escaped(each.why));
+  }
+  return text;
+}
+
+}  // namespace simsgd::faces

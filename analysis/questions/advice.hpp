@@ -1,0 +1,91 @@
+// Which of many candidates is best, for the cost of a few full runs: successive halving (Jamieson and
+// Talwalkar, AISTATS 2016, arXiv:1502.07943) over the steps of a run, then over seeds. All candidates run a
+// few of their steps; the best fifth runs more; the best of these run in full, with one seed, and the better
+// half of those with each further seed. Candidates meet the same stragglers and batches for the same seed, so
+// that differences are taken seed by seed. A candidate runs under every circumstance of the study, and what
+// it is worth is the geometric mean over these. Deterministic for any number of jobs. On a calibrated cluster
+// every seed but the first draws the cluster's numbers too (parameter_draws.hpp).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/questions/candidates.hpp"
+#include "analysis/statistics/contest.hpp"
+
+namespace simsgd {
+
+enum class AdviceTarget { time, cost, energy, throughput };
+
+struct AdviceSettings {
+  AdviceTarget target = AdviceTarget::time;
+  double budget = 100;  ///< in full runs: a run of a tenth of the steps costs a tenth
+  /// What reaching the target (the whole run, where there is none) may take under each circumstance.
+  std::optional<double> deadline_s, most_usd;
+  int jobs = 1, threads = 1;
+  std::function<bool()> interrupted;
+  std::function<void(std::size_t done, std::size_t all)> progress;  ///< may be empty
+};
+
+/// A candidate that ran in full.
+struct RankedCandidate {
+  std::size_t candidate = 0;  ///< of Candidates::all
+  std::string label;
+  std::vector<double> scores;  ///< of the scenario's seed and those after it; see Advice::unit
+  statistics::Estimate score;  ///< their mean
+  /// Under each circumstance, mean over the seeds.
+  std::vector<double> under;
+  double behind = 0;  ///< share by which its mean is above the best one's
+  /// Beside the best: `tie` where chance, `undecided` where the model's error may have made the difference.
+  statistics::Verdict verdict = statistics::Verdict::unknown;
+  bool deterministic = false;      ///< no seed changes its score
+  std::string reason;              ///< where its time goes, in numbers
+  double time_s = 0;               ///< to the target, else of the whole run: the most of any circumstance
+  std::optional<double> cost_usd;  ///< likewise; where AdviceSettings::most_usd asks
+  bool may_be_best() const {
+    return verdict == statistics::Verdict::tie || verdict == statistics::Verdict::undecided;
+  }
+};
+
+/// Candidates that were given up after a part of their steps.
+struct PrunedRound {
+  double share = 0;  ///< of the steps
+  std::size_t ran = 0, kept = 0;
+  std::string nearest;        ///< the best of those that were given up
+  double nearest_behind = 0;  ///< and how far it was behind the best, as a share
+};
+
+struct ImpossibleCandidate {
+  std::string label, why;
+};
+
+struct Advice {
+  std::string unit, meaning;               ///< of the scores
+  std::vector<std::string> circumstances;  ///< over which a score is the geometric mean
+  bool more_is_better = false;
+  bool learns = false;  ///< whether a level of loss or accuracy was to be reached
+  std::vector<RankedCandidate> ranked;
+  std::vector<PrunedRound> rounds;
+  std::vector<ImpossibleCandidate> impossible, failed, beyond;  ///< `beyond` a limit, by how much
+  std::size_t candidates = 0;
+  double spent = 0;                ///< full runs
+  std::vector<std::string> notes;  ///< each once: of a calibrated cluster, what further seeds draw
+};
+
+/// Throws ConfigError where no candidate is possible or the budget is too small; Interrupted; RunError where
+/// all fail or are beyond the limits.
+Advice advise(const Study& study, const Candidates& candidates, const AdviceSettings& settings);
+
+/// All candidates in full, and where the best of `advice` stands among them. For checking advice.
+struct AdviceCheck {
+  std::string best;               ///< of the full grid with the scenario's seed
+  std::size_t ran = 0, rank = 0;  ///< of the advised one there, from 1
+  double behind = 0;              ///< of the advised one, as a share, over the seeds of both
+  bool best_or_tie = false;       ///< it is the best, or the interval of its difference holds 0
+};
+AdviceCheck check_advice(const Study& study, const Candidates& candidates, const Advice& advice,
+                         const AdviceSettings& settings);
+
+}  // namespace simsgd

@@ -1,0 +1,89 @@
+// What the runs of a claim's study say of it. A setting is one choice of everything that is unknown and was
+// scanned; a comparison joins the runs that its sides name wherever all that they do not name is equal, and
+// has a state in each setting; the claim's state in a setting is the worst of its comparisons'.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/frame/frame.hpp"
+#include "scenarios/language/claim.hpp"
+
+namespace simsgd {
+
+/// What a point of a study sets, by pointer, objects taken apart; its seed is not among it.
+std::map<std::string, Json> claim_settings(const ResultPoint& point);
+
+/// From good to bad. `outside`: on the claimed side, but not in the claimed range.
+enum class ClaimState : std::uint8_t { reproduced, outside, within_noise, reversed, no_value };
+inline constexpr std::size_t kClaimStates = 5;
+std::string state_name(ClaimState state);
+using StateCounts = std::array<std::size_t, kClaimStates>;
+
+/// How an effect over seeds is judged: on which side of 0 it lies.
+struct Judged {
+  ClaimState state = ClaimState::no_value;
+  double mean = 0;
+  double half_width = 0;  ///< of the 95 % interval (Student); 0 with one seed
+};
+
+/// `effects`: of each seed, above 0 where the quantity is above its threshold; of a ratio, its logarithm.
+/// `noise`: of the same kind. Infinite effects count by their sign alone.
+Judged judge(const std::vector<double>& effects, ClaimComparison::Direction direction, double noise,
+             double within);
+
+/// Pointers and values. Of a pointer in which the sides differ it is that of "to", and with kOfFirstSide that
+/// of "of".
+inline constexpr const char* kOfFirstSide = " (of)";
+using ClaimInputs = std::map<std::string, Json>;
+
+/// A comparison, or the whole claim, in a setting.
+struct ClaimCell {
+  ClaimInputs inputs;
+  ClaimState state = ClaimState::no_value;
+  double low = 0, high = 0;  ///< the quantity: over what it must hold for (for_all)
+};
+
+struct ComparisonVerdict {
+  std::vector<ClaimCell> cells;
+  StateCounts counts{};
+  double low = 0, median = 0, high = 0;  ///< of the quantity, over settings
+};
+
+/// What tells settings of one state from those of another: one input or two, and the states on each side.
+struct Dependence {
+  std::vector<std::string> inputs;  ///< pointers
+  struct Side {
+    std::vector<Json> values;  ///< of these inputs
+    StateCounts counts{};
+  };
+  std::vector<Side> sides;
+  double explained = 0;  ///< share of settings whose state is the most frequent one of their side
+};
+
+struct ClaimVerdict {
+  Claim claim;
+  std::string file;
+  std::vector<ComparisonVerdict> comparisons;
+  std::vector<ClaimCell> settings;
+  std::vector<std::string> inputs;  ///< pointers that vary over settings, each for those that go with it
+  StateCounts counts{};
+  std::optional<ClaimState> state;       ///< of at least two thirds of the settings; none: it depends
+  std::optional<Dependence> dependence;  ///< none where all settings agree, or nothing tells them apart
+};
+
+/// Share of the settings that have to agree.
+inline constexpr double kMostSettings = 2.0 / 3;
+
+/// Throws ConfigError (with `file`) where a comparison finds no runs to compare.
+ClaimVerdict judge_claim(const Claim& claim, const std::string& file, const frame::Frame& frame);
+
+/// Which inputs best tell the states of the cells apart.
+std::optional<Dependence> find_dependence(const std::vector<ClaimCell>& cells,
+                                          const std::vector<std::string>& inputs);
+
+}  // namespace simsgd

@@ -1,0 +1,225 @@
+// The answer in words, as a picture, and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/questions/scaling.hpp"
+#include "results/text_table.hpp"
+#include "sim/activities.hpp"
+#include "sim/base/printable.hpp"
+#include "sim/base/units.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr int kBar = 48;  // characters of the longest step
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+/// "9.4 Gb/s": as networks are sold.
+std::string rate(double Bps) {
+  const double bits = 8 * Bps;
+  for (const auto& [unit, size] : {std::pair{"Tb/s", 1e12}, {"Gb/s", 1e9}, {"Mb/s", 1e6}})
+    if (bits >= size) return fmt::format("{:.3g} {}", bits / size, unit);
+  return fmt::format("{:.3g} kb/s", bits / 1e3);
+}
+
+std::string gpus(int count) { return count == 1 ? "1 GPU" : fmt::format("{} GPUs", count); }
+
+const ScalingCase* of_size(const ScalingAnswer& answer, int size) {
+  for (const ScalingCase& each : answer.sizes)
+    if (each.gpus == size) return &each;
+  return nullptr;
+}
+
+double speed_up(const ScalingCase& each) { return each.efficiency * each.gpus; }
+
+/// Of a step, by how much a remedy shortens it.
+double saved(const ScalingAnswer& answer, const ScalingCase& each) {
+  return 1 - each.step_s / answer.asked.step_s;
+}
+
+double exposed_s(const ScalingAnswer& answer) {
+  for (const TimeShare& each : answer.parts)
+    if (each.metric == activity_metric(Activity::communication)) return each.seconds;
+  return 0;
+}
+
+std::string on_nodes(const ScalingAnswer& answer) {
+  return answer.asked.nodes == 1 ? "in one node" : fmt::format("on {} nodes", answer.asked.nodes);
+}
+
+std::string why_two_nodes(const ScalingAnswer& answer) {
+  const ScalingCase *one = of_size(answer, answer.gpus_per_node),
+                    *two = of_size(answer, 2 * answer.gpus_per_node);
+  if (one == nullptr || two == nullptr || !one->impossible.empty() || !two->impossible.empty()) return "";
+  const double gain = speed_up(*two) / speed_up(*one);
+  return fmt::format(" Two nodes {} one ({:.2f} times as fast): between nodes {} share {}.",
+                     gain < 1 ? "are slower than" : "gain on", gain, gpus(answer.gpus_per_node),
+                     rate(answer.nic_Bps));
+}
+
+std::string what_bandwidth(const ScalingAnswer& answer) {
+  if (!answer.wanted_Bps) return "";
+  const std::string from = fmt::format("{} is kept from {} a node on ({} now).", percent(answer.wanted),
+                                       rate(*answer.wanted_Bps), rate(answer.nic_Bps));
+  if (answer.limit >= kWantedEfficiency) return " " + from;
+  return fmt::format(" An endless network would keep {}, the rest is lost inside nodes and on hosts; {}",
+                     percent(answer.limit), from);
+}
+
+std::string what_helps(const ScalingAnswer& answer) {
+  constexpr double kWorthIt = 0.02;  // less than a model of a step can tell
+  const auto best = answer.remedies.begin();
+  if (best == answer.remedies.end() || !best->impossible.empty() || saved(answer, *best) < kWorthIt)
+    return " Nothing that was tried makes it 2 % faster.";
+  return fmt::format(" Most is saved by {}: {} of the step ({}).", best->label, percent(saved(answer, *best)),
+                     best->caveat);
+}
+
+/// One letter for each kind of time.
+char letter(const std::string& metric) {
+  if (metric == activity_metric(Activity::communication)) return '-';
+  if (metric == activity_metric(Activity::compute)) return '#';
+  return metric == activity_metric(Activity::wait) ? '.' : 'h';
+}
+
+std::string bar(const std::vector<std::pair<char, double>>& parts, double whole_s) {
+  std::string text;
+  double until_s = 0;
+  for (const auto& [sign, seconds] : parts) {
+    until_s += seconds;
+    const auto end = static_cast<std::size_t>(std::lround(kBar * until_s / whole_s));
+    if (end > text.size()) text.append(end - text.size(), sign);
+  }
+  return text;
+}
+
+std::string picture(const ScalingAnswer& answer) {
+  TextTable table;
+  table.left = 2;
+  const double longest_s = std::max(answer.asked.step_s, answer.question.step_s);
+  table.rows.push_back(
+      {"one GPU", bar({{'#', answer.question.step_s}}, longest_s), human_time(answer.question.step_s)});
+  std::vector<std::pair<char, double>> parts;
+  for (const TimeShare& each : answer.parts) parts.emplace_back(letter(each.metric), each.seconds);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return (a.first == '#') > (b.first == '#'); });
+  table.rows.push_back({gpus(answer.question.gpus), bar(parts, longest_s), human_time(answer.asked.step_s)});
+  // Hidden communication ends where computing does.
+  const double end_s = std::min(answer.question.step_s, answer.asked.step_s);
+  if (answer.hidden_s > 0)
+    table.rows.push_back(
+        {"  beside it",
+         bar({{' ', std::max(0.0, end_s - answer.hidden_s)}, {'~', std::min(end_s, answer.hidden_s)}},
+             longest_s),
+         human_time(answer.hidden_s)});
+  return table.text() +
+         "  # computing  - communication that is waited for  ~ communication behind computing  . waiting  h hosts, kernels\n";
+}
+
+std::string sizes_table(const ScalingAnswer& answer) {
+  TextTable table;
+  table.rows = {{"GPUs", "nodes", "step", "kept", "speed-up"}, {"-"}};
+  for (const ScalingCase& each : answer.sizes)
+    table.rows.push_back(
+        each.impossible.empty()
+            ? std::vector<std::string>{std::to_string(each.gpus), std::to_string(each.nodes),
+                                       human_time(each.step_s), percent(each.efficiency),
+                                       fmt::format("{:.1f}", speed_up(each))}
+            : std::vector<std::string>{std::to_string(each.gpus), std::to_string(each.nodes), "-", "-", "-"});
+  return table.text();
+}
+
+std::string remedies_table(const ScalingAnswer& answer) {
+  TextTable table;
+  table.left = 2;
+  table.rows = {{"what might help", "its price", "step", "kept", "saved"}, {"-"}};
+  for (const ScalingCase& each : answer.remedies)
+    table.rows.push_back(
+        each.impossible.empty()
+            ? std::vector<std::string>{each.label, each.caveat, human_time(each.step_s),
+                                       percent(each.efficiency), percent(saved(answer, each))}
+            : std::vector<std::string>{each.label, printable(each.impossible), "-", "-", "-"});
+  return table.text();
+}
+
+OrderedJson case_json(const ScalingCase& each) {
+  OrderedJson json = {{"gpus", each.gpus}, {"nodes", each.nodes}};
+  if (each.impossible.empty())
+    json.update({{"step_s", each.step_s}, {"efficiency", each.efficiency}, {"speed_up", speed_up(each)}});
+  else
+    json["impossible"] = each.impossible;
+  return json;
+}
+
+}  // namespace
+
+std::string sentences(const ScalingAnswer& answer) {
+  std::string text =
+      fmt::format("{} {} keep {} of perfect speed-up: a step takes {} instead of {}.",
+                  gpus(answer.question.gpus), on_nodes(answer), percent(answer.asked.efficiency),
+                  human_time(answer.asked.step_s), human_time(answer.question.step_s));
+  if (answer.question.gpus > 1)
+    text += fmt::format(
+        " Each GPU sends {} a step; {} of communication hides behind computing, {} is waited for.",
+        human_bytes(answer.sent_bytes), human_time(answer.hidden_s), human_time(exposed_s(answer)));
+  return text + why_two_nodes(answer) + what_bandwidth(answer) + what_helps(answer);
+}
+
+std::string scaling_text(const ScalingAnswer& answer) {
+  std::string text = sentences(answer) + "\n\n" + picture(answer);
+  for (const TimeShare& each : answer.parts)
+    text += fmt::format("  {:<28}{:>10}{:>7}\n", each.label, human_time(each.seconds),
+                        percent(each.seconds / answer.asked.step_s));
+  for (const Interval& each : answer.step_intervals)
+    text += fmt::format("  {} of steps lie in {} to {}\n", percent(each.level), human_time(each.low),
+                        human_time(each.high));
+  text += "\n" + sizes_table(answer) + "\n" + remedies_table(answer);
+  for (const std::string& note : answer.notes) text += "\nnote: " + printable(note) + "\n";
+  return text;
+}
+
+OrderedJson scaling_json(const ScalingAnswer& answer) {
+  OrderedJson parts = OrderedJson::object(), intervals = OrderedJson::array(), sizes = OrderedJson::array(),
+              remedies = OrderedJson::array();
+  for (const TimeShare& each : answer.parts) parts[each.metric] = each.seconds;
+  for (const Interval& each : answer.step_intervals)
+    intervals.push_back({{"level", each.level}, {"low", each.low}, {"high", each.high}});
+  for (const ScalingCase& each : answer.sizes) sizes.push_back(case_json(each));
+  for (const ScalingCase& each : answer.remedies) {
+    OrderedJson json = {{"name", each.name}, {"label", each.label}, {"price", each.caveat}};
+    json.update(case_json(each));
+    if (each.impossible.empty()) json["saved"] = saved(answer, each);
+    remedies.push_back(std::move(json));
+  }
+  OrderedJson wanted = {{"efficiency", answer.wanted}, {"nic_Bps", nullptr}, {"limit", answer.limit}};
+  if (answer.wanted_Bps) wanted["nic_Bps"] = *answer.wanted_Bps;
+  return {{"question",
+           {{"parameters", answer.question.parameters},
+            {"step_s", answer.question.step_s},
+            {"gpus", answer.question.gpus},
+            {"gpus_per_node", answer.gpus_per_node},
+            {"network", answer.question.network},
+            {"nic_Bps", answer.nic_Bps},
+            {"framework", answer.question.framework}}},
+          {"answer", sentences(answer)},
+          {"step",
+           {{"step_s", answer.asked.step_s},
+            {"efficiency", answer.asked.efficiency},
+            {"parts", std::move(parts)},
+            {"hidden_communication_s", answer.hidden_s},
+            {"bytes_sent_per_worker", answer.sent_bytes},
+            {"intervals", std::move(intervals)}}},
+          {"sizes", std::move(sizes)},
+          {"bandwidth", std::move(wanted)},
+          {"remedies", std::move(remedies)},
+          {"notes", answer.notes},
+          {"scenario", answer.scenario}};
+}
+
+}  // namespace simsgd
