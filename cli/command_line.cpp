@@ -98,6 +98,7 @@ int run_verb(std::vector<std::string> words) {
   add_explore(app, exit_code);
   add_calibrate(app, exit_code);
   add_validate(app, exit_code);
+  add_book(app, exit_code);
   add_claims(app, exit_code);
   add_check(app, exit_code);
   add_list(app, exit_code);

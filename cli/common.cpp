@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 
 #include <CLI/CLI.hpp>
 
@@ -39,6 +40,13 @@ Overrides OverrideOptions::overrides() const {
   for (const std::string& argument : set) result.set.push_back(parse_set(argument));
   if (seed_option && seed_option->count() > 0) result.seed = read_seed(seed);
   return result;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04d}-{:02d}-{:02d}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
 int available_threads() {

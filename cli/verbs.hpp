@@ -40,6 +40,7 @@ void add_report(CLI::App& app, ExitCode& exit_code);
 void add_explore(CLI::App& app, ExitCode& exit_code);
 void add_calibrate(CLI::App& app, ExitCode& exit_code);
 void add_validate(CLI::App& app, ExitCode& exit_code);
+void add_book(CLI::App& app, ExitCode& exit_code);
 void add_claims(CLI::App& app, ExitCode& exit_code);
 void add_check(CLI::App& app, ExitCode& exit_code);
 void add_list(CLI::App& app, ExitCode& exit_code);
@@ -52,6 +53,9 @@ void add_worker(CLI::App& app, ExitCode& exit_code);
 
 /// More threads or processes at a time than any machine has cores for.
 inline constexpr int kMostThreads = 1024;
+
+/// As "2026-01-31", UTC.
+std::string today();
 
 /// Cores that numerics may use: what the process may run on.
 int available_threads();

@@ -44,7 +44,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"analysis/sweeps/"},
     {"analysis/advice/", "analysis/claims/", "analysis/replay/", "analysis/questions/"},
     {"analysis/calibration/", "analysis/report/"},
-    {"analysis/live/"},
+    {"analysis/live/", "analysis/book/"},
     {"cli/", "bench/"},
 };
 

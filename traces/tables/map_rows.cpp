@@ -1,4 +1,6 @@
 // What a map makes of one row.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/base/printable.hpp"
@@ -45,12 +47,34 @@ bool Mapping::admitted(const MapCells& cells) const {
   });
 }
 
+bool Mapping::divide(const std::vector<int>& over, const MapCells& cells, double& value,
+                     ImportedFile& file) const {
+  for (const int place : over) {
+    double divisor = 0;
+    if (!read_cell(cell_at(cells, place), divisor, file)) return false;
+    if (divisor == 0) {
+      file.ignore("values that are divided by 0");
+      return false;
+    }
+    value /= divisor;
+  }
+  return true;
+}
+
 bool Mapping::describe(const MapCells& cells, Measurement& row, ImportedFile& file) const {
   row.operation = printable(std::string(cell_at(cells, operation_)));
   row.campaign = printable(std::string(cell_at(cells, campaign_)));
-  for (const auto& [name, place] : labels_)
-    if (const std::string_view cell = cell_at(cells, place); !cell.empty())
-      row.labels[name] = printable(std::string(cell));
+  for (const Label& label : labels_) {
+    const std::string_view cell = cell_at(cells, label.from);
+    if (cell.empty()) continue;
+    std::string text(cell);
+    if (!label.over.empty()) {
+      double value = 0;
+      if (!read_cell(cell, value, file) || !divide(label.over, cells, value, file)) return false;
+      text = fmt::format("{:.0f}", label.times * value);
+    }
+    row.labels[label.name] = printable(text);
+  }
   const auto count = [&cells](int place, int& value) {
     const std::string_view cell = cell_at(cells, place);
     return cell.empty() || read_count(cell, 1, value);
@@ -83,7 +107,9 @@ void Mapping::add_one(const Value& value, const MapCells& cells, Measurement row
   double minus = 0, samples = 0;
   if (!read_cell(cell_at(cells, value.from), row.value, file)) return;
   if (value.minus >= 0 && !read_cell(cell_at(cells, value.minus), minus, file)) return;
-  row.value = in_si(row.value - minus, value.scale);
+  row.value -= minus;
+  if (!divide(value.over, cells, row.value, file)) return;
+  row.value = in_si(row.value, value.scale);
   row.quantity = value.quantity;
   const std::string_view deviation = cell_at(cells, value.deviation);
   if (!deviation.empty() && read_cell(deviation, row.deviation, file))
