@@ -64,7 +64,7 @@ int show_book(const BookVerb& verb) {
     if (verb.figures.empty()) break;
     page.studies.front().name = dark ? "accuracy-dark" : "accuracy";
     report::FigureSettings figure;
-    figure.width = 420;
+    figure.width = 1000;
     figure.dark = dark;
     report::write_figures(page, vl2svg, "", figure, verb.figures);
   }

@@ -38,7 +38,7 @@ report::Spec dots_spec(const report::Chart& chart, const std::vector<std::string
   x["axis"] = {{"values", {0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0}}, {"format", ".3~g"}};
   report::Spec y = report::channel("set", "nominal", "");
   y["sort"] = sets;
-  y["axis"] = {{"title", nullptr}, {"labelLimit", 330}};
+  y["axis"] = {{"title", nullptr}, {"labelLimit", 560}};
   constexpr double kRow = 17;
   report::Spec spec =
       report::framed(chart.description, kRow * static_cast<double>(std::max<std::size_t>(4, sets.size())));
