@@ -3,9 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -44,13 +42,6 @@ CalibrationSettings settings_of(const CalibrateVerb& verb) {
     *shown = std::make_unique<Progress>(stage, 0, "simulation");
   };
   return settings;
-}
-
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:04d}-{:02d}-{:02d}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
 void print(const CalibrateVerb& verb, const Calibration& calibration) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 
 #include <CLI/CLI.hpp>
 
@@ -46,6 +47,13 @@ double quantity_option(const std::string& option, const std::string& text, Dimen
   const ParsedQuantity parsed = parse_quantity(text, dimension);
   if (!parsed.ok || !(parsed.value > 0)) throw ConfigError({option, "", problem, text, remedy});
   return parsed.value;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04d}-{:02d}-{:02d}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
 int available_threads() {

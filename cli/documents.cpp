@@ -10,7 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
-#include "scenarios/language/provenance.hpp"
+#include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 
 namespace simsgd {

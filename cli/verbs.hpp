@@ -45,6 +45,9 @@ inline constexpr const char *kNoMemory = "is no amount of memory",
 /// More threads or processes at a time than any machine has cores for.
 inline constexpr int kMostThreads = 1024;
 
+/// As "2026-01-31", UTC.
+std::string today();
+
 /// Cores that numerics may use: what the process may run on.
 int available_threads();
 

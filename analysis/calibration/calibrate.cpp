@@ -26,6 +26,7 @@ class Calibrator {
   std::unique_ptr<Calibration> run() {
     say("importing");
     result_->measurements = load_measurements(result_->spec, settings_.data);
+    expand_each(result_->spec, result_->measurements);
     std::vector<Measurement> fitted = result_->measurements;
     std::erase_if(fitted, [this](const Measurement& each) { return !result_->spec.fit.where.holds(each); });
     const std::optional<double> noise = noise_of(fitted);
@@ -54,7 +55,7 @@ class Calibrator {
         if (!setting_value(pointer, model.parameters[j].low) &&
             !setting_value(pointer, model.parameters[j].high))
           errors.push_back(result_->spec.error_at(
-              fmt::format("{}/parameters/{}/pointers", at, j),
+              fmt::format("{}/parameters/{}/pointers", at, model.parameters[j].written),
               fmt::format("\"{}\" sets what no scenario has", model.parameters[j].name), pointer,
               "Correct the pointer"));
     if (errors.empty())

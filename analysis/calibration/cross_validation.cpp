@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -205,10 +206,9 @@ std::string part_of(const std::string& column, const Point& point) {
     return point.bytes() > 0 ? fmt::format("octave {:02.0f}", std::floor(std::log2(point.bytes())))
                              : "no bytes";
   std::string values;
-  std::size_t begin = 0;
-  for (std::size_t comma = 0; (comma = column.find(',', begin)) != std::string::npos; begin = comma + 1)
-    values += value_of(column.substr(begin, comma - begin), point) + ", ";
-  return fmt::format("{} {}{}", column, values, value_of(column.substr(begin), point));
+  for (const std::string& each : columns_of(column))
+    values += (values.empty() ? "" : ", ") + value_of(each, point);
+  return fmt::format("{} {}", column, values);
 }
 
 /// The parts of one column.
@@ -222,8 +222,7 @@ void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string&
   if (parts.size() < 2) return;
   for (const auto& [name, which] : parts) {
     std::vector<std::size_t> rest;
-    for (const std::size_t i : all)
-      if (part_of(column, fitter.points().points[i]) != name) rest.push_back(i);
+    std::set_difference(all.begin(), all.end(), which.begin(), which.end(), std::back_inserter(rest));
     const Fitted fitted = best == nullptr
                               ? fitter.fit(fitter.weighted(rest))
                               : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations, kLeftOutRounds);

@@ -159,7 +159,7 @@ void refuse_idle(const Fitter& fitter, const Fitted& best, const std::vector<std
                     [&](const std::string& each) { return setting_value(each, best.values[j]).has_value(); });
     names.push_back(parameter.name);
     errors.push_back(
-        spec.error_at(fmt::format("/models/{}/parameters/{}", &model - spec.models.data(), j),
+        spec.error_at(fmt::format("/models/{}/parameters/{}", &model - spec.models.data(), parameter.written),
                       fmt::format("\"{}\" changes no prediction of what is fitted, from {:g} to {:g}",
                                   parameter.name, parameter.low, parameter.high),
                       Json(parameter.pointers).dump(),
@@ -190,6 +190,16 @@ Fitted one_step(const Fitter& fitter, const Fitted& best, const Eigen::MatrixXd&
     const double weight = weights[static_cast<std::size_t>(i)] / std::sqrt(1 + share * share);
     normal += weight * slopes.row(i).transpose() * slopes.row(i);
     right -= weight * error * slopes.row(i).transpose();
+  }
+  double sum = 0;
+  for (const double weight : weights) sum += weight;
+  for (Eigen::Index j = 0; j < count; ++j) {
+    const ParameterSpec& parameter = fitter.model().parameters[static_cast<std::size_t>(j)];
+    if (!parameter.usual) continue;
+    const double weight = sum / static_cast<double>(weights.size());
+    normal(j, j) += weight;
+    right[j] -= weight * (scale_of(parameter, best.values[static_cast<std::size_t>(j)]) -
+                          scale_of(parameter, *parameter.usual));
   }
   constexpr double kDamping = 1e-6;  // of a parameter that the points say nothing of
   const double most = normal.diagonal().maxCoeff();
@@ -238,7 +248,7 @@ Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std:
   const std::vector<std::size_t> which = fitter.fitted_points();
   const WeightedPoints what = fitter.weighted(which);
   const std::vector<std::vector<std::size_t>> units = units_of(fitter, which, all.resampled);
-  const bool exact = units.size() <= model.parameters.size();
+  const bool exact = units.size() <= free_parameters(model);
   if (exact) all.resampled = noise ? "noise" : "nothing";
   const Eigen::MatrixXd slopes = slopes_of(fitter, best, which);
   refuse_idle(fitter, best, which, slopes);

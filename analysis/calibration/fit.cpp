@@ -167,6 +167,13 @@ WeightedPoints weigh(const Points& points, const std::vector<std::size_t>& which
   return what;
 }
 
+double usual_weight(const WeightedPoints& what) { return 1 / static_cast<double>(what.which.size()); }
+
+std::size_t free_parameters(const ModelSpec& model) {
+  return static_cast<std::size_t>(std::count_if(model.parameters.begin(), model.parameters.end(),
+                                                [](const ParameterSpec& each) { return !each.usual; }));
+}
+
 Fitted fit_parameters(const Predictor& predictor, const Points& points, const ModelSpec& model,
                       const WeightedPoints& what, const Patch& tables, const FitSettings& settings) {
   Fitted fitted{{}, tables, 0, {}};

@@ -41,6 +41,11 @@ struct WeightedPoints {
 /// points do.
 WeightedPoints weigh(const Points& points, const std::vector<std::size_t>& which, bool octaves_equal);
 
+/// What a parameter's usual value weighs beside the points: as much as one of them.
+double usual_weight(const WeightedPoints& what);
+/// Parameters that nothing but measurements tells.
+std::size_t free_parameters(const ModelSpec& model);
+
 struct FitSettings {
   double outlier = 0.1;
   int iterations = 60;

@@ -10,13 +10,13 @@ namespace simsgd {
 
 namespace {
 
-constexpr double kLeftOutLevel = 0.9;
+constexpr double kLeftOutLevel = 0.9, kHalfLevel = 0.5;
 
-/// How far nine tenths of errors reach, from the errors of others.
-double reach_of(std::vector<double> sizes) {
+/// How far so much of the errors reaches, from the errors of others.
+double reach_of(std::vector<double> sizes, double level) {
   if (sizes.empty()) return 0;
   std::sort(sizes.begin(), sizes.end());
-  const double rank = std::ceil(kLeftOutLevel * (static_cast<double>(sizes.size()) + 1));
+  const double rank = std::ceil(level * (static_cast<double>(sizes.size()) + 1));
   return sizes[std::min(sizes.size(), static_cast<std::size_t>(rank)) - 1];
 }
 
@@ -37,14 +37,17 @@ LeftOutColumn judged_column(const Calibration& calibration, const std::string& c
                             const std::vector<const LeftOut*>& parts) {
   LeftOutColumn judged{column, {}, 0, 0, 0, 0};
   for (const LeftOut* part : parts) {
-    const double reach = reach_of(other_errors(parts, part));
+    const std::vector<double> others = other_errors(parts, part);
+    const double reach = reach_of(others, kLeftOutLevel), half = reach_of(others, kHalfLevel);
     for (std::size_t i = 0; i < part->which.size(); ++i) {
       const double measured = calibration.points.points[part->which[i]].measurement.value;
-      LeftOutPoint point{measured * std::exp(part->log_errors[i]), 0, 0, part->log_errors[i]};
+      LeftOutPoint point{measured * std::exp(part->log_errors[i]), 0, 0, 0, 0, part->log_errors[i]};
       judged.mean_error += std::fabs(std::expm1(point.log_error));
       if (reach > 0) {
         point.low = point.predicted * std::exp(-reach);
         point.high = point.predicted * std::exp(reach);
+        point.half_low = point.predicted * std::exp(-half);
+        point.half_high = point.predicted * std::exp(half);
         ++judged.with_interval;
         judged.inside += measured >= point.low && measured <= point.high ? 1 : 0;
         judged.mean_width += std::expm1(2 * reach);

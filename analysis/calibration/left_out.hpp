@@ -13,7 +13,8 @@ namespace simsgd {
 /// A point as the fit to the other parts predicts it.
 struct LeftOutPoint {
   double predicted = 0;
-  double low = 0, high = 0;  ///< of nine tenths; low = high = 0 where no other part tells
+  double low = 0, high = 0;            ///< of nine tenths; low = high = 0 where no other part tells
+  double half_low = 0, half_high = 0;  ///< of half
   double log_error = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "analysis/calibration/expected_rows.hpp"
 #include "analysis/calibration/points.hpp"
@@ -53,6 +54,29 @@ std::vector<Measurement> summarised(const DataSpec& data, const std::vector<Meas
   return all;
 }
 
+void mark_least(const MarkSpec& mark, std::vector<Measurement>& rows) {
+  const auto group_of = [&](const Measurement& row) {
+    std::string group = row.quantity;
+    for (const std::string& column : mark.by) group += "\n" + column_of(row, column).value_or("");
+    return group;
+  };
+  const auto number_of = [&](const Measurement& row) {
+    return Json::parse(column_of(row, mark.least).value_or(""), nullptr, false);
+  };
+  std::map<std::string, double> least;
+  for (const Measurement& row : rows)
+    if (const Json number = number_of(row); mark.where.holds(row) && number.is_number()) {
+      const auto [found, fresh] = least.try_emplace(group_of(row), number.get<double>());
+      if (!fresh) found->second = std::min(found->second, number.get<double>());
+    }
+  for (Measurement& row : rows) {
+    const auto found = least.find(group_of(row));
+    const bool is_least =
+        found != least.end() && mark.where.holds(row) && number_of(row) == Json(found->second);
+    row.labels[mark.column] = is_least ? mark.marked : mark.others;
+  }
+}
+
 }  // namespace
 
 std::vector<Measurement> load_measurements(const Spec& spec, const std::string& directory) {
@@ -83,6 +107,7 @@ std::vector<Measurement> load_measurements(const Spec& spec, const std::string& 
     }
   }
   if (!errors.empty()) throw ConfigError(std::move(errors));
+  for (const MarkSpec& mark : spec.marks) mark_least(mark, all);
   return all;
 }
 

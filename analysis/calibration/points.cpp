@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "analysis/calibration/expected_rows.hpp"
+#include "analysis/calibration/fit.hpp"
 #include "scenarios/language/loading.hpp"
 #include "sim/base/errors.hpp"
 
@@ -23,6 +25,46 @@ Patch patch_for(const Setting& setting, Patch patch) {
            setting.left_alone.end();
   });
   return patch;
+}
+
+namespace {
+
+/// The parameter of each value of its columns, in the order in which they are met.
+std::vector<ParameterSpec> one_for_each(const ParameterSpec& all, const Selection& fitted,
+                                        const std::vector<Measurement>& measurements) {
+  std::vector<ParameterSpec> made;
+  std::set<std::string> known;
+  const std::vector<std::string> columns = columns_of(all.each);
+  for (const Measurement& measurement : measurements) {
+    if (!fitted.holds(measurement) || !all.where.holds(measurement)) continue;
+    ParameterSpec one = all;
+    std::string values;
+    for (const std::string& column : columns) {
+      const std::string value = column_of(measurement, column).value_or("");
+      values += (values.empty() ? "" : ", ") + value;
+      one.where = one.where.with(column, value);
+    }
+    if (!known.insert(values).second) continue;
+    one.name += ": " + values;
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
+}  // namespace
+
+void expand_each(Spec& spec, const std::vector<Measurement>& measurements) {
+  for (ModelSpec& model : spec.models) {
+    std::vector<ParameterSpec> parameters;
+    for (const ParameterSpec& each : model.parameters) {
+      if (each.each.empty())
+        parameters.push_back(each);
+      else
+        for (ParameterSpec& one : one_for_each(each, spec.fit.where, measurements))
+          parameters.push_back(std::move(one));
+    }
+    model.parameters = std::move(parameters);
+  }
 }
 
 namespace {
@@ -61,6 +103,15 @@ class Maker {
     if (measurement.labels.contains(kStudyColumn)) return measurement.quantity;
     const PredictSpec& predict = rule_for(measurement);
     return predict.metric.empty() ? measurement.quantity : predict.metric;
+  }
+
+  /// 0 where the column does not tell.
+  double times_of(const Measurement& measurement) const {
+    if (measurement.labels.contains(kStudyColumn)) return 1;
+    const std::string& column = rule_for(measurement).times;
+    if (column.empty()) return 1;
+    const Json number = value_of_column(column_of(measurement, column).value_or(""));
+    return number.is_number() ? number.get<double>() : 0;
   }
 
   Points made_;
@@ -171,16 +222,16 @@ void check_enough(const Spec& spec, const std::vector<Point>& points,
     throw ConfigError({spec.file, "/data", "has no measurement that is fitted or tested", "",
                        "Look at what `simsgd import` makes of the files, and at \"where\""});
   for (std::size_t i = 0; i < spec.models.size(); ++i)
-    if (fitted < std::max<std::size_t>(1, spec.models[i].parameters.size()) && !spec.fit.where.empty())
+    if (fitted < std::max<std::size_t>(1, free_parameters(spec.models[i])) && !spec.fit.where.empty())
       throw ConfigError(spec.error_at(
           "/fit/where",
           fmt::format("selects {} of {} measurements, and the model \"{}\" has {} parameters", fitted,
-                      measurements.size(), spec.models[i].name, spec.models[i].parameters.size()),
+                      measurements.size(), spec.models[i].name, free_parameters(spec.models[i])),
           "", "Fit more measurements, or fewer parameters. " + spec.fit.where.shown(measurements)));
-    else if (fitted < spec.models[i].parameters.size())
+    else if (fitted < free_parameters(spec.models[i]))
       throw ConfigError({spec.file, fmt::format("/models/{}/parameters", i),
                          fmt::format("are {}, and only {} measurements are fitted",
-                                     spec.models[i].parameters.size(), fitted),
+                                     free_parameters(spec.models[i]), fitted),
                          "", "Fit more measurements, or fewer parameters"});
 }
 
@@ -190,11 +241,12 @@ Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<M
   Maker maker(spec, model);
   std::size_t unusable = 0;
   for (const Measurement& measurement : measurements) {
-    Point point{measurement, 0, "", spec.fit.where.holds(measurement), {}};
+    Point point{measurement, 0, "", 1, spec.fit.where.holds(measurement), {}};
     for (std::size_t t = 0; t < spec.tests.size(); ++t)
       if (spec.tests[t].where.holds(measurement)) point.tests.push_back(t);
     if (!point.fitted && point.tests.empty()) continue;
-    if (!usable(measurement)) {
+    if (usable(measurement)) point.times = maker.times_of(measurement);
+    if (!usable(measurement) || !(point.times > 0)) {
       ++unusable;
       continue;
     }
@@ -203,8 +255,8 @@ Points make_points(const Spec& spec, const ModelSpec& model, const std::vector<M
     maker.made_.points.push_back(std::move(point));
   }
   if (unusable > 0)
-    maker.made_.warnings.push_back(
-        fmt::format("{} measurements that are not above 0 are left out", unusable));
+    maker.made_.warnings.push_back(fmt::format(
+        "{} measurements that are not above 0, or lack what they are a multiple by, are left out", unusable));
   check_apart(spec, maker.made_.points);
   check_enough(spec, maker.made_.points, measurements);
   return std::move(maker.made_);

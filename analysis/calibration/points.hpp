@@ -31,6 +31,7 @@ struct Point {
   Measurement measurement;
   std::size_t setting = 0;
   std::string metric;  ///< of a run
+  double times = 1;    ///< so many of it are what was measured
   bool fitted = false;
   std::vector<std::size_t> tests;  ///< of the spec, that it belongs to
 
@@ -45,6 +46,9 @@ struct Points {
 
 /// The measurements of the spec's data, below `directory`, selected and summarised. Throws ConfigError.
 std::vector<Measurement> load_measurements(const Spec& spec, const std::string& directory);
+
+/// A parameter that there is one of for each value of some columns becomes as many: of what is fitted.
+void expand_each(Spec& spec, const std::vector<Measurement>& measurements);
 
 /// Those that are fitted or tested, as `model` predicts them. Throws ConfigError: what nothing predicts, what
 /// is both fitted and tested, what the scenario cannot be set to.

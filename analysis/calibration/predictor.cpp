@@ -244,7 +244,7 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
       const Point& point = points_.points[group->which[i]];
       const std::vector<std::string>& names = metrics_.at(point.setting);
       const auto name = std::find(names.begin(), names.end(), point.metric);
-      values[p][group->places[i]] = metrics[static_cast<std::size_t>(name - names.begin())];
+      values[p][group->places[i]] = point.times * metrics[static_cast<std::size_t>(name - names.begin())];
     }
   }
   return values;

@@ -39,7 +39,7 @@ std::string numbers_text(const Calibration& calibration) {
     std::string name;
     for (const ParameterSpec& parameter : calibration.model().parameters)
       if (parameter.key(parameter.pointers.front()) == each.pointer) name = parameter.name;
-    table.rows.push_back({each.pointer, fmt::format("{:.5g}", each.value),
+    table.rows.push_back({each.pointer.substr(0, each.pointer.find('#')), fmt::format("{:.5g}", each.value),
                           each.known ? fmt::format("{:.5g} to {:.5g}", each.low, each.high) : "-", name});
   }
   return table.text();

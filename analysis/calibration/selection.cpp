@@ -46,7 +46,7 @@ double amount_of(const std::string& column, const std::string& key, const Json& 
 }
 
 Condition condition_of(const std::string& column, const Json& json) {
-  Condition condition{column, json.dump(), {}, {}, {}, 0, 0};
+  Condition condition{column, json.dump(), {}, {}, {}, {}, 0, 0};
   if (json.is_array()) {
     for (const Json& each : json) condition.among.push_back(text_of(each));
     return condition;
@@ -58,6 +58,9 @@ Condition condition_of(const std::string& column, const Json& json) {
   for (const auto& part : json.items()) {
     if (part.key() == "at_least") condition.at_least = amount_of(column, part.key(), part.value());
     if (part.key() == "at_most") condition.at_most = amount_of(column, part.key(), part.value());
+    if (part.key() == "contains")
+      for (const Json& each : part.value().is_array() ? part.value() : Json::array({part.value()}))
+        condition.contains.push_back(text_of(each));
     if (part.key() == "power_of") condition.power_of = part.value().get<double>();
     if (part.key() == "no_power_of") condition.no_power_of = part.value().get<double>();
   }
@@ -94,11 +97,24 @@ std::optional<std::string> column_of(const Measurement& measurement, const std::
   return label->second;
 }
 
+std::vector<std::string> columns_of(const std::string& names) {
+  std::vector<std::string> columns;
+  std::size_t begin = 0;
+  for (std::size_t comma = 0; (comma = names.find(',', begin)) != std::string::npos; begin = comma + 1)
+    columns.push_back(names.substr(begin, comma - begin));
+  columns.push_back(names.substr(begin));
+  return columns;
+}
+
 bool Condition::holds(const Measurement& measurement) const {
   const std::optional<std::string> value = column_of(measurement, column);
   if (!value) return false;
   if (!among.empty() &&
       std::none_of(among.begin(), among.end(), [&](const std::string& each) { return same(each, *value); }))
+    return false;
+  if (!contains.empty() && std::none_of(contains.begin(), contains.end(), [&](const std::string& part) {
+        return value->find(part) != std::string::npos;
+      }))
     return false;
   if (!at_least && !at_most && power_of == 0 && no_power_of == 0) return true;
   const std::optional<double> number = quantity_said(*value);
@@ -117,6 +133,12 @@ bool Selection::holds(const Measurement& measurement) const {
                      [&](const Condition& each) { return each.holds(measurement); });
 }
 
+Selection Selection::with(const std::string& column, const std::string& value) const {
+  Selection both = *this;
+  both.conditions_.push_back({column, Json(value).dump(), {value}, {}, {}, {}, 0, 0});
+  return both;
+}
+
 std::string Selection::shown(const std::vector<Measurement>& all) const {
   std::vector<std::string> parts;
   for (const Condition& each : conditions_)
@@ -130,17 +152,22 @@ std::string Selection::shown(const std::vector<Measurement>& all) const {
 Json Selection::schema(const std::string& meaning) {
   const Json amount = {{"type", {"number", "string"}}};
   const Json base = {{"type", "number"}, {"exclusiveMinimum", 1}};
-  const Json range = {
-      {"type", "object"},
-      {"additionalProperties", false},
-      {"minProperties", 1},
-      {"properties", {{"at_least", amount}, {"at_most", amount}, {"power_of", base}, {"no_power_of", base}}}};
+  const Json parts = {{"type", {"string", "array"}}, {"items", {{"type", "string"}}}, {"minItems", 1}};
+  const Json range = {{"type", "object"},
+                      {"additionalProperties", false},
+                      {"minProperties", 1},
+                      {"properties",
+                       {{"at_least", amount},
+                        {"at_most", amount},
+                        {"contains", parts},
+                        {"power_of", base},
+                        {"no_power_of", base}}}};
   const Json plain = {{"type", {"string", "number", "boolean"}}};
   return {
       {"type", "object"},
       {"description",
        meaning +
-           ": each column (quantity, operation, workers, nodes, bytes, campaign, source or a label) with a value, a list of values, or a range"},
+           ": each column (quantity, operation, workers, nodes, bytes, campaign, source or a label) with a value, a list of values, a range, or what it contains"},
       {"additionalProperties",
        {{"oneOf", {plain, {{"type", "array"}, {"items", plain}, {"minItems", 1}}, range}}}}};
 }

@@ -16,11 +16,15 @@ namespace simsgd {
 /// label; nothing where it has none.
 std::optional<std::string> column_of(const Measurement& measurement, const std::string& column);
 
+/// "network,workers": several columns together.
+std::vector<std::string> columns_of(const std::string& names);
+
 /// A condition on one column.
 struct Condition {
   std::string column;
-  std::string text;                ///< what holds of it, as the spec writes it
-  std::vector<std::string> among;  ///< one of these; empty: any
+  std::string text;                   ///< what holds of it, as the spec writes it
+  std::vector<std::string> among;     ///< one of these; empty: any
+  std::vector<std::string> contains;  ///< one of these is a part of it; empty: any
   std::optional<double> at_least, at_most;
   double power_of = 0;  ///< a whole power of this; 0: any
   double no_power_of = 0;
@@ -36,6 +40,8 @@ class Selection {
 
   bool holds(const Measurement& measurement) const;
   bool empty() const { return conditions_.empty(); }
+  /// And that a column has a value.
+  Selection with(const std::string& column, const std::string& value) const;
   const std::vector<Condition>& conditions() const { return conditions_; }
   /// For errors: each condition, of how many measurements it holds, and the values that they have.
   std::string shown(const std::vector<Measurement>& all) const;

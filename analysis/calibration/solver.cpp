@@ -27,7 +27,7 @@ class Residuals final : public ceres::CostFunction {
  public:
   explicit Residuals(Solver& solver) : solver_(solver) {
     mutable_parameter_block_sizes()->push_back(static_cast<int>(solver.model_.parameters.size()));
-    set_num_residuals(static_cast<int>(solver.what_.which.size()));
+    set_num_residuals(static_cast<int>(solver.what_.which.size() + solver.usual_.size()));
   }
 
   bool Evaluate(double const* const* x, double* residuals, double** jacobians) const override {
@@ -44,6 +44,16 @@ class Residuals final : public ceres::CostFunction {
       for (std::size_t j = 0; j < count; ++j)
         jacobians[0][static_cast<std::size_t>(i) * count + j] =
             slope * solver_.slopes_(i, static_cast<Eigen::Index>(j));
+    }
+    const double weight = usual_weight(solver_.what_);
+    for (std::size_t k = 0; k < solver_.usual_.size(); ++k) {
+      const auto [j, usual] = solver_.usual_[k];
+      const double error = x[0][j] - usual, outlier = solver_.settings_.outlier;
+      const std::size_t row = solver_.what_.which.size() + k;
+      residuals[row] = std::sqrt(weight) * robust_root(error, outlier);
+      if (!with_slopes) continue;
+      std::fill_n(jacobians[0] + row * count, count, 0.0);
+      jacobians[0][row * count + j] = std::sqrt(weight) * robust_slope(error, outlier);
     }
     return true;
   }
@@ -85,6 +95,21 @@ Solver::Solver(const Predictor& predictor, const Points& points, const ModelSpec
       measured_(static_cast<Eigen::Index>(what.which.size())) {
   for (std::size_t i = 0; i < what.which.size(); ++i)
     measured_[static_cast<Eigen::Index>(i)] = std::log(points.points[what.which[i]].measurement.value);
+  for (std::size_t j = 0; j < model.parameters.size(); ++j)
+    if (const std::optional<double>& usual = model.parameters[j].usual)
+      usual_.emplace_back(j, scale_of(model.parameters[j], *usual));
+  goes_with_.resize(measured_.size(), static_cast<Eigen::Index>(model.parameters.size()));
+  for (std::size_t i = 0; i < what.which.size(); ++i) {
+    const std::vector<std::string>& left_alone =
+        points.settings[points.points[what.which[i]].setting].left_alone;
+    for (std::size_t j = 0; j < model.parameters.size(); ++j) {
+      const ParameterSpec& parameter = model.parameters[j];
+      const bool alone =
+          parameter.for_some && std::find(left_alone.begin(), left_alone.end(),
+                                          parameter.key(parameter.pointers.front())) != left_alone.end();
+      goes_with_(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = alone ? 0 : 1;
+    }
+  }
   if (settings.rounds == 0 || settings.start == nullptr || settings.start->slopes.empty()) return;
   slopes_.resize(measured_.size(), static_cast<Eigen::Index>(model.parameters.size()));
   for (std::size_t i = 0; i < what.which.size(); ++i)
@@ -125,13 +150,18 @@ bool Solver::simulate_slopes(const std::vector<double>& x, Eigen::VectorXd& logs
   return logs.allFinite() && slopes_.allFinite();
 }
 
-/// So that slopes agree with the last step, and change least.
+/// So that slopes agree with the last step, and change least, of each point by the parameters that it goes
+/// with.
 void Solver::carry_slopes(const std::vector<double>& x, const Eigen::VectorXd& logs) {
   if (last_x_.empty()) return;
   Eigen::VectorXd step(slopes_.cols());
   for (std::size_t j = 0; j < x.size(); ++j) step[static_cast<Eigen::Index>(j)] = x[j] - last_x_[j];
-  const double square = step.squaredNorm();
-  if (square > 0) slopes_ += (logs - last_logs_ - slopes_ * step) * step.transpose() / square;
+  const Eigen::VectorXd missed = logs - last_logs_ - slopes_ * step;
+  for (Eigen::Index i = 0; i < slopes_.rows(); ++i) {
+    const Eigen::RowVectorXd own = step.transpose().cwiseProduct(goes_with_.row(i));
+    const double square = own.squaredNorm();
+    if (square > 0) slopes_.row(i) += missed[i] / square * own;
+  }
 }
 
 bool Solver::evaluate(const std::vector<double>& x, Eigen::VectorXd& logs, bool with_slopes) {

@@ -1,11 +1,13 @@
 // The least of the robust sum of squares inside the bounds (Ceres, Levenberg-Marquardt). Where points are
 // runs a prediction is a simulation: slopes are then carried along with the steps that were made, by
-// Broyden's update (Math. Comp. 19, 1965, doi:10.1090/S0025-5718-1965-0198670-6), and simulated anew for each
-// round alone.
+// Broyden's update (Math. Comp. 19, 1965, doi:10.1090/S0025-5718-1965-0198670-6) of what is not 0 by itself
+// (Schubert, Math. Comp. 24, 1970, doi:10.1090/S0025-5718-1970-0258276-9), and simulated anew for each round
+// alone.
 #pragma once
 
 #include <Eigen/Core>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "analysis/calibration/fit.hpp"
@@ -49,7 +51,10 @@ class Solver {
   const WeightedPoints& what_;
   const Patch& tables_;
   const FitSettings& settings_;
+  std::vector<std::pair<std::size_t, double>>
+      usual_;                   ///< parameters, and where they usually are on their scales
   Eigen::VectorXd measured_;    ///< logarithms
+  Eigen::MatrixXd goes_with_;   ///< 1 where a point goes with a parameter, else 0
   Eigen::MatrixXd slopes_;      ///< a row for each point; empty: not known
   std::vector<double> last_x_;  ///< where they were taken or carried to; empty: elsewhere
   Eigen::VectorXd last_logs_;

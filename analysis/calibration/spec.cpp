@@ -96,6 +96,7 @@ struct SpecSection {
   std::string name, description;
   RawValue scenario;
   std::vector<DataSection> data;
+  std::vector<MarkSection> marks;
   std::vector<PredictSection> predict;
   std::vector<ModelSection> models;
   FitSection fit;
@@ -111,6 +112,7 @@ struct SpecSection {
          "In place of scenario, predict and models: times of workers and steps, to which stragglers are fitted")
         .by_rule("none");
     f.objects("data", data, "Measurements", "Files of measurements").required().least_items(1);
+    f.objects("marks", marks, "Columns that tell the least of each group from its others", "A column");
     f.objects("predict", predict, "How measurements are predicted", "Measurements of one kind");
     f.objects("models", models, "Descriptions to choose from: the one whose left-out points it predicts best",
               "A description");
@@ -229,11 +231,14 @@ Spec spec_in(JsonFiles& files, const std::string& file, SpecUse use) {
   check_kind(section, sourced, errors);
   spec.scenario = section.scenario.present() ? section.scenario.json() : Json::object();
   spec.data = all_made<DataSpec>(section.data, "/data", sourced, errors);
+  spec.marks = all_made<MarkSpec>(section.marks, "/marks", sourced, errors);
   spec.predict = all_made<PredictSpec>(section.predict, "/predict", sourced, errors);
   for (std::size_t i = 0; i < section.models.size(); ++i) {
     try {
       spec.models.push_back(section.models[i].made());
       spec.models.back().file = sourced.origins.at(child("/models", i)).file;
+      for (std::size_t j = 0; j < spec.models.back().parameters.size(); ++j)
+        spec.models.back().parameters[j].written = j;
     } catch (const ParameterError& error) {
       errors.add(sourced.value, sourced.origins, child("/models", i), error.problem, error.remedy);
     }

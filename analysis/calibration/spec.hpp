@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,11 +31,21 @@ struct DataSpec {
   std::vector<std::string> by;
 };
 
+/// A column that says which measurements are the least of their group: of each vendor the smallest system.
+struct MarkSpec {
+  std::string column;           ///< that is made
+  std::string least;            ///< column whose least number is looked for
+  std::vector<std::string> by;  ///< columns that tell groups apart
+  Selection where;              ///< what may be the least
+  std::string marked, others;   ///< its values
+};
+
 /// What a measurement is a measurement of: how the scenario is set for it, and what of it is compared.
 struct PredictSpec {
   enum class Kind : std::uint8_t { collective, message, run } kind = Kind::collective;
   Selection where;
   std::string metric;                       ///< of a run; "" as the quantity
+  std::string times;                        ///< a column that it is multiplied by; "": none
   std::map<std::string, Json> set;          ///< pointer: value
   std::map<std::string, std::string> from;  ///< pointer: column
   std::map<std::string, std::map<std::string, std::map<std::string, Json>>>
@@ -51,6 +62,11 @@ struct ParameterSpec {
   std::string source;     ///< of the bounds
   Selection where;        ///< measurements that go with it
   bool for_some = false;  ///< whether there is a `where`
+  /// Columns with commas between: there is one such parameter for each of their values among what is fitted.
+  std::string each{};
+  /// What it is where measurements say nothing else; counts as one of them. Of factors that differ little.
+  std::optional<double> usual{};
+  std::size_t written = 0;  ///< number of it in the spec
 
   /// What patches call a pointer: one that holds for some measurements only is another for each parameter.
   std::string key(const std::string& pointer) const { return for_some ? pointer + "#" + name : pointer; }
@@ -117,6 +133,7 @@ struct Spec {
   std::string name, description;
   Json scenario;
   std::vector<DataSpec> data;
+  std::vector<MarkSpec> marks;
   std::vector<PredictSpec> predict;
   std::vector<ModelSpec> models;
   FitSpec fit;

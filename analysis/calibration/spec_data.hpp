@@ -69,6 +69,24 @@ struct DataSection {
   }
 };
 
+struct MarkSection {
+  MarkSpec mark;
+  RawValue where;
+
+  void fields(Fields& f) {
+    f.text("column", mark.column, "Name of the column that is made").required();
+    f.text("least", mark.least, "Column whose least number of each group is looked for").required();
+    f.list("by", mark.by, "Columns that tell groups apart", "A column");
+    f.raw("where", where, Selection::schema("What may be the least; the rest is beside it"));
+    f.text("marked", mark.marked, "Value of the least ones").required();
+    f.text("others", mark.others, "Value of the others").required();
+  }
+  MarkSpec made() {
+    mark.where = selection_from(where);
+    return mark;
+  }
+};
+
 struct PredictSection {
   PredictSpec predict;
   RawValue where, set, from, by;
@@ -83,6 +101,9 @@ struct PredictSection {
         .required();
     f.raw("where", where, Selection::schema("Measurements that it predicts; the first that fits counts"));
     f.text("metric", predict.metric, "Of a run; \"\": that which is called as the quantity");
+    f.text(
+        "times", predict.times,
+        "Of a run: a column that the metric is multiplied by, as a step's time by steps to a target; \"\": none");
     f.raw("set", set, map_of(any_value(), "Pointers of the scenario, and their values"));
     f.raw("from", from,
           map_of({{"type", "string"}}, "Pointers of the scenario, and the column they are set to"));

@@ -52,10 +52,17 @@ struct ParameterSection {
     f.text("source", parameter.source, "Where its bounds come from");
     f.raw("where", where,
           Selection::schema("Measurements that go with it, if not all: only in their scenarios is it set"));
+    f.text(
+        "each", parameter.each,
+        "A column, or several with commas between: there is a parameter for each of their values among what is fitted, such as one factor for each vendor. \"\": one for all");
+    f.number(
+         "usual", parameter.usual,
+         "What it is where nothing else is measured: it weighs as one measurement, so that a factor of a vendor with one entry is half as far from it as that entry says")
+        .by_rule("none: only measurements tell");
   }
   ParameterSpec made() {
     parameter.where = selection_from(where);
-    parameter.for_some = where.present();
+    parameter.for_some = where.present() || !parameter.each.empty();
     Dimension dimension = Dimension::number;
     parameter.low = bound_of("low", low, dimension);
     parameter.high = bound_of("high", high, dimension);
@@ -63,6 +70,8 @@ struct ParameterSection {
       reject("factors", "are not as many as the pointers", "Give one for each, or none");
     if (!(parameter.high > parameter.low)) reject("high", "is not above \"low\"", "Give a range");
     if (parameter.low < 0) reject("low", "is negative", "Give at least 0");
+    if (parameter.usual && !(*parameter.usual > parameter.low && *parameter.usual < parameter.high))
+      reject("usual", "is not between \"low\" and \"high\"", "Give a value between them");
     parameter.scales = scales.value_or(dimension == Dimension::time_s     ? Scales::with_time
                                        : dimension == Dimension::rate_Bps ? Scales::against_time
                                                                           : Scales::neither);

@@ -122,6 +122,9 @@ class Drawing {
       case Marks::Kind::dots:
         dots();
         break;
+      case Marks::Kind::ratios:
+        ratios();
+        break;
       case Marks::Kind::places:
         places();
         break;
@@ -379,6 +382,27 @@ class Drawing {
           {{{"filter", fmt::format("datum.{} > 0 && datum.{} > 0", marks_.x.field, marks_.y.field)}}});
     spec_["layer"].push_back(layer);
     if (!marks_.ideal.empty()) spec_["height"] = 340;
+  }
+
+  void ratios() {
+    Spec across = along(marks_.x), y = ordered(marks_.y.axis);
+    across["scale"] = {
+        {"type", "log"}, {"domain", {marks_.x.ticks.front(), marks_.x.ticks.back()}}, {"nice", false}};
+    across["axis"]["format"] = ".3~g";
+    y["axis"] = {{"title", nullptr}, {"labelLimit", 560}};
+    spec_["height"] = 17 * std::max<std::size_t>(4, marks_.y.axis.labels.size());
+    spec_["layer"] = {
+        {{"data", {{"values", {{{"one", 1}}}}}},
+         {"mark", {{"type", "rule"}, {"strokeDash", {5, 4}}, {"color", "var(--muted)"}}},
+         {"encoding", {{"x", {{"field", "one"}, {"type", "quantitative"}}}}}},
+        {{"params", picked(marks_.told.field)},
+         {"mark", {{"type", "point"}, {"filled", true}, {"size", 28}}},
+         {"encoding",
+          {{"x", across},
+           {"y", y},
+           {"color", coloured(marks_.told)},
+           {"opacity", {{"condition", {{"param", "picked"}, {"value", 0.55}}}, {"value", 0.06}}},
+           {"tooltip", tips_}}}}};
   }
 
   // Diagonals of a place, in units of half a square's side, cut at its edges.

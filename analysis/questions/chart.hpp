@@ -49,6 +49,7 @@ struct Marks {
     bars,       ///< a bar of x for each text of y, the longest first
     boxes,      ///< p5, p25, p50, p75, p95 and mean for each text of y
     dots,       ///< points at x and y
+    ratios,     ///< for each text of y many points at x, from its first tick to its last, on both sides of 1
     places,     ///< the series by colour at texts x and y; hatched where `tied` or `undecided` say so
   } kind = Kind::lines;
   Direction x, y = {};

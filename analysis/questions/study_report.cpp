@@ -127,6 +127,7 @@ Report make_report(const std::vector<ResultStudy>& studies, const frame::RunDeta
 }
 
 std::string command_of(const Report& report, const Chart& chart) {
+  if (!report.command.empty()) return report.command;
   return fmt::format("simsgd report {} --chart {} --figures figures", quoted(report.store), chart.name);
 }
 

@@ -31,7 +31,8 @@ struct StudyReport {
 
 struct Report {
   std::string store;  ///< file, as it was named
-  std::vector<StudyReport> studies;
+  std::vector<StudyReport> studies = {};
+  std::string command = {};  ///< what makes its charts again; empty: `simsgd report` of the store
 };
 
 /// Names that --chart takes.

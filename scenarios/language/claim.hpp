@@ -1,5 +1,5 @@
 // "claim": what somebody measured and said, to be tested by the points of the study that has it. A run takes
-// no notice of it; analysis/claims judges it.
+// no notice of it; analysis/questions judges it.
 #pragma once
 
 #include <cstdint>

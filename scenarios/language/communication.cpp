@@ -1,5 +1,7 @@
 #include "scenarios/language/communication.hpp"
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/errors.hpp"
@@ -70,6 +72,11 @@ void Nic::fields(Fields& f) {
       .above(0)
       .at_most(1)
       .by_rule("1: the bandwidth is that of payloads");
+  f.quantity(
+       Dimension::rate_Bps, "shaper_loss", shaper_loss_Bps,
+       "What TCP loses to a traffic shaper (tc): the lower the rate R, the fewer packets its queue holds, and the more often windows are cut. The payload is R / (1 + root of (this / R)), half of R where R is this")
+      .at_least(0)
+      .by_rule("nothing is lost");
   f.time("latency", latency_s, "One way, from NIC to NIC through one switch");
   f.object(
        "burst", burst,
@@ -77,6 +84,14 @@ void Nic::fields(Fields& f) {
       .by_rule("none");
   segments_field(f, segments);
   f.whole("count", count, "NICs (rails) per node").at_least(1);
+}
+
+// assumed: the root, as TCP's rate goes with the root of how often packets are lost (Mathis et al., ACM CCR
+// 27, 1997, doi:10.1145/263932.264023). With one number it holds from 50 Mb/s to 5 Gb/s of one machine
+// (scenarios/book/low_communication.json).
+double Nic::payload_Bps() const {
+  const double loss = shaper_loss_Bps ? std::sqrt(*shaper_loss_Bps / bandwidth_Bps) : 0;
+  return bandwidth_Bps * goodput.value_or(1) / (1 + loss);
 }
 
 void check_link(const std::string& link, const GpuLink& of) {

@@ -41,14 +41,14 @@ struct GpuLink {
 
 struct Nic {
   double bandwidth_Bps = 0;
-  std::optional<double> goodput;
+  std::optional<double> goodput, shaper_loss_Bps;
   double latency_s = 0;
   int count = 1;
   std::optional<LinkBurst> burst;
   std::vector<LinkSegment> segments;
 
   /// Bytes of payload per second.
-  double payload_Bps() const { return bandwidth_Bps * goodput.value_or(1); }
+  double payload_Bps() const;
 
   void fields(Fields& f);
 };

@@ -44,6 +44,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"analysis/sweeps/"},
     {"analysis/questions/", "analysis/replay/"},
     {"analysis/calibration/", "analysis/faces/"},
+    {"analysis/book/"},
     {"cli/", "bench/"},
 };
 

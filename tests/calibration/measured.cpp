@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "analysis/calibration/left_out.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::calibration_measured {
@@ -32,7 +33,39 @@ void check_errors(const std::string& name, const std::vector<double>& most) {
   }
 }
 
+/// Mean errors of what is left out by each column of a spec of the book, and what share intervals hold.
+void check_left_out(const std::string& name, const std::vector<double>& most, double held) {
+  if (!std::filesystem::exists(kData)) {
+    MESSAGE("skipped: there are no measurements at ../shared/data");
+    return;
+  }
+  CAPTURE(name);
+  CalibrationSettings settings;
+  settings.data = kData;
+  Spec spec = load_spec(std::string(SIMSGD_SOURCE_DIR) + "/scenarios/book/" + name + ".json");
+  spec.fit.draws = 20;
+  const auto calibration = calibrate(std::move(spec), settings);
+  const std::vector<LeftOutColumn> columns = left_out_columns(*calibration);
+  REQUIRE(columns.size() == most.size());
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    CAPTURE(columns[i].column);
+    CHECK(columns[i].mean_error <= most[i]);
+    CHECK(static_cast<double>(columns[i].inside) >= held * static_cast<double>(columns[i].with_interval));
+  }
+}
+
 }  // namespace
+
+TEST_CASE("MLPerf: larger systems of each vendor, and of each device, from smaller ones") {
+  check_left_out("mlperf_resnet", {0.06, 0.10}, 0.85);
+  check_left_out("mlperf_ssd", {0.06, 0.10}, 0.85);
+  check_left_out("mlperf_retinanet", {0.08, 0.10}, 0.85);
+  check_left_out("mlperf_bert", {0.20, 0.10}, 0.85);
+}
+
+TEST_CASE("DiLoCo over shaped TCP: each rate from the others") {
+  check_left_out("low_communication", {0.08}, 0.7);
+}
 
 TEST_CASE("NCCL on one node: other sizes") {
   check_errors("nccl_a100_sizes_2", {0.015});

@@ -42,6 +42,18 @@ TEST_CASE("without nodes and links all links change") {
   }
 }
 
+TEST_CASE("TCP gets half of a shaper's rate where its loss is as large, and nearly all where it is small") {
+  Json scenario = small_scenario();
+  const double whole_Bps = job_of(scenario).cluster.network.between.bandwidth_Bps;
+  const auto rate_with = [&](double loss_Bps) {
+    scenario["cluster"]["nic"]["shaper_loss"] = loss_Bps;
+    return job_of(scenario).cluster.network.between.bandwidth_Bps;
+  };
+  CHECK(rate_with(whole_Bps) == doctest::Approx(whole_Bps / 2));
+  CHECK(rate_with(whole_Bps / 100) == doctest::Approx(whole_Bps / 1.1));
+  CHECK(rate_with(0) == doctest::Approx(whole_Bps));
+}
+
 TEST_CASE("goodput is a share of the line rate, of the NIC and of what has its rate") {
   Json scenario = small_scenario();
   scenario["cluster"]["topology"] = {{"name", "switch_tree"}, {"ports", 3}};

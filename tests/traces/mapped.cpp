@@ -52,6 +52,20 @@ TEST_CASE("a difference of two columns, a deviation, samples, labels, and rows t
   CHECK(ignored(all) == "1 rows whose workers or nodes are no whole number");
 }
 
+TEST_CASE("a value and a label over other columns") {
+  const Measurements all = imported("gpus,batch,rate\n8,3200,56000\n64,3200,5000\n3,100,0\n", mapped(R"x({
+        "workers": "gpus", "labels": {"each": {"from": "batch", "over": "gpus"}, "ten": {"from": "batch", "over": "gpus", "times": 10}},
+        "values": [{"from": "batch", "over": "rate", "unit": "s", "quantity": "step_s"},
+                   {"from": "batch", "over": ["rate", "gpus"], "unit": "ms", "quantity": "time_s"}]})x"));
+  REQUIRE(all.rows.size() == 4);
+  CHECK(all.rows[0].value == doctest::Approx(3200.0 / 56000));
+  CHECK(all.rows[1].value == doctest::Approx(3200.0 / 56000 / 8 * 1e-3));
+  CHECK(all.rows[0].labels.at("each") == "400");
+  CHECK(all.rows[2].labels.at("each") == "50");
+  CHECK(all.rows[2].labels.at("ten") == "500");
+  CHECK(ignored(all) == "2 values that are divided by 0");
+}
+
 TEST_CASE("a table without a header, between blanks, with comments") {
   const Measurements all = imported("% n time\n 2   1.5\n 4\t3.5\n", mapped(R"x({
         "header": false, "separator": "blanks", "comment": "%", "workers": 1,

@@ -49,6 +49,11 @@ std::string MapPlace::text() const { return number > 0 ? std::to_string(number) 
 void MapValue::fields(Fields& f) {
   f.raw("from", from, place_schema("Where the value stands"));
   f.raw("minus", minus, place_schema("What is subtracted from it, in the same unit: the begin of an end"));
+  f.raw(
+      "over", over,
+      {{"type", {"string", "integer", "array"}},
+       {"description",
+        "What it is divided by, a column or JSON pointer, or a list of them: a batch over samples a second is a step's time"}});
   f.text("quantity", quantity, "What it is, by a name with its SI unit: time_s, throughput_samples_per_s")
       .required();
   f.text("unit", unit, "That it is written in: us, GB/s, 1").required();
@@ -69,7 +74,10 @@ void MapFields::fields(Fields& f) {
   f.raw("workers", workers, place_schema("How many ranks took part"));
   f.raw("nodes", nodes, place_schema("How many machines they were on"));
   f.raw("campaign", campaign, place_schema("What names the campaign of measurement"));
-  f.raw("labels", labels, object_schema("Label: column or JSON pointer"));
+  f.raw(
+      "labels", labels,
+      object_schema(
+          "Label: column or JSON pointer, or {\"from\": ..., \"over\": ..., \"times\": 1} for a quotient times a number, rounded to a whole one"));
   f.raw("constants", constants,
         object_schema("What no column tells: operation, workers, nodes, campaign, or a label"));
   f.raw("where", where, object_schema("Column or JSON pointer: the value, or values, of rows that count"));
@@ -161,12 +169,20 @@ int Mapping::place(const Json& value, const std::string& key) {
          pointers_ ? kPointerRemedy : kPlaceRemedy);
 }
 
+std::vector<int> Mapping::places_of(const Json& list, const std::string& key) {
+  if (!list.is_array()) return {place(list, key)};
+  std::vector<int> places;
+  for (const Json& each : list) places.push_back(place(each, key));
+  return places;
+}
+
 void Mapping::add_value(const MapValue& value, const std::string& key) {
   Value made;
   made.quantity = value.quantity;
   made.from = place(value.from, key + "/from");
   if (made.from < 0) reject(key + "/from", "is missing", pointers_ ? kPointerRemedy : kPlaceRemedy);
   made.minus = place(value.minus, key + "/minus");
+  if (value.over.present()) made.over = places_of(value.over.json(), key + "/over");
   made.deviation = place(value.deviation, key + "/deviation");
   made.samples = place(value.samples, key + "/samples");
   if (!is_label_name(value.quantity))
@@ -190,8 +206,21 @@ void Mapping::add_value(const MapValue& value, const std::string& key) {
 
 void Mapping::add_labels(const RawValue& labels) {
   for (const auto& label : members(labels, "labels").items()) {
-    check_label(label.key(), "labels/" + label.key());
-    labels_.emplace_back(label.key(), place(label.value(), "labels/" + label.key()));
+    const std::string key = "labels/" + label.key();
+    check_label(label.key(), key);
+    Label made{label.key(), -1, {}, 1};
+    if (!label.value().is_object()) {
+      made.from = place(label.value(), key);
+    } else {
+      const bool scaled = label.value().contains("times");
+      if (!label.value().contains("from") || !label.value().contains("over") ||
+          label.value().size() != (scaled ? 3 : 2) || (scaled && !label.value().at("times").is_number()))
+        reject(key, "is no quotient", "Write {\"from\": \"global_batch\", \"over\": \"gpus\"}");
+      made.times = scaled ? label.value().at("times").get<double>() : 1;
+      made.from = place(label.value().at("from"), key + "/from");
+      made.over = places_of(label.value().at("over"), key + "/over");
+    }
+    labels_.push_back(std::move(made));
   }
 }
 
@@ -257,12 +286,34 @@ bool Mapping::admitted(const MapCells& cells) const {
   });
 }
 
+bool Mapping::divide(const std::vector<int>& over, const MapCells& cells, double& value,
+                     ImportedFile& file) const {
+  for (const int place : over) {
+    double divisor = 0;
+    if (!read_cell(cell_at(cells, place), divisor, file)) return false;
+    if (divisor == 0) {
+      file.ignore("values that are divided by 0");
+      return false;
+    }
+    value /= divisor;
+  }
+  return true;
+}
+
 bool Mapping::describe(const MapCells& cells, Measurement& row, ImportedFile& file) const {
   row.operation = printable(std::string(cell_at(cells, operation_)));
   row.campaign = printable(std::string(cell_at(cells, campaign_)));
-  for (const auto& [name, place] : labels_)
-    if (const std::string_view cell = cell_at(cells, place); !cell.empty())
-      row.labels[name] = printable(std::string(cell));
+  for (const Label& label : labels_) {
+    const std::string_view cell = cell_at(cells, label.from);
+    if (cell.empty()) continue;
+    std::string text(cell);
+    if (!label.over.empty()) {
+      double value = 0;
+      if (!read_cell(cell, value, file) || !divide(label.over, cells, value, file)) return false;
+      text = fmt::format("{:.0f}", label.times * value);
+    }
+    row.labels[label.name] = printable(text);
+  }
   const auto count = [&cells](int place, int& value) {
     const std::string_view cell = cell_at(cells, place);
     return cell.empty() || read_count(cell, 1, value);
@@ -295,7 +346,9 @@ void Mapping::add_one(const Value& value, const MapCells& cells, Measurement row
   double minus = 0, samples = 0;
   if (!read_cell(cell_at(cells, value.from), row.value, file)) return;
   if (value.minus >= 0 && !read_cell(cell_at(cells, value.minus), minus, file)) return;
-  row.value = in_si(row.value - minus, value.scale);
+  row.value -= minus;
+  if (!divide(value.over, cells, row.value, file)) return;
+  row.value = in_si(row.value, value.scale);
   row.quantity = value.quantity;
   const std::string_view deviation = cell_at(cells, value.deviation);
   if (!deviation.empty() && read_cell(deviation, row.deviation, file))

@@ -24,7 +24,7 @@ struct MapPlace {
 
 /// One quantity of each row.
 struct MapValue {
-  RawValue from, minus, deviation, samples, labels;
+  RawValue from, minus, over, deviation, samples, labels;
   std::string quantity, unit;
   void fields(Fields& f);
 };
@@ -63,7 +63,14 @@ class Mapping {
     std::string quantity;
     double scale = 1;
     int from = -1, minus = -1, deviation = -1, samples = -1;  // places; -1: none
+    std::vector<int> over;
     std::map<std::string, std::string> labels;
+  };
+  struct Label {
+    std::string name;
+    int from = -1;
+    std::vector<int> over;  // places that a number is divided by
+    double times = 1;
   };
   struct Filter {
     int place = -1;
@@ -72,12 +79,14 @@ class Mapping {
 
   int place(const RawValue& value, const std::string& key);
   int place(const Json& value, const std::string& key);
+  std::vector<int> places_of(const Json& list, const std::string& key);
   int one_more(MapPlace found);
   void add_value(const MapValue& value, const std::string& key);
   void add_labels(const RawValue& labels);
   void add_constants(const RawValue& constants);
   void add_filters(const RawValue& where);
   bool admitted(const MapCells& cells) const;
+  bool divide(const std::vector<int>& over, const MapCells& cells, double& value, ImportedFile& file) const;
   bool describe(const MapCells& cells, Measurement& row, ImportedFile& file) const;
   void add_one(const Value& value, const MapCells& cells, Measurement row, ImportedFile& file) const;
 
@@ -85,7 +94,7 @@ class Mapping {
   std::vector<MapPlace> places_;
   std::vector<Value> values_;
   std::vector<Filter> filters_;
-  std::vector<std::pair<std::string, int>> labels_;
+  std::vector<Label> labels_;
   int bytes_ = -1, operation_ = -1, campaign_ = -1, workers_ = -1, nodes_ = -1;
   double bytes_scale_ = 1;
   ImportConstants constants_;

@@ -1,0 +1,212 @@
+#include "analysis/book/book_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/markdown.hpp"
+
+namespace simsgd::book {
+
+namespace {
+
+constexpr std::size_t kWorstShown = 10;
+
+std::string percent(double share) {
+  return fmt::format("{:.{}f} %", 100 * share, std::fabs(share) < 0.0995 ? 1 : 0);
+}
+std::string signed_percent(double share) {
+  return fmt::format("{:+.{}f} %", 100 * share, std::fabs(share) < 0.0995 ? 1 : 0);
+}
+std::string held(const Line& line, double level) {
+  const Coverage* const coverage = line.at(level);
+  return coverage == nullptr ? "" : fmt::format("{} of {}", coverage->inside, coverage->told);
+}
+std::string width(const Line& line, double level) {
+  const Coverage* const coverage = line.at(level);
+  return coverage == nullptr ? "" : percent(coverage->width);
+}
+
+const Line* line_of_set(const JudgedBook& judged, const SetSpec& set) {
+  const auto found = judged.lines.find(key_of(set));
+  return found == judged.lines.end() ? nullptr : &found->second;
+}
+
+std::string how_seen(const SetSpec& set) {
+  return set.seen == "left out" ? (set.test.empty() ? "left out in turn" : "not fitted") : set.seen;
+}
+
+std::vector<std::string> row_of(const SetSpec& set, const Line* line) {
+  std::vector<std::string> row{set.measured_on, set.name, how_seen(set)};
+  if (line == nullptr) {
+    row.emplace_back("not judged yet");
+    return row;
+  }
+  for (const std::string& cell :
+       {std::to_string(line->cells), percent(line->mean), percent(line->median), percent(line->worst),
+        signed_percent(line->bias), held(*line, 0.5), held(*line, 0.9), width(*line, 0.9),
+        line->noise ? percent(*line->noise) : std::string(), line->date})
+    row.push_back(cell);
+  return row;
+}
+
+struct Overall {
+  std::size_t sets = 0, cells = 0;
+  double mean_of_sets = 0, median_of_sets = 0;
+};
+
+/// Over sets that are no explored ones.
+Overall overall(const JudgedBook& judged) {
+  Overall all;
+  std::vector<double> means;
+  for (const JudgedSet& each : judged.sets)
+    if (const Line* line = line_of_set(judged, each.set); line != nullptr && each.set.seen != "explored") {
+      all.cells += line->cells;
+      means.push_back(line->mean);
+      all.mean_of_sets += line->mean;
+    }
+  all.sets = means.size();
+  if (means.empty()) return all;
+  all.mean_of_sets /= static_cast<double>(means.size());
+  std::sort(means.begin(), means.end());
+  all.median_of_sets = means[means.size() / 2];
+  return all;
+}
+
+/// In one sentence; "" where nothing was judged yet.
+std::string in_short(const JudgedBook& judged) {
+  const Overall all = overall(judged);
+  if (all.sets == 0) return "";
+  std::string text = fmt::format(
+      "{} public measurements in {} sets, none of which its prediction was fitted to: predictions are {} off in the mean over sets ({} in the median set).",
+      all.cells, all.sets, percent(all.mean_of_sets), percent(all.median_of_sets));
+  for (const double level : {0.9, 0.5}) {
+    const Coverage held = all_coverage(judged.book, judged.lines, level);
+    if (held.told > 0)
+      text += fmt::format(" Intervals of {:g} % hold {} of {} ({}).", 100 * level, held.inside, held.told,
+                          percent(static_cast<double>(held.inside) / static_cast<double>(held.told)));
+  }
+  return text;
+}
+
+struct Worst {
+  const SetSpec* set = nullptr;
+  WorstCell cell;
+};
+
+/// The cells that are furthest off, on a logarithmic scale; two of a set at most, as neighbours tell the
+/// same.
+std::vector<Worst> worst_cells(const JudgedBook& judged) {
+  constexpr std::size_t kOfASet = 2;
+  std::vector<Worst> all;
+  for (const JudgedSet& each : judged.sets)
+    if (const Line* line = line_of_set(judged, each.set))
+      for (std::size_t i = 0; i < std::min(kOfASet, line->worst_cells.size()); ++i)
+        all.push_back({&each.set, line->worst_cells[i]});
+  const auto size = [](const Worst& each) { return std::fabs(std::log1p(each.cell.error)); };
+  std::stable_sort(all.begin(), all.end(), [&](const Worst& a, const Worst& b) { return size(a) > size(b); });
+  all.resize(std::min(all.size(), kWorstShown));
+  return all;
+}
+
+const std::vector<std::string> kHeader{
+    "measured on", "predicted",   "cells seen",  "cells",         "mean error", "median", "worst",
+    "bias",        "inside 50 %", "inside 90 %", "width of 90 %", "noise",      "judged"};
+
+/// For README: one line a set, the columns that tell most.
+std::string short_table(const JudgedBook& judged) {
+  std::string text =
+      markdown::heading({"measured on", "predicted", "cells", "mean error", "inside 90 %", "width"});
+  std::string machine;
+  for (const JudgedSet& each : judged.sets) {
+    const Line* const line = line_of_set(judged, each.set);
+    if (line == nullptr) continue;
+    const bool same = machine == each.set.measured_on;
+    machine = each.set.measured_on;
+    text += markdown::row_text({same ? "the same" : machine, each.set.name, std::to_string(line->cells),
+                                percent(line->mean), held(*line, 0.9), width(*line, 0.9)});
+  }
+  return text;
+}
+
+}  // namespace
+
+Table book_table(const JudgedBook& judged) {
+  Table table;
+  table.title = in_short(judged);
+  table.header = kHeader;
+  table.align = "lll";
+  for (const JudgedSet& each : judged.sets) {
+    std::vector<std::string> row = row_of(each.set, line_of_set(judged, each.set));
+    row.resize(kHeader.size());
+    table.rows.push_back(std::move(row));
+  }
+  for (const JudgedSet& each : judged.sets)
+    if (!each.skipped.empty()) table.notes.push_back(key_of(each.set) + ": " + each.skipped);
+  return table;
+}
+
+std::string book_text(const JudgedBook& judged) {
+  Table table = book_table(judged);
+  std::vector<std::string> notes;
+  notes.swap(table.notes);
+  std::string text = formatted(table, TableFormat::text) + "\nFurthest off:\n";
+  for (const Worst& each : worst_cells(judged))
+    text +=
+        fmt::format("  {:>7}  {}: {}\n", signed_percent(each.cell.error), key_of(*each.set), each.cell.name);
+  for (const std::string& note : notes) text += "Note: " + note + "\n";
+  return text;
+}
+
+std::string book_markdown(const JudgedBook& judged, const std::string& command) {
+  std::string text = fmt::format(
+      "# How far off: every public measurement\n\nMade by `{}`; by hand it is not changed. How fits, left-out parts and intervals are made: [calibration.md](calibration.md).\n\n## In short\n\n{}\n\n"
+      "<picture>\n  <source media=\"(prefers-color-scheme: dark)\" srcset=\"figures/accuracy-dark-cells.svg\">\n  <img alt=\"Predicted over measured values, a row of dots for each set of public measurements\" src=\"figures/accuracy-cells.svg\">\n</picture>\n",
+      command, in_short(judged));
+  text += short_table(judged);
+  text +=
+      "\n## Each set\n\n*Left out in turn*: predicted by a fit to everything else, the model made with all cells in sight. *Not fitted*: of a part that the fit "
+      "had not seen. *Blind*: nobody had looked at these cells. *Explored*: structure or settings were chosen with them. *Inside*: cells within the interval of their prediction; of parts that are "
+      "left out it is fixed by the errors of the other parts. *Noise*: of one measurement, where some are repeated. A set whose measurements are not at hand keeps its last line.\n";
+  text += markdown::heading(kHeader);
+  for (const JudgedSet& each : judged.sets) {
+    std::vector<std::string> row = row_of(each.set, line_of_set(judged, each.set));
+    row.resize(kHeader.size());
+    row[1] += fmt::format(" ([spec](../scenarios/{}))", each.set.spec);
+    text += markdown::row_text(row);
+  }
+  text += "\n## Furthest off\n\nTwo cells of a set at most.\n";
+  text += markdown::heading({"error", "cell", "cause"});
+  for (const Worst& each : worst_cells(judged))
+    text += markdown::row_text({signed_percent(each.cell.error), key_of(*each.set) + ": " + each.cell.name,
+                                each.set->cause.empty() ? "not known" : each.set->cause});
+  return text;
+}
+
+nlohmann::ordered_json book_json(const JudgedBook& judged) {
+  nlohmann::ordered_json sets = nlohmann::ordered_json::array();
+  const nlohmann::ordered_json lines = lines_json(judged.lines);
+  for (const JudgedSet& each : judged.sets) {
+    nlohmann::ordered_json one = {{"name", each.set.name},
+                                  {"measured_on", each.set.measured_on},
+                                  {"spec", each.set.spec},
+                                  {"seen", each.set.seen},
+                                  {"judged_now", each.skipped.empty()}};
+    if (!each.skipped.empty()) one["skipped"] = each.skipped;
+    if (const auto found = lines.find(key_of(each.set)); found != lines.end()) one["line"] = *found;
+    one["cells"] = nlohmann::ordered_json::array();
+    for (const Cell& cell : each.cells) {
+      nlohmann::ordered_json shown = {
+          {"name", cell.name}, {"measured", cell.measured}, {"predicted", cell.predicted}};
+      for (const Interval& interval : cell.intervals)
+        shown["intervals"].push_back(
+            {{"level", interval.level}, {"low", interval.low}, {"high", interval.high}});
+      one["cells"].push_back(std::move(shown));
+    }
+    sets.push_back(std::move(one));
+  }
+  return {{"book", judged.book.name}, {"sets", std::move(sets)}};
+}
+
+}  // namespace simsgd::book
