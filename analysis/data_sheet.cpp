@@ -187,7 +187,8 @@ std::string data_sheet_note(std::optional<bool> modelled) {
   return fmt::format(
       "{}nine tenths of published steps take {:.2g} to {:.2g} times as long to compute ({}), and {}; the time lost to communication falls to {:.2g} of it at least, less what the computing could hide",
       opening, computing.low.back(), computing.high.back(),
-      *modelled ? "modelled or from another batch here" : "measured on one device here", communicate, kSheetLeastCommunication);
+      *modelled ? "modelled or from another batch here" : "measured on one device here", communicate,
+      kSheetLeastCommunication);
 }
 
 void tell_data_sheets(const Job& job, bool communication_known, OrderedJson& document) {

@@ -145,6 +145,25 @@ Scenario around(const Json& cluster, int workers) {
   return load_around_cluster(folder.path("c.json"), workers, {}).scenario;
 }
 
+TEST_CASE("a number's interval holds the number; one that every draw leaves at its bound has none") {
+  Json spec = ring_spec();
+  spec["models"][0]["parameters"][1]["low"] = "50 us";  // in truth 8 us
+  const SpecFolder folder(spec, ring_rows({}, 0.03, 5));
+  const auto calibration = folder.run();
+  std::size_t unknown = 0;
+  for (const NumberInterval& each : number_intervals(*calibration, 0.9)) {
+    CAPTURE(each.pointer);
+    CHECK(each.low <= each.value);
+    CHECK(each.high >= each.value);
+    CHECK(each.known == (each.low < each.high));
+    unknown += each.known ? 0 : 1;
+    if (each.pointer.ends_with("/latency")) CHECK_FALSE(each.known);
+  }
+  const Json cluster = calibrated_cluster(*calibration, folder.directory(), "2026-01-31");
+  for (const Json& each : cluster["calibration"]["parameters"]) unknown -= each.contains("low") ? 0 : 1;
+  CHECK(unknown == 0);
+}
+
 /// Rings of two, of which a small and a large message tell as many parameters as there are campaigns.
 Json exact_spec() {
   Json spec = ring_spec();
