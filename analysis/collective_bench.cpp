@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "analysis/data_sheet.hpp"
 #include "analysis/sweeps/child_pool.hpp"
 #include "scenarios/language/job_notes.hpp"
 #include "sim/base/check.hpp"
@@ -213,6 +214,12 @@ BenchResult bench_with_intervals(const Scenario& scenario, BenchSettings setting
   BenchResult result = bench_collective(file.cluster, settings);
   for (std::size_t i = 0; i < reaches.size(); ++i)
     result.rows[i].intervals = intervals_of(result.rows[i].time_s, times[i], reaches[i]);
+  const bool drawn =
+      std::any_of(alike.begin(), alike.end(), [](const auto& each) { return each.second.draws.count() > 0; });
+  if (intervals.draws > 1 && !drawn && file.cluster.workers() > 1) {
+    for (BenchRow& row : result.rows) row.intervals = data_sheet_intervals(row.time_s);
+    notes.push_back(data_sheet_note(std::nullopt));
+  }
   for (std::string& note : notes) add_note(result.notes, {"calibration", std::move(note)});
   return result;
 }

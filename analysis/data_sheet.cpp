@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sim/activities.hpp"
+#include "sim/base/units.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {
@@ -16,8 +18,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 using SheetEnds = std::pair<double, double>;
-
-const SheetRatios& of_computing(bool modelled) { return modelled ? kSheetModelled : kSheetMeasured; }
 
 bool is_kernel(Activity activity) {
   return activity == Activity::selection || activity == Activity::factor || activity == Activity::inverse;
@@ -47,20 +47,42 @@ SheetStep parts_of_step(const SecondsOf& seconds_of) {
   return step;
 }
 
-SheetStep step_of(const Job& job, bool communication_known, const OrderedJson& metrics) {
-  SheetStep step = parts_of_step([&](const std::string& name) { return metrics.value(name, 0.0); });
-  step.modelled = is_modelled(job);
-  step.communication_known = communication_known;
-  return step;
+OrderedJson told(const SheetRatios& ratios) {
+  OrderedJson levels = OrderedJson::array();
+  for (std::size_t i = 0; i < kIntervalLevels.size(); ++i)
+    levels.push_back({{"level", kIntervalLevels[i]}, {"low", ratios.low[i]}, {"high", ratios.high[i]}});
+  return levels;
+}
+
+/// The reverse.
+SheetRatios ratios_of(const OrderedJson& levels) {
+  SheetRatios ratios;
+  for (std::size_t i = 0; i < kIntervalLevels.size(); ++i) {
+    ratios.low[i] = levels.at(i).at("low");
+    ratios.high[i] = levels.at(i).at("high");
+  }
+  return ratios;
+}
+
+double stop_time_s(const OrderedJson& scenario) {
+  const OrderedJson time = scenario.value(OrderedJson::json_pointer("/stop/time"), OrderedJson());
+  if (time.is_number()) return time.get<double>();
+  return time.is_string() ? parse_quantity(time.get<std::string>(), Dimension::time_s).value
+                          : std::numeric_limits<double>::infinity();
 }
 
 /// The ends of a metric: as those of the part of a step that it is, else as the whole step's.
 class MetricEnds {
  public:
-  MetricEnds(const Job& job, bool communication_known, const OrderedJson& metrics)
-      : metrics_(metrics),
-        step_(step_of(job, communication_known, metrics)),
-        ends_by_clock_(metrics.value("simulated_time_s", 0.0) >= job.stop.time_s * (1 - 1e-12)) {}
+  explicit MetricEnds(const OrderedJson& document)
+      : metrics_(document.at("metrics")),
+        step_(parts_of_step([this](const std::string& name) { return metrics_.value(name, 0.0); })),
+        ends_by_clock_(metrics_.value("simulated_time_s", 0.0) >=
+                       stop_time_s(document.at("scenario")) * (1 - 1e-12)) {
+    const OrderedJson& told_of = document.at("uncertainty").at("data_sheets");
+    step_.computing = ratios_of(told_of.at("computing"));
+    step_.communication_known = !told_of.contains("communication");
+  }
 
   SheetEnds of(const std::string& name, double value, std::size_t level) const {
     if (name == "exchange_s" || name == activity_metric(Activity::host) ||
@@ -73,18 +95,17 @@ class MetricEnds {
     }
     for (const ActivityInfo& each : activities())
       if (name == activity_metric(each.activity)) {
-        const SheetRatios& ratios = is_kernel(each.activity) ? kSheetModelled : of_computing(step_.modelled);
+        const SheetRatios& ratios = is_kernel(each.activity) ? kSheetModelled : step_.computing;
         return {value * ratios.low[level], value * ratios.high[level]};
       }
     if (!(step_.step_s() > 0) || (ends_by_clock_ && (name == "simulated_time_s" || name == "cost_usd")))
       return {value, value};
+    if (name == "scaling_efficiency") return of_efficiency(value, level);
     const double low = 1 - step_.below_s(level) / step_.step_s(),
                  high = 1 + step_.above_s(level) / step_.step_s();
-    const bool is_rate = name == "throughput_samples_per_s" || name == "scaling_efficiency";
-    return is_rate ? SheetEnds{value / high, value / low} : SheetEnds{value * low, value * high};
+    return name == "throughput_samples_per_s" ? SheetEnds{value / high, value / low}
+                                              : SheetEnds{value * low, value * high};
   }
-
-  const SheetStep& step() const { return step_; }
 
  private:
   /// `hidden_s`: of it, which shows where it takes longer.
@@ -94,17 +115,21 @@ class MetricEnds {
     return {value - step_.less_exposed_s(value, level), value * high + hidden_s * (high - 1)};
   }
 
+  /// Computing is as far off on the one device: what is beside it, over computing, tells.
+  SheetEnds of_efficiency(double value, std::size_t level) const {
+    if (!(step_.computing_s > 0)) return {value, value};
+    SheetStep beside = step_;
+    beside.computing = {{1, 1}, {1, 1}};
+    const double step_s = step_.step_s(), beside_s = step_s - step_.computing_s,
+                 more_s = std::hypot(beside.above_s(level), beside_s * (1 / step_.computing.low[level] - 1)),
+                 less_s = std::hypot(beside.below_s(level), beside_s * (1 - 1 / step_.computing.high[level]));
+    return {value * step_s / (step_s + more_s), value * step_s / (step_s - std::min(less_s, beside_s))};
+  }
+
   const OrderedJson& metrics_;
   SheetStep step_;
   bool ends_by_clock_;
 };
-
-OrderedJson told(const SheetRatios& ratios) {
-  OrderedJson levels = OrderedJson::array();
-  for (std::size_t i = 0; i < kIntervalLevels.size(); ++i)
-    levels.push_back({{"level", kIntervalLevels[i]}, {"low", ratios.low[i]}, {"high", ratios.high[i]}});
-  return levels;
-}
 
 }  // namespace
 
@@ -123,13 +148,12 @@ double SheetStep::less_exposed_s(double seconds, std::size_t level) const {
 }
 
 double SheetStep::below_s(std::size_t level) const {
-  return std::hypot(computing_s * (1 - of_computing(modelled).low[level]),
-                    kernels_s * (1 - kSheetModelled.low[level]), less_exposed_s(exposed_s, level));
+  return std::hypot(computing_s * (1 - computing.low[level]), kernels_s * (1 - kSheetModelled.low[level]),
+                    less_exposed_s(exposed_s, level));
 }
 
 double SheetStep::above_s(std::size_t level) const {
-  return std::hypot(computing_s * (of_computing(modelled).high[level] - 1),
-                    kernels_s * (kSheetModelled.high[level] - 1),
+  return std::hypot(computing_s * (computing.high[level] - 1), kernels_s * (kSheetModelled.high[level] - 1),
                     communication_known ? 0 : (exposed_s + hidden_s) * (kSheetCommunication.high[level] - 1));
 }
 
@@ -149,12 +173,39 @@ double sheet_error_of_difference(const std::map<std::string, double>& one,
   return std::max(faster.above_s(kHalf), slower.below_s(kHalf)) / std::fabs(difference_s);
 }
 
-void add_data_sheet_intervals(const Job& job, bool communication_known, OrderedJson& document) {
-  const OrderedJson& metrics = document.at("metrics");
-  const MetricEnds ends(job, communication_known, metrics);
+std::string data_sheet_note(std::optional<bool> modelled) {
+  const std::string communicate =
+      fmt::format("{:.2g} to {:.2g} times to communicate", kSheetCommunication.low.back(),
+                  kSheetCommunication.high.back());
+  const std::string opening =
+      "no draws of a calibration go with this cluster: intervals are a data sheet's, by which ";
+  if (!modelled)
+    return fmt::format(
+        "{}nine tenths of published operations take {:.2g} to {:.2g} times as long; the lower end is the least that was measured where nothing can hide it",
+        opening, kSheetLeastCommunication, kSheetCommunication.high.back());
+  const SheetRatios& computing = *modelled ? kSheetModelled : kSheetMeasured;
+  return fmt::format(
+      "{}nine tenths of published steps take {:.2g} to {:.2g} times as long to compute ({}), and {}; the time lost to communication falls to {:.2g} of it at least, less what the computing could hide",
+      opening, computing.low.back(), computing.high.back(),
+      *modelled ? "modelled or from another batch here" : "measured on one device here", communicate,
+      kSheetLeastCommunication);
+}
+
+void tell_data_sheets(const Job& job, bool communication_known, OrderedJson& document) {
+  const bool modelled = is_modelled(job);
+  OrderedJson& told_of = document["uncertainty"]["data_sheets"];
+  told_of = {{"computing", told(modelled ? kSheetModelled : kSheetMeasured)},
+             {"kernels", told(kSheetModelled)}};
+  if (communication_known) return;
+  told_of["communication"] = told(kSheetCommunication);
+  document["notes"].push_back(data_sheet_note(modelled));
+}
+
+void add_data_sheet_intervals(OrderedJson& document) {
+  const MetricEnds ends(document);
   OrderedJson all = OrderedJson::object();
   const OrderedJson drawn = document.value("intervals", OrderedJson::object());
-  for (const auto& metric : metrics.items()) {
+  for (const auto& metric : document.at("metrics").items()) {
     if (!metric.value().is_number() || !goes_with_time(metric.key())) continue;
     const double value = metric.value().get<double>();
     for (std::size_t i = 0; i < kIntervalLevels.size(); ++i) {
@@ -168,16 +219,20 @@ void add_data_sheet_intervals(const Job& job, bool communication_known, OrderedJ
     }
   }
   document["intervals"] = std::move(all);
-  const bool modelled = ends.step().modelled;
-  OrderedJson& told_of = document["uncertainty"]["data_sheets"];
-  told_of = {{"computing", told(of_computing(modelled))}, {"kernels", told(kSheetModelled)}};
-  if (communication_known) return;
-  told_of["communication"] = told(kSheetCommunication);
-  document["notes"].push_back(fmt::format(
-      "no draws of a calibration go with this cluster: intervals are a data sheet's, by which nine tenths of published steps take {:.2g} to {:.2g} times as long to compute ({}), and {:.2g} to {:.2g} times to communicate; the time lost to communication falls to {:.2g} of it at least, less what the computing could hide",
-      of_computing(modelled).low.back(), of_computing(modelled).high.back(),
-      modelled ? "modelled here" : "measured on one device here", kSheetCommunication.low.back(),
-      kSheetCommunication.high.back(), kSheetLeastCommunication));
+}
+
+bool follows_from_data_sheets(const OrderedJson& document) {
+  const auto uncertainty = document.find("uncertainty");
+  return uncertainty != document.end() && uncertainty->contains("data_sheets") &&
+         !uncertainty->contains("draws");
+}
+
+std::vector<Interval> data_sheet_intervals(double operation_s) {
+  const SheetStep step{.exposed_s = operation_s};
+  std::vector<Interval> intervals;
+  for (std::size_t i = 0; i < kIntervalLevels.size(); ++i)
+    intervals.push_back({kIntervalLevels[i], operation_s - step.below_s(i), operation_s + step.above_s(i)});
+  return intervals;
 }
 
 }  // namespace simsgd

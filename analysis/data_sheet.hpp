@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/widening.hpp"
 #include "sim/job.hpp"
@@ -36,8 +38,8 @@ bool goes_with_time(const std::string& metric);
 /// communication takes longer than predicted, what was hidden may be exposed.
 struct SheetStep {
   double computing_s = 0, kernels_s = 0, exposed_s = 0, hidden_s = 0;
-  bool modelled = false;             ///< computing
-  bool communication_known = false;  ///< it was calibrated
+  SheetRatios computing = kSheetMeasured;  ///< kSheetModelled where no step of this batch was measured
+  bool communication_known = false;        ///< it was calibrated
 
   double step_s() const { return computing_s + kernels_s + exposed_s; }
   /// How much less than so many seconds of exposed communication there may be.
@@ -52,8 +54,23 @@ struct SheetStep {
 double sheet_error_of_difference(const std::map<std::string, double>& one,
                                  const std::map<std::string, double>& other);
 
-/// Gives a document "intervals" of all that goes with time, and a note. Where communication was calibrated it
-/// has some already: these become wider by what computing may be.
-void add_data_sheet_intervals(const Job& job, bool communication_known, nlohmann::ordered_json& document);
+/// Says in a document's "uncertainty" which of the above its intervals are made of, and a note. Where
+/// communication was calibrated the document has intervals already: these become wider by what computing may
+/// be.
+void tell_data_sheets(const Job& job, bool communication_known, nlohmann::ordered_json& document);
+
+/// The intervals of all that goes with time, of a document with its scenario that tell_data_sheets() was
+/// given. They follow from the rest of it, so rows of sweeps are kept without them.
+void add_data_sheet_intervals(nlohmann::ordered_json& document);
+
+/// Whether a document's intervals are those alone: nothing was drawn.
+bool follows_from_data_sheets(const nlohmann::ordered_json& document);
+
+/// Of an operation that nothing hides: the shortest and longest time, of each level.
+std::vector<Interval> data_sheet_intervals(double operation_s);
+
+/// The sentence of tell_data_sheets(). `modelled`: computing; nothing of an operation, which computes
+/// nothing.
+std::string data_sheet_note(std::optional<bool> modelled);
 
 }  // namespace simsgd

@@ -164,28 +164,30 @@ int runs_per_draw(const Scenario& scenario, const Job& job) {
 
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings) {
-  if (settings.draws < 2 || (!is_calibrated(scenario) && !settings.data_sheets))
-    return run_scenario(scenario, options);
-  if (!is_calibrated(scenario)) {
-    const Job job = make_job(scenario);
-    RunOutcome outcome = run_job(scenario, job, options, false);
-    add_data_sheet_intervals(job, false, outcome.document);
-    return outcome;
-  }
+  if (settings.draws < 2) return run_scenario(scenario, options);
   bool random = false;
   std::optional<ParameterDraws> draws;
-  {
+  if (is_calibrated(scenario)) {
     const Job job = make_job(scenario);
     draws.emplace(scenario, job);
     random = draws_seeds_too(scenario, job, *draws);
   }
-  if (draws->count() == 0) return run_scenario(scenario, options);
+  if (!draws || draws->count() == 0) {
+    const Job job = make_job(scenario);
+    RunOutcome outcome = run_job(scenario, job, options, false);
+    tell_data_sheets(job, false, outcome.document);
+    add_data_sheet_intervals(outcome.document);
+    return outcome;
+  }
   // Before this process simulates: its children are small then.
   const Drawn drawn = draw(scenario, *draws, random, options, settings);
   if (options.interrupted && options.interrupted()) throw Interrupted();
   RunOutcome outcome = run_scenario(scenario, options);
   write_intervals(drawn, *draws, random, settings, outcome.document);
-  if (draws->operations_only()) add_data_sheet_intervals(make_job(scenario), true, outcome.document);
+  if (draws->operations_only()) {
+    tell_data_sheets(make_job(scenario), true, outcome.document);
+    add_data_sheet_intervals(outcome.document);
+  }
   return outcome;
 }
 

@@ -10,9 +10,8 @@ namespace simsgd {
 inline constexpr int kUsualDraws = 20;
 
 struct IntervalSettings {
-  int draws = kUsualDraws;   ///< 0: no intervals
-  int jobs = 1;              ///< children at a time; results do not depend on it
-  bool data_sheets = false;  ///< where nothing was calibrated, those of data sheets (data_sheet.hpp)
+  int draws = kUsualDraws;  ///< 0: no intervals
+  int jobs = 1;             ///< children at a time; results do not depend on it
   std::function<void(std::size_t done, std::size_t all)> progress{};  ///< may be empty
 };
 
@@ -32,11 +31,12 @@ inline int runs_with_intervals(int runs_per_draw, int draws) {
   return draws < 2 ? 1 : 1 + runs_per_draw * draws;
 }
 
-/// As run_scenario; where the scenario's cluster was calibrated, the document also has "intervals" and
-/// "uncertainty". Draw k has the k-th of the calibration's parameters and a seed that is a function of the
-/// scenario's and k alone, so that all algorithms meet the same ones. Beyond what was measured the
-/// parameters' deviations are multiplied (analysis/widening.hpp), and a note says so. Every interval reaches
-/// at least as far from the run's own value as times were off that were left out of the fit.
+/// As run_scenario; the document also has "intervals" and "uncertainty". Where nothing was calibrated they
+/// are those of data sheets (data_sheet.hpp), without further runs. Else draw k has the k-th of the
+/// calibration's parameters and a seed that is a function of the scenario's and k alone, so that all
+/// algorithms meet the same ones. Beyond what was measured the parameters' deviations are multiplied
+/// (analysis/widening.hpp), and a note says so. Every interval reaches at least as far from the run's own
+/// value as times were off that were left out of the fit.
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings);
 

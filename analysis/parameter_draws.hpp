@@ -14,11 +14,6 @@ namespace simsgd {
 
 bool is_calibrated(const Scenario& scenario);
 
-/// Where a time lies with the probability `level`.
-struct Interval {
-  double level = 0.9, low = 0, high = 0;
-};
-
 /// The one way to an interval, of `run`, `bench` and `validate` alike: what draws give, and from the value
 /// itself at least as far as `reach`. One for each of kIntervalLevels. Draws that are NaN failed and are
 /// ignored; at least two draws are needed for an interval, otherwise the result is empty.

@@ -33,6 +33,11 @@ inline double workers_widening(double low, double high, double workers, double m
 inline constexpr std::array<double, 2> kIntervalLevels{0.5, 0.9};
 inline constexpr std::array<double, 2> kNormalReach{0.674, 1.645};
 
+/// Where a time lies with the probability `level`.
+struct Interval {
+  double level = 0.9, low = 0, high = 0;
+};
+
 /// How far off, as logarithms of times: of half, and of nine tenths of the cells. 0: nothing tells.
 using Reach = std::array<double, 2>;
 

@@ -167,7 +167,7 @@ void add_bench(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("--jitter", settings->jitter,
                    "Mean of an exponential extra latency of each message, such as \"2 us\"");
   verb->add_option("--draws", settings->draws,
-                   "On a calibrated cluster: so often with drawn parameters, for intervals; 0: none")
+                   "On a calibrated cluster: so often with drawn parameters, for intervals; 0: no intervals")
       ->capture_default_str()
       ->check(CLI::Range(0, 10000));
   verb->add_flag("--json,-J", settings->json, "nccl-tests' JSON instead of its table");

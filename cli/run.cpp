@@ -102,7 +102,6 @@ int run(const RunVerb& verb) {
   const auto drawing = std::make_shared<Progress>("Drawing parameters", 0);
   const IntervalSettings intervals{.draws = verb.draws,
                                    .jobs = available_threads(),
-                                   .data_sheets = true,
                                    .progress = [drawing](std::size_t done, std::size_t all) {
                                      drawing->at(done);
                                      if (done == all) drawing->finish();

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "analysis/sweeps/sweep.hpp"
+#include "cli/progress.hpp"
 #include "cli/sweep_output.hpp"
 #include "sim/base/errors.hpp"
 
@@ -89,15 +90,20 @@ SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
   return settings;
 }
 
-void say_preparing(const Study& study) {
+void say_preparing(const Study& study, SweepSettings& settings) {
   constexpr std::size_t kMany = 10000;
-  if (study.points.size() >= kMany) fmt::print(stderr, "Preparing {} points ...\n", study.points.size());
+  const std::size_t points = study.points.size(), steps = 2 * points;
+  if (points < kMany) return;
+  fmt::print(stderr, "Preparing {} points ...\n", points);
+  settings.ready = [steps, progress = std::make_shared<Progress>("Preparing", steps)](std::size_t done) {
+    done < steps ? progress->at(done) : progress->finish();
+  };
 }
 
 int run_sweep_command(const SweepCommand& command) {
   const Study study = expand_study(command.study, command.overrides.overrides());
-  const SweepSettings settings = sweep_settings(command, study);
-  say_preparing(study);
+  SweepSettings settings = sweep_settings(command, study);
+  say_preparing(study, settings);
   catch_interrupts();
   SweepOutput output(command, settings, study.name);
   try {

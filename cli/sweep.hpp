@@ -32,8 +32,8 @@ SweepSettings sweep_settings(const SweepCommand& command, const Study& study);
 /// `sweep run`; returns the exit code. Throws ConfigError, RunError, Interrupted.
 int run_sweep_command(const SweepCommand& command);
 
-/// On stderr, where it takes a while.
-void say_preparing(const Study& study);
+/// On stderr, where it takes a while: at once, and as it goes on.
+void say_preparing(const Study& study, SweepSettings& settings);
 
 /// `sweep plan`.
 int plan_sweep_command(const SweepCommand& command);

@@ -55,10 +55,10 @@ void print_totals(const Study& study, const SweepSettings& settings,
 int plan_sweep_command(const SweepCommand& command) {
   const auto begin = std::chrono::steady_clock::now();
   const Study study = expand_study(command.study, command.overrides.overrides());
-  const SweepSettings settings = sweep_settings(command, study);
-  say_preparing(study);
+  SweepSettings settings = sweep_settings(command, study);
+  say_preparing(study, settings);
   catch_interrupts();
-  const std::vector<SweepPoint> points = sweep_points(study, settings.jobs, interrupted);
+  const std::vector<SweepPoint> points = sweep_points(study, settings.jobs, interrupted, settings.ready);
   const auto sink = open_sink_to_look(settings.database);
   SeedRounds rounds(study.seed_rule, points);
   rounds.look(points, *sink);
@@ -66,7 +66,7 @@ int plan_sweep_command(const SweepCommand& command) {
   std::vector<SweepPoint> pending;
   for (const SweepPoint& point : points_to_run(points, settings, *sink))
     if (rounds.of(point.position) == SeedRounds::State::needed) pending.push_back(point);
-  const std::vector<PointEstimate> estimates = examine(study, pending, settings.jobs, interrupted).estimates;
+  const std::vector<PointEstimate> estimates = examine_points(study, pending, settings);
   // A sweep begins with the same.
   const double before_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   TimeEstimates times;

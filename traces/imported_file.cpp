@@ -18,7 +18,6 @@ namespace simsgd {
 namespace {
 
 constexpr double kMostBytes = 0x1p63;
-constexpr std::size_t kMostRows = std::size_t{1} << 23;  // some 3 GB
 
 void mix(std::uint64_t& hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
@@ -121,13 +120,13 @@ void ImportedFile::expect(double fraction_read) {
   constexpr std::size_t kEnough = 4096;
   if (rows.size() < kEnough || rows.size() > kEnough + 8 || !(fraction_read > 0)) return;
   rows.reserve(
-      std::min(kMostRows, static_cast<std::size_t>(1.02 * static_cast<double>(rows.size()) / fraction_read)));
+      std::min(most_rows, static_cast<std::size_t>(1.02 * static_cast<double>(rows.size()) / fraction_read)));
 }
 
 void ImportedFile::add(Measurement row) {
   if (!possible(row)) return;
-  if (rows.size() == kMostRows)
-    throw ConfigError({name_, "", fmt::format("holds more than {} measurements", kMostRows), "",
+  if (rows.size() == most_rows)
+    throw ConfigError({name_, "", fmt::format("holds more than {} measurements", most_rows), "",
                        "Split it into several files, and import each by itself"});
   complete(row);
   if (row.source.empty()) row.source = name_;

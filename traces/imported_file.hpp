@@ -83,8 +83,9 @@ class ImportedFile {
 
   ImportReport report;
   std::vector<Measurement> rows;
-  std::optional<RecordedWorkload> workload;  ///< the network that a recorded job trains
-  std::vector<RecordedStep> steps;           ///< of a recorded job
+  std::size_t most_rows = std::size_t{1} << 23;  ///< some 3 GB; more are refused
+  std::optional<RecordedWorkload> workload;      ///< the network that a recorded job trains
+  std::vector<RecordedStep> steps;               ///< of a recorded job
 
   const ImportConstants& constants() const { return constants_; }
   /// Nothing was made of the file.

@@ -32,13 +32,15 @@ class Calibrator {
     const std::optional<double> noise = noise_of(fitted);
     result_->noise_known = noise.has_value();
     result_->noise = noise.value_or(0);
-    for (const ModelSpec& model : result_->spec.models) {
-      try {
-        try_model(model);
-      } catch (const ParameterError& error) {
-        refuse_pointers(model, error);
+    // What is wrong with any model is told before the first one is fitted.
+    for (const auto part : {&Calibrator::look_at, &Calibrator::try_model})
+      for (const ModelSpec& model : result_->spec.models) {
+        try {
+          (this->*part)(model);
+        } catch (const ParameterError& error) {
+          refuse_pointers(model, error);
+        }
       }
-    }
     choose();
     judge();
     return std::move(result_);
@@ -79,17 +81,25 @@ class Calibrator {
             .memo = memo};
   }
 
+  ModelResult& result_of(const ModelSpec& model) {
+    return result_->models[static_cast<std::size_t>(&model - result_->spec.models.data())];
+  }
+
+  void look_at(const ModelSpec& model) {
+    result_->models.emplace_back().name = model.name;
+    const Points points = make_points(result_->spec, model, result_->measurements);
+    refuse_idle(Fitter(result_->spec, model, points, predictor_settings(result_of(model).memo.get())));
+  }
+
   void try_model(const ModelSpec& model) {
     say("fitting " + model.name);
     const Points points = make_points(result_->spec, model, result_->measurements);
-    ModelResult made;
-    made.name = model.name;
+    ModelResult& made = result_of(model);
     const Fitter fitter(result_->spec, model, points, predictor_settings(made.memo.get()));
     made.fitted = fitter.fit(fitter.weighted(fitter.fitted_points()));
     say("leaving out parts of the fit of " + model.name);
     made.left_out = cross_validate(fitter, model.searches.empty() ? &made.fitted : nullptr);
     made.left_out_error = mean_error(fitter, made.left_out);
-    result_->models.push_back(std::move(made));
   }
 
   /// By what was left out; without parts to leave out by the fit itself.
@@ -128,7 +138,7 @@ class Calibrator {
                         result_->noise_known ? std::optional(result_->noise) : std::nullopt);
     if (result_->uncertainty.resampled == "nothing")
       result_->warnings.emplace_back(
-          "there are as many parameters as measurements, and no measurement was repeated, so the fit's error is unknown and no intervals are given");
+          "there are as many parameters as measurements, and no measurement was repeated, so the fit's error is unknown: intervals are those of data sheets");
     say("judging");
     const Judge judge{fitter, result_->best(), result_->uncertainty, result_->noise};
     result_->fit = judge_fit(judge);

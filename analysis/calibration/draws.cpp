@@ -127,36 +127,34 @@ bool whole_left_out(const Fitter& fitter, const std::vector<LeftOut>& left_out, 
   });
 }
 
-/// Parameters of which no value changes what is predicted: fitted they would be what they began as, and as
-/// sure as that is. A slope of 0 may be the way of a policy that others are faster than; at a bound it is
-/// taken.
-void refuse_idle(const Fitter& fitter, const Fitted& best, const std::vector<std::size_t>& which,
-                 const Eigen::MatrixXd& slopes) {
-  const ModelSpec& model = fitter.model();
-  const Spec& spec = fitter.spec();
-  std::vector<std::size_t> members{best.member};
-  for (std::size_t m = 0; m < best.weights.size(); ++m)
-    if (best.weights[m] > 0 && m != best.member) members.push_back(m);
-  const auto changes = [&](std::size_t j, std::size_t member) {
+/// Whether any of some members predicts something else with a parameter at a bound.
+bool changes_anything(const Fitter& fitter, const Fitted& at, std::size_t j,
+                      const std::vector<std::size_t>& members, const std::vector<std::size_t>& which) {
+  const ParameterSpec& parameter = fitter.model().parameters[j];
+  return std::any_of(members.begin(), members.end(), [&](std::size_t member) {
     std::vector<Patch> patches;
-    for (const double value : {best.values[j], model.parameters[j].low, model.parameters[j].high}) {
-      Fitted beside = best;
+    for (const double value : {at.values[j], parameter.low, parameter.high}) {
+      Fitted beside = at;
       beside.member = member;
       beside.values[j] = value;
-      patches.push_back(patch_of(model, beside));
+      patches.push_back(patch_of(fitter.model(), beside));
     }
     const std::vector<std::vector<double>> values = fitter.predict(patches, which);
     return values[1] != values[0] || values[2] != values[0];
-  };
+  });
+}
+
+/// Of parameters of which no value changes what is predicted.
+void throw_if_any(const Fitter& fitter, const std::vector<std::size_t>& idle) {
+  const ModelSpec& model = fitter.model();
+  const Spec& spec = fitter.spec();
   std::vector<InputError> errors;
   std::vector<std::string> names;
-  for (std::size_t j = 0; j < model.parameters.size(); ++j) {
+  for (const std::size_t j : idle) {
     const ParameterSpec& parameter = model.parameters[j];
-    if (!slopes.col(static_cast<Eigen::Index>(j)).isZero(0)) continue;
-    if (std::any_of(members.begin(), members.end(), [&](std::size_t m) { return changes(j, m); })) continue;
     const bool known =
         std::all_of(parameter.pointers.begin(), parameter.pointers.end(),
-                    [&](const std::string& each) { return setting_value(each, best.values[j]).has_value(); });
+                    [&](const std::string& each) { return setting_value(each, parameter.high).has_value(); });
     names.push_back(parameter.name);
     errors.push_back(
         spec.error_at(fmt::format("/models/{}/parameters/{}", &model - spec.models.data(), parameter.written),
@@ -167,6 +165,30 @@ void refuse_idle(const Fitter& fitter, const Fitted& best, const std::vector<std
                             : "No scenario has such a setting: correct the pointer"));
   }
   if (!errors.empty()) throw IdleParameters(std::move(errors), model.name, std::move(names));
+}
+
+/// Fitted they would be what they began as, and as sure as that is. A slope of 0 may be the way of a policy
+/// that others are faster than; at a bound it is taken.
+void refuse_idle(const Fitter& fitter, const Fitted& best, const std::vector<std::size_t>& which,
+                 const Eigen::MatrixXd& slopes) {
+  std::vector<std::size_t> members{best.member}, idle;
+  for (std::size_t m = 0; m < best.weights.size(); ++m)
+    if (best.weights[m] > 0 && m != best.member) members.push_back(m);
+  for (std::size_t j = 0; j < fitter.model().parameters.size(); ++j)
+    if (slopes.col(static_cast<Eigen::Index>(j)).isZero(0) &&
+        !changes_anything(fitter, best, j, members, which))
+      idle.push_back(j);
+  throw_if_any(fitter, idle);
+}
+
+/// All parameters as far from their lower bounds, of 0 to 1.
+Fitted at_share(const ModelSpec& model, double share) {
+  Fitted fitted;
+  for (const ParameterSpec& each : model.parameters) {
+    const double low = scale_of(each, each.low), high = scale_of(each, each.high);
+    fitted.values.push_back(value_at(each, low + share * (high - low)));
+  }
+  return fitted;
 }
 
 double factor_of(double sigma, int parts, std::uint64_t draw) {
@@ -229,6 +251,23 @@ void move_to_member(const ModelSpec& model, const Fitted& best, std::size_t memb
 }
 
 }  // namespace
+
+void refuse_idle(const Fitter& fitter) {
+  const ModelSpec& model = fitter.model();
+  if (model.parameters.empty() || !model.ensemble.empty() || !model.searches.empty()) return;
+  const std::vector<std::size_t> which = fitter.fitted_points();
+  const Fitted middle = at_share(model, 0.5);
+  const Eigen::MatrixXd slopes = slopes_of(fitter, middle, which);
+  std::vector<std::size_t> idle;
+  for (std::size_t j = 0; j < model.parameters.size(); ++j) {
+    if (!slopes.col(static_cast<Eigen::Index>(j)).isZero(0)) continue;
+    const bool changes = changes_anything(fitter, middle, j, {0}, which) ||
+                         changes_anything(fitter, at_share(model, 0), j, {0}, which) ||
+                         changes_anything(fitter, at_share(model, 1), j, {0}, which);
+    if (!changes) idle.push_back(j);
+  }
+  throw_if_any(fitter, idle);
+}
 
 std::set<std::string> names_of_runs(const Points& points, const std::vector<std::size_t>& which,
                                     const std::string& section) {

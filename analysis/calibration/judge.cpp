@@ -7,7 +7,9 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/data_sheet.hpp"
 #include "analysis/intervals.hpp"
+#include "analysis/sweeps/child_pool.hpp"
 
 namespace simsgd {
 
@@ -211,20 +213,45 @@ void add_intervals(const Judge& judge, const Setting& setting, const Json& told,
   for (const auto& [key, group] : alike) predicted(group.first, false, group.second);
 }
 
+/// Where nothing was drawn `run` and `bench` give those of data sheets on the cluster that is written.
+void add_sheet_intervals(const Judge& judge, const Setting& setting, const Json& told,
+                         const std::vector<std::size_t>& which,
+                         std::map<std::size_t, std::vector<Interval>>& intervals) {
+  Json of_run = Json::object();
+  if (setting.kind == PredictSpec::Kind::run)
+    run_in_children(
+        1, {.jobs = 1, .timeout_s = {}, .interrupted = {}, .tick = {}},
+        [&](std::size_t) {
+          const RunOutcome outcome = run_with_intervals(calibrated_scenario(judge, setting, told), {},
+                                                        {.draws = kUsualDraws, .jobs = 1, .progress = {}});
+          return outcome.document.at("intervals").dump();
+        },
+        [&](std::size_t, const ChildEnd& end) {
+          if (end.kind == ChildEnd::Kind::answered) of_run = Json::parse(end.text);
+        });
+  const std::vector<double> predicted = judge.fitter.predict(judge.best, which);
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    const Point& point = judge.fitter.points().points[which[i]];
+    std::vector<Interval>& own = intervals[which[i]];
+    if (setting.kind != PredictSpec::Kind::run) own = data_sheet_intervals(predicted[i]);
+    for (const Json& each : of_run.value(point.metric, Json::array()))
+      own.push_back({each.at("level"), each.at("low"), each.at("high")});
+  }
+}
+
 Judgement judged_with_intervals(const Judge& judge, const std::vector<std::size_t>& which,
                                 bool octaves_equal) {
   const Fitter& fitter = judge.fitter;
   const Points& points = fitter.points();
   Judgement judgement = judged(points, fitter.model().name, which, fitter.predict(judge.best, which),
                                judge.noise, octaves_equal);
-  if (judge.uncertainty.draws.empty()) return judgement;
   std::map<std::size_t, std::vector<std::size_t>> by_setting;
   for (const JudgedPoint& each : judgement.points)
     by_setting[points.points[each.point].setting].push_back(each.point);
   const Json told = calibration_told(points, judge.uncertainty);
   std::map<std::size_t, std::vector<Interval>> intervals;
-  for (const auto& [number, some] : by_setting)
-    add_intervals(judge, points.settings[number], told, some, intervals);
+  const auto add = judge.uncertainty.draws.empty() ? add_sheet_intervals : add_intervals;
+  for (const auto& [number, some] : by_setting) add(judge, points.settings[number], told, some, intervals);
   for (JudgedPoint& each : judgement.points) each.intervals = std::move(intervals.at(each.point));
   summarise_parts(points, judgement, octaves_equal);
   return judgement;
@@ -244,10 +271,11 @@ Scenario calibrated_scenario(const Judge& judge, const Setting& setting, const J
     fitted.insert(each.pointers.begin(), each.pointers.end());
   Json section = told;
   section["spec"] = judge.fitter.spec().file;
-  section["draws"] = Json(drawn.size(), Json::object());
+  if (!drawn.empty()) section["draws"] = Json(drawn.size(), Json::object());
   const std::string cluster = "/cluster";
   for (const auto& [pointer, value] : rounded_values(setting, patch_of(model, judge.best))) {
     scenario.resolved[Json::json_pointer(pointer)] = value;
+    if (drawn.empty()) continue;
     if (pointer.starts_with(cluster + "/")) {
       for (std::size_t k = 0; k < drawn.size(); ++k)
         section["draws"][k][pointer.substr(cluster.size())] = drawn[k].at(pointer);

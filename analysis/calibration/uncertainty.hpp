@@ -99,6 +99,11 @@ Eigen::MatrixXd slopes_of(const Fitter& fitter, const Fitted& best, const std::v
 std::vector<double> sensitivities(const Fitter& fitter, const Fitted& best,
                                   const std::vector<std::size_t>& which);
 
+/// Before anything is fitted: throws IdleParameters where parameters of a model without tables and ensembles
+/// change no prediction of what is fitted, in the middle of their bounds, with all at their lower bounds, and
+/// at their upper ones. draw_parameters() asks again at the best fit.
+void refuse_idle(const Fitter& fitter);
+
 /// One possible truth: parameters, and the factor by which the model is too slow or too fast as a whole.
 struct Draw {
   Fitted fitted;

@@ -114,8 +114,8 @@ bool is_circumstance(const ResultCoordinate& coordinate) {
 RunDetails details_of(const StoredResults& results) {
   return {[&](const std::string& key) { return results.scenario(key); },
           [&](const std::string& key, const std::string& name) { return results.curve(key, name); },
-          [&](const std::string& key) { return results.busiest_links(key); },
-          [&] { return results.notes(); }};
+          [&](const std::string& key) { return results.busiest_links(key); }, [&] { return results.notes(); },
+          [&](const std::string& key) { return results.intervals(key); }};
 }
 
 nlohmann::ordered_json record_of(const Value& value) {

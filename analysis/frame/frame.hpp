@@ -20,6 +20,7 @@ struct RunDetails {
   std::function<std::vector<CurvePoint>(const std::string& key, const std::string& name)> curve;
   std::function<std::vector<ResultLink>(const std::string& key)> busiest_links;
   std::function<std::map<std::string, std::vector<std::string>>()> notes;  ///< of all runs that say any
+  std::function<nlohmann::ordered_json(const std::string& key)> intervals = {};
 };
 /// Of a store, which must outlive it.
 RunDetails details_of(const StoredResults& results);

@@ -47,15 +47,23 @@ const ResultPoint& numbered(const Frame& frame, const std::string& number) {
   return points[place - 1];
 }
 
-void add_metrics(const ResultPoint& point, Table& table) {
-  table.header = {"metric", "value", ""};
-  table.fields = {"metric", "value", "unit"};
+void add_metrics(const Frame& frame, const ResultPoint& point, Table& table) {
+  const OrderedJson intervals =
+      point.status == RunStatus::ok ? frame.details().intervals(point.key) : OrderedJson::object();
+  table.header = {"metric", "value", "in 90 %"};
+  table.fields = {"metric", "value", "unit", "low_90", "high_90"};
   const std::vector<const ResultPoint*> alone = {&point};
   for (const std::string& name : metrics_of(alone)) {
     const double value = point.metrics.at(name);
     const Measure measure = measure_of_metric(name);
-    table.rows.push_back({name, human(value, measure.unit), ""});
-    table.records.push_back({name, value, measure.unit});
+    const bool known = intervals.contains(name);
+    const OrderedJson widest = known ? intervals.at(name).back() : OrderedJson();
+    table.rows.push_back({name, human(value, measure.unit),
+                          known ? fmt::format("{} to {}", human(widest.at("low"), measure.unit),
+                                              human(widest.at("high"), measure.unit))
+                                : ""});
+    table.records.push_back({name, value, measure.unit, known ? widest.at("low") : OrderedJson(),
+                             known ? widest.at("high") : OrderedJson()});
   }
 }
 
@@ -156,7 +164,7 @@ Table point_table(const Frame& frame, const std::string& number) {
                  {"key", point.key},
                  {"status", state_of(point)},
                  {"error", point.error}};
-  add_metrics(point, table);
+  add_metrics(frame, point, table);
   if (!point.error.empty()) table.notes.push_back("Error: " + point.error);
   if (point.status == RunStatus::ok) add_links(frame, point, table);
   return table;

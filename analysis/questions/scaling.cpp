@@ -224,8 +224,7 @@ class Runs {
  private:
   static std::string run(const Json& document, bool intervals) {
     try {
-      const IntervalSettings drawn{
-          .draws = intervals ? kUsualDraws : 0, .jobs = 1, .data_sheets = intervals, .progress = {}};
+      const IntervalSettings drawn{.draws = intervals ? kUsualDraws : 0, .jobs = 1, .progress = {}};
       return run_with_intervals(scenario_of(document), {}, drawn).document.dump();
     } catch (const ConfigError& error) {
       const InputError& first = error.errors().front();

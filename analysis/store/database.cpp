@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cerrno>
+#include <cstring>
 #include <optional>
 
 #include "sim/base/errors.hpp"
@@ -31,10 +33,15 @@ std::string uri(const std::filesystem::path& file) {
 struct Database::Busy {
   std::string file;
   std::optional<Waiting> waiting{};
+  bool takes_no_locks = false;  // the file system, which SQLite takes for another program's lock
+
+  void look() { takes_no_locks = takes_no_locks || errno == ENOLCK; }
 
   // Called by SQLite with the number of calls before in this wait; 0 gives up.
   static int wait(void* self, int calls) {
     auto& busy = *static_cast<Busy*>(self);
+    busy.look();
+    if (busy.takes_no_locks) return 0;
     if (calls == 0)
       busy.waiting.emplace(fmt::format("Waiting for {}, which another program has locked", busy.file));
     if (busy.waiting->waited_s() >= kBusy_s) return 0;
@@ -79,9 +86,11 @@ void Database::write_ahead() const {
   const char* sql = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
   Waiting waiting(fmt::format("Waiting for {}, which another program has locked", file_.string()));
   for (int code = SQLITE_BUSY; code != SQLITE_OK;) {
+    errno = 0;
     code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
-    const bool waited =
-        waiting.waited_s() >= kBusy_s || (busy_->waiting && busy_->waiting->waited_s() >= kBusy_s);
+    if (code == SQLITE_BUSY) busy_->look();
+    const bool waited = busy_->takes_no_locks || waiting.waited_s() >= kBusy_s ||
+                        (busy_->waiting && busy_->waiting->waited_s() >= kBusy_s);
     if (code != SQLITE_OK && (code != SQLITE_BUSY || waited || interrupted())) fail();
     if (code != SQLITE_OK) waiting.pause();
   }
@@ -90,14 +99,24 @@ void Database::write_ahead() const {
 void Database::fail() const {
   const int code = handle_ ? sqlite3_errcode(handle_.get()) & 0xff : SQLITE_NOMEM;
   if (code == SQLITE_BUSY && interrupted()) throw Interrupted();
+  if (code == SQLITE_BUSY && busy_ && busy_->takes_no_locks) throw unlockable(file_, ENOLCK);
   if (code == SQLITE_BUSY)
     throw RunError(fmt::format(
         "{} was locked by another program for {:.0f} s. Wait until that one has ended, or find it with fuser, and give the same command again",
         file_.string(), kBusy_s));
   const bool full = code == SQLITE_FULL;
+  // Such as "File too large", where the shell limits it (ulimit -f).
+  const int system = code == SQLITE_IOERR ? sqlite3_system_errno(handle_.get()) : 0;
   throw RunError(
-      fmt::format("{}: {}{}", file_.string(), handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory",
+      fmt::format("{}: {}{}{}", file_.string(), handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory",
+                  system != 0 ? fmt::format(" ({})", std::strerror(system)) : "",
                   full ? ". Make room, and give the same command again: what is in the file stays" : ""));
+}
+
+RunError unlockable(const std::filesystem::path& file, int error) {
+  return RunError(
+      fmt::format("{} cannot be locked ({}): its file system takes no locks. Choose another place for -o",
+                  file.string(), std::strerror(error)));
 }
 
 RunError damaged(const Database& database, const std::string& what) {

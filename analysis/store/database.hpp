@@ -78,6 +78,8 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
+/// That a file system takes no locks, by `error` of errno.
+RunError unlockable(const std::filesystem::path& file, int error);
 /// What is told of a file with contents that no program of ours wrote. `what` it holds.
 RunError damaged(const Database& database, const std::string& what);
 

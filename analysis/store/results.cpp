@@ -75,6 +75,8 @@ std::vector<CurvePoint> StoredResults::curve(const std::string& key, const std::
   return store_->curve(key, name);
 }
 
+OrderedJson StoredResults::intervals(const std::string& key) const { return store_->intervals(key); }
+
 std::vector<ResultLink> StoredResults::busiest_links(const std::string& key) const {
   return store_->links(key);
 }

@@ -83,6 +83,9 @@ class StoredResults {
   std::map<std::string, std::vector<std::string>> notes() const;
   /// "train_loss", "test_loss", "test_accuracy", "consensus_distance"; empty where the run has none.
   std::vector<CurvePoint> curve(const std::string& key, const std::string& name) const;
+  /// Of its document, "intervals": of each metric that goes with time a list of a level, low and high. Empty
+  /// where the run was asked for none.
+  nlohmann::ordered_json intervals(const std::string& key) const;
   /// The busiest first, ten at most.
   std::vector<ResultLink> busiest_links(const std::string& key) const;
   /// By the names that workers have in a document: "steps", "time_s", "compute_s" and the other activities,

@@ -1,5 +1,6 @@
 #include "analysis/store/run_row.hpp"
 
+#include "analysis/data_sheet.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
 
@@ -33,6 +34,7 @@ RunRow ended_run(const std::string& key, OrderedJson document, bool whole) {
   run.scenario = document.at("scenario").dump();
   run.context = std::move(document.at("context"));
   document["scenario"] = document["context"] = nullptr;
+  if (follows_from_data_sheets(document)) document.erase("intervals");
   run.document = whole || !is_whole(document) ? std::move(document) : brief_document(document);
   return run;
 }
@@ -41,6 +43,7 @@ OrderedJson joined_document(const RunRow& run) {
   OrderedJson document = run.document;
   document["context"] = run.context;
   document["scenario"] = OrderedJson::parse(run.scenario);
+  if (follows_from_data_sheets(document)) add_data_sheet_intervals(document);
   return document;
 }
 

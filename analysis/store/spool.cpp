@@ -44,9 +44,7 @@ class IdleFile {
 bool locks(int descriptor, int operation, const fs::path& file) {
   if (flock(descriptor, operation | LOCK_NB) == 0) return true;
   if (errno == EWOULDBLOCK || errno == EINTR) return false;
-  throw RunError(
-      fmt::format("{} cannot be locked ({}): its file system takes no locks. Choose another place for -o",
-                  file.string(), std::strerror(errno)));
+  throw unlockable(file, errno);
 }
 
 std::vector<fs::path> spool_files(const fs::path& database) {

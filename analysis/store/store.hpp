@@ -52,6 +52,8 @@ class ResultStore {
   std::vector<SweepRow> sweeps() const;
   /// Of a run by its key; empty where it has none.
   std::map<std::string, double> metrics(const std::string& key) const;
+  /// As StoredResults has them.
+  nlohmann::ordered_json intervals(const std::string& key) const;
   std::vector<CurvePoint> curve(const std::string& key, const std::string& name) const;
   std::vector<ResultLink> links(const std::string& key) const;
   std::map<std::string, WorkerSpread> workers(const std::string& key) const;

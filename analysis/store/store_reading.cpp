@@ -50,6 +50,13 @@ std::optional<RunRow> ResultStore::run(const std::string& key) const {
   return run;
 }
 
+OrderedJson ResultStore::intervals(const std::string& key) const {
+  const std::optional<RunRow> found = run(key);
+  return found && found->status == RunStatus::ok
+             ? joined_document(*found).value("intervals", OrderedJson::object())
+             : OrderedJson::object();
+}
+
 OrderedJson ResultStore::document_of(const std::string& key, const std::string& facts,
                                      const std::string& own) const {
   OrderedJson document = object_of(*database_, facts);

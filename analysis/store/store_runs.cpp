@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "analysis/data_sheet.hpp"
 #include "analysis/store/packing.hpp"
 #include "analysis/store/store.hpp"
 #include "sim/base/errors.hpp"
@@ -32,10 +33,15 @@ std::string unpacked_of(const Database& database, const std::string& bytes, cons
   }
 }
 
+/// What data sheets are off by is the same for many runs.
+bool is_own(const std::string& name, const OrderedJson& document) {
+  return kOwn.contains(name) && !(name == "uncertainty" && follows_from_data_sheets(document));
+}
+
 OrderedJson own_of(const OrderedJson& document) {
   OrderedJson own;
   for (const std::string& name : kOwn)
-    if (document.contains(name)) own[name] = document[name];
+    if (document.contains(name) && is_own(name, document)) own[name] = document[name];
   return own;
 }
 
@@ -141,7 +147,7 @@ std::int64_t ResultStore::number_of(const std::string& table, const std::string&
 std::int64_t ResultStore::facts_id(const OrderedJson& document) {
   OrderedJson facts;
   for (const auto& [name, part] : document.items())
-    facts[name] = kTabled.contains(name) || kOwn.contains(name) ? OrderedJson() : part;
+    facts[name] = kTabled.contains(name) || is_own(name, document) ? OrderedJson() : part;
   const std::string text = facts.dump();
   std::int64_t& id = facts_[text];
   if (id != 0) return id;

@@ -23,7 +23,8 @@ namespace {
 // and 2.1 (allreduce_sgd) to 3.6 (local_sgd) vectors as long as the model; 4 to 20 MB of curves and timeline.
 constexpr double kWorkerBytes = 20e3, kVectorsPerWorker = 4, kRecordBytes = 20e6;
 
-constexpr std::size_t kLeastPart = 64;
+// The largest takes a second: progress is told after each.
+constexpr std::size_t kLeastPart = 64, kLargestPart = 4096;
 
 using Points = std::vector<const SweepPoint*>;
 
@@ -34,7 +35,8 @@ std::vector<Points> in_parts(const std::vector<SweepPoint>& points, int jobs) {
   for (const SweepPoint& point : points) groups[point.learner].push_back(&point);
   Points all;
   for (const auto& [learner, group] : groups) all.insert(all.end(), group.begin(), group.end());
-  const std::size_t size = std::max(kLeastPart, all.size() / static_cast<std::size_t>(std::max(1, jobs)) + 1);
+  const std::size_t size =
+      std::clamp(all.size() / static_cast<std::size_t>(std::max(1, jobs)) + 1, kLeastPart, kLargestPart);
   std::vector<Points> parts;
   for (std::size_t i = 0; i < all.size(); i += size)
     parts.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(i),
@@ -131,14 +133,16 @@ std::string failure_of(const ChildEnd& end) {
 }  // namespace
 
 Examination examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
-                    const std::function<bool()>& interrupted) {
+                    const std::function<bool()>& interrupted, const PointsReady& ready) {
   const std::vector<Points> parts = in_parts(points, jobs);
   std::vector<Json> errors;
+  std::size_t done = 0;
   Examination examination;
   run_in_children(
       parts.size(), {.jobs = jobs, .timeout_s = {}, .interrupted = interrupted, .tick = {}},
       [&](std::size_t i) { return text_of(examine_part(study, parts[i])); },
-      [&](std::size_t, const ChildEnd& end) {
+      [&](std::size_t i, const ChildEnd& end) {
+        if (ready) ready(done += parts[i].size());
         if (end.kind != ChildEnd::Kind::answered) {
           examination.failures.push_back(failure_of(end));
           return;
@@ -154,14 +158,17 @@ Examination examine(const Study& study, const std::vector<SweepPoint>& points, i
   return examination;
 }
 
-std::vector<SweepPoint> sweep_points(const Study& study, int jobs, const std::function<bool()>& interrupted) {
+std::vector<SweepPoint> sweep_points(const Study& study, int jobs, const std::function<bool()>& interrupted,
+                                     const PointsReady& ready) {
   std::vector<SweepPoint> points = points_to_examine(study);
   const std::vector<Points> parts = in_parts(points, jobs);
   std::vector<Json> errors;
+  std::size_t done = 0;
   run_in_children(
       parts.size(), {.jobs = jobs, .timeout_s = {}, .interrupted = interrupted, .tick = {}},
       [&](std::size_t i) { return text_of(keys_of_part(study, parts[i])); },
-      [&](std::size_t, const ChildEnd& end) {
+      [&](std::size_t i, const ChildEnd& end) {
+        if (ready) ready(done += parts[i].size());
         if (end.kind != ChildEnd::Kind::answered)
           throw RunError(fmt::format("{} cannot be loaded: {}", study.file, failure_of(end)));
         Json found = Json::parse(end.text);

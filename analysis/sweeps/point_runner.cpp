@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/data_sheet.hpp"
 #include "analysis/intervals.hpp"
 #include "analysis/parameter_draws.hpp"
 #include "scenarios/language/loading.hpp"
@@ -40,7 +41,8 @@ std::function<std::string()> PointRunner::prepare(const SweepPoint& point) {
   const Scenario& scenario = loader_.load(point.point);
   job_.reset();
   // What is known of data may be of another seed: who learns makes a job of its own.
-  const bool ready = !settings_.run && scenario.resolved.at("learner").is_null() &&
+  const bool ready = !settings_.run && settings_.artifacts.empty() && !settings_.documents &&
+                     scenario.resolved.at("learner").is_null() &&
                      !(settings_.draws > 1 && is_calibrated(scenario));
   if (ready) job_.emplace(make_job(scenario, study_.known.get()));
   return [this, &scenario, &point] { return answer_text(run(scenario, point)); };
@@ -49,9 +51,10 @@ std::function<std::string()> PointRunner::prepare(const SweepPoint& point) {
 RunRow PointRunner::run(const Scenario& scenario, const SweepPoint& point) const {
   SimulationOptions options;
   options.threads = settings_.threads;
-  if (job_ && settings_.artifacts.empty() && !settings_.documents) {
+  if (job_) {
     RunRow row;
     RunOutcome outcome = run_job(scenario, *job_, options, true);
+    if (settings_.draws > 1) tell_data_sheets(*job_, false, outcome.document);
     row.scenario = completed(scenario, *job_).dump();
     row.context = std::move(outcome.document["context"]);
     outcome.document["context"] = nullptr;
@@ -59,9 +62,9 @@ RunRow PointRunner::run(const Scenario& scenario, const SweepPoint& point) const
     return row;
   }
   RunOutcome outcome =
-      settings_.run ? settings_.run(scenario, options)
-      : job_        ? run_job(scenario, *job_, options, false)
-             : run_with_intervals(scenario, options, {.draws = settings_.draws, .jobs = 1, .progress = {}});
+      settings_.run
+          ? settings_.run(scenario, options)
+          : run_with_intervals(scenario, options, {.draws = settings_.draws, .jobs = 1, .progress = {}});
   if (!settings_.artifacts.empty()) write_run(outcome, artifact_directory(settings_.artifacts, point));
   return ended_run("", std::move(outcome.document), settings_.documents);
 }

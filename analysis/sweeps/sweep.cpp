@@ -46,15 +46,13 @@ class Sweep {
       : study_(study),
         settings_(settings),
         listener_(listener),
-        all_(sweep_points(study, settings.jobs, settings.interrupted)),
+        all_(sweep_points(study, settings.jobs, settings.interrupted, settings.ready)),
         rounds_(study.seed_rule, all_) {}
 
   void run() {
     // Everything is looked at before anything is made, so that bad input leaves no file behind.
-    const std::vector<PointEstimate> estimates =
-        examine(study_, points_to_run(all_, settings_, *open_sink_to_look(settings_.database)),
-                settings_.jobs, settings_.interrupted)
-            .estimates;
+    const std::vector<PointEstimate> estimates = examine_points(
+        study_, points_to_run(all_, settings_, *open_sink_to_look(settings_.database)), settings_);
     sink_ = open_sink(settings_.database, settings_.shard);
     sink_->put(sweep_row(study_, all_));
     if (!settings_.force) rounds_.look(all_, *sink_);
@@ -266,6 +264,15 @@ double memory_at_once_bytes(const std::vector<PointEstimate>& estimates, int job
   std::sort(sizes.begin(), sizes.end(), std::greater<>());
   sizes.resize(std::min(sizes.size(), static_cast<std::size_t>(std::max(1, jobs))));
   return std::accumulate(sizes.begin(), sizes.end(), 0.0);
+}
+
+std::vector<PointEstimate> examine_points(const Study& study, const std::vector<SweepPoint>& points,
+                                          const SweepSettings& settings) {
+  const std::size_t others = 2 * study.points.size() - points.size();
+  const PointsReady ready = [&](std::size_t examined) {
+    if (settings.ready) settings.ready(others + examined);
+  };
+  return examine(study, points, settings.jobs, settings.interrupted, ready).estimates;
 }
 
 void run_sweep(const Study& study, const SweepSettings& settings, const SweepListener& listener) {

@@ -44,10 +44,14 @@ std::string points_text(const std::vector<std::size_t>& positions);
 /// Of the spool file: different for different parts.
 std::string shard_name(const Shard& shard);
 
+/// Told as points are loaded or examined, how many are; may be empty.
+using PointsReady = std::function<void(std::size_t points)>;
+
 /// All points of a study, with the keys of their runs: loads each, in children (`jobs` at a time). Throws
 /// ConfigError with what is wrong with any of them, in their order, each error once; RunError, Interrupted.
 std::vector<SweepPoint> sweep_points(const Study& study, int jobs = 1,
-                                     const std::function<bool()>& interrupted = {});
+                                     const std::function<bool()>& interrupted = {},
+                                     const PointsReady& ready = {});
 
 /// Gives each point its slug.
 void name_points(const Study& study, std::vector<SweepPoint>& points);
@@ -74,7 +78,7 @@ struct Examination {
 /// common is read, validated and built once. Throws ConfigError with everything that is wrong with any point,
 /// in their order, each error once; Interrupted.
 Examination examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
-                    const std::function<bool()>& interrupted = {});
+                    const std::function<bool()>& interrupted = {}, const PointsReady& ready = {});
 
 /// All points of a study, without the keys of their runs.
 std::vector<SweepPoint> points_to_examine(const Study& study);

@@ -178,7 +178,11 @@ Scenario load_point(const Study& study, const StudyPoint& point) { return finish
 NumberedPoint load_numbered_point(const std::string& path, std::int64_t number, const Overrides& overrides) {
   if (number == 0) {
     JsonFiles files;
-    return {finished(load(files, scenario_path(path), assignments(overrides), true)), ""};
+    const std::string file = scenario_path(path);
+    Loading loading = load(files, file, assignments(overrides), true);
+    ErrorList told;  // by load()
+    refuse_keys_of_studies(resolve_uses(files, file, assignments(overrides), {}, told), loading.errors);
+    return {finished(std::move(loading)), ""};
   }
   const Study study = expand_study(path, overrides);
   const auto points = static_cast<std::int64_t>(study.points.size());

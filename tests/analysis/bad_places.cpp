@@ -1,11 +1,16 @@
 // Sweeps where nothing can be written, or where something else lies: a sentence, the exit code, and nothing
 // that is lost.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdarg>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,6 +18,7 @@
 
 #include "analysis/store/export.hpp"
 #include "analysis/store/merge.hpp"
+#include "analysis/store/spool.hpp"
 #include "analysis/store/store.hpp"
 #include "tests/analysis/support.hpp"
 
@@ -32,7 +38,46 @@ std::string exported(const std::string& file) {
   return out.str();
 }
 
+/// fcntl(2) of a file system without locks, as NFS has them without a lock daemon.
+int no_locks(int descriptor, int command, ...) {  // NOLINT(cert-dcl50-cpp): as the system's
+  va_list rest;
+  va_start(rest, command);
+  void* argument = va_arg(rest, void*);
+  va_end(rest);
+  if (command != F_SETLK && command != F_SETLKW) return fcntl(descriptor, command, argument);
+  errno = ENOLCK;
+  return -1;
+}
+
+template <class Function>
+std::string error_of(const Function& function) {
+  try {
+    function();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
 }  // namespace
+
+TEST_CASE("a file system that takes no locks is named at once; no other program is blamed") {
+  const Folder folder;
+  const std::string file = folder.path("r.db"),
+                    said = file + " cannot be locked (No locks available): its file system takes no locks";
+  sqlite3_vfs* system = sqlite3_vfs_find(nullptr);
+  REQUIRE(system->xSetSystemCall(system, "fcntl", reinterpret_cast<sqlite3_syscall_ptr>(&no_locks)) ==
+          SQLITE_OK);
+  const std::string store = error_of([&] { const ResultStore opened(file); });
+  system->xSetSystemCall(system, "fcntl", nullptr);
+  CAPTURE(store);
+  CHECK(store.find(said) != std::string::npos);
+  // Of a shard's file flock(2) fails; here for want of a file.
+  CHECK(
+      error_of([&] { (void)locks(-1, LOCK_EX, file); }) ==
+      file +
+          " cannot be locked (Bad file descriptor): its file system takes no locks. Choose another place for -o");
+}
 
 TEST_CASE("a full disk ends the sweep with a sentence; with room again it goes on to the same bytes") {
   const Folder folder;

@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "analysis/intervals.hpp"
 #include "analysis/store/export.hpp"
 #include "analysis/store/merge.hpp"
 #include "analysis/store/run_key.hpp"
@@ -243,14 +244,16 @@ TEST_CASE("points without a learner share what is built of them, and are the run
       const fs::path written = folder.path("alone.json");
       const pid_t child = fork();
       if (child == 0) {
-        std::ofstream(written) << run_scenario(alone, {}).document.dump();
+        const IntervalSettings usual{.draws = kUsualDraws, .jobs = 1, .progress = {}};
+        std::ofstream(written) << run_with_intervals(alone, {}, usual).document.dump();
         _exit(0);
       }
       waitpid(child, nullptr, 0);
       std::ifstream text(written);
-      const Json document = Json::parse(text), swept = Json::parse(run.document.dump());
+      const Json document = Json::parse(text), swept = Json::parse(joined_document(run).dump());
       CHECK(swept["metrics"] == document["metrics"]);
       CHECK(swept["notes"] == document["notes"]);
+      CHECK(swept["intervals"] == document["intervals"]);
       if (alone.resolved["workload"]["batch"] == 32)
         times.insert(std::round(1e3 * document["metrics"]["iteration_time_mean_s"].get<double>()));
     }

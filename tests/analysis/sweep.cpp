@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <csignal>
 
 #include "analysis/store/store.hpp"
@@ -38,6 +39,24 @@ TEST_CASE("results come in the study's order, however many run at a time") {
     settings.run = quick;
     CHECK(throughputs(sweep_results(study, settings)) == std::vector<double>{1, 2, 3, 4, 5});
   }
+}
+
+TEST_CASE("while many seeds are loaded and examined the sweep says how many are, before the first one runs") {
+  const Folder folder;
+  Json scenario = small_study({2});
+  scenario["seeds"] = 5000;
+  const Study study = expand_study(folder.write_json("s.json", scenario));
+  std::vector<std::size_t> told;
+  SweepSettings settings;
+  settings.run = quick;
+  settings.shard = parse_points("1");
+  settings.ready = [&](std::size_t points) { told.push_back(points); };
+  CHECK(sweep_results(study, settings).size() == 1);
+  REQUIRE(told.size() >= 3);  // 5,000 are loaded in two parts at least
+  CHECK(std::is_sorted(told.begin(), told.end()));
+  CHECK(told.front() < 5000);
+  CHECK(std::count(told.begin(), told.end(), 5000) == 1);
+  CHECK(told.back() == 10000);  // each loaded, each examined
 }
 
 TEST_CASE("what fails, dies or takes too long is a row, and the sweep goes on") {

@@ -10,10 +10,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "analysis/collective_bench.hpp"
 #include "analysis/intervals.hpp"
+#include "analysis/store/results.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/recording/metrics.hpp"
 #include "support.hpp"
+#include "tests/analysis/support.hpp"
 #include "tests/support/in_child.hpp"
 
 namespace simsgd::test::calibration_data_sheets {
@@ -67,7 +70,7 @@ Json run(const Json& scenario, int draws = kUsualDraws) {
   const std::string path = folder.write_json("s.json", scenario), out = folder.path("out.json");
   in_child([&] {
     std::ofstream(out) << run_with_intervals(load_scenario(path), {},
-                                             {.draws = draws, .jobs = 1, .data_sheets = true, .progress = {}})
+                                             {.draws = draws, .jobs = 1, .progress = {}})
                               .document.dump();
     return std::vector<double>{};
   });
@@ -196,6 +199,14 @@ TEST_CASE("every time of a run where nothing was calibrated has the interval of 
     CHECK(end_of(document, "iteration_time_mean_s", i, "low") == doctest::Approx(step_s - below));
     CHECK(end_of(document, "throughput_samples_per_s", i, "low") ==
           doctest::Approx(metric("throughput_samples_per_s") * step_s / (step_s + above)));
+    // Computing that is off is off on the one device too: no more than all of it is efficient.
+    const double efficiency = metric("scaling_efficiency");
+    CHECK(end_of(document, "scaling_efficiency", i, "high") <=
+          efficiency * step_s / computing_s * (1 + 1e-12));
+    CHECK(end_of(document, "scaling_efficiency", i, "low") ==
+          doctest::Approx(efficiency * step_s /
+                          (step_s + std::hypot((exposed_s + hidden_s) * (kSheetCommunication.high[i] - 1),
+                                               exposed_s * (1 / kSheetModelled.low[i] - 1)))));
     CHECK(end_of(document, "compute_s", i, "high") ==
           doctest::Approx(metric("compute_s") * kSheetModelled.high[i]));
   }
@@ -221,6 +232,71 @@ TEST_CASE("every time of a run where nothing was calibrated has the interval of 
         doctest::Approx(measured["metrics"]["compute_s"].get<double>() * kSheetMeasured.high[1]));
   const double end_s = measured["metrics"]["simulated_time_s"];
   if (end_s >= 1) CHECK(end_of(measured, "simulated_time_s", 1, "high") == end_s);
+}
+
+TEST_CASE("rows of a sweep have the intervals that run gives, and are kept without them") {
+  const Folder folder;
+  const Json scenario = small_scenario();
+  const Json expected = run(scenario)["intervals"];
+  REQUIRE(expected.contains("iteration_time_mean_s"));
+  const Study study = load_study(folder.write_json("s.json", scenario));
+  const auto told = [](const RunRow& row) {
+    return Json::parse(joined_document(row).dump()).value("intervals", Json());
+  };
+  for (const bool documents : {false, true}) {
+    CAPTURE(documents);
+    SweepSettings settings;
+    settings.draws = kUsualDraws;
+    settings.documents = documents;
+    settings.database = folder.path(documents ? "whole.db" : "brief.db");
+    const std::vector<RunRow> rows = sweep_results(study, settings);
+    REQUIRE(rows.size() == 1);
+    CHECK_FALSE(rows[0].document.contains("intervals"));
+    CHECK(told(rows[0]) == expected);
+    const StoredResults stored(settings.database);
+    CHECK(Json::parse(stored.intervals(rows[0].key).dump()) == expected);
+    settings.database.clear();
+    CHECK(told(sweep_results(study, settings).at(0)) == expected);
+  }
+  SweepSettings without;
+  CHECK(told(sweep_results(study, without).at(0)).is_null());
+  // The page of a point shows them.
+  const Ended shown = run_simsgd({"results", "show", folder.path("brief.db"), "1", "--format", "json"});
+  const Json table = Json::parse(shown.out);
+  for (const Json& row : table.at("rows"))
+    if (row["metric"] == "iteration_time_mean_s")
+      CHECK(row["high_90"] == expected["iteration_time_mean_s"][1]["high"]);
+  CHECK(shown.out.find("high_90") != std::string::npos);
+}
+
+TEST_CASE(
+    "an operation has the interval of communication that nothing hides, as a run that is nothing else") {
+  Json scenario = small_scenario();
+  scenario["workload"]["layers"] = {{{"type", "fc"}, {"tensors", {{1000, 1000}}}, {"forward_flop", 0.001}}};
+  const Json document = run(scenario);
+  const double exposed_s = document["metrics"]["communication_exposed_s"];
+  REQUIRE(exposed_s > 100 * document["metrics"]["compute_s"].get<double>());
+  const Folder folder;
+  const Scenario cluster = load_scenario(folder.write_json("s.json", scenario));
+  BenchSettings settings;
+  settings.sizes_bytes = {1e6, 4e6};
+  const BenchResult result =
+      bench_with_intervals(cluster, settings, {.draws = kUsualDraws, .jobs = 1, .progress = {}});
+  for (const BenchRow& row : result.rows) {
+    REQUIRE(row.intervals.size() == 2);
+    CHECK(row.intervals[1].low == doctest::Approx(kSheetLeastCommunication * row.time_s));
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(row.intervals[i].low / row.time_s ==
+            doctest::Approx(end_of(document, "communication_exposed_s", i, "low") / exposed_s).epsilon(0.01));
+      CHECK(
+          row.intervals[i].high / row.time_s ==
+          doctest::Approx(end_of(document, "communication_exposed_s", i, "high") / exposed_s).epsilon(0.01));
+    }
+  }
+  CHECK(result.notes.back().text.starts_with("no draws of a calibration go with this cluster"));
+  CHECK(bench_with_intervals(cluster, settings, {.draws = 0, .jobs = 1, .progress = {}})
+            .rows[0]
+            .intervals.empty());
 }
 
 TEST_CASE("where operations alone were calibrated, computing is as unsure as a data sheet's") {

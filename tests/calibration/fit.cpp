@@ -192,6 +192,21 @@ TEST_CASE("parameters that change no prediction are refused, all at once, by nam
       std::string::npos);
 }
 
+TEST_CASE("a parameter that changes no prediction is refused before anything is fitted") {
+  Json spec = ring_spec(), second = spec["models"][0];
+  second["name"] = "second";
+  second["parameters"].push_back(
+      {{"name", "peak"}, {"pointers", {"/cluster/device/peak_flops"}}, {"low", 1e9}, {"high", 9e9}});
+  spec["models"].push_back(second);
+  const SpecFolder folder(spec, ring_rows({}, 0.01, 2));
+  std::vector<std::string> stages;
+  CalibrationSettings settings;
+  settings.data = folder.directory();
+  settings.progress = [&](const std::string& stage, std::uint64_t) { stages.push_back(stage); };
+  CHECK_THROWS_AS(calibrate(load_spec(folder.folder.path("spec.json")), settings), IdleParameters);
+  CHECK(stages == std::vector<std::string>{"importing"});
+}
+
 TEST_CASE("a way that others are faster than at the best fit still is fitted: at a bound it is taken") {
   Json spec = ring_spec();
   spec["scenario"]["cluster"]["collectives"] = {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analysis/collective_bench.hpp"
+#include "analysis/data_sheet.hpp"
 #include "analysis/sweeps/sweep_points.hpp"
 #include "analysis/widening.hpp"
 #include "scenarios/language/loading.hpp"
@@ -137,6 +138,32 @@ TEST_CASE("a number that is another by now is not drawn, and a note says so") {
   CHECK(changed.notes == 10);
 }
 
+/// As `bench` has a cluster's file, for so many workers.
+Scenario around(const Json& cluster, int workers) {
+  const Folder folder;
+  folder.write_json("c.json", cluster);
+  return load_around_cluster(folder.path("c.json"), workers, {}).scenario;
+}
+
+TEST_CASE("a number's interval holds the number; one that every draw leaves at its bound has none") {
+  Json spec = ring_spec();
+  spec["models"][0]["parameters"][1]["low"] = "50 us";  // in truth 8 us
+  const SpecFolder folder(spec, ring_rows({}, 0.03, 5));
+  const auto calibration = folder.run();
+  std::size_t unknown = 0;
+  for (const NumberInterval& each : number_intervals(*calibration, 0.9)) {
+    CAPTURE(each.pointer);
+    CHECK(each.low <= each.value);
+    CHECK(each.high >= each.value);
+    CHECK(each.known == (each.low < each.high));
+    unknown += each.known ? 0 : 1;
+    if (each.pointer.ends_with("/latency")) CHECK_FALSE(each.known);
+  }
+  const Json cluster = calibrated_cluster(*calibration, folder.directory(), "2026-01-31");
+  for (const Json& each : cluster["calibration"]["parameters"]) unknown -= each.contains("low") ? 0 : 1;
+  CHECK(unknown == 0);
+}
+
 /// Rings of two, of which a small and a large message tell as many parameters as there are campaigns.
 Json exact_spec() {
   Json spec = ring_spec();
@@ -147,7 +174,8 @@ Json exact_spec() {
   return spec;
 }
 
-TEST_CASE("as many parameters as measurements, and no measurement repeated: there is no interval") {
+TEST_CASE(
+    "as many parameters as measurements, and no measurement repeated: intervals are those of data sheets") {
   const TrueRing truth;
   std::vector<MeasuredRow> rows;
   for (const double bytes : {1024.0, 0x1p28}) rows.push_back({2, bytes, truth.seconds(2, bytes), "a"});
@@ -167,13 +195,26 @@ TEST_CASE("as many parameters as measurements, and no measurement repeated: ther
   scenario["cluster"]["workers"] = 2;
   const Folder folder;
   folder.write_json("s.json", scenario);
-  CHECK_FALSE(in_child([&] {
-                return std::vector<double>{run_with_intervals(load_scenario(folder.path("s.json")), {},
-                                                              {.draws = 20, .jobs = 1, .progress = {}})
-                                                   .document.contains("intervals")
-                                               ? 1.0
-                                               : 0.0};
-              })[0] > 0);
+  CHECK(in_child([&] {
+          return std::vector<double>{
+              follows_from_data_sheets(run_with_intervals(load_scenario(folder.path("s.json")), {},
+                                                          {.draws = 20, .jobs = 1, .progress = {}})
+                                           .document)
+                  ? 1.0
+                  : 0.0};
+        })[0] == 1);
+  // `validate` and `bench` give the same one.
+  BenchSettings settings;
+  settings.sizes_bytes = {2048};
+  const BenchRow row =
+      bench_with_intervals(around(cluster, 4), settings, {.draws = 20, .jobs = 1, .progress = {}}).rows[0];
+  REQUIRE(row.intervals.size() == 2);
+  REQUIRE(alone->tests[0].front().points.size() == 2);
+  for (const JudgedPoint& point : alone->tests[0].front().points) {
+    REQUIRE(point.intervals.size() == 2);
+    CHECK(point.intervals[1].low == doctest::Approx(row.intervals[1].low).epsilon(1e-4));
+    CHECK(point.intervals[1].high == doctest::Approx(row.intervals[1].high).epsilon(1e-4));
+  }
 }
 
 TEST_CASE("as many parameters as campaigns: what repeats of what is fitted say of noise is the interval") {
@@ -199,13 +240,6 @@ TEST_CASE("as many parameters as campaigns: what repeats of what is fitted say o
     if (each.pointer.ends_with("bandwidth"))
       CHECK(std::log(each.high / each.low) ==
             doctest::Approx(2 * 1.645 * 0.02 / std::sqrt(3.0)).epsilon(0.08));
-}
-
-/// As `bench` has a cluster's file, for so many workers.
-Scenario around(const Json& cluster, int workers) {
-  const Folder folder;
-  folder.write_json("c.json", cluster);
-  return load_around_cluster(folder.path("c.json"), workers, {}).scenario;
 }
 
 TEST_CASE("validate and bench give one interval of a tested operation, inside and beyond what was measured") {

@@ -118,6 +118,15 @@ TEST_CASE("a hundred errors are told, and that there are more") {
   const Outcome zero = scratch.simsgd("check /dev/zero");
   CHECK(zero.code == 2);
   CHECK(zero.err == "/dev/zero: is larger than 64 MiB. Name a scenario, a study or a part of one.\n");
+  // Whatever it is taken for.
+  for (const char* format :
+       {"measurements", "samples", "kineto", "flight_recorder", "pytorch_et", "horovod", "simsgd",
+        "nccl_inspector", "nccl_tests", "osu", "pipedream", "triosim", "nsight", "chakra"}) {
+    CAPTURE(format);
+    const Outcome endless = scratch.simsgd(std::string("import /dev/zero --format ") + format);
+    CHECK(endless.code == 2);
+    CHECK(endless.err.starts_with("/dev/zero: "));
+  }
 }
 
 TEST_CASE("a limit on the size of files ends in a sentence, and leaves nothing") {
@@ -129,6 +138,12 @@ TEST_CASE("a limit on the size of files ends in a sentence, and leaves nothing")
   CHECK(std::system(command.c_str()) == 0);
   CHECK(contents(scratch.path() / "code.txt") == "1\n");
   CHECK(contents(scratch.path() / "errors.txt").find("File too large") != std::string::npos);
+  const std::string store = "cd " + scratch.path().string() +
+                            " && (ulimit -f 8; " SIMSGD_BINARY_DIR
+                            "/simsgd sweep run s.json -o f.db > /dev/null 2> errors.txt; true)";
+  CHECK(std::system(store.c_str()) == 0);
+  CHECK(contents(scratch.path() / "errors.txt").find("f.db: disk I/O error (File too large)") !=
+        std::string::npos);
 }
 
 TEST_CASE("training that diverges ends with exit code 1 and a sentence") {

@@ -109,6 +109,11 @@ TEST_CASE("every verb that reads a file ends at a signal while the file does not
       {"validate", fifo},
       {"import", fifo},
       {"replay", fifo},
+      {"run", "s.json", "--on", fifo},
+      {"run", "s.json", "--workload", fifo},
+      {"import", "s.json", "--map", fifo},
+      {"calibrate", fifo, "--gpus-per-node", "4"},
+      {"calibrate", SIMSGD_SOURCE_DIR "/scenarios/samples/nccl_8.log", "--device", fifo},
       {"run", "s.json", "--set", "/stragglers=[{\"name\": \"trace\", \"file\": \"" + fifo + "\"}]"}};
   std::vector<std::unique_ptr<Started>> programs;
   programs.reserve(verbs.size());

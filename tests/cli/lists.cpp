@@ -44,7 +44,7 @@ TEST_CASE("bench notes the host costs that a cluster does not know, in its table
   const Scratch scratch;
   const std::string options =
       "bench all_reduce -b 1M -e 1M --workers 4 --cluster clusters/infiniband-100g.json";
-  CHECK(scratch.simsgd(options).out.find("Note") == std::string::npos);
+  CHECK(scratch.simsgd(options).out.find("hosts' work") == std::string::npos);
   scratch.write(
       "c.json",
       R"({"name": "C", "nic": {"bandwidth": "1 GB/s", "latency": "10 us"}, "topology": {"name": "star"},

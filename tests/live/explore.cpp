@@ -42,6 +42,7 @@ TEST_CASE("a point off the grid is simulated as `run` does it, is kept, and stan
       CAPTURE(alone.err);
       REQUIRE(alone.code == 0);
       CHECK(json::parse(alone.out)["metrics"] == run["metrics"]);
+      CHECK(json::parse(alone.out)["intervals"] == run["intervals"]);
     }
     CHECK(ticket["runs"][0]["metrics"] != ticket["runs"][1]["metrics"]);
     CHECK(server.simulated(at_workers(4))["runs"][0]["state"] == "done");

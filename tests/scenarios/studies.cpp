@@ -118,6 +118,19 @@ TEST_CASE("the same study gives the same points") {
     CHECK(load_point(a, a.points[i]).resolved.dump() == load_point(b, b.points[i]).resolved.dump());
 }
 
+TEST_CASE("an exclude without axes is refused by each way to its points, the study without its axes too") {
+  const Folder folder;
+  Json scenario = small_scenario();
+  scenario["exclude"] = {{{"/cluster/workers", 2}}};
+  const std::string file = folder.write_json("s.json", scenario);
+  const std::string said =
+      file + ":/exclude: excludes nothing, since there are no axes. Found: " + scenario["exclude"].dump() +
+      ". Leave it out, or give the study axes.";
+  CHECK_THROWS_WITH_AS(load_scenario(file), said.c_str(), ConfigError);
+  CHECK_THROWS_WITH_AS(load_numbered_point(file, 1), said.c_str(), ConfigError);
+  CHECK_THROWS_WITH_AS(load_numbered_point(file, 0), said.c_str(), ConfigError);
+}
+
 TEST_CASE("a point by its number, as sweep plan counts them; 0 is the study without its axes") {
   const Folder folder;
   Json scenario = small_scenario();

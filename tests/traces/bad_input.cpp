@@ -3,6 +3,7 @@
 
 #include "tests/traces/imports.hpp"
 #include "traces/import_format.hpp"
+#include "traces/imported_file.hpp"
 #include "traces/reading/json_text.hpp"
 
 namespace simsgd::test::traces_bad_input {
@@ -25,6 +26,26 @@ TEST_CASE("half a JSON document, bad UTF-8, numbers beyond doubles, brackets wit
   CHECK(import_errors(std::string(100000, '['), mapped(kTimes)) ==
         "f: is nested deeper than 100 levels. Check its brackets and braces.\n");
   CHECK(import_errors(R"({"t": 99999999999999999999})", mapped(kTimes)).empty());  // a double
+}
+
+TEST_CASE("a file of more rows than memory may hold is refused; 8.4 million are taken") {
+  const ImportConstants constants;
+  SeenPoints seen;
+  ImportedFile file("f", constants, seen);
+  CHECK(file.most_rows == 8388608);
+  file.most_rows = 3;
+  const auto add = [&](double seconds) {
+    Measurement row;
+    row.quantity = "time_s";
+    row.value = seconds;
+    file.add(row);
+  };
+  for (const double seconds : {1.0, 2.0, 3.0}) add(seconds);
+  add(-1);  // is counted, not kept
+  CHECK_THROWS_WITH_AS(
+      add(4), "f: holds more than 3 measurements. Split it into several files, and import each by itself.",
+      ConfigError);
+  CHECK(file.rows.size() == 3);
 }
 
 TEST_CASE("nothing in it, nothing of ours, and formats that do not exist") {

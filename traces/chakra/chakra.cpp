@@ -19,7 +19,7 @@ namespace simsgd::importers {
 
 namespace {
 
-constexpr std::size_t kMostCollectives = 50'000, kMostSteps = 100'000;
+constexpr std::size_t kMostCollectives = 50'000, kMostSteps = 100'000, kMostUnknown = std::size_t{1} << 20;
 
 // "a/job.3.et" -> 3; -1 where the name has none.
 int rank_in_name(std::string name) {
@@ -78,8 +78,17 @@ class ChakraTrace {
     else if (node.type >= 1 && node.type <= 3)
       file_.understand("nodes of memory and metadata, left out");
     else
-      file_.ignore("nodes of a type that is not known");
+      unknown();
     graph_.add(node, std::move(work), file_);
+  }
+
+  /// Zeros without end are nodes without anything.
+  void unknown() {
+    file_.ignore("nodes of a type that is not known");
+    if (++unknown_ > kMostUnknown)
+      throw ConfigError({file_.name(), "",
+                         fmt::format("holds more than {} nodes of types that are not known", kMostUnknown),
+                         "", "Name a Chakra execution trace"});
   }
 
   void computing(const ChakraNode& node, ChakraWork& work) {
@@ -129,7 +138,7 @@ class ChakraTrace {
   ChakraGraph graph_;
   ChakraOwnNetwork network_;
   std::map<std::uint64_t, double> compute_s_;  // by step
-  std::size_t collectives_ = 0;
+  std::size_t collectives_ = 0, unknown_ = 0;
 };
 
 bool same_layers(const RecordedWorkload& a, const RecordedWorkload& b) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kBlock_bytes = std::size_t{1} << 16;
 constexpr std::size_t kLongestCharacter = 4;
+constexpr std::size_t kMostMended = std::size_t{1} << 20;  // before a file is looked at as a whole: /dev/zero
 
 // RFC 3629: what the second byte may be after the first.
 std::pair<unsigned char, unsigned char> second_bytes(unsigned char first) {
@@ -79,6 +80,7 @@ bool JsonBytes::next(char*& at, char*& stop) {
     const std::size_t taken = at_end_ ? 0 : std::min(piece_.size(), kBlock_bytes);
     if (taken > 0) std::memcpy(block_.data() + kept, piece_.data(), taken);
     if (taken > 0) piece_.remove_prefix(taken);
+    taken_ += taken;
     end_ = kept + taken;
     good_ = 0;
     if (end_ == 0) {
@@ -108,6 +110,9 @@ void JsonBytes::mend(bool last) {
       continue;
     }
     mended_ += bytes[good_] == '\t' ? 0 : 1;
+    if (mended_ > kMostMended && 2 * mended_ > taken_)
+      throw ConfigError({input_.name(), "", "is no text: most of it is no UTF-8, or control characters", "",
+                         "Name a file of JSON, compressed by gzip or not"});
     bytes[good_] = bytes[good_] < 0x20 ? ' ' : '?';
     ++good_;
   }

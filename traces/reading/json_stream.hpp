@@ -39,7 +39,7 @@ class JsonBytes {
   std::vector<char> block_;
   std::string_view piece_;
   std::size_t end_ = 0, good_ = 0;  // of the block: bytes in it, and those that are whole characters
-  std::size_t mended_ = 0;
+  std::size_t mended_ = 0, taken_ = 0;
   bool at_end_ = false, exhausted_ = false;
 };
 

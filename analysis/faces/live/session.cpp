@@ -189,7 +189,9 @@ OrderedJson Session::ticket_json(std::uint64_t number) const {
     const auto found = standings_.find(key);
     const Standing standing = found == standings_.end() ? Standing{"done", ""} : found->second;
     OrderedJson run = {{"seed", seed}, {"state", standing.state}, {"error", standing.error}};
-    run["metrics"] = standing.state == "done" ? OrderedJson(store_->metrics(key)) : OrderedJson::object();
+    const bool done = standing.state == "done";
+    run["metrics"] = done ? OrderedJson(store_->metrics(key)) : OrderedJson::object();
+    run["intervals"] = done ? store_->intervals(key) : OrderedJson::object();
     runs.push_back(std::move(run));
   }
   return {{"ticket", number}, {"study", ticket.study}, {"at", ticket.at}, {"runs", std::move(runs)}};

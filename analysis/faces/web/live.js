@@ -73,8 +73,10 @@
       const values = done.map((run) => run.metrics[name]).filter((value) => value !== undefined);
       if (!values.length) return [];
       const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+      const ends = done.length === 1 ? (done[0].intervals[name] || []).at(-1) : null;
+      const interval = ends ? ` (90 % in ${shown(ends.low, { unit: "1" })} to ${shown(ends.high, { unit: "1" })})` : "";
       return [element("div", {}, element("dt", {}, values.length > 1 ? `${title}, mean of ${values.length}` : title),
-        element("dd", { "data-metric": name }, shown(mean, { unit: "1" })))];
+        element("dd", { "data-metric": name }, shown(mean, { unit: "1" }) + interval))];
     }));
   };
 
