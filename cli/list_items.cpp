@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "algorithms/registry.hpp"
 #include "cli/list_files.hpp"
+#include "scenarios/language/training_methods.hpp"
 #include "sim/activities.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/collectives/schedules.hpp"
@@ -38,7 +38,7 @@ std::vector<ListedItem> items_of(const Plugins& plugins) {
 
 std::vector<ListedItem> algorithms() {
   std::vector<ListedItem> items;
-  for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
+  for (const AlgorithmPlugin& plugin : training_methods()) {
     std::vector<std::string> traffic, activities, metrics;
     for (const Traffic kind : plugin.uses.sends) traffic.push_back(traffic_name(kind));
     for (const Activity each : plugin.uses.activities) {
@@ -49,6 +49,7 @@ std::vector<ListedItem> algorithms() {
     if (!traffic.empty()) lines.push_back(fmt::format("Kinds of traffic: {}", fmt::join(traffic, ", ")));
     if (!metrics.empty())
       lines.push_back(fmt::format("Spends time of its own on: {}", fmt::join(metrics, ", ")));
+    if (!plugin.library.empty()) lines.push_back("From the library " + plugin.library);
     items.push_back(item_of(plugin, std::move(lines)));
     items.back().uses = {{"traffic", traffic}, {"activities", activities}};
   }
