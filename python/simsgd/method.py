@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List
 
 from .errors import InputError
 
-_DECLARED = ("options", "memory", "needs_others")  # attributes of a method: docs/python.md
+_DECLARED = ("options", "memory", "needs_others", "shards")  # attributes of a method: docs/python.md
 
 
 def source_of(method: Callable[..., Any]) -> str:
