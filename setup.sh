@@ -4,6 +4,7 @@
 #   ./setup.sh test    runs the tests
 #   ./setup.sh build   stops after the build
 #   ./setup.sh python  builds, and makes a wheel for pip (docs/python.md)
+#   ./setup.sh image   builds, and makes Debian packages, of which the Dockerfile makes an image
 #   ./setup.sh ci      installs all that CI (.ci/run) needs, and stops: the three below, chromium, Debian's torch
 #   ./setup.sh tools   installs what keeps the sources in order, and stops
 #   ./setup.sh slurm   installs what the test of sweeps on Slurm needs
@@ -28,7 +29,7 @@ readonly tools=(clang-format clang-tidy clang libclang-rt-14-dev)
 # Python package and its notebooks.
 readonly slurm=(munge slurmctld slurmd slurm-client)
 readonly tested_with=(chromium python3-torch librsvg2-bin python3-numpy python3-pandas libpython3.11 python3-nbconvert
-  python3-ipykernel)
+  python3-ipykernel mypy)
 
 say() { printf '\n== %s\n' "$*" >&2; }
 
@@ -122,9 +123,18 @@ case "${1:-}" in
     ;;
   python)
     install_packages "${packages[@]}" python3
+    (fetch_web) || say "Without npm's Vega the wheel's simsgd report writes tables, and no page"
     build simsgd
     say "The wheel, for pip install:"
     python3 python/make_wheel.py build/release
+    ;;
+  image)
+    install_packages "${packages[@]}"
+    (fetch_web) || say "Without npm's Vega the image's simsgd report writes tables, and no page"
+    build
+    (cd build/release && cpack -G DEB >/dev/null)
+    say "The Debian packages, in build/release/packages; an image of them:
+   docker build -t simsgd -f Dockerfile build/release/packages"
     ;;
   ci)
     install_packages "${packages[@]}" "${tools[@]}" "${slurm[@]}" "${tested_with[@]}"
@@ -141,7 +151,7 @@ case "${1:-}" in
     fetch_web
     ;;
   *)
-    echo "usage: ./setup.sh run | test | build | python | ci | tools | slurm | web" >&2
+    echo "usage: ./setup.sh run | test | build | python | image | ci | tools | slurm | web" >&2
     exit 2
     ;;
 esac

@@ -16,12 +16,19 @@ from .program import command
 from .result import Path, Scenario, algorithm_section, place, settings
 
 
-def _axis(pointer: str, values: Sequence[Any], name: Optional[str], options: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    if pointer not in ("/algorithm", "/algorithm/name"):
+Values = Union[Sequence[Any], Mapping[str, Any]]
+
+
+def _axis(pointer: str, values: Values, name: Optional[str], options: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    methods = pointer in ("/algorithm", "/algorithm/name")
+    if not methods and not isinstance(values, Mapping):
         return {"pointer": pointer, **({"name": name} if name else {}), "values": [*values]}
-    sections = [dict(each) if isinstance(each, Mapping) else algorithm_section(each, options if callable(each) else None)
-                for each in values]
-    return {"name": name or "algorithm", "values": [{"label": _label(each), "set": {"/algorithm": each}} for each in sections]}
+    if methods:
+        sections = [dict(each) if isinstance(each, Mapping) else algorithm_section(each, options if callable(each) else None)
+                    for each in (values.values() if isinstance(values, Mapping) else values)]
+        pointer, values = "/algorithm", dict(zip(values if isinstance(values, Mapping) else map(_label, sections), sections))
+    assert isinstance(values, Mapping)
+    return {"name": name or pointer[1:], "values": [{"label": label, "set": {pointer: value}} for label, value in values.items()]}
 
 
 def _label(algorithm: Mapping[str, Any]) -> str:
@@ -38,9 +45,9 @@ class Study:
         self.axes: List[Dict[str, Any]] = []
         self._seeds: Any = None
 
-    def over(self, pointer: str, values: Sequence[Any], *, name: Optional[str] = None,
+    def over(self, pointer: str, values: Values, *, name: Optional[str] = None,
              options: Optional[Mapping[str, Any]] = None) -> "Study":
-        """Another axis: every value, with all values of the other axes. Along /algorithm/name every method has its defaults,
+        """Another axis: every value, with all values of the other axes; a dict has labels for them. Along /algorithm/name every method has its defaults,
         in place of the base's; there may be names, sections ({"name": "wagma", "period": 5}), and methods in Python, to
         which `options` go."""
         study = copy.copy(self)

@@ -2,10 +2,11 @@
 
 import json
 import os
+import tempfile
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 
 from .program import command
-from .result import Path, Scenario, place, settings
+from .result import Path, Scenario, place, settings, to_json
 from .study import StudyResults
 
 if TYPE_CHECKING:
@@ -44,11 +45,17 @@ def explain(**options: Any) -> Dict[str, Any]:
     return _object(command("explain", "--json", *_flags(options)))
 
 
-def calibrate(specification: Scenario, output: Optional[Path] = None, **options: Any) -> Any:
-    """Fits a cluster to measurements; with `output` the cluster's file is written. Returns the report."""
-    name, text = place(specification)
-    words = ["-o", os.fspath(output)] if output else []
-    return json.loads(command("calibrate", name, "--json", *words, *_flags(options), input=text))
+def calibrate(specification: Scenario, *logs: Path, output: Optional[Path] = None, **options: Any) -> Dict[str, Any]:
+    """Fits a cluster to measurements: of a specification, a file or a dict whose files are looked for from here on (or in
+    `data`), or of logs of nccl-tests and the like. With `output` the cluster's file is written. Returns the report."""
+    words = ["--json", *(["-o", os.fspath(output)] if output else []), *_flags(options)]
+    if not isinstance(specification, Mapping):
+        return _object(command("calibrate", specification, *logs, *words))
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "specification.json")
+        with open(file, "w", encoding="utf-8") as opened:
+            opened.write(to_json(dict(specification)))
+        return _object(command("calibrate", file, *([] if "data" in options else ["--data", os.getcwd()]), *words))
 
 
 def _object(text: str) -> Dict[str, Any]:
