@@ -45,6 +45,8 @@ struct AlgorithmPlugin : Plugin<MadeAlgorithm, const AlgorithmContext&> {
 
   std::string bytes;  ///< what one step sends, as a formula for people
   AlgorithmUses uses;
+  std::string
+      library{};  ///< which it comes from, with a number of its contents; empty: it is part of the program
 };
 
 }  // namespace simsgd

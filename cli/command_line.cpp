@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/loaded_algorithms.hpp"
 #include "analysis/runner.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
@@ -19,6 +20,8 @@
 namespace simsgd {
 
 namespace {
+
+constexpr const char* kPlugin = "--plugin";  // without_plugins() takes it; the library only describes it
 
 constexpr const char* kFooter =
     "Examples:\n"
@@ -82,11 +85,33 @@ std::vector<std::string> without_help(std::vector<std::string> words) {
   return words;
 }
 
+/// Takes `--plugin FILE` out of the words, wherever it stands, and loads what it names.
+std::vector<std::string> without_plugins(std::vector<std::string> words) {
+  for (auto word = words.begin(); word != words.end() && *word != "--";) {
+    const bool has_value = word->starts_with(kPlugin + std::string("="));
+    if (!has_value && *word != kPlugin) {
+      ++word;
+      continue;
+    }
+    if (!has_value && word + 1 == words.end())
+      throw ConfigError({kPlugin, "", "names no file", "", "Write a library, such as --plugin ./libmine.so"});
+    name_plugin_library(has_value ? word->substr(std::string(kPlugin).size() + 1) : *(word + 1));
+    word = words.erase(word, word + (has_value ? 1 : 2));
+  }
+  loaded_algorithms();  // what is wrong with one is said now, whatever the verb does
+  return words;
+}
+
 int run_verb(std::vector<std::string> words) {
+  words = without_plugins(std::move(words));
   CLI::App app{
       "SimSGD predicts how long distributed SGD takes on a GPU cluster, and how well it learns in that time."};
   app.footer(kFooter);
   app.set_version_flag("--version", version_text(build_context()));
+  std::vector<std::string> plugins;
+  app.add_option(kPlugin, plugins,
+                 "Load training methods from a library (repeatable; with any verb): docs/algorithms.md")
+      ->type_name("LIB.so");
   app.require_subcommand(1);
   ExitCode exit_code;
   add_verbs(app, exit_code);

@@ -10,9 +10,9 @@
 #include <optional>
 #include <sstream>
 
-#include "algorithms/registry.hpp"
 #include "results/text_table.hpp"
 #include "scenarios/language/json_source.hpp"
+#include "scenarios/language/training_methods.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/units.hpp"
 #include "sim/cluster/kernels.hpp"
@@ -49,7 +49,7 @@ std::vector<ListedItem> items_of(const Plugins& plugins) {
 
 std::vector<ListedItem> algorithms() {
   std::vector<ListedItem> items;
-  for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
+  for (const AlgorithmPlugin& plugin : training_methods()) {
     std::vector<std::string> traffic, activities, metrics;
     for (const Traffic kind : plugin.uses.sends) traffic.push_back(traffic_name(kind));
     for (const Activity each : plugin.uses.activities) {
@@ -60,6 +60,7 @@ std::vector<ListedItem> algorithms() {
     if (!traffic.empty()) lines.push_back(fmt::format("Kinds of traffic: {}", fmt::join(traffic, ", ")));
     if (!metrics.empty())
       lines.push_back(fmt::format("Spends time of its own on: {}", fmt::join(metrics, ", ")));
+    if (!plugin.library.empty()) lines.push_back("From the library " + plugin.library);
     items.push_back(item_of(plugin, std::move(lines)));
     items.back().uses = {{"traffic", traffic}, {"activities", activities}};
   }

@@ -24,20 +24,22 @@ struct ReportVerb {
   std::string database, output, figures, format = "html";
   std::vector<std::string> charts;
   faces::FigureSettings figure;
-  bool pdf = false;
+  bool pdf = false, png = false;
 };
 
 std::string text_of(const ReportVerb& verb, const faces::Report& made) {
   if (verb.format == "md") return faces::report_markdown(made);
   if (verb.format == "csv") return faces::report_csv(made);
+  if (verb.format == "vega") return faces::specifications(made, verb.figure);
   return faces::html_page(made, {faces::web_libraries(), false});
 }
 
 // Whatever could be missing is looked for before anything is written.
 int write_report(const ReportVerb& verb) {
   if (verb.format == "html" && verb.output.empty() && verb.figures.empty())
-    throw ConfigError({"simsgd report", "", "has no file for its page", "",
-                       "Name it with -o R.html, or ask for --format md or csv, which go to standard output"});
+    throw ConfigError(
+        {"simsgd report", "", "has no file for its page", "",
+         "Name it with -o R.html, or ask for --format md, csv or vega, which go to standard output"});
   const StoredResults results(verb.database);
   const faces::Report made =
       faces::make_report(results.studies(), frame::details_of(results), verb.database, verb.charts);
@@ -45,10 +47,13 @@ int write_report(const ReportVerb& verb) {
   const std::string text = page ? text_of(verb, made) : "";
   faces::Vl2svg vl2svg;
   if (!verb.figures.empty()) vl2svg = faces::find_vl2svg();
-  const std::filesystem::path pdf_writer = verb.pdf ? faces::find_pdf_writer() : "";
+  std::vector<std::string> formats;
+  if (verb.pdf) formats.emplace_back("pdf");
+  if (verb.png) formats.emplace_back("png");
+  const faces::SvgConverter converter = faces::find_svg_converter(formats);
   if (page && verb.output.empty()) fmt::print("{}", text);
   if (!verb.output.empty()) write_file_atomically(verb.output, text);
-  if (!verb.figures.empty()) faces::write_figures(made, vl2svg, pdf_writer, verb.figure, verb.figures);
+  if (!verb.figures.empty()) faces::write_figures(made, vl2svg, converter, verb.figure, verb.figures);
   std::size_t charts = 0;
   for (const faces::StudyReport& study : made.studies) charts += study.charts.size();
   if (!verb.output.empty())
@@ -69,8 +74,8 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
       ->type_name("FILE");
   verb->add_option(
           "--format", settings->format,
-          "html: one page, drawn by its reader's browser; md, csv: the charts' tables, which need no Node")
-      ->check(CLI::IsMember({"html", "md", "csv"}))
+          "html: one page, drawn by its reader's browser; md, csv: the charts' tables; vega: their Vega-Lite specifications as JSON; these need no Node")
+      ->check(CLI::IsMember({"html", "md", "csv", "vega"}))
       ->capture_default_str();
   CLI::Option* figures =
       verb->add_option(
@@ -93,6 +98,8 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
   verb->add_flag("--dark", settings->figure.dark, "Of figures: for a dark page")->needs(figures);
   verb->add_flag("--pdf", settings->pdf,
                  "Also write each figure as PDF; needs rsvg-convert (Debian's librsvg2-bin)")
+      ->needs(figures);
+  verb->add_flag("--png", settings->png, "Also write each figure as PNG; needs rsvg-convert too")
       ->needs(figures);
   verb->add_option("--chart", settings->charts,
                    fmt::format("Only this chart (repeatable): {}", one_of(faces::chart_names())))

@@ -33,3 +33,21 @@ ${calls}  });
 ")
   target_sources(${target} PRIVATE ${table})
 endfunction()
+
+# simsgd_opens_libraries(TARGET): the program loads training methods from libraries (algorithms/plugin_library.hpp),
+# which call ours: all of core, and of what methods share, is linked and exported.
+function(simsgd_opens_libraries target)
+  target_link_options(${target} PRIVATE
+    "LINKER:--whole-archive,$<TARGET_FILE:simsgd_algorithms>,$<TARGET_FILE:simsgd_core>,--no-whole-archive"
+    "LINKER:--dynamic-list=${PROJECT_SOURCE_DIR}/cmake/exported.txt")
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exported.txt)
+endfunction()
+
+# The header package: what a library of training methods is built with, by `find_package(simsgd)`.
+configure_file(cmake/simsgd-config.cmake.in ${PROJECT_BINARY_DIR}/generated/simsgd-config.cmake @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/simsgd-config.cmake DESTINATION lib/cmake/simsgd COMPONENT dev)
+install(DIRECTORY sim DESTINATION include/simsgd COMPONENT dev
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "engine" EXCLUDE PATTERN "recording" EXCLUDE PATTERN "model.hpp" EXCLUDE PATTERN "layers" EXCLUDE
+  PATTERN "models" EXCLUDE)
+install(DIRECTORY algorithms DESTINATION include/simsgd COMPONENT dev FILES_MATCHING PATTERN "*.hpp" PATTERN "python" EXCLUDE)
+install(DIRECTORY examples/plugin DESTINATION share/doc/simsgd/examples COMPONENT dev)

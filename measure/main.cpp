@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 
+#include "algorithms/loaded_algorithms.hpp"
 #include "algorithms/python/method.hpp"
 #include "measure/agreement.hpp"
 #include "measure/bench/verbs.hpp"
@@ -34,7 +35,7 @@ using namespace simsgd;
 struct Settings {
   std::string scenario, directory, python, schedules = "mpi";
   std::optional<std::string> compute;  // else the scenario's
-  std::vector<std::string> set;
+  std::vector<std::string> set, plugins;
   std::optional<std::uint64_t> seed;
   bool json = false;
   RealRun how;
@@ -92,6 +93,7 @@ std::optional<int> workers_asked_for(const Settings& settings, const Overrides& 
 }
 
 Loaded load(const Settings& settings, Ranks ranks) {
+  for (const std::string& library : settings.plugins) name_plugin_library(library);
   Overrides overrides;
   if (!settings.python.empty()) overrides.set.push_back(python_override(settings.python));
   for (const std::string& argument : settings.set) overrides.set.push_back(parse_set(argument));
@@ -194,6 +196,9 @@ void add_run(CLI::App& app, Settings& settings) {
   verb->add_option("--python", settings.python,
                    "Train by the method in this Python file, in place of the scenario's algorithm")
       ->type_name("FILE");
+  verb->add_option("--plugin", settings.plugins, "Load training methods from a library (repeatable)")
+      ->type_name("LIB.so")
+      ->allow_extra_args(false);
   verb->add_option("--seed", settings.seed, "Seed of all random numbers, instead of the scenario's");
   verb->add_option("-o,--output", settings.directory, "Write the document and the curves into DIR")
       ->type_name("DIR");

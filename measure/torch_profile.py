@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Measures a network in PyTorch and writes it as a workload of SimSGD: its layers with tensors, activations and flop, and
-the time of each layer's forward and backward pass, on CUDA or CPU. docs/torch_profile.md. Needs python3-torch (Debian 12
+"""The command line of simsgd.record: measures a network in PyTorch and writes it as a workload of SimSGD, its layers with
+tensors, activations and flop, and the time of each layer's passes, on CUDA or CPU. docs/torch_profile.md. Needs python3-torch (Debian 12
 has 1.13), for named models python3-torchvision.
 
   measure/torch_profile.py resnet50 --batch 32 -o workload.json
@@ -12,15 +12,9 @@ import contextlib
 import csv
 import datetime
 import importlib.util
-import json
-import math
 import os
-import platform
-import statistics
 import sys
 import tempfile
-
-WARM_UP = 3  # iterations: cuDNN tries its algorithms in the first, allocators grow
 
 
 def fail(sentence):
@@ -34,7 +28,7 @@ except ImportError:
     fail("torch_profile needs PyTorch: apt-get install python3-torch python3-torchvision, and run it with /usr/bin/python3.")
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "python"))
-from simsgd.torch_layers import Clock, Profile, first_tensor  # noqa: E402  after the sentence above
+from simsgd.recording import WARM_UP, Recording, device_name, first_tensor, to_text  # noqa: E402  after the sentence above
 
 
 def load_model(name, classes):
@@ -82,16 +76,6 @@ def parsed_arguments():
     except (ValueError, AssertionError):
         parser.error(f"--input is like 3x224x224. Found: {arguments.input}")
     return arguments
-
-
-def device_name(arguments, device):
-    if arguments.device_name:
-        return arguments.device_name
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0] if names else platform.machine()}, {torch.get_num_threads()} threads"
 
 
 @contextlib.contextmanager
@@ -158,37 +142,26 @@ def main():
             parameter.grad = None
         loss.backward()
 
-    profile = Profile(model, Clock(device), arguments.batch)
-    for _ in range(WARM_UP):
-        profile.step(forward, backward)
-    whole_s = [profile.step(forward, backward) for _ in range(arguments.repeats)]
-    profile.timing = True
-    for _ in range(arguments.repeats):
-        profile.step(forward, backward)
-    profile.timing = False
-    layers = profile.order + [layer for layer in profile.layers if layer not in profile.order]
-    described = [layer.described() for layer in layers]
-    numbers = sum(math.prod(t) if isinstance(t, list) else t for layer in described for t in layer["tensors"])
-    parameters = sum(p.numel() for p in model.parameters())
-    if numbers != parameters:
-        fail(f"The layers have {numbers} parameters and the network {parameters}: it shares some between modules.")
-    step_s, load = statistics.median(whole_s), os.getloadavg()[0]
-    source = (f"measured with measure/torch_profile.py on {device_name(arguments, device)}, {datetime.date.today()}: PyTorch "
-              f"{torch.__version__}, fp32, input {arguments.input}, median of {arguments.repeats} steps after {WARM_UP}, load {load:.2f}; "
-              f"{parameters} parameters. A layer's times include what follows it that has no parameters.")
     name = os.path.basename(arguments.model)
-    workload = {"name": name, "source": source, "batch": arguments.batch, "layer_times_batch": arguments.batch,
-                "measured_on": device_name(arguments, device),
-                "one_device": [{"device": device_name(arguments, device), "batch": arguments.batch,
-                                "forward_backward": float(f"{step_s:.6g}"), "source": source.split(": PyTorch")[0]}]}
-    head = json.dumps(workload, indent=2)[:-2]
-    rows = ",\n".join("    " + json.dumps(layer) for layer in described)
+    with Recording(model, arguments.batch, arguments.device_name or device_name(device), name) as recorded:
+        for _ in range(WARM_UP + 2 * arguments.repeats):  # one with marks, one without
+            backward(forward())
+    try:
+        workload = recorded.workload
+    except ValueError as error:
+        fail(str(error))
+    step, layers = workload["one_device"][0], workload["layers"]
+    parameters = sum(p.numel() for p in model.parameters())
+    step["source"] = f"measured with measure/torch_profile.py on {step['device']}, {datetime.date.today()}"
+    workload["source"] = (f"{step['source']}: PyTorch {torch.__version__}, fp32, input {arguments.input}, median of {arguments.repeats} steps "
+                          f"after {WARM_UP}, load {os.getloadavg()[0]:.2f}; {parameters} parameters. A layer's times include what follows "
+                          "it that has no parameters.")
     with output(arguments.output) as file:
-        file.write(f'{head},\n  "layers": [\n{rows}\n  ]\n}}\n')
+        file.write(to_text(workload))
     if arguments.kernels:
-        write_kernels(arguments.kernels, lambda: profile.step(forward, backward), arguments.batch)
-    in_layers_s = sum(layer.get("forward", 0) + layer.get("backward", 0) for layer in described)
-    print(f"{name}: {len(described)} layers, {parameters} parameters, {step_s * 1e3:.4g} ms a step of {arguments.batch} "
+        write_kernels(arguments.kernels, lambda: backward(forward()), arguments.batch)
+    in_layers_s = sum(layer.get("forward", 0) + layer.get("backward", 0) for layer in layers)
+    print(f"{name}: {len(layers)} layers, {parameters} parameters, {step['forward_backward'] * 1e3:.4g} ms a step of {arguments.batch} "
           f"(layers: {in_layers_s * 1e3:.4g} ms)", file=sys.stderr)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes a wheel of a build: the package, the program, its scenarios, and the libraries that it links.
 
-  python/make_wheel.py build/release
+  python/make_wheel.py build/release [FOLDER]
 
-Writes build/release/packages/simsgd-VERSION-py3-none-manylinux_2_GLIBC_MACHINE.whl and prints its path. The same bytes for the
+Writes simsgd-VERSION-py3-none-manylinux_2_GLIBC_MACHINE.whl into build/release/packages, or FOLDER, and prints its path. The same bytes for the
 same build. MPI's program is left out: it belongs to the machine's MPI."""
 
 import base64
@@ -31,7 +31,7 @@ def contents(build, package, folder):
     """Names in the wheel and files."""
     subprocess.run(["cmake", "--install", build, "--prefix", folder, "--strip"], check=True, stdout=subprocess.DEVNULL)
     program = os.path.join(folder, "bin", "simsgd")
-    files = {f"simsgd/{name}": os.path.join(package, name) for name in os.listdir(package) if name.endswith(".py")}
+    files = {f"simsgd/{name}": os.path.join(package, name) for name in os.listdir(package) if name.endswith(".py") or name == "py.typed"}
     files["simsgd/bin/simsgd"] = program
     files.update({f"simsgd/lib/{name}": path for name, path in libraries(program)})
     for place, _, names in os.walk(os.path.join(folder, "share", "simsgd")):
@@ -39,14 +39,14 @@ def contents(build, package, folder):
     return files
 
 
-def main(build):
+def main(build, target):
     package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "simsgd")
     with open(os.path.join(package, "version.py"), encoding="utf-8") as file:
         version = re.search(r'"(.+)"', file.read().split("__version__")[1])[1]
     tag = f"py3-none-manylinux_{platform.libc_ver()[1].replace('.', '_')}_{platform.machine()}"
     info = f"simsgd-{version}.dist-info"
-    os.makedirs(os.path.join(build, "packages"), exist_ok=True)
-    path = os.path.join(build, "packages", f"simsgd-{version}-{tag}.whl")
+    os.makedirs(target, exist_ok=True)
+    path = os.path.join(target, f"simsgd-{version}-{tag}.whl")
     record = []
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path + ".part", "w", zipfile.ZIP_DEFLATED) as wheel:
         def add(name, data, mode=0o644):
@@ -69,6 +69,6 @@ def main(build):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or not os.path.exists(os.path.join(sys.argv[1], "simsgd")):
-        sys.exit("usage: make_wheel.py BUILD, a folder with the program built (./setup.sh build)")
-    main(sys.argv[1])
+    if len(sys.argv) not in (2, 3) or not os.path.exists(os.path.join(sys.argv[1], "simsgd")):
+        sys.exit("usage: make_wheel.py BUILD [FOLDER], BUILD a folder with the program built (./setup.sh build)")
+    main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else os.path.join(sys.argv[1], "packages"))

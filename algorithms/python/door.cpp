@@ -6,22 +6,12 @@
 
 #include "algorithms/python/watchdog.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/learn/precision.hpp"
 
 namespace simsgd::python {
 
 namespace {
 
 constexpr const char* kDoor = "simsgd.door";
-
-Traffic traffic_of(const std::string& name) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < kTraffics; ++i) {
-    names.push_back(traffic_name(static_cast<Traffic>(i)));
-    if (names.back() == name) return static_cast<Traffic>(i);
-  }
-  throw RunError(fmt::format("There is no traffic \"{}\"; there is {}.", name, one_of(names)));
-}
 
 Activity activity_of(const std::string& name) {
   std::vector<std::string> names;
@@ -98,7 +88,10 @@ const std::array kFunctions = {SIMSGD_DOOR(step),          SIMSGD_DOOR(now),
                                SIMSGD_DOOR(wait_avoiding), SIMSGD_DOOR(call_service),
                                SIMSGD_DOOR(sparsifier),    SIMSGD_DOOR(choose),
                                SIMSGD_DOOR(merge),         SIMSGD_DOOR(keep),
-                               SIMSGD_DOOR(dense),         SIMSGD_DOOR(note_merges)};
+                               SIMSGD_DOOR(dense),         SIMSGD_DOOR(note_merges),
+                               SIMSGD_DOOR(keep_shard),    SIMSGD_DOOR(recover_by),
+                               SIMSGD_DOOR(hear),          SIMSGD_DOOR(flood),
+                               SIMSGD_DOOR(exchange)};
 #undef SIMSGD_DOOR
 
 /// The names that door.py defines.
@@ -118,6 +111,15 @@ PyObject* load_door() {
 bool same(const Ref& a, PyObject* b) { return a.get() == b; }
 
 }  // namespace
+
+Traffic traffic_of(const std::string& name) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kTraffics; ++i) {
+    names.push_back(traffic_name(static_cast<Traffic>(i)));
+    if (names.back() == name) return static_cast<Traffic>(i);
+  }
+  throw RunError(fmt::format("There is no traffic \"{}\"; there is {}.", name, one_of(names)));
+}
 
 Door& door_of(PyObject* capsule) {
   void* const door = api().PyCapsule_GetPointer(capsule, kDoor);
@@ -367,7 +369,8 @@ LayerHook Door::hook(Borrowed function) {
 }
 
 void Door::gradient(long long index, long long count, Borrowed ready, Borrowed before_forward,
-                    Borrowed after_forward, Borrowed before_backward, Borrowed after_backward) {
+                    Borrowed after_forward, Borrowed before_backward, Borrowed after_backward,
+                    Borrowed parameters) {
   GradientOptions options;
   options.part = {static_cast<int>(index), static_cast<int>(count)};
   options.before_forward = hook(before_forward);
@@ -380,6 +383,12 @@ void Door::gradient(long long index, long long count, Borrowed ready, Borrowed b
       const Ref begun = call(of_door("begin_hook"), {held, to_python(info.layer), to_python(info.offset),
                                                      to_python(info.parameters()), wrapped(gradient)});
       if (!same(begun, api().none)) drive(begun);
+    };
+  if (parameters.object != api().none)
+    options.parameters = [this, held = Ref::borrowed(parameters.object)] {
+      Tensor gathered;
+      from_python(call_back(held, {}).get(), gathered);
+      return gathered;
     };
   ask({.name = "gradient",
        .run = [this, options = std::move(options)] { return wrapped(worker_.compute().gradient(options)); }});
@@ -405,6 +414,10 @@ void Door::collective(std::string kind, Tensor values, double scale, double byte
   options.channel = static_cast<ChannelId>(channel);
   options.schedule = std::move(schedule);
   options.contribution = std::move(values);
+  ask_collective(std::move(kind), std::move(operation));
+}
+
+void Door::ask_collective(std::string kind, AnyCollective operation) {
   ask({.name = std::move(kind),
        .run =
            [this, operation] {
@@ -482,47 +495,6 @@ void Door::spend_on(const std::string& activity, double seconds, const Tensor& o
          worker_.compute().spend_on(kind, seconds, on);
          return none();
        }});
-}
-
-// ---- parts of shipped methods
-
-Tensor Door::rounded(const Tensor& values, long long bits) {
-  return rounded_to_bits(worker_.executor(), values, static_cast<int>(bits));
-}
-
-long long Door::wait_avoiding(long long tag, bool majority, Borrowed part) {
-  shipped_.services.push_back(std::make_unique<WaitAvoiding>(
-      worker_,
-      WaitAvoiding::Settings{majority ? Initiator::majority : Initiator::solo, static_cast<int>(tag)},
-      [this, function = Ref::borrowed(part.object)](std::uint64_t version, bool arrived) {
-        Asked mine = taken();
-        (void)call(function.get(), {to_python(static_cast<long long>(version)), to_python(arrived)});
-        const Asked asked = std::exchange(asked_, std::move(mine));
-        if (!asked.collective || !std::holds_alternative<AllReduce>(*asked.collective))
-          throw RunError("The function of wait_avoiding() returns its part, `return w.all_reduce(...)`.");
-        return std::get<AllReduce>(*asked.collective);
-      }));
-  return static_cast<long long>(shipped_.services.size()) - 1;
-}
-
-void Door::call_service(long long service) {
-  ask({.name = "call", .run = [this, service] {
-         const WaitAvoiding::Outcome outcome =
-             shipped_.services.at(static_cast<std::size_t>(service))->call();
-         return tuple({to_python(outcome.fresh), wrapped(outcome.result), wrapped(outcome.seen_result)});
-       }});
-}
-
-void Door::choose(long long sparsifier, const Tensor& gradient) {
-  ask({.name = "choose", .run = [this, sparsifier, gradient] {
-         const Sparsifier::Choice choice = shipped_.choose(sparsifier, gradient);
-         return tuple({wrapped(choice.accumulated), wrapped(choice.selected)});
-       }});
-}
-
-void Door::merge(long long sparsifier, const Tensor& selected) {
-  ask({.name = "merge",
-       .run = [this, sparsifier, selected] { return wrapped(shipped_.merge(sparsifier, selected)); }});
 }
 
 }  // namespace simsgd::python

@@ -23,6 +23,9 @@ PyObject* of_door(const char* name);
 /// Calls into Python; throws RunError with the place in the method where it failed.
 Ref call(PyObject* function, const std::vector<Ref>& arguments);
 
+/// Throws RunError with the names that there are.
+Traffic traffic_of(const std::string& name);
+
 class Door : public std::enable_shared_from_this<Door> {
  public:
   Door(Worker& worker, const Parts& parts) : worker_(worker), parts_(parts), shipped_(worker, parts) {}
@@ -68,7 +71,8 @@ class Door : public std::enable_shared_from_this<Door> {
   // Asked for: done when the generator yields.
   void next_step();
   void gradient(long long index, long long count, Borrowed ready, Borrowed before_forward,
-                Borrowed after_forward, Borrowed before_backward, Borrowed after_backward);
+                Borrowed after_forward, Borrowed before_backward, Borrowed after_backward,
+                Borrowed parameters);
   void apply(const Tensor& gradient);
   void collective(std::string kind, Tensor values, double scale, double bytes, long long tensors,
                   const std::string& traffic, long long group, long long channel, std::string schedule,
@@ -81,6 +85,16 @@ class Door : public std::enable_shared_from_this<Door> {
   void wait_any(const std::vector<AnyHandle>& handles);
   void spend(const std::string& activity, double seconds, const std::string& label);
   void spend_on(const std::string& activity, double seconds, const Tensor& on);
+
+  // What a method seldom needs.
+  void keep_shard(long long part, long long parts);
+  void recover_by(const std::string& how, Borrowed restarted);
+  bool hear(long long tag, Borrowed heard);
+  void flood(long long tag, long long number);
+  /// In each stage rank i of the group sends its values to stage[i] (-1: nobody); all messages at once.
+  void exchange(std::vector<std::vector<long long>> stages, Tensor values, Borrowed effect, double bytes,
+                long long tensors, const std::string& traffic, long long group, long long channel,
+                bool together);
 
   // Parts of methods that the program has (parts.hpp).
   std::vector<double> fragment(long long index, long long count) { return shipped_.fragment(index, count); }
@@ -113,6 +127,7 @@ class Door : public std::enable_shared_from_this<Door> {
 
   void drive(const Ref& generator);
   void ask(Asked asked);
+  void ask_collective(std::string kind, AnyCollective operation);
   Asked taken();
   Ref wrapped(const Tensor& values);
   Ref wrapped(const std::vector<Tensor>& values);

@@ -105,6 +105,11 @@ class Worker:
         _apply(self._d, raw(self, gradient))
         return ASKED
 
+    def keep_shard(self, part, parts):
+        """From now on the replica is this part of the model, as reduce_scatter cuts; gradients to apply too. The method says
+        `shards = True`."""
+        _keep_shard(self._d, part, parts)
+
     def combine(self, weights, terms, scale=1.0):
         """scale * sum of weights[i] * terms[i], in this order, in float32."""
         return Tensor(self, _combine(self._d, tuple(weights), tuple(raw(self, each) for each in terms), scale))
@@ -114,11 +119,17 @@ class Worker:
 
     # Compute.
     def gradient(self, part=(0, 1), ready=None, before_forward=None, after_forward=None, before_backward=None,
-                 after_backward=None):
+                 after_backward=None, parameters=None):
         """Yield: the mean gradient of this step's mini-batch, or of part (i, n) of it. Hooks are functions of (layer,
-        micro_batch, last), or generators that may wait; ready has (layer, offset, parameters, gradient)."""
-        _gradient(self._d, part[0], part[1], ready, before_forward, after_forward, before_backward, after_backward)
+        micro_batch, last), or generators that may wait; ready has (layer, offset, parameters, gradient). `parameters` is a
+        function that gives those at which it is taken, asked when the first forward pass is through."""
+        asked = None if parameters is None else lambda: raw(self, parameters())
+        _gradient(self._d, part[0], part[1], ready, before_forward, after_forward, before_backward, after_backward, asked)
         return ASKED
+
+    def recover_by(self, how, restarted=None):
+        """After a crash: "recompute" what was lost (the default), or "rejoin" with the checkpoint; restarted() is called then."""
+        _recover_by(self._d, how, restarted)
 
     def spend(self, activity, seconds, label=""):
         """Yield: computing of its own, such as "compute" or "selection"."""
@@ -164,6 +175,15 @@ class Worker:
 
     def barrier(self, group=0, channel=0):
         return self._ask("barrier", None, 1.0, 0.0, 1, "control", group, channel, "")
+
+    def exchange(self, stages, values=None, effect=None, bytes=None, tensors=1, traffic="model", group=0, channel=0, together=False):
+        """Yield: what `effect(rank, contributions)` makes of the values that were sent here; the others are empty. In each of
+        `stages`, the same on all ranks, rank i sends its own to stage[i] (-1: nobody), all messages at once; `together`: when
+        all have come. `bytes` of a message."""
+        size = self.model_bytes if bytes is None else bytes
+        _exchange(self._d, tuple(tuple(each) for each in stages), raw(self, values),
+                  lambda rank, contributions: raw(self, effect(rank, contributions)), size, tensors, traffic, group, channel, together)
+        return ASKED
 
     def group(self, ranks):
         """A number for `group`; ranks ascending, this one among them."""
@@ -212,6 +232,13 @@ class Worker:
 
     def then(self, handle, action):
         _then(self._d, handle, action)
+
+    def hear(self, tag, heard):
+        """heard(number) for each number that another rank floods with the tag."""
+        return _hear(self._d, tag, heard)
+
+    def flood(self, tag, number):
+        _flood(self._d, tag, number)
 
     def event(self):
         return _event(self._d)
@@ -416,7 +443,8 @@ def load_anew(source, file, function, options_text):
                 problems += checked(key, each, given[key])
     methods.append((method, given))
     return json.dumps({"problems": problems, "number": len(methods) - 1, "memory": getattr(method, "memory", {}),
-                       "needs_others": bool(getattr(method, "needs_others", True)), "options": given})
+                       "needs_others": bool(getattr(method, "needs_others", True)), "shards": bool(getattr(method, "shards", False)),
+                       "options": given})
 
 
 def begin(number, worker):

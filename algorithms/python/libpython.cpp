@@ -88,7 +88,7 @@ Api opened() {
   if (minor < kOldest || minor > kNewest)
     throw RunError(fmt::format(
         "Methods in Python need version 3.{} to 3.{}, and this library is {}. Set SIMSGD_LIBPYTHON to another.",
-        kOldest, kNewest, version));
+        kOldest, kNewest, version.substr(0, version.find(' '))));
   setenv("PYTHONHASHSEED", "0", 1);  // the order of sets of texts is the same in every run
   api.Py_InitializeEx(0);            // signals stay the program's
   return api;

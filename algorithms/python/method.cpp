@@ -49,7 +49,7 @@ struct PythonOptions {
   }
 };
 
-/// What the method says of itself: its number, memory, needs_others.
+/// What the method says of itself: its number, memory, needs_others, shards.
 Json declared(const PythonOptions& options) {
   python::Ref answer;
   try {
@@ -57,7 +57,9 @@ Json declared(const PythonOptions& options) {
     answer = python::call(python::of_door("load"), {to_python(*options.source), to_python(options.file),
                                                     to_python(options.function), to_python(given.dump())});
   } catch (const RunError& error) {
-    reject("name", fmt::format("asks for Python: {}", error.what()), "Without Python use another algorithm");
+    std::string why = error.what();
+    if (why.ends_with('.')) why.pop_back();
+    reject("name", fmt::format("asks for Python: {}", why), "Without Python use another algorithm");
   }
   std::string text;
   python::from_python(answer.get(), text);
@@ -73,7 +75,10 @@ Json declared(const PythonOptions& options) {
 class PythonMethod final : public Algorithm {
  public:
   PythonMethod(const Json& said, double yield_limit_s, const AlgorithmContext& context)
-      : number_(said.at("number")), yield_limit_s_(yield_limit_s), needs_others_(said.at("needs_others")) {
+      : number_(said.at("number")),
+        yield_limit_s_(yield_limit_s),
+        needs_others_(said.at("needs_others")),
+        shards_(said.at("shards")) {
     if (context.cluster != nullptr) parts_ = {.cluster = *context.cluster, .has_cluster = true};
     for (const auto& [name, vectors] : said.at("memory").items())
       memory_.emplace_back(name, vectors.get<double>());
@@ -84,6 +89,7 @@ class PythonMethod final : public Algorithm {
     std::make_shared<Door>(worker, parts_)->run(number_);
   }
   bool needs_others() const override { return needs_others_; }
+  bool shards() const override { return shards_; }
   std::vector<MemoryPart> memory(const MemoryContext& context) const override {
     std::vector<MemoryPart> more;
     for (const auto& [name, vectors] : memory_) more.push_back({name, vectors * context.vector_bytes()});
@@ -93,7 +99,7 @@ class PythonMethod final : public Algorithm {
  private:
   long long number_;
   double yield_limit_s_;
-  bool needs_others_;
+  bool needs_others_, shards_;
   std::vector<std::pair<std::string, double>> memory_;  // in vectors of the model's size
   python::Parts parts_;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "algorithms/exchange.hpp"
 #include "algorithms/plugin.hpp"
 #include "sim/base/errors.hpp"
@@ -16,6 +18,33 @@ struct ShippedParts::Sparse {
   std::unique_ptr<Sparsifier> sparsifier;
   StepAverages distinct{};
 };
+
+std::shared_ptr<const Schedule> ShippedParts::messages(const std::vector<std::vector<long long>>& stages,
+                                                       double bytes, bool together) const {
+  std::shared_ptr<const Schedule>& made = parts_.messages[{stages, bytes, together}];
+  if (made) return made;
+  Schedule schedule;
+  schedule.name = "exchange";
+  schedule.ranks = stages.empty() ? worker_.size() : static_cast<int>(stages.front().size());
+  schedule.blocks = schedule.ranks;
+  schedule.concurrent = true;
+  schedule.together = schedule.all_wait_for_all = together;
+  for (const std::vector<long long>& stage : stages) {
+    std::vector<std::int32_t> to;
+    std::set<long long> named;
+    for (const long long rank : stage) {
+      if (rank < -1 || rank >= schedule.ranks || (rank >= 0 && !named.insert(rank).second)) break;
+      to.push_back(static_cast<std::int32_t>(rank));
+    }
+    if (to.size() != static_cast<std::size_t>(schedule.ranks))
+      throw RunError(fmt::format(
+          "A stage of exchange() says for each of the {} ranks whom it sends to: another rank, each at most once, or -1.",
+          schedule.ranks));
+    schedule.stages.push_back(make_stage(std::move(to), bytes, bytes));
+  }
+  made = std::make_shared<const Schedule>(std::move(schedule));
+  return made;
+}
 
 double ShippedParts::kernel_s(const std::string& kernel, double a, double b, double c) const {
   if (!parts_.has_cluster) return 0;

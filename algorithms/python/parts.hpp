@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct Parts {
   bool has_cluster = false;
   /// By density and what is put back: one object for all ranks.
   mutable std::map<std::pair<double, std::string>, std::shared_ptr<const Schedule>> merges{};
+  /// The same of messages of the method's own: by stages, bytes, and whether all wait for all.
+  mutable std::map<std::tuple<std::vector<std::vector<long long>>, double, bool>,
+                   std::shared_ptr<const Schedule>>
+      messages{};
 };
 
 /// Those of one worker.
@@ -30,6 +35,9 @@ class ShippedParts {
  public:
   ShippedParts(Worker& worker, const Parts& parts) : worker_(worker), parts_(parts) {}
 
+  /// Throws RunError where they are no messages of a group.
+  std::shared_ptr<const Schedule> messages(const std::vector<std::vector<long long>>& stages, double bytes,
+                                           bool together) const;
   double kernel_s(const std::string& kernel, double a, double b, double c) const;
 
   /// One of `count` parts of consecutive layers: its parameters (of the workload).

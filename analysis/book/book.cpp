@@ -5,7 +5,6 @@
 #include "scenarios/language/scenario.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/use.hpp"
-#include "scenarios/language/validate.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/fields.hpp"
 

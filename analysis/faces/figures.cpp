@@ -49,6 +49,12 @@ std::string drawn(const Vl2svg& vl2svg, const fs::path& spec) {
   return output_of({vl2svg.node.string(), vl2svg.script.string(), spec.string()});
 }
 
+/// What a figure shows: the page's first rows.
+std::string specification(const Chart& chart, const FigureSettings& settings) {
+  return standalone(chart, rows_shown_first(chart), settings)
+      .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 }  // namespace
 
 Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
@@ -78,6 +84,18 @@ Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
   return spec;
 }
 
+std::string specifications(const Report& report, const FigureSettings& settings) {
+  Spec all = Spec::array();
+  for (const StudyReport& study : report.studies)
+    for (const Chart& chart : study.charts)
+      all.push_back({{"study", study.name},
+                     {"chart", chart.name},
+                     {"title", chart.title},
+                     {"caption", chart.caption},
+                     {"spec", Spec::parse(specification(chart, settings))}});
+  return all.dump(1, ' ', false, Spec::error_handler_t::replace) + "\n";
+}
+
 std::string figure_name(const Report& report, std::size_t study, const Chart& chart) {
   const std::string name = plain(report.studies[study].name);
   int same = 1;
@@ -85,18 +103,19 @@ std::string figure_name(const Report& report, std::size_t study, const Chart& ch
   return fmt::format("{}{}-{}", name, same > 1 ? "-" + std::to_string(same) : "", chart.name);
 }
 
-fs::path find_pdf_writer() {
+SvgConverter find_svg_converter(std::vector<std::string> formats) {
+  if (formats.empty()) return {};
   const char* const path = std::getenv("PATH");
   std::stringstream folders(path ? path : "");
   std::error_code ignored;
   for (std::string folder; std::getline(folders, folder, ':');)
     if (const fs::path program = fs::path(folder) / "rsvg-convert"; fs::exists(program, ignored))
-      return program;
-  throw ConfigError({"--pdf", "", "needs rsvg-convert, which PATH has not", "",
+      return {program, std::move(formats)};
+  throw ConfigError({"--" + formats.front(), "", "needs rsvg-convert, which PATH has not", "",
                      "Install it (apt-get install librsvg2-bin), or take the SVG files"});
 }
 
-void write_figures(const Report& report, const Vl2svg& vl2svg, const fs::path& pdf_writer,
+void write_figures(const Report& report, const Vl2svg& vl2svg, const SvgConverter& converter,
                    const FigureSettings& settings, const fs::path& directory) {
   std::error_code failed;
   fs::create_directories(directory, failed);
@@ -106,13 +125,12 @@ void write_figures(const Report& report, const Vl2svg& vl2svg, const fs::path& p
       const std::string name = figure_name(report, s, chart);
       const fs::path spec = directory / (name + ".vl.json");
       write_file_atomically(directory / (name + ".csv"), formatted(table_of(chart), TableFormat::csv));
-      write_file_atomically(spec, standalone(chart, rows_shown_first(chart), settings)
-                                      .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+      write_file_atomically(spec, specification(chart, settings));
       const fs::path svg = directory / (name + ".svg");
       write_file_atomically(svg, drawn(vl2svg, spec));
-      if (!pdf_writer.empty())
-        write_file_atomically(directory / (name + ".pdf"),
-                              output_of({pdf_writer.string(), "-f", "pdf", svg.string()}));
+      for (const std::string& format : converter.formats)
+        write_file_atomically(directory / (name + "." + format),
+                              output_of({converter.program.string(), "-f", format, svg.string()}));
     }
 }
 

@@ -1,9 +1,11 @@
 // Figures for papers: of each chart STUDY-CHART.svg as the page shows it first, its specification (.vl.json)
-// and all its numbers (.csv); on demand also a PDF.
+// and all its numbers (.csv); on demand also a PDF and a PNG.
 #pragma once
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "analysis/faces/vega.hpp"
 #include "analysis/faces/web_files.hpp"
@@ -25,11 +27,19 @@ Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
 /// "STUDY-CHART" of letters, digits, - and _; the n-th of several studies of one name has its number.
 std::string figure_name(const Report& report, std::size_t study, const Chart& chart);
 
-/// rsvg-convert of librsvg, which makes PDF of SVG. Throws ConfigError where PATH has none.
-std::filesystem::path find_pdf_writer();
+/// rsvg-convert of librsvg, which makes the formats of --pdf and --png of SVG; empty where there are none.
+/// Throws ConfigError where PATH has none.
+struct SvgConverter {
+  std::filesystem::path program;
+  std::vector<std::string> formats;  ///< "pdf", "png"
+};
+SvgConverter find_svg_converter(std::vector<std::string> formats);
 
-/// Makes the folder. `pdf_writer`: empty for none. Each file appears whole or not at all. Throws RunError.
-void write_figures(const Report& report, const Vl2svg& vl2svg, const std::filesystem::path& pdf_writer,
+/// JSON: of each chart its study, name, title, caption and Vega-Lite specification with its numbers.
+std::string specifications(const Report& report, const FigureSettings& settings);
+
+/// Makes the folder. Each file appears whole or not at all. Throws RunError.
+void write_figures(const Report& report, const Vl2svg& vl2svg, const SvgConverter& converter,
                    const FigureSettings& settings, const std::filesystem::path& directory);
 
 }  // namespace simsgd::faces

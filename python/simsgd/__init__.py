@@ -13,12 +13,11 @@ docs/python.md tells the rest: methods of your own, errors, exports.
 
 from .errors import InputError, Problem, ProgramError, RunFailed, SimSGDError
 from .program import command, find_program
-from .recording import Recording, record
 from .result import Result, run
-from .study import Study, StudyResults, sweep
-from .verbs import advise, bench, calibrate, explain, list, report, results
+from .study import Chart, Study, StudyResults, sweep
+from .verbs import advise, bench, calibrate, explain, list, record, report, results
 from .version import __version__
 
-__all__ = ["InputError", "Problem", "ProgramError", "Recording", "Result", "RunFailed", "SimSGDError", "Study", "StudyResults",
+__all__ = ["Chart", "InputError", "Problem", "ProgramError", "Result", "RunFailed", "SimSGDError", "Study", "StudyResults",
            "__version__", "advise", "bench", "calibrate", "command", "explain", "find_program", "list", "record", "report",
            "results", "run", "sweep"]

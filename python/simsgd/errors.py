@@ -1,6 +1,6 @@
 """What can go wrong, as exceptions."""
 
-from typing import List, NamedTuple
+from typing import NamedTuple, Sequence
 
 
 class SimSGDError(Exception):
@@ -16,8 +16,7 @@ class RunFailed(SimSGDError):
 
     def __init__(self, text: str, exit_code: int, output: str = ""):
         super().__init__(text)
-        self.exit_code = exit_code
-        self.output = output
+        self.exit_code, self.output = exit_code, output
 
 
 class Problem(NamedTuple):
@@ -32,15 +31,10 @@ class Problem(NamedTuple):
 
 
 class InputError(SimSGDError, ValueError):
-    """Bad input, all of it at once; nothing was run or written."""
+    """Bad input, all of it at once; nothing was run or written. `file`, `pointer` and `remedy` are the first problem's."""
 
-    def __init__(self, text: str, problems: List[Problem] = ()):
+    def __init__(self, text: str, problems: Sequence[Problem] = ()):
         super().__init__(text)
         self.problems = [*problems]
-
-    def _first(self, name: str) -> str:
-        return getattr(self.problems[0], name) if self.problems else ""
-
-    file = property(lambda self: self._first("file"))
-    pointer = property(lambda self: self._first("pointer"))
-    remedy = property(lambda self: self._first("remedy"))
+        first = self.problems[0] if self.problems else Problem("", "", text, "", "", text)
+        self.file, self.pointer, self.remedy = first.file, first.pointer, first.remedy

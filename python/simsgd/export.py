@@ -2,7 +2,7 @@
 
 import os
 import struct
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 Curves = Mapping[str, Sequence[Tuple[float, float]]]
 
@@ -16,19 +16,12 @@ def history(curves: Curves) -> List[Dict[str, Any]]:
     return [{"_step": step, **rows[time_s]} for step, time_s in enumerate(sorted(rows))]
 
 
-def _crc32c_table() -> List[int]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-def masked_crc32c(data: bytes, table: List[int] = _crc32c_table()) -> int:
+def masked_crc32c(data: bytes) -> int:
     crc = 0xFFFFFFFF
     for byte in data:
-        crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
     crc ^= 0xFFFFFFFF
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
@@ -51,7 +44,7 @@ def _record(event: bytes) -> bytes:
     return length + struct.pack("<I", masked_crc32c(length)) + event + struct.pack("<I", masked_crc32c(event))
 
 
-def write_events(curves: Curves, directory: str) -> str:
+def write_events(curves: Curves, directory: Union[str, "os.PathLike[str]"]) -> str:
     """TensorBoard's event file: protocol buffers of tensorflow/core/util/event.proto (wall_time 1, step 2, file_version 3,
     summary 5) and summary.proto (value 1: tag 1, simple_value 2)."""
     os.makedirs(directory, exist_ok=True)

@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, List
 
 from .errors import InputError
 
-_DECLARED = ("options", "memory", "needs_others")  # attributes of a method: docs/python.md
+_DECLARED = ("options", "memory", "needs_others", "shards")  # attributes of a method: docs/python.md
 
 
-def source_of(method: Callable) -> str:
+def source_of(method: Callable[..., Any]) -> str:
     """The method's source with all that it refers to: functions of yours, modules, and constants."""
     parts: Dict[str, str] = {}
     _add(method, parts)
@@ -20,7 +20,7 @@ def source_of(method: Callable) -> str:
     return "\n".join(parts.values()) + "\n"
 
 
-def _add(function: Callable, parts: Dict[str, str]) -> None:
+def _add(function: Callable[..., Any], parts: Dict[str, str]) -> None:
     if function.__name__ == "<lambda>":
         raise InputError("A method is a function with a name, and this is a lambda. Write it with def.")
     if function.__closure__:

@@ -6,16 +6,14 @@ runs each in a child of its own."""
 import atexit
 import json
 import os
-import select
 import shutil
 import subprocess
 import sys
 import sysconfig
 import threading
-import time
 import weakref
 from pathlib import Path
-from typing import Callable, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .errors import InputError, Problem, ProgramError, RunFailed
 from .version import __version__
@@ -42,7 +40,7 @@ def find_program() -> str:
     return found
 
 
-def environment(program: str) -> dict:
+def environment(program: str) -> Dict[str, str]:
     """What the program is started with: the libraries of a wheel, and for methods in Python this interpreter, where it is a
     library, with the packages that it sees."""
     own = dict(os.environ)
@@ -61,64 +59,52 @@ def environment(program: str) -> dict:
 class _Worker:
     """One `simsgd worker` and the pipes to it."""
 
-    def __init__(self):
-        self.program = find_program()
-        self.received = b""
+    def __init__(self) -> None:
+        self.program, self.said = find_program(), ""
         try:
             self.process = subprocess.Popen([self.program, "worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            stderr=subprocess.PIPE, start_new_session=True, bufsize=0,
-                                            env=environment(self.program))
+                                            stderr=subprocess.PIPE, start_new_session=True, env=environment(self.program))
         except OSError as error:
             raise ProgramError(f"{self.program} cannot be started: {error.strerror}") from None
+        self.pipes = [pipe for pipe in (self.process.stdin, self.process.stdout, self.process.stderr) if pipe]
         _alive.add(self)
-        hello = self.line(None) or {}
+        hello = self.line() or {}
         if hello.get("simsgd") != __version__:
             self.close()
             theirs = f"is version {hello['simsgd']}" if "simsgd" in hello else f"is no simsgd of today ({self.said or 'silent'})"
             raise ProgramError(f"{self.program} {theirs}, and this package is {__version__}. Install both from one build.")
 
-    def send(self, request: dict) -> None:
-        data = json.dumps(request).encode() + b"\n"
+    def send(self, request: Dict[str, Any]) -> None:
         try:
-            while data:
-                data = data[os.write(self.process.stdin.fileno(), data):]
+            self.pipes[0].write(json.dumps(request).encode() + b"\n")
+            self.pipes[0].flush()
         except BrokenPipeError:
             pass  # its end is seen where the answer is read
 
-    def line(self, until: Optional[float]) -> Optional[dict]:
-        """Its next line; None at its end, or when `until` has passed."""
-        file = self.process.stdout.fileno()
-        while b"\n" not in self.received:
-            if until is not None and not select.select([file], [], [], max(0.0, until - time.monotonic()))[0]:
-                return None
-            got = os.read(file, 1 << 20)
-            if not got:
-                return None
-            self.received += got
-        line, self.received = self.received.split(b"\n", 1)
+    def line(self) -> Optional[Dict[str, Any]]:
+        """Its next line; None at its end, or of a program that is no worker."""
         try:
-            return json.loads(line)
+            line: Dict[str, Any] = json.loads(self.pipes[1].readline())
+            return line
         except ValueError:
             return None
 
-    def answer(self, until: Optional[float], said: Callable[[str], None]) -> Optional[dict]:
+    def answer(self, said: Callable[[str], None]) -> Optional[Dict[str, Any]]:
         while True:
-            line = self.line(until)
+            line = self.line()
             if line is None or "exit_code" in line:
                 return line
             said(line["said"])
 
-    def close(self) -> None:
+    def close(self, patience_s: float = 1.0) -> None:
+        """At the end of its input it ends, once what it runs has."""
         _alive.discard(self)
-        self.process.stdin.close()  # at which it ends
-        self.process.stdout.close()  # and with it what it runs
         try:
-            self.process.wait(1)
+            said = self.process.communicate(timeout=patience_s)[1]
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait()
-        self.said = self.process.stderr.read().decode(errors="replace").strip()
-        self.process.stderr.close()
+            said = self.process.communicate()[1]
+        self.said = said.decode(errors="replace").strip()
 
     def how_it_ended(self) -> str:
         self.close()
@@ -126,19 +112,15 @@ class _Worker:
         return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
-_alive = weakref.WeakSet()
-_idle = []
-_lock = threading.Lock()
+_alive: "weakref.WeakSet[_Worker]" = weakref.WeakSet()
+_idle: List[_Worker] = []  # lists are safe from several threads
 
 
 def _forget() -> None:
     """In a forked process: the workers are the parent's."""
-    global _lock
-    _lock = threading.Lock()
     for worker in list(_alive):
-        worker.process.stdin.close()
-        worker.process.stdout.close()
-        worker.process.stderr.close()
+        for pipe in worker.pipes:
+            pipe.close()
         worker.process.returncode = 0  # not ours to wait for
     _alive.clear()
     _idle.clear()
@@ -153,7 +135,19 @@ os.register_at_fork(after_in_child=_forget)
 atexit.register(_close_all)
 
 
-def _raise(arguments: Sequence[str], answer: dict, said: Sequence[str]) -> None:
+def _taken() -> _Worker:
+    try:
+        while _idle:
+            worker = _idle.pop()
+            if worker.process.poll() is None:
+                return worker
+            worker.close()
+    except IndexError:  # another thread took it
+        pass
+    return _Worker()
+
+
+def _raise(arguments: Sequence[str], answer: Dict[str, Any], said: Sequence[str]) -> None:
     text = "\n".join(said).strip() or f"simsgd {arguments[0]} ended with exit code {answer['exit_code']}"
     if answer.get("errors"):
         raise InputError("\n".join(each["text"] for each in answer["errors"]),
@@ -163,42 +157,28 @@ def _raise(arguments: Sequence[str], answer: dict, said: Sequence[str]) -> None:
     raise RunFailed(answer.get("died") or text, answer["exit_code"], answer["output"])
 
 
-def command(*arguments: str, input: str = "", said: Optional[Callable[[str], None]] = None,
-            allowed: Sequence[int] = (0,)) -> str:
+def command(*arguments: Any, input: str = "", said: Optional[Callable[[str], None]] = None, allowed: Sequence[int] = (0,)) -> str:
     """Runs `simsgd ARGUMENTS` and returns what it prints. `input`: what it reads as `-`. `said` is told each line of its
     stderr. An exit code that is not `allowed` is an exception. From several threads the commands run side by side."""
-    lines = []
+    lines: List[str] = []
 
     def hear(line: str) -> None:
         lines.append(line)
         if said:
             said(line)
 
-    with _lock:
-        worker = _idle.pop() if _idle else None
-    if worker is not None and worker.process.poll() is not None:
-        worker.close()
-        worker = None
-    worker = worker or _Worker()
+    words = [str(each) for each in arguments]
+    worker = _taken()
     try:
-        worker.send({"id": 0, "arguments": [str(each) for each in arguments], "input": input, "directory": os.getcwd()})
-        answer = worker.answer(None, hear)
+        worker.send({"id": 0, "arguments": words, "input": input, "directory": os.getcwd()})
+        answer = worker.answer(hear)
     except BaseException:  # Ctrl-C: the program puts away what it has
         worker.send({"interrupt": True})
-        if worker.answer(time.monotonic() + _PATIENCE_S, lambda line: None) is None:
-            worker.close()
-        else:
-            _keep(worker)
+        worker.close(_PATIENCE_S)
         raise
     if answer is None:
-        raise ProgramError(f"The program {worker.how_it_ended()} while it ran `simsgd {' '.join(map(str, arguments))}`. "
-                           "The next call starts it again.")
-    _keep(worker)
+        raise ProgramError(f"The program {worker.how_it_ended()} while it ran `simsgd {' '.join(words)}`. The next call starts it again.")
+    _idle.append(worker)
     if answer["exit_code"] not in allowed:
-        _raise(arguments, answer, lines)
-    return answer["output"]
-
-
-def _keep(worker: _Worker) -> None:
-    with _lock:
-        _idle.append(worker)
+        _raise(words, answer, lines)
+    return str(answer["output"])

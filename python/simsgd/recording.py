@@ -1,89 +1,279 @@
-"""Records a few steps of a training script in PyTorch as a workload: hooks on the model, nothing to change in the script."""
+"""What simsgd.record gives. Records a few steps of a training script in PyTorch as a workload: hooks on the model, nothing to change in the script.
+
+A mark is set when a layer has its output, and one in the backward pass when the gradient of its output is there. What lies
+between two marks is the time of the layer before the later one (forward), or after the earlier one (backward), so that all
+times add up to the step. Every second step is without marks: what it takes is the time of a step."""
 
 import json
 import math
 import platform
 import statistics
-from typing import Any, Dict, Optional
+import time
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
 
 WARM_UP = 3  # steps: cuDNN tries its algorithms in the first, allocators grow
+COLLECTIVES = ("all_reduce", "all_gather", "all_gather_into_tensor", "_all_gather_base", "reduce_scatter", "reduce_scatter_tensor",
+               "_reduce_scatter_base", "all_to_all", "all_to_all_single", "broadcast", "reduce", "send", "isend")
+
+
+class Clock:
+    """Instants on the device: CUDA events, which cost the host nothing, or the CPU's clock."""
+
+    def __init__(self, device: torch.device):
+        self.cuda = device.type == "cuda"
+
+    def now(self) -> Any:
+        if not self.cuda:
+            return time.perf_counter()
+        event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event.record()
+        return event
+
+    def between(self, begin: Any, end: Any) -> float:
+        return float(begin.elapsed_time(end) * 1e-3 if self.cuda else end - begin)
+
+
+class Layer:
+    """A module with parameters of its own, and what follows it that has none (activations, pooling)."""
+
+    def __init__(self, name: str, module: Any):
+        self.name, self.module = name, module
+        self.activations, self.positions, self.flop = 0.0, 0.0, 0.0  # per sample
+        self.forward_s: List[float] = []
+        self.backward_s: List[float] = []
+
+    def kind(self) -> str:
+        name = type(self.module).__name__
+        if isinstance(self.module, torch.nn.modules.conv._ConvNd):
+            return "conv"
+        if isinstance(self.module, torch.nn.Linear):
+            return "fc"
+        return "bn" if "Norm" in name else "embedding" if "Embedding" in name else "other"
+
+    def saw(self, output: Any, batch: Any) -> None:
+        """A call's output. FLOPs of convolutions and matrices, a multiply-add as 2."""
+        entries = output.numel() / batch
+        self.activations += entries
+        if self.kind() == "conv":
+            weight = self.module.weight
+            self.positions = math.prod(output.shape[2:])
+            self.flop += 2 * entries * weight.numel() / weight.shape[1 if self.module.transposed else 0]
+        elif self.kind() == "fc":
+            self.positions = max(1, entries / self.module.out_features)
+            self.flop += 2 * entries * self.module.in_features
+
+    def described(self) -> Dict[str, Any]:
+        """As the scenario language has it: a tensor is a matrix of outputs x everything else, a vector its length."""
+        sizes = [list(p.shape) for p in self.module.parameters(recurse=False)]
+        layer = {"name": self.name, "type": self.kind(), "activations": round(self.activations),
+                 "tensors": [[s[0], math.prod(s[1:])] if len(s) > 1 else math.prod(s) for s in sizes]}
+        if self.flop:
+            layer["forward_flop"] = round(self.flop)
+        if self.positions > 1:
+            layer["positions"] = round(self.positions)
+        for key, values in (("forward", self.forward_s), ("backward", self.backward_s)):
+            if values:
+                layer[key] = float(f"{statistics.median(values):.6g}")
+        return layer
+
+
+def first_tensor(output: Any) -> Optional[torch.Tensor]:
+    while isinstance(output, (tuple, list)) and output:
+        output = output[0]
+    return output if isinstance(output, torch.Tensor) else None
 
 
 class Recording:
-    """What `simsgd.record` gives: a context manager around steps of a script, then `workload` and `save`."""
+    """What `simsgd.record` gives: a context manager around steps of a script, then `workload`, `buckets`, `beside` and `save`."""
 
-    def __init__(self, model: Any, batch: Optional[int] = None, device_name: Optional[str] = None, name: Optional[str] = None):
-        self._model, self._batch, self._device_name = model, batch, device_name
-        self._name = name or type(model).__name__
-        self._steps_s, self._seen, self._hooks = [], 0, []
+    def __init__(self, model: Any, batch: Optional[int] = None, device_name: Optional[str] = None,
+                 name: Optional[str] = None, comm_hook: Optional[Callable[..., Any]] = None, comm_state: Any = None):
+        self._ddp: Any = model if isinstance(model, torch.nn.parallel.DistributedDataParallel) else None
+        self._model = model.module if self._ddp else model
+        self._comm_hook, self._comm_state = comm_hook, comm_state
+        self._batch, self._device_name, self._name = batch, device_name, name or type(self._model).__name__
+        self._device = next(self._model.parameters()).device
+        self._clock = Clock(self._device)
+        modules = [(n, m) for n, m in self._model.named_modules() if next(m.parameters(recurse=False), None) is not None]
+        self._layers = [Layer(n or type(m).__name__, m) for n, m in modules]
+        self._order: List[Layer] = []  # in which they are first called
+        self._steps_s: List[float] = []
+        self._forward_marks: List[Any] = []  # layer and instant, of the step of now
+        self._backward_marks: List[Any] = []
+        self._bucket_marks: List[Any] = []
+        self._ready: Dict[int, List[Tuple[int, float]]] = {}  # of each bucket: bytes, seconds since the backward pass began
+        self._sent: Dict[str, float] = {}
+        self._seen, self._step = 0, -1  # whole steps so far; the step of now
+        self._active, self._own_traffic, self._registered = False, False, False
 
     def __enter__(self) -> "Recording":
-        from .torch_layers import Clock, Profile
-        self._device = next(self._model.parameters()).device
-        self._profile = Profile(self._model, Clock(self._device), self._batch)
-        self._hooks = [self._model.register_forward_pre_hook(self._begins), self._model.register_forward_hook(self._is_forward)]
+        self._hooks = [self._model.register_forward_pre_hook(self._begins)]
+        self._hooks += [layer.module.register_forward_hook(lambda module, inputs, output, layer=layer: self._has_output(layer, output))
+                        for layer in self._layers]
+        self._hooks.append(self._model.register_forward_hook(self._is_forward))
+        self._active = True
+        if self._ddp and not self._registered:  # DDP takes one for good; after the recording it only passes on
+            self._ddp.register_comm_hook(self._comm_state, self._bucket_hook())
+            self._registered = True
+        self._originals = {each: getattr(torch.distributed, each) for each in COLLECTIVES if hasattr(torch.distributed, each)}
+        for each, function in self._originals.items():
+            setattr(torch.distributed, each, self._counted(each, function))
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._profile.timing = False
-        for hook in [*self._hooks, *self._profile.hooks]:
+        self._active = False
+        for hook in self._hooks:
             hook.remove()
+        for each, function in self._originals.items():
+            setattr(torch.distributed, each, function)
 
+    # Of a step.
     def _begins(self, model: Any, inputs: Any) -> None:
-        profile = self._profile
-        if profile.batch is None:
-            profile.batch = inputs[0].shape[0]
-        profile.marks, profile.gradient_marks = [], []
-        profile.timing = self._seen >= WARM_UP
-        self._begin = profile.clock.now()
+        if self._batch is None:
+            self._batch = inputs[0].shape[0]
+        self._step = self._seen
+        self._marked = self._seen >= WARM_UP and (self._seen - WARM_UP) % 2 == 0
+        for marks in (self._forward_marks, self._backward_marks, self._bucket_marks):
+            marks.clear()
+        self._begin = self._clock.now()
+
+    def _has_output(self, layer: Layer, output: Any) -> None:
+        output = first_tensor(output)
+        if output is None or not self._active:
+            return
+        if self._seen == 0:
+            layer.saw(output, self._batch)
+            if layer not in self._order:
+                self._order.append(layer)
+        if self._marked:
+            self._forward_marks.append((layer, self._clock.now()))
+            if output.requires_grad:
+                output.register_hook(lambda gradient: self._backward_marks.append((layer, self._clock.now())))
 
     def _is_forward(self, model: Any, inputs: Any, output: Any) -> None:
-        from .torch_layers import first_tensor
-        import torch
-        self._middle = self._profile.clock.now()
+        self._middle = self._clock.now()
+        output = first_tensor(output)
+        if output is not None and output.requires_grad:
+            output.register_hook(self._goes_back)
 
-        def backward_begins(gradient: Any) -> None:
-            torch.autograd.Variable._execution_engine.queue_callback(self._ends)  # at the end of the backward pass, as DDP has it
-        if first_tensor(output) is not None and first_tensor(output).requires_grad:
-            first_tensor(output).register_hook(backward_begins)
+    def _goes_back(self, gradient: Any) -> None:
+        self._back = self._clock.now()
+        torch.autograd.Variable._execution_engine.queue_callback(self._ends)  # at the end of the backward pass, as DDP has it
 
     def _ends(self) -> None:
-        profile = self._profile
-        end = profile.clock.now()
-        profile.clock.finish()
-        profile.looking = False
-        if profile.timing:
-            profile.book(self._begin, self._middle, end)
-            self._steps_s.append(profile.clock.between(self._begin, end))
+        end = self._clock.now()
+        if self._clock.cuda:
+            torch.cuda.synchronize()
+        if self._marked and self._forward_marks:
+            self._book(end)
+        elif self._seen >= WARM_UP:
+            self._steps_s.append(self._clock.between(self._begin, end))
+            for index, size, mark in self._bucket_marks:
+                self._ready.setdefault(index, []).append((size, self._clock.between(self._back, mark)))
         self._seen += 1
+
+    def _book(self, end: Any) -> None:
+        forward: Dict[Layer, float] = {}
+        backward: Dict[Layer, float] = {}
+        before = self._begin
+        for layer, mark in self._forward_marks:
+            forward[layer] = forward.get(layer, 0) + self._clock.between(before, mark)
+            before = mark
+        current = self._forward_marks[-1][0]
+        forward[current] += self._clock.between(before, self._middle)  # what follows the last layer
+        before = self._middle  # so the loss is part of the last layer's backward pass
+        for layer, mark in [*self._backward_marks, (current, end)]:
+            backward[current] = backward.get(current, 0) + self._clock.between(before, mark)
+            current, before = layer, mark
+        for layer in self._order:
+            layer.forward_s.append(forward.get(layer, 0))
+            layer.backward_s.append(backward.get(layer, 0))
+
+    # Traffic.
+    def _bucket_hook(self) -> Callable[..., Any]:
+        from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+        inner = self._comm_hook or (lambda state, bucket: allreduce_hook(self._ddp.process_group, bucket))
+
+        def hook(state: Any, bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:  # type: ignore
+            if self._active:
+                buffer = bucket.buffer()
+                self._bucket_marks.append((bucket.index(), buffer.numel() * buffer.element_size(), self._clock.now()))
+            self._own_traffic = True
+            try:
+                return inner(state, bucket)
+            finally:
+                self._own_traffic = False
+        return hook
+
+    def _counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **options: Any) -> Any:
+            if not self._own_traffic and self._step >= WARM_UP:
+                given = [*arguments, *options.values()]
+                parts = [part for each in given for part in (each if isinstance(each, (list, tuple)) else [each])]
+                size = sum(part.numel() * part.element_size() for part in parts if isinstance(part, torch.Tensor))
+                self._sent[name] = self._sent.get(name, 0.0) + size
+            return function(*arguments, **options)
+        return counted
+
+    # What was recorded.
+    @property
+    def buckets(self) -> List[Dict[str, float]]:
+        """DDP's buckets of gradients, in the order in which they are sent: bytes, and median seconds from the beginning of
+        the backward pass until they are ready. Empty without DDP."""
+        return [{"bytes": times[-1][0], "ready_s": statistics.median(seconds for _, seconds in times)}
+                for _, times in sorted(self._ready.items())]
+
+    @property
+    def beside(self) -> Dict[str, float]:
+        """Bytes a step that travel beside gradients: DDP's broadcast of buffers, and calls of torch.distributed with the
+        size of their tensors."""
+        steps = max(1, self._seen - WARM_UP)
+        sent = {name: size / steps for name, size in self._sent.items()}
+        if self._ddp and self._ddp.broadcast_buffers:
+            sent["buffers"] = float(sum(each.numel() * each.element_size() for each in self._model.buffers()))
+        return {name: size for name, size in sent.items() if size}
 
     @property
     def workload(self) -> Dict[str, Any]:
         """The "workload" of a scenario."""
-        import torch
         if not self._steps_s:
             raise ValueError(f"{self._seen} steps were recorded, and {WARM_UP} are to warm up. Record {WARM_UP + 2} or more, each with its "
                              "backward pass.")
-        profile = self._profile
-        layers = [each.described() for each in [*profile.order, *(each for each in profile.layers if each not in profile.order)]]
+        layers = [each.described() for each in [*self._order, *(each for each in self._layers if each not in self._order)]]
         numbers = sum(math.prod(t) if isinstance(t, list) else t for layer in layers for t in layer["tensors"])
         parameters = sum(each.numel() for each in self._model.parameters())
         if numbers != parameters:
             raise ValueError(f"The layers have {numbers} parameters and the model {parameters}: it shares some between modules.")
-        device = self._device_name or (torch.cuda.get_device_name(self._device) if self._device.type == "cuda"
-                                       else f"{platform.machine()}, {torch.get_num_threads()} threads")
-        source = f"recorded by simsgd.record on {device}: PyTorch {torch.__version__}, median of {len(self._steps_s)} steps after {WARM_UP}"
-        step = {"device": device, "batch": profile.batch, "forward_backward": float(f"{statistics.median(self._steps_s):.6g}"), "source": source}
-        return {"name": self._name, "source": source, "batch": profile.batch, "layer_times_batch": profile.batch,
+        device = self._device_name or device_name(self._device)
+        source = (f"recorded by simsgd.record on {device}: PyTorch {torch.__version__}, median of {len(self._steps_s)} steps after {WARM_UP}"
+                  + "".join(f"; bucket of {b['bytes']:.0f} bytes ready at {b['ready_s']:.4g} s" for b in self.buckets)
+                  + "".join(f"; beside gradients {size:.0f} bytes a step of {name}" for name, size in self.beside.items()))
+        step = {"device": device, "batch": self._batch, "forward_backward": float(f"{statistics.median(self._steps_s):.6g}"), "source": source}
+        return {"name": self._name, "source": source, "batch": self._batch, "layer_times_batch": self._batch,
                 "measured_on": device, "one_device": [step], "layers": layers}
 
     def save(self, path: str) -> str:
+        text = to_text(self.workload)
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(self.workload, file, indent=1)
+            file.write(text)
         return path
 
 
-def record(model: Any, batch: Optional[int] = None, device_name: Optional[str] = None, name: Optional[str] = None) -> Recording:
-    """Records the steps of a script inside `with`: layers with their parameters, shapes, and times of both passes. `batch`:
-    samples a step (default: the first dimension of the model's input)."""
-    return Recording(model, batch, device_name, name)
+def to_text(workload: Dict[str, Any]) -> str:
+    """JSON, a layer a line."""
+    rest = {key: value for key, value in workload.items() if key != "layers"}
+    rows = ",\n".join("    " + json.dumps(layer) for layer in workload["layers"])
+    return json.dumps(rest, indent=2)[:-2] + f',\n  "layers": [\n{rows}\n  ]\n}}\n'
+
+
+def device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    except OSError:
+        names = []
+    return f"{names[0] if names else platform.machine()}, {torch.get_num_threads()} threads"

@@ -8,7 +8,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from .method import source_of
 from .program import command
 
-Scenario = Union[str, "os.PathLike[str]", Mapping[str, Any]]  # a file, or what would be in one
+Path = Union[str, "os.PathLike[str]"]
+Scenario = Union[Path, Mapping[str, Any]]  # a file, or what would be in one
 
 
 def to_json(value: Any) -> str:
@@ -23,16 +24,14 @@ def to_json(value: Any) -> str:
 
 def place(scenario: Scenario) -> Tuple[str, str]:
     """How a command line names it, and what then comes as standard input."""
-    if isinstance(scenario, Mapping):
-        return "-", to_json(dict(scenario))
-    return os.fspath(scenario), ""
+    return ("-", to_json(dict(scenario))) if isinstance(scenario, Mapping) else (os.fspath(scenario), "")
 
 
 def settings(overrides: Mapping[str, Any]) -> List[str]:
     return [word for pointer, value in overrides.items() for word in ("--set", f"{pointer}={to_json(value)}")]
 
 
-def algorithm_section(algorithm: Union[str, Callable], options: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+def algorithm_section(algorithm: Union[str, Callable[..., Any]], options: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     """The section "algorithm" of a scenario."""
     if callable(algorithm):
         return {"name": "python", "function": algorithm.__name__, "source": source_of(algorithm), "options": dict(options or {})}
@@ -45,7 +44,7 @@ class Result:
     def __init__(self, document: Dict[str, Any]):
         self.document = document
         self.metrics: Dict[str, float] = document["metrics"]
-        self.intervals: Dict[str, List[dict]] = document.get("intervals", {})
+        self.intervals: Dict[str, List[Dict[str, float]]] = document.get("intervals", {})
         self.notes: List[Any] = document.get("notes", [])
         self.scenario: Dict[str, Any] = document["scenario"]
 
@@ -60,7 +59,7 @@ class Result:
                         curves.setdefault(name, []).append((row["time_s"], value))
         return curves
 
-    def frame(self):
+    def frame(self) -> Any:
         """The curves as a pandas DataFrame: curve, time_s, value."""
         import pandas
         return pandas.DataFrame([(name, *point) for name, points in self.curves.items() for point in points],
@@ -80,7 +79,7 @@ class Result:
         return (f"<table><tr><th>{html.escape(str(self.scenario.get('name', 'run')))}</th><th>SI</th><th>interval</th></tr>"
                 f"{''.join(rows)}</table>" + (f"<ul>{notes}</ul>" if notes else ""))
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> Dict[str, Any]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
         bundle: Dict[str, Any] = {"text/plain": repr(self), "text/html": self._repr_html_()}
         values = [{"curve": name, "time_s": t, "value": v} for name, points in self.curves.items() for t, v in points]
         if values:
@@ -91,19 +90,19 @@ class Result:
                              "row": {"field": "curve"}}, "resolve": {"scale": {"y": "independent"}}}
         return bundle
 
-    def to_wandb(self, path: str) -> None:
+    def to_wandb(self, path: Path) -> None:
         """JSON lines as W&B's history has them: a line an instant, with its curves."""
         from .export import history
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in history(self.curves))
 
-    def to_tensorboard(self, directory: str) -> str:
+    def to_tensorboard(self, directory: Path) -> str:
         """An event file of the curves in a folder; simulated seconds are both step (in ms) and wall time. Returns its path."""
         from .export import write_events
         return write_events(self.curves, directory)
 
 
-def run(scenario: Scenario, overrides: Optional[Mapping[str, Any]] = None, *, algorithm: Union[str, Callable, None] = None,
+def run(scenario: Scenario, overrides: Optional[Mapping[str, Any]] = None, *, algorithm: Union[str, Callable[..., Any], None] = None,
         options: Optional[Mapping[str, Any]] = None, point: int = 0, seed: Optional[int] = None, threads: Optional[int] = None,
         draws: Optional[int] = None, said: Optional[Callable[[str], None]] = None) -> Result:
     """Simulates one scenario. `overrides`: values by JSON pointer. `algorithm`: a name, or a method in Python

@@ -3,10 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "algorithms/loaded_algorithms.hpp"
 #include "algorithms/python/method.hpp"
 #include "algorithms/registry.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
+#include "scenarios/language/training_methods.hpp"
 #include "sim/base/units.hpp"
 #include "topologies/graphs/graph.hpp"
 
@@ -23,14 +25,29 @@ void fill_in_graphs(Json& algorithm) {
                                         property.at("default"));
 }
 
-/// The table's, and methods in Python.
-const std::vector<AlgorithmPlugin>& methods() {
-  static const std::vector<AlgorithmPlugin> all = [] {
-    std::vector<AlgorithmPlugin> table = algorithm_plugins();
-    table.push_back(python_plugin());
-    return table;
-  }();
-  return all;
+// A method of a library says in the resolved scenario which contents of the library it is, so that another
+// one is another run.
+constexpr const char* kLibrary = "library";
+
+void add_libraries(Json& algorithm) {
+  for (Json& form : algorithm["oneOf"])
+    for (const AlgorithmPlugin& plugin : loaded_algorithms())
+      if (form["title"] == plugin.info.name)
+        form["properties"][kLibrary] = {
+            {"type", "string"},
+            {"default", plugin.library},
+            {"description", "The library that the method comes from, with a number of its contents"}};
+}
+
+/// The section as the method's options have it.
+Json without_library(Json section, const AlgorithmPlugin& plugin) {
+  const auto named = section.find(kLibrary);
+  if (plugin.library.empty() || named == section.end()) return section;
+  if (*named != plugin.library)
+    reject(kLibrary, fmt::format("is not what was loaded, which is \"{}\"", plugin.library),
+           "Load that one with --plugin, or leave the key out");
+  section.erase(named);
+  return section;
 }
 
 AlgorithmContext context_of(const Job& job, std::vector<Note>* notes) {
@@ -66,9 +83,20 @@ void check_memory(const Reader& reader, const Job& job) {
 
 }  // namespace
 
+const std::vector<AlgorithmPlugin>& training_methods() {
+  static const std::vector<AlgorithmPlugin> all = [] {
+    std::vector<AlgorithmPlugin> table = algorithm_plugins();
+    table.push_back(python_plugin());
+    table.insert(table.end(), loaded_algorithms().begin(), loaded_algorithms().end());
+    return table;
+  }();
+  return all;
+}
+
 Json schema::algorithm() {
-  Json json = plugin("The training method", methods());
+  Json json = plugin("The training method", training_methods());
   fill_in_graphs(json);
+  add_libraries(json);
   return json;
 }
 
@@ -87,7 +115,11 @@ std::optional<LogicalGraph> build_graph(const Reader& reader, int workers) {
 
 void complete_algorithm(Json& algorithm, const Job& job) {
   const AlgorithmContext context = context_of(job, nullptr);
-  find_plugin(methods(), algorithm["name"].get<std::string>(), "algorithm").complete(algorithm, context);
+  const AlgorithmPlugin& plugin =
+      find_plugin(training_methods(), algorithm["name"].get<std::string>(), "algorithm");
+  algorithm = without_library(std::move(algorithm), plugin);
+  plugin.complete(algorithm, context);
+  if (!plugin.library.empty()) algorithm[kLibrary] = plugin.library;
   if (algorithm.contains("graph"))
     find_plugin(graph_plugins(), algorithm["graph"]["name"].get<std::string>(), "logical graph")
         .complete(algorithm["graph"], {.workers = job.workers(), .seed = job.seed, .find_file = {}});
@@ -97,7 +129,9 @@ void build_algorithm(const Reader& reader, Job& job) {
   const Json& section = reader.value("/algorithm");
   const AlgorithmContext context = context_of(job, &job.notes);
   auto algorithm = reader.attempt("/algorithm", [&] {
-    return find_plugin(methods(), section["name"].get<std::string>(), "algorithm").make(section, context);
+    const AlgorithmPlugin& plugin =
+        find_plugin(training_methods(), section["name"].get<std::string>(), "algorithm");
+    return plugin.make(without_library(section, plugin), context);
   });
   if (!algorithm) return;
   job.algorithm = std::move(*algorithm);

@@ -11,15 +11,30 @@ mkdir -p kernels/python3
 echo '{"argv": ["/usr/bin/python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "Python 3", "language": "python"}' >kernels/python3/kernel.json
 export JUPYTER_PATH=$folder
 for notebook in *.ipynb; do
-  /usr/bin/python3 -m nbconvert --to notebook --execute --ExecutePreprocessor.timeout=120 --output "done_$notebook" "$notebook"
+  /usr/bin/python3 -m nbconvert --to notebook --execute --ExecutePreprocessor.timeout=120 --output "done_$notebook" "$notebook" \
+    >log 2>&1 || { cat log && exit 1; }
 done
 /usr/bin/python3 - <<'CHECK'
-import glob, json
-for path in glob.glob("done_*"):
-    shown = [output for cell in json.load(open(path))["cells"] for output in cell.get("outputs", [])]
-    assert any("text/html" in output.get("data", {}) for output in shown), path
-    print(path, len(shown), "outputs")
-chart = json.load(open("done_first_run.ipynb"))["cells"][1]["outputs"][0]["data"]
-assert chart["application/vnd.vegalite.v5+json"]["data"]["values"], chart.keys()
+import base64, glob, json
+names = ["calibrate", "first_run", "my_method", "stragglers", "which_algorithm"]
+assert sorted(glob.glob("done_*")) == [f"done_{name}.ipynb" for name in names], glob.glob("*")
+for name in names:
+    cells = json.load(open(f"done_{name}.ipynb"))["cells"]
+    data = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    assert not [output for cell in cells for output in cell.get("outputs", []) if output["output_type"] == "error"], name
+    assert any("text/html" in each for each in data), name
+    charts = [each for each in data if "application/vnd.vegalite.v6+json" in each]
+    pictures = [base64.b64decode(each["image/png"]) for each in charts if "image/png" in each]
+    assert all(each["application/vnd.vegalite.v6+json"]["data"]["values"] for each in charts), name
+    assert charts or name == "calibrate", name  # which asks no study
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures), name
+    print(name, len(data), "outputs,", len(charts), "charts,", len(pictures), "with a picture")
+lines = [line for cell in json.load(open("my_method.ipynb"))["cells"] if cell["cell_type"] == "code" for line in cell["source"] if line.strip()]
+assert len(lines) <= 25, len(lines)  # a method of one's own against three shipped ones, with intervals
+run = json.load(open("done_first_run.ipynb"))["cells"][1]["outputs"][0]["data"]
+assert run["application/vnd.vegalite.v5+json"]["data"]["values"], run.keys()
+fitted = "".join(json.load(open("done_calibrate.ipynb"))["cells"][3]["outputs"][0]["text"])
+low, high = [float(each) for each in fitted.split("90 %: ")[1].split("\n")[0].split(" to ")]
+assert low < 8.7e9 / 8 < high, fitted  # the bandwidth that the measurements were made with
 CHECK
 echo passed

@@ -1,7 +1,11 @@
 """Methods in Python: they give what the C++ ones give, bit for bit, and say where they are wrong."""
 
+import glob
+import json
 import os
+import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -105,6 +109,66 @@ def mean_by_hand(w):
         assert numpy.allclose(total / w.size, mean.numpy(), rtol=1e-5, atol=1e-7), "the mean is not the mean"
         assert numpy.array_equal((own - own).numpy(), numpy.zeros(len(own))) and numpy.array_equal((2 * own).numpy(), 2 * own.numpy())
         yield w.apply(mean)
+
+
+def sharded(w):
+    """Every worker has a part of the model, which is gathered in the forward pass and dropped again."""
+    w.keep_shard(w.rank, w.size)
+    while (yield w.next_step()):
+        whole = []
+
+        def gather(layer, micro_batch, last):
+            if layer == 0:
+                whole[:] = yield w.all_gather(w.parameters(), traffic="model")
+        gradient = yield w.gradient(before_forward=gather, parameters=lambda: numpy.concatenate([each.numpy() for each in whole]))
+        yield w.apply((yield w.reduce_scatter(gradient, scale=1 / w.size)))
+
+
+sharded.shards = True
+
+
+def recovers(w, options):
+    restarts = []
+    w.recover_by(options["how"], lambda: restarts.append(w.now))
+    while (yield w.next_step()):
+        yield w.gradient()
+    w.number("restarts", len(restarts))
+
+
+def floods(w):
+    heard = []
+    assert w.hear(5, heard.append)
+    while (yield w.next_step()):
+        if w.rank == 2 and w.step == 1:
+            w.flood(5, 17)
+        yield w.wait(w.timer(LATENCY))
+    w.number("heard", heard[0])
+
+
+def neighbours_mean(w):
+    right = [(rank + 1) % w.size for rank in range(w.size)]
+    left = [(rank - 1) % w.size for rank in range(w.size)]
+
+    def mean(rank, values):
+        if not values[rank]:
+            return None  # nothing is learned
+        near = sorted({rank, (rank + 1) % w.size, (rank - 1) % w.size})
+        assert [i for i, each in enumerate(values) if each or i == rank] == near
+        return w.combine([1.0] * 3, [values[i] for i in near], 1 / 3)
+    while (yield w.next_step()):
+        w.apply((yield w.gradient()))
+        before = w.parameters()
+        w.set((yield w.exchange([right, left], before, mean)))
+        everybody = yield w.all_gather(before)
+        if everybody:
+            near = sorted({w.rank, right[w.rank], left[w.rank]})
+            expected = sum(everybody[i].numpy() for i in near) / 3
+            assert numpy.allclose(w.parameters().numpy(), expected, rtol=1e-5, atol=1e-7)
+
+
+def sends_twice(w):
+    yield w.next_step()
+    yield w.exchange([[1] * w.size], None, lambda rank, values: None)
 
 
 def hashes(w):
@@ -219,6 +283,48 @@ class Roles(unittest.TestCase):
             with open(path, "w") as file:
                 file.write("def other(w):\n    yield\ndef mine(w):\n    while (yield w.next_step()):\n        yield w.gradient()\n")
             simsgd.command("run", "-", "--python", path, "--json", input=simsgd.result.to_json(TIMED))
+
+    def test_shards_are_the_model_and_learn_as_whole_replicas_do(self):
+        ours = self.run_method(sharded, {**SMALL, "workload": {**SMALL["workload"], "micro_batches": 1}})
+        theirs = simsgd.run(SMALL, {"/stragglers": [], "/stop/steps": STEPS, "/algorithm": {"name": "allreduce_sgd"}})
+        for (_, a), (_, b) in zip(ours.curves["train_loss"], theirs.curves["train_loss"]):
+            self.assertAlmostEqual(a, b, places=5)
+        for (_, a), (_, b) in zip(ours.curves["test_accuracy"], theirs.curves["test_accuracy"]):
+            self.assertAlmostEqual(a, b, places=3)
+
+    def test_crashes_are_recovered_from_as_the_method_says(self):
+        crash = {"/failures": {"crashes": [{"worker": 0, "time": "1 s"}], "restart": "5 s"}}
+        for how in ("recompute", "rejoin"):
+            run = simsgd.run(TIMED, {"/stragglers": [], "/stop/steps": 40, **crash}, algorithm=recovers, options={"how": how})
+            self.assertEqual((run.metrics["restarts"], run.metrics["crashes"]), (1, 1))
+        with self.assertRaisesRegex(simsgd.RunFailed, 'no recovery "pray"; there is recompute or rejoin'):
+            simsgd.run(TIMED, algorithm=recovers, options={"how": "pray"})
+
+    def test_floods_reach_everybody(self):
+        self.assertEqual(self.run_method(floods).metrics["heard"], 17)
+
+    def test_messages_of_ones_own_are_exchanged_with_neighbours(self):
+        self.run_method(neighbours_mean, SMALL)
+        run = self.run_method(neighbours_mean)
+        self.assertGreater(run.metrics["simulated_time_s"], 0)
+        with self.assertRaisesRegex(simsgd.RunFailed, "says for each of the 4 ranks whom it sends to"):
+            self.run_method(sends_twice)
+
+    def test_every_python_of_this_machine_gives_the_same_bytes(self):
+        found = sorted({os.path.realpath(path) for pattern in ("/usr/lib/*/libpython3.*.so.1.0", "/usr/local/lib/libpython3.*.so.1.0",
+                                                               os.path.expanduser("~/.pyenv/versions/*/lib/libpython3.*.so.1.0"))
+                        for path in glob.glob(pattern) if 9 <= int(re.search(r"libpython3\.(\d+)", path)[1]) <= 13})
+        said = {}
+        for library in found:
+            for example in ("wagma", "diloco"):  # without numpy
+                done = subprocess.run([os.environ["SIMSGD"], "run", "-", "--json", "--python", os.path.join(SOURCES, "examples", "methods", example + ".py")],
+                                      input=simsgd.result.to_json(SMALL), env={**os.environ, "SIMSGD_LIBPYTHON": library},
+                                      capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                document = json.loads(done.stdout)
+                del document["context"]
+                self.assertEqual(said.setdefault(example, document), document, library)
+        print("the same with", ", ".join(os.path.basename(each) for each in found), file=sys.stderr)
 
     def test_thirty_thousand_workers(self):
         run = simsgd.run(TIMED, {"/cluster/workers": 30000, "/stop/steps": 2, "/stragglers": []}, algorithm=only_spends,
