@@ -22,6 +22,7 @@ namespace {
 using Document = nlohmann::ordered_json;
 
 constexpr std::size_t kMostLinks = 64;
+constexpr int kMostListedWorkers = 1 << 17;  // a row is some kilobytes: beyond, as in a brief document
 
 Document metrics_part(const RunRecord& record, const Job& job) {
   Document part = Document::object();
@@ -230,20 +231,28 @@ Document busy_part(const RunRecord& record) {
   return part;
 }
 
+void add_spreads(Document& document, const RunRecord& record) {
+  document["worker_spreads"] = spreads_part(values_of(record));
+  document["slowest_worker"] = slowest_worker_text(busy_part(record));
+}
+
 }  // namespace
 
 nlohmann::ordered_json make_document(const RunContext& context, const Scenario& scenario, const Job& job,
                                      const RunRecord& record) {
   return with_parts(context, scenario, job, record, Document::parse(completed(scenario, job).dump()),
-                    kMostLinks, [&](Document& document) { document["workers"] = workers_part(record, job); });
+                    kMostLinks, [&](Document& document) {
+                      if (job.workers() <= kMostListedWorkers)
+                        document["workers"] = workers_part(record, job);
+                      else
+                        add_spreads(document, record);
+                    });
 }
 
 nlohmann::ordered_json make_brief_document(const RunContext& context, const Scenario& scenario,
                                            const Job& job, const RunRecord& record) {
-  return with_parts(context, scenario, job, record, nullptr, kBriefLinks, [&](Document& document) {
-    document["worker_spreads"] = spreads_part(values_of(record));
-    document["slowest_worker"] = slowest_worker_text(busy_part(record));
-  });
+  return with_parts(context, scenario, job, record, nullptr, kBriefLinks,
+                    [&](Document& document) { add_spreads(document, record); });
 }
 
 nlohmann::ordered_json brief_document(const nlohmann::ordered_json& document) {
