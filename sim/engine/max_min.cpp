@@ -7,8 +7,7 @@
 
 namespace simsgd {
 
-MaxMin::MaxMin(std::vector<double> capacity_Bps)
-    : links_(capacity_Bps.size()), fillings_(capacity_Bps.size()) {
+MaxMin::MaxMin(std::vector<double> capacity_Bps) : links_(capacity_Bps.size()) {
   for (std::size_t id = 0; id < links_.size(); ++id) links_[id].capacity_Bps = capacity_Bps[id];
 }
 
@@ -25,33 +24,20 @@ void MaxMin::start(std::uint32_t number, std::span<const LinkId> path, double by
   flow.left_bytes = bytes;
   flow.rate_Bps = 0;
   flow.since_s = now_s;
-  flow.links.assign(path.begin(), path.end());
-  flow.places.clear();
+  flow.hops.clear();
   bool alone = true;
   double narrowest_Bps = std::numeric_limits<double>::infinity();
   for (const LinkId id : path) {
     std::vector<Crossing>& crossings = link(id).crossings;
-    if (crossings.empty()) {
-      link(id).busy_place = static_cast<std::uint32_t>(busy_.size());
-      busy_.push_back(id);
-    } else {
-      alone = false;
-    }
+    alone = alone && crossings.empty();
     narrowest_Bps = std::min(narrowest_Bps, link(id).capacity_Bps);
-    crossings.push_back({number, static_cast<std::uint32_t>(flow.places.size())});
-    flow.places.push_back(static_cast<std::uint32_t>(crossings.size() - 1));
+    crossings.push_back({number, static_cast<std::uint32_t>(flow.hops.size())});
+    flow.hops.push_back({id, static_cast<std::uint32_t>(crossings.size() - 1)});
   }
   if (alone)
     set_rate(number, narrowest_Bps, now_s);
   else
     for (const LinkId id : path) changes(id);
-}
-
-void MaxMin::idle(LinkId id) {
-  const std::uint32_t place = link(id).busy_place;
-  busy_[place] = busy_.back();
-  link(busy_[place]).busy_place = place;
-  busy_.pop_back();
 }
 
 void MaxMin::set_capacity(LinkId id, double capacity_Bps) {
@@ -61,20 +47,15 @@ void MaxMin::set_capacity(LinkId id, double capacity_Bps) {
 }
 
 void MaxMin::remove(std::uint32_t number) {
-  Flow& flow = flows_[number];
-  for (std::size_t hop = 0; hop < flow.links.size(); ++hop) {
-    const LinkId id = flow.links[hop];
-    std::vector<Crossing>& crossings = link(id).crossings;
+  for (const Hop& hop : flows_[number].hops) {
+    std::vector<Crossing>& crossings = link(hop.link).crossings;
     const Crossing last = crossings.back();
-    crossings[flow.places[hop]] = last;
-    flows_[last.flow].places[last.hop] = flow.places[hop];
+    crossings[hop.place] = last;
+    flows_[last.flow].hops[last.hop].place = hop.place;
     crossings.pop_back();
-    if (crossings.empty())
-      idle(id);
-    else
-      changes(id);
+    if (!crossings.empty()) changes(hop.link);
   }
-  ++flow.version;
+  ++flows_[number].version;
   --under_way_;
 }
 
@@ -88,58 +69,37 @@ void MaxMin::set_rate(std::uint32_t number, double rate_Bps, double now_s) {
   std::push_heap(ends_.begin(), ends_.end(), later);
 }
 
-// Where most flows are connected anyway, a search for those that are costs as much as it saves.
+// Fills what is connected with the link from the least share up. A link's share only grows while others are
+// fixed at less, so one that was put down is looked at again when it comes up.
 void MaxMin::solve(LinkId first, double now_s) {
+  const auto larger = [](const Share& a, const Share& b) { return a.rate_Bps > b.rate_Bps; };
   ++solution_;
-  if (whole_ > 0) {
-    --whole_;
-    connected_ = busy_;
-    for (const LinkId id : changed_) link(id).changed = false;
-  } else {
-    find_connected(first);
-  }
-  shares_.clear();
-  for (const LinkId id : connected_) {
-    SharedLink& here = link(id);
-    here.changed = false;
-    const auto open = static_cast<std::uint32_t>(here.crossings.size());
-    filling(id) = {here.capacity_Bps, open, solution_};
-    if (open > 0) shares_.push_back({here.capacity_Bps / open, id});
-  }
-  fill(now_s);
-}
-
-void MaxMin::find_connected(LinkId first) {
-  constexpr int kSolutionsOfAll = 64;  // until the next search
-  std::size_t flows = 0;
   connected_.assign(1, first);
-  filling(first).seen = solution_;
+  link(first).seen = solution_;
   for (std::size_t next = 0; next < connected_.size(); ++next) {
-    for (const Crossing& crossing : link(connected_[next]).crossings) {
+    SharedLink& here = link(connected_[next]);
+    here.changed = false;
+    here.left_Bps = here.capacity_Bps;
+    here.open = static_cast<std::uint32_t>(here.crossings.size());
+    for (const Crossing& crossing : here.crossings) {
       Flow& flow = flows_[crossing.flow];
       if (flow.seen == solution_) continue;
       flow.seen = solution_;
-      ++flows;
-      for (const LinkId id : flow.links) {
-        if (filling(id).seen == solution_) continue;
-        filling(id).seen = solution_;
-        connected_.push_back(id);
+      for (const Hop& hop : flow.hops) {
+        if (link(hop.link).seen == solution_) continue;
+        link(hop.link).seen = solution_;
+        connected_.push_back(hop.link);
       }
     }
   }
-  constexpr std::size_t kMany = 16;
-  if (flows >= kMany && 2 * flows > under_way_) whole_ = kSolutionsOfAll;
-}
-
-// From the least share up. A link's share only grows while others are fixed at less, so one that was put down
-// is looked at again when it comes up.
-void MaxMin::fill(double now_s) {
-  const auto larger = [](const Share& a, const Share& b) { return a.rate_Bps > b.rate_Bps; };
+  shares_.clear();
+  for (const LinkId id : connected_)
+    if (link(id).open > 0) shares_.push_back({link(id).left_Bps / link(id).open, id});
   std::make_heap(shares_.begin(), shares_.end(), larger);
   while (!shares_.empty()) {
     std::pop_heap(shares_.begin(), shares_.end(), larger);
     Share& least = shares_.back();
-    const Filling& here = filling(least.link);
+    SharedLink& here = link(least.link);
     if (here.open == 0) {
       shares_.pop_back();
       continue;
@@ -150,16 +110,14 @@ void MaxMin::fill(double now_s) {
       std::push_heap(shares_.begin(), shares_.end(), larger);
       continue;
     }
-    const LinkId narrowest = least.link;
     shares_.pop_back();
-    for (const Crossing& crossing : link(narrowest).crossings) {
+    for (const Crossing& crossing : here.crossings) {
       Flow& flow = flows_[crossing.flow];
       if (flow.fixed == solution_) continue;
       flow.fixed = solution_;
-      for (const LinkId id : flow.links) {
-        Filling& crossed = filling(id);
-        crossed.left_Bps -= rate_Bps;
-        --crossed.open;
+      for (const Hop& hop : flow.hops) {
+        SharedLink& crossed = link(hop.link);
+        crossed.left_Bps = --crossed.open > 0 ? crossed.left_Bps - rate_Bps : 0;
       }
       set_rate(crossing.flow, rate_Bps, now_s);
     }

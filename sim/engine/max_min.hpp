@@ -1,7 +1,7 @@
 // Flows that share links max-min fairly: each has the share of its narrowest link, where that is shared
 // evenly by those whom no other link holds back (Bertsekas and Gallager, Data Networks, 2nd edition, 1992,
 // section 6.5.2). What begins and ends at one instant is solved together, and only what it is connected with
-// by links, unless that is most of what is under way. tests/engine/max_min.cpp has SimGrid's answers beside.
+// by links. tests/engine/max_min.cpp has SimGrid's answers beside.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,12 @@ class MaxMin {
   void take_ended(double now_s, std::vector<std::uint32_t>& ended);
 
  private:
+  struct Hop {
+    LinkId link = 0;
+    std::uint32_t place = 0;  // among the link's crossings
+  };
   struct Flow {
-    std::vector<LinkId> links;
-    std::vector<std::uint32_t> places;                 // of each, among the link's crossings
+    std::vector<Hop> hops;
     double left_bytes = 0, rate_Bps = 0, since_s = 0;  // left at that instant
     std::uint32_t version = 0;                         // of its end: others in the heap are stale
     std::uint32_t seen = 0, fixed = 0;                 // solutions
@@ -37,16 +40,10 @@ class MaxMin {
     std::uint32_t flow = 0, hop = 0;
   };
   struct SharedLink {
-    double capacity_Bps = 0;
-    bool changed = false;
-    std::uint32_t busy_place = 0;  // in busy_, while there are crossings
-    std::vector<Crossing> crossings;
-  };
-  // Of a link in a solution. Apart, because a solution goes through those of every hop: they stay in the
-  // cache.
-  struct Filling {
-    double left_Bps = 0;
+    double capacity_Bps = 0, left_Bps = 0;
     std::uint32_t open = 0, seen = 0;
+    bool changed = false;
+    std::vector<Crossing> crossings;
   };
   struct End {
     double time_s = 0;
@@ -57,27 +54,20 @@ class MaxMin {
     LinkId link = 0;
   };
   SharedLink& link(LinkId id) { return links_[static_cast<std::size_t>(id)]; }
-  Filling& filling(LinkId id) { return fillings_[static_cast<std::size_t>(id)]; }
   void changes(LinkId id);
-  void idle(LinkId id);
   void remove(std::uint32_t flow);
   void set_rate(std::uint32_t flow, double rate_Bps, double now_s);
   void solve(LinkId first, double now_s);
-  void find_connected(LinkId first);
-  void fill(double now_s);
   void drop_stale();
   static bool later(const End& a, const End& b) { return a.time_s > b.time_s; }
 
   std::vector<SharedLink> links_;
-  std::vector<Filling> fillings_;  // by link
-  std::vector<LinkId> busy_;       // links with crossings
   std::vector<Flow> flows_;
   std::vector<LinkId> changed_, connected_;
   std::vector<Share> shares_;  // a heap, the least on top
   std::vector<End> ends_;      // a heap, the earliest on top
   std::size_t under_way_ = 0;
   std::uint32_t solution_ = 0;
-  int whole_ = 0;  // so many of the next solutions are of everything, without a search for what is connected
 };
 
 }  // namespace simsgd
