@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/base/fields.hpp"
-#include "sim/lockstep.hpp"
+#include "sim/roles/lockstep.hpp"
 #include "sim/worker.hpp"
 
 namespace simsgd {

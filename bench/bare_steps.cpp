@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "sim/lockstep.hpp"
+#include "sim/roles/lockstep.hpp"
 #include "sim/step_cost.hpp"
 
 namespace simsgd::bench {

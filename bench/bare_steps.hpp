@@ -6,8 +6,8 @@
 
 namespace simsgd::bench {
 
-/// When the last worker has ended its last step. For jobs in which all do the same (sim/lockstep.hpp), at
-/// `closed` or `steps`, without crashes, jitter or an optimizer that takes time of its own.
+/// When the last worker has ended its last step. For jobs in which all do the same (sim/roles/lockstep.hpp),
+/// at `closed` or `steps`, without crashes, jitter or an optimizer that takes time of its own.
 double bare_steps_s(const Job& job);
 
 }  // namespace simsgd::bench

@@ -10,7 +10,7 @@ namespace simsgd::bench {
 
 namespace {
 
-constexpr const char* kScenario = SIMSGD_SOURCE_DIR "/bench/timing_only.json";
+constexpr const char* kGossipScenario = SIMSGD_SOURCE_DIR "/bench/timing_only.json";
 
 void gossip(benchmark::State& state, Summary& summary, const std::string& algorithm, int workers,
             double limit_s) {
@@ -20,7 +20,7 @@ void gossip(benchmark::State& state, Summary& summary, const std::string& algori
                              {"/stop/steps", std::to_string(steps)}},
                             {}};
   for ([[maybe_unused]] auto _ : state) {
-    const ScenarioRun run = time_scenario(state, kScenario, overrides);
+    const ScenarioRun run = time_scenario(state, kGossipScenario, overrides);
     const std::string what =
         fmt::format("{}, {} workers x {} steps, 4 GPUs behind a NIC", algorithm, workers, steps);
     summary.time(what, run.elapsed, limit_s);

@@ -11,7 +11,7 @@ namespace simsgd::bench {
 namespace {
 
 constexpr const char* kKfacScenario = SIMSGD_SOURCE_DIR "/scenarios/papers/spd_kfac_spd_kfac.json";
-constexpr const char* kLearningScenario = SIMSGD_SOURCE_DIR "/bench/learning.json";
+constexpr const char* kKfacLearningScenario = SIMSGD_SOURCE_DIR "/bench/learning.json";
 
 void spd_kfac(benchmark::State& state, Summary& summary, int workers, int steps, double limit_s) {
   const Overrides overrides{{{"/workload/use", "workloads/resnet152.json"},
@@ -31,15 +31,15 @@ void learning(benchmark::State& state, Summary& summary, int steps, double limit
       {{"/algorithm", R"({"name": "spd_kfac"})"}, {"/stop/steps", std::to_string(steps)}}, {}};
   const Overrides sgd{{{"/stop/steps", std::to_string(steps)}}, {}};
   for ([[maybe_unused]] auto _ : state) {
-    const ScenarioRun reference = time_scenario(state, kLearningScenario, sgd);
-    const ScenarioRun run = time_scenario(state, kLearningScenario, overrides);
+    const ScenarioRun reference = time_scenario(state, kKfacLearningScenario, sgd);
+    const ScenarioRun run = time_scenario(state, kKfacLearningScenario, overrides);
     const std::string what = fmt::format("SPD-KFAC learning, 64 workers x {} steps", steps);
     summary.time(what, run.elapsed, limit_s);
     summary.ratio(what + " / SGD", run.elapsed, reference.elapsed, 0);
   }
 }
 
-void add(const std::string& name, const std::function<void(benchmark::State&)>& body) {
+void add_kfac(const std::string& name, const std::function<void(benchmark::State&)>& body) {
   benchmark::RegisterBenchmark(name.c_str(), body)
       ->Unit(benchmark::kMillisecond)
       ->UseManualTime()
@@ -49,12 +49,14 @@ void add(const std::string& name, const std::function<void(benchmark::State&)>& 
 }  // namespace
 
 void register_kfac(Summary& summary) {
-  add("kfac/spd_kfac_resnet152/64",
-      [&summary](benchmark::State& state) { spd_kfac(state, summary, 64, 1, 0.3); });
-  add("kfac/spd_kfac_resnet152/1024",
-      [&summary](benchmark::State& state) { spd_kfac(state, summary, 1024, 5, 3); });
-  add("kfac/learning/64/steps_2", [&summary](benchmark::State& state) { learning(state, summary, 2, 0); });
-  add("kfac/learning/steps_50", [&summary](benchmark::State& state) { learning(state, summary, 50, 3); });
+  add_kfac("kfac/spd_kfac_resnet152/64",
+           [&summary](benchmark::State& state) { spd_kfac(state, summary, 64, 1, 0.3); });
+  add_kfac("kfac/spd_kfac_resnet152/1024",
+           [&summary](benchmark::State& state) { spd_kfac(state, summary, 1024, 5, 3); });
+  add_kfac("kfac/learning/64/steps_2",
+           [&summary](benchmark::State& state) { learning(state, summary, 2, 0); });
+  add_kfac("kfac/learning/steps_50",
+           [&summary](benchmark::State& state) { learning(state, summary, 50, 3); });
 }
 
 }  // namespace simsgd::bench

@@ -1,14 +1,14 @@
-// A run whose ranks all do the same in every step (sim/lockstep.hpp), without fibers: the ranks of a step
-// compute one after another, and each all-reduce is one pass over their times. What observers are told, and
-// in which order, is what fibers would tell (tests/engine/lockstep.cpp): a step ends first at the rank that
-// came last in it, which has nothing to wait for, and then in the order of ranks.
+// A run whose ranks all do the same in every step (sim/roles/lockstep.hpp), without fibers: the ranks of a
+// step compute one after another, and each all-reduce is one pass over their times. What observers are told,
+// and in which order, is what fibers would tell (tests/engine/lockstep.cpp): a step ends first at the rank
+// that came last in it, which has nothing to wait for, and then in the order of ranks.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "sim/engine/sim_worker.hpp"
-#include "sim/lockstep.hpp"
+#include "sim/roles/lockstep.hpp"
 
 namespace simsgd {
 
