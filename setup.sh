@@ -4,11 +4,8 @@
 #   ./setup.sh test    runs the tests
 #   ./setup.sh build   stops after the build
 #   ./setup.sh python  builds, and makes a wheel for pip (docs/python.md)
-<<<<<<< HEAD
 #   ./setup.sh docs    makes the manual as a site, build/docs
-=======
 #   ./setup.sh image   builds, and makes Debian packages, of which the Dockerfile makes an image
->>>>>>> m-h26
 #   ./setup.sh ci      installs all that CI (.ci/run) needs, and stops: the three below, chromium, Debian's torch
 #   ./setup.sh tools   installs what keeps the sources in order, and stops
 #   ./setup.sh slurm   installs what the test of sweeps on Slurm needs
@@ -139,13 +136,12 @@ case "${1:-}" in
     say "The wheel, for pip install:"
     python3 python/make_wheel.py build/release
     ;;
-<<<<<<< HEAD
   docs)
     install_packages ca-certificates "${manual[@]}"
     fetch_site
     mkdocs build -q -f site/mkdocs.yml
     say "The manual, for any browser: build/docs/index.html"
-=======
+    ;;
   image)
     install_packages "${packages[@]}"
     (fetch_web) || say "Without npm's Vega the image's simsgd report writes tables, and no page"
@@ -153,7 +149,6 @@ case "${1:-}" in
     (cd build/release && cpack -G DEB >/dev/null)
     say "The Debian packages, in build/release/packages; an image of them:
    docker build -t simsgd -f Dockerfile build/release/packages"
->>>>>>> m-h26
     ;;
   ci)
     install_packages "${packages[@]}" "${tools[@]}" "${slurm[@]}" "${tested_with[@]}" "${manual[@]}"
@@ -171,11 +166,7 @@ case "${1:-}" in
     fetch_web
     ;;
   *)
-<<<<<<< HEAD
-    echo "usage: ./setup.sh run | test | build | python | docs | ci | tools | slurm | web" >&2
-=======
-    echo "usage: ./setup.sh run | test | build | python | image | ci | tools | slurm | web" >&2
->>>>>>> m-h26
+    echo "usage: ./setup.sh run | test | build | python | docs | image | ci | tools | slurm | web" >&2
     exit 2
     ;;
 esac

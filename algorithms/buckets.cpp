@@ -9,6 +9,18 @@
 
 namespace simsgd {
 
+namespace {
+
+AllReduce sum_of(const Bucket& bucket, double bytes_per_number, Traffic traffic) {
+  AllReduce sum;
+  sum.bytes = bucket.parameters * bytes_per_number;
+  sum.tensors = bucket.tensors;
+  sum.traffic = traffic;
+  return sum;
+}
+
+}  // namespace
+
 void GradientFusion::fields(Fields& f) {
   f.choice(
        "fusion", said_, {{"none", Kind::none}, {"threshold", Kind::threshold}, {"all", Kind::all}},
@@ -62,6 +74,13 @@ Buckets make_buckets(const Workload& workload, const FusionSettings& settings) {
   return result;
 }
 
+Lockstep lockstep_of(const Buckets& buckets, const Workload& workload) {
+  Lockstep lockstep{{}, buckets.last_tensors};
+  for (const Bucket& bucket : buckets.buckets)
+    lockstep.sums.push_back(sum_of(bucket, workload.bytes_per_parameter, Traffic::gradient));
+  return lockstep;
+}
+
 int layers_with_parameters(const Workload& workload) {
   return static_cast<int>(std::count_if(workload.layers.begin(), workload.layers.end(),
                                         [](const Layer& layer) { return layer.parameters() > 0; }));
@@ -91,10 +110,7 @@ std::vector<Bucket> equal_buckets(const Workload& workload, int count) {
 }
 
 AllReduce mean_of(Worker& worker, const Bucket& bucket, double bytes_per_number, Traffic traffic) {
-  AllReduce mean;
-  mean.bytes = bucket.parameters * bytes_per_number;
-  mean.tensors = bucket.tensors;
-  mean.traffic = traffic;
+  AllReduce mean = sum_of(bucket, bytes_per_number, traffic);
   mean.scale = 1.0 / worker.size();
   return mean;
 }

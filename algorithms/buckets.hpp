@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/fields.hpp"
+#include "sim/roles/lockstep.hpp"
 #include "sim/worker.hpp"
 
 namespace simsgd {
@@ -53,6 +54,9 @@ struct Buckets {
 };
 
 Buckets make_buckets(const Workload& workload, const FusionSettings& settings);
+
+/// A step of a BucketedAllreduce, and the update after it.
+Lockstep lockstep_of(const Buckets& buckets, const Workload& workload);
 
 int layers_with_parameters(const Workload& workload);
 

@@ -7,6 +7,7 @@
 
 int main(int count, char** arguments) {
   simsgd::fix_numerics();
+  simsgd::keep_freed_memory();
   benchmark::Initialize(&count, arguments);
   if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 2;
   simsgd::bench::Summary summary;

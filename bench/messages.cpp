@@ -1,5 +1,4 @@
-// Collectives with every message, and runs of very many workers. CI runs those of 64 ranks, so that they do
-// not rot.
+// Collectives with every message. CI runs those of 64 ranks, so that they do not rot.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -9,14 +8,11 @@
 #include "bench/bare_ring.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/networks.hpp"
-#include "bench/scenario_run.hpp"
 #include "sim/engine/simulate_plans.hpp"
 
 namespace simsgd::bench {
 
 namespace {
-
-constexpr const char* kManyWorkersScenario = SIMSGD_SOURCE_DIR "/bench/timing_only.json";
 
 // 1 MiB on ports of unequal speed, beside a bare loop over the same messages, which must give the same time.
 void ring_of_messages(benchmark::State& state, Summary& summary, int ranks, double limit_s) {
@@ -53,19 +49,6 @@ void behind_one_nic(benchmark::State& state, Summary& summary, const std::string
   }
 }
 
-void many_workers(benchmark::State& state, Summary& summary, int workers, double limit_s) {
-  for ([[maybe_unused]] auto _ : state) {
-    const ScenarioRun run = time_scenario(state, kManyWorkersScenario,
-                                          {{{"/cluster/workers", std::to_string(workers)},
-                                            {"/cluster/gpus_per_node", "1"},
-                                            {"/stop/steps", "20"}},
-                                           {}});
-    const std::string what = fmt::format("20 steps of {} workers", workers);
-    summary.time(what, run.elapsed, limit_s);
-    summary.memory("memory of " + what, run.peak_bytes, 8e9);
-  }
-}
-
 void add(const std::string& name, const std::function<void(benchmark::State&)>& body) {
   benchmark::RegisterBenchmark(name.c_str(), body)
       ->Unit(benchmark::kMillisecond)
@@ -76,7 +59,7 @@ void add(const std::string& name, const std::function<void(benchmark::State&)>& 
 }  // namespace
 
 void register_messages(Summary& summary) {
-  for (const auto& [ranks, limit_s] : {std::pair{64, 0.01}, {1024, 1.5}, {4096, 25.0}})
+  for (const auto& [ranks, limit_s] : {std::pair{64, 0.01}, {256, 0.1}, {1024, 1.5}, {4096, 25.0}})
     add(fmt::format("messages/ring/{}", ranks),
         [&summary, ranks = ranks, limit_s = limit_s](benchmark::State& state) {
           ring_of_messages(state, summary, ranks, limit_s);
@@ -91,11 +74,6 @@ void register_messages(Summary& summary) {
           [&summary, schedule = schedule, ranks, limit_s = limit_s](benchmark::State& state) {
             behind_one_nic(state, summary, schedule, ranks, limit_s);
           });
-  for (const auto& [workers, limit_s] : {std::pair{64, 0.05}, {16384, 0.3}, {30000, 0.6}, {65536, 1.5}})
-    add(fmt::format("many_workers/{}", workers),
-        [&summary, workers = workers, limit_s = limit_s](benchmark::State& state) {
-          many_workers(state, summary, workers, limit_s);
-        });
 }
 
 }  // namespace simsgd::bench

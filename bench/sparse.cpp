@@ -21,7 +21,7 @@ void gtopk_steps(benchmark::State& state, Summary& summary, const std::string& w
                  const Overrides& overrides) {
   for ([[maybe_unused]] auto _ : state) {
     const ScenarioRun run = time_scenario(state, kSparseScenario, overrides);
-    summary.time("1,000 gTop-k steps, " + what, run.elapsed, limit_s);
+    summary.time("gTop-k, 1,000 steps unless said, " + what, run.elapsed, limit_s);
   }
 }
 
@@ -58,17 +58,27 @@ void selection(benchmark::State& state, Summary& summary) {
 }  // namespace
 
 void register_sparse(Summary& summary) {
-  const Overrides large = {
-      {{"/cluster/workers", "1024"}, {"/cluster/nodes", "1024"}, {"/cluster/placement", "block"}}, {}};
-  Overrides star = large;
-  star.set.emplace_back("/cluster/topology", R"({"name": "star"})");
+  const auto of = [](int workers, int steps, const char* topology, const char* placement) {
+    Overrides overrides{{{"/cluster/workers", std::to_string(workers)},
+                         {"/cluster/nodes", std::to_string(std::max(workers, 32))},
+                         {"/stop/steps", std::to_string(steps)}},
+                        {}};
+    if (placement) overrides.set.emplace_back("/cluster/placement", placement);
+    if (topology) overrides.set.emplace_back("/cluster/topology", topology);
+    return overrides;
+  };
+  // The cluster's own is at random.
+  constexpr const char *kBlock = "block", *kRandom = nullptr, *kStar = R"({"name": "star"})";
   const struct {
     const char *name, *what;
     double limit_s;
     Overrides overrides;
-  } cases[] = {{"gtopk_32", "32 workers, switches in a row", 2, {}},
-               {"gtopk_1024_star", "1,024 workers, one switch", 60, star},
-               {"gtopk_1024_chain", "1,024 workers, switches in a row", 60, large}};
+  } cases[] = {
+      {"gtopk/32", "32 workers, switches in a row", 2, of(32, 1000, nullptr, kBlock)},
+      {"gtopk/64", "64 workers x 50 steps, switches in a row at random", 1, of(64, 50, nullptr, kRandom)},
+      {"gtopk/1024/star", "1,024 workers, one switch", 2, of(1024, 1000, kStar, kBlock)},
+      {"gtopk/1024/random", "1,024 workers, switches in a row at random", 60,
+       of(1024, 1000, nullptr, kRandom)}};
   for (const auto& each : cases)
     benchmark::RegisterBenchmark((std::string("sparse/") + each.name).c_str(),
                                  [&summary, each](benchmark::State& state) {

@@ -1,8 +1,17 @@
-// A run without a learner, as `simsgd run` does it: from the scenario file to the document.
+// Runs without a learner, as `simsgd run` does them, from the scenario file to the document: many steps of
+// 1,024 workers and a few of very many, beside a bare loop over the same draws and the same all-reduces,
+// which must end at the same instant.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
+#include <cmath>
+#include <stdexcept>
+
+#include "analysis/runner.hpp"
+#include "bench/bare_steps.hpp"
 #include "bench/benchmarks.hpp"
-#include "bench/scenario_run.hpp"
+#include "bench/child.hpp"
+#include "scenarios/language/scenario.hpp"
 
 namespace simsgd::bench {
 
@@ -10,33 +19,65 @@ namespace {
 
 constexpr const char* kTimingScenario = SIMSGD_SOURCE_DIR "/bench/timing_only.json";
 
-void timing_only(benchmark::State& state, Summary& summary, const std::string& what,
-                 const Overrides& overrides) {
+struct Case {
+  const char* name;
+  int workers, gpus_per_node, steps;
+  double limit_s, limit_bytes;
+};
+
+Overrides overrides_of(const Case& each) {
+  return {{{"/cluster/workers", std::to_string(each.workers)},
+           {"/cluster/gpus_per_node", std::to_string(each.gpus_per_node)},
+           {"/stop/steps", std::to_string(each.steps)}},
+          {}};
+}
+
+// Wall and CPU seconds of the run and of the bare loop.
+std::vector<double> run_both(const Case& each) {
+  const Stopwatch watch;
+  const RunOutcome outcome = run_scenario(load_scenario(kTimingScenario, overrides_of(each)), {});
+  benchmark::DoNotOptimize(outcome.document.dump().size());
+  const Elapsed run = watch.elapsed();
+  const double simulated_s = outcome.document.at("metrics").at("simulated_time_s").get<double>();
+  const Job job = make_job(load_scenario(kTimingScenario, overrides_of(each)));
+  const Stopwatch bare_watch;
+  const double bare_s = bare_steps_s(job);
+  const Elapsed bare = bare_watch.elapsed();
+  if (!(std::fabs(simulated_s - bare_s) <= 1e-9 * bare_s))
+    throw std::runtime_error(
+        fmt::format("the run ends at {} s, and at {} s by the bare loop", simulated_s, bare_s));
+  return {run.wall_s, run.cpu_s, bare.wall_s, bare.cpu_s};
+}
+
+void timing_only(benchmark::State& state, Summary& summary, const Case& each) {
   for ([[maybe_unused]] auto _ : state) {
-    const ScenarioRun run = time_scenario(state, kTimingScenario, overrides);
-    const std::string name = "1,024 workers x 1,000 steps, log-normal stragglers, " + what;
-    summary.time(name, run.elapsed, 5);
-    summary.memory("memory of that, " + what, run.peak_bytes, 300e6);
+    const ChildRun run = run_in_child([&each] { return run_both(each); });
+    const Elapsed whole{run.numbers.at(0), run.numbers.at(1)}, bare{run.numbers.at(2), run.numbers.at(3)};
+    state.SetIterationTime(whole.wall_s);
+    state.counters["MB"] = run.peak_bytes / 1e6;
+    const std::string what = fmt::format("Allreduce-SGD, {} workers x {} steps, log-normal delays, `{}`",
+                                         each.workers, each.steps, each.name);
+    summary.time(what, whole, each.limit_s);
+    summary.ratio(what + " / bare loop", whole, bare, 0);
+    summary.memory("memory of " + what, run.peak_bytes, each.limit_bytes);
   }
 }
 
 }  // namespace
 
 void register_timing_only(Summary& summary) {
-  const struct {
-    const char *name, *what;
-    Overrides overrides;
-  } cases[] = {{"one_gpu_per_node", "1 GPU per node (`closed`)", {{{"/cluster/gpus_per_node", "1"}}, {}}},
-               {"four_gpus_per_node", "4 GPUs per node (`steps`)", {}}};
-  for (const auto& each : cases)
+  static constexpr Case kCases[] = {
+      {"closed", 64, 1, 100, 0.1, 100e6},    {"steps", 64, 4, 100, 0.1, 100e6},
+      {"closed", 1024, 1, 1000, 0.6, 300e6}, {"steps", 1024, 4, 1000, 1.5, 300e6},
+      {"closed", 16384, 1, 20, 0.3, 8e9},    {"closed", 30000, 1, 20, 0.6, 8e9},
+      {"closed", 65536, 1, 20, 1.5, 8e9},    {"closed", 1048576, 1, 20, 30, 8e9}};
+  for (const Case& each : kCases)
     benchmark::RegisterBenchmark(
-        (std::string("timing_only/") + each.name).c_str(),
-        [&summary, what = std::string(each.what), overrides = each.overrides](benchmark::State& state) {
-          timing_only(state, summary, what, overrides);
-        })
+        fmt::format("timing_only/{}/{}", each.name, each.workers).c_str(),
+        [&summary, &each](benchmark::State& state) { timing_only(state, summary, each); })
         ->Unit(benchmark::kMillisecond)
         ->UseManualTime()
-        ->Iterations(3);
+        ->Iterations(each.workers > 65536 ? 1 : 3);
 }
 
 }  // namespace simsgd::bench

@@ -12,6 +12,7 @@
 
 int main(int argc, char** argv) {
   simsgd::fix_numerics();
+  simsgd::keep_freed_memory();
   simsgd::end_at_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on files (ulimit -f) is then an error of the write, which is told
   const int code = simsgd::run_command_line({argv + std::min(argc, 1), argv + argc});

@@ -21,6 +21,7 @@ namespace {
 using Document = nlohmann::ordered_json;
 
 constexpr std::size_t kMostLinks = 64;
+constexpr int kMostListedWorkers = 1 << 17;  // a row is some kilobytes: beyond, as in a brief document
 
 Document metrics_part(const RunRecord& record, const Job& job) {
   Document part = Document::object();
@@ -142,6 +143,50 @@ Document notes_part(const Scenario& scenario, const Job& job, const RunRecord& r
   return part;
 }
 
+using Values = std::map<std::string, std::vector<double>>;
+
+// Activities go by their own names; the other groups' are told apart by the group.
+void add_values(Values& values, const Document& worker) {
+  for (const auto& [name, value] : worker.items()) {
+    if (value.is_number() && name != "rank" && name != "node") values[name].push_back(value);
+    if (!value.is_object() || name == "distributions") continue;
+    const std::string prefix = name == "time_by_activity" ? "" : name + "/";
+    for (const auto& [part, number] : value.items())
+      if (part != "count") values[prefix + part].push_back(number);
+  }
+}
+
+Values values_of(const Document& workers) {
+  Values values;
+  for (const Document& worker : workers) add_values(values, worker);
+  return values;
+}
+
+Document spreads_part(Values&& values) {
+  Document part = Document::object();
+  for (auto& [name, each] : values) {
+    Document& spread = part[name];
+    for (const double q : {0.0, 0.25, 0.5, 0.75, 1.0}) spread.push_back(quantile(each, q));
+  }
+  return part;
+}
+
+/// What stands for the rows of all workers: the spread of each number, and who is slowest. One row at a time.
+void add_spreads(Document& document, const RunRecord& record, const Job& job) {
+  Values values;
+  Document busy = Document::array();
+  for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
+    const Document row = worker_part(static_cast<int>(rank), record.workers[rank], job);
+    add_values(values, row);
+    Document time = Document::object();
+    for (const Activity activity : {Activity::compute, Activity::straggle})
+      time[activity_metric(activity)] = record.workers[rank].activity_s[static_cast<std::size_t>(activity)];
+    busy.push_back({{"rank", rank}, {"steps", row.at("steps")}, {"time_by_activity", std::move(time)}});
+  }
+  document["worker_spreads"] = spreads_part(std::move(values));
+  document["slowest_worker"] = slowest_worker_text(busy);
+}
+
 Document with_parts(const RunContext& context, const Scenario& scenario, const Job& job,
                     const RunRecord& record, Document shown_scenario) {
   Document document;
@@ -153,7 +198,10 @@ Document with_parts(const RunContext& context, const Scenario& scenario, const J
                             {"source", job.workload.one_device_source}};
   document["metrics"] = metrics_part(record, job);
   document["memory"] = memory_part(job);
-  document["workers"] = workers_part(record, job);
+  if (job.workers() <= kMostListedWorkers)
+    document["workers"] = workers_part(record, job);
+  else
+    add_spreads(document, record, job);
   document["links"] = links_part(record);
   document["links_total"] = record.links.size();
   document["fidelity"] = fidelity_part(record);
@@ -161,32 +209,6 @@ Document with_parts(const RunContext& context, const Scenario& scenario, const J
   document["series"] = series_of(record);
   document["notes"] = notes_part(scenario, job, record);
   return document;
-}
-
-using Values = std::map<std::string, std::vector<double>>;
-
-// Activities go by their own names; the other groups' are told apart by the group.
-Values values_of(const Document& workers) {
-  Values values;
-  for (const Document& worker : workers) {
-    for (const auto& [name, value] : worker.items()) {
-      if (value.is_number() && name != "rank" && name != "node") values[name].push_back(value);
-      if (!value.is_object() || name == "distributions") continue;
-      const std::string prefix = name == "time_by_activity" ? "" : name + "/";
-      for (const auto& [part, number] : value.items())
-        if (part != "count") values[prefix + part].push_back(number);
-    }
-  }
-  return values;
-}
-
-Document spreads_part(Values&& values) {
-  Document part = Document::object();
-  for (auto& [name, each] : values) {
-    Document& spread = part[name];
-    for (const double q : {0.0, 0.25, 0.5, 0.75, 1.0}) spread.push_back(quantile(each, q));
-  }
-  return part;
 }
 
 }  // namespace

@@ -13,9 +13,12 @@ namespace simsgd::algorithms {
 
 namespace {
 
-class AllreduceSgd final : public Algorithm {
+class AllreduceSgd final : public LockstepAlgorithm {
  public:
-  explicit AllreduceSgd(Buckets buckets) : buckets_(std::move(buckets)) {}
+  AllreduceSgd(const Workload& workload, const FusionSettings& fusion)
+      : buckets_(make_buckets(workload, fusion)), lockstep_(lockstep_of(buckets_, workload)) {}
+
+  const Lockstep& lockstep() const override { return lockstep_; }
 
   void run(Worker& worker) const override {
     while (worker.next_step()) {
@@ -27,6 +30,7 @@ class AllreduceSgd final : public Algorithm {
 
  private:
   Buckets buckets_;
+  Lockstep lockstep_;  // the same, for machines that go through all ranks at once
 };
 
 }  // namespace
@@ -39,7 +43,7 @@ std::vector<AlgorithmPlugin> allreduce_sgd() {
            {.sends = {Traffic::gradient}},
            +[](const GradientFusion& fusion, const AlgorithmContext& context) -> MadeAlgorithm {
              note_overlap(context);
-             return std::make_unique<AllreduceSgd>(make_buckets(*context.workload, fusion));
+             return std::make_unique<AllreduceSgd>(*context.workload, fusion);
            }}};
 }
 

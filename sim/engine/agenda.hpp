@@ -39,6 +39,8 @@ class Agenda {
     std::vector<Action> actions;
   };
   Batch take(double now_s, Turn::Kind latest = Turn::Kind::after);
+  /// `used`: a batch that is through, for its memory.
+  Batch take(double now_s, Turn::Kind latest, Batch used);
   /// The last `take` left something of the same instant.
   bool more_due() const { return !due_.empty(); }
   /// Nothing of the model is left.
@@ -55,11 +57,21 @@ class Agenda {
     Turn turn;
     Action action;
   };
-  static bool later(const Entry& a, const Entry& b);
-  bool comes_first(const Entry& a, const Entry& b) const;
+  struct Later {
+    bool operator()(const Entry& a, const Entry& b) const {
+      return a.time_s != b.time_s ? a.time_s > b.time_s : a.number > b.number;
+    }
+  };
+  // The same with what decides its place in the instant beside it.
+  struct Due {
+    Turn turn;
+    std::uint64_t number = 0;
+    double time_s = 0;
+    std::uint32_t place = 0;
+  };
 
   std::vector<Entry> heap_;  // the earliest on top
-  std::vector<Entry> due_;   // of the instant that is being served
+  std::vector<Due> due_;     // of the instant that is being served
   std::vector<Held> held_;
   std::vector<std::uint32_t> free_;  // places in held_
   std::uint64_t put_ = 0;

@@ -23,6 +23,13 @@ const std::shared_ptr<const Schedule>& messages_of(const AnyCollective& collecti
 
 }  // namespace
 
+bool CollectiveEngine::Operation::is_like(const AnyCollective& other) const {
+  const CollectiveOptions &own = options_of(what), &options = options_of(other);
+  return op_of(what) == op_of(other) && own.bytes == options.bytes && own.tensors == options.tensors &&
+         root_of(what) == root_of(other) && own.schedule == options.schedule &&
+         messages_of(what) == messages_of(other);
+}
+
 Groups::Groups(int workers) {
   std::vector<int> all(static_cast<std::size_t>(workers));
   std::iota(all.begin(), all.end(), 0);
@@ -77,6 +84,7 @@ CollectiveEngine::PlanEntry& CollectiveEngine::plan_for(const AnyCollective& col
   if (entry.plan) return entry;
   entry.custom = messages_of(collective);
   entry.plan = make_plan(collective);
+  entry.predicted_s = simsgd::predicted_s(*entry.plan);
   entry.choice = entry.plan->choose(job_.network.fidelity, jitter_ != nullptr, Beside::computing);
   entry.operation = fmt::format("{} by {} among {}", op_name(op_of(collective)),
                                 entry.plan->measured_s() ? "measured times" : entry.plan->schedule().name,
@@ -85,6 +93,7 @@ CollectiveEngine::PlanEntry& CollectiveEngine::plan_for(const AnyCollective& col
 }
 
 CollectiveEngine::Channel& CollectiveEngine::channel_of(GroupId group, ChannelId number) {
+  if (last_channel_ && last_channel_->is(group, number)) return *last_channel_;
   std::unique_ptr<Channel>& channel = channels_[{group, number}];
   if (!channel) {
     const std::size_t members = groups_.ranks(group).size();
@@ -96,6 +105,7 @@ CollectiveEngine::Channel& CollectiveEngine::channel_of(GroupId group, ChannelId
     channel->through.assign(members, 0);
     channel->free_s.assign(members, 0.0);
   }
+  last_channel_ = channel.get();
   return *channel;
 }
 
@@ -103,9 +113,15 @@ std::int32_t CollectiveEngine::ledger_channel(GroupId group, ChannelId channel) 
   return channel_of(group, channel).ledger;
 }
 
+// Mostly what is asked for is what others have started already: then it is found without its name.
 double CollectiveEngine::predict(int rank, const AnyCollective& collective) {
-  groups_.rank_in(options_of(collective).group, rank);
-  return predicted_s(*plan_for(collective).plan);
+  const CollectiveOptions& options = options_of(collective);
+  const auto member = static_cast<std::size_t>(groups_.rank_in(options.group, rank));
+  if (last_channel_ && last_channel_->is(options.group, options.channel)) {
+    const Operation* next = last_channel_->next_of(member);
+    if (next && next->is_like(collective)) return next->entry->predicted_s;
+  }
+  return plan_for(collective).predicted_s;
 }
 
 void CollectiveEngine::check_agreement(const Operation& operation, const AnyCollective& collective,
@@ -225,16 +241,59 @@ void CollectiveEngine::simulate(Channel& channel, Operation& operation, std::int
   }
 }
 
-void CollectiveEngine::finish_all(Channel& channel, Operation& operation) {
-  const Plan& plan = *operation.entry->plan;
-  std::vector<double> ends;
-  if (operation.entry->choice.fidelity == Fidelity::closed)
-    plan.ends_by_closed_form(operation.arrival_s, ends);
+void CollectiveEngine::ends_of(const PlanEntry& entry, const std::vector<double>& arrival_s,
+                               const JitterDraws& jitter, std::vector<double>& ends_s) const {
+  if (entry.choice.fidelity == Fidelity::closed)
+    entry.plan->ends_by_closed_form(arrival_s, ends_s);
   else
-    plan.ends_by_steps(operation.arrival_s, operation.jitter.table ? &operation.jitter : nullptr, ends);
+    entry.plan->ends_by_steps(arrival_s, jitter.table ? &jitter : nullptr, ends_s);
+}
+
+void CollectiveEngine::finish_all(Channel& channel, Operation& operation) {
+  std::vector<double> ends;
+  ends_of(*operation.entry, operation.arrival_s, operation.jitter, ends);
   const double last = *std::max_element(operation.arrival_s.begin(), operation.arrival_s.end());
-  for (std::int32_t group_rank = 0; group_rank < plan.ranks(); ++group_rank)
+  for (std::int32_t group_rank = 0; group_rank < operation.entry->plan->ranks(); ++group_rank)
     finish_one(channel, operation, group_rank, last, ends[static_cast<std::size_t>(group_rank)]);
+}
+
+bool CollectiveEngine::is_recurrence(const AnyCollective& collective) {
+  const PlanEntry& entry = plan_for(collective);
+  const bool numbers = entry.choice.fidelity == Fidelity::closed || entry.choice.fidelity == Fidelity::steps;
+  return numbers && entry.plan->schedule().all_wait_for_all;
+}
+
+void CollectiveEngine::run_whole(const AnyCollective& collective, const std::vector<double>& posted_s,
+                                 std::vector<double>& ends_s) {
+  const CollectiveOptions& options = options_of(collective);
+  Channel& channel = channel_of(options.group, options.channel);
+  PlanEntry& entry = plan_for(collective);
+  whole_arrival_s_.resize(posted_s.size());
+  for (std::size_t p = 0; p < posted_s.size(); ++p)
+    whole_arrival_s_[p] = std::max(posted_s[p], channel.free_s[p]);
+  const std::uint64_t sequence = channel.first++;
+  ends_of(entry, whole_arrival_s_,
+          {jitter_.get(), job_.seed, static_cast<std::uint32_t>(channel.ledger), sequence}, ends_s);
+  const double last = *std::max_element(whole_arrival_s_.begin(), whole_arrival_s_.end());
+  for (std::size_t p = 0; p < posted_s.size(); ++p)
+    tell({channel, collective, *entry.plan, sequence, p, whole_arrival_s_, posted_s[p], last, ends_s[p]});
+  channel.free_s = ends_s;
+  ++entry.count;
+}
+
+void CollectiveEngine::tell(const Ended& ended) const {
+  const std::size_t p = ended.member;
+  const CollectiveOptions& options = options_of(ended.what);
+  const OperationSpan span{ended.arrival_s[p],        ended.go_s,     ended.end_s, ended.plan.host_before_s(),
+                           ended.plan.host_after_s(), options.traffic};
+  const std::vector<int>& members = groups_.ranks(ended.channel.group);
+  const int rank = members[p];
+  observers_.tell(Topic::time, &Observer::operation, rank, ended.channel.ledger, span);
+  observers_.tell(Topic::time, &Observer::sent, rank, options.traffic, ended.plan.bytes_sent()[p]);
+  observers_.tell(
+      Topic::drawing, &Observer::collective,
+      CollectiveSeen{rank, op_of(ended.what), options, ended.plan.schedule().name, span, ended.channel.ledger,
+                     ended.sequence, members, ended.arrival_s, ended.posted_s});
 }
 
 void CollectiveEngine::finish_one(Channel& channel, Operation& operation, std::int32_t group_rank,
@@ -243,17 +302,8 @@ void CollectiveEngine::finish_one(Channel& channel, Operation& operation, std::i
   const Plan& plan = *operation.entry->plan;
   operation.results.deliver(executor_, operation.what, operation.contributions,
                             operation.posted == plan.ranks(), group_rank, operation.slots[p]);
-  const CollectiveOptions& options = options_of(operation.what);
-  const OperationSpan span{operation.arrival_s[p], go_s,           end_s, plan.host_before_s(),
-                           plan.host_after_s(),    options.traffic};
-  const std::vector<int>& members = groups_.ranks(channel.group);
-  const int rank = members[p];
-  observers_.tell(Topic::time, &Observer::operation, rank, channel.ledger, span);
-  observers_.tell(Topic::time, &Observer::sent, rank, options.traffic, plan.bytes_sent()[p]);
-  observers_.tell(
-      Topic::drawing, &Observer::collective,
-      CollectiveSeen{rank, op_of(operation.what), options, plan.schedule().name, span, channel.ledger,
-                     operation.sequence, members, operation.arrival_s, operation.posted_s[p]});
+  tell({channel, operation.what, plan, operation.sequence, p, operation.arrival_s, operation.posted_s[p],
+        go_s, end_s});
   channel.free_s[p] = end_s;
   channel.through[p] = operation.sequence + 1;
   const std::shared_ptr<Pending> pending = std::move(operation.slots[p].pending);

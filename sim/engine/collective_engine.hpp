@@ -47,6 +47,13 @@ class CollectiveEngine {
   std::int32_t ledger_channel(GroupId group, ChannelId channel);
   double predict(int rank, const AnyCollective& collective);
 
+  /// Whether an operation takes only numbers, and nobody leaves it before all have come.
+  bool is_recurrence(const AnyCollective& collective);
+  /// The next operation of its channel, all of whose members start it, at `posted_s`: their ends. Of
+  /// recurrences that bring no values.
+  void run_whole(const AnyCollective& collective, const std::vector<double>& posted_s,
+                 std::vector<double>& ends_s);
+
   /// What has been done: for the record.
   std::vector<FidelityRecord> fidelities() const;
   /// Bytes carried by operations that were not simulated message by message, per link.
@@ -63,6 +70,7 @@ class CollectiveEngine {
     FidelityChoice choice;
     std::string operation;
     std::uint64_t count = 0;
+    double predicted_s = 0;
   };
   using PlanKey = std::tuple<GroupId, int, std::string, double, int, int>;
   struct Arrival {
@@ -84,8 +92,12 @@ class CollectiveEngine {
   void process_arrivals();
   void process(const Arrival& arrival);
   void simulate(Channel& channel, Operation& operation, std::int32_t group_rank);
+  void ends_of(const PlanEntry& entry, const std::vector<double>& arrival_s, const JitterDraws& jitter,
+               std::vector<double>& ends_s) const;
   void finish_all(Channel& channel, Operation& operation);
   void finish_one(Channel& channel, Operation& operation, std::int32_t group_rank, double go_s, double end_s);
+  struct Ended;
+  void tell(const Ended& ended) const;
   void retire(Channel& channel);
 
   const Job& job_;
@@ -97,7 +109,9 @@ class CollectiveEngine {
   std::map<PlanKey, PlanEntry> plans_;
   std::map<const Schedule*, std::string> custom_names_;  // numbered in the order of first use
   std::map<std::pair<GroupId, ChannelId>, std::unique_ptr<Channel>> channels_;
+  Channel* last_channel_ = nullptr;  // that was asked for: the next is mostly the same
   std::vector<Arrival> arrivals_;
+  std::vector<double> whole_arrival_s_;  // of run_whole
   bool processing_ = false;
 };
 

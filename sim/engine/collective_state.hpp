@@ -21,6 +21,20 @@ struct CollectiveEngine::Operation {
   std::unique_ptr<EarlyLeave> early;
   std::unique_ptr<ScheduleRun> run;
   JitterDraws jitter;
+
+  /// By the same plan.
+  bool is_like(const AnyCollective& other) const;
+};
+
+/// One member's end of an operation.
+struct CollectiveEngine::Ended {
+  const Channel& channel;
+  const AnyCollective& what;
+  const Plan& plan;
+  std::uint64_t sequence;
+  std::size_t member;
+  const std::vector<double>& arrival_s;
+  double posted_s, go_s, end_s;
 };
 
 struct CollectiveEngine::Channel {
@@ -33,6 +47,12 @@ struct CollectiveEngine::Channel {
   std::vector<std::uint64_t> through;  // by group rank: operations it has ended
   std::vector<double> free_s;          // by group rank: end of its last operation
 
+  bool is(GroupId of_group, ChannelId of_number) const { return group == of_group && number == of_number; }
+  /// That the member starts next; null: nobody has started it.
+  const Operation* next_of(std::size_t member) const {
+    const auto ahead = static_cast<std::size_t>(next[member] - first);
+    return ahead < operations.size() ? operations[ahead].get() : nullptr;
+  }
   Operation& at(std::uint64_t sequence) { return *operations[static_cast<std::size_t>(sequence - first)]; }
 };
 

@@ -31,6 +31,12 @@ constexpr std::size_t kPageBytes = 4096;
 // than those of few, there is none.
 constexpr int kMostGuarded = 16384;
 
+// The tops of stacks begin at different cache lines of their pages: all at the same one would share the few
+// sets of the caches that this line belongs to.
+constexpr std::size_t kLineBytes = 64, kColours = 32;
+
+std::size_t colour_bytes(std::size_t fiber) { return fiber % kColours * kLineBytes; }
+
 // Boost asks for one; the arena owns the stacks.
 struct NoAllocator {
   void deallocate(context::stack_context&) const noexcept {}
@@ -124,8 +130,8 @@ void Fibers::start(std::function<void()> body) {
   if (!impl.caller_stack.thread) impl.caller_stack.thread = __tsan_get_current_fiber();
 #endif
   context::stack_context stack;
-  stack.sp = lowest + kStackBytes;
-  stack.size = slot.stack.bytes;
+  stack.sp = lowest + kStackBytes - colour_bytes(number);
+  stack.size = slot.stack.bytes - colour_bytes(number);
   slot.fiber = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack),
                               NoAllocator(), [&impl, &slot](context::fiber&& caller) {
                                 slot.stack.back(impl.caller_stack);

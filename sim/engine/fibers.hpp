@@ -9,8 +9,9 @@
 
 namespace simsgd {
 
-/// Of a simulated worker.
-inline constexpr std::size_t kStackBytes = std::size_t{512} * 1024;
+/// Of a simulated worker. An odd number of pages: at a power of two from each other, the tops of all stacks
+/// would share one set of the TLB.
+inline constexpr std::size_t kStackBytes = std::size_t{129} * 4096;
 
 class Fibers {
  public:

@@ -13,9 +13,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 }
 
 Flooding::Flooding(const Job& job, Transport& transport)
-    : job_(job), transport_(transport), ranks_(job.workers()), phases_(ceil_log2(job.workers())) {
-  hop_s_.assign(static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(phases_), -1.0);
-}
+    : job_(job), transport_(transport), ranks_(job.workers()), phases_(ceil_log2(job.workers())) {}
 
 bool Flooding::by_recurrence() const {
   const Fidelity fidelity = job_.network.fidelity;
@@ -29,6 +27,8 @@ void Flooding::hear(int rank, int tag, Heard heard) {
 }
 
 double Flooding::hop_s(int rank, int phase) {
+  if (hop_s_.empty())
+    hop_s_.assign(static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(phases_), -1.0);
   double& seconds = hop_s_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(phases_) +
                            static_cast<std::size_t>(phase)];
   if (seconds < 0) {

@@ -29,6 +29,10 @@ class Negotiator {
 
   /// As CollectiveEngine::start, which it calls at once for what is not negotiated.
   void start(int rank, double time_s, AnyCollective&& collective, CollectiveSlot slot);
+  /// Whether it waits for a tick.
+  bool negotiates(const AnyCollective& collective) const;
+  /// What does not wait is sent from where it lies, where the library does so.
+  void send_in_place(AnyCollective& collective) const;
   /// As handed over by all at a tick, alone.
   double predict(int rank, const AnyCollective& collective);
   /// What a member expects that hands it over at `time_s`, as if all others did so then: when it begins at
@@ -51,10 +55,8 @@ class Negotiator {
   };
   using Batch = std::vector<std::unique_ptr<Request>>;
 
-  bool negotiates(const AnyCollective& collective) const;
   ChannelId channel_of(const AnyCollective& collective) const;
   bool stays_in_place(const AnyCollective& collective) const;
-  void send_in_place(AnyCollective& collective) const;
   void arm(Queue& queue, double ready_s);
   void serve(Queue& queue, double tick_s);
   Batch next_batch(Queue& queue, double tick_s) const;

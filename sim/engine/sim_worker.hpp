@@ -26,6 +26,7 @@ class SimWorker final : public Worker {
   bool done(Awaited handle) override { return clock_.done(handle); }
 
   SimBackground& sim_background() { return background_; }
+  SimClock& clock() { return clock_; }
   /// The replica at this instant, at which the simulation's clock stands.
   ModelAtInstant model_now() const {
     return clock_.is_serving() ? ModelAtInstant{completed_.step, replica_.parameters()} : completed_;

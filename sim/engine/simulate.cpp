@@ -9,6 +9,7 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/engine/lockstep_run.hpp"
 #include "sim/engine/sim_worker.hpp"
 #include "sim/recording/learning_curve.hpp"
 #include "sim/recording/ledger.hpp"
@@ -66,7 +67,8 @@ class Simulation {
   SimWorker::Steps steps_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
   std::vector<SimBackground*> backgrounds_;  // of the workers
-  Fibers fibers_;                            // destroyed first: what is on their stacks refers to all above
+  bool in_lockstep_;
+  Fibers fibers_;  // destroyed first: what is on their stacks refers to all above
 };
 
 Simulation::Simulation(const Job& job, const SimulationOptions& options)
@@ -106,14 +108,15 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
                if (options_.interrupted && options_.interrupted()) throw Interrupted();
                if (options_.progress) options_.progress(step);
              }},
-      fibers_(job.workers()) {
+      in_lockstep_(LockstepRun::can(world_, end_)),
+      fibers_(in_lockstep_ ? 1 : job.workers()) {
   attach_observers();
 }
 
 void Simulation::attach_observers() {
   observers_.attach(ledgers_, {Topic::time, Topic::steps, Topic::said});
   if (timeline_.ranks() > 0) observers_.attach(timeline_, {Topic::time, Topic::drawing, Topic::steps});
-  observers_.attach(curve_, {Topic::steps});
+  if (job_.learner) observers_.attach(curve_, {Topic::steps});
   observers_.attach(notebook_, {Topic::said});
   for (Observer* observer : options_.observers) observers_.attach(*observer);
 }
@@ -135,6 +138,7 @@ void Simulation::spawn_workers() {
     workers_.push_back(std::make_unique<SimWorker>(rank, world_, steps_, initial_model, backgrounds_));
     SimWorker* worker = workers_.back().get();
     backgrounds_.push_back(&worker->sim_background());
+    if (in_lockstep_) continue;
     fibers_.start([this, worker] {
       try {
         job_.algorithm->run(*worker);
@@ -206,10 +210,11 @@ void Simulation::end_by_the_clock() {
 }
 
 void Simulation::add_workers(RunRecord& record) {
+  record.workers.reserve(workers_.size());
   for (const auto& worker : workers_) {
     Ledger& ledger = ledgers_.of(worker->rank());
     if (end_.over_s()) ledger.cut(*end_.over_s());
-    record.workers.push_back(ledger.record());
+    record.workers.push_back(ledger.take_record());
     record.end_s = std::max(record.end_s, record.workers.back().end_s);
   }
   record.end_s = end_.over_s().value_or(record.end_s);
@@ -240,6 +245,7 @@ SimulationResult Simulation::run() {
   spawn_workers();
   end_by_the_clock();
   try {
+    if (in_lockstep_) LockstepRun(world_, workers_).run();
     transport_.run(&fibers_);
     for (const auto& worker : workers_)
       if (worker->runs()) throw RunError(deadlock());

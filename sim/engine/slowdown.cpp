@@ -10,7 +10,9 @@ void Slowdown::started(const Started& operation) {
   double& free_s = channel_free_s_[channel];
   const double begin_s = std::max({free_s, operation.at_s, operation.begin_s});
   free_s = begin_s + operation.seconds;
-  while (!spans_.empty() && spans_.front().end_s <= operation.at_s) spans_.pop_front();
+  const auto under_way = std::find_if(spans_.begin(), spans_.end(),
+                                      [&](const Span& span) { return span.end_s > operation.at_s; });
+  spans_.erase(spans_.begin(), under_way);
   if (spans_.empty() || free_s > spans_.back().end_s) spans_.push_back({free_s, operation.traffic, begin_s});
 }
 

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <vector>
 
@@ -46,7 +45,7 @@ class Slowdown {
   };
   double slowdown_;
   std::vector<double> channel_free_s_;
-  std::deque<Span> spans_;  // one after another
+  std::vector<Span> spans_;  // one after another; few
 };
 
 }  // namespace simsgd

@@ -72,10 +72,11 @@ void Transport::serve() {
   const Turn::Kind latest = clock_s <= wait_s_     ? Turn::Kind::completion
                             : clock_s <= served_s_ ? Turn::Kind::signal
                                                    : Turn::Kind::after;
-  const Agenda::Batch batch = agenda_.take(instant_s_, latest);
+  Agenda::Batch batch = agenda_.take(instant_s_, latest, std::move(served_));
   if (batch.kind == Turn::Kind::completion) wait_s_ = clock_s;
   if (batch.kind != Turn::Kind::after && !batch.actions.empty()) served_s_ = clock_s;
   for (const Agenda::Action& action : batch.actions) action();
+  served_ = std::move(batch);
   if (agenda_.next_s() != std::numeric_limits<double>::infinity()) arm();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/observer.hpp"
@@ -40,6 +41,8 @@ class Ledger {
   void cut(double end_s);
 
   const WorkerRecord& record() const { return record_; }
+  /// When nothing more comes.
+  WorkerRecord take_record() { return std::move(record_); }
 
  private:
   // Operations of a channel that the worker has not waited past, in the order in which they became known. A

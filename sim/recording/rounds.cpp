@@ -66,7 +66,7 @@ class RoundsTogether final : public Rounds {
         workers_(static_cast<std::size_t>(job.workers())),
         every_(job.learner ? job.record.evaluate_every : 0),
         learns_(job.learner != nullptr),
-        histories_(workers_) {}
+        histories_(every_ > 0 ? workers_ : 0) {}
 
   void loss(int rank, std::uint64_t step, const Tensor& loss) override {
     Tensor& slot = at(step).losses[static_cast<std::size_t>(rank)];

@@ -1,0 +1,172 @@
+// A run in lockstep against the same algorithm as fibers: observers are told the same, in the same order.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/simulate.hpp"
+#include "sim/recording/metrics.hpp"
+#include "sim/roles/collectives.hpp"
+#include "tests/scenarios/support.hpp"
+
+namespace simsgd::test::engine_lockstep {
+
+namespace {
+
+/// Says nothing of what it does in a step: every rank has to run.
+class ByFibers final : public Algorithm {
+ public:
+  explicit ByFibers(std::unique_ptr<const Algorithm> what) : what_(std::move(what)) {}
+  void run(Worker& worker) const override {
+    fibers_ran = true;
+    what_->run(worker);
+  }
+  mutable bool fibers_ran = false;
+
+ private:
+  std::unique_ptr<const Algorithm> what_;
+};
+
+/// Everything that a run tells, a line each, exactly.
+class Everything final : public Observer {
+ public:
+  std::vector<std::string> lines;
+
+  void booked(int rank, Activity activity, double seconds) override {
+    add("booked", rank, activity_name(activity), seconds);
+  }
+  // A worker that waits for several operations has nothing left to wait for after the last.
+  void waited(int rank, std::int32_t channel, double from_s, double to_s) override {
+    if (to_s > from_s) add("waited", rank, channel, from_s, to_s);
+  }
+  void slowed(int rank, Traffic traffic, double seconds) override {
+    add("slowed", rank, traffic_name(traffic), seconds);
+  }
+  void span(int rank, const char* name, double from_s, double to_s) override {
+    add("span", rank, name, from_s, to_s);
+  }
+  void operation(int rank, std::int32_t channel, const OperationSpan& span) override {
+    add("operation", rank, channel, span.start_s, span.go_s, span.end_s, span.host_before_s,
+        span.host_after_s, traffic_name(span.traffic));
+  }
+  void collective(const CollectiveSeen& seen) override {
+    std::string arrivals;
+    for (const double each : seen.arrival_s) arrivals += fmt::format(" {}", each);
+    add("collective", seen.rank, op_name(seen.op), seen.options.bytes, seen.options.tensors, seen.schedule,
+        seen.channel, seen.sequence, seen.members.size(), seen.posted_s, seen.span.end_s, arrivals);
+  }
+  void sent(int rank, Traffic traffic, double bytes) override {
+    add("sent", rank, traffic_name(traffic), bytes);
+  }
+  void step_began(int rank, std::uint64_t step, double now_s) override { add("began", rank, step, now_s); }
+  void step_ended(const StepEnd& end) override { add("ended", end.rank, end.step, end.begin_s, end.end_s); }
+  void gradient_used(int rank, std::uint64_t step, const Tensor&, double samples) override {
+    add("gradient", rank, step, samples);
+  }
+
+ private:
+  template <class... Values>
+  void add(const Values&... values) {
+    std::string line;
+    ((line += fmt::format("{} ", values)), ...);
+    lines.push_back(std::move(line));
+  }
+};
+
+struct Ran {
+  std::vector<std::string> lines, metrics;
+  bool by_fibers = false;
+};
+
+Ran run(const Json& scenario, bool hide) {
+  const Folder folder;
+  Job job = make_job(load_scenario(folder.write_json("s.json", scenario)));
+  const ByFibers* hidden = nullptr;
+  if (hide) {
+    auto wrapped = std::make_unique<ByFibers>(std::move(job.algorithm));
+    hidden = wrapped.get();
+    job.algorithm = std::move(wrapped);
+  }
+  Everything everything;
+  SimulationOptions options;
+  options.observers = {&everything};
+  const SimulationResult result = simulate(job, options);
+  Ran ran{std::move(everything.lines), {}, hidden != nullptr && hidden->fibers_ran};
+  for (const MetricValue& metric : metric_values(result.record, job))
+    ran.metrics.push_back(fmt::format("{} {}", metric.name, metric.value));
+  return ran;
+}
+
+Json steps_of_three_layers(int workers) {
+  Json scenario = small_scenario();
+  scenario["cluster"]["workers"] = workers;
+  scenario["workload"]["layers"] = {{{"type", "fc"}, {"tensors", {200000, 10}}, {"forward_flop", 2e6}},
+                                    {{"type", "fc"}, {"tensors", {500000, 10}}, {"forward_flop", 9e6}},
+                                    {{"type", "fc"}, {"tensors", {30000, 10}}, {"forward_flop", 1e6}}};
+  scenario["stragglers"] = {{{"name", "lognormal"}, {"mean", "1 ms"}, {"sigma", 0.7}}};
+  return scenario;
+}
+
+void check_same(const Json& scenario) {
+  const Ran fibers = run(scenario, true), lockstep = run(scenario, false);
+  CHECK(fibers.by_fibers);
+  CHECK(lockstep.lines.size() == fibers.lines.size());
+  for (std::size_t i = 0; i < std::min(lockstep.lines.size(), fibers.lines.size()); ++i) {
+    CAPTURE(i);
+    REQUIRE(lockstep.lines[i] == fibers.lines[i]);
+  }
+  CHECK(lockstep.metrics == fibers.metrics);
+}
+
+}  // namespace
+
+TEST_CASE("a run in lockstep tells what fibers tell, in their order, bit for bit") {
+  for (const int workers : {1, 2, 3, 8, 13})
+    for (const char* fidelity : {"closed", "steps", "auto"}) {
+      CAPTURE(workers);
+      CAPTURE(fidelity);
+      Json scenario = steps_of_three_layers(workers);
+      scenario["network"] = {{"fidelity", fidelity}, {"all_reduce", "ring"}};
+      for (const char* fusion : {"none", "threshold", "all"}) {
+        scenario["algorithm"]["fusion"] = fusion;
+        scenario["algorithm"]["fusion_threshold"] = "1 MB";
+        check_same(scenario);
+      }
+    }
+}
+
+TEST_CASE("in lockstep: jitter, nodes of several GPUs, an overlapping host, micro-batches, crashes") {
+  Json scenario = steps_of_three_layers(8);
+  scenario["algorithm"]["fusion"] = "none";
+  scenario["network"] = {{"fidelity", "steps"},
+                         {"jitter", {{"name", "exponential"}, {"mean", "20 us"}}},
+                         {"all_reduce", "ring"}};
+  check_same(scenario);
+  scenario["cluster"]["gpus_per_node"] = 4;
+  scenario["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}, {"latency", "5 us"}};
+  scenario["cluster"]["host"] = {{"launch", "10 us"}, {"tensor", "5 us"}, {"overlap", "2 ms"}};
+  check_same(scenario);
+  scenario["workload"]["micro_batches"] = 2;
+  scenario["failures"] = {{"restart", "50 ms"},
+                          {"checkpoint", "1 ms"},
+                          {"checkpoint_every", 3},
+                          {"crashes", {{{"worker", 2}, {"time", "0.1 s"}}}}};
+  check_same(scenario);
+}
+
+TEST_CASE("a stop by the clock, and libraries that block or negotiate: what lockstep leaves to fibers") {
+  Json scenario = steps_of_three_layers(4);
+  for (const Json& stack : {Json{{"name", "horovod"}, {"cycle", "1 ms"}, {"agreement", "0.1 ms"}},
+                            Json{{"name", "nccl"}}, Json{{"name", "gloo"}}}) {
+    CAPTURE(stack);
+    scenario["cluster"]["stack"] = stack;
+    check_same(scenario);
+  }
+  scenario["stop"] = {{"time", "0.2 s"}};
+  check_same(scenario);
+}
+
+}  // namespace simsgd::test::engine_lockstep
