@@ -66,7 +66,7 @@ int show_book(const BookVerb& verb) {
     faces::FigureSettings figure;
     figure.width = 1000;
     figure.dark = dark;
-    faces::write_figures(page, vl2svg, "", figure, verb.figures);
+    faces::write_figures(page, vl2svg, {}, figure, verb.figures);
   }
   if (verb.record) write_file_atomically(judged_file(verb), book::lines_json(judged.lines).dump(1) + "\n");
   fmt::print("{}", verb.format == "md"     ? book::book_markdown(judged, command + " --format md")

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/use.hpp"

@@ -99,7 +99,7 @@ TEST_CASE("a set is judged as validate judges it; one without measurements keeps
   const std::string page = book::book_markdown(judged, "simsgd book");
   CHECK(page.find("| the same | there | 1 | 30 % |") != std::string::npos);
   CHECK(page.find("2025-12-24") != std::string::npos);
-  const report::Report report = book::book_report(judged, "simsgd book");
+  const questions::Report report = book::book_report(judged, "simsgd book");
   REQUIRE(report.studies.front().charts.size() == 1);
   CHECK(report.studies.front().charts.front().rows.size() == here.cells);
   CHECK(report.studies.front().left_out.front().why == "nowhere.csv is not at hand");
