@@ -10,9 +10,9 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/reading/text.hpp"
 #include "traces/chakra/chakra_nodes.hpp"
 #include "traces/imported_file.hpp"
+#include "traces/reading/text.hpp"
 
 namespace simsgd {
 

@@ -46,7 +46,7 @@ class Events final : public TraceSink {
   void fill_from_operator(const Recording& recording, Nccl& nccl) const;
 
   ImportedFile& file_;
-  std::array<std::size_t, 21> counts_ = {};  // by kind of event
+  std::array<std::size_t, 21> counts_ = {};     // by kind of event
   std::map<std::string, std::size_t> unknown_;  // categories
   std::map<std::pair<double, std::string>, std::uint32_t> threads_;
   std::pair<TraceId, std::uint32_t> last_thread_ = {};

@@ -166,7 +166,8 @@ class NcclInspector final : public Importer {
 };
 
 bool is_nccl_inspector(std::string_view head) {
-  return first_character(head) == '{' && (head.find("\"coll_perf\"") != std::string_view::npos ||
+  return first_character(head) == '{' &&
+         (head.find("\"coll_perf\"") != std::string_view::npos ||
           head.find("\"inspector_output_format_version\"") != std::string_view::npos);
 }
 
