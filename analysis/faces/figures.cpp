@@ -129,7 +129,7 @@ void write_figures(const Report& report, const Vl2svg& vl2svg, const SvgConverte
       const fs::path svg = directory / (name + ".svg");
       write_file_atomically(svg, drawn(vl2svg, spec));
       for (const std::string& format : converter.formats)
-        write_file_atomically(directory / (name + "." + format),
+        write_file_atomically(directory / fmt::format("{}.{}", name, format),
                               output_of({converter.program.string(), "-f", format, svg.string()}));
     }
 }

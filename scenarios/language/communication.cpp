@@ -99,6 +99,8 @@ void check_link(const std::string& link, const GpuLink& of) {
 }
 
 void check_link(const std::string& link, const Nic& of) {
+  if (!(of.payload_Bps() > 0))
+    reject(link + "/shaper_loss", "leaves nothing of the bandwidth", "Give at most some times the bandwidth");
   check_segments(link, of.segments, of.payload_Bps());
 }
 

@@ -53,10 +53,12 @@ std::string table(double noise) {
 
 /// Few parameters: communication is next to nothing, so that the law is all that there is.
 Json spec() {
-  return {{"use", "book/parts/mlperf.json"},
+  return {{"use", SIMSGD_SOURCE_DIR "/scenarios/book/parts/mlperf.json"},
           {"name", "made up"},
           {"scenario", {{"workload", {{"name", "net"}, {"parameters", 1000}}}}},
-          {"data", {{{"files", {"table.csv"}}, {"map", {{"use", "book/maps/mlperf.json"}}}}}}};
+          {"data",
+           {{{"files", {"table.csv"}},
+             {"map", {{"use", SIMSGD_SOURCE_DIR "/scenarios/book/maps/mlperf.json"}}}}}}};
 }
 
 std::unique_ptr<Calibration> fitted(double noise) {

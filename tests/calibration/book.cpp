@@ -122,10 +122,10 @@ TEST_CASE("a book that names nothing to judge, or twice the same, is refused wit
 }
 
 TEST_CASE("the committed book names parts that its specs have") {
-  const book::Book book = book::load_book("book/book.json");
+  const book::Book book = book::load_book(SIMSGD_SOURCE_DIR "/scenarios/book/book.json");
   for (const book::SetSpec& set : book.sets) {
     CAPTURE(set.name);
-    const Spec spec = load_spec(set.spec);
+    const Spec spec = load_spec(SIMSGD_SOURCE_DIR "/scenarios/" + set.spec);
     const auto& columns = spec.fit.leave_out;
     if (set.test.empty())
       CHECK(std::find(columns.begin(), columns.end(), set.left_out) != columns.end());

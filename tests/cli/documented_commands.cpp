@@ -188,8 +188,6 @@ constexpr Bound kBounds[] = {
      "on what another command wrote"},
     {"./setup.sh python", "bash -n $SOURCE/setup.sh", "builds"},
     {"simsgd book", "simsgd book --last", "all fits take a quarter of an hour"},
-    {"simsgd calibrate scenarios/book", "simsgd calibrate spec.json --markdown",
-     "measurements are no part of the project"},
     {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
      "measurements are no part of the project"},
     {"simsgd validate scenarios/calibration", "simsgd validate spec.json --max-error 5%",
