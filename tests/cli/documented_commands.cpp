@@ -187,6 +187,7 @@ constexpr Bound kBounds[] = {
      "simsgd run scenario.json --on clusters/infiniband-100g.json --workers 64",
      "on what another command wrote"},
     {"./setup.sh python", "bash -n $SOURCE/setup.sh", "builds"},
+    {"./setup.sh image", "bash -n $SOURCE/setup.sh", "builds"},
     {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
      "measurements are no part of the project"},
     {"simsgd validate scenarios/calibration", "simsgd validate spec.json --max-error 5%",
