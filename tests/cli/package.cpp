@@ -130,7 +130,8 @@ TEST_CASE("the Debian package says which packages its libraries are in") {
   const Scratch scratch;
   const std::string path = scratch.path().string();
   pack("DEB", path);
-  shell("dpkg-deb -f " + entry(scratch.path() / "made", "_amd64.deb").string() + " Depends > " + path + "/depends");
+  shell("dpkg-deb -f " + entry(scratch.path() / "made", "_amd64.deb").string() + " Depends > " + path +
+        "/depends");
   const std::string depends = contents(scratch.path() / "depends");
   for (const char* package : {"libsimgrid", "libc6", "libfmt", "libsqlite3", "zlib1g"}) {
     CAPTURE(package);
