@@ -92,9 +92,9 @@ class Door : public std::enable_shared_from_this<Door> {
   bool hear(long long tag, Borrowed heard);
   void flood(long long tag, long long number);
   /// In each stage rank i of the group sends its values to stage[i] (-1: nobody); all messages at once.
-  void exchange(std::vector<std::vector<long long>> stages, Tensor values, Borrowed effect, double bytes,
-                long long tensors, const std::string& traffic, long long group, long long channel,
-                bool together);
+  void exchange(const std::vector<std::vector<long long>>& stages, Tensor values, Borrowed effect,
+                double bytes, long long tensors, const std::string& traffic, long long group,
+                long long channel, bool together);
 
   // Parts of methods that the program has (parts.hpp).
   std::vector<double> fragment(long long index, long long count) { return shipped_.fragment(index, count); }

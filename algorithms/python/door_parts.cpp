@@ -37,9 +37,9 @@ void Door::flood(long long tag, long long number) {
   worker_.background().flood(static_cast<int>(tag), static_cast<std::uint64_t>(number));
 }
 
-void Door::exchange(std::vector<std::vector<long long>> stages, Tensor values, Borrowed effect, double bytes,
-                    long long tensors, const std::string& traffic, long long group, long long channel,
-                    bool together) {
+void Door::exchange(const std::vector<std::vector<long long>>& stages, Tensor values, Borrowed effect,
+                    double bytes, long long tensors, const std::string& traffic, long long group,
+                    long long channel, bool together) {
   CustomCollective operation;
   operation.messages = shipped_.messages(stages, bytes, together);
   operation.bytes = bytes;
