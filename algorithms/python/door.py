@@ -177,7 +177,7 @@ class Worker:
         return self._ask("barrier", None, 1.0, 0.0, 1, "control", group, channel, "")
 
     def exchange(self, stages, values=None, effect=None, bytes=None, tensors=1, traffic="model", group=0, channel=0, together=False):
-        """Yield: what `effect(rank, contributions)` makes of the values that were sent here; the others are empty. In each of
+        """Yield: what `effect(rank, contributions)` makes of the values that were sent here; it must not look at others. In each of
         `stages`, the same on all ranks, rank i sends its own to stage[i] (-1: nobody), all messages at once; `together`: when
         all have come. `bytes` of a message."""
         size = self.model_bytes if bytes is None else bytes

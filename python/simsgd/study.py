@@ -84,7 +84,7 @@ def sweep(study: Scenario, database: Optional[Path] = None, **options: Any) -> "
 
 
 class Chart:
-    """A chart of `simsgd report`. A notebook draws it with Vega-Lite, or shows its picture, where the program can draw one."""
+    """A chart of `simsgd report`, as its page shows it first: of an axis that readers choose a value of, the first. A notebook draws it with Vega-Lite, or shows its picture, where the program can draw one."""
 
     def __init__(self, file: str, described: Mapping[str, Any]):
         self.spec, self.title, self.caption = described["spec"], described["title"], described["caption"]
@@ -118,8 +118,8 @@ class StudyResults:
         return command("results", question, self.file, *words)
 
     def export(self, path: Path, study: Optional[str] = None) -> None:
-        """A row a run as .csv, .md or .tex, or a document a line, of all studies, as .jsonl."""
-        formats = {".csv": "csv", ".md": "md", ".tex": "latex", ".jsonl": "json"}
+        """A row a run as .csv, or a document a line, of all studies, as .jsonl. Tables for papers: `table`."""
+        formats = {".csv": "csv", ".jsonl": "json"}
         chosen = formats.get(os.path.splitext(path)[1])
         if not chosen:
             raise InputError(f"{path} ends in no format. Use {', '.join(formats)}")

@@ -124,6 +124,95 @@ class Studies(unittest.TestCase):
         self.assertEqual(sorted((row["algorithm"], row["status"]) for row in rows), [("failing", "failed"), ("local_sgd", "ok")])
         self.assertIn("on purpose", [row["error"] for row in rows if row["algorithm"] == "failing"][0])
 
+    def test_a_dict_labels_an_axis(self):
+        study = simsgd.Study(TIMED).over("/stragglers", {"none": [], "late": TIMED["stragglers"]}, name="who")
+        rows = study.over("/algorithm/name", {"often": {"name": "local_sgd", "period": 2}, "always": "allreduce_sgd"}).run(self.file).rows()
+        self.assertEqual({(row["who"], row["algorithm"]) for row in rows}, {(w, a) for w in ("none", "late") for a in ("often", "always")})
+
+    def test_charts_are_those_of_the_report_with_their_numbers(self):
+        results = self.study.seeds(2).run(self.file)
+        chart = results.chart("throughput")
+        self.assertEqual(chart.title, "Throughput")
+        values = chart.spec["data"]["values"]
+        means = [float(row["value"]) for row in csv.DictReader(io.StringIO(
+            results.table("table", "--metric", "throughput_samples_per_s", "--format", "csv")))]
+        self.assertEqual(len(values), 2)  # both methods, of the first number of workers
+        for each in values:
+            self.assertTrue(any(abs(each["value"] / mean - 1) < 1e-9 for mean in means), (means, values))
+        bundle = chart._repr_mimebundle_()
+        self.assertEqual(bundle["application/vnd.vegalite.v6+json"], chart.spec)
+        if "image/png" in bundle:
+            self.assertTrue(chart.png().startswith(b"\x89PNG"))
+        with self.assertRaisesRegex(simsgd.InputError, "has no chart loss. It has"):
+            results.chart("loss")
+        with self.assertRaisesRegex(simsgd.InputError, "througput"):
+            results.chart("througput")
+
+    def test_rows_and_documents_are_exported(self):
+        results = self.study.run(self.file)
+        for end, begins, lines in ((".csv", "point,", 5), (".jsonl", "{", None)):
+            path = os.path.join(self.folder.name, "rows" + end)
+            results.export(path)
+            with open(path) as file:
+                text = file.read()
+            self.assertIn(begins, text[:400], end)
+            if lines:
+                self.assertEqual(len(text.strip().split("\n")), lines, text[:300])
+        for line in text.strip().split("\n"):
+            json.loads(line)
+        with self.assertRaisesRegex(simsgd.InputError, "ends in no format. Use .csv, .jsonl"):
+            results.export("rows.xls")
+        for form, begins in (("latex", "\\begin{tabular}"), ("md", "|")):
+            self.assertIn(begins, results.table("table", "--metric", "throughput_samples_per_s", "--format", form))
+
+    def test_the_documented_line_of_pandas_reads_the_file(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("no pandas")
+        import sqlite3
+        connection = sqlite3.connect(self.study.run(self.file).file)
+        self.assertEqual(len(pandas.read_sql("SELECT * FROM runs", connection)), 4)
+        connection.close()
+
+    def test_a_study_of_numbers_of_numpy_is_a_study(self):
+        study = {**TIMED, "axes": [{"pointer": "/cluster/workers", "values": numpy.array([2, 4])}], "seeds": numpy.int64(2)}
+        rows = simsgd.sweep(study, self.file).rows()
+        self.assertEqual(sorted(row["cluster/workers"] for row in rows), ["2", "2", "4", "4"])
+        more = simsgd.Study(TIMED).over("/stop/steps", numpy.array([3, 5])).over("/workload/batch", [numpy.float64(64)]).run()
+        self.assertEqual(len(more.rows()), 2)
+
+    def test_a_cluster_is_fitted_to_a_table_by_a_dict(self):
+        before = os.getcwd()
+        os.chdir(self.folder.name)
+        self.addCleanup(os.chdir, before)
+        # T = 2 (p - 1) (alpha + n / p / B) of a ring: alpha 50 us, B 1e8 B/s.
+        with open("ring.csv", "w") as file:
+            file.write("p,n,s\n")
+            for p in (2, 4):
+                for n in (1e4, 1e5, 1e6, 1e7):
+                    file.write(f"{p},{n},{2 * (p - 1) * (5e-5 + n / p / 1e8)}\n")
+        report = simsgd.calibrate({
+            "name": "ring",
+            "scenario": {"cluster": {"use": "clusters/ethernet-1g.json", "gpus_per_node": 1, "nic": {"goodput": 1},
+                                     "host": {"launch": 0, "reduce": 0, "copy": 0, "tensor": 0, "pack": 0, "scale": 0, "staged": False}},
+                         "network": {"all_reduce": "ring"}},
+            "data": [{"files": ["ring.csv"], "set": {"operation": "all_reduce"},
+                      "map": {"workers": "p", "bytes": {"from": "n", "unit": "B"}, "values": [{"quantity": "time_s", "from": "s", "unit": "s"}]}}],
+            "predict": [{"as": "collective"}],
+            "models": [{"name": "ring", "parameters": [
+                {"name": "B", "pointers": ["/cluster/nic/bandwidth"], "low": 1e7, "high": 1e9, "source": "by hand"},
+                {"name": "alpha", "pointers": ["/cluster/nic/latency"], "low": 1e-6, "high": 1e-3, "source": "by hand"}]}],
+            "fit": {"leave_out": "octave"}}, output="fitted.json")
+        fitted = {each["pointer"]: each["value"] for each in report["parameters"]}
+        self.assertAlmostEqual(fitted["/cluster/nic/bandwidth"] / 1e8, 1, places=2)
+        self.assertAlmostEqual(fitted["/cluster/nic/latency"] / 5e-5, 1, places=2)
+        self.assertGreater(simsgd.run(TIMED, {"/cluster": {"use": "fitted.json", "workers": 4}, "/stragglers": []}).metrics["simulated_time_s"], 0)
+
+    def test_advice_of_a_dict_ranks_methods(self):
+        advice = simsgd.advise({**TIMED, "stop": {"steps": 40}}, target="throughput", budget=8, algorithms="local_sgd,allreduce_sgd")
+        self.assertTrue(advice["ranked"][0]["label"].startswith("algorithm="))
+
     def test_frames_ask_the_program(self):
         try:
             import pandas
