@@ -253,6 +253,11 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
   if (section.calibration && !check_calibration(reader, *section.calibration)) return std::nullopt;
   if (!check_counts(reader, section)) return std::nullopt;
   auto gpu_of_rank = place(reader, section);
+  const auto links = reader.attempt("/cluster", [&] {
+    if (section.gpu_link) check_link("gpu_link", *section.gpu_link);
+    return check_link("nic", section.nic), true;
+  });
+  if (!(section.nic.payload_Bps() > 0)) return std::nullopt;
   auto network = reader.attempt("/cluster/topology", [&] {
     NodeShape shape = shape_of(section);
     shape.find_file = [&](const std::string& name) {
@@ -263,10 +268,6 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
   const auto kernels = reader.attempt("/cluster/device", [&] {
     return check_inverse(section.device.inverse), check_qr(section.device.qr), check_tables(section.device),
            true;
-  });
-  const auto links = reader.attempt("/cluster", [&] {
-    if (section.gpu_link) check_link("gpu_link", *section.gpu_link);
-    return check_link("nic", section.nic), true;
   });
   bool stack_right = true;
   const std::optional<Stack> stack = build_stack(reader, section.host, stack_right);

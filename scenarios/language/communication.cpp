@@ -122,7 +122,8 @@ namespace {
 double bandwidth_of(const Json& cluster, const char* key) {
   Json link = cluster.value(key, Json::object());
   Nic read;
-  if (link.is_object()) take_options(read, link);
+  if (!link.is_object() || !link.contains("bandwidth")) return 0;  // is said where the link is read
+  take_options(read, link);
   return read.payload_Bps();
 }
 

@@ -188,6 +188,7 @@ constexpr Bound kBounds[] = {
      "on what another command wrote"},
     {"./setup.sh python", "bash -n $SOURCE/setup.sh", "builds"},
     {"simsgd book", "simsgd book --last", "all fits take a quarter of an hour"},
+    {"./setup.sh docs", "bash -n $SOURCE/setup.sh", "fetches from npm: tests/docs"},
     {"./setup.sh image", "bash -n $SOURCE/setup.sh", "builds"},
     {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
      "measurements are no part of the project"},
