@@ -69,9 +69,9 @@ std::vector<InputError> unknown_options(const CLI::App& verb, const std::string&
     const std::string name = word.substr(0, word.starts_with("--") ? word.find('=') : 2);
     if (verb.get_option_no_throw(name) != nullptr) continue;
     const std::string near = nearest(name, valid);
-    errors.push_back(
-        {written, "", "has no such option", printable(name),
-         (near.empty() ? "" : "Did you mean " + near + "? ") + written + " --help lists its options"});
+    errors.push_back({written, "", "has no such option", printable(name),
+                      fmt::format("{}{} --help lists its options",
+                                  near.empty() ? "" : "Did you mean " + near + "? ", written)});
   }
   return errors;
 }
@@ -116,18 +116,18 @@ int run_verb(std::vector<std::string> words) {
   ExitCode exit_code;
   add_verbs(app, exit_code);
   words = without_help(std::move(words));
-  const auto [verb, written] = verb_of(app, words);
+  const std::pair<const CLI::App*, std::string> asked = verb_of(app, words);
   try {
     app.name("simsgd");
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // as the library takes them
   } catch (const CLI::ExtrasError&) {
-    std::vector<InputError> errors = unknown_options(*verb, written, words);
+    std::vector<InputError> errors = unknown_options(*asked.first, asked.second, words);
     if (errors.empty()) {
       std::vector<std::string> surplus = app.remaining(true);
       std::reverse(surplus.begin(), surplus.end());
-      errors.push_back({written, "", "takes no such argument",
+      errors.push_back({asked.second, "", "takes no such argument",
                         printable(fmt::format("{}", fmt::join(surplus, " "))),
-                        written + " --help shows what it takes"});
+                        asked.second + " --help shows what it takes"});
     }
     throw ConfigError(std::move(errors));
   } catch (const CLI::ParseError& error) {
