@@ -26,7 +26,8 @@ double factor_of(const std::string& vendor) { return vendor == "slow Inc" ? 1.06
 
 /// What GPUs over PCIe take from each other on their host.
 double shared(const System& system) {
-  return std::string(system.device) == "fast" ? 1 : 1 + kSharedHost * (system.gpus / system.nodes - 1);
+  const int per_node = system.gpus / system.nodes;
+  return std::string(system.device) == "fast" ? 1 : 1 + kSharedHost * (per_node - 1);
 }
 
 /// Each vendor's smallest system is one node.
