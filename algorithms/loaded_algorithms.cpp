@@ -55,7 +55,8 @@ void check_abi(const std::string& file, const PluginAbi& theirs) {
 
 std::vector<AlgorithmPlugin> algorithms_of(const std::string& file) {
   if (!std::filesystem::is_regular_file(file))
-    refuse(file, "is not there, or is no file", "Name a library of training methods, such as ./libmine.so");
+    refuse(file, "does not exist, or is not a file",
+           "Name a library of training methods, such as ./libmine.so");
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     refuse(file, fmt::format("cannot be loaded: {}", dlerror()),

@@ -16,7 +16,7 @@ void Door::keep_shard(long long part, long long parts) {
 
 void Door::recover_by(const std::string& how, Borrowed restarted) {
   if (how != "recompute" && how != "rejoin")
-    throw RunError(fmt::format("There is no recovery \"{}\"; there is recompute or rejoin.", how));
+    throw RunError(fmt::format("Recovery \"{}\" is not known: use recompute or rejoin.", how));
   std::function<void()> then;
   if (restarted.object != api().none)
     then = [self = shared_from_this(), function = Ref::borrowed(restarted.object)] {

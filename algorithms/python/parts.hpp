@@ -35,7 +35,7 @@ class ShippedParts {
  public:
   ShippedParts(Worker& worker, const Parts& parts) : worker_(worker), parts_(parts) {}
 
-  /// Throws RunError where they are no messages of a group.
+  /// Throws RunError where the stages do not fit the group.
   std::shared_ptr<const Schedule> messages(const std::vector<std::vector<long long>>& stages, double bytes,
                                            bool together) const;
   double kernel_s(const std::string& kernel, double a, double b, double c) const;

@@ -56,7 +56,7 @@ struct Overall {
   double mean_of_sets = 0, median_of_sets = 0;
 };
 
-/// Over sets that are no explored ones.
+/// Over all sets but the explored ones.
 Overall overall(const JudgedBook& judged) {
   Overall all;
   std::vector<double> means;

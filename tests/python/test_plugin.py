@@ -120,7 +120,7 @@ class Plugin(unittest.TestCase):
         self.assertIn("classes are laid out differently", self.refused(self.stub(simsgd.__version__, 1)))
 
     def test_what_is_no_library_of_methods_says_so(self):
-        self.assertIn("is not there, or is no file", self.refused("/nowhere/libmine.so"))
+        self.assertIn("does not exist, or is not a file", self.refused("/nowhere/libmine.so"))
         self.assertIn("cannot be loaded", self.refused(os.path.abspath(__file__)))
         source = os.path.join(self.folder, "empty.c")
         with open(source, "w"):
