@@ -298,7 +298,7 @@ class Roles(unittest.TestCase):
         for how in ("recompute", "rejoin"):
             run = simsgd.run(TIMED, {"/stragglers": [], "/stop/steps": 40, **crash}, algorithm=recovers, options={"how": how})
             self.assertEqual((run.metrics["restarts"], run.metrics["crashes"]), (1, 1))
-        with self.assertRaisesRegex(simsgd.RunFailed, 'no recovery "pray"; there is recompute or rejoin'):
+        with self.assertRaisesRegex(simsgd.RunFailed, 'Recovery "pray" is not known: use recompute or rejoin'):
             simsgd.run(TIMED, algorithm=recovers, options={"how": "pray"})
 
     def test_floods_reach_everybody(self):
