@@ -33,7 +33,9 @@ StackContext context_of(const Json& cluster) {
   return {.gpu_link_Bps = bandwidth_of(cluster, "gpu_link"),
           .nic_Bps = bandwidth_of(cluster, "nic"),
           .workers = count_of(cluster, "workers", count_of(cluster, "nodes", 0) * per_node),
-          .gpus_per_node = per_node};
+          .gpus_per_node = per_node,
+          .nics = count_of(cluster.value("nic", Json::object()), "count", 1),
+          .compute_capability = count_of(cluster.value("device", Json::object()), "compute_capability", 0)};
 }
 
 }  // namespace
