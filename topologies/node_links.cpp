@@ -26,6 +26,11 @@ NodeLinks::NodeLinks(Network& network, const NodeShape& shape, int switches,
   network.vertices = first_switch(shape) + switches;
   // A node with one GPU has no traffic inside, so no links for it.
   if (gpus_per_node_ > 1) add_gpus(network, shape);
+  if (gpus_per_node_ > 1 && shape.host_memory_Bps > 0) {
+    first_memory_link_ = static_cast<LinkId>(network.links.size());
+    for (int node = 0; node < shape.nodes; ++node)
+      network.add_link({"node" + std::to_string(node) + ".memory", shape.host_memory_Bps, 0});
+  }
   first_nic_link_ = static_cast<LinkId>(network.links.size());
   for (int node = 0; node < shape.nodes; ++node) {
     for (int rail = 0; rail < nics_; ++rail) {

@@ -1,5 +1,6 @@
 // The part that all topologies share: GPUs, node interiors and NICs with their rails.
-// Inside a node a message crosses {up of the sending GPU, down of the receiving GPU}; between nodes it
+// Inside a node a message crosses {up of the sending GPU, down of the receiving GPU}, and between the two the
+// host's memory where GPUs have no path to each other: one link that all of the node share. Between nodes it
 // crosses {up of the sender's NIC, links between switches, down of the receiver's NIC}. The way between GPU
 // and NIC costs nothing and carries no contention: PCIe is faster than the NIC where this model holds, and a
 // cluster that copies through host memory says so with its host costs.
@@ -47,8 +48,9 @@ class NodeLinks {
     return node_of(endpoint) * gpus_per_node_ + (rail * gpus_per_node_ + nics_ - 1) / nics_;
   }
   /// From GPU to GPU of one node.
-  static void inside(int from, int to, std::vector<LinkId>& path) {
+  void inside(int from, int to, std::vector<LinkId>& path) const {
     path.push_back(2 * from);
+    if (first_memory_link_ > 0) path.push_back(first_memory_link_ + node_of(from));
     path.push_back(2 * to + 1);
   }
   LinkId nic_up(int node, int rail) const { return first_nic_link_ + 2 * (node * nics_ + rail); }
@@ -62,7 +64,7 @@ class NodeLinks {
                                                                   std::vector<LinkId>& path) {
       CHECK(from != to && nodes.has(from) && nodes.has(to), "a route joins two endpoints of the network");
       if (nodes.node_of(from) == nodes.node_of(to)) {
-        inside(from, to, path);
+        nodes.inside(from, to, path);
         return;
       }
       path.push_back(nodes.first_nic_link_ + 2 * nodes.nic_of(from));
@@ -76,6 +78,7 @@ class NodeLinks {
   int gpus_per_node_;
   int nics_;
   LinkId first_nic_link_ = 0;
+  LinkId first_memory_link_ = 0;  // 0: none
 };
 
 /// More than any machine has, and few enough for 32-bit numbers and memory.

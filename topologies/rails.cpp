@@ -86,9 +86,9 @@ Network make_rails(const RailsOptions& options, const NodeShape& shape) {
   network.route = [=, nvlink = options.nvlink](int from, int to, std::vector<LinkId>& path) {
     CHECK(from != to && nodes.has(from) && nodes.has(to), "a route joins two endpoints of the network");
     const int node = nodes.node_of(from), to_node = nodes.node_of(to), to_rail = nodes.rail_of(to);
-    if (node == to_node) return NodeLinks::inside(from, to, path);
+    if (node == to_node) return nodes.inside(from, to, path);
     const int sender = nvlink ? nodes.peer_on_rail(from, to_rail) : from;
-    if (sender != from) NodeLinks::inside(from, sender, path);
+    if (sender != from) nodes.inside(from, sender, path);
     const int rail = nodes.rail_of(sender);
     const int leaf = leaf_of(node, rail), to_leaf = leaf_of(to_node, to_rail);
     path.push_back(nodes.nic_up(node, rail));

@@ -27,6 +27,7 @@ struct NodeShape {
   int nics = 1;                   ///< NICs (rails) per node: GPU g uses NIC g * nics / gpus_per_node
   /// The path of a file that a topology's options name; may be empty.
   std::function<std::string(const std::string&)> find_file{};
+  double host_memory_Bps = 0;  ///< that all messages inside a node share; 0: GPUs reach each other
 };
 
 using TopologyPlugin = Plugin<Network, const NodeShape&>;

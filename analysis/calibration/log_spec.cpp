@@ -199,11 +199,12 @@ std::vector<TunedWay> tuned_ways(const Machine& machine, const char* inside) {
   return ways;
 }
 
-/// NCCL's stack. Launches, latencies and shares are so many times those of NCCL's own model, which tells how
-/// ring and tree differ. Several numbers of ranks in a node tell protocols apart: each has factors of its
-/// own. Else one factor on the launches, and on the latencies, of all: fitted to 8 and 16 A100 it misses 32
-/// by 9 %, factors of each protocol by 15 %.
-Json stack_model(const Machine& machine, const char* inside) {
+/// NCCL's stack, which takes what its own estimate says, or what is the fastest. Launches, latencies and
+/// shares are so many times those of NCCL's own model, which tells how ring and tree differ. Several numbers
+/// of ranks in a node tell protocols apart: each has factors of its own, but LL128 where the estimate
+/// chooses, which few sizes then go by. Else one factor on the launches, and on the latencies, of all: fitted
+/// to 8 and 16 A100 it misses 32 by 9 %, factors of each protocol by 15 %.
+Json stack_model(const Machine& machine, const char* inside, bool by_estimate) {
   const bool pcie = std::string_view(inside) == "pcie";
   const bool has_inside = machine.gpus_per_node > 1, has_between = machine.nodes > 1;
   const std::vector<TunedWay> ways = tuned_ways(machine, inside);
@@ -236,20 +237,27 @@ Json stack_model(const Machine& machine, const char* inside) {
                                    [&](int each) { return each <= machine.gpus_per_node; }) > 1;
   if (!apart) add_times(protocols);
   for (const std::string& protocol : protocols) {
-    if (apart) {
-      add_times({protocol});
+    const bool few_sizes = by_estimate && protocol == "ll128";
+    if (apart && !few_sizes) add_times({protocol});
+    if (apart && protocol == "ll")
+      parameters.push_back(parameter("ll: filled threads", {"/stack/ll/filled_latency"}, {}, 10e-9, 5e-6,
+                                     "up to eight of NCCL's latencies", true));
+    if (apart)
       parameters.push_back(parameter(protocol + ": kernels' passes over the vector",
                                      {"/stack/" + protocol + "/payload"}, {}, 1e-14, 1e-10,
                                      "100 TB/s to 10 GB/s", true));
-    }
-    if (protocol != "simple") times_nccl({protocol}, "shares", "share", &TunedWay::share, 0.02, 1);
+    if (protocol != "simple" && !(apart && few_sizes))
+      times_nccl({protocol}, "shares", "share", &TunedWay::share, 0.02, 1);
   }
   if (has_between)
     parameters.push_back(parameter("simple: share of trees", {"/stack/simple/tree/share"}, {}, 0.46, 1,
                                    "half of NCCL's 0.92, and all"));
   for (Json& each : link_parameters(machine)) parameters.push_back(std::move(each));
-  return {{"name", pcie ? "NCCL's stack, PCIe in the node" : "NCCL's stack"},
-          {"set", {{"/cluster/stack", {{"name", "nccl"}, {"inside", inside}}}}},
+  return {{"name", fmt::format("NCCL's stack{}{}", pcie ? ", PCIe in the node" : "",
+                               by_estimate ? "" : ", the fastest")},
+          {"set",
+           {{"/cluster/stack",
+             {{"name", "nccl"}, {"inside", inside}, {"choice", by_estimate ? "nccl" : "fastest"}}}}},
           {"parameters", std::move(parameters)}};
 }
 
@@ -385,9 +393,12 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
       data.back()["where"]["bytes"] = {{"at_least", 1}};
     }
   }
-  Json models = Json::array({ring_model(machine), stack_model(machine, "nvlink")});
-  if (machine.gpus_per_node > 1 && machine.inside_Bps < kPcie_Bps)
-    models.push_back(stack_model(machine, "pcie"));
+  Json models = Json::array({ring_model(machine)});
+  for (const bool by_estimate : {true, false}) {
+    models.push_back(stack_model(machine, "nvlink", by_estimate));
+    if (machine.gpus_per_node > 1 && machine.inside_Bps < kPcie_Bps)
+      models.push_back(stack_model(machine, "pcie", by_estimate));
+  }
   Json leave_out = Json::array({"octave"});
   if (can_leave_workers_out(machine)) leave_out.push_back("workers");
   made.spec = {{"name", "logs"},

@@ -114,6 +114,14 @@ struct ClusterSection {
   std::int64_t gpus() const { return *nodes * gpus_per_node; }
 };
 
+/// What the workers of a node pass on together: of two as it is given, of n so much less that each has 2/n of
+/// what it would have of an even share.
+double host_memory_Bps(const ClusterSection& section) {
+  if (!section.gpu_link || !section.gpu_link->host_memory_Bps) return 0;
+  const auto together = static_cast<double>(std::min(section.workers, section.gpus_per_node));
+  return *section.gpu_link->host_memory_Bps * 2 / std::max(2.0, together);
+}
+
 /// Without a gpu_link there is one GPU per node, and its links inside the node are never used.
 NodeShape shape_of(const ClusterSection& section) {
   return {.nodes = static_cast<int>(*section.nodes),
@@ -123,7 +131,8 @@ NodeShape shape_of(const ClusterSection& section) {
           .nic_Bps = section.nic.payload_Bps(),
           .nic_latency_s = section.nic.latency_s,
           .nics = section.nic.count,
-          .find_file = {}};
+          .find_file = {},
+          .host_memory_Bps = host_memory_Bps(section)};
 }
 
 void check_inverse(const InverseKernel& inverse) {

@@ -61,6 +61,10 @@ void LinkBurst::fields(Fields& f) {
 void GpuLink::fields(Fields& f) {
   f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second").required();
   f.time("latency", latency_s, "One way, from GPU to GPU of one node");
+  f.bandwidth(
+       "host_memory", host_memory_Bps,
+       "Bytes per second that two GPUs of a node pass on together where they have no path to each other, but write to the host's memory what others read there. All share it, and n workers of a node have 2/n of it: measured of 2 and 4 L40S")
+      .by_rule("none: GPUs reach each other");
   segments_field(f, segments);
 }
 
@@ -137,7 +141,9 @@ StackContext context_of(const Json& cluster) {
   return {.gpu_link_Bps = bandwidth_of(cluster, "gpu_link"),
           .nic_Bps = bandwidth_of(cluster, "nic"),
           .workers = count_of(cluster, "workers", count_of(cluster, "nodes", 0) * per_node),
-          .gpus_per_node = per_node};
+          .gpus_per_node = per_node,
+          .nics = count_of(cluster.value("nic", Json::object()), "count", 1),
+          .compute_capability = count_of(cluster.value("device", Json::object()), "compute_capability", 0)};
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct LinkBurst {
 struct GpuLink {
   double bandwidth_Bps = 0;
   double latency_s = 0;
+  std::optional<double> host_memory_Bps;
   std::vector<LinkSegment> segments;
 
   void fields(Fields& f);

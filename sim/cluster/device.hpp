@@ -153,6 +153,7 @@ struct Device {
   std::vector<SelectionTime> selection_times;  ///< empty: by selection_s
   Cost quantise_s{};
   Cost accumulate_s{};
+  std::optional<int> compute_capability;
   double price_usd_per_h = 0;
   double busy_W = 0;
   double idle_W = 0;
@@ -186,6 +187,10 @@ struct Device {
              "Inverting symmetric matrices; unknown: dimension^3 FLOPs at the device's efficiency");
     f.object("qr", qr,
              "QR factorisations; without times 2 m n^2 - 2/3 n^3 FLOPs at the efficiency of products");
+    f.whole("compute_capability", compute_capability,
+            "Of NVIDIA's devices, times ten (A100: 80): NCCL's tables go with it")
+        .at_least(10)
+        .by_rule("not known");
     f.number("price_usd_per_h", price_usd_per_h,
              "Price of one GPU with its share of the node; 0 where unknown")
         .at_least(0);

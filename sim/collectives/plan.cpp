@@ -64,6 +64,7 @@ Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ra
            int tensors, const LibraryCosts& library)
     : schedule_(std::move(schedule)), library_(library) {
   CHECK(schedule_.ranks == static_cast<int>(ranks.size()), "a schedule was made for another number of ranks");
+  const auto ranks_of_group = static_cast<double>(ranks.size());
   const bool moves = ranks.size() > 1 && schedule_.messages() > 0;
   host_before_s_ = moves ? cluster.host.before_s(payload_bytes, tensors) : 0;
   host_after_s_ = moves ? cluster.host.after_s(payload_bytes, tensors) : 0;
@@ -72,9 +73,11 @@ Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ra
     if (moves) host_before_s_ -= cluster.host.launch_s;
     schedule_.together = schedule_.all_wait_for_all = schedule_.ends_together = true;
   } else if (moves) {
-    host_before_s_ += library_.launch_s;
-    host_after_s_ += payload_bytes * library_.payload_s_per_byte;
+    host_before_s_ += library_.launch_s + library_.rank_s * ranks_of_group;
+    host_after_s_ += std::max(payload_bytes * library_.payload_s_per_byte, filled_s()) +
+                     payload_bytes / ranks_of_group * library_.part_s_per_byte;
   }
+  if (library_.nics > 1) nics_ = std::clamp(ranks_per_node(cluster, ranks), 1, library_.nics);
   cost_stages(cluster, ranks);
   if (cluster.network.between.burst_bytes > 0) find_buckets(cluster, ranks);
   if (schedule_.concurrent)
@@ -92,6 +95,16 @@ Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ra
   dedicated_time_s_ =
       ranks.empty() ? 0 : *std::max_element(dedicated_ends_s_.begin(), dedicated_ends_s_.end());
   keep_floor();
+}
+
+double Plan::filled_s() const {
+  double messages = 0;
+  if (library_.filled_latency_s > 0)
+    for (const Stage& stage : schedule_.stages)
+      if (stage.pays_latency)
+        messages +=
+            stage.repeat * (stage.bytes < library_.filled_bytes ? stage.bytes / library_.filled_bytes : 1.0);
+  return messages * library_.filled_latency_s;
 }
 
 void Plan::keep_floor() {

@@ -39,8 +39,15 @@ struct LibraryCosts {
   double bandwidth_share = 1;     ///< payload's part of the bytes on the links
   double between_share = 1;       ///< the same between nodes
   double payload_s_per_byte = 0;  ///< of the whole vector, once per operation and worker
-  double piece_bytes = 0;         ///< that a network passes on at once, of schedules that pipeline
-  double floor_s = 0;  ///< the least time of an operation: one that would take less begins so much later
+  double part_s_per_byte = 0;     ///< of one worker's part of it, beside that
+  /// Of each message that fills the kernel's threads, which take `filled_bytes`; of a smaller one in
+  /// proportion. Hidden behind the payload's passes, or they behind it.
+  double filled_latency_s = 0, filled_bytes = 0;
+  double rank_s = 0;  ///< per worker that takes part
+  int nics =
+      1;  ///< of a node, over which a message between nodes is spread: as many as have a GPU of the group
+  double piece_bytes = 0;  ///< that a network passes on at once, of schedules that pipeline
+  double floor_s = 0;      ///< the least time of an operation: one that would take less begins so much later
   /// The whole operation as it was measured: then the schedule only says who sends how much.
   std::optional<double> measured_s;
 };
@@ -99,8 +106,9 @@ class Plan {
   static constexpr std::int64_t kFewMessages = 256;  // are simulated one by one
 
   double wire_bytes(const Stage& stage, bool between) const {
-    return stage.bytes / (between ? library_.between_share : library_.bandwidth_share);
+    return stage.bytes / (between ? library_.between_share * nics_ : library_.bandwidth_share);
   }
+  double filled_s() const;
   void keep_floor();
   void cost_stages(const Cluster& cluster, const std::vector<int>& ranks);
   void find_buckets(const Cluster& cluster, const std::vector<int>& ranks);
@@ -115,6 +123,7 @@ class Plan {
 
   Schedule schedule_;
   LibraryCosts library_;
+  int nics_ = 1;  ///< that a message between nodes is spread over
   std::vector<StageCosts> stages_;
   SharingAnalysis sharing_;
   bool interferes_ = false;  // computing slows links that it uses

@@ -19,6 +19,9 @@ struct ScheduleRequest {
   int ranks_per_node =
       1;  ///< consecutive ranks that share a node, 0 if that differs between nodes (hierarchical)
   double piece_bytes = 0;  ///< that a network passes on at once, of schedules that pipeline
+  /// How many times as long a byte takes between nodes as inside one, of schedules that do both at once;
+  /// 0: not known, and one comes after the other.
+  double between_over_inside = 0;
 };
 
 struct SchedulePlugin : Plugin<Schedule, const ScheduleRequest&> {

@@ -1,27 +1,36 @@
 // nccl: a kernel per operation, whose channels (one thread block each) pass the vector on around rings, or up
 // and down a double binary tree, by one of three protocols: LL sends a flag beside every 4 bytes, LL128 8
-// bytes of flags in every 128, Simple none, but whole slices behind a memory fence. The library takes what
-// its tuning model says is the fastest; so does this stack, by the times of this cluster:
+// bytes of flags in every 128, Simple none, but whole slices behind a memory fence; or the switch of a node
+// reduces. The library takes what its tuning model estimates to be the fastest (nccl_estimate.hpp), which
+// then takes what it takes on this cluster:
 //   ring  2 (P-N) latency + 2 (N-1) latency' + 2 (P-1)/P m / (share B)
 //   tree  2 (g-1) latency + 2 log2 N latency' + 2 m / (share B)
+//   nvls  latency + (1 + 1/P) m / (efficiency B')
 // each + launch + m payload; latency inside nodes, latency' between them and share are those of algorithm and
-// protocol (N nodes of g ranks, P = N g, B of the link). LL128 is not taken over PCIe. Hu et al.,
-// "Demystifying NCCL", arXiv:2507.04786 (channels, protocols); NCCL 2.29.7, src/graph/tuning.cc,
-// ncclTunerConstantsDefaults and ncclTopoTuneModel (latencies in us, shares of bandwidth). Its latencies are
-// whole steps: a cluster that uses them gives its own links only what a cable adds.
+// protocol (N nodes of g ranks, P = N g, B of the link, B' what NCCL takes NVLink for). Several NICs of a
+// node share a ring's and a tree's messages. LL128 is not taken over PCIe.
+//
+// A kernel is a line of primitives, one more than there are messages of a block: of 2P - 1 of an all-reduce,
+// and of P of an all-gather or reduce-scatter, a few only send or only receive. With d for one that does both
+// and e for the others an all-reduce takes ((2P-4) d + 3e) m/P, which is 2(P-1)/P x + y with x = 1 / (share
+// B) and y its payload; the others then take ((P-2) d + 2e) m/P: (P-1)/P x + y/2 + (x + y) / 3P. So are their
+// payload and part (scenarios/calibration/nccl_devices_*.json judge that).
+//
+// Hu et al., "Demystifying NCCL", arXiv:2507.04786 (channels, protocols, primitives); NCCL 2.29.7,
+// src/graph/tuning.cc (latencies, shares), src/enqueue.cc (parts up to 16 KiB to a peer by LL). Its latencies
+// are whole steps: a cluster that uses them gives its own links only what a cable adds.
 // Test: tests/stacks/nccl.cpp.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "sim/stacks/nccl_estimate.hpp"
 #include "sim/stacks/stack.hpp"
 
 namespace simsgd::stacks {
 
 namespace {
 
-enum class NcclAlgorithm : std::uint8_t { automatic, ring, tree };
-enum class NcclProtocol : std::uint8_t { automatic, ll, ll128, simple };
 enum class NcclInside : std::uint8_t { nvlink, pcie };
 
 /// What a protocol takes by one algorithm.
@@ -43,6 +52,7 @@ struct NcclWay {
 struct NcclProtocolOptions {
   NcclWay ring, tree;
   std::optional<double> payload_s_per_byte;
+  double filled_latency_s = 0;
 
   void fields(Fields& f) {
     f.object("ring", ring, "Around rings");
@@ -52,13 +62,20 @@ struct NcclProtocolOptions {
          "Seconds per byte of the vector that kernels take beside the links: each rank reads and writes all of it, by few channels where it is small")
         .at_least(0)
         .by_rule("0: it is in the shares");
+    f.time(
+        "filled_latency", filled_latency_s,
+        "Of a step whose message fills the threads of a block (8 KiB by LL), of a smaller one in proportion; it hides behind the payload, or the payload behind it");
   }
 };
 
 struct NcclOptions {
   StackCosts costs;
-  NcclAlgorithm algorithm = NcclAlgorithm::automatic;
-  NcclProtocol protocol = NcclProtocol::automatic;
+  std::optional<NcclAlgorithm> algorithm;
+  std::optional<NcclProtocol> protocol;
+  bool by_estimate = true;
+  std::optional<bool> nvls;
+  std::optional<double> taken_Bps;
+  bool amd = false;
   NcclInside inside = NcclInside::nvlink;
   std::optional<int> compute_capability, channels, multiprocessors;
   std::optional<double> channel_Bps;
@@ -66,24 +83,31 @@ struct NcclOptions {
   NcclProtocolOptions ll, ll128, simple;
 
   void fields(Fields& f) {
-    f.choice(
-        "algorithm", algorithm,
-        {{"auto", NcclAlgorithm::automatic}, {"ring", NcclAlgorithm::ring}, {"tree", NcclAlgorithm::tree}},
-        "NCCL_ALGO, of all_reduce: the fastest, or one; all else goes around rings");
+    f.choice("algorithm", algorithm,
+             {{"ring", NcclAlgorithm::ring}, {"tree", NcclAlgorithm::tree}, {"nvls", NcclAlgorithm::nvls}},
+             "NCCL_ALGO, of all_reduce (nvls: among several nodes NVLSTree); all else goes around rings then")
+        .by_rule("NCCL's choice");
     f.choice("protocol", protocol,
-             {{"auto", NcclProtocol::automatic},
-              {"ll", NcclProtocol::ll},
-              {"ll128", NcclProtocol::ll128},
-              {"simple", NcclProtocol::simple}},
-             "NCCL_PROTO: the fastest that NCCL allows here, or one");
+             {{"ll", NcclProtocol::ll}, {"ll128", NcclProtocol::ll128}, {"simple", NcclProtocol::simple}},
+             "NCCL_PROTO")
+        .by_rule("NCCL's choice of those that it allows here");
+    f.choice(
+        "choice", by_estimate, {{"nccl", true}, {"fastest", false}},
+        "What is taken: what NCCL's own tuning model estimates to take least, or what does on this cluster");
+    f.flag("nvls", nvls, "Whether the switch of a node reduces (NCCL_NVLS_ENABLE), of types that it can add")
+        .by_rule("from compute capability 9.0 on, with NVLink");
+    f.bandwidth("taken_for", taken_Bps, "What NCCL's search takes the links of a GPU inside a node for")
+        .by_rule(
+            "as NCCL's tables have NVLink of the compute capability; over PCIe the gpu_link's bandwidth");
+    f.flag("amd", amd, "Whether the processors are AMD's, of which NCCL expects less by LL between nodes");
     f.choice(
         "inside", inside, {{"nvlink", NcclInside::nvlink}, {"pcie", NcclInside::pcie}},
         "What joins the GPUs of a node: its latencies hold where none are given, and over PCIe LL128 is not taken unless \"protocol\" names it");
     f.whole(
          "compute_capability", compute_capability,
-         "Of the GPUs, times ten (V100: 70, A100: 80): below 70 LL128 is not taken unless \"protocol\" names it")
+         "Of the GPUs, times ten (V100: 70, A100: 80, H100: 90, B200: 100): NCCL's tables go with it; below 70 LL128 is not taken unless \"protocol\" names it")
         .at_least(10)
-        .by_rule("70 or more");
+        .by_rule("the device's, else 80");
     f.whole("channels", channels, "NCCL_MAX_NCHANNELS: thread blocks of an operation")
         .at_least(1)
         .by_rule("as many as fill every link, which take nothing from computing");
@@ -105,87 +129,191 @@ struct NcclOptions {
   }
 };
 
-/// Of the tuning model of NCCL 2.29.7: seconds, and shares of bandwidth.
-struct NcclTuning {
-  double launch_s, nvlink_s, pcie_s, net_s, share;
-};
-constexpr NcclTuning kRing[] = {{6.6e-6, 0.6e-6, 1.0e-6, 2.7e-6, 0.5},
-                                {14.0e-6, 1.9e-6, 2.5e-6, 4.0e-6, 0.92},
-                                {8.4e-6, 3.4e-6, 5.7e-6, 14.0e-6, 1}};
-constexpr NcclTuning kTree[] = {{6.8e-6, 0.6e-6, 1.0e-6, 5.0e-6, 0.92 / 3.8},
-                                {14.0e-6, 1.25e-6, 1.9e-6, 8.5e-6, 0.92 * 120 / 128},
-                                {8.4e-6, 4.0e-6, 4.0e-6, 14.0e-6, 0.92}};
+/// Shares of bandwidth by protocol, NCCL 2.29.7.
+constexpr double kRingShare[] = {0.5, 0.92, 1};
+constexpr double kTreeShare[] = {0.92 / 3.8, 0.92 * 120 / 128, 0.92};
+constexpr NcclProtocol kProtocols[] = {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple};
+constexpr const char* kProtocolNames[] = {"ll", "ll128", "simple"};
 constexpr std::size_t kLl128 = 1, kSimple = 2;
 constexpr double kTreeLl128Inside = 0.92 * 7 / 9;  // of a single node
 // Of a tree whose nodes send and receive all by one GPU (NCCL_TOPO_PATTERN_TREE), as they do where they have
 // only one (ncclTopoCompute in src/graph/search.cc).
 constexpr double kTreeOneGpu = 0.85;
-constexpr int kLeastLl128Capability = 70;
+constexpr double kPatShare = 0.75;
+constexpr int kLeastLl128Capability = 70, kCapability = 80, kLeastNvlsCapability = 90;
+// 512 threads of 8 bytes fill a block; at twice that all steps take as long.
+constexpr double kFilled_bytes = 8192;
+constexpr double kPeerByLl_bytes = 16384;  // ncclParamP2pLLThreshold
+
+/// What a way has where nothing is given.
+struct NcclDefaults {
+  double launch_s, inside_s, between_s, share;
+};
+
+int capability(const NcclOptions& options, const StackContext& cluster) {
+  return options.compute_capability.value_or(cluster.compute_capability > 0 ? cluster.compute_capability
+                                                                            : kCapability);
+}
 
 /// Whether NCCL takes LL128 where nobody asks for it: up to bridges of NVLink inside nodes, if there is an
 /// inside. It wants PCIe switches and no more between GPU and NIC too, which a cluster does not say: so it is
 /// taken to be.
 bool allows_ll128(const NcclOptions& options, const StackContext& cluster) {
   return (options.inside == NcclInside::nvlink || cluster.gpus_per_node == 1) &&
-         options.compute_capability.value_or(kLeastLl128Capability) >= kLeastLl128Capability;
+         capability(options, cluster) >= kLeastLl128Capability;
 }
 
-/// Of a ring by protocol p. With one GPU per node nothing hides the network's latency: the tree's holds.
-NcclTuning ring_tuning(std::size_t p, const NcclOptions& options, const StackContext& cluster) {
-  NcclTuning tuning = kRing[p];
-  if (cluster.gpus_per_node == 1) tuning.net_s = kTree[p].net_s;
-  if (cluster.one_node()) return tuning;
-  const double least_s = options.net_overhead_s * (p == kSimple ? 3 : 1);
-  tuning.nvlink_s = std::max(tuning.nvlink_s, least_s);
-  tuning.pcie_s = std::max(tuning.pcie_s, least_s);
-  return tuning;
+bool has_nvls(const NcclOptions& options, const StackContext& cluster) {
+  return cluster.gpus_per_node != 1 &&
+         options.nvls.value_or(options.inside == NcclInside::nvlink &&
+                               capability(options, cluster) >= kLeastNvlsCapability);
 }
 
-NcclTuning tree_tuning(std::size_t p, const StackContext& cluster) {
-  NcclTuning tuning = kTree[p];
-  if (p == kLl128 && cluster.one_node()) tuning.share = kTreeLl128Inside;
-  if (cluster.gpus_per_node == 1) tuning.share *= kTreeOneGpu;
-  return tuning;
+NcclMachine machine_of(const NcclOptions& options, const StackContext& cluster) {
+  NcclMachine machine{.compute_capability = capability(options, cluster),
+                      .nvlink = options.inside == NcclInside::nvlink,
+                      .inside_Bps = options.taken_Bps,
+                      .nics = cluster.nics,
+                      .amd = options.amd,
+                      .net_overhead_s = options.net_overhead_s};
+  if (cluster.nic_Bps > 0) machine.nic_Bps = cluster.nic_Bps;
+  if (!machine.inside_Bps && !machine.nvlink && cluster.gpu_link_Bps > 0)
+    machine.inside_Bps = cluster.gpu_link_Bps;
+  return machine;
 }
 
-Json nccl_way(const NcclOptions& options, const StackContext& cluster, const char* schedule,
-              const NcclTuning& tuning, const NcclProtocolOptions& protocol, const NcclWay& given) {
-  const double inside_s =
-      given.latency_s.value_or(options.inside == NcclInside::nvlink ? tuning.nvlink_s : tuning.pcie_s);
-  const double between_s = given.between_latency_s.value_or(tuning.net_s);
+/// Of rings and trees by protocol p. With one GPU per node nothing hides the network's latency from a ring:
+/// the tree's holds.
+NcclDefaults defaults_of(NcclAlgorithm algorithm, std::size_t p, const NcclOptions& options,
+                         const StackContext& cluster) {
+  const bool ring = algorithm == NcclAlgorithm::ring;
+  const NcclTuning& tuning = nccl_tuning(algorithm, kProtocols[p]);
+  NcclDefaults made{tuning.launch_s, options.inside == NcclInside::nvlink ? tuning.nvlink_s : tuning.pcie_s,
+                    tuning.net_s, (ring ? kRingShare : kTreeShare)[p]};
+  if (ring && cluster.gpus_per_node == 1)
+    made.between_s = nccl_tuning(NcclAlgorithm::tree, kProtocols[p]).net_s;
+  if (ring && !cluster.one_node())
+    made.inside_s = std::max(made.inside_s, options.net_overhead_s * (p == kSimple ? 3 : 1));
+  if (!ring && p == kLl128 && cluster.one_node()) made.share = kTreeLl128Inside;
+  if (!ring && cluster.gpus_per_node == 1) made.share *= kTreeOneGpu;
+  return made;
+}
+
+/// A way, without its protocol's passes over the vector.
+Json plain_way(const NcclOptions& options, const StackContext& cluster, const char* schedule, std::size_t p,
+               const NcclDefaults& defaults, const NcclWay& given) {
+  const double inside_s = given.latency_s.value_or(defaults.inside_s);
   const auto share_of = [&](double link_Bps) {
-    const double share = given.share.value_or(tuning.share);
+    const double share = given.share.value_or(defaults.share);
     if (!options.channels || !options.channel_Bps || link_Bps <= 0) return share;
     return std::min(share, *options.channels * *options.channel_Bps / link_Bps);
   };
   // A step between nodes takes at least what one inside does: no part of a latency is negative.
-  Json way = {{"schedule", schedule},
-              {"launch", given.launch_s.value_or(tuning.launch_s)},
-              {"step_latency", inside_s},
-              {"between_latency", std::max(0.0, between_s - inside_s)},
-              {"pipelined", schedule == std::string_view("ring")},
-              {"bandwidth_share", share_of(cluster.gpu_link_Bps)},
-              {"between_share", share_of(cluster.nic_Bps)}};
-  if (protocol.payload_s_per_byte) way["payload"] = *protocol.payload_s_per_byte;
+  return {{"schedule", schedule},
+          {"protocol", kProtocolNames[p]},
+          {"launch", given.launch_s.value_or(defaults.launch_s)},
+          {"step_latency", inside_s},
+          {"between_latency", std::max(0.0, given.between_latency_s.value_or(defaults.between_s) - inside_s)},
+          {"pipelined", schedule == std::string_view("ring")},
+          {"bandwidth_share", share_of(cluster.gpu_link_Bps)},
+          {"between_share", share_of(cluster.nic_Bps)},
+          {"nics", cluster.nics}};
+}
+
+/// Adds what its kernels' passes take: of an all-reduce as it is given; else of what has half as many
+/// primitives, and as many at the ends.
+void add_passes(const NcclProtocolOptions& protocol, const StackContext& cluster, bool reduces_all,
+                Json& way) {
+  if (protocol.payload_s_per_byte) {
+    const double payload = *protocol.payload_s_per_byte;
+    const double link_Bps = cluster.gpu_link_Bps > 0 ? cluster.gpu_link_Bps : cluster.nic_Bps;
+    const double link = link_Bps > 0 ? 1 / (way["bandwidth_share"].get<double>() * link_Bps) : 0;
+    way["payload"] = reduces_all ? payload : payload / 2;
+    if (!reduces_all) way["part"] = (link + payload) / 3;
+  }
+  if (protocol.filled_latency_s > 0) {
+    way["filled_latency"] = protocol.filled_latency_s;
+    way["filled_bytes"] = kFilled_bytes;
+  }
+}
+
+/// Reduction in the switch, which NCCL does by Simple alone: what NCCL's tables have, and no number that was
+/// measured here. Latencies inside and of a tree's levels are once for all pieces.
+Json nvls_way(const NcclOptions& options, const StackContext& cluster) {
+  const double reduced_Bps = nccl_nvls_Bps(machine_of(options, cluster));
+  const bool known = reduced_Bps > 0 && cluster.gpu_link_Bps > 0;
+  const NcclDefaults defaults{nccl_tuning(NcclAlgorithm::nvls, NcclProtocol::simple).nvlink_s, 0,
+                              nccl_tuning(NcclAlgorithm::nvls_tree, NcclProtocol::simple).net_s,
+                              known ? std::min(1.0, reduced_Bps / cluster.gpu_link_Bps) : 1};
+  Json way = plain_way(options, cluster, "nvls", kSimple, defaults, {});
+  way["between_share"] = 1;
+  way["nics"] = 1;  // each GPU's part goes through its own
   return way;
 }
 
-/// The ways of an operation, or of its rings alone.
-Json nccl_policy(const NcclOptions& options, const StackContext& cluster, bool trees) {
+/// Whether an algorithm of this name is asked for, or any.
+bool takes(const NcclOptions& options, NcclAlgorithm algorithm) {
+  return !options.algorithm || *options.algorithm == algorithm;
+}
+
+/// The ways of all_reduce; of the others, rings and trees of all blocks at once.
+Json nccl_policy(const NcclOptions& options, const StackContext& cluster, bool reduces_all) {
   const NcclProtocolOptions* given[] = {&options.ll, &options.ll128, &options.simple};
   Json ways = Json::array();
+  const auto add = [&](NcclAlgorithm algorithm, const char* schedule, std::size_t p, const NcclWay& way) {
+    ways.push_back(
+        plain_way(options, cluster, schedule, p, defaults_of(algorithm, p, options, cluster), way));
+    add_passes(*given[p], cluster, reduces_all, ways.back());
+  };
   for (std::size_t p = 0; p < 3; ++p) {
-    if (options.protocol == NcclProtocol::automatic ? p == kLl128 && !allows_ll128(options, cluster)
-                                                    : static_cast<std::size_t>(options.protocol) != p + 1)
+    if (options.protocol ? *options.protocol != kProtocols[p]
+                         : p == kLl128 && !allows_ll128(options, cluster))
       continue;
-    if (!trees || options.algorithm != NcclAlgorithm::tree)
-      ways.push_back(
-          nccl_way(options, cluster, "ring", ring_tuning(p, options, cluster), *given[p], given[p]->ring));
-    if (trees && options.algorithm != NcclAlgorithm::ring)
-      ways.push_back(nccl_way(options, cluster, "double_binary_tree", tree_tuning(p, cluster), *given[p],
-                              given[p]->tree));
+    if (!reduces_all || takes(options, NcclAlgorithm::ring))
+      add(NcclAlgorithm::ring, "ring", p, given[p]->ring);
+    if (reduces_all && takes(options, NcclAlgorithm::tree))
+      add(NcclAlgorithm::tree, "double_binary_tree", p, given[p]->tree);
+    if (p != kSimple) continue;
+    if (!reduces_all && cluster.gpus_per_node == 1 && !options.algorithm) {
+      const NcclTuning& tuning = nccl_tuning(NcclAlgorithm::pat, NcclProtocol::simple);
+      Json pat =
+          plain_way(options, cluster, "pat", p,
+                    {tuning.launch_s, 0,
+                     nccl_tuning(NcclAlgorithm::tree, kProtocols[p]).net_s / kNcclPatLevels, kPatShare},
+                    {});
+      pat["rank_latency"] = kNcclPatRank_s;
+      ways.push_back(std::move(pat));
+    }
+    if (reduces_all && takes(options, NcclAlgorithm::nvls) &&
+        (options.algorithm || has_nvls(options, cluster)))
+      ways.push_back(nvls_way(options, cluster));
   }
-  return {{"fastest", std::move(ways)}};
+  if (!options.by_estimate || ways.size() < 2) return {{"fastest", std::move(ways)}};
+  NcclMachine machine = machine_of(options, cluster);
+  Json by = Json::object();
+  Fields fields;
+  machine.fields(fields);
+  fields.write_missing(by);
+  return {{"chosen", std::move(ways)}, {"by", std::move(by)}};
+}
+
+/// A send and a receive with every peer: small parts by LL, others by Simple, whose channels of all peers
+/// begin at once and so pay LL's latency for a peer and Simple's once.
+Json exchange_policy(const NcclOptions& options, const StackContext& cluster) {
+  const NcclDefaults ll = defaults_of(NcclAlgorithm::ring, 0, options, cluster),
+                     simple = defaults_of(NcclAlgorithm::ring, kSimple, options, cluster);
+  Json small = plain_way(options, cluster, "pairwise", 0, ll, options.ll.ring);
+  small["up_to_part"] = kPeerByLl_bytes;
+  NcclWay peer = options.ll.ring;
+  peer.share = options.simple.ring.share;
+  peer.launch_s = simple.launch_s + simple.inside_s;
+  Json large = plain_way(options, cluster, "pairwise", kSimple,
+                         {simple.launch_s, ll.inside_s, ll.between_s, simple.share}, peer);
+  if (options.ll.payload_s_per_byte) small["payload"] = *options.ll.payload_s_per_byte;
+  if (options.simple.payload_s_per_byte) large["payload"] = *options.simple.payload_s_per_byte;
+  // Each peer has channels, and so a NIC, of its own.
+  small["nics"] = large["nics"] = 1;
+  return Json::array({std::move(small), std::move(large)});
 }
 
 Stack make_nccl(const NcclOptions& options, const StackContext& cluster) {
@@ -206,17 +334,19 @@ Stack make_nccl(const NcclOptions& options, const StackContext& cluster) {
     reject("channel_bandwidth", "is of no use without \"channels\"", "Give \"channels\" too");
   stack.collectives = {{"all_reduce", nccl_policy(options, cluster, true)},
                        {"reduce_scatter", nccl_policy(options, cluster, false)},
-                       {"all_gather", nccl_policy(options, cluster, false)}};
+                       {"all_gather", nccl_policy(options, cluster, false)},
+                       {"all_to_all", exchange_policy(options, cluster)}};
   return stack;
 }
 
 }  // namespace
 
 std::vector<StackPlugin> nccl() {
-  return {{{.name = "nccl",
-            .summary = "kernels on the device: channels, ring or tree, LL, LL128 or Simple, by size",
-            .citation = "Hu et al., arXiv:2507.04786; NCCL 2.29.7, src/graph/tuning.cc"},
-           make_nccl}};
+  return {
+      {{.name = "nccl",
+        .summary = "kernels on the device: rings, trees or the switch, LL, LL128 or Simple, as NCCL chooses",
+        .citation = "Hu et al., arXiv:2507.04786; NCCL 2.29.7, src/graph/tuning.cc"},
+       make_nccl}};
 }
 
 }  // namespace simsgd::stacks

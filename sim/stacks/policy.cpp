@@ -60,6 +60,18 @@ namespace {
   throw RunError(fmt::format("{} cannot be used here: {}. {}.", what, problem, remedy));
 }
 
+double between_over_inside(const Cluster& cluster, const std::vector<int>& ranks, int per_node,
+                           const LibraryCosts& costs) {
+  const auto next = static_cast<std::size_t>(per_node);
+  if (per_node < 2 || next >= ranks.size()) return 0;
+  const auto endpoint = [&](std::size_t i) {
+    return cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[i])];
+  };
+  const Network& network = cluster.network;
+  return network.path_cost(endpoint(0), endpoint(next)).beta_s_per_byte / costs.between_share /
+         (network.path_cost(endpoint(0), endpoint(1)).beta_s_per_byte / costs.bandwidth_share);
+}
+
 Plan plan_way(const CollectiveWay& way, const Cluster& cluster, const std::vector<int>& ranks,
               const PolicyRequest& request) {
   const SchedulePlugin* plugin = find_schedule(request.op, way.schedule);
@@ -67,8 +79,10 @@ Plan plan_way(const CollectiveWay& way, const Cluster& cluster, const std::vecto
     cannot(fmt::format("The schedule {}", way.schedule),
            "there is none of that name for " + op_name(request.op),
            "Use one that `simsgd list schedules` shows");
-  Schedule schedule = plugin->make({static_cast<int>(ranks.size()), request.bytes, request.root,
-                                    ranks_per_node(cluster, ranks), way.costs.piece_bytes});
+  const int per_node = ranks_per_node(cluster, ranks);
+  Schedule schedule =
+      plugin->make({static_cast<int>(ranks.size()), request.bytes, request.root, per_node,
+                    way.costs.piece_bytes, between_over_inside(cluster, ranks, per_node, way.costs)});
   return Plan(std::move(schedule), cluster, ranks, request.bytes, request.tensors, way.costs);
 }
 
@@ -116,6 +130,41 @@ Plan fastest(const std::vector<const CollectiveWay*>& ways, const Cluster& clust
   cannot(fmt::format("The schedule {}", ways.back()->schedule), reason->problem, reason->remedy);
 }
 
+NcclGroup group_of(const Cluster& cluster, const std::vector<int>& ranks) {
+  std::vector<int> nodes;
+  for (const int rank : ranks) nodes.push_back(cluster.node_of_rank(rank));
+  std::sort(nodes.begin(), nodes.end());
+  const auto distinct = std::unique(nodes.begin(), nodes.end()) - nodes.begin();
+  return {static_cast<int>(ranks.size()), static_cast<int>(distinct)};
+}
+
+/// By ascending estimate; those that the library does not know come last.
+void sort_by_estimate(const CollectivePolicy& policy, const NcclGroup& group, const PolicyRequest& request,
+                      std::vector<const CollectiveWay*>& ways) {
+  std::vector<std::pair<double, const CollectiveWay*>> estimated;
+  for (const CollectiveWay* way : ways) {
+    const auto algorithm = nccl_algorithm(way->schedule, group);
+    std::optional<double> time_s;
+    if (algorithm && way->protocol)
+      time_s =
+          nccl_estimate_s(policy.estimated, request.op, *algorithm, *way->protocol, group, request.bytes);
+    estimated.emplace_back(time_s.value_or(std::numeric_limits<double>::infinity()), way);
+  }
+  std::stable_sort(estimated.begin(), estimated.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < ways.size(); ++i) ways[i] = estimated[i].second;
+}
+
+/// The first that fits the group.
+Plan chosen(const std::vector<const CollectiveWay*>& ways, const Cluster& cluster,
+            const std::vector<int>& ranks, const PolicyRequest& request) {
+  for (std::size_t i = 0; i + 1 < ways.size(); ++i) try {
+      return plan_way(*ways[i], cluster, ranks, request);
+    } catch (const ParameterError&) {  // the next one, as the library does
+    }
+  return fastest({ways.back()}, cluster, ranks, request);
+}
+
 }  // namespace
 
 Plan plan_by_policy(const CollectivePolicies& policies, const Cluster& cluster, const std::vector<int>& ranks,
@@ -129,7 +178,11 @@ Plan plan_by_policy(const CollectivePolicies& policies, const Cluster& cluster, 
   const CollectivePolicy& policy = found->second;
   if (policy.kind == CollectivePolicy::Kind::measured && request.schedule.empty())
     return plan_measured(policy, cluster, ranks, request);
-  const std::vector<const CollectiveWay*> ways = candidates(policy, static_cast<int>(ranks.size()), request);
+  std::vector<const CollectiveWay*> ways = candidates(policy, static_cast<int>(ranks.size()), request);
+  if (!ways.empty() && policy.kind == CollectivePolicy::Kind::chosen) {
+    sort_by_estimate(policy, group_of(cluster, ranks), request, ways);
+    return chosen(ways, cluster, ranks, request);
+  }
   if (!ways.empty()) return fastest(ways, cluster, ranks, request);
   if (!request.schedule.empty()) return fastest({&otherwise}, cluster, ranks, request);
   cannot("What the cluster says of " + op_name(request.op),
@@ -146,8 +199,14 @@ std::string policy_text(const CollectivePolicies& policies, CollectiveOp op) {
   for (const CollectiveWay& way : policy.ways)
     if (std::find(names.begin(), names.end(), way.schedule) == names.end()) names.push_back(way.schedule);
   if (names.size() == 1) return names.front();
-  return policy.kind == CollectivePolicy::Kind::fastest ? "the fastest of " + one_of(names)
-                                                        : one_of(names) + ", by size";
+  switch (policy.kind) {
+    case CollectivePolicy::Kind::fastest:
+      return "the fastest of " + one_of(names);
+    case CollectivePolicy::Kind::chosen:
+      return "NCCL's choice of " + one_of(names);
+    default:
+      return one_of(names) + ", by size";
+  }
 }
 
 }  // namespace simsgd

@@ -12,6 +12,7 @@
 #include "sim/cluster/cluster.hpp"
 #include "sim/collectives/operation.hpp"
 #include "sim/collectives/plan.hpp"
+#include "sim/stacks/nccl_estimate.hpp"
 
 namespace simsgd {
 
@@ -23,6 +24,7 @@ struct CollectiveWay {
   LibraryCosts costs;
   std::optional<int> up_to_workers{};        ///< only among at most so many
   std::optional<double> up_to_part_bytes{};  ///< largest part of one worker: bytes / workers
+  std::optional<NcclProtocol> protocol{};    ///< by which a library estimates it
 
   bool takes(int ranks, double bytes) const {
     return (!workers || ranks == *workers) && (!up_to_workers || ranks <= *up_to_workers) &&
@@ -45,8 +47,11 @@ struct MeasuredCollective {
 };
 
 struct CollectivePolicy {
-  enum class Kind { by_size, fastest, measured } kind = Kind::by_size;
-  std::vector<CollectiveWay> ways;  ///< by_size: the first that takes the size; fastest: any that does
+  enum class Kind { by_size, fastest, chosen, measured } kind = Kind::by_size;
+  /// by_size: the first that takes the size; fastest: any that does; chosen: the one that the library
+  /// estimates to take least, whatever it takes.
+  std::vector<CollectiveWay> ways;
+  NcclMachine estimated{};                   ///< chosen: by NCCL, which knows this
   std::vector<MeasuredCollective> measured;  ///< by ascending workers, then bytes
 
   /// One schedule for all sizes, and nothing added to it.

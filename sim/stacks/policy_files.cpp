@@ -35,6 +35,10 @@ struct WaySection {
             "Largest part of one worker that is done in this way: bytes of the vector / workers")
         .by_rule("any size");
     f.choice("schedule", way.schedule, schedule_names(op), "Schedule of its messages").required();
+    f.choice("protocol", way.protocol,
+             {{"ll", NcclProtocol::ll}, {"ll128", NcclProtocol::ll128}, {"simple", NcclProtocol::simple}},
+             "Of NCCL, by which it estimates a way that it may choose")
+        .by_rule("none: NCCL does not estimate it");
     f.time("launch", way.costs.launch_s, "Per operation and worker, beside the host's launch");
     f.time("step_latency", way.costs.step_latency_s, "Added to the latency of each message");
     f.number(
@@ -47,6 +51,10 @@ struct WaySection {
     f.flag(
         "pipelined", way.costs.pipelined,
         "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step: a block then meets the latency of each hop of its way once; else every step takes that of its longest hop");
+    f.whole(
+         "nics", way.costs.nics,
+         "NICs of a node over which each message between nodes is spread, no more than have a GPU of the group")
+        .at_least(1);
     f.number("between_share", between_share, "bandwidth_share of messages between nodes")
         .above(0)
         .at_most(1)
@@ -58,6 +66,13 @@ struct WaySection {
     f.number("payload", way.costs.payload_s_per_byte,
              "Seconds per byte of the whole vector, once per operation and worker: copies, reduction")
         .at_least(0);
+    f.number("part", way.costs.part_s_per_byte, "The same per byte of one worker's part of it, beside that")
+        .at_least(0);
+    f.time(
+        "filled_latency", way.costs.filled_latency_s,
+        "Of each message of filled_bytes or more, of a smaller one in proportion: threads of a kernel that take part. It hides behind the payload's passes, or they behind it");
+    f.bytes("filled_bytes", way.costs.filled_bytes, "That fill the kernel's threads");
+    f.time("rank_latency", way.costs.rank_s, "Per worker that takes part");
   }
 };
 
@@ -90,6 +105,22 @@ Json object_of(const std::string& key, Json value, const std::string& meaning) {
 
 Json list_of(CollectiveOp op, const std::string& meaning) {
   return {{"type", "array"}, {"items", way_schema(op)}, {"minItems", 1}, {"description", meaning}};
+}
+
+struct EstimateSection {
+  NcclMachine machine;
+  void fields(Fields& f) { f.object("by", machine, "What NCCL knows of the machine").required(); }
+};
+
+Json chosen_schema(CollectiveOp op) {
+  EstimateSection section;
+  Fields f;
+  section.fields(f);
+  Json schema = object_of("chosen", list_of(op, "Ways that NCCL chooses among"),
+                          "The one that NCCL estimates to take least, whatever it takes here");
+  schema["properties"].update(f.schema("")["properties"]);
+  schema["required"].push_back("by");
+  return schema;
 }
 
 CollectiveWay read_way(CollectiveOp op, const Json& json) {
@@ -149,11 +180,12 @@ Json policy_schema(CollectiveOp op) {
            {name, list_of(op, "By size: the first entry whose \"up_to\" is not below it"),
             object_of("fastest", list_of(op, "Any of them that takes the size and fits the group"),
                       "The fastest of several, by what each would take alone"),
-            f.schema("Whole operations as they were measured")}}};
+            chosen_schema(op), f.schema("Whole operations as they were measured")}}};
 }
 
 Json completed_policy(CollectiveOp op, Json policy) {
-  Json& ways = policy.is_object() && policy.contains("fastest") ? policy["fastest"] : policy;
+  const char* key = policy.is_object() && policy.contains("chosen") ? "chosen" : "fastest";
+  Json& ways = policy.is_object() && policy.contains(key) ? policy[key] : policy;
   if (!ways.is_array()) return policy;
   for (Json& way : ways) {
     WaySection section{op};
@@ -176,6 +208,12 @@ CollectivePolicy read_policy(CollectiveOp op, const Json& json) {
   if (json.contains("fastest")) {
     policy.kind = CollectivePolicy::Kind::fastest;
     for (const Json& each : json["fastest"]) policy.ways.push_back(read_way(op, each));
+    return policy;
+  }
+  if (json.contains("chosen")) {
+    policy.kind = CollectivePolicy::Kind::chosen;
+    for (const Json& each : json["chosen"]) policy.ways.push_back(read_way(op, each));
+    policy.estimated = options_of<NcclMachine>(json["by"]);
     return policy;
   }
   policy.kind = CollectivePolicy::Kind::measured;

@@ -22,6 +22,8 @@ struct StackContext {
   double gpu_link_Bps = 0;  ///< 0: one GPU per node
   double nic_Bps = 0;
   int workers = 0, gpus_per_node = 0;  ///< 0: not known
+  int nics = 1;                        ///< of a node
+  int compute_capability = 0;          ///< of the device, times ten; 0: not known
   bool one_node() const { return workers > 0 && workers <= gpus_per_node; }
 };
 

@@ -87,7 +87,8 @@ void check_bytes(const Schedule& schedule, double block_bytes) {
 
 bool fits(const SchedulePlugin& plugin, const ScheduleRequest& request) {
   if (plugin.info.name == "recursive_halving") return power_of_two_below(request.ranks) == request.ranks;
-  const bool by_nodes = plugin.info.name == "hierarchical" || plugin.info.name == "double_binary_tree";
+  const bool by_nodes = plugin.info.name == "hierarchical" || plugin.info.name == "double_binary_tree" ||
+                        plugin.info.name == "nvls";
   return by_nodes || request.ranks_per_node == 1;
 }
 

@@ -28,7 +28,7 @@ void for_each_schedule(Op op, const ScheduleRequest& request, const Start& start
   for (const SchedulePlugin& plugin : schedule_plugins()) {
     if (plugin.op != op) continue;
     if (plugin.info.name == "recursive_halving" && !is_power_of_two(request.ranks)) continue;
-    if (plugin.info.name == "double_binary_tree")
+    if (plugin.info.name == "double_binary_tree" || plugin.info.name == "nvls")
       continue;  // its stages are costs of a pipeline, not its pieces
     const std::string what = op_name(op) + " by " + plugin.info.name;
     CAPTURE(what);

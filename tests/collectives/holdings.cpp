@@ -100,6 +100,18 @@ Meaning bruck(int ranks) {
   return meaning;
 }
 
+// Bruck's backwards: rank r passes on what it has summed up for rank r + d and those behind it.
+Meaning aggregated_trees(int ranks) {
+  Meaning meaning{ranks, {}};
+  for (int d = ranks > 1 ? 1 << (ceil_log2(ranks) - 1) : 0; d >= 1; d /= 2)
+    meaning.moves.push_back({Kind::add, [=](int r) {
+                               std::vector<int> blocks = range(r + d, std::min(d, ranks - d));
+                               for (int& block : blocks) block %= ranks;
+                               return blocks;
+                             }});
+  return meaning;
+}
+
 // Part v belongs to the rank v places after the root. The rank at v gives its child at distance d the parts
 // of the child's subtree, which are fewer than d for the last child only: that is a step of its own.
 Meaning scatter_all_gather(const ScheduleRequest& request) {
@@ -174,12 +186,13 @@ Meaning meaning_of(CollectiveOp op, const std::string& schedule, const ScheduleR
     case CollectiveOp::all_reduce:
       return meaning_of_all_reduce(schedule, request);
     case CollectiveOp::reduce_scatter:
+      if (schedule == "pat") return aggregated_trees(ranks);
       meaning.blocks = ranks;
       if (schedule == "ring") add_ring_reduction(meaning, ranks);
       if (schedule == "recursive_halving") add_halving(meaning, ranks);
       return meaning;
     case CollectiveOp::all_gather:
-      if (schedule == "bruck") return bruck(ranks);
+      if (schedule == "bruck" || schedule == "pat") return bruck(ranks);
       meaning.blocks = ranks;
       if (schedule == "ring") add_ring_gather(meaning, ranks);
       return meaning;

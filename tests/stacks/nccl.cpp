@@ -123,7 +123,8 @@ TEST_CASE("rings and trees take what NCCL's tuning model estimates, on one node 
       }
 }
 
-TEST_CASE("what is taken is the least of NCCL's estimates, LL128 not among them where PCIe is inside") {
+TEST_CASE(
+    "the fastest is the least of NCCL's latencies and bandwidths, LL128 not among them where PCIe is inside") {
   const Machine machine{8, 4, 1e10, 1.25e9};
   for (const bool nvlink : {true, false}) {
     CAPTURE(nvlink);
@@ -135,7 +136,8 @@ TEST_CASE("what is taken is the least of NCCL's estimates, LL128 not among them 
                                                       machine, 16384));
     const CollectivePolicies policies{
         {CollectiveOp::all_reduce,
-         policy_of(CollectiveOp::all_reduce, {{"inside", nvlink ? "nvlink" : "pcie"}}, machine.context())}};
+         policy_of(CollectiveOp::all_reduce, {{"inside", nvlink ? "nvlink" : "pcie"}, {"choice", "fastest"}},
+                   machine.context())}};
     const Cluster cluster = machine.cluster();
     const Plan plan =
         plan_by_policy(policies, cluster, all_ranks(cluster), {CollectiveOp::all_reduce, 16384, 0, 1, ""});
@@ -242,6 +244,165 @@ TEST_CASE("shares of bandwidth are the model's; a tree by LL128 has 7/9 of a sin
   CHECK(way_of(kTree, 1, "nvlink", node).costs.bandwidth_share == Approx(.92 * 7 / 9).epsilon(1e-12));
   const StackContext single{.gpu_link_Bps = 0, .nic_Bps = 1e10, .workers = 16, .gpus_per_node = 1};
   CHECK(way_of(kTree, 2, "nvlink", single).costs.between_share == Approx(.92 * .85).epsilon(1e-12));
+}
+
+namespace {
+
+/// What the stack takes of a vector among the first GPUs of the machine; and by which way.
+double stack_time_s(const Json& options, const Machine& machine, CollectiveOp op, double bytes) {
+  const Cluster cluster = machine.cluster();
+  const Plan plan = plan_by_policy({{op, policy_of(op, options, machine.context())}}, cluster,
+                                   all_ranks(cluster), {op, bytes, 0, 1, ""});
+  return predicted_s(plan);
+}
+
+constexpr double kMiB = 1048576;
+
+}  // namespace
+
+TEST_CASE("NCCL's choice stays by its own estimate, also where it is not the fastest here") {
+  // Two A100: NCCL expects Simple to take 15.2 us + m / 240 GB/s and LL 7.8 us + m / 87.7 GB/s. Here Simple's
+  // launch takes 30 us: at 1 MiB LL would be faster, and Simple is taken.
+  const Machine machine{1, 2, 300e9, 25e9};
+  const Json slow = {{"compute_capability", 80}, {"simple", {{"ring", {{"launch", 30e-6}}}}}};
+  Json fastest = slow;
+  fastest["choice"] = "fastest";
+  const double simple_s = 30e-6 + 2 * 3.4e-6 + kMiB / 300e9, ll_s = 6.6e-6 + 2 * 0.6e-6 + kMiB / 150e9;
+  REQUIRE(ll_s < simple_s);
+  CHECK(stack_time_s(slow, machine, CollectiveOp::all_reduce, kMiB) == Approx(simple_s).epsilon(1e-9));
+  CHECK(stack_time_s(fastest, machine, CollectiveOp::all_reduce, kMiB) == Approx(ll_s).epsilon(1e-9));
+  CHECK(stack_time_s(slow, machine, CollectiveOp::all_reduce, kMiB / 2) ==
+        Approx(ll_s - kMiB / 2 / 150e9).epsilon(1e-9));
+}
+
+TEST_CASE("eight H100 reduce in the switch from 2 MiB on, four of them nowhere, and none without NVLS") {
+  // 8 x 40 GB/s x 0.85 x 7/8 x 2 = 476 GB/s of the bus, of which rings have 360: 272 GB/s of the vector. Of
+  // four 4 x 60 x 0.85 x 3/4 x 2 = 306.
+  const Json options = {{"compute_capability", 90}};
+  const auto reduces = [&](int gpus, double bytes, const Json& with) {
+    const double nvls_s = 25e-6 + (1 + 1.0 / gpus) * bytes / (0.85 * 360e9);
+    return std::fabs(stack_time_s(with, {1, gpus, 450e9, 25e9}, CollectiveOp::all_reduce, bytes) / nvls_s -
+                     1) < 1e-9;
+  };
+  CHECK_FALSE(reduces(8, kMiB, options));
+  for (const double bytes : {2 * kMiB, 64 * kMiB, 1024 * kMiB}) CHECK(reduces(8, bytes, options));
+  for (const double bytes : {kMiB, 8 * kMiB, 1024 * kMiB}) CHECK_FALSE(reduces(4, bytes, options));
+  CHECK_FALSE(reduces(8, 64 * kMiB, {{"compute_capability", 90}, {"nvls", false}}));
+  CHECK_FALSE(reduces(8, 64 * kMiB, {{"compute_capability", 80}}));
+  CHECK(reduces(4, 8 * kMiB, {{"compute_capability", 90}, {"algorithm", "nvls"}}));
+}
+
+TEST_CASE("reduction in the switches of several nodes takes what is slower, inside or between") {
+  for (const int nodes : {2, 4, 8})
+    for (const double nic_Bps : {5e9, 50e9, 400e9}) {
+      CAPTURE(nodes);
+      CAPTURE(nic_Bps);
+      const int gpus = 4, levels = static_cast<int>(std::log2(nodes));
+      const NodeShape shape{nodes, gpus, 450e9, 0, nic_Bps, 0, gpus};
+      Cluster cluster;
+      for (const TopologyPlugin& plugin : topology_plugins())
+        if (plugin.info.name == "star") cluster = cluster_on(plugin.make(Json::object(), shape), gpus);
+      const StackContext context{.gpu_link_Bps = 450e9,
+                                 .nic_Bps = nic_Bps,
+                                 .workers = nodes * gpus,
+                                 .gpus_per_node = gpus,
+                                 .nics = gpus};
+      const CollectivePolicies policies{
+          {CollectiveOp::all_reduce,
+           policy_of(CollectiveOp::all_reduce, {{"compute_capability", 90}, {"algorithm", "nvls"}},
+                     context)}};
+      const double bytes = 1e9, inside_s = 1.25 * bytes / (0.85 * 360e9),
+                   between_s = (nodes == 2 ? 1 : 2) * bytes / gpus / nic_Bps;
+      const Plan plan =
+          plan_by_policy(policies, cluster, all_ranks(cluster), {CollectiveOp::all_reduce, bytes, 0, 1, ""});
+      CHECK(predicted_s(plan) ==
+            Approx(25e-6 + 2 * levels * 20.9e-6 + std::max(inside_s, between_s)).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("a ring's and a tree's messages between nodes are spread over as many NICs as have a GPU") {
+  const int gpus = 4;
+  const NodeShape shape{2, gpus, 450e9, 0, 25e9, 0, gpus};
+  Cluster cluster;
+  for (const TopologyPlugin& plugin : topology_plugins())
+    if (plugin.info.name == "star") cluster = cluster_on(plugin.make(Json::object(), shape), gpus);
+  const StackContext context{
+      .gpu_link_Bps = 450e9, .nic_Bps = 25e9, .workers = 8, .gpus_per_node = gpus, .nics = gpus};
+  const CollectivePolicies policies{
+      {CollectiveOp::all_reduce,
+       policy_of(CollectiveOp::all_reduce, options_of(kRing, 2, "nvlink"), context)}};
+  const auto flow_s = [&](const std::vector<int>& ranks) {
+    const auto time_s = [&](double bytes) {
+      return predicted_s(
+          plan_by_policy(policies, cluster, ranks, {CollectiveOp::all_reduce, bytes, 0, 1, ""}));
+    };
+    return time_s(1e9) - time_s(0);
+  };
+  CHECK(flow_s({0, 1, 2, 3, 4, 5, 6, 7}) == Approx(14.0 / 8 * 1e9 / 100e9).epsilon(1e-9));
+  CHECK(flow_s({0, 1, 4, 5}) == Approx(6.0 / 4 * 1e9 / 50e9).epsilon(1e-9));
+  CHECK(flow_s({0, 4}) == Approx(1e9 / 25e9).epsilon(1e-9));
+}
+
+TEST_CASE("an all-gather takes what its primitives do of those that an all-reduce shows") {
+  // x = 4 ps of a link of 250 GB/s, y = 2 ps: d = x + y/2 = 5 and e = 2 (x + y) / 3 = 4 ps a byte. Of 4 GPUs
+  // an all-reduce has 4 d + 3 e = 32 and the others 2 d + 2 e = 18 times m/4.
+  const Machine machine{1, 4, 250e9, 25e9};
+  const Json options = {{"protocol", "simple"}, {"algorithm", "ring"}, {"simple", {{"payload", 2e-12}}}};
+  const auto per_byte = [&](CollectiveOp op) {
+    return (stack_time_s(options, machine, op, 1e9) - stack_time_s(options, machine, op, 0)) / 1e9;
+  };
+  CHECK(per_byte(CollectiveOp::all_reduce) == Approx(32e-12 / 4).epsilon(1e-9));
+  CHECK(per_byte(CollectiveOp::all_gather) == Approx(18e-12 / 4).epsilon(1e-9));
+  CHECK(per_byte(CollectiveOp::reduce_scatter) == Approx(18e-12 / 4).epsilon(1e-9));
+}
+
+TEST_CASE("steps of LL take longer until their messages fill the threads, behind the payload's passes") {
+  const Machine machine{1, 4, 250e9, 25e9};
+  const Json plain = {{"protocol", "ll"}, {"algorithm", "ring"}};
+  Json filled = plain;
+  filled["ll"] = {{"filled_latency", 1e-6}, {"payload", 1e-12}};
+  const auto extra_s = [&](double bytes) {
+    return stack_time_s(filled, machine, CollectiveOp::all_reduce, bytes) -
+           stack_time_s(plain, machine, CollectiveOp::all_reduce, bytes);
+  };
+  CHECK(extra_s(4 * 2048) == Approx(6 * 0.25e-6).epsilon(1e-6));
+  CHECK(extra_s(4 * 8192) == Approx(6e-6).epsilon(1e-6));
+  CHECK(extra_s(3e6) == Approx(6e-6).epsilon(1e-6));
+  CHECK(extra_s(9e6) == Approx(9e-6).epsilon(1e-6));
+}
+
+TEST_CASE("parts of up to 16 KiB go to each peer by LL, larger ones by Simple") {
+  const Machine machine{1, 4, 250e9, 25e9};
+  const auto time_us = [&](double part) {
+    return 1e6 * stack_time_s(Json::object(), machine, CollectiveOp::all_to_all, 4 * part);
+  };
+  CHECK(time_us(16384) == Approx(6.6 + 3 * 0.6 + 3 * 16384 / 125e3).epsilon(1e-9));
+  CHECK(time_us(16400) == Approx(8.4 + 3.4 + 3 * 0.6 + 3 * 16400 / 250e3).epsilon(1e-9));
+}
+
+TEST_CASE(
+    "with one GPU per node parts of vectors go up and down trees of all blocks where these are quicker") {
+  // 64 nodes: a ring's 63 steps of LL take 5 us each, and trees 8 us + 6 levels of 14/3.5 us + 64 x 2.8 us.
+  const Machine machine{64, 1, 0, 25e9};
+  CHECK(1e6 * stack_time_s(Json::object(), machine, CollectiveOp::all_gather, 64) ==
+        Approx(8 + 6 * 4 + 64 * 2.8).epsilon(1e-3));
+  CHECK(1e6 * stack_time_s({{"algorithm", "ring"}}, machine, CollectiveOp::all_gather, 64) ==
+        Approx(6.6 + 63 * 5).epsilon(1e-3));
+}
+
+TEST_CASE("GPUs without a path to each other share the host's memory") {
+  for (const int gpus : {2, 4, 8}) {
+    CAPTURE(gpus);
+    NodeShape shape{1, gpus, 24e9, 0, 25e9, 0, 1};
+    shape.host_memory_Bps = 20e9;
+    Cluster cluster;
+    for (const TopologyPlugin& plugin : topology_plugins())
+      if (plugin.info.name == "star") cluster = cluster_on(plugin.make(Json::object(), shape), gpus);
+    const Plan plan = plan_by_policy({{CollectiveOp::all_reduce, CollectivePolicy::of("ring")}}, cluster,
+                                     all_ranks(cluster), {CollectiveOp::all_reduce, 1e9, 0, 1, ""});
+    // Of each of 2 (P-1) steps P messages of m/P cross it.
+    CHECK(predicted_s(plan) == Approx(2 * (gpus - 1) * 1e9 / 20e9).epsilon(1e-9));
+  }
 }
 
 }  // namespace simsgd::test::stacks_nccl

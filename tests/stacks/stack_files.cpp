@@ -112,7 +112,7 @@ TEST_CASE("operations that a stack does are not said by the cluster too, but a r
   scenario["network"]["all_reduce"] = "tree";
   CHECK(job_of(scenario).network.collectives.at(CollectiveOp::all_reduce).ways.front().schedule == "tree");
   CHECK(job_of(scenario).network.collectives.at(CollectiveOp::all_gather).kind ==
-        CollectivePolicy::Kind::fastest);
+        CollectivePolicy::Kind::chosen);
 }
 
 TEST_CASE("names and options are checked") {

@@ -65,6 +65,8 @@ void MapValue::fields(Fields& f) {
 void MapBytes::fields(Fields& f) {
   f.raw("from", from, place_schema("Where the size stands"));
   f.text("unit", unit, "That it is written in: B, KiB, MB").required();
+  f.number("times", times, "What it is multiplied by: bytes of an element where elements are counted")
+      .above(0);
 }
 
 void MapFields::fields(Fields& f) {
@@ -131,6 +133,7 @@ Mapping::Mapping(const MapFields& map, bool pointers) : pointers_(pointers) {
     if (bytes_ < 0) reject("bytes/from", "is missing", pointers ? kPointerRemedy : kPlaceRemedy);
     if (!unit_scale(map.bytes->unit, Dimension::bytes, bytes_scale_))
       reject("bytes/unit", "is not a unit of bytes", "Write B, KiB, MB or the like");
+    bytes_scale_ *= map.bytes->times;
   }
   operation_ = place(map.operation, "operation");
   campaign_ = place(map.campaign, "campaign");

@@ -32,6 +32,7 @@ struct MapValue {
 struct MapBytes {
   RawValue from;
   std::string unit;
+  double times = 1;
   void fields(Fields& f);
 };
 
