@@ -13,9 +13,7 @@ TestedClaim test_claim(const std::string& path, const Overrides& overrides, cons
     run.settings = claim_settings(settings_of(result.point.point), run.seed);
     ++tested.points;
     if (result.status == RunStatus::ok) {
-      const RunRow row = result.run();
-      for (const auto& metric : row.document.at("metrics").items())
-        if (metric.value().is_number()) run.metrics[metric.key()] = metric.value().get<double>();
+      run.metrics = result.run().metrics;
     } else {
       ++tested.failed;
       if (tested.first_failure.empty()) tested.first_failure = result.point.point.label + ": " + result.error;

@@ -33,17 +33,18 @@ PointEnd end_of_point(const Study& study, const StudyPoint& point, const std::st
       made.impossible = end.text.substr(1);
       return made;
     }
-    run = run_from_json(nlohmann::ordered_json::parse(end.text.substr(1)));
+    run = run_from_text(end.text.substr(1));
     run.key = key;
     return made;
   }
   run.key = key;
   run.status = end.kind == ChildEnd::Kind::timed_out ? RunStatus::timeout : RunStatus::failed;
   run.error = end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
-  run.scenario = load_point(study, point).resolved.dump();
   RunContext context = with_machine(build_context());
   context.wall_time_s = end.wall_s;
-  run.context = to_json(context);
+  run.document =
+      nlohmann::ordered_json{{"context", to_json(context)}, {"scenario", load_point(study, point).resolved}}
+          .dump();
   return made;
 }
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/store/spool.hpp"
 #include "analysis/store/store.hpp"
@@ -14,7 +16,6 @@
 namespace simsgd {
 
 namespace fs = std::filesystem;
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
@@ -22,7 +23,7 @@ class MemorySink final : public RunSink {
  public:
   std::optional<RunStatus> status(const std::string& key) const override {
     const auto found = runs_.find(key);
-    return found == runs_.end() ? std::nullopt : std::optional(status_from_name(found->second.status));
+    return found == runs_.end() ? std::nullopt : std::optional(found->second.status);
   }
   bool is_whole(const std::string& key) const override {
     const auto found = runs_.find(key);
@@ -30,40 +31,86 @@ class MemorySink final : public RunSink {
   }
   std::optional<RunRow> run(const std::string& key) const override {
     const auto found = runs_.find(key);
-    if (found == runs_.end()) return std::nullopt;
-    return run_from_json(OrderedJson::parse(found->second.text));
+    return found == runs_.end() ? std::nullopt : std::optional(found->second);
   }
   void put(const SweepRow&) override {}
-  void put(const RunRow& run) override {
-    runs_[run.key] = {status_name(run.status), to_text(run), simsgd::is_whole(run.document)};
-  }
+  void put(const RunRow& run) override { runs_[run.key] = run; }
   void forget(const std::string& key) override { runs_.erase(key); }
 
  private:
-  // As text: a tenth of the memory.
-  struct Kept {
-    std::string status, text;
-    bool whole = false;
-  };
-  std::map<std::string, Kept> runs_;
+  std::map<std::string, RunRow> runs_;
 };
 
+// Rows are written some together, a moment after they have come: who is killed meanwhile runs them again.
 class StoreSink final : public RunSink {
  public:
   explicit StoreSink(const fs::path& database) : store_(database), turns_(store_.database()) {
     merge_spool(database, store_);
   }
-  std::optional<RunStatus> status(const std::string& key) const override { return store_.status(key); }
-  bool is_whole(const std::string& key) const override { return store_.is_whole(key); }
-  std::optional<RunRow> run(const std::string& key) const override { return store_.run(key); }
+  ~StoreSink() override {
+    try {
+      flush();
+    } catch (const std::exception&) {
+      // Whoever needs them runs them again.
+    }
+  }
+  StoreSink(const StoreSink&) = delete;
+  StoreSink& operator=(const StoreSink&) = delete;
+
+  std::optional<RunStatus> status(const std::string& key) const override {
+    const RunRow* run = coming(key);
+    return run != nullptr ? run->status : store_.status(key);
+  }
+  bool is_whole(const std::string& key) const override {
+    const RunRow* run = coming(key);
+    return run != nullptr ? run->whole : store_.is_whole(key);
+  }
+  std::optional<RunRow> run(const std::string& key) const override {
+    const RunRow* run = coming(key);
+    return run != nullptr ? *run : store_.run(key);
+  }
   void put(const SweepRow& sweep) override { store_.put(sweep); }
-  void put(const RunRow& run) override { store_.put(run); }
+  void put(const RunRow& run) override {
+    // A failure is not to hide a result: the store knows.
+    if (run.status != RunStatus::ok || coming(run.key) != nullptr) {
+      flush();
+      store_.put(run);
+      return;
+    }
+    if (coming_.empty()) since_ = Clock::now();
+    coming_.push_back(run);
+    if (coming_.size() >= kMostTogether) flush();
+  }
   Turn ask(const std::string& key, bool force, bool whole) override { return turns_.ask(key, force, whole); }
-  void tick() override { turns_.beat(); }
+  void tick() override {
+    if (!coming_.empty() && Clock::now() - since_ > kMostLate) flush();
+    turns_.beat();
+  }
+  void flush() override {
+    const std::vector<RunRow> rows = std::exchange(coming_, {});
+    if (rows.empty()) return;
+    try {
+      store_.put(rows);
+    } catch (const RunError&) {
+      for (const RunRow& each : rows) store_.put(each);  // as many as there is room for
+    }
+  }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMostTogether = 64;
+  static constexpr std::chrono::milliseconds kMostLate{200};
+
+  const RunRow* coming(const std::string& key) const {
+    const auto found =
+        std::find_if(coming_.begin(), coming_.end(), [&](const RunRow& each) { return each.key == key; });
+    return found == coming_.end() ? nullptr : &*found;
+  }
+
   ResultStore store_;
   Turns turns_;
+  std::vector<RunRow> coming_;
+  Clock::time_point since_;
 };
 
 // What is in F.db and in all spool files beside it, without changing any. F.db is opened anew for each look:
@@ -72,12 +119,9 @@ class Archive final : public RunSink {
  public:
   explicit Archive(const fs::path& database) : database_(database) {
     if (const auto store = ResultStore::read_only(database)) stored_ = store->statuses();
-    std::error_code none;
-    for (const auto& entry : fs::directory_iterator(spool_directory(database), none))
-      if (entry.path().extension() == ".jsonl")
-        read_spool(entry.path(),
-                   {[&](const RunRow& run, std::uint64_t offset) { spooled(run, entry.path(), offset); },
-                    [](const SweepRow&) {}});
+    for (const fs::path& file : spool_files(database))
+      read_spool(file, {[&](const RunRow& run, std::uint64_t offset) { spooled(run, file, offset); },
+                        [](const SweepRow&) {}});
   }
 
   std::optional<RunStatus> status(const std::string& key) const override {
@@ -100,7 +144,7 @@ class Archive final : public RunSink {
     file.seekg(static_cast<std::streamoff>(found->second.offset));
     std::string line;
     std::getline(file, line);
-    return run_from_json(OrderedJson::parse(line).at("run"));
+    return run_of_line(line);
   }
   void put(const SweepRow&) override { CHECK(false, "an archive is for looking"); }
   void put(const RunRow&) override { CHECK(false, "an archive is for looking"); }
@@ -109,7 +153,7 @@ class Archive final : public RunSink {
   void spooled(const RunRow& run, const fs::path& file, std::uint64_t offset) {
     const std::optional<RunStatus> known = status(run.key);
     if (known == RunStatus::ok && run.status != RunStatus::ok) return;
-    spooled_[run.key] = {run.status, simsgd::is_whole(run.document), file, offset};
+    spooled_[run.key] = {run.status, run.whole, file, offset};
   }
 
  private:

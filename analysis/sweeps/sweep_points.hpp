@@ -49,9 +49,6 @@ std::string shard_name(const Shard& shard);
 std::vector<SweepPoint> sweep_points(const Study& study, int jobs = 1,
                                      const std::function<bool()>& interrupted = {});
 
-/// Gives each point its slug.
-void name_points(const Study& study, std::vector<SweepPoint>& points);
-
 SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points);
 
 /// What running a point will need.
@@ -70,10 +67,15 @@ struct Examination {
   std::vector<std::string> failures;
 };
 
-/// Makes the jobs of the points, in children (`jobs` at a time), without running them. What points have in
+/// Loads the points, in children (`jobs` at a time), gives them their keys, and makes the jobs of those that
+/// will run (`runs`, asked in a child of a point that has its key), without running them. What points have in
 /// common is read, validated and built once. Throws ConfigError with everything that is wrong with any point,
-/// in their order, each error once; Interrupted.
-Examination examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
+/// in their order, each error once; RunError where they cannot be loaded; Interrupted.
+Examination examine(const Study& study, std::vector<SweepPoint>& points, int jobs,
+                    const std::function<bool(const SweepPoint&)>& runs,
+                    const std::function<bool()>& interrupted);
+/// The same of points that will all run.
+Examination examine(const Study& study, std::vector<SweepPoint> points, int jobs,
                     const std::function<bool()>& interrupted = {});
 
 /// All points of a study, without the keys of their runs.

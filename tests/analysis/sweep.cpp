@@ -18,8 +18,7 @@ int workers_of(const Scenario& scenario) { return scenario.resolved["cluster"]["
 std::vector<double> throughputs(const std::vector<RunRow>& runs) {
   std::vector<double> values;
   for (const RunRow& run : runs)
-    values.push_back(
-        run.status == RunStatus::ok ? run.document["metrics"]["throughput_samples_per_s"].get<double>() : -1);
+    values.push_back(run.status == RunStatus::ok ? run.metrics.at("throughput_samples_per_s") : -1);
   return values;
 }
 
@@ -81,7 +80,7 @@ TEST_CASE("the context of a failed run has the members of every context") {
     for (const auto& [name, value] : object.items()) all.push_back(name);
     return all;
   };
-  CHECK(names(runs[0].context) == names(runs[1].context));
+  CHECK(names(runs[0].read()["context"]) == names(runs[1].read()["context"]));
 }
 
 TEST_CASE("points that have a result are not run again, failed ones are") {
