@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <map>
 #include <unordered_map>
-#include <utility>
 
 #include "analysis/store/spool.hpp"
 #include "analysis/store/store.hpp"
@@ -41,76 +39,22 @@ class MemorySink final : public RunSink {
   std::map<std::string, RunRow> runs_;
 };
 
-// Rows are written some together, a moment after they have come: who is killed meanwhile runs them again.
 class StoreSink final : public RunSink {
  public:
   explicit StoreSink(const fs::path& database) : store_(database), turns_(store_.database()) {
     merge_spool(database, store_);
   }
-  ~StoreSink() override {
-    try {
-      flush();
-    } catch (const std::exception&) {
-      // Whoever needs them runs them again.
-    }
-  }
-  StoreSink(const StoreSink&) = delete;
-  StoreSink& operator=(const StoreSink&) = delete;
-
-  std::optional<RunStatus> status(const std::string& key) const override {
-    const RunRow* run = coming(key);
-    return run != nullptr ? run->status : store_.status(key);
-  }
-  bool is_whole(const std::string& key) const override {
-    const RunRow* run = coming(key);
-    return run != nullptr ? run->whole : store_.is_whole(key);
-  }
-  std::optional<RunRow> run(const std::string& key) const override {
-    const RunRow* run = coming(key);
-    return run != nullptr ? *run : store_.run(key);
-  }
+  std::optional<RunStatus> status(const std::string& key) const override { return store_.status(key); }
+  bool is_whole(const std::string& key) const override { return store_.is_whole(key); }
+  std::optional<RunRow> run(const std::string& key) const override { return store_.run(key); }
   void put(const SweepRow& sweep) override { store_.put(sweep); }
-  void put(const RunRow& run) override {
-    // A failure is not to hide a result: the store knows.
-    if (run.status != RunStatus::ok || coming(run.key) != nullptr) {
-      flush();
-      store_.put(run);
-      return;
-    }
-    if (coming_.empty()) since_ = Clock::now();
-    coming_.push_back(run);
-    if (coming_.size() >= kMostTogether) flush();
-  }
+  void put(const RunRow& run) override { store_.put(run); }
   Turn ask(const std::string& key, bool force, bool whole) override { return turns_.ask(key, force, whole); }
-  void tick() override {
-    if (!coming_.empty() && Clock::now() - since_ > kMostLate) flush();
-    turns_.beat();
-  }
-  void flush() override {
-    const std::vector<RunRow> rows = std::exchange(coming_, {});
-    if (rows.empty()) return;
-    try {
-      store_.put(rows);
-    } catch (const RunError&) {
-      for (const RunRow& each : rows) store_.put(each);  // as many as there is room for
-    }
-  }
+  void tick() override { turns_.beat(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t kMostTogether = 64;
-  static constexpr std::chrono::milliseconds kMostLate{200};
-
-  const RunRow* coming(const std::string& key) const {
-    const auto found =
-        std::find_if(coming_.begin(), coming_.end(), [&](const RunRow& each) { return each.key == key; });
-    return found == coming_.end() ? nullptr : &*found;
-  }
-
   ResultStore store_;
   Turns turns_;
-  std::vector<RunRow> coming_;
-  Clock::time_point since_;
 };
 
 // What is in F.db and in all spool files beside it, without changing any. F.db is opened anew for each look:

@@ -28,8 +28,6 @@ class RunSink {
   virtual Turn ask(const std::string& /*key*/, bool /*force*/, bool /*whole*/) { return Turn::mine; }
   /// Called several times a second.
   virtual void tick() {}
-  /// Writes what it was given and may have kept until now; so does its end.
-  virtual void flush() {}
 };
 
 /// Keeps runs until they are forgotten.

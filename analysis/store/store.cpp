@@ -139,13 +139,11 @@ void ResultStore::put(const SweepRow& sweep) {
   transaction.commit();
 }
 
-void ResultStore::put(const std::vector<RunRow>& runs) {
+void ResultStore::put(const RunRow& run) {
   Transaction transaction(*database_);
   try {
-    for (const RunRow& run : runs) {
-      if (run.status == RunStatus::ok || status(run.key) != RunStatus::ok) put_run(run);
-      prepared("UPDATE claims SET ended = 1 WHERE run = ?").bind(run.key).run();
-    }
+    if (run.status == RunStatus::ok || status(run.key) != RunStatus::ok) put_run(run);
+    prepared("UPDATE claims SET ended = 1 WHERE run = ?").bind(run.key).run();
     transaction.commit();
   } catch (...) {
     bases_.clear();  // what was remembered of the file may be undone

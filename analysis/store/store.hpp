@@ -35,10 +35,8 @@ class ResultStore {
   static std::optional<ResultStore> read_only(const std::filesystem::path& file);
 
   void put(const SweepRow& sweep);
-  /// All of them or none. Each replaces the run of the same key, unless that would put a failure in the place
-  /// of a result.
-  void put(const std::vector<RunRow>& runs);
-  void put(const RunRow& run) { put(std::vector<RunRow>{run}); }
+  /// Replaces the run of the same key, unless that would put a failure in the place of a result.
+  void put(const RunRow& run);
 
   std::optional<RunStatus> status(const std::string& key) const;
   /// Whether its whole document is kept.

@@ -97,7 +97,6 @@ class Sweep {
       run_round();
     } while (next_round());
     deliver();
-    sink_->flush();
   }
 
   /// The points that are needed by now and have not run. False where there are none.
