@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/store/convert.hpp"
 #include "analysis/store/spool.hpp"
 #include "analysis/store/store.hpp"
 #include "analysis/store/store_schema.hpp"
@@ -38,7 +39,7 @@ std::int64_t layout_of(const fs::path& file) {
 void put(ResultStore& into, const RunRow& run) {
   const std::optional<RunStatus> known = into.status(run.key);
   const bool better = known && *known != RunStatus::ok && run.status == RunStatus::ok;
-  const bool fuller = known == RunStatus::ok && is_whole(run.document) && !into.is_whole(run.key);
+  const bool fuller = known == RunStatus::ok && run.whole && !into.is_whole(run.key);
   // Of two failures either may have come first: a rule that does not depend on it.
   const bool before =
       known && *known != RunStatus::ok && run.status != RunStatus::ok && run.error < into.run(run.key)->error;
@@ -48,42 +49,6 @@ void put(ResultStore& into, const RunRow& run) {
 void merge_store(const ResultStore& from, ResultStore& into) {
   for (const SweepRow& sweep : from.sweeps()) into.put(sweep);
   for (const auto& [key, unused] : from.statuses()) put(into, from.run(key).value());
-}
-
-// Layout 2: JSON as text, with a document for each run.
-void convert(const fs::path& file, ResultStore& into) {
-  const Database database(file, Database::Mode::read);
-  Statement sweeps(database, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
-  while (sweeps.step()) {
-    SweepRow sweep;
-    sweep.id = sweeps.text();
-    sweep.name = sweeps.text();
-    sweep.file = sweeps.text();
-    for (const OrderedJson& axis : OrderedJson::parse(sweeps.text())) sweep.axes.push_back(axis);
-    Statement points(database,
-                     "SELECT label, coordinates, run FROM points WHERE sweep = ? ORDER BY position");
-    points.bind(sweep.id);
-    while (points.step()) {
-      SweepPointRow& point = sweep.points.emplace_back();
-      point.label = points.text();
-      point.coordinates = OrderedJson::parse(points.text());
-      point.key = points.text();
-    }
-    into.put(sweep);
-  }
-  Statement runs(database, "SELECT key, model_version, status, error, scenario, context, document FROM runs");
-  while (runs.step()) {
-    RunRow run;
-    run.key = runs.text();
-    run.model_version = static_cast<int>(runs.integer());
-    run.status = status_from_name(runs.text());
-    run.error = runs.text();
-    run.scenario = runs.text();
-    run.context = OrderedJson::parse(runs.text());
-    // Few asked for documents: what the new layout keeps of them by itself is enough.
-    if (run.status == RunStatus::ok) run.document = brief_document(OrderedJson::parse(runs.text()));
-    put(into, run);
-  }
 }
 
 void check(const fs::path& file) {
@@ -108,15 +73,14 @@ void merge_one(const fs::path& file, ResultStore& into) {
   }
   try {
     if (layout_of(file) == kConvertedVersion)
-      convert(file, into);
+      read_converted(file, {[&into](const SweepRow& sweep) { into.put(sweep); },
+                            [&into](const RunRow& run) { put(into, run); }});
     else
       merge_store(*ResultStore::read_only(file), into);
   } catch (const OrderedJson::exception&) {
     throw damaged(Database(file, Database::Mode::read), "JSON that is no result");
   }
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(spool_directory(file), none))
-    if (is_spool(entry.path())) read_spool(entry.path(), lines_into(into));
+  for (const fs::path& spool : spool_files(file)) read_spool(spool, lines_into(into));
 }
 
 }  // namespace

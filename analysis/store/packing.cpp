@@ -2,6 +2,8 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
 
@@ -12,12 +14,17 @@ namespace {
 // zlib takes what it reads as mutable, and does not change it.
 Bytef* bytes_of(const std::string& text) { return reinterpret_cast<Bytef*>(const_cast<char*>(text.data())); }
 
+// As far as zlib's window reaches.
+uInt size_of_dictionary(const std::string& like) {
+  return static_cast<uInt>(std::min<std::size_t>(like.size(), std::size_t{1} << 15));
+}
+
 }  // namespace
 
 std::string packed(const std::string& text, const std::string& like) {
   z_stream stream = {};
   CHECK(deflateInit(&stream, Z_DEFAULT_COMPRESSION) == Z_OK, "zlib has memory");
-  if (!like.empty()) deflateSetDictionary(&stream, bytes_of(like), static_cast<uInt>(like.size()));
+  if (!like.empty()) deflateSetDictionary(&stream, bytes_of(like), size_of_dictionary(like));
   std::string bytes(deflateBound(&stream, text.size()), '\0');
   stream.next_in = bytes_of(text);
   stream.avail_in = static_cast<uInt>(text.size());
@@ -30,7 +37,8 @@ std::string packed(const std::string& text, const std::string& like) {
   return bytes;
 }
 
-std::string unpacked(const std::string& bytes, const std::string& like) {
+std::string unpacked(const std::string& bytes, const std::string& like, Dictionary dictionary) {
+  const std::size_t begin = dictionary == Dictionary::end ? like.size() - size_of_dictionary(like) : 0;
   z_stream stream = {};
   CHECK(inflateInit(&stream) == Z_OK, "zlib has memory");
   stream.next_in = bytes_of(bytes);
@@ -43,7 +51,7 @@ std::string unpacked(const std::string& bytes, const std::string& like) {
     stream.avail_out = static_cast<uInt>(part.size());
     code = inflate(&stream, Z_NO_FLUSH);
     if (code == Z_NEED_DICT && !like.empty() &&
-        inflateSetDictionary(&stream, bytes_of(like), static_cast<uInt>(like.size())) == Z_OK)
+        inflateSetDictionary(&stream, bytes_of(like) + begin, size_of_dictionary(like)) == Z_OK)
       code = Z_OK;
     text.append(part, 0, part.size() - stream.avail_out);
   } while (code == Z_OK);

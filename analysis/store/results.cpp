@@ -1,6 +1,10 @@
 #include "analysis/store/results.hpp"
 
+#include <algorithm>
+#include <tuple>
+
 #include "analysis/store/store.hpp"
+#include "results/document.hpp"
 #include "scenarios/language/axis_values.hpp"
 #include "sim/base/errors.hpp"
 
@@ -27,6 +31,12 @@ ResultPoint point_of(const SweepPointRow& row, std::size_t position) {
          each.contains("circumstance") ? std::optional(each["circumstance"].get<bool>()) : std::nullopt});
   }
   return point;
+}
+
+const OrderedJson& part(const OrderedJson& document, const char* name) {
+  static const OrderedJson none;
+  const auto found = document.find(name);
+  return found == document.end() ? none : *found;
 }
 
 }  // namespace
@@ -65,24 +75,47 @@ StoredResults::StoredResults(StoredResults&&) noexcept = default;
 StoredResults& StoredResults::operator=(StoredResults&&) noexcept = default;
 
 OrderedJson StoredResults::scenario(const std::string& key) const {
-  const std::string text = store_->scenario(key);
-  return text.empty() ? OrderedJson() : OrderedJson::parse(text);
+  return part(document_of(key), "scenario");
 }
 
 std::map<std::string, std::vector<std::string>> StoredResults::notes() const { return store_->notes(); }
 
 std::vector<CurvePoint> StoredResults::curve(const std::string& key, const std::string& name) const {
-  return store_->curve(key, name);
+  std::vector<CurvePoint> curve;
+  for (const OrderedJson& points : part(document_of(key), "series"))
+    for (const OrderedJson& each : points)
+      if (const auto value = each.find(name); value != each.end() && value->is_number())
+        curve.push_back({each.at("step"), each.at("time_s"), *value});
+  std::stable_sort(curve.begin(), curve.end(), [](const CurvePoint& a, const CurvePoint& b) {
+    return std::tie(a.step, a.time_s) < std::tie(b.step, b.time_s);
+  });
+  return curve;
 }
 
-OrderedJson StoredResults::intervals(const std::string& key) const { return store_->intervals(key); }
+OrderedJson StoredResults::intervals(const std::string& key) const {
+  return intervals_in(document_of(key));
+}
 
 std::vector<ResultLink> StoredResults::busiest_links(const std::string& key) const {
-  return store_->links(key);
+  std::vector<ResultLink> links;
+  for (const OrderedJson& each : part(document_of(key), "links"))
+    if (links.size() < kBriefLinks)
+      links.push_back({each.at("name"), each.at("utilisation"), each.at("bytes"), each.at("bandwidth_Bps")});
+  return links;
 }
 
 std::map<std::string, WorkerSpread> StoredResults::workers(const std::string& key) const {
-  return store_->workers(key);
+  const OrderedJson& document = document_of(key);
+  const OrderedJson brief = document.contains("workers") ? brief_document(document) : document;
+  std::map<std::string, WorkerSpread> spreads;
+  for (const auto& [name, each] : part(brief, "worker_spreads").items())
+    spreads[name] = {each.at(0), each.at(1), each.at(2), each.at(3), each.at(4)};
+  return spreads;
+}
+
+const OrderedJson& StoredResults::document_of(const std::string& key) const {
+  if (last_.first != key) last_ = {key, store_->document(key)};
+  return last_.second;
 }
 
 }  // namespace simsgd

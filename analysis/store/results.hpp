@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/store/run_row.hpp"
@@ -93,8 +94,11 @@ class StoredResults {
   std::map<std::string, WorkerSpread> workers(const std::string& key) const;
 
  private:
+  const nlohmann::ordered_json& document_of(const std::string& key) const;
+
   std::unique_ptr<const ResultStore> store_;
   std::vector<ResultStudy> studies_;
+  mutable std::pair<std::string, nlohmann::ordered_json> last_;  // key and document of who was asked last
 };
 
 }  // namespace simsgd

@@ -1,5 +1,7 @@
 #include "analysis/store/run_row.hpp"
 
+#include <cmath>
+
 #include "analysis/data_sheet.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
@@ -7,6 +9,13 @@
 namespace simsgd {
 
 using OrderedJson = nlohmann::ordered_json;
+
+namespace {
+
+// Inside strings quotes are escaped: the first such text is the member.
+const std::string kDocument = ",\"document\":";
+
+}  // namespace
 
 std::string status_name(RunStatus status) {
   switch (status) {
@@ -26,60 +35,68 @@ RunStatus status_from_name(const std::string& name) {
   throw RunError("No run has the status \"" + name + "\"; a newer simsgd may have written it.");
 }
 
-bool is_whole(const OrderedJson& document) { return document.is_object() && document.contains("workers"); }
+OrderedJson RunRow::read() const {
+  OrderedJson all = OrderedJson::parse(document);
+  if (follows_from_data_sheets(all)) add_data_sheet_intervals(all);
+  return all;
+}
+
+OrderedJson intervals_in(OrderedJson document) {
+  if (follows_from_data_sheets(document)) add_data_sheet_intervals(document);
+  return document.value("intervals", OrderedJson::object());
+}
 
 RunRow ended_run(const std::string& key, OrderedJson document, bool whole) {
   RunRow run;
   run.key = key;
-  run.scenario = document.at("scenario").dump();
-  run.context = std::move(document.at("context"));
-  document["scenario"] = document["context"] = nullptr;
+  if (!whole && document.contains("workers")) document = brief_document(document);
+  run.whole = document.contains("workers");
   if (follows_from_data_sheets(document)) document.erase("intervals");
-  run.document = whole || !is_whole(document) ? std::move(document) : brief_document(document);
+  for (const auto& [name, value] : document.at("metrics").items())
+    if (value.is_number() && std::isfinite(value.get<double>())) run.metrics[name] = value;
+  run.notes = document.value("notes", std::vector<std::string>());
+  run.document = document.dump();
   return run;
 }
 
-OrderedJson joined_document(const RunRow& run) {
-  OrderedJson document = run.document;
-  document["context"] = run.context;
-  document["scenario"] = OrderedJson::parse(run.scenario);
-  if (follows_from_data_sheets(document)) add_data_sheet_intervals(document);
-  return document;
+RunRow ended_run(const OrderedJson& document, const std::string& scenario) {
+  RunRow run = ended_run("", document, false);
+  // A scenario is long, and text already. Inside strings quotes are escaped: this is the member.
+  const std::string empty = "\"scenario\":null";
+  const std::size_t at = run.document.find(empty);
+  CHECK(at != std::string::npos, "a run's document has a place for its scenario");
+  run.document.replace(at + empty.size() - 4, 4, scenario);
+  return run;
 }
 
 std::string to_text(const RunRow& run) {
-  const bool ended_well = !run.document.is_null();
-  OrderedJson document = run.document;
-  if (ended_well) document["context"] = run.context;
-  std::string text = OrderedJson{{"key", run.key},
-                                 {"model_version", run.model_version},
-                                 {"status", status_name(run.status)},
-                                 {"error", run.error},
-                                 {"scenario", nullptr},
-                                 {"context", ended_well ? OrderedJson() : run.context},
-                                 {"document", std::move(document)}}
-                         .dump();
-  // A scenario is long, and text already. Inside strings quotes are escaped: this is the member.
-  const std::string empty = "\"scenario\":null";
-  std::size_t at = text.find(empty);
-  if (ended_well) at = text.find(empty, at + 1);
-  CHECK(at != std::string::npos, "a run's document has a place for its scenario");
-  return text.replace(at + empty.size() - 4, 4, run.scenario);
+  std::string text = OrderedJson{
+      {"key", run.key},
+      {"model_version", run.model_version},
+      {"status", status_name(run.status)},
+      {"error", run.error},
+      {"whole", run.whole},
+      {"metrics", run.metrics},
+      {"notes",
+       run.notes}}.dump();
+  text.pop_back();
+  return text + kDocument + run.document + "}";
 }
 
-RunRow run_from_json(const OrderedJson& json) {
+RunRow run_from_text(const std::string& text) {
+  const std::size_t at = text.find(kDocument);
+  if (at == std::string::npos) throw RunError("it has no document");
+  const OrderedJson json = OrderedJson::parse(text.substr(0, at) + "}");
   RunRow run;
-  if (const OrderedJson& document = json.at("document"); document.is_null()) {
-    run.scenario = json.at("scenario").dump();
-    run.context = json.at("context");
-  } else {
-    for (const char* part : {"metrics", "series"}) (void)document.at(part);
-    run = ended_run("", document, true);
-  }
   run.key = json.at("key");
   run.model_version = json.at("model_version");
   run.status = status_from_name(json.at("status"));
   run.error = json.at("error");
+  run.whole = json.at("whole");
+  run.metrics = json.at("metrics").get<std::map<std::string, double>>();
+  run.notes = json.at("notes").get<std::vector<std::string>>();
+  const std::size_t begin = at + kDocument.size();
+  run.document = text.substr(begin, text.size() - begin - 1);
   return run;
 }
 

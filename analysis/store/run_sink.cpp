@@ -14,7 +14,6 @@
 namespace simsgd {
 
 namespace fs = std::filesystem;
-using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
@@ -22,7 +21,7 @@ class MemorySink final : public RunSink {
  public:
   std::optional<RunStatus> status(const std::string& key) const override {
     const auto found = runs_.find(key);
-    return found == runs_.end() ? std::nullopt : std::optional(status_from_name(found->second.status));
+    return found == runs_.end() ? std::nullopt : std::optional(found->second.status);
   }
   bool is_whole(const std::string& key) const override {
     const auto found = runs_.find(key);
@@ -30,22 +29,14 @@ class MemorySink final : public RunSink {
   }
   std::optional<RunRow> run(const std::string& key) const override {
     const auto found = runs_.find(key);
-    if (found == runs_.end()) return std::nullopt;
-    return run_from_json(OrderedJson::parse(found->second.text));
+    return found == runs_.end() ? std::nullopt : std::optional(found->second);
   }
   void put(const SweepRow&) override {}
-  void put(const RunRow& run) override {
-    runs_[run.key] = {status_name(run.status), to_text(run), simsgd::is_whole(run.document)};
-  }
+  void put(const RunRow& run) override { runs_[run.key] = run; }
   void forget(const std::string& key) override { runs_.erase(key); }
 
  private:
-  // As text: a tenth of the memory.
-  struct Kept {
-    std::string status, text;
-    bool whole = false;
-  };
-  std::map<std::string, Kept> runs_;
+  std::map<std::string, RunRow> runs_;
 };
 
 class StoreSink final : public RunSink {
@@ -72,12 +63,9 @@ class Archive final : public RunSink {
  public:
   explicit Archive(const fs::path& database) : database_(database) {
     if (const auto store = ResultStore::read_only(database)) stored_ = store->statuses();
-    std::error_code none;
-    for (const auto& entry : fs::directory_iterator(spool_directory(database), none))
-      if (entry.path().extension() == ".jsonl")
-        read_spool(entry.path(),
-                   {[&](const RunRow& run, std::uint64_t offset) { spooled(run, entry.path(), offset); },
-                    [](const SweepRow&) {}});
+    for (const fs::path& file : spool_files(database))
+      read_spool(file, {[&](const RunRow& run, std::uint64_t offset) { spooled(run, file, offset); },
+                        [](const SweepRow&) {}});
   }
 
   std::optional<RunStatus> status(const std::string& key) const override {
@@ -100,7 +88,7 @@ class Archive final : public RunSink {
     file.seekg(static_cast<std::streamoff>(found->second.offset));
     std::string line;
     std::getline(file, line);
-    return run_from_json(OrderedJson::parse(line).at("run"));
+    return run_of_line(line);
   }
   void put(const SweepRow&) override { CHECK(false, "an archive is for looking"); }
   void put(const RunRow&) override { CHECK(false, "an archive is for looking"); }
@@ -109,7 +97,7 @@ class Archive final : public RunSink {
   void spooled(const RunRow& run, const fs::path& file, std::uint64_t offset) {
     const std::optional<RunStatus> known = status(run.key);
     if (known == RunStatus::ok && run.status != RunStatus::ok) return;
-    spooled_[run.key] = {run.status, simsgd::is_whole(run.document), file, offset};
+    spooled_[run.key] = {run.status, run.whole, file, offset};
   }
 
  private:

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "sim/base/errors.hpp"
@@ -39,7 +41,13 @@ class IdleFile {
   bool idle_;
 };
 
+constexpr std::string_view kRun = "{\"run\":";
+
 }  // namespace
+
+RunRow run_of_line(const std::string& line) {
+  return run_from_text(line.substr(kRun.size(), line.size() - kRun.size() - 1));
+}
 
 bool locks(int descriptor, int operation, const fs::path& file) {
   if (flock(descriptor, operation | LOCK_NB) == 0) return true;
@@ -62,15 +70,21 @@ std::uint64_t read_spool(const fs::path& file, const SpoolLines& lines) {
   std::ifstream stream(file, std::ios::binary);
   std::uint64_t whole = 0;
   for (std::string line; std::getline(stream, line) && !stream.eof(); whole += line.size() + 1) {
-    const OrderedJson json = OrderedJson::parse(line, nullptr, false);
-    if (json.is_discarded()) continue;
+    if (!OrderedJson::accept(line)) continue;
+    std::variant<RunRow, SweepRow> row;
     try {
-      if (json.contains("run")) lines.run(run_from_json(json["run"]), whole);
-      if (json.contains("sweep")) lines.sweep(sweep_from_json(json["sweep"]));
-    } catch (const OrderedJson::exception& error) {
+      if (line.starts_with(kRun))
+        row = run_of_line(line);
+      else
+        row = sweep_from_json(OrderedJson::parse(line).at("sweep"));
+    } catch (const std::exception& error) {
       throw RunError(fmt::format("{}: the line at byte {} is not of this version of simsgd ({})",
                                  file.string(), whole, error.what()));
     }
+    if (RunRow* run = std::get_if<RunRow>(&row))
+      lines.run(std::move(*run), whole);
+    else
+      lines.sweep(std::move(std::get<SweepRow>(row)));
   }
   return whole;
 }
@@ -126,7 +140,7 @@ SpoolWriter::SpoolWriter(const fs::path& file) : file_(file) {
 SpoolWriter::~SpoolWriter() { close(descriptor_); }
 
 std::uint64_t SpoolWriter::append(const RunRow& run) {
-  return append_line("{\"run\":" + to_text(run) + "}\n");
+  return append_line(std::string(kRun) + to_text(run) + "}\n");
 }
 
 void SpoolWriter::append(const SweepRow& sweep) {

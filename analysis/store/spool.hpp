@@ -33,6 +33,9 @@ struct SpoolLines {
 };
 std::uint64_t read_spool(const std::filesystem::path& file, const SpoolLines& lines);
 
+/// The run of such a line. Throws as run_from_text.
+RunRow run_of_line(const std::string& line);
+
 /// Puts all spool files of the database into the store, and removes those that nobody is appending to. Throws
 /// RunError.
 void merge_spool(const std::filesystem::path& database, ResultStore& store);

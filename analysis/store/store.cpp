@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "analysis/store/packing.hpp"
 #include "analysis/store/store_schema.hpp"
 #include "results/document.hpp"
 #include "sim/base/errors.hpp"
@@ -13,6 +16,20 @@ namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 namespace {
+
+// Texts that are compared with a new one before it becomes a base.
+constexpr std::size_t kMostBases = 4;
+
+// A base is worth its row where it makes a text so small.
+bool is_small(std::size_t bytes, std::size_t text) { return bytes <= text / 8 + 64; }
+
+std::string unpacked_of(const Database& database, const std::string& bytes, const std::string& like) {
+  try {
+    return unpacked(bytes, like);
+  } catch (const RunError&) {
+    throw damaged(database, "bytes that zlib did not make");
+  }
+}
 
 std::int64_t pragma(const Database& database, const std::string& name) {
   Statement statement(database, "PRAGMA " + name);
@@ -98,7 +115,7 @@ void ResultStore::create_tables() {
   }
   Statement metric(
       *database_,
-      "INSERT INTO metric_info (name, unit, definition) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, definition = excluded.definition WHERE definition <> excluded.definition");
+      "INSERT INTO metric_info VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, definition = excluded.definition WHERE definition <> excluded.definition");
   for (const Metric& each : simsgd::metrics())
     metric.bind(each.name).bind(each.unit).bind(each.definition).run();
   transaction.commit();
@@ -122,6 +139,72 @@ void ResultStore::put(const SweepRow& sweep) {
   transaction.commit();
 }
 
+void ResultStore::put(const RunRow& run) {
+  Transaction transaction(*database_);
+  try {
+    if (run.status == RunStatus::ok || status(run.key) != RunStatus::ok) put_run(run);
+    prepared("UPDATE claims SET ended = 1 WHERE run = ?").bind(run.key).run();
+    transaction.commit();
+  } catch (...) {
+    bases_.clear();  // what was remembered of the file may be undone
+    throw;
+  }
+}
+
+void ResultStore::put_run(const RunRow& run) {
+  const auto [base_id, document] = packed_document(run.document);
+  Statement& insert = prepared(
+      "INSERT INTO runs (key, status, error, model_version, notes, whole, base, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET status = excluded.status, error = excluded.error, notes = excluded.notes, whole = excluded.whole, base = excluded.base, document = excluded.document RETURNING id");
+  insert.bind(run.key).bind(status_name(run.status));
+  run.status == RunStatus::ok ? insert.bind_null() : insert.bind(run.error);
+  insert.bind(std::int64_t{run.model_version});
+  run.notes.empty() ? insert.bind_null() : insert.bind(OrderedJson(run.notes).dump());
+  insert.bind(std::int64_t{run.whole ? 1 : 0}).bind(base_id).bind_bytes(document).step();
+  const std::int64_t id = insert.integer();
+  insert.run();
+  prepared("DELETE FROM metrics WHERE run = ?").bind(id).run();
+  Statement& metric = prepared("INSERT INTO metrics VALUES (?, ?, ?)");
+  for (const auto& [name, value] : run.metrics) metric.bind(id).bind(name).bind(value).run();
+}
+
+std::pair<std::int64_t, std::string> ResultStore::packed_document(const std::string& document) {
+  if (bases_.empty()) {
+    Statement recent(*database_, "SELECT id FROM bases ORDER BY id DESC LIMIT 4");
+    while (recent.step()) (void)base(recent.integer());
+  }
+  for (auto known = bases_.rbegin(); known != bases_.rend(); ++known) {
+    std::string bytes = packed(document, known->second);
+    if (is_small(bytes.size(), document.size())) return {known->first, std::move(bytes)};
+  }
+  Statement& insert = prepared("INSERT INTO bases (text) VALUES (?) RETURNING id");
+  insert.bind_bytes(packed(document)).step();
+  const std::int64_t id = insert.integer();
+  insert.run();
+  if (bases_.size() >= kMostBases) bases_.erase(bases_.begin());
+  bases_[id] = document;
+  return {id, packed(document, document)};
+}
+
+const std::string& ResultStore::base(std::int64_t id) const {
+  const auto known = bases_.find(id);
+  if (known != bases_.end()) return known->second;
+  Statement statement(*database_, "SELECT text FROM bases WHERE id = ?");
+  const std::string bytes = statement.bind(id).step() ? statement.text() : "";
+  if (bases_.size() >= kMostBases) bases_.erase(bases_.begin());
+  return bases_[id] = unpacked_of(*database_, bytes, "");
+}
+
+std::string ResultStore::unpacked_document(std::int64_t base_id, const std::string& bytes) const {
+  return unpacked_of(*database_, bytes, base(base_id));
+}
+
+std::vector<std::string> ResultStore::notes_in(const std::string& text) const {
+  if (text.empty()) return {};
+  const OrderedJson json = OrderedJson::parse(text, nullptr, false);
+  if (!json.is_array()) throw damaged(*database_, "text that is no JSON");
+  return json.get<std::vector<std::string>>();
+}
+
 std::optional<RunStatus> ResultStore::status(const std::string& key) const {
   Statement& statement = prepared("SELECT status FROM runs WHERE key = ?");
   std::optional<RunStatus> status;
@@ -131,15 +214,56 @@ std::optional<RunStatus> ResultStore::status(const std::string& key) const {
 }
 
 bool ResultStore::is_whole(const std::string& key) const {
-  Statement& statement = prepared("SELECT 1 FROM runs WHERE key = ? AND document IS NOT NULL");
+  Statement& statement = prepared("SELECT 1 FROM runs WHERE key = ? AND whole AND status = 'ok'");
   const bool whole = statement.bind(key).step();
   statement.reset();
   return whole;
 }
 
+std::optional<RunRow> ResultStore::run(const std::string& key) const {
+  Statement& statement =
+      prepared("SELECT model_version, status, error, notes, whole, base, document FROM runs WHERE key = ?");
+  if (!statement.bind(key).step()) return std::nullopt;
+  RunRow run;
+  run.key = key;
+  run.model_version = static_cast<int>(statement.integer());
+  run.status = status_from_name(statement.text());
+  run.error = statement.text();
+  run.notes = notes_in(statement.text());
+  run.whole = statement.integer() != 0;
+  const std::int64_t base_id = statement.integer();
+  run.document = unpacked_document(base_id, statement.text());
+  statement.reset();
+  run.metrics = metrics(key);
+  return run;
+}
+
+OrderedJson ResultStore::document(const std::string& key) const {
+  Statement& statement = prepared("SELECT base, document FROM runs WHERE key = ?");
+  if (!statement.bind(key).step()) return OrderedJson::object();
+  const std::int64_t base_id = statement.integer();
+  const std::string text = unpacked_document(base_id, statement.text());
+  statement.reset();
+  OrderedJson document = OrderedJson::parse(text, nullptr, false);
+  if (!document.is_object()) throw damaged(*database_, "text that is no JSON");
+  return document;
+}
+
+std::map<std::string, double> ResultStore::metrics(const std::string& key) const {
+  Statement& statement =
+      prepared("SELECT name, value FROM metrics WHERE run = (SELECT id FROM runs WHERE key = ?)");
+  statement.bind(key);
+  std::map<std::string, double> metrics;
+  while (statement.step()) {
+    const std::string name = statement.text();
+    metrics[name] = statement.real();
+  }
+  return metrics;
+}
+
 std::unordered_map<std::string, StoredRun> ResultStore::statuses() const {
   std::unordered_map<std::string, StoredRun> runs;
-  Statement statement(*database_, "SELECT key, status, document IS NOT NULL, error FROM runs");
+  Statement statement(*database_, "SELECT key, status, whole, error FROM runs");
   while (statement.step()) {
     const std::string key = statement.text();
     const RunStatus status = status_from_name(statement.text());
@@ -147,6 +271,32 @@ std::unordered_map<std::string, StoredRun> ResultStore::statuses() const {
     runs.emplace(key, StoredRun{status, whole, statement.text(), {}});
   }
   return runs;
+}
+
+std::unordered_map<std::string, StoredRun> ResultStore::runs() const {
+  std::unordered_map<std::string, StoredRun> runs = statuses();
+  Statement values(
+      *database_,
+      "SELECT r.id, r.key, m.name, m.value FROM metrics m JOIN runs r ON r.id = m.run ORDER BY m.run");
+  std::int64_t last = -1;
+  StoredRun* run = nullptr;
+  while (values.step()) {
+    const std::int64_t id = values.integer();
+    const std::string key = values.text(), name = values.text();
+    if (id != std::exchange(last, id)) run = &runs[key];
+    run->metrics.emplace(name, values.real());
+  }
+  return runs;
+}
+
+std::map<std::string, std::vector<std::string>> ResultStore::notes() const {
+  std::map<std::string, std::vector<std::string>> notes;
+  Statement runs(*database_, "SELECT key, notes FROM runs WHERE notes IS NOT NULL");
+  while (runs.step()) {
+    const std::string key = runs.text();
+    notes[key] = notes_in(runs.text());
+  }
+  return notes;
 }
 
 std::vector<SweepRow> ResultStore::sweeps() const {

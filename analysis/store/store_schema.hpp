@@ -18,16 +18,15 @@ struct StoreTable {
   std::string name;
   std::string definition;
   std::vector<StoreColumn> columns;
-  std::string key;          ///< columns of the primary key, where it is more than one
-  std::string select = {};  ///< of a view, which has no rows of its own
+  std::string key;  ///< columns of the primary key, where it is more than one
 };
 
 const std::vector<StoreTable>& store_tables();
 
 /// Raised when the tables change; files of other versions are refused.
-inline constexpr int kStoreVersion = 3;
-/// The earlier layout that can be converted (merge.hpp).
-inline constexpr int kConvertedVersion = 2;
+inline constexpr int kStoreVersion = 4;
+/// The earlier layout that can be converted (convert.hpp).
+inline constexpr int kConvertedVersion = 3;
 /// SQLite's application_id of our files: "SGDr".
 inline constexpr int kStoreApplication = 0x53474472;
 

@@ -45,7 +45,7 @@ std::int64_t now_s() { return static_cast<std::int64_t>(std::time(nullptr)); }
 Turns::Turns(const Database& database)
     : database_(database),
       claimed_(database, "SELECT process, ended FROM claims WHERE run = ?"),
-      done_(database, "SELECT status = 'ok', document IS NOT NULL FROM runs WHERE key = ?"),
+      done_(database, "SELECT status = 'ok', whole FROM runs WHERE key = ?"),
       take_(database, "INSERT OR REPLACE INTO claims VALUES (?, ?, 0)"),
       last_beat_(std::chrono::steady_clock::now()) {
   Transaction transaction(database_);

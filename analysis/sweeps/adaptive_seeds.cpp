@@ -24,11 +24,8 @@ bool certain(const SeedRule& rule, const std::vector<std::optional<double>>& val
 
 std::optional<double> value_of(const RunRow& run, const std::string& metric) {
   if (run.status != RunStatus::ok) return std::nullopt;
-  const auto metrics = run.document.find("metrics");
-  if (metrics == run.document.end() || !metrics->contains(metric)) return std::nullopt;
-  const auto& value = (*metrics)[metric];
-  if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
-  return value.get<double>();
+  const auto found = run.metrics.find(metric);
+  return found == run.metrics.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace

@@ -11,11 +11,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <new>
 
 #include "sim/base/errors.hpp"
-#include "sim/base/units.hpp"
 
 namespace simsgd {
 
@@ -92,27 +89,6 @@ bool read_all(int file, char* bytes, std::size_t count) {
     count -= static_cast<std::size_t>(got);
   }
   return true;
-}
-
-ChildAnswer answer_of(const std::function<std::string()>& work) {
-  try {
-    return {false, work()};
-  } catch (const std::bad_alloc&) {
-    return {true, "Out of memory. Use fewer workers, a smaller model, fewer --jobs, or a larger machine."};
-  } catch (const std::exception& error) {
-    return {true, error.what()};
-  }
-}
-
-double resident_bytes(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/statm", process));
-  double size = 0, resident = 0;
-  file >> size >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-std::string too_large(double most_bytes) {
-  return fmt::format("needed more than the {} of memory that --memory allows", human_bytes(most_bytes));
 }
 
 int wait_for(pid_t process) {

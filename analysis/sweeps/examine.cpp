@@ -27,6 +27,7 @@ constexpr double kWorkerBytes = 20e3, kVectorsPerWorker = 4, kRecordBytes = 20e6
 constexpr std::size_t kLeastPart = 64, kLargestPart = 4096;
 
 using Points = std::vector<const SweepPoint*>;
+using Wanted = std::function<bool(const SweepPoint&)>;
 
 // Data are read once for each part, so points that learn from the same are side by side; many are cut into
 // parts that children examine at the same time.
@@ -84,33 +85,26 @@ Json errors_in(const Points& part, const std::function<void(const SweepPoint&)>&
   return errors;
 }
 
-Json examine_part(const Study& study, const Points& part) {
+// Each point is loaded once, for its key and, where it is asked for, its job.
+Json look_at_part(const Study& study, const Points& part, const Wanted& runs) {
   PointLoader loader(study);
-  Json estimates = Json::array();
-  std::optional<Seen> last;
+  Json keys = Json::array(), estimates = Json::array();
+  std::optional<Seen> last;  // of the scenario loaded last, but for its seed
   Json errors = errors_in(part, [&](const SweepPoint& point) {
     const Scenario& scenario = loader.load(point.point);
-    if (!last || !loader.was_only_another_seed() || depends_on_seed(scenario.resolved)) {
-      last.reset();
-      last = look_at(study, scenario);
-    }
+    if (!loader.was_only_another_seed() || depends_on_seed(scenario.resolved)) last.reset();
+    SweepPoint keyed = point;
+    keyed.key = loader.key();
+    keys.push_back({point.position, keyed.key});
+    if (!runs || !runs(keyed)) return;
+    if (!last) last = look_at(study, scenario);
     const double bytes_per_worker =
         kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(last->examined.parameters);
     estimates.push_back({point.position,
                          peak_memory_bytes() + kRecordBytes + last->examined.workers * bytes_per_worker,
                          last->examined.workers, last->examined.steps, last->runs_per_draw});
   });
-  return {{"estimates", std::move(estimates)}, {"errors", std::move(errors)}};
-}
-
-Json keys_of_part(const Study& study, const Points& part) {
-  PointLoader loader(study);
-  Json keys = Json::array();
-  Json errors = errors_in(part, [&](const SweepPoint& point) {
-    loader.load(point.point);
-    keys.push_back({point.position, loader.key()});
-  });
-  return {{"keys", std::move(keys)}, {"errors", std::move(errors)}};
+  return {{"keys", std::move(keys)}, {"estimates", std::move(estimates)}, {"errors", std::move(errors)}};
 }
 
 // Text that is no UTF-8 is what a file name may be.
@@ -126,21 +120,18 @@ std::vector<InputError> errors_of(std::vector<Json> found) {
   return errors;
 }
 
-std::string failure_of(const ChildEnd& end) {
-  return end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
-}
-
 }  // namespace
 
-Examination examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
+Examination examine(const Study& study, std::vector<SweepPoint>& points, int jobs, const Wanted& runs,
                     const std::function<bool()>& interrupted, const PointsReady& ready) {
   const std::vector<Points> parts = in_parts(points, jobs);
   std::vector<Json> errors;
   std::size_t done = 0;
   Examination examination;
+  std::map<std::size_t, std::string> keys;
   run_in_children(
       parts.size(), {.jobs = jobs, .timeout_s = {}, .interrupted = interrupted, .tick = {}},
-      [&](std::size_t i) { return text_of(examine_part(study, parts[i])); },
+      [&](std::size_t i) { return text_of(look_at_part(study, parts[i], runs)); },
       [&](std::size_t i, const ChildEnd& end) {
         if (ready) ready(done += parts[i].size());
         if (end.kind != ChildEnd::Kind::answered) {
@@ -149,34 +140,34 @@ Examination examine(const Study& study, const std::vector<SweepPoint>& points, i
         }
         Json found = Json::parse(end.text);
         for (Json& error : found["errors"]) errors.push_back(std::move(error));
+        for (const Json& each : found["keys"]) keys[each[0]] = each[1];
         for (const Json& each : found["estimates"])
           examination.estimates.push_back({each[0], each[1], each[2], each[3], each[4]});
       });
   if (!errors.empty()) throw ConfigError(errors_of(std::move(errors)));
+  // What ends a child that makes jobs need not end one that only loads.
+  if (!examination.failures.empty() && runs) {
+    const std::vector<SweepPoint> keyed = sweep_points(study, jobs, interrupted);
+    for (SweepPoint& point : points) point.key = keyed[point.position].key;
+  } else {
+    for (SweepPoint& point : points) point.key = keys[point.position];
+  }
   std::sort(examination.estimates.begin(), examination.estimates.end(),
             [](const PointEstimate& a, const PointEstimate& b) { return a.position < b.position; });
   return examination;
 }
 
-std::vector<SweepPoint> sweep_points(const Study& study, int jobs, const std::function<bool()>& interrupted,
-                                     const PointsReady& ready) {
+Examination examine(const Study& study, std::vector<SweepPoint> points, int jobs,
+                    const std::function<bool()>& interrupted) {
+  return examine(
+      study, points, jobs, [](const SweepPoint&) { return true; }, interrupted);
+}
+
+std::vector<SweepPoint> sweep_points(const Study& study, int jobs, const std::function<bool()>& interrupted) {
   std::vector<SweepPoint> points = points_to_examine(study);
-  const std::vector<Points> parts = in_parts(points, jobs);
-  std::vector<Json> errors;
-  std::size_t done = 0;
-  run_in_children(
-      parts.size(), {.jobs = jobs, .timeout_s = {}, .interrupted = interrupted, .tick = {}},
-      [&](std::size_t i) { return text_of(keys_of_part(study, parts[i])); },
-      [&](std::size_t i, const ChildEnd& end) {
-        if (ready) ready(done += parts[i].size());
-        if (end.kind != ChildEnd::Kind::answered)
-          throw RunError(fmt::format("{} cannot be loaded: {}", study.file, failure_of(end)));
-        Json found = Json::parse(end.text);
-        for (Json& error : found["errors"]) errors.push_back(std::move(error));
-        for (const Json& each : found["keys"]) points[each[0].get<std::size_t>()].key = each[1];
-      });
-  if (!errors.empty()) throw ConfigError(errors_of(std::move(errors)));
-  name_points(study, points);
+  const Examination found = examine(study, points, jobs, {}, interrupted);
+  if (!found.failures.empty())
+    throw RunError(fmt::format("{} cannot be loaded: {}", study.file, found.failures.front()));
   return points;
 }
 

@@ -13,7 +13,6 @@
 
 #include "analysis/sweeps/adaptive_seeds.hpp"
 #include "analysis/sweeps/point_runner.hpp"
-#include "analysis/sweeps/worker_pool.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd {
@@ -29,15 +28,19 @@ bool has_artifacts(const fs::path& directory, const RunRow& run) {
   std::ifstream file(directory / "result.json");
   OrderedJson document = OrderedJson::parse(file, nullptr, false);
   if (!document.is_object() || !document.contains("scenario") || !document.contains("context")) return false;
-  const RunRow written = ended_run(run.key, std::move(document), is_whole(run.document));
-  // Members are in another order where they come from tables.
-  return written.scenario == run.scenario &&
-         Json::parse(written.document.dump())["metrics"] == Json::parse(run.document.dump())["metrics"];
+  const std::string scenario = document["scenario"].dump();
+  return ended_run(run.key, std::move(document), true).metrics == run.metrics &&
+         run.read()["scenario"].dump() == scenario;
 }
 
-// Whether the sink has what is to be kept of the point.
-bool is_done(const SweepPoint& point, const SweepSettings& settings, const RunSink& sink) {
-  return sink.status(point.key) == RunStatus::ok && (!settings.documents || sink.is_whole(point.key));
+// Of the shard: without a result, or without the document or the files that are asked for.
+bool is_to_run(const SweepPoint& point, const SweepSettings& settings, const RunSink& sink) {
+  if (!settings.shard.has(point)) return false;
+  const bool stored =
+      sink.status(point.key) == RunStatus::ok && (!settings.documents || sink.is_whole(point.key));
+  return settings.force || !stored ||
+         (!settings.artifacts.empty() &&
+          !has_artifacts(artifact_directory(settings.artifacts, point), sink.run(point.key).value()));
 }
 
 class Sweep {
@@ -46,13 +49,14 @@ class Sweep {
       : study_(study),
         settings_(settings),
         listener_(listener),
-        all_(sweep_points(study, settings.jobs, settings.interrupted, settings.ready)),
-        rounds_(study.seed_rule, all_) {}
+        all_(points_to_examine(study)),
+        rounds_(study.seed_rule, all_),
+        runner_(study, settings) {}
 
   void run() {
     // Everything is looked at before anything is made, so that bad input leaves no file behind.
-    const std::vector<PointEstimate> estimates = examine_points(
-        study_, points_to_run(all_, settings_, *open_sink_to_look(settings_.database)), settings_);
+    const std::vector<PointEstimate> estimates =
+        examine_points(study_, all_, settings_, *open_sink_to_look(settings_.database));
     sink_ = open_sink(settings_.database, settings_.shard);
     sink_->put(sweep_row(study_, all_));
     if (!settings_.force) rounds_.look(all_, *sink_);
@@ -106,19 +110,19 @@ class Sweep {
   }
 
   void run_round() {
-    PointRunner runner(study_, settings_);
-    run_in_workers({.jobs = settings_.jobs,
-                    .timeout_s = settings_.timeout_s,
-                    .memory_bytes = settings_.memory_bytes,
-                    .interrupted = settings_.interrupted,
-                    .tick =
-                        [this] {
-                          sink_->tick();
-                          report(nullptr, RunStatus::ok);
-                        }},
-                   {.next = [this] { return next(); },
-                    .prepare = [&](std::size_t i) { return runner.prepare(to_run_[i]); },
-                    .ended = [this](std::size_t i, const ChildEnd& end) { ended(to_run_[i], end); }});
+    run_in_children({.jobs = settings_.jobs,
+                     .timeout_s = settings_.timeout_s,
+                     .memory_bytes = settings_.memory_bytes,
+                     .interrupted = settings_.interrupted,
+                     .tick =
+                         [this] {
+                           sink_->tick();
+                           report(nullptr, RunStatus::ok);
+                         }},
+                    {.next = [this] { return next(); },
+                     .work = [this](std::size_t i) { return runner_.run(to_run_[i]); },
+                     .ended = [this](std::size_t i, const ChildEnd& end) { ended(to_run_[i], end); },
+                     .lasting = true});
   }
 
   /// The next point that no other process has.
@@ -147,26 +151,8 @@ class Sweep {
     return {busy_.empty() ? NextTask::Kind::none : NextTask::Kind::later, 0};
   }
 
-  RunRow row(const SweepPoint& point, const ChildEnd& end) {
-    if (end.kind == ChildEnd::Kind::answered) {
-      RunRow run = run_of(end.text);
-      run.key = point.key;
-      return run;
-    }
-    RunRow run;
-    run.key = point.key;
-    run.status = end.kind == ChildEnd::Kind::timed_out ? RunStatus::timeout : RunStatus::failed;
-    run.error = end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
-    if (!loader_) loader_.emplace(study_);
-    run.scenario = loader_->load(point.point).resolved.dump();
-    RunContext context = with_machine(build_context());
-    context.wall_time_s = end.wall_s;
-    run.context = to_json(context);
-    return run;
-  }
-
   void ended(const SweepPoint& point, const ChildEnd& end) {
-    const RunRow run = row(point, end);
+    const RunRow run = runner_.run_of(point, end);
     sink_->put(run);
     rounds_.ended(run);
     // A sink keeps an earlier result where a run fails that was forced.
@@ -224,10 +210,10 @@ class Sweep {
   const SweepListener& listener_;
   std::vector<SweepPoint> all_, to_run_;  // to_run_: in this round
   SeedRounds rounds_;
+  PointRunner runner_;
   std::set<std::size_t> left_;  // positions without a result, needed or not
   std::size_t begun_ = 0;       // runs of earlier rounds
   std::unique_ptr<RunSink> sink_;
-  std::optional<PointLoader> loader_;       // for runs that failed
   std::deque<std::size_t> waiting_, busy_;  // of to_run_: not begun; begun by others
   WallClock::time_point asked_;             // for the latter
   std::deque<std::size_t> undelivered_;     // positions, in order
@@ -247,14 +233,8 @@ fs::path artifact_directory(const fs::path& artifacts, const SweepPoint& point) 
 std::vector<SweepPoint> points_to_run(const std::vector<SweepPoint>& points, const SweepSettings& settings,
                                       const RunSink& sink) {
   std::vector<SweepPoint> pending;
-  for (const SweepPoint& point : points) {
-    if (!settings.shard.has(point)) continue;
-    const bool stored = !settings.force && is_done(point, settings, sink);
-    const bool done =
-        stored && (settings.artifacts.empty() ||
-                   has_artifacts(artifact_directory(settings.artifacts, point), sink.run(point.key).value()));
-    if (!done) pending.push_back(point);
-  }
+  for (const SweepPoint& point : points)
+    if (is_to_run(point, settings, sink)) pending.push_back(point);
   return pending;
 }
 
@@ -266,13 +246,10 @@ double memory_at_once_bytes(const std::vector<PointEstimate>& estimates, int job
   return std::accumulate(sizes.begin(), sizes.end(), 0.0);
 }
 
-std::vector<PointEstimate> examine_points(const Study& study, const std::vector<SweepPoint>& points,
-                                          const SweepSettings& settings) {
-  const std::size_t others = 2 * study.points.size() - points.size();
-  const PointsReady ready = [&](std::size_t examined) {
-    if (settings.ready) settings.ready(others + examined);
-  };
-  return examine(study, points, settings.jobs, settings.interrupted, ready).estimates;
+std::vector<PointEstimate> examine_points(const Study& study, std::vector<SweepPoint>& points,
+                                          const SweepSettings& settings, const RunSink& sink) {
+  const auto runs = [&](const SweepPoint& point) { return is_to_run(point, settings, sink); };
+  return examine(study, points, settings.jobs, runs, settings.interrupted, settings.ready).estimates;
 }
 
 void run_sweep(const Study& study, const SweepSettings& settings, const SweepListener& listener) {

@@ -27,7 +27,7 @@ struct SweepSettings {
   bool documents = false;              ///< keep whole documents; a result without one is run again
   int draws = 0;                       ///< for intervals on calibrated clusters (intervals.hpp)
   std::function<bool()> interrupted;
-  PointsReady ready{};  ///< of twice the study's points: each is loaded, then examined
+  PointsReady ready{};  ///< of the study's points, as they are examined
   /// What runs a point, in its child; empty: the simulator.
   std::function<RunOutcome(const Scenario&, const SimulationOptions&)> run{};
 };
@@ -69,9 +69,9 @@ std::filesystem::path artifact_directory(const std::filesystem::path& artifacts,
 std::vector<SweepPoint> points_to_run(const std::vector<SweepPoint>& points, const SweepSettings& settings,
                                       const RunSink& sink);
 
-/// What these points of a study will need, all of its points having been loaded. Throws as examine().
-std::vector<PointEstimate> examine_points(const Study& study, const std::vector<SweepPoint>& points,
-                                          const SweepSettings& settings);
+/// Gives the points of a study their keys; what those that have to be run will need. Throws as examine().
+std::vector<PointEstimate> examine_points(const Study& study, std::vector<SweepPoint>& points,
+                                          const SweepSettings& settings, const RunSink& sink);
 
 /// Of the largest `jobs` estimates.
 double memory_at_once_bytes(const std::vector<PointEstimate>& estimates, int jobs);

@@ -46,6 +46,18 @@ std::size_t unit_of(const Study& study, const StudyPoint& point, std::size_t pos
   return study.seed_rule ? point.cell : position;
 }
 
+// Gives each point its slug.
+void name_points(const Study& study, std::vector<SweepPoint>& points) {
+  std::set<std::string> taken;
+  std::map<std::string, int> used;  // of a name, the last number
+  for (SweepPoint& point : points) {
+    const std::string plain = slug_of(point.point.label.empty() ? study.name : point.point.label);
+    point.slug = plain;
+    while (!taken.insert(point.slug).second)
+      point.slug = fmt::format("{}-{}", plain, used[plain] = std::max(2, used[plain] + 1));
+  }
+}
+
 }  // namespace
 
 Shard parse_shard(const std::string& text) {
@@ -65,18 +77,8 @@ std::vector<SweepPoint> points_to_examine(const Study& study) {
   std::vector<SweepPoint> points;
   for (const StudyPoint& point : study.points)
     points.push_back({points.size(), point, "", "", learner_of(point), unit_of(study, point, points.size())});
+  name_points(study, points);
   return points;
-}
-
-void name_points(const Study& study, std::vector<SweepPoint>& points) {
-  std::set<std::string> taken;
-  std::map<std::string, int> used;  // of a name, the last number
-  for (SweepPoint& point : points) {
-    const std::string plain = slug_of(point.point.label.empty() ? study.name : point.point.label);
-    point.slug = plain;
-    while (!taken.insert(point.slug).second)
-      point.slug = fmt::format("{}-{}", plain, used[plain] = std::max(2, used[plain] + 1));
-  }
 }
 
 SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points) {

@@ -44,17 +44,13 @@ std::string points_text(const std::vector<std::size_t>& positions);
 /// Of the spool file: different for different parts.
 std::string shard_name(const Shard& shard);
 
-/// Told as points are loaded or examined, how many are; may be empty.
+/// Told as points are examined, how many are; may be empty.
 using PointsReady = std::function<void(std::size_t points)>;
 
 /// All points of a study, with the keys of their runs: loads each, in children (`jobs` at a time). Throws
 /// ConfigError with what is wrong with any of them, in their order, each error once; RunError, Interrupted.
 std::vector<SweepPoint> sweep_points(const Study& study, int jobs = 1,
-                                     const std::function<bool()>& interrupted = {},
-                                     const PointsReady& ready = {});
-
-/// Gives each point its slug.
-void name_points(const Study& study, std::vector<SweepPoint>& points);
+                                     const std::function<bool()>& interrupted = {});
 
 SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points);
 
@@ -74,11 +70,16 @@ struct Examination {
   std::vector<std::string> failures;
 };
 
-/// Makes the jobs of the points, in children (`jobs` at a time), without running them. What points have in
+/// Loads the points, in children (`jobs` at a time), gives them their keys, and makes the jobs of those that
+/// will run (`runs`, asked in a child of a point that has its key), without running them. What points have in
 /// common is read, validated and built once. Throws ConfigError with everything that is wrong with any point,
-/// in their order, each error once; Interrupted.
-Examination examine(const Study& study, const std::vector<SweepPoint>& points, int jobs,
-                    const std::function<bool()>& interrupted = {}, const PointsReady& ready = {});
+/// in their order, each error once; RunError where they cannot be loaded; Interrupted.
+Examination examine(const Study& study, std::vector<SweepPoint>& points, int jobs,
+                    const std::function<bool(const SweepPoint&)>& runs,
+                    const std::function<bool()>& interrupted, const PointsReady& ready = {});
+/// The same of points that will all run.
+Examination examine(const Study& study, std::vector<SweepPoint> points, int jobs,
+                    const std::function<bool()>& interrupted = {});
 
 /// All points of a study, without the keys of their runs.
 std::vector<SweepPoint> points_to_examine(const Study& study);

@@ -53,7 +53,7 @@ RunOutcome noisy(const Scenario& scenario, const SimulationOptions&) {
 std::map<int, std::set<int>> seeds_run(const std::vector<RunRow>& runs) {
   std::map<int, std::set<int>> seeds;
   for (const RunRow& run : runs) {
-    const Json scenario = Json::parse(run.scenario);
+    const Json scenario = Json::parse(run.document)["scenario"];
     seeds[scenario["cluster"]["workers"]].insert(scenario["seed"].get<int>());
   }
   return seeds;

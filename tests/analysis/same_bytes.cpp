@@ -239,7 +239,7 @@ TEST_CASE("points without a learner share what is built of them, and are the run
     for (const StudyPoint& point : expanded.points) {
       const Scenario alone = load_point(expanded, point);
       const RunRow run = store->run(run_key(alone.resolved)).value();
-      CAPTURE(run.scenario);
+      CAPTURE(run.document);
       // A process simulates one scenario.
       const fs::path written = folder.path("alone.json");
       const pid_t child = fork();
@@ -250,7 +250,7 @@ TEST_CASE("points without a learner share what is built of them, and are the run
       }
       waitpid(child, nullptr, 0);
       std::ifstream text(written);
-      const Json document = Json::parse(text), swept = Json::parse(joined_document(run).dump());
+      const Json document = Json::parse(text), swept = Json::parse(run.read().dump());
       CHECK(swept["metrics"] == document["metrics"]);
       CHECK(swept["notes"] == document["notes"]);
       CHECK(swept["intervals"] == document["intervals"]);

@@ -241,7 +241,7 @@ TEST_CASE("rows of a sweep have the intervals that run gives, and are kept witho
   REQUIRE(expected.contains("iteration_time_mean_s"));
   const Study study = load_study(folder.write_json("s.json", scenario));
   const auto told = [](const RunRow& row) {
-    return Json::parse(joined_document(row).dump()).value("intervals", Json());
+    return Json::parse(row.read().dump()).value("intervals", Json());
   };
   for (const bool documents : {false, true}) {
     CAPTURE(documents);
@@ -251,7 +251,7 @@ TEST_CASE("rows of a sweep have the intervals that run gives, and are kept witho
     settings.database = folder.path(documents ? "whole.db" : "brief.db");
     const std::vector<RunRow> rows = sweep_results(study, settings);
     REQUIRE(rows.size() == 1);
-    CHECK_FALSE(rows[0].document.contains("intervals"));
+    CHECK(rows[0].document.find("\"intervals\"") == std::string::npos);
     CHECK(told(rows[0]) == expected);
     const StoredResults stored(settings.database);
     CHECK(Json::parse(stored.intervals(rows[0].key).dump()) == expected);

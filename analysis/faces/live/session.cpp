@@ -58,17 +58,17 @@ PointEnd end_of_point(const Study& study, const StudyPoint& point, const std::st
       made.impossible = end.text.substr(1);
       return made;
     }
-    run = run_from_json(nlohmann::ordered_json::parse(end.text.substr(1)));
+    run = run_from_text(end.text.substr(1));
     run.key = key;
     return made;
   }
   run.key = key;
   run.status = end.kind == ChildEnd::Kind::timed_out ? RunStatus::timeout : RunStatus::failed;
-  run.error = end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
-  run.scenario = load_point(study, point).resolved.dump();
+  run.error = failure_of(end);
   RunContext context = with_machine(build_context());
   context.wall_time_s = end.wall_s;
-  run.context = to_json(context);
+  run.document =
+      OrderedJson{{"context", to_json(context)}, {"scenario", load_point(study, point).resolved}}.dump();
   return made;
 }
 
@@ -191,7 +191,7 @@ OrderedJson Session::ticket_json(std::uint64_t number) const {
     OrderedJson run = {{"seed", seed}, {"state", standing.state}, {"error", standing.error}};
     const bool done = standing.state == "done";
     run["metrics"] = done ? OrderedJson(store_->metrics(key)) : OrderedJson::object();
-    run["intervals"] = done ? store_->intervals(key) : OrderedJson::object();
+    run["intervals"] = done ? intervals_in(store_->document(key)) : OrderedJson::object();
     runs.push_back(std::move(run));
   }
   return {{"ticket", number}, {"study", ticket.study}, {"at", ticket.at}, {"runs", std::move(runs)}};
