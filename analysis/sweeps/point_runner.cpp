@@ -54,7 +54,7 @@ RunRow PointRunner::run(const Scenario& scenario, const SweepPoint& point) const
   if (job_) {
     RunRow row;
     RunOutcome outcome = run_job(scenario, *job_, options, true);
-    if (settings_.draws > 1) tell_data_sheets(*job_, false, outcome.document);
+    if (settings_.draws > 1) tell_data_sheets(scenario.resolved, *job_, false, outcome.document);
     row.scenario = completed(scenario, *job_).dump();
     row.context = std::move(outcome.document["context"]);
     outcome.document["context"] = nullptr;
