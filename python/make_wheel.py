@@ -7,6 +7,7 @@ Writes simsgd-VERSION-py3-none-manylinux_2_GLIBC_MACHINE.whl into build/release/
 same build. MPI's program is left out: it belongs to the machine's MPI."""
 
 import base64
+import contextlib
 import hashlib
 import os
 import platform
@@ -39,6 +40,24 @@ def contents(build, package, folder):
     return files
 
 
+@contextlib.contextmanager
+def output(path):
+    """A file to write that appears whole or not at all, under a temporary name that nobody else has."""
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(os.path.abspath(path)))
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            mask = os.umask(0)
+            os.umask(mask)
+            os.fchmod(file.fileno(), 0o666 & ~mask)
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
 def main(build, target):
     package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "simsgd")
     with open(os.path.join(package, "version.py"), encoding="utf-8") as file:
@@ -48,7 +67,7 @@ def main(build, target):
     os.makedirs(target, exist_ok=True)
     path = os.path.join(target, f"simsgd-{version}-{tag}.whl")
     record = []
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path + ".part", "w", zipfile.ZIP_DEFLATED) as wheel:
+    with tempfile.TemporaryDirectory() as folder, output(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as wheel:
         def add(name, data, mode=0o644):
             entry = zipfile.ZipInfo(name)  # of 1980: the same bytes whenever it is made
             entry.external_attr = (0o100000 | mode) << 16
@@ -64,7 +83,6 @@ def main(build, target):
         add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: make_wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
         add(f"{info}/entry_points.txt", b"[console_scripts]\nsimsgd = simsgd.__main__:main\n")
         add(f"{info}/RECORD", ("\n".join([*record, f"{info}/RECORD,,"]) + "\n").encode())
-    os.replace(path + ".part", path)
     print(path)
 
 

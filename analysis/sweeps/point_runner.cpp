@@ -21,7 +21,7 @@ std::string PointRunner::run(const SweepPoint& point) {
   if (!settings_.run && !drawn && settings_.artifacts.empty() && !settings_.documents) {
     const Job job = make_job(scenario);
     OrderedJson document = run_job(scenario, job, options, true).document;
-    if (settings_.draws > 1) tell_data_sheets(job, false, document);
+    if (settings_.draws > 1) tell_data_sheets(scenario.resolved, job, false, document);
     return to_text(ended_run(document, completed(scenario, job).dump()));
   }
   RunOutcome outcome =

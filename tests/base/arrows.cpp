@@ -120,9 +120,9 @@ struct Include {
   bool ours = false;  // in "", not <>
 };
 
-std::vector<Include> all_includes() {
-  static const std::regex kInclude(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
-  std::vector<Include> includes;
+/// Every line of the program's sources, with its file.
+template <class OfLine>
+void each_line(const OfLine& of_line) {
   for (const char* root : {"sim", "algorithms", "topologies", "traces", "scenarios", "results", "analysis",
                            "measure", "cli", "bench"}) {
     const fs::path source = SIMSGD_SOURCE_DIR;
@@ -131,13 +131,19 @@ std::vector<Include> all_includes() {
       const std::string extension = entry.path().extension().string();
       if (extension != ".cpp" && extension != ".hpp") continue;
       std::ifstream file(entry.path());
-      std::smatch match;
-      for (std::string line; std::getline(file, line);)
-        if (std::regex_search(line, match, kInclude))
-          includes.push_back(
-              {entry.path().lexically_relative(source).generic_string(), match[2], match[1] == "\""});
+      const std::string name = entry.path().lexically_relative(source).generic_string();
+      for (std::string line; std::getline(file, line);) of_line(name, line);
     }
   }
+}
+
+std::vector<Include> all_includes() {
+  static const std::regex kInclude(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
+  std::vector<Include> includes;
+  each_line([&](const std::string& from, const std::string& line) {
+    std::smatch match;
+    if (std::regex_search(line, match, kInclude)) includes.push_back({from, match[2], match[1] == "\""});
+  });
   return includes;
 }
 
@@ -173,6 +179,22 @@ TEST_CASE("what climbs: up a floor, to a neighbour, through a door that is not o
         "analysis/faces/ is above analysis/questions/");
   CHECK(climbs("analysis/sweeps/sweep.cpp", "analysis/store/store.hpp").empty());
   CHECK(climbs("cli/run.cpp", "nlohmann/json.hpp").empty());
+}
+
+TEST_CASE("files that comments name by their folder are there") {
+  static const std::regex kComment("//.*"),
+      kFile(
+          R"((^|[^\w./-])((sim|algorithms|topologies|traces|scenarios|results|analysis|measure|cli|tests|docs|bench|python)(/[\w.-]+)*/[\w-]+\.(cpp|hpp|md|py|sh)))");
+  int named = 0;
+  each_line([&](const std::string& from, const std::string& line) {
+    std::smatch comment;
+    if (!std::regex_search(line, comment, kComment)) return;
+    const std::string text = comment.str();
+    for (std::sregex_iterator each(text.begin(), text.end(), kFile), end; each != end; ++each, ++named)
+      CHECK_MESSAGE(fs::exists(fs::path(SIMSGD_SOURCE_DIR) / (*each)[2].str()),
+                    from << " names " << (*each)[2].str());
+  });
+  CHECK(named > 100);
 }
 
 TEST_CASE("no include climbs, but for the known knots; and these still do") {

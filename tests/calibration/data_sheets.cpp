@@ -232,6 +232,55 @@ TEST_CASE("every time of a run where nothing was calibrated has the interval of 
         doctest::Approx(measured["metrics"]["compute_s"].get<double>() * kSheetMeasured.high[1]));
   const double end_s = measured["metrics"]["simulated_time_s"];
   if (end_s >= 1) CHECK(end_of(measured, "simulated_time_s", 1, "high") == end_s);
+
+  // Measured with twice the batch: 41 % of that step may stay, and then this one takes 1.41 times as long.
+  scenario["workload"]["one_device"][0]["batch"] = 16;
+  const Json proportional = run(scenario);
+  const double compute_s = proportional["metrics"]["compute_s"];
+  CHECK(end_of(proportional, "compute_s", 1, "high") ==
+        doctest::Approx(compute_s * kSheetMeasured.high[1] * 1.41));
+  CHECK(end_of(proportional, "compute_s", 1, "low") == doctest::Approx(compute_s * kSheetMeasured.low[1]));
+  CHECK(proportional["notes"].back().get<std::string>().find(
+            "0.99 to 2 times as long to compute (in proportion from 2 times the batch here)") !=
+        std::string::npos);
+  // With a quarter: three quarters of what stayed are too much.
+  scenario["workload"]["one_device"][0]["batch"] = 2;
+  CHECK(end_of(run(scenario), "compute_s", 1, "low") ==
+        doctest::Approx(4 * compute_s * 2 * kSheetMeasured.low[1] * (1 - 0.75 * 0.41)));
+}
+
+TEST_CASE("times of layers that were measured on another device are as unsure as modelled ones") {
+  Json scenario = small_scenario();
+  scenario["workload"]["layers"] = {{{"type", "fc"},
+                                     {"tensors", {1000}},
+                                     {"forward_flop", 1e9},
+                                     {"forward", "8 ms"},
+                                     {"backward", "16 ms"}}};
+  scenario["workload"]["measured_on"] = {{"name", "E"}, {"peak_flops", "2 TFLOPS"}};
+  const Json scaled = run(scenario);
+  CHECK(end_of(scaled, "compute_s", 1, "high") ==
+        doctest::Approx(scaled["metrics"]["compute_s"].get<double>() * kSheetModelled.high[1]));
+  scenario["workload"]["measured_on"]["name"] = "D";
+  const Json own = run(scenario);
+  CHECK(end_of(own, "compute_s", 1, "high") ==
+        doctest::Approx(own["metrics"]["compute_s"].get<double>() * kSheetMeasured.high[1]));
+}
+
+TEST_CASE(
+    "steps in proportion to a batch hold what was 9 to 29 % too short at half of it, and go on as a law does") {
+  const SheetRatios half = sheet_in_proportion(2);
+  CHECK(1 / (1 - 0.29) < half.high[1] / kSheetMeasured.high[1] * 1.001);
+  CHECK(1 / (1 - 0.09) < half.high[0] / kSheetMeasured.high[0]);
+  CHECK(sheet_in_proportion(1).high == kSheetMeasured.high);
+  for (const double batches : {0.1, 0.5, 3.0, 16.0})
+    for (std::size_t i = 0; i < 2; ++i) {
+      // A step of `batches` times this batch, of which a share stays: fixed + rest / batches, over 1 /
+      // batches
+      const double off = (kFixedShare[i] + (1 - kFixedShare[i]) / batches) * batches;
+      const SheetRatios ratios = sheet_in_proportion(batches);
+      CHECK((batches > 1 ? ratios.high[i] / kSheetMeasured.high[i] : ratios.low[i] / kSheetMeasured.low[i]) ==
+            doctest::Approx(off));
+    }
 }
 
 TEST_CASE("rows of a sweep have the intervals that run gives, and are kept without them") {
