@@ -1,12 +1,16 @@
 """What the site of the manual needs beyond mkdocs: files of the repository that pages link to become pages, and search and drawings work from a
-folder without a network (browsers let no script of a file:// page fetch or start a worker)."""
+folder without a network (browsers let no script of a file:// page fetch or start a worker). Pages of algorithms get what algorithm_pages.py adds."""
 import json
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import algorithm_pages  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ROOT / "build/site/node_modules"
@@ -57,7 +61,7 @@ def shown(path):
 def on_files(files, config):
     wanted, done = set(), set()
     for file in files.documentation_pages():
-        rewritten(Path(file.abs_src_path).read_text(), repository_path(file.src_uri), wanted)
+        rewritten(algorithm_pages.whole(file.abs_src_path), repository_path(file.src_uri), wanted)
     shutil.rmtree(SOURCES, ignore_errors=True)
     while wanted - done:
         path = (wanted - done).pop()
@@ -73,6 +77,8 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     at = repository_path(page.file.src_uri)
+    if at.startswith("docs/algorithms/"):
+        markdown = algorithm_pages.whole(ROOT / at)
     return rewritten(markdown, at) if at.endswith((".md", ".ipynb")) else markdown
 
 
