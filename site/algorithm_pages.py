@@ -97,8 +97,16 @@ def generated(name, title):
     source = source_of(name)
     sections = {"Options": options(name), "In committed studies": studies(name), "Its cells against the paper": cells(name),
                 "What its paper says": claims(title), "Source": f"[{source}](../../{source}), with the paper it follows and what a crash does."}
-    return "\n\n".join(f"## {heading}\n{'' if text.startswith('|') else ''}{text}" if not text.startswith("|") else f"## {heading}\n\n{text}"
-                       for heading, text in sections.items() if text) + "\n"
+    return "\n\n".join(f"## {heading}\n\n{text}" for heading, text in sections.items() if text) + "\n"
+
+
+def without_page():
+    """Pages for methods that nobody has written one of yet: what the reference says of them, and what is added to all."""
+    text = (DOCS / "reference.md").read_text()
+    for name, said in re.findall(r"^### `/algorithm`: `(\w+)`\n(.*)$", text, flags=re.M):
+        if name != "python" and not (DOCS / f"algorithms/{name}.md").exists():
+            title = f"{name} (`{name}`)"
+            yield name, f"# {title}\n\n{said}\n\n{generated(name, title)}"
 
 
 def whole(path):

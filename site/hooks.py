@@ -63,6 +63,12 @@ def on_files(files, config):
     for file in files.documentation_pages():
         rewritten(algorithm_pages.whole(file.abs_src_path), repository_path(file.src_uri), wanted)
     shutil.rmtree(SOURCES, ignore_errors=True)
+    for name, text in algorithm_pages.without_page():
+        rewritten(text, f"docs/algorithms/{name}.md", wanted)
+        page = SOURCES / f"algorithms/{name}.md"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text)
+        files.append(File(f"algorithms/{name}.md", str(SOURCES), config["site_dir"], use_directory_urls=False))
     while wanted - done:
         path = (wanted - done).pop()
         done.add(path)
@@ -77,7 +83,7 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     at = repository_path(page.file.src_uri)
-    if at.startswith("docs/algorithms/"):
+    if at.startswith("docs/algorithms/") and (ROOT / at).exists():
         markdown = algorithm_pages.whole(ROOT / at)
     return rewritten(markdown, at) if at.endswith((".md", ".ipynb")) else markdown
 
