@@ -16,13 +16,17 @@ def source_of(name):
     raise KeyError(f"no file of algorithms/ has the method {name}")
 
 
+def cells_of(line):
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+
+
 @lru_cache(maxsize=None)
 def tables(page):
     """Of each table of a page: the last heading and the last paragraph before it, its header and its rows."""
     found, heading, said, rows = [], "", "", []
     for line in (DOCS / page).read_text().splitlines() + [""]:
         if line.startswith("|"):
-            rows.append([cell.strip() for cell in line.strip().strip("|").split(" | ")] if " | " in line else [])
+            rows.append(cells_of(line))
             continue
         if len(rows) > 2:
             found.append((heading, said, rows[0], rows[2:]))
@@ -41,8 +45,9 @@ def table(header, rows):
 def options(name):
     text = (DOCS / "reference.md").read_text()
     section = re.search(rf"^### `/algorithm`: `{name}`\n(.*?)(?=^##)", text, flags=re.S | re.M)
-    said = section[1].strip() if section else ""
-    return "\n".join(line for line in said.splitlines() if line.startswith("|")) or "None."
+    rows = [cells_of(line) for line in section[1].splitlines() if line.startswith("|")][2:]
+    return table(["option", "meaning", "may be", "default"],
+                 [[key, meaning, " ".join(filter(None, (kind, extent))), default] for key, meaning, kind, _, extent, default, _ in rows]) if rows else "None."
 
 
 def is_of(cell, name):
@@ -88,7 +93,7 @@ def cells(name):
 
 def claims(title):
     short = title.split(" (")[0].removesuffix("-SGD").removesuffix(" S-SGD").removesuffix(" SGD")
-    rows = next(rows for _, _, header, rows in tables("claims.md") if header[0].startswith("claim"))
+    rows = next(rows for _, _, header, rows in tables("claims.md") if header[0] == "claim")
     mine = [[re.sub(r"\[(\w+)\]\([^)]*\)", r"\1", row[0]), *row[1:]] for row in rows if re.search(rf"\b{re.escape(short)}\b", row[1])]
     return table(["claim", "said", "verdict", "reproduced in"], mine) + "\n\nHow they were tested: [claims of the papers](../claims.md)." if mine else ""
 
