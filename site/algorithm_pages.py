@@ -111,7 +111,9 @@ def without_page():
     for name, said in re.findall(r"^### `/algorithm`: `(\w+)`\n(.*)$", text, flags=re.M):
         if name != "python" and not (DOCS / f"algorithms/{name}.md").exists():
             title = f"{name} (`{name}`)"
-            yield name, f"# {title}\n\n{said}\n\n{generated(name, title)}"
+            head = re.match(r"(?://.*\n)+", (ROOT / source_of(name)).read_text())
+            formula = "\n".join(line[2:].removeprefix(" ") for line in head[0].splitlines()) if head else ""
+            yield name, f"# {title}\n\n{said}\n\n## What its source says\n\n```text\n{formula}\n```\n\n{generated(name, title)}"
 
 
 def whole(path):

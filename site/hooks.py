@@ -17,6 +17,7 @@ MODULES = ROOT / "build/site/node_modules"
 SOURCES = ROOT / "build/site/pages"
 SCRIPTS = {"search_worker.js": "iframe-worker/shim/index.js", "mermaid.js": "mermaid/dist/mermaid.min.js"}
 LINK = re.compile(r"(?<=\]\()([^)#\s]*[./][^)#\s]*)")
+STYLE = ".md-typeset td code { word-break: normal; } .md-typeset td:first-child code { white-space: nowrap; }"
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".json": "json", ".py": "python", ".ipynb": "python", ".sh": "bash"}
 
 
@@ -92,6 +93,7 @@ def on_post_page(output, page, config):
     up = "../" * page.file.src_uri.count("/")
     names = ["search_index.js", "search_worker.js"] + (["mermaid.js"] if 'class="mermaid"' in output else [])
     scripts = "".join(f'<script src="{up}assets/{name}"></script>' for name in names)
+    output = output.replace("</head>", f"<style>{STYLE}</style></head>", 1)
     return re.sub(r'(<script src="[^"]*javascripts/bundle)', lambda match: scripts + match[1], output, count=1)
 
 
