@@ -7,7 +7,6 @@ Writes simsgd-VERSION-py3-none-manylinux_2_GLIBC_MACHINE.whl into build/release/
 same build. MPI's program is left out: it belongs to the machine's MPI."""
 
 import base64
-import contextlib
 import hashlib
 import os
 import platform
@@ -16,6 +15,10 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+
+sys.dont_write_bytecode = True  # beside the sources
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from simsgd.output import output  # noqa: E402
 
 # What every Linux has, as manylinux (PEP 600) lists it.
 OF_THE_SYSTEM = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s)\.so)")
@@ -40,24 +43,6 @@ def contents(build, package, folder):
     return files
 
 
-@contextlib.contextmanager
-def output(path):
-    """A file to write that appears whole or not at all, under a temporary name that nobody else has."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(os.path.abspath(path)))
-    try:
-        with open(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(file.fileno(), 0o666 & ~mask)
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
 def main(build, target):
     package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "simsgd")
     with open(os.path.join(package, "version.py"), encoding="utf-8") as file:
@@ -67,7 +52,7 @@ def main(build, target):
     os.makedirs(target, exist_ok=True)
     path = os.path.join(target, f"simsgd-{version}-{tag}.whl")
     record = []
-    with tempfile.TemporaryDirectory() as folder, output(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as wheel:
+    with tempfile.TemporaryDirectory() as folder, output(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as wheel:
         def add(name, data, mode=0o644):
             entry = zipfile.ZipInfo(name)  # of 1980: the same bytes whenever it is made
             entry.external_attr = (0o100000 | mode) << 16

@@ -52,16 +52,33 @@ class Calibrator {
     return fmt::format("/models/{}", &model - result_->spec.models.data());
   }
 
-  /// Parameters of keys that nothing has, or that take none of their values, of all models at once.
+  /// What is fitted, of ensembles and found by search at keys that nothing has, or that take none of the
+  /// values, of all models at once.
   void refuse_pointers() const {
     std::vector<InputError> errors;
-    for (const ModelSpec& model : result_->spec.models)
+    const auto look = [&](const std::string& at, const std::string& name, const std::string& pointer,
+                          const std::vector<Json>& values) {
+      if (std::none_of(values.begin(), values.end(),
+                       [&](const Json& each) { return setting_value(pointer, each).has_value(); }))
+        errors.push_back(result_->spec.error_at(at, fmt::format("\"{}\" sets what no scenario has", name),
+                                                pointer, "Correct the pointer"));
+    };
+    for (const ModelSpec& model : result_->spec.models) {
+      const std::string at = place_of(model);
       for (const ParameterSpec& each : model.parameters)
         for (const std::string& pointer : each.pointers)
-          if (!setting_value(pointer, each.low) && !setting_value(pointer, each.high))
-            errors.push_back(result_->spec.error_at(
-                fmt::format("{}/parameters/{}/pointers", place_of(model), each.written),
-                fmt::format("\"{}\" sets what no scenario has", each.name), pointer, "Correct the pointer"));
+          look(fmt::format("{}/parameters/{}/pointers", at, each.written), each.name, pointer,
+               {each.low, each.high});
+      for (std::size_t k = 0; k < model.ensemble.size(); ++k)
+        look(fmt::format("{}/ensemble/{}/pointer", at, k), model.ensemble[k].name, model.ensemble[k].pointer,
+             model.ensemble[k].values);
+      for (std::size_t k = 0; k < model.searches.size(); ++k)
+        look(fmt::format("{}/searches/{}/pointer", at, k), "a table", model.searches[k].pointer,
+             {Json::array({{{"latency", 0}, {"bandwidth", 1}}}),
+              Json::array(
+                  {{{"schedule",
+                     model.searches[k].schedules.empty() ? "ring" : model.searches[k].schedules.front()}}})});
+    }
     if (!errors.empty()) throw ConfigError(std::move(errors));
   }
 

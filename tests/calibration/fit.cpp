@@ -227,6 +227,9 @@ TEST_CASE(
   second["name"] = "second";
   spec["models"][0]["parameters"][1]["pointers"] = {"/cluster/nic/lanecy"};
   second["parameters"][2]["pointers"] = {"/cluster/nic/bandwidth", "/algorithm/nothing"};
+  second["ensemble"] = {{{"name", "z"}, {"pointer", "/network/all_reduze"}, {"values", {"ring", "tree"}}}};
+  second["searches"] = {
+      {{"pointer", "/cluster/collectives/all_reduze"}, {"schedules", {"ring"}}, {"most", 2}}};
   spec["models"].push_back(second);
   const SpecFolder folder(spec, ring_rows({}, 0.01, 2));
   const std::string errors = folder.folder.without_folder(folder.errors());
@@ -237,6 +240,10 @@ TEST_CASE(
   CHECK(errors.find(
             "spec.json:/models/1/parameters/2/pointers: \"bandwidth\" sets what no scenario has. Found: "
             "/algorithm/nothing") != std::string::npos);
+  CHECK(errors.find("spec.json:/models/1/ensemble/0/pointer: \"z\" sets what no scenario has") !=
+        std::string::npos);
+  CHECK(errors.find("spec.json:/models/1/searches/0/pointer: \"a table\" sets what no scenario has. Found: "
+                    "/cluster/collectives/all_reduze") != std::string::npos);
 }
 
 TEST_CASE("a parameter that changes no prediction is refused before anything is fitted") {

@@ -24,6 +24,17 @@ TEST_CASE("every committed calibration is read without an error") {
             CAPTURE(pointer);
             CHECK((setting_value(pointer, each.low) || setting_value(pointer, each.high)));
           }
+      for (const ModelSpec& model : spec.models) {
+        for (const EnsembleSpec& each : model.ensemble) {
+          CAPTURE(each.pointer);
+          CHECK(setting_value(each.pointer, each.values.front()));
+        }
+        for (const SearchSpec& each : model.searches) {
+          CAPTURE(each.pointer);
+          CHECK((setting_value(each.pointer, Json::array({{{"schedule", "ring"}}})) ||
+                 setting_value(each.pointer, Json::array({{{"latency", 0}, {"bandwidth", 1}}}))));
+        }
+      }
       ++specs;
     }
   CHECK(specs >= 17);
