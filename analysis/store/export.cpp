@@ -58,6 +58,8 @@ OrderedJson line_of(const StoredResults& results, const ResultStudy& study, cons
                       {"error", point.error}};
   line["metrics"] = OrderedJson::object();
   for (const auto& [name, value] : point.metrics) line["metrics"][name] = value;
+  OrderedJson intervals = results.intervals(point.key);
+  line["intervals"] = intervals.empty() ? OrderedJson() : std::move(intervals);
   line["curves"] = curves_of(results, point.key);
   line["workers"] = workers_of(results, point.key);
   line["links"] = links_of(results, point.key);
@@ -66,11 +68,9 @@ OrderedJson line_of(const StoredResults& results, const ResultStudy& study, cons
 
 }  // namespace
 
-void export_results(const std::filesystem::path& store, std::ostream& out) {
-  export_results(StoredResults(store), out);
-}
-
-void export_results(const StoredResults& results, std::ostream& out) {
+std::size_t export_results(const std::filesystem::path& store, std::ostream& out) {
+  const StoredResults results(store);
+  std::size_t without = 0;
   std::vector<const ResultStudy*> studies;
   for (const ResultStudy& each : results.studies()) studies.push_back(&each);
   std::sort(studies.begin(), studies.end(), [](const ResultStudy* a, const ResultStudy* b) {
@@ -83,9 +83,14 @@ void export_results(const StoredResults& results, std::ostream& out) {
                        {"points", study->points.size()}}
                .dump()
         << '\n';
-    for (const ResultPoint& point : study->points) out << line_of(results, *study, point).dump() << '\n';
+    for (const ResultPoint& point : study->points) {
+      const OrderedJson line = line_of(results, *study, point);
+      if (point.status == RunStatus::ok && line["intervals"].is_null()) ++without;
+      out << line.dump() << '\n';
+    }
   }
   if (!out.flush()) throw RunError("The export could not be written: is the disk full?");
+  return without;
 }
 
 }  // namespace simsgd

@@ -59,8 +59,8 @@ RunRow ended_run(const std::string& key, OrderedJson document, bool whole) {
   return run;
 }
 
-RunRow ended_run(const OrderedJson& document, const std::string& scenario) {
-  RunRow run = ended_run("", document, false);
+RunRow ended_run(OrderedJson document, const std::string& scenario) {
+  RunRow run = ended_run("", std::move(document), false);
   // A scenario is long, and text already. Inside strings quotes are escaped: this is the member.
   const std::string empty = "\"scenario\":null";
   const std::size_t at = run.document.find(empty);

@@ -33,14 +33,14 @@ struct RunRow {
   nlohmann::ordered_json read() const;
 };
 
-/// Of a document with its scenario: its "intervals", or those that follow from the rest; an empty object where
-/// the run was asked for none.
+/// Of a document with its scenario: its "intervals", or those that follow from the rest; an empty object
+/// where the run was asked for none.
 nlohmann::ordered_json intervals_in(nlohmann::ordered_json document);
 
 /// A result; `whole` false makes the document brief where it is not.
 RunRow ended_run(const std::string& key, nlohmann::ordered_json document, bool whole);
 /// The same of a brief document that has null for its scenario, which is JSON.
-RunRow ended_run(const nlohmann::ordered_json& document, const std::string& scenario);
+RunRow ended_run(nlohmann::ordered_json document, const std::string& scenario);
 
 /// A point of a sweep; the run may not have ended, and other sweeps may share it.
 struct SweepPointRow {

@@ -56,12 +56,6 @@ Json to_json(const InputError& error) {
 
 InputError error_from_json(const Json& json) { return {json[0], json[1], json[2], json[3], json[4]}; }
 
-// Whether what a run needs, and what may be wrong with it, can depend on its seed.
-bool depends_on_seed(const Json& resolved) {
-  return !resolved["learner"].is_null() || resolved["algorithm"].contains("graph") ||
-         resolved["cluster"]["placement"].is_object();
-}
-
 struct Seen {
   Examined examined;
   int runs_per_draw = 0;
@@ -92,7 +86,7 @@ Json look_at_part(const Study& study, const Points& part, const Wanted& runs) {
   std::optional<Seen> last;  // of the scenario loaded last, but for its seed
   Json errors = errors_in(part, [&](const SweepPoint& point) {
     const Scenario& scenario = loader.load(point.point);
-    if (!loader.was_only_another_seed() || depends_on_seed(scenario.resolved)) last.reset();
+    if (!loader.was_only_another_seed() || depends_on_seed(scenario)) last.reset();
     SweepPoint keyed = point;
     keyed.key = loader.key();
     keys.push_back({point.position, keyed.key});

@@ -50,11 +50,32 @@ const Scenario& PointLoader::load(const StudyPoint& point) {
     return *loaded_;
   }
   loaded_.reset();
+  job_.reset();
+  completed_ = nullptr;
   loaded_ = load_point(study_, point);
   const bool seeded = seed_of(point) != nullptr;
   set_.assign(point.coordinates.begin(), point.coordinates.end() - (seeded ? 1 : 0));
   if (!seeded) set_.push_back({});  // which no point has
   return *loaded_;
+}
+
+const Job& PointLoader::job() {
+  if (job_ && !depends_on_seed(*loaded_)) {
+    if (job_->seed != loaded_->resolved["seed"]) reseed(*job_, *loaded_);
+    return *job_;
+  }
+  job_.reset();
+  completed_ = nullptr;
+  job_.emplace(make_job(*loaded_));
+  return *job_;
+}
+
+std::string PointLoader::completed_text() {
+  if (completed_.is_null())
+    completed_ = completed(*loaded_, *job_);
+  else
+    completed_["seed"] = loaded_->resolved["seed"];
+  return completed_.dump();
 }
 
 std::string PointLoader::key() const { return run_key(loaded_->resolved); }

@@ -1,5 +1,5 @@
 // Loads points one after another, and of each only what differs from the one before: a point that differs in
-// its seed alone is the same scenario with another seed.
+// its seed alone is the same scenario, and the same job, with another seed.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,12 @@ class PointLoader {
   const Scenario& load(const StudyPoint& point);
   /// Whether the point loaded last was the one before but for its seed.
   bool was_only_another_seed() const { return only_seed_; }
-  /// run_key of the point loaded last.
+  /// Of the point loaded last, as are the following: run_key.
   std::string key() const;
+  /// As make_job. Stays as it is until the next point is loaded.
+  const Job& job();
+  /// As completed(), JSON.
+  std::string completed_text();
 
  private:
   bool differs_in_seed_only(const StudyPoint& point) const;
@@ -28,6 +32,8 @@ class PointLoader {
   bool only_seed_ = false;
   std::optional<Scenario> loaded_;
   std::vector<Assignment> set_;  // of it, without the seed
+  std::optional<Job> job_;       // of it, or of what differs in its seed alone
+  Json completed_;               // likewise; null: not made yet
 };
 
 }  // namespace simsgd

@@ -19,10 +19,10 @@ std::string PointRunner::run(const SweepPoint& point) {
   options.threads = settings_.threads;
   const bool drawn = settings_.draws > 1 && is_calibrated(scenario);
   if (!settings_.run && !drawn && settings_.artifacts.empty() && !settings_.documents) {
-    const Job job = make_job(scenario);
+    const Job& job = loader_.job();
     OrderedJson document = run_job(scenario, job, options, true).document;
     if (settings_.draws > 1) tell_data_sheets(job, false, document);
-    return to_text(ended_run(document, completed(scenario, job).dump()));
+    return to_text(ended_run(std::move(document), loader_.completed_text()));
   }
   RunOutcome outcome =
       settings_.run
