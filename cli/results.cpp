@@ -13,8 +13,8 @@
 #include "analysis/questions/run_comparison.hpp"
 #include "analysis/questions/seed_table.hpp"
 #include "analysis/questions/winners.hpp"
-#include "analysis/store/export.hpp"
-#include "analysis/store/merge.hpp"
+#include "analysis/runs/export.hpp"
+#include "analysis/runs/merge.hpp"
 #include "cli/verbs.hpp"
 
 namespace simsgd {

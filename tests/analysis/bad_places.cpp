@@ -16,12 +16,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/store/export.hpp"
-#include "analysis/store/merge.hpp"
-#include "analysis/store/packing.hpp"
-#include "analysis/store/results.hpp"
-#include "analysis/store/spool.hpp"
-#include "analysis/store/store.hpp"
+#include "analysis/runs/export.hpp"
+#include "analysis/runs/merge.hpp"
+#include "analysis/runs/packing.hpp"
+#include "analysis/runs/results.hpp"
+#include "analysis/runs/spool.hpp"
+#include "analysis/runs/store.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_bad_places {

@@ -1,4 +1,4 @@
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

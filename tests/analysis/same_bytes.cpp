@@ -14,12 +14,12 @@
 #include <sstream>
 
 #include "analysis/intervals.hpp"
-#include "analysis/store/export.hpp"
-#include "analysis/store/merge.hpp"
-#include "analysis/store/run_key.hpp"
-#include "analysis/store/store.hpp"
-#include "analysis/store/turns.hpp"
-#include "analysis/sweeps/point_loader.hpp"
+#include "analysis/runs/export.hpp"
+#include "analysis/runs/merge.hpp"
+#include "analysis/runs/point_loader.hpp"
+#include "analysis/runs/run_key.hpp"
+#include "analysis/runs/store.hpp"
+#include "analysis/runs/turns.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_same_bytes {

@@ -1,10 +1,10 @@
-#include "analysis/store/store.hpp"
+#include "analysis/runs/store.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "analysis/store/results.hpp"
-#include "analysis/store/store_schema.hpp"
+#include "analysis/runs/results.hpp"
+#include "analysis/runs/store_schema.hpp"
 #include "sim/recording/metrics.hpp"
 #include "tests/analysis/support.hpp"
 

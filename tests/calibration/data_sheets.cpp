@@ -12,7 +12,7 @@
 
 #include "analysis/collective_bench.hpp"
 #include "analysis/intervals.hpp"
-#include "analysis/store/results.hpp"
+#include "analysis/runs/results.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/recording/metrics.hpp"
 #include "support.hpp"

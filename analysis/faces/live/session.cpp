@@ -10,8 +10,8 @@
 #include "analysis/faces/page.hpp"
 #include "analysis/intervals.hpp"
 #include "analysis/runner.hpp"
-#include "analysis/store/spool.hpp"
-#include "analysis/sweeps/sweep_points.hpp"
+#include "analysis/runs/spool.hpp"
+#include "analysis/runs/sweep_points.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/recording/metrics.hpp"
 

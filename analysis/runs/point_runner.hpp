@@ -1,0 +1,28 @@
+// One point of a sweep in a child: loaded, run, and the answer that it sends back.
+#pragma once
+
+#include <string>
+
+#include "analysis/runs/child_pool.hpp"
+#include "analysis/runs/point_loader.hpp"
+#include "analysis/runs/run_row.hpp"
+#include "analysis/runs/sweep.hpp"
+
+namespace simsgd {
+
+class PointRunner {
+ public:
+  /// Both must outlive it.
+  PointRunner(const Study& study, const SweepSettings& settings) : settings_(settings), loader_(study) {}
+
+  /// In a child: runs the point, and gives what run_of reads.
+  std::string run(const SweepPoint& point);
+  /// What became of it, here.
+  RunRow run_of(const SweepPoint& point, const ChildEnd& end);
+
+ private:
+  const SweepSettings& settings_;
+  PointLoader loader_;
+};
+
+}  // namespace simsgd
