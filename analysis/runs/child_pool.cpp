@@ -263,15 +263,4 @@ void run_in_children(std::size_t count, const ChildPoolSettings& settings,
   run_in_children(settings, {.next = next, .work = work, .ended = ended});
 }
 
-void run_in_children(const ComingTasks& tasks, const ChildPoolSettings& settings,
-                     const std::function<std::string(std::size_t)>& work,
-                     const std::function<void(std::size_t, const ChildEnd&)>& ended) {
-  const auto next = [&] {
-    const std::optional<std::size_t> task = tasks.next();
-    return NextTask{task ? NextTask::Kind::task : NextTask::Kind::later, task.value_or(0)};
-  };
-  run_in_children(settings, {.next = next, .work = work, .ended = ended, .wakes = tasks.wakes});
-  std::abort();  // `next` always says `later`
-}
-
 }  // namespace simsgd

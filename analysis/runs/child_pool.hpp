@@ -52,15 +52,4 @@ void run_in_children(std::size_t count, const ChildPoolSettings& settings,
                      const std::function<std::string(std::size_t)>& work,
                      const std::function<void(std::size_t, const ChildEnd&)>& ended);
 
-/// Tasks that come up while others run.
-struct ComingTasks {
-  std::function<std::optional<std::size_t>()> next;  ///< asked while a child is free; nothing: none for now
-  int wakes = -1;  ///< a file: the pool waits no longer once it can be read; -1: none
-};
-
-/// As above for tasks that are not known beforehand. Ends by an exception alone.
-[[noreturn]] void run_in_children(const ComingTasks& tasks, const ChildPoolSettings& settings,
-                                  const std::function<std::string(std::size_t)>& work,
-                                  const std::function<void(std::size_t, const ChildEnd&)>& ended);
-
 }  // namespace simsgd

@@ -1,7 +1,8 @@
-#include "analysis/runs/convert.hpp"
-
+// Files of the layout before this one, whose documents lay in fifteen tables.
 #include "analysis/runs/database.hpp"
+#include "analysis/runs/merge.hpp"
 #include "analysis/runs/packing.hpp"
+#include "analysis/runs/store.hpp"
 #include "results/curves.hpp"
 
 namespace simsgd {
@@ -14,25 +15,7 @@ class Layout3 {
  public:
   explicit Layout3(const std::filesystem::path& file) : database_(file, Database::Mode::read) {}
 
-  std::vector<SweepRow> sweeps() const {
-    std::vector<SweepRow> all;
-    Statement sweeps(database_, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
-    while (sweeps.step()) {
-      SweepRow& sweep = all.emplace_back();
-      for (std::string* each : {&sweep.id, &sweep.name, &sweep.file}) *each = sweeps.text();
-      sweep.axes = OrderedJson::parse(sweeps.text()).get<std::vector<std::string>>();
-      Statement points(database_,
-                       "SELECT label, coordinates, run FROM points WHERE sweep = ? ORDER BY position");
-      points.bind(sweep.id);
-      while (points.step()) {
-        SweepPointRow& point = sweep.points.emplace_back();
-        point.label = points.text();
-        point.coordinates = OrderedJson::parse(points.text());
-        point.key = points.text();
-      }
-    }
-    return all;
-  }
+  std::vector<SweepRow> sweeps() const { return sweeps_in(database_); }
 
   void runs(const std::function<void(const RunRow&)>& take) const {
     Statement runs(

@@ -193,7 +193,6 @@ std::string Statement::text() {
 
 std::int64_t Statement::integer() { return sqlite3_column_int64(statement_.get(), column_++); }
 double Statement::real() { return sqlite3_column_double(statement_.get(), column_++); }
-bool Statement::next_is_null() const { return sqlite3_column_type(statement_.get(), column_) == SQLITE_NULL; }
 
 Transaction::Transaction(const Database& database) : database_(database) {
   database.execute("BEGIN IMMEDIATE");

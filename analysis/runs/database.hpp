@@ -37,7 +37,6 @@ class Statement {
   std::string text();  ///< or bytes
   std::int64_t integer();
   double real();
-  bool next_is_null() const;
 
  private:
   struct Finalize {

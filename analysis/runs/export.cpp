@@ -29,13 +29,6 @@ OrderedJson curves_of(const StoredResults& results, const std::string& key) {
   return curves;
 }
 
-OrderedJson workers_of(const StoredResults& results, const std::string& key) {
-  OrderedJson workers = OrderedJson::object();
-  for (const auto& [name, each] : results.workers(key))
-    workers[name] = {each.least, each.low_quartile, each.median, each.high_quartile, each.most};
-  return workers;
-}
-
 OrderedJson links_of(const StoredResults& results, const std::string& key) {
   OrderedJson links = OrderedJson::array();
   for (const ResultLink& each : results.busiest_links(key))
@@ -61,7 +54,7 @@ OrderedJson line_of(const StoredResults& results, const ResultStudy& study, cons
   OrderedJson intervals = results.intervals(point.key);
   line["intervals"] = intervals.empty() ? OrderedJson() : std::move(intervals);
   line["curves"] = curves_of(results, point.key);
-  line["workers"] = workers_of(results, point.key);
+  line["workers"] = results.workers(point.key);
   line["links"] = links_of(results, point.key);
   return line;
 }

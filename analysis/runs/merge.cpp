@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/runs/convert.hpp"
 #include "analysis/runs/spool.hpp"
 #include "analysis/runs/store.hpp"
 #include "analysis/runs/store_schema.hpp"

@@ -7,11 +7,17 @@
 
 namespace simsgd {
 
-namespace {
-
 using OrderedJson = nlohmann::ordered_json;
 
-}  // namespace
+RunRow failed_run(const ChildEnd& end, const Json& scenario) {
+  RunRow run;
+  run.status = end.kind == ChildEnd::Kind::timed_out ? RunStatus::timeout : RunStatus::failed;
+  run.error = failure_of(end);
+  RunContext context = with_machine(build_context());
+  context.wall_time_s = end.wall_s;
+  run.document = OrderedJson{{"context", to_json(context)}, {"scenario", scenario}}.dump();
+  return run;
+}
 
 std::string PointRunner::run(const SweepPoint& point) {
   const Scenario& scenario = loader_.load(point.point);
@@ -33,17 +39,8 @@ std::string PointRunner::run(const SweepPoint& point) {
 }
 
 RunRow PointRunner::run_of(const SweepPoint& point, const ChildEnd& end) {
-  RunRow run;
-  if (end.kind == ChildEnd::Kind::answered) {
-    run = run_from_text(end.text);
-  } else {
-    run.status = end.kind == ChildEnd::Kind::timed_out ? RunStatus::timeout : RunStatus::failed;
-    run.error = failure_of(end);
-    RunContext context = with_machine(build_context());
-    context.wall_time_s = end.wall_s;
-    run.document =
-        OrderedJson{{"context", to_json(context)}, {"scenario", loader_.load(point.point).resolved}}.dump();
-  }
+  RunRow run = end.kind == ChildEnd::Kind::answered ? run_from_text(end.text)
+                                                    : failed_run(end, loader_.load(point.point).resolved);
   run.key = point.key;
   return run;
 }

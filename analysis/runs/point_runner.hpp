@@ -10,6 +10,9 @@
 
 namespace simsgd {
 
+/// Of a child that gave no answer; without its key.
+RunRow failed_run(const ChildEnd& end, const Json& scenario);
+
 class PointRunner {
  public:
   /// Both must outlive it.

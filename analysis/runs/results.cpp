@@ -102,13 +102,10 @@ std::vector<ResultLink> StoredResults::busiest_links(const std::string& key) con
   return links;
 }
 
-std::map<std::string, WorkerSpread> StoredResults::workers(const std::string& key) const {
+OrderedJson StoredResults::workers(const std::string& key) const {
   const OrderedJson& document = document_of(key);
   const OrderedJson brief = document.contains("workers") ? brief_document(document) : document;
-  std::map<std::string, WorkerSpread> spreads;
-  for (const auto& [name, each] : part(brief, "worker_spreads").items())
-    spreads[name] = {each.at(0), each.at(1), each.at(2), each.at(3), each.at(4)};
-  return spreads;
+  return brief.value("worker_spreads", OrderedJson::object());
 }
 
 const OrderedJson& StoredResults::document_of(const std::string& key) const {

@@ -61,11 +61,6 @@ struct ResultLink {
   double bandwidth_Bps = 0;  ///< of one direction
 };
 
-/// What the workers of a run have of a metric: five quantiles of it, over workers.
-struct WorkerSpread {
-  double least = 0, low_quartile = 0, median = 0, high_quartile = 0, most = 0;
-};
-
 class StoredResults {
  public:
   /// Reads a file that may be written meanwhile; makes none. Throws ConfigError where there is none, or it is
@@ -89,9 +84,9 @@ class StoredResults {
   nlohmann::ordered_json intervals(const std::string& key) const;
   /// The busiest first, ten at most.
   std::vector<ResultLink> busiest_links(const std::string& key) const;
-  /// By the names that workers have in a document: "steps", "time_s", "compute_s" and the other activities,
-  /// "bytes_sent/gradient", "communication_s/gradient", "staleness/mean", ...
-  std::map<std::string, WorkerSpread> workers(const std::string& key) const;
+  /// Five quantiles over workers (least, quartiles, most), by the names that workers have in a document:
+  /// "steps", "time_s", "compute_s" and the other activities, "bytes_sent/gradient", "staleness/mean", ...
+  nlohmann::ordered_json workers(const std::string& key) const;
 
  private:
   const nlohmann::ordered_json& document_of(const std::string& key) const;

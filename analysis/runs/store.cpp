@@ -299,26 +299,26 @@ std::map<std::string, std::vector<std::string>> ResultStore::notes() const {
   return notes;
 }
 
-std::vector<SweepRow> ResultStore::sweeps() const {
+std::vector<SweepRow> sweeps_in(const Database& database) {
   std::vector<SweepRow> sweeps;
-  Statement statement(*database_, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
+  Statement statement(database, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
   while (statement.step()) {
     SweepRow sweep;
     sweep.id = statement.text();
     sweep.name = statement.text();
     sweep.file = statement.text();
     const OrderedJson axes = OrderedJson::parse(statement.text(), nullptr, false);
-    if (!axes.is_array()) throw damaged(*database_, "text that is no JSON");
+    if (!axes.is_array()) throw damaged(database, "text that is no JSON");
     for (const OrderedJson& axis : axes)
       sweep.axes.push_back(axis.is_string() ? axis.get<std::string>() : axis.dump());
-    Statement points(*database_,
+    Statement points(database,
                      "SELECT label, coordinates, run FROM points WHERE sweep = ? ORDER BY position");
     points.bind(sweep.id);
     while (points.step()) {
       SweepPointRow point;
       point.label = points.text();
       point.coordinates = OrderedJson::parse(points.text(), nullptr, false);
-      if (!point.coordinates.is_array()) throw damaged(*database_, "text that is no JSON");
+      if (!point.coordinates.is_array()) throw damaged(database, "text that is no JSON");
       point.key = points.text();
       sweep.points.push_back(std::move(point));
     }

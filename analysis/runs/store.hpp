@@ -24,6 +24,9 @@ struct StoredRun {
   std::map<std::string, double> metrics;
 };
 
+/// The sweeps of a file of this layout or the one before.
+std::vector<SweepRow> sweeps_in(const Database& database);
+
 class ResultStore {
  public:
   /// Opens for writing; makes the file if there is none. Throws ConfigError where the file is something else
@@ -47,7 +50,7 @@ class ResultStore {
   /// Of all runs, by key.
   std::unordered_map<std::string, StoredRun> runs() const;
   /// In the order in which they were first begun.
-  std::vector<SweepRow> sweeps() const;
+  std::vector<SweepRow> sweeps() const { return sweeps_in(*database_); }
   /// Of a run by its key; empty where it has none.
   std::map<std::string, double> metrics(const std::string& key) const;
   /// RunRow::document, parsed; an empty object where there is no such run.

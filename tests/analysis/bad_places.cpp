@@ -250,7 +250,7 @@ INSERT INTO facts VALUES (1, '{"schema_version":1,"context":null,"scenario":null
   CHECK(points[0].seed == 1);
   CHECK(points[1].error == "Deadlock.");
   CHECK(results.curve("k1", "train_loss").size() == 2);
-  CHECK(results.workers("k1").at("compute_s").most == 0.1);
+  CHECK(results.workers("k1").at("compute_s").back() == 0.1);
   CHECK(results.busiest_links("k1").at(0).bytes == 5);
   CHECK(results.curve("k1", "test_accuracy").at(0).value == 0.9);
   CHECK(results.scenario("k2")["name"] == "made");

@@ -44,7 +44,7 @@ class Session {
   Reply answer(Ask ask, const std::string& body);
 
   // For run_in_children; tasks are numbered as they come.
-  std::optional<std::size_t> next();
+  NextTask next();
   std::string simulate(std::size_t task) const;  ///< in a child
   void ended(std::size_t task, const ChildEnd& end);
   void tick();
