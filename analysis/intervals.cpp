@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/data_sheet.hpp"
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"

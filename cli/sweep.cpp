@@ -10,7 +10,7 @@
 #include <map>
 #include <memory>
 
-#include "analysis/sweeps/sweep.hpp"
+#include "analysis/runs/sweep.hpp"
 #include "cli/progress.hpp"
 #include "cli/sweep_output.hpp"
 #include "sim/base/errors.hpp"

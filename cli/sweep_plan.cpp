@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "analysis/intervals.hpp"
-#include "analysis/sweeps/adaptive_seeds.hpp"
-#include "analysis/sweeps/sweep.hpp"
-#include "analysis/sweeps/time_estimate.hpp"
+#include "analysis/runs/adaptive_seeds.hpp"
+#include "analysis/runs/sweep.hpp"
+#include "analysis/runs/time_estimate.hpp"
 #include "cli/sweep.hpp"
 #include "cli/sweep_output.hpp"
 #include "results/text_table.hpp"

@@ -57,22 +57,28 @@ Document distributions_part(const WorkerRecord& worker) {
           {"staleness", std::move(ages)}};
 }
 
-Document worker_part(int rank, const WorkerRecord& worker, const Job& job) {
+double total_s(const WorkerRecord& worker) {
   double total = 0;
   for (const double seconds : worker.activity_s) total += seconds;
+  return total;
+}
+
+double mean_staleness(const WorkerRecord& worker) {
+  return worker.staleness_count > 0 ? worker.staleness_sum / static_cast<double>(worker.staleness_count)
+                                    : 0.0;
+}
+
+Document worker_part(int rank, const WorkerRecord& worker, const Job& job) {
   Document part = {{"rank", rank},          {"node", job.cluster.node_of_rank(rank)},
                    {"steps", worker.steps}, {"samples", worker.samples},
-                   {"end_s", worker.end_s}, {"time_s", total}};
+                   {"end_s", worker.end_s}, {"time_s", total_s(worker)}};
   part["time_by_activity"] = by_kind(worker.activity_s, activity_key);
   part["communication_s"] = by_kind(worker.communication_s, traffic_key);
   part["communication_exposed_s"] = by_kind(worker.exposed_s, traffic_key);
   part["communication_overhead_s"] = by_kind(worker.overhead_s, traffic_key);
   part["bytes_sent"] = by_kind(worker.bytes_sent, traffic_key);
   part["staleness"] = {
-      {"mean",
-       worker.staleness_count > 0 ? worker.staleness_sum / static_cast<double>(worker.staleness_count) : 0.0},
-      {"max", worker.staleness_max},
-      {"count", worker.staleness_count}};
+      {"mean", mean_staleness(worker)}, {"max", worker.staleness_max}, {"count", worker.staleness_count}};
   part["distributions"] = distributions_part(worker);
   return part;
 }
@@ -88,14 +94,14 @@ double utilisation(const LinkRecord& link, double end_s) {
   return end_s > 0 && link.bandwidth_Bps > 0 ? link.bytes / (link.bandwidth_Bps * end_s) : 0;
 }
 
-Document links_part(const RunRecord& record) {
+Document links_part(const RunRecord& record, std::size_t most) {
   std::vector<LinkRecord> links = record.links;
   std::sort(links.begin(), links.end(), [&record](const LinkRecord& a, const LinkRecord& b) {
     const double busy_a = utilisation(a, record.end_s), busy_b = utilisation(b, record.end_s);
     return busy_a != busy_b ? busy_a > busy_b : a.name < b.name;
   });
   Document part = Document::array();
-  for (std::size_t i = 0; i < std::min(kMostLinks, links.size()); ++i)
+  for (std::size_t i = 0; i < std::min(most, links.size()); ++i)
     part.push_back({{"name", links[i].name},
                     {"bandwidth_Bps", links[i].bandwidth_Bps},
                     {"bytes", links[i].bytes},
@@ -165,30 +171,54 @@ Values values_of(const Document& workers) {
 Document spreads_part(Values&& values) {
   Document part = Document::object();
   for (auto& [name, each] : values) {
+    std::sort(each.begin(), each.end());
     Document& spread = part[name];
     for (const double q : {0.0, 0.25, 0.5, 0.75, 1.0}) spread.push_back(quantile(each, q));
   }
   return part;
 }
 
-/// What stands for the rows of all workers: the spread of each number, and who is slowest. One row at a time.
-void add_spreads(Document& document, const RunRecord& record, const Job& job) {
+/// The same without the rows, which of thousands of workers are megabytes.
+Values values_of(const RunRecord& record) {
   Values values;
+  const auto add = [&](const std::string& name, const auto& of) {
+    std::vector<double>& all = values[name];
+    for (const WorkerRecord& worker : record.workers) all.push_back(static_cast<double>(of(worker)));
+  };
+  add("steps", [](const WorkerRecord& worker) { return worker.steps; });
+  add("samples", [](const WorkerRecord& worker) { return worker.samples; });
+  add("end_s", [](const WorkerRecord& worker) { return worker.end_s; });
+  add("time_s", total_s);
+  for (std::size_t i = 0; i < kActivities; ++i)
+    add(activity_key(i), [i](const WorkerRecord& worker) { return worker.activity_s[i]; });
+  for (std::size_t i = 0; i < kTraffics; ++i) {
+    const std::string key = "/" + traffic_key(i);
+    add("communication_s" + key, [i](const WorkerRecord& worker) { return worker.communication_s[i]; });
+    add("communication_exposed_s" + key, [i](const WorkerRecord& worker) { return worker.exposed_s[i]; });
+    add("communication_overhead_s" + key, [i](const WorkerRecord& worker) { return worker.overhead_s[i]; });
+    add("bytes_sent" + key, [i](const WorkerRecord& worker) { return worker.bytes_sent[i]; });
+  }
+  add("staleness/mean", mean_staleness);
+  add("staleness/max", [](const WorkerRecord& worker) { return worker.staleness_max; });
+  return values;
+}
+
+/// What stands for the rows of all workers: the spread of each number, and who is slowest.
+void add_spreads(Document& document, const RunRecord& record) {
   Document busy = Document::array();
   for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
-    const Document row = worker_part(static_cast<int>(rank), record.workers[rank], job);
-    add_values(values, row);
+    const WorkerRecord& worker = record.workers[rank];
     Document time = Document::object();
     for (const Activity activity : {Activity::compute, Activity::straggle})
-      time[activity_metric(activity)] = record.workers[rank].activity_s[static_cast<std::size_t>(activity)];
-    busy.push_back({{"rank", rank}, {"steps", row.at("steps")}, {"time_by_activity", std::move(time)}});
+      time[activity_metric(activity)] = worker.activity_s[static_cast<std::size_t>(activity)];
+    busy.push_back({{"rank", rank}, {"steps", worker.steps}, {"time_by_activity", std::move(time)}});
   }
-  document["worker_spreads"] = spreads_part(std::move(values));
+  document["worker_spreads"] = spreads_part(values_of(record));
   document["slowest_worker"] = slowest_worker_text(busy);
 }
 
 Document with_parts(const RunContext& context, const Scenario& scenario, const Job& job,
-                    const RunRecord& record, Document shown_scenario) {
+                    const RunRecord& record, Document shown_scenario, bool brief) {
   Document document;
   document["schema_version"] = kSchemaVersion;
   document["context"] = to_json(context);
@@ -198,11 +228,11 @@ Document with_parts(const RunContext& context, const Scenario& scenario, const J
                             {"source", job.workload.one_device_source}};
   document["metrics"] = metrics_part(record, job);
   document["memory"] = memory_part(job);
-  if (job.workers() <= kMostListedWorkers)
-    document["workers"] = workers_part(record, job);
+  if (brief || job.workers() > kMostListedWorkers)
+    add_spreads(document, record);
   else
-    add_spreads(document, record, job);
-  document["links"] = links_part(record);
+    document["workers"] = workers_part(record, job);
+  document["links"] = links_part(record, brief ? kBriefLinks : kMostLinks);
   document["links_total"] = record.links.size();
   document["fidelity"] = fidelity_part(record);
   document["tables"] = tables_part(record);
@@ -215,12 +245,12 @@ Document with_parts(const RunContext& context, const Scenario& scenario, const J
 
 nlohmann::ordered_json make_document(const RunContext& context, const Scenario& scenario, const Job& job,
                                      const RunRecord& record) {
-  return with_parts(context, scenario, job, record, Document::parse(completed(scenario, job).dump()));
+  return with_parts(context, scenario, job, record, Document::parse(completed(scenario, job).dump()), false);
 }
 
 nlohmann::ordered_json make_brief_document(const RunContext& context, const Scenario& scenario,
                                            const Job& job, const RunRecord& record) {
-  return brief_document(with_parts(context, scenario, job, record, nullptr));
+  return with_parts(context, scenario, job, record, nullptr, true);
 }
 
 nlohmann::ordered_json brief_document(const nlohmann::ordered_json& document) {

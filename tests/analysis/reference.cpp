@@ -1,4 +1,4 @@
-#include "analysis/reference.hpp"
+#include "analysis/faces/reference.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "analysis/store/store.hpp"
+#include "analysis/runs/store.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "analysis/store/results.hpp"
-#include "analysis/store/store_schema.hpp"
+#include "analysis/runs/results.hpp"
+#include "analysis/runs/store_schema.hpp"
 #include "sim/recording/metrics.hpp"
 #include "tests/analysis/support.hpp"
 
@@ -70,8 +70,8 @@ TEST_CASE("a whole document is kept with every byte, compressed; a brief one tel
   ResultStore(folder.path("r.db"))
       .put(SweepRow{"id", "study", "s.json", {}, {{"", OrderedJson::array(), "whole"}}});
   const StoredResults results(folder.path("r.db"));
-  CHECK(results.workers("brief").at("compute_s").most == 0.1);
-  CHECK(results.workers("whole").at("compute_s").median == doctest::Approx(0.075));
+  CHECK(results.workers("brief").at("compute_s").back() == 0.1);
+  CHECK(results.workers("whole").at("compute_s").at(2).get<double>() == doctest::Approx(0.075));
   CHECK(results.busiest_links("brief").at(0).name == "a");
   CHECK(results.scenario("whole") == made_document()["scenario"]);
   CHECK(results.curve("brief", "train_loss").size() == 2);

@@ -1,4 +1,4 @@
-#include "analysis/sweeps/sweep.hpp"
+#include "analysis/runs/sweep.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <csignal>
 
-#include "analysis/store/store.hpp"
+#include "analysis/runs/store.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_sweep {

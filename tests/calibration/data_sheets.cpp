@@ -12,7 +12,7 @@
 
 #include "analysis/collective_bench.hpp"
 #include "analysis/intervals.hpp"
-#include "analysis/store/results.hpp"
+#include "analysis/runs/results.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/recording/metrics.hpp"
 #include "support.hpp"
@@ -308,6 +308,7 @@ TEST_CASE("rows of a sweep have the intervals that run gives, and are kept witho
     CHECK(told(sweep_results(study, settings).at(0)) == expected);
   }
   SweepSettings without;
+  without.database = folder.path("without.db");
   CHECK(told(sweep_results(study, without).at(0)).is_null());
   // The page of a point shows them.
   const Ended shown = run_simsgd({"results", "show", folder.path("brief.db"), "1", "--format", "json"});
@@ -316,6 +317,47 @@ TEST_CASE("rows of a sweep have the intervals that run gives, and are kept witho
     if (row["metric"] == "iteration_time_mean_s")
       CHECK(row["high_90"] == expected["iteration_time_mean_s"][1]["high"]);
   CHECK(shown.out.find("high_90") != std::string::npos);
+}
+
+TEST_CASE("exports of all formats have the rows' intervals, and say how many rows have none") {
+  const Folder folder;
+  const Study study = load_study(folder.write_json("s.json", small_scenario()));
+  const auto exported = [&](const char* file, const char* format) {
+    return run_simsgd({"results", "export", folder.path(file), "--format", format});
+  };
+  for (const int draws : {kUsualDraws, 0}) {
+    SweepSettings settings;
+    settings.draws = draws;
+    settings.database = folder.path(draws > 0 ? "with.db" : "without.db");
+    sweep_results(study, settings);
+  }
+  const auto line = [](const std::string& text, std::size_t number) {
+    std::istringstream lines(text);
+    std::string found;
+    for (std::size_t i = 0; i <= number; ++i) std::getline(lines, found);
+    return found;
+  };
+  const Json point = Json::parse(line(exported("with.db", "json").out, 1));
+  const Json widest = point.at("intervals").at("iteration_time_mean_s").at(1);
+  CHECK(widest["level"] == 0.9);
+  CHECK(widest["low"] < point["metrics"]["iteration_time_mean_s"]);
+  const std::string csv = exported("with.db", "csv").out;
+  CHECK(line(csv, 0).find(",iteration_time_mean_s_low_90,iteration_time_mean_s_high_90,") !=
+        std::string::npos);
+  CHECK(line(csv, 1).find("," + widest["low"].dump() + "," + widest["high"].dump() + ",") !=
+        std::string::npos);
+  for (const char* format : {"text", "md", "latex"})
+    CHECK(exported("with.db", format).out.find("in 90") != std::string::npos);
+  CHECK(exported("with.db", "csv").err.empty());
+
+  CHECK(Json::parse(line(exported("without.db", "json").out, 1)).at("intervals").is_null());
+  CHECK(line(exported("without.db", "csv").out, 0).find("_low_90") == std::string::npos);
+  for (const char* format : {"json", "csv"})
+    CHECK(
+        exported("without.db", format).err ==
+        fmt::format(
+            "1 result is without intervals: sweep run --draws 0 or an earlier simsgd made it. simsgd sweep run STUDY --force -o {} gives them.\n",
+            folder.path("without.db")));
 }
 
 TEST_CASE(

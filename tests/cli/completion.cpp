@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "analysis/reference.hpp"
+#include "analysis/faces/reference.hpp"
 #include "cli/commands.hpp"
 #include "cli/list_keys.hpp"
 #include "scenarios/language/errors.hpp"
