@@ -27,6 +27,7 @@ namespace simsgd {
 /// Sums of samples may miss a bound by rounding.
 inline constexpr double kSampleRounding = 1 - 1e-9;
 
+// Requests are tested in progress(). NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker)
 class CommonEnd final : public MpiProgress::Part {
  public:
   /// `model`: this rank's, now.
@@ -155,6 +156,7 @@ class CommonEnd final : public MpiProgress::Part {
   double samples_ = 0;
   bool told_ = false;  // that it is over
 };
+// NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker)
 
 class LateSteps final : public Observer {
  public:
