@@ -8,10 +8,7 @@
 #include <map>
 #include <memory>
 
-#include "analysis/questions/baseline_table.hpp"
-#include "analysis/questions/overview.hpp"
-#include "analysis/questions/run_comparison.hpp"
-#include "analysis/questions/seed_table.hpp"
+#include "analysis/questions/tables.hpp"
 #include "analysis/questions/winners.hpp"
 #include "analysis/runs/export.hpp"
 #include "analysis/runs/merge.hpp"

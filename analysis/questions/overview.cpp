@@ -1,4 +1,4 @@
-#include "analysis/questions/overview.hpp"
+#include "analysis/questions/tables.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

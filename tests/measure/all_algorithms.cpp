@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "algorithms/registry.hpp"
-#include "measure/exchanges.hpp"
 #include "measure/gathering.hpp"
 #include "tests/measure/world.hpp"
 #include "tests/support/fake_world.hpp"
