@@ -20,6 +20,11 @@ Table studies_table(const StoredResults& results, const std::string& file);
 /// A row for each point of a frame: where it stands, how it ended, and, for programs, all its metrics.
 Table points_table(const Frame& frame);
 
+/// Adds to that table where nine tenths of a run's times may lie: for programs the ends of every metric that
+/// has such an interval, "NAME_low_90" and "NAME_high_90", for people the mean time of a step. Returns how
+/// many results were kept without intervals.
+std::size_t add_intervals(const Frame& frame, Table& points);
+
 /// A point by its number, from 1 as `sweep plan` counts: all its metrics, its busiest links. Throws
 /// ConfigError.
 Table point_table(const Frame& frame, const std::string& number);
