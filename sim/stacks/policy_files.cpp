@@ -47,7 +47,7 @@ struct WaySection {
     f.flag(
         "pipelined", way.costs.pipelined,
         "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step: a block then meets the latency of each hop of its way once; else every step takes that of its longest hop");
-    f.number("between_share", between_share, "bandwidth_share of messages between nodes")
+    f.number("between_share", between_share, "Messages between nodes have this bandwidth_share")
         .above(0)
         .at_most(1)
         .by_rule("as bandwidth_share");
