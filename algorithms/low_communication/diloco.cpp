@@ -29,9 +29,13 @@ struct DilocoOptions {
     f.whole("inner_steps", inner_steps, "H: steps between two exchanges of a fragment").at_least(1);
     outer.fields(f);
     f.whole("fragments", fragments, "F: parts of consecutive layers that travel in turn").at_least(1);
-    f.whole("overlap", overlap, "tau: steps from a fragment's departure to its return").at_least(0);
-    f.whole("bits", bits, "of a number on the wire").at_least(2).at_most(32).by_rule("network.precision");
-    f.number("mixing", mixing, "m: share of the worker's own model in what it goes on with")
+    f.whole("overlap", overlap, "tau: a fragment comes back this many steps after it left").at_least(0);
+    f.whole("bits", bits, "A number has this many bits on the wire")
+        .at_least(2)
+        .at_most(32)
+        .by_rule("network.precision");
+    f.number("mixing", mixing,
+             "m: a worker goes on with this share of its own model, and the rest of the agreed one")
         .at_least(0)
         .at_most(1)
         .by_rule("0 without overlap, else 0.5");

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -69,19 +70,50 @@ std::string sentence(std::string text) {
   return text + ".";
 }
 
-std::string body_text(const ReferenceObject& object) {
+std::string introduction(const ReferenceObject& object) {
   std::string text = sentence(object.meaning);
   if (!object.of.empty()) text += " Of " + names_text(object.of) + ".";
   if (!object.source.empty()) text += " Source: " + object.source + ".";
-  return text + "\n" + (object.keys.empty() ? "" : table(object.keys));
+  return text + "\n";
 }
 
-/// Each table once: objects that are alike stand together, below the first one's title.
+std::string body_text(const ReferenceObject& object) {
+  return introduction(object) + (object.keys.empty() ? "" : table(object.keys));
+}
+
+/// The keys that stand otherwise in `object` than in `model`; nothing where they are not nearly the same
+/// keys.
+std::optional<std::vector<ReferenceKey>> differences(const ReferenceObject& object,
+                                                     const ReferenceObject& model) {
+  if (object.plugin != model.plugin || object.keys.size() != model.keys.size()) return std::nullopt;
+  std::vector<ReferenceKey> different;
+  for (std::size_t i = 0; i < object.keys.size(); ++i) {
+    if (last_key(object.keys[i].pointer) != last_key(model.keys[i].pointer)) return std::nullopt;
+    if (table({object.keys[i]}) != table({model.keys[i]})) different.push_back(object.keys[i]);
+  }
+  if (3 * different.size() > object.keys.size()) return std::nullopt;
+  return different;
+}
+
+/// Objects that are alike stand together, below the first one's title.
+struct Alike {
+  const ReferenceObject* first;
+  std::vector<std::string> others;
+};
+
+/// Each table once: where one before has nearly the same keys, those that differ.
+std::string alike_text(const Alike& each, std::vector<const ReferenceObject*>& whole) {
+  std::string text = "\n" + title(*each.first) + "\n";
+  if (!each.others.empty()) text += "The same keys: " + names_text(each.others) + ".\n\n";
+  for (const ReferenceObject* model : whole)
+    if (const auto different = differences(*each.first, *model))
+      return text + introduction(*each.first) + "\nThe keys of " + code(model->pointer) +
+             (different->empty() ? ".\n" : ", but for:\n" + table(*different));
+  whole.push_back(each.first);
+  return text + body_text(*each.first);
+}
+
 std::string objects_text() {
-  struct Alike {
-    const ReferenceObject* first;
-    std::vector<std::string> others;
-  };
   std::vector<Alike> all;
   std::map<std::pair<std::string, std::string>, std::size_t> places;  // by plug-in and body
   for (const ReferenceObject& object : reference()) {
@@ -92,11 +124,8 @@ std::string objects_text() {
       all[place->second].others.push_back(object.pointer);
   }
   std::string text;
-  for (const Alike& each : all) {
-    text += "\n" + title(*each.first) + "\n";
-    if (!each.others.empty()) text += "The same keys: " + names_text(each.others) + ".\n\n";
-    text += body_text(*each.first);
-  }
+  std::vector<const ReferenceObject*> whole;
+  for (const Alike& each : all) text += alike_text(each, whole);
   return text;
 }
 

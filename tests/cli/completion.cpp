@@ -9,6 +9,7 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "analysis/faces/reference.hpp"
 #include "cli/commands.hpp"
@@ -61,7 +62,8 @@ std::string parts(const std::string& text, const std::string& begin, const std::
   return found;
 }
 
-/// Of the reference: sections with this title, or that say they are the same for this object.
+/// Of the reference: sections with this title, or that say they are the same for this object, and the section
+/// whose keys they say to have.
 std::string sections_on(const std::string& page, const std::string& pointer, const std::string& plugin) {
   std::string found;
   for (std::size_t at = page.find("\n##"); at != std::string::npos;) {
@@ -77,6 +79,11 @@ std::string sections_on(const std::string& page, const std::string& pointer, con
         (likewise && (plugin.empty() ? title.find("`: `") == std::string::npos : title.ends_with(plugin))))
       found += section;
     at = next;
+  }
+  constexpr std::string_view keys_of = "\nThe keys of `";
+  if (const std::size_t at = found.find(keys_of); at != std::string::npos) {
+    const std::size_t begin = at + keys_of.size();
+    found += sections_on(page, found.substr(begin, found.find('`', begin) - begin), plugin);
   }
   return found;
 }
