@@ -186,6 +186,7 @@ Json ScenarioGenerator::cluster(int workers) {
   // Tables are seldom in order, and a seed is for hashed routes alone.
   if (made["device"].contains("selection_times") && chance(0.9)) made["device"].erase("selection_times");
   if (made["device"].contains("gemm") && chance(0.9)) made["device"]["gemm"].erase("times");
+  if (made["device"].contains("inverse") && chance(0.9)) made["device"].erase("inverse");
   if (made["topology"].value("routing", "") != "hashed" && chance(0.9)) made["topology"].erase("seed");
   if (made["topology"].contains("path") && chance(0.9)) made["topology"] = {{"name", "star"}};
   if (chance(0.9)) made["device"]["peak_flops"] = "1 TFLOPS";
