@@ -48,8 +48,8 @@ class NonblockingSgd final : public Algorithm {
     std::vector<Tensor> gradients;
     const Handle<Nothing> over = trigger.begin(worker.step());
     if (over && worker.done(over)) return gradients;
+    GradientOptions options;
     for (; gradients.size() < most; ++next) {
-      GradientOptions options;
       options.part = {static_cast<int>(next % most), options_.round.micro_batches};
       options.batch = next / most + 1;
       const Handle<RunningGradient> gradient = worker.preemption().start(options);

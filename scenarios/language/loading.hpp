@@ -52,8 +52,8 @@ Scenario finished(Loading loading);
 inline constexpr int kMostWorkers = 1 << 20;
 /// Address space of a worker's stack (sim/engine/fibers.hpp).
 inline constexpr std::size_t kStackBytesOfWorker = std::size_t{512} * 1024;
-/// Links of a network that is simulated: gigabytes of it.
-inline constexpr std::size_t kMostLinks = 1000000;
+/// Links of a network that is simulated: those of as many workers on a star, in nodes of any number of GPUs.
+inline constexpr std::size_t kMostLinks = std::size_t{4} * kMostWorkers;
 /// Steps times workers: days of computing, so that what ends is told from what does not.
 inline constexpr double kMostWorkerSteps = 1e10;
 /// Numbers of a data set or a mini-batch: 8 GB.
