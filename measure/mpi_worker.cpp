@@ -40,6 +40,7 @@ std::vector<Histogram> gather_histograms(MPI_Comm world, const Histogram& own) {
   return all;
 }
 
+// Collective, blocking. On rank 0 the record of every rank, elsewhere nothing.
 std::vector<WorkerRecord> gather_records(MPI_Comm world, const WorkerRecord& own) {
   std::vector<Age> own_ages;
   for (const auto& [steps, count] : own.ages) own_ages.push_back({steps, count});
