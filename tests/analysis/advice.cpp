@@ -139,7 +139,7 @@ TEST_CASE("a method that lies in a file of the user's is a candidate where it is
   };
   CHECK(tried({}).contains("wagma"));
   CHECK_FALSE(tried({}).contains("python"));
-  CHECK(tried({.algorithms = {"python"}}) == std::set<std::string>{"python"});
+  CHECK(tried({.algorithms = {"python"}, .workers = {}}) == std::set<std::string>{"python"});
 }
 
 TEST_CASE("--seed counts for a study too: the seeds that it has are not what is advised on") {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "scenarios/language/loading.hpp"
 #include "sim/engine/simulate.hpp"
 #include "tests/scenarios/support.hpp"
