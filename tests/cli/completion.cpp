@@ -81,11 +81,12 @@ std::string sections_on(const std::string& page, const std::string& pointer, con
     at = next;
   }
   constexpr std::string_view keys_of = "\nThe keys of `";
-  if (const std::size_t at = found.find(keys_of); at != std::string::npos) {
+  std::string others;
+  for (std::size_t at = found.find(keys_of); at != std::string::npos; at = found.find(keys_of, at + 1)) {
     const std::size_t begin = at + keys_of.size();
-    found += sections_on(page, found.substr(begin, found.find('`', begin) - begin), plugin);
+    others += sections_on(page, found.substr(begin, found.find('`', begin) - begin), plugin);
   }
-  return found;
+  return found + others;
 }
 
 std::string without_backslashes(std::string text) {
