@@ -83,20 +83,21 @@ class Workers {
     return to.cast<double>();
   }
 
-  /// To 1e-6 the losses of all steps, and to 1e-5 the models, are those of the method on the fake cluster.
-  void check_against(const FakeResult& result) const {
+  /// To 1e-6 (`within`) the losses of all steps, and to ten times that the models, are those of the method on
+  /// the fake cluster.
+  void check_against(const FakeResult& result, double within = 1e-6) const {
     for (std::size_t worker = 0; worker < x_.size(); ++worker) {
       CAPTURE(worker);
       REQUIRE(result.losses[worker].size() == losses_[worker].size());
       double worst_loss = 0, worst = 0;
       for (std::size_t i = 0; i < losses_[worker].size(); ++i)
         worst_loss = std::max(worst_loss, std::abs(result.losses[worker][i] - losses_[worker][i]));
-      CHECK(worst_loss < 1e-6);
+      CHECK(worst_loss < within);
       for (Eigen::Index i = 0; i < x_[worker].size(); ++i)
         worst =
             std::max(worst, std::abs(static_cast<double>(result.models[worker][static_cast<std::size_t>(i)]) -
                                      x_[worker][i]));
-      CHECK(worst < 1e-5);
+      CHECK(worst < 10 * within);
     }
   }
 
@@ -143,7 +144,9 @@ TEST_CASE("coded_sgd is SGD with error feedback, for every codec") {
       }
       const FakeResult result = run_fake(job);
       CHECK(result.models[0] == result.models[3]);
-      workers.check_against(result);
+      // A number of bf16 near a half goes up here and down there: by 2^-8 of a gradient of up to 1, times a
+      // rate of 0.05 / 4, which is 5e-5 of a parameter, and about a fifth of it of a loss.
+      workers.check_against(result, plugin.info.name == "bf16" ? 1e-5 : 1e-6);
     }
   }
 }
