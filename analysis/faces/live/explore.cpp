@@ -35,6 +35,7 @@ void explore(const ExploreSettings& settings) {
              if (!stopped()) session.ended(task, end);
            },
        .wakes = front.wakes()});
+  throw Interrupted();  // a session has no last task
 }
 
 }  // namespace simsgd::live
