@@ -153,7 +153,7 @@ TEST_CASE("two processes at once on one store share the points, and each runs on
     settings.database = database;
     settings.run = [&log](const Scenario& scenario, const SimulationOptions& options) {
       std::ofstream(log, std::ios::app) << fmt::format("{}\n", run_key(scenario.resolved));
-      return run_scenario(scenario, options);
+      return run_with_intervals(scenario, options, {.draws = kUsualDraws, .jobs = 1, .progress = {}});
     };
     std::size_t results = 0;
     run_sweep(study, settings,

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "analysis/runs/store.hpp"
 #include "tests/analysis/support.hpp"
@@ -151,7 +152,8 @@ TEST_CASE("a plan tells what is done and what is to run, and makes no file") {
   CHECK(plan.code == 0);
   CHECK(plan.out.starts_with("small: 3 points, 1 done, 2 to run\n"));
   CHECK(plan.out.find("1      cluster/workers=1  done ") != std::string::npos);
-  CHECK(plan.out.find("3      cluster/workers=3  to run  about ") != std::string::npos);
+  // Of 99.9 and 100 MB the shorter one is moved to the right.
+  CHECK(std::regex_search(plan.out, std::regex("3      cluster/workers=3  to run +about ")));
 }
 
 TEST_CASE("the table names the timelines and the results") {
