@@ -23,7 +23,7 @@ struct RankFiles {
   std::set<int> ranks;
   int workers = 0;  ///< of the job; 0: not told
 
-  /// Another rank's file may have all rows.
+  /// A file that was read whole; another rank's may have all rows.
   void add(ImportedFile& file) {
     file.need_no_row();
     files.push_back(&file);

@@ -57,7 +57,6 @@ struct MadeOperation {
 class FlightRecorder final : public Importer {
  public:
   void read(Input& input, ImportedFile& file) override {
-    job_.add(file);
     const int rank = job_.free_rank(rank_in_file_name(file.name()));
     job_.ranks.insert(rank);
     std::vector<CollectiveRecord> records;
@@ -84,6 +83,7 @@ class FlightRecorder final : public Importer {
     }
     for (const auto& [name, size] : group_sizes) job_.workers = std::max(job_.workers, size);
     add_steps(std::move(made), rank, file);
+    job_.add(file);
   }
 
   void finish() override {

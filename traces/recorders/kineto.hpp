@@ -64,7 +64,6 @@ class Ranks {
   /// Takes the events of one file, which are all read. `timed`: whether spans are times; else they tell the
   /// network alone.
   void take(Events& events, const TraceHead& head, ImportedFile& file, bool timed = true) {
-    job_.add(file);
     job_.workers = std::max(job_.workers, count_of(head.world_size));
     int rank = 0;
     for (auto& [worker, recording] : events.recordings) {
@@ -73,6 +72,7 @@ class Ranks {
       take(recording, head, rank, timed, file);
     }
     add_kernels(events, events.recordings.size() == 1 ? std::to_string(rank) : "", file);
+    job_.add(file);
   }
 
   /// After the last file. A job of which nothing can be used is an error.

@@ -47,7 +47,6 @@ struct Operation {
 class NcclInspector final : public Importer {
  public:
   void read(Input& input, ImportedFile& file) override {
-    job_.add(file);
     std::size_t records = 0;
     for (std::string_view line; input.line(line);) {
       if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
@@ -60,6 +59,7 @@ class NcclInspector final : public Importer {
         records += record(object, input.line_number(), file) ? 1U : 0U;
     }
     if (records == 0) file.ignore("files without a record of a collective (coll_perf)");
+    job_.add(file);
   }
 
   void finish() override {
