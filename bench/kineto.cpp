@@ -149,7 +149,7 @@ void import_kineto(benchmark::State& state, Summary& summary) {
     Nothing nothing;
     const bool whole = nlohmann::json::sax_parse(file, &nothing);
     const Elapsed reference = parsing.elapsed();
-    if (!whole) return state.SkipWithError("the trace is no JSON");
+    if (!whole) return state.SkipWithError("the trace is not JSON");
     const Stopwatch importing;
     const Imported all = import_files({trace.path()}, {});
     const Elapsed elapsed = importing.elapsed();

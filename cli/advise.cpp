@@ -204,7 +204,7 @@ AdviceSettings settings_of(const AdviseVerb& verb) {
   settings.budget = verb.budget;
   settings.most_usd = verb.most_usd;
   if (!verb.deadline.empty())
-    settings.deadline_s = quantity_option("--deadline", verb.deadline, Dimension::time_s, "is no time",
+    settings.deadline_s = quantity_option("--deadline", verb.deadline, Dimension::time_s, "is not a time",
                                           "Write one such as 2h or 30 min");
   settings.jobs = verb.jobs > 0 ? verb.jobs : available_threads();
   settings.threads = std::max(1, available_threads() / settings.jobs);

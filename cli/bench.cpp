@@ -86,7 +86,7 @@ void check_schedule(CollectiveOp op, const std::string& name) {
   std::vector<std::string> names;
   for (const SchedulePlugin& plugin : schedule_plugins())
     if (plugin.op == op) names.push_back(plugin.info.name);
-  usage_error("--schedule", "is no schedule for " + op_name(op), name, "Use " + one_of(names));
+  usage_error("--schedule", "is not a schedule for " + op_name(op), name, "Use " + one_of(names));
 }
 
 Fidelity parse_fidelity(const std::string& name) {
@@ -96,7 +96,7 @@ Fidelity parse_fidelity(const std::string& name) {
     if (fidelity_name(fidelity) == name) return fidelity;
     names.push_back(fidelity_name(fidelity));
   }
-  usage_error("--fidelity", "is no fidelity", name, "Use " + one_of(names));
+  usage_error("--fidelity", "is not a fidelity", name, "Use " + one_of(names));
 }
 
 int bench(const BenchVerb& verb, const std::string& arguments) {

@@ -118,7 +118,7 @@ double share_of(const std::string& text) {
     read = 0;
   }
   if (read == 0 || read != number.size() || value < 0)
-    throw ConfigError({"--max-error", "", "is no error", text, "Write a share such as 5% or 0.05"});
+    throw ConfigError({"--max-error", "", "is not an error", text, "Write a share such as 5% or 0.05"});
   return percent ? value / 100 : value;
 }
 

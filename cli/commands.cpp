@@ -76,7 +76,7 @@ std::string with_first_elements(const std::string& pointer) {
   return settable;
 }
 
-/// Without the quotation marks of a text: `--set` takes what is no JSON as text.
+/// Without the quotation marks of a text: `--set` takes what is not JSON as text.
 std::string as_argument(const std::string& json) {
   const Json value = Json::parse(json);
   return value.is_string() ? value.get<std::string>() : json;

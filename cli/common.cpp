@@ -21,7 +21,7 @@ std::uint64_t read_seed(const std::string& text) {
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
   if (error == std::errc() && rest == text.data() + text.size() && seed <= kLargestSeed) return seed;
   throw ConfigError(
-      {"--seed", "", "is no seed", text, fmt::format("Write a whole number from 0 to {}", kLargestSeed)});
+      {"--seed", "", "is not a seed", text, fmt::format("Write a whole number from 0 to {}", kLargestSeed)});
 }
 
 }  // namespace

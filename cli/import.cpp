@@ -35,7 +35,7 @@ std::map<std::string, std::string> constants_of(const std::vector<std::string>& 
     const std::size_t equals = argument.find('=');
     if (equals == std::string::npos || equals == 0)
       errors.push_back(
-          {"--set", "", "is no assignment", printable(argument), "Write key=value, such as workers=8"});
+          {"--set", "", "is not an assignment", printable(argument), "Write key=value, such as workers=8"});
     else if (!constants.emplace(argument.substr(0, equals), argument.substr(equals + 1)).second)
       errors.push_back({"--set", "", "sets one key twice", printable(argument), "Keep one of the two"});
   }

@@ -57,7 +57,7 @@ double network_factor(const std::string& text) {
   const char* const end = text.data() + text.size() - (text.ends_with('x') ? 1 : 0);
   const auto [rest, error] = std::from_chars(text.data(), end, factor);
   if (error == std::errc() && rest == end && std::isfinite(factor) && factor > 0) return factor;
-  throw ConfigError({"--network", "", "is no factor above 0", printable(text),
+  throw ConfigError({"--network", "", "is not a factor above 0", printable(text),
                      "Write 2x for twice the recorded speed, 0.5x for half of it"});
 }
 

@@ -39,7 +39,7 @@ void add_verbs(CLI::App& app, ExitCode& exit_code);
 /// What an option says, above 0, in SI; throws ConfigError with `problem` and `remedy`.
 double quantity_option(const std::string& option, const std::string& text, Dimension dimension,
                        const char* problem, const char* remedy);
-inline constexpr const char *kNoMemory = "is no amount of memory",
+inline constexpr const char *kNoMemory = "is not an amount of memory",
                             *kSuchMemory = "Write one such as 4GB or 500MB";
 
 /// More threads or processes at a time than any machine has cores for.

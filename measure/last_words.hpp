@@ -12,7 +12,7 @@ void leave_last_words(MPI_Comm world);
 /// This rank is about to say why the run ends, and those that are ended for it have nothing to add. False
 /// where another rank of this machine was first.
 bool this_rank_speaks();
-/// The results are there: from now on dying is no news.
+/// The results are there: from now on dying is not news.
 void no_last_words();
 
 }  // namespace simsgd

@@ -167,7 +167,7 @@ class MpiBackground final : public Background, public MpiProgress::Part {
     const double sent_s = message.numbers.back();
     message.numbers.pop_back();
     Moving seen{{}, MPI_REQUEST_NULL, moving.other, moving.tag, moving.begin_s, message.traffic};
-    // Signals without bytes are no communication, and there are very many.
+    // Signals without bytes are not communication, and there are very many.
     if (message.bytes > 0) {
       const double begin_s = std::min(sent_s, moving.begin_s);
       booked(seen, begin_s);

@@ -92,7 +92,7 @@ class MpiCollectives final : public Collectives, public MpiProgress::Part {
     Channel& channel = channel_of(options);
     const ChannelSite& site = channel.context.site;
     const int root = root_of(collective);
-    CHECK(root >= 0 && root < site.members(), "the root is no member of the group");
+    CHECK(root >= 0 && root < site.members(), "the root is not a member of the group");
     Ongoing ongoing{slot.pending};
     ongoing.span.traffic = options.traffic;
     slot.pending->channel = site.ledger;

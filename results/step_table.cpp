@@ -124,7 +124,7 @@ StepValues read_steps(const std::filesystem::path& path) {
   const std::vector<std::string> header = cells_of(line);
   for (std::size_t i = 0; i < header.size(); ++i) places[header[i]] = i;
   for (const char* needed : {"begin_s", "end_s", "wait_s", "straggle_s", "staleness"})
-    if (!places.contains(needed)) refuse("is no table of steps: its header lacks a column");
+    if (!places.contains(needed)) refuse("is not a table of steps: its header lacks a column");
   StepValues values;
   for (std::size_t number = 2; std::getline(file, line); ++number) {
     const std::vector<std::string> cells = cells_of(line);

@@ -67,7 +67,7 @@ struct NetworkFileOptions {
 };
 void network_path_field(Fields& f, std::string& path);
 
-/// The path where it lies, and its text. Throws ConfigError where it is no file, or too large.
+/// The path where it lies, and its text. Throws ConfigError where it is not a file, or too large.
 std::string find_network_file(const std::string& path, const NodeShape& shape);
 std::string network_file_text(const std::string& path);
 

@@ -27,7 +27,7 @@ struct XmlEvents {
   std::function<void(const std::string& name, const std::string& text)> end;  ///< text directly inside it
 };
 
-/// Throws `errors` with the line where the text is no XML, or has a document type with declarations.
+/// Throws `errors` with the line where the text is not XML, or has a document type with declarations.
 void read_xml(const std::string& text, const XmlEvents& events, FileErrors& errors);
 
 }  // namespace simsgd

@@ -15,7 +15,7 @@ namespace simsgd {
 struct ImportOptions {
   std::string format;    ///< a name of import_formats(); empty: told by the content of each file
   std::string map_path;  ///< a file that says what columns or pointers mean; errors name it; may be empty
-  RawValue map;          ///< its content where it is no file of its own; errors call it `map_path`
+  RawValue map;          ///< its content where it is not a file of its own; errors call it `map_path`
   /// What files do not tell: operation, workers, nodes, campaign; any other key is a label. Where a file
   /// tells something else, that stays, and is counted.
   std::map<std::string, std::string> set;

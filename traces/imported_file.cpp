@@ -68,7 +68,7 @@ bool ImportedFile::possible(const Measurement& row) {
              number = dimension_of_quantity(row.quantity) == Dimension::number;
   const char* problem = nullptr;
   if (!std::isfinite(row.value))
-    problem = "values that are no finite number";
+    problem = "values that are not a finite number";
   else if ((row.value < 0 && (!number || row.quantity.ends_with("_per_s"))) || (sized && row.bytes < 0))
     problem = "negative times, sizes or rates";
   else if (sized && !(row.bytes < kMostBytes))

@@ -62,7 +62,7 @@ class ImportedFile {
   void add(Measurement row);
   /// Something that is not understood, or cannot be a measurement; `reason` in the plural.
   void ignore(const std::string& reason, std::size_t count = 1) { report.ignored[reason] += count; }
-  /// Something that is known, and is no measurement or a remark about one.
+  /// Something that is known, and is not a measurement or a remark about one.
   void understand(const std::string& kind, std::size_t count = 1) { report.understood[kind] += count; }
   /// Kinds of events, and how many there were of each.
   template <std::size_t kinds>

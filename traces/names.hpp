@@ -57,7 +57,7 @@ struct NcclKernelName {
   std::string operation, algorithm, protocol, type;
 };
 
-/// None where it is no kernel of NCCL's. "void " may stand before the name, and arguments behind.
+/// None where it is not a kernel of NCCL's. "void " may stand before the name, and arguments behind.
 std::optional<NcclKernelName> nccl_kernel_name(std::string_view name);
 
 /// The rank that a file is of, by its name: the number after the last "rank" ("trace_rank_3.json"), else the

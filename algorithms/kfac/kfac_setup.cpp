@@ -106,7 +106,7 @@ double old_weight(const RawValue& ema) {
   if (ema.json() == "released") return kReleasedWeight;
   const double weight = ema.json().is_number() ? ema.json().get<double>() : -1;
   if (!(weight >= 0 && weight < 1))
-    reject("ema", "is no weight of the old factor",
+    reject("ema", "is not a weight of the old factor",
            "Use \"released\", or a number from 0 up to (not including) 1 such as 0.95");
   return weight;
 }

@@ -27,7 +27,7 @@ std::size_t for_each_factor(const LowRankLayout& layout, std::int64_t LearnedMat
   return at;
 }
 
-/// Calls `each` with the ranges of the flat vector that are no matrices: begin, end.
+/// Calls `each` with the ranges of the flat vector that are not matrices: begin, end.
 template <class Each>
 void for_each_vector(const LowRankLayout& layout, Each each) {
   std::size_t begin = 0;

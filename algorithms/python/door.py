@@ -362,7 +362,7 @@ def advance(generator, value):
     if got is ASKED:
         return ASKED
     return (f"{generator.gi_code.co_filename}, line {generator.gi_frame.f_lineno}, in {generator.gi_code.co_name}: yielded {got!r}, "
-            "which is no operation. Yield what w.next_step(), w.gradient(), w.all_reduce(...), w.wait(...) and the like return.")
+            "which is not an operation. Yield what w.next_step(), w.gradient(), w.all_reduce(...), w.wait(...) and the like return.")
 
 
 methods = []  # that were loaded: (function, options)
@@ -433,7 +433,7 @@ def load_anew(source, file, function, options_text):
     if declared is not None:
         for key in given:
             if key not in declared:
-                problems.append((f"/options/{key}", "is no option of the method", nearest(key, [*declared])))
+                problems.append((f"/options/{key}", "is not an option of the method", nearest(key, [*declared])))
         for key, each in declared.items():
             if key not in given and "default" in each:
                 given[key] = each["default"]

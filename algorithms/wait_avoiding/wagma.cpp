@@ -148,7 +148,7 @@ void check(const WagmaOptions& options, int workers) {
     reject("group_size", fmt::format("is more than the {} workers", workers),
            fmt::format("Use a power of two up to {}, or leave it out", workers));
   if (smaller != size)
-    reject("group_size", "is no power of two",
+    reject("group_size", "is not a power of two",
            2 * smaller <= workers ? fmt::format("Use {} or {}", smaller, 2 * smaller)
                                   : fmt::format("Use {}", smaller));
 }

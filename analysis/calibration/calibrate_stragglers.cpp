@@ -20,8 +20,8 @@ std::uint64_t number_in(const Spec& spec, const Measurement& row, const std::str
   if (error == std::errc() && rest == text.data() + text.size()) return value;
   throw ConfigError(
       {spec.file, "/stragglers",
-       fmt::format("the column {} is no whole number in line {} of {}", column, row.line, row.source), text,
-       "Name the columns of workers and steps, as labels of the map"});
+       fmt::format("the column {} is not a whole number in line {} of {}", column, row.line, row.source),
+       text, "Name the columns of workers and steps, as labels of the map"});
 }
 
 calibration::StepTable table_of(const Spec& spec, const std::vector<Measurement>& rows,

@@ -42,7 +42,7 @@ double amount_of(const std::string& column, const std::string& key, const Json& 
     for (const Dimension dimension : {Dimension::bytes, Dimension::time_s})
       if (const ParsedQuantity parsed = parse_quantity(json.get<std::string>(), dimension); parsed.ok)
         return parsed.value;
-  reject(column + "/" + key, "is no number and no quantity", "Write a number, a size or a time");
+  reject(column + "/" + key, "is not a number and no quantity", "Write a number, a size or a time");
 }
 
 Condition condition_of(const std::string& column, const Json& json) {

@@ -19,7 +19,7 @@ inline double bound_of(const std::string& key, const RawValue& raw, Dimension& d
     dimension = each;
     return parsed.value;
   }
-  reject(key, "is no quantity", "Write a number in SI units, or text such as \"5 us\" or \"25 GB/s\"");
+  reject(key, "is not a quantity", "Write a number in SI units, or text such as \"5 us\" or \"25 GB/s\"");
 }
 
 inline Json bound_schema(const std::string& meaning) {

@@ -32,7 +32,7 @@ std::vector<double> best_of_starts(const Predictor& predictor, const Points& poi
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < places.size(); ++i) {
     const double square = mean_square(points, what, predicted[i], settings.outlier);
-    if (!(square < least)) continue;  // nor where it is no number
+    if (!(square < least)) continue;  // nor where it is not a number
     least = square;
     best = i;
   }

@@ -26,7 +26,8 @@ constexpr double kLeastSlowSteps = 3;
 // Below, the two scales are one: nothing could tell their variances apart.
 constexpr double kLeastRatio = 3;
 
-// Longer memories of n steps are no memory but a trend: what they ask for is a mean that n steps do not know.
+// Longer memories of n steps are not memory but a trend: what they ask for is a mean that n steps do not
+// know.
 constexpr double kLongestShare = 2;
 double rho_of(double steps) { return steps <= kShortestSteps ? 0 : std::exp(-1 / steps); }
 

@@ -108,6 +108,7 @@ std::string alike_text(const Alike& each, std::vector<const ReferenceObject*>& w
   for (const ReferenceObject* model : whole)
     if (const auto different = differences(*each.first, *model))
       return text + introduction(*each.first) + "\nThe keys of " + code(model->pointer) +
+             (model->pointer == each.first->pointer ? " of " + names_text(model->of) : "") +
              (different->empty() ? ".\n" : ", but for:\n" + table(*different));
   whole.push_back(each.first);
   return text + body_text(*each.first);

@@ -122,7 +122,7 @@ std::string html_text(const std::string& text) {
 }
 
 std::string html_page(const Report& report, const PageSettings& settings) {
-  // Names may hold bytes that are no UTF-8: they are replaced, not thrown at.
+  // Names may hold bytes that are not UTF-8: they are replaced, not thrown at.
   const std::string data =
       page_data(report).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   std::string page = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";

@@ -91,7 +91,7 @@ const ResultStudy& study_asked(const StoredResults& results, const FrameQuestion
   }
   if (found.size() == 1) return *found.front();
   if (found.empty())
-    throw ConfigError({"--study", "", "is no study of " + question.file, question.study,
+    throw ConfigError({"--study", "", "is not a study of " + question.file, question.study,
                        which_there_are(question.study, names)});
   if (question.study.empty())
     throw ConfigError({question.file, "", fmt::format("holds {} studies", found.size()), "",
@@ -191,7 +191,7 @@ std::optional<std::size_t> Frame::axis(const std::string& option, const std::str
   if (fits.size() > 1)
     errors.push_back({option, "", "may be any of several axes", name, "Write " + one_of(fits)});
   else
-    errors.push_back({option, "", "is no axis of " + study_->name, name, which_there_are(name, names)});
+    errors.push_back({option, "", "is not an axis of " + study_->name, name, which_there_are(name, names)});
   return std::nullopt;
 }
 
@@ -212,7 +212,7 @@ std::optional<std::size_t> Frame::value(const std::string& option, std::size_t a
     errors.push_back({option, "", "may be any of several values of " + axes_[axis].name, text,
                       "Write " + one_of(namesakes)});
   else
-    errors.push_back({option, "", "is no value of " + axes_[axis].name, text,
+    errors.push_back({option, "", "is not a value of " + axes_[axis].name, text,
                       which_there_are(text, axes_[axis].labels())});
   return std::nullopt;
 }
@@ -223,7 +223,7 @@ Frame Frame::where(const std::vector<std::string>& filters, std::vector<InputErr
   for (const std::string& filter : filters) {
     const std::size_t equals = filter.find('=');
     if (equals == std::string::npos || equals == 0) {
-      errors.push_back({"--where", "", "is no filter", filter, "Write axis=value, such as workers=64"});
+      errors.push_back({"--where", "", "is not a filter", filter, "Write axis=value, such as workers=64"});
       continue;
     }
     if (const auto found = axis("--where", filter.substr(0, equals), errors))

@@ -34,12 +34,13 @@ std::optional<Measure> parse_curve(const std::string& name, std::vector<InputErr
   const std::string place = name.substr(at + 1);
   const std::size_t before = errors.size();
   if (std::find(kCurves.begin(), kCurves.end(), measure.curve) == kCurves.end())
-    errors.push_back({"--metric", "", "is no curve", measure.curve, which_there_are(measure.curve, kCurves)});
+    errors.push_back(
+        {"--metric", "", "is not a curve", measure.curve, which_there_are(measure.curve, kCurves)});
   if (place != "mean") {
     const ParsedQuantity time = parse_quantity(place, Dimension::time_s);
     measure.at_s = time.value;
     if (!time.ok || !(time.value > 0))
-      errors.push_back({"--metric", "", "is no simulated time above 0", place,
+      errors.push_back({"--metric", "", "is not a simulated time above 0", place,
                         "Write " + measure.curve + "@60s, or " + measure.curve + "@mean for its mean"});
   }
   if (errors.size() > before) return std::nullopt;
@@ -103,7 +104,7 @@ std::vector<Measure> parse_measures(const Frame& frame, const std::vector<std::s
     // Where no run has ended with a result that is what there is to say, and no name is wrong for it.
     if (is_measured(frame, name) || (none_ended(frame) && !measures.back().unit.empty())) continue;
     const std::string problem = measures.back().unit.empty()
-                                    ? "is no metric"
+                                    ? "is not a metric"
                                     : "is a metric that no run of " + frame.study().name + " has";
     errors.push_back({"--metric", "", problem, name, which_there_are(name, metrics_of(frame.rows()))});
   }

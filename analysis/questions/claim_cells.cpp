@@ -68,7 +68,7 @@ class Join {
         terms_.push_back(&term);
         for (const auto& each : term.where) named_.insert(each.first);
       }
-    // What all terms ask for alike is no difference between them.
+    // What all terms ask for alike is not a difference between them.
     for (auto name = named_.begin(); name != named_.end();)
       name = same_in_all(*name) ? named_.erase(name) : std::next(name);
   }
@@ -124,7 +124,7 @@ class Join {
 
   void add() {
     JoinedCell cell;
-    // What the sides differ in is told apart; what then does not vary is no input (varying_inputs).
+    // What the sides differ in is told apart; what then does not vary is not an input (varying_inputs).
     for (std::size_t t = chosen_.size(); t-- > 0;)
       for (const auto& [pointer, value] : chosen_[t]->settings) {
         const auto [at, added] = cell.inputs.emplace(pointer, value);

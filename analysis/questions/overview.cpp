@@ -42,7 +42,7 @@ const ResultPoint& numbered(const Frame& frame, const std::string& number) {
   const auto [rest, error] = std::from_chars(number.data(), end, place);
   if (error != std::errc() || rest != end || place < 1 || place > points.size())
     throw ConfigError(
-        {"POINT", "", "is no point of " + frame.study().name, number,
+        {"POINT", "", "is not a point of " + frame.study().name, number,
          fmt::format("Write a number from 1 to {}, as simsgd sweep plan counts", points.size())});
   return points[place - 1];
 }

@@ -117,7 +117,7 @@ Report make_report(const std::vector<ResultStudy>& studies, const frame::RunDeta
   for (const std::string& chart : charts)
     if (std::find(names.begin(), names.end(), chart) == names.end()) {
       const std::string near = nearest(chart, names);
-      errors.push_back({"--chart", "", "is no chart", chart,
+      errors.push_back({"--chart", "", "is not a chart", chart,
                         (near.empty() ? "" : "Did you mean " + near + "? ") + "Write " + one_of(names)});
     }
   if (!errors.empty()) throw ConfigError(std::move(errors));

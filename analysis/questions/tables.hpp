@@ -54,7 +54,7 @@ struct BaselineQuestion {
   std::vector<std::string> measures;
 };
 
-/// Difference and speed-up (of what is no time: ratio to the baseline) with 95 % intervals, p with Holm's
+/// Difference and speed-up (of what is not a time: ratio to the baseline) with 95 % intervals, p with Holm's
 /// correction over all rows, and a verdict; over numbers of workers also the efficiency of throughput and
 /// time to target. Where runs are censored, of times up to tau, one for all values of the axis (contest.hpp).
 /// Throws as seed_table.

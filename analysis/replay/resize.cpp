@@ -145,7 +145,7 @@ std::vector<std::size_t> steps_with_room(const Graph& graph, double growth) {
   return kept;
 }
 
-// Over replicas: a ring of all of them. What holds everybody together is no ring, and stays.
+// Over replicas: a ring of all of them. What holds everybody together is not a ring, and stays.
 double ring_factor(const Kind& kind, int recorded, int replicas) {
   if (kind.scope != Scope::replicas || recorded < 2) return 1;
   const auto share = [](double n) { return (n - 1) / n; };
@@ -229,8 +229,8 @@ int per_replica(const Graph& graph) { return graph.stages * graph.tensors; }
 void check_workers(const Graph& graph, int workers, const std::string& option) {
   const int least = per_replica(graph);
   if (workers < least || workers % least != 0)
-    throw ConfigError({option, "", "is no multiple of the workers of a replica", fmt::format("{}", workers),
-                       fmt::format("Give a multiple of {}", least)});
+    throw ConfigError({option, "", "is not a multiple of the workers of a replica",
+                       fmt::format("{}", workers), fmt::format("Give a multiple of {}", least)});
 }
 
 }  // namespace

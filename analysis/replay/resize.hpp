@@ -35,7 +35,7 @@ struct ResizedJob {
   double ideal_s = 0;                  ///< without gaps, operations of a kind equalised
 };
 
-/// Throws ConfigError, which calls `option`, where `workers` is no multiple of a replica's.
+/// Throws ConfigError, which calls `option`, where `workers` is not a multiple of a replica's.
 ResizedJob resize(const RecordedJob& job, const Graph& graph, int workers, const ResizeOptions& options,
                   const std::string& option);
 

@@ -101,7 +101,7 @@ Json look_at_part(const Study& study, const Points& part, const Wanted& runs) {
   return {{"keys", std::move(keys)}, {"estimates", std::move(estimates)}, {"errors", std::move(errors)}};
 }
 
-// Text that is no UTF-8 is what a file name may be.
+// Text that is not UTF-8 is what a file name may be.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // In the order of the points, each once.

@@ -77,7 +77,7 @@ void merge_one(const fs::path& file, ResultStore& into) {
     else
       merge_store(*ResultStore::read_only(file), into);
   } catch (const OrderedJson::exception&) {
-    throw damaged(Database(file, Database::Mode::read), "JSON that is no result");
+    throw damaged(Database(file, Database::Mode::read), "JSON that is not a result");
   }
   for (const fs::path& spool : spool_files(file)) read_spool(spool, lines_into(into));
 }

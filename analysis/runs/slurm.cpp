@@ -148,7 +148,7 @@ std::vector<SlurmArray> submitted_arrays(const fs::path& database) {
       arrays.push_back(std::move(array));
     } catch (const std::exception& error) {
       throw RunError(
-          fmt::format("{} is no record of this version of simsgd ({})", file.string(), error.what()));
+          fmt::format("{} is not a record of this version of simsgd ({})", file.string(), error.what()));
     }
   }
   return arrays;

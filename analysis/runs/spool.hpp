@@ -25,7 +25,7 @@ std::filesystem::path spool_directory(const std::filesystem::path& database);
 /// Its spool files, in the order of their names; none where there is no such folder.
 std::vector<std::filesystem::path> spool_files(const std::filesystem::path& database);
 
-/// Calls one of the two for each whole line of a spool file, ignores what is no JSON, and returns the number
+/// Calls one of the two for each whole line of a spool file, ignores what is not JSON, and returns the number
 /// of bytes of whole lines. Throws RunError for lines of another layout.
 struct SpoolLines {
   std::function<void(RunRow, std::uint64_t offset)> run;

@@ -58,7 +58,7 @@ Database open(const fs::path& file, Database::Mode mode) {
   try {
     Database database(file, mode);
     if (empty(database)) return database;
-    if (pragma(database, "application_id") != kStoreApplication) reject("is no result file of simsgd");
+    if (pragma(database, "application_id") != kStoreApplication) reject("is not a result file of simsgd");
     if (const std::int64_t version = pragma(database, "user_version"); version != kStoreVersion)
       reject(fmt::format("has layout {}, and this simsgd reads and writes layout {}", version, kStoreVersion),
              way_out(file, version));
@@ -201,7 +201,7 @@ std::string ResultStore::unpacked_document(std::int64_t base_id, const std::stri
 std::vector<std::string> ResultStore::notes_in(const std::string& text) const {
   if (text.empty()) return {};
   const OrderedJson json = OrderedJson::parse(text, nullptr, false);
-  if (!json.is_array()) throw damaged(*database_, "text that is no JSON");
+  if (!json.is_array()) throw damaged(*database_, "text that is not JSON");
   return json.get<std::vector<std::string>>();
 }
 
@@ -245,7 +245,7 @@ OrderedJson ResultStore::document(const std::string& key) const {
   const std::string text = unpacked_document(base_id, statement.text());
   statement.reset();
   OrderedJson document = OrderedJson::parse(text, nullptr, false);
-  if (!document.is_object()) throw damaged(*database_, "text that is no JSON");
+  if (!document.is_object()) throw damaged(*database_, "text that is not JSON");
   return document;
 }
 
@@ -308,7 +308,7 @@ std::vector<SweepRow> sweeps_in(const Database& database) {
     sweep.name = statement.text();
     sweep.file = statement.text();
     const OrderedJson axes = OrderedJson::parse(statement.text(), nullptr, false);
-    if (!axes.is_array()) throw damaged(database, "text that is no JSON");
+    if (!axes.is_array()) throw damaged(database, "text that is not JSON");
     for (const OrderedJson& axis : axes)
       sweep.axes.push_back(axis.is_string() ? axis.get<std::string>() : axis.dump());
     Statement points(database,
@@ -318,7 +318,7 @@ std::vector<SweepRow> sweeps_in(const Database& database) {
       SweepPointRow point;
       point.label = points.text();
       point.coordinates = OrderedJson::parse(points.text(), nullptr, false);
-      if (!point.coordinates.is_array()) throw damaged(database, "text that is no JSON");
+      if (!point.coordinates.is_array()) throw damaged(database, "text that is not JSON");
       point.key = points.text();
       sweep.points.push_back(std::move(point));
     }

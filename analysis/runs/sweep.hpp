@@ -77,7 +77,7 @@ std::vector<PointEstimate> examine_points(const Study& study, std::vector<SweepP
 double memory_at_once_bytes(const std::vector<PointEstimate>& estimates, int jobs);
 
 /// Throws ConfigError before anything runs or is written; Interrupted, after which the points that ended are
-/// in the sink; RunError where the sink cannot be written. That a point fails is no error of the sweep.
+/// in the sink; RunError where the sink cannot be written. That a point fails is not an error of the sweep.
 void run_sweep(const Study& study, const SweepSettings& settings, const SweepListener& listener);
 
 }  // namespace simsgd

@@ -61,7 +61,7 @@ void name_points(const Study& study, std::vector<SweepPoint>& points) {
 constexpr std::size_t kMostListed = 1'000'000;  // ten times what a study may have
 
 [[noreturn]] void refuse_points(const std::string& text) {
-  throw ConfigError({"--points", "", "is no list of points", text.substr(0, 60),
+  throw ConfigError({"--points", "", "is not a list of points", text.substr(0, 60),
                      "Write numbers of `simsgd sweep plan` and ranges of them, such as 1-4,9"});
 }
 
@@ -85,7 +85,7 @@ Shard parse_shard(const std::string& text) {
                                      : std::from_chars_result{slash, std::errc::invalid_argument};
   if (bad_count != std::errc() || rest != end || shard.index < 1 || shard.index > shard.count)
     throw ConfigError(
-        {"--shard", "", "is no part of a whole", text, "Write 1/4 for the first of four parts"});
+        {"--shard", "", "is not a part of a whole", text, "Write 1/4 for the first of four parts"});
   return shard;
 }
 

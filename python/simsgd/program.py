@@ -71,7 +71,7 @@ class _Worker:
         hello = self.line() or {}
         if hello.get("simsgd") != __version__:
             self.close()
-            theirs = f"is version {hello['simsgd']}" if "simsgd" in hello else f"is no simsgd of today ({self.said or 'silent'})"
+            theirs = f"is version {hello['simsgd']}" if "simsgd" in hello else f"is not a simsgd of today ({self.said or 'silent'})"
             raise ProgramError(f"{self.program} {theirs}, and this package is {__version__}. Install both from one build.")
 
     def send(self, request: Dict[str, Any]) -> None:
@@ -82,7 +82,7 @@ class _Worker:
             pass  # its end is seen where the answer is read
 
     def line(self) -> Optional[Dict[str, Any]]:
-        """Its next line; None at its end, or of a program that is no worker."""
+        """Its next line; None at its end, or of a program that is not a worker."""
         try:
             line: Dict[str, Any] = json.loads(self.pipes[1].readline())
             return line

@@ -33,7 +33,7 @@ struct ClaimComparison {
   std::optional<double> than;       ///< threshold of the quantity; 1 of a ratio, 0 of a difference
   std::optional<double> within;     ///< of `close`: relative of a ratio
   std::optional<double> low, high;  ///< range that is claimed of the quantity
-  double noise = 0.01;              ///< as `within`: what is no difference, beside the interval over seeds
+  double noise = 0.01;              ///< as `within`: what is not a difference, beside the interval over seeds
   std::optional<double> absent;     ///< what a metric without a value stands for
   std::string along;                ///< pointer along whose values the quantity is claimed to grow; or empty
   std::vector<std::string> free;    ///< pointers in which the sides need not agree

@@ -128,7 +128,7 @@ void Conditions::check(const Json& condition, const std::string& pointer, const 
       continue;
     }
     const std::string guess = nearest(key, names);
-    complain(at, "names no axis and is no pointer",
+    complain(at, "names no axis and is not a pointer",
              (guess.empty() ? "" : fmt::format("Did you mean \"{}\"? ", guess)) +
                  (names.empty()
                       ? "Write a pointer such as \"/cluster/workers\""

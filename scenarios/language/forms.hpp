@@ -25,7 +25,7 @@ const Json* schema_at(const Json& schema, const Json& value, const std::vector<s
 /// them.
 Json with_defaults(const Json& schema, Json value);
 
-/// `value` with quantities in SI numbers; text that is no quantity stays text.
+/// `value` with quantities in SI numbers; text that is not a quantity stays text.
 Json in_si(const Json& schema, Json value);
 
 /// The number that `value` is or, where the schema wants a quantity, stands for as text.

@@ -163,7 +163,7 @@ Loading load_around_cluster(const std::string& path, std::optional<int> workers,
 
 namespace {
 
-/// What is missing or wrong in other sections is no error here.
+/// What is missing or wrong in other sections is not an error here.
 ClusterFile cluster_of(const Scenario& scenario, ErrorList& errors) {
   const Reader reader(scenario, errors);
   std::optional<Cluster> cluster = build_cluster(reader);

@@ -1,4 +1,4 @@
-// The keys of a scenario that are no settings of the run: "expected", and a study's "axes", "exclude",
+// The keys of a scenario that are not settings of the run: "expected", and a study's "axes", "exclude",
 // "seeds" and "circumstances". Who reads them (results/expected.hpp, axes.hpp, study.hpp) looks at the JSON
 // itself.
 #include <nlohmann/json.hpp>

@@ -11,7 +11,7 @@ namespace simsgd {
 
 namespace {
 
-// assumed: a smaller share of a step that the device waits for its host is no news.
+// assumed: a smaller share of a step that the device waits for its host is not news.
 constexpr double kLargeGap = 0.1;
 
 /// Own times become those of `device`, where they were measured on another one; that is said.

@@ -18,7 +18,7 @@ double read_quantity(const std::string& key, const Json& schema, Dimension dimen
 double read_amount(const std::string& key, const Json& schema, DrawUnit unit, const Json& json);
 /// Errors of what is nested name the whole way.
 void below(const std::string& key, const std::function<void()>& read);
-/// Whole numbers without a point, as people write them; what is not finite is no value.
+/// Whole numbers without a point, as people write them; what is not finite is not a value.
 bool put(Json& json, double value);
 
 }  // namespace simsgd::fields

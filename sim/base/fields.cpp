@@ -114,7 +114,7 @@ void Fields::reject_unknown(const Json& object) const {
   for (const auto& member : object.items()) {
     if (std::find(keys.begin(), keys.end(), member.key()) != keys.end() || member.key() == "name") continue;
     const std::string guess = nearest(member.key(), keys);
-    reject(member.key(), "is no key here",
+    reject(member.key(), "is not a key here",
            (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Valid are " + one_of(keys));
   }
 }

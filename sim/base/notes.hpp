@@ -1,6 +1,6 @@
 // What a result leaves out, takes from an assumption, or does not use of its scenario: sentences that are
-// kept with the job, written to the document and shown below the summary. A note is no error: the run goes
-// on.
+// kept with the job, written to the document and shown below the summary. A note is not an error: the run
+// goes on.
 #pragma once
 
 #include <string>

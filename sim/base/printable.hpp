@@ -6,8 +6,8 @@
 
 namespace simsgd {
 
-/// With every control character written out as JSON does, "\u001b", and bytes that are no UTF-8 as "\x9b": no
-/// name moves the cursor, changes colours or begins a line.
+/// With every control character written out as JSON does, "\u001b", and bytes that are not UTF-8 as "\x9b":
+/// no name moves the cursor, changes colours or begins a line.
 std::string printable(const std::string& text);
 
 /// The same, and lines stay lines.

@@ -86,7 +86,7 @@ ParsedQuantity parse_quantity(std::string_view text, Dimension dimension) {
   const auto found = units.find(unit);
   if (found == units.end())
     return {false, 0,
-            fmt::format("has the unit \"{}\", which is no unit of {}", unit, dimension_name(dimension))};
+            fmt::format("has the unit \"{}\", which is not a unit of {}", unit, dimension_name(dimension))};
   return {true, value * found->second, ""};
 }
 

@@ -29,7 +29,7 @@ bool first_of(const std::optional<double>& first, const std::optional<double>& s
   return first.has_value();
 }
 
-/// Rejects a distribution whose thickest draw is no number any more, naming the key of its scale.
+/// Rejects a distribution whose thickest draw is not a number any more, naming the key of its scale.
 Distribution finite(Distribution distribution, const std::string& key) {
   if (!std::isfinite(distribution.quantile(1 - 0x1p-53)))
     reject(key, "lets draws grow beyond the largest number", "Give a smaller one");

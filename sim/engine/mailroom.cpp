@@ -65,7 +65,7 @@ void Mailroom::post(int from, int to, Message message, std::function<void(const 
                      [this, from, to, shared, bytes, posted_s, handle = std::move(handle)] {
                        const double end_s = transport_.now() + job_.cluster.host.after_s(bytes);
                        const auto deliver = [this, from, to, shared, bytes, posted_s, end_s, handle] {
-                         // Signals without bytes are no communication, and there are very many.
+                         // Signals without bytes are not communication, and there are very many.
                          if (bytes > 0)
                            arrived({from, to, posted_s, posted_s, bytes, shared->traffic}, end_s);
                          handle(*shared);

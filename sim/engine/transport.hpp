@@ -27,7 +27,7 @@ class Transport {
 
   /// The instant that is being served: the same for all that differs by rounding.
   double now() const;
-  /// Throws RunError where an instant is beyond what a run can last: an overflow is no deadlock.
+  /// Throws RunError where an instant is beyond what a run can last: an overflow is not a deadlock.
   void check_instant(double time_s) const;
   /// Calls `action` at `time_s` (now if that is past), outside every actor, in its turn.
   void at(double time_s, Turn turn, std::function<void()> action);

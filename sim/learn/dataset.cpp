@@ -60,7 +60,7 @@ std::string problem_of_text(const DataSet& data) {
     return "its samples reach beyond its tokens";
   if (std::any_of(data.tokens.begin(), data.tokens.end(),
                   [&data](std::uint16_t token) { return token >= data.classes; }))
-    return "a token is no class";
+    return "a token is not a class";
   return "";
 }
 
@@ -79,7 +79,7 @@ std::string problem_of(const DataSet& data) {
     return "it has not one label for each sample";
   if (std::any_of(data.labels.begin(), data.labels.end(),
                   [&data](std::int32_t label) { return label < 0 || label >= data.classes; }))
-    return "a label is no class";
+    return "a label is not a class";
   if (data.targets.size() != count * static_cast<std::size_t>(data.target_size))
     return "it has not target_size targets for each sample";
   return "";

@@ -29,7 +29,7 @@ void check_partition(const LearnerSpec& spec) {
            fmt::format("has to give each of {} workers a share of {} samples", spec.workers, train.count),
            "Use fewer workers, more samples or an iid partition");
   if (!(spec.partition.alpha > 0) || std::isinf(spec.partition.alpha))
-    reject("partition", "has a concentration alpha that is no positive number",
+    reject("partition", "has a concentration alpha that is not a positive number",
            "Use a number above 0, such as 0.5");
 }
 
@@ -115,7 +115,7 @@ Evaluation Learner::evaluate_test(std::span<const float> parameters) const {
 }
 
 double Learner::bits_per_byte(double loss) const {
-  CHECK(has_test() && spec_.test->is_text(), "bits for each byte of what is no text");
+  CHECK(has_test() && spec_.test->is_text(), "bits for each byte of what is not text");
   return loss / (std::numbers::ln2 * spec_.test->bytes_per_token);
 }
 

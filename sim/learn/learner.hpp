@@ -61,7 +61,7 @@ class Learner {
   std::vector<float> initial_parameters() const;
 
   /// Indices of the training samples of worker `rank` in its mini-batch `step` (from 1), cut into `parts`
-  /// equal parts (sizes differ by one where `batch` is no multiple) of which `part` (from 0) is asked for.
+  /// equal parts (sizes differ by one where `batch` is not a multiple) of which `part` (from 0) is asked for.
   /// IID: as PyTorch's DistributedSampler, one permutation of all samples per epoch, of which step k uses the
   /// k-th block of workers x batch, worker r the r-th slice: P workers of batch b together see exactly the
   /// samples of one worker of batch P b. The block that reaches the end of an epoch goes on in the next

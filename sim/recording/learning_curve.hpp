@@ -18,8 +18,8 @@
 namespace simsgd {
 
 /// When the mean of the last `target.window` training losses or evaluations first reached the target; empty
-/// if never. A single evaluation at the end of a run is no arrival, unless reaching the target is what ended
-/// it.
+/// if never. A single evaluation at the end of a run is not an arrival, unless reaching the target is what
+/// ended it.
 std::optional<double> arrival_s(const Target& target, std::span<const SeriesPoint> series,
                                 std::span<const EvaluationPoint> evaluations);
 

@@ -14,7 +14,7 @@
 //                       does for others); libnbc's everybody to everybody
 //   recursive_halving   butterflies and, below 1 KiB, what is reduced to one rank and scattered; `ring` in
 //   its
-//                       place where the ranks are no power of two
+//                       place where the ranks are not a power of two
 //   scatter_all_gather  libnbc's segmented chains
 // A ring of fewer elements than ranks is recursive doubling; elements have 4 bytes.
 #pragma once

@@ -24,7 +24,7 @@ std::vector<HostCost> host_costs(const StackCosts& said, const HostCosts& given)
           {"reduce", "reduce", said.reduce_s_per_byte.known(), given.reduce_s_per_byte.known()}};
 }
 
-/// Of a method's own work on the host, which is no library's.
+/// Of a method's own work on the host, which is not a library's.
 std::vector<std::string> given_costs(const HostCosts& given) {
   std::vector<std::string> keys;
   for (const HostCost& each : host_costs({}, given))

@@ -228,7 +228,7 @@ TEST_CASE("a factor that stays singular ends the run with a sentence") {
     spec.model = testing::model_plugin("mlp").make(Json{{"hidden", {4}}}, data);
     spec.workers = 2;
     job.learner = std::make_unique<Learner>(std::move(spec));
-    use_algorithm(job, "spd_kfac", {{"ema", 0}, {"damping", 1e-40}});  // 1e40 is no float
+    use_algorithm(job, "spd_kfac", {{"ema", 0}, {"damping", 1e-40}});  // 1e40 is not a float
     job.stop.steps = 5;
     simulate_job(job);
     return std::vector<double>{};

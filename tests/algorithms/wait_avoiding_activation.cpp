@@ -118,7 +118,7 @@ TEST_CASE("one activator: each rank hears after as many messages as its distance
   }
 }
 
-TEST_CASE("everybody hears within ceil(log2 P) messages, also where P is no power of two") {
+TEST_CASE("everybody hears within ceil(log2 P) messages, also where P is not a power of two") {
   for (const int ranks : {2, 3, 5, 6, 7, 12, 16, 33}) {
     for (const Fidelity fidelity : {Fidelity::automatic, Fidelity::messages}) {
       CAPTURE(ranks);

@@ -92,7 +92,7 @@ TEST_CASE("an effect over seeds is judged by its 95 % interval and by the noise,
   CHECK(judge({2, 2.5, 3}, Direction::close, 0, 3.75).state == ClaimState::reproduced);
   CHECK(judge({2, 2.5, 3}, Direction::close, 0, 3.7).state == ClaimState::within_noise);
   CHECK(judge({2, 2.5, 3}, Direction::close, 0, 1.2).state == ClaimState::reversed);
-  // A tie is no difference, and one seed has no interval.
+  // A tie is not a difference, and one seed has no interval.
   CHECK(judge({0, 0, 0}, Direction::above, 0, 0).state == ClaimState::within_noise);
   CHECK(judge({1e-9}, Direction::above, 0, 0).state == ClaimState::reproduced);
   // Never reached: longer than anything, but not than never.
@@ -102,7 +102,7 @@ TEST_CASE("an effect over seeds is judged by its 95 % interval and by the noise,
   CHECK(judge({std::nan("")}, Direction::above, 0, 0).state == ClaimState::no_value);
 }
 
-TEST_CASE("seeds are compared in pairs: what they have in common is no noise") {
+TEST_CASE("seeds are compared in pairs: what they have in common is not noise") {
   std::vector<ClaimRun> runs;
   for (std::int64_t seed = 1; seed <= 5; ++seed) {
     const double base = std::pow(3.0, static_cast<double>(seed));  // 3 to 243, a always 5 % above
@@ -160,7 +160,7 @@ TEST_CASE("a claimed range, every value of for_all, and the worst of several com
   CHECK(worst.comparisons[0].counts == StateCounts{12, 4, 0, 0, 0});
 }
 
-TEST_CASE("a label called name is no plug-in: only what the sides name is of other plug-ins") {
+TEST_CASE("a label called name is not a plug-in: only what the sides name is of other plug-ins") {
   std::vector<ClaimRun> runs;
   for (const char* m : {"a", "b"})
     for (int order = 0; order < 3; ++order) {
@@ -295,7 +295,7 @@ TEST_CASE("simsgd claims runs a study, says where its claim holds, and goes on f
   const cli::Outcome page = scratch.simsgd("claims t.json -o t.db --format md");
   CHECK(page.out.find("## T1: depends on cluster/nic/bandwidth\n") != std::string::npos);
   CHECK(page.out.find("- cluster/nic/bandwidth 1 MB/s: reproduced 2 of 2\n") != std::string::npos);
-  // The section is no setting of a run, and what is wrong with it is said at once.
+  // The section is not a setting of a run, and what is wrong with it is said at once.
   CHECK(scratch.simsgd("sweep run t.json -o t.db").err.find("8 of 8 points are in") != std::string::npos);
   study["claim"]["comparisons"][0]["of"] = {{"/algorithm/period", 11}};
   write();

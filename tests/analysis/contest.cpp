@@ -190,7 +190,7 @@ TEST_CASE("a method that is stopped earlier is not better for it") {
   CHECK(some.verdicts[1] == Verdict::tie);
 }
 
-TEST_CASE("none of seven against seven of seven is no tie, nor are 351 s and 48 s") {
+TEST_CASE("none of seven against seven of seven is not a tie, nor are 351 s and 48 s") {
   CHECK(verdict_of({-400, -400, -400, -400, -400, -400, -400}, {300, 305, 310, 315, 320, 325, 330}) ==
         Verdict::less);
   // By the mean alone, (60 - 1 + 6 x 0.1) / 7 of a deviation of 22 is nothing.

@@ -192,15 +192,15 @@ TEST_CASE("what is asked for and not there is named, all of it, with what there 
   const std::string& file = two_algorithms();
   CHECK(
       error_of({"table", file, "--rows", "algoritm", "--columns", "share", "--metric", "time_to_traget_s"}) ==
-      R"(--columns: is no axis of made. Found: share. There are algorithm or cluster/workers.
---rows: is no axis of made. Found: algoritm. Did you mean algorithm? There are algorithm or cluster/workers.
---metric: is no metric. Found: time_to_traget_s. Did you mean time_to_target_s? There are throughput_samples_per_s, time_to_target_s or simulated_time_s.
+      R"(--columns: is not an axis of made. Found: share. There are algorithm or cluster/workers.
+--rows: is not an axis of made. Found: algoritm. Did you mean algorithm? There are algorithm or cluster/workers.
+--metric: is not a metric. Found: time_to_traget_s. Did you mean time_to_target_s? There are throughput_samples_per_s, time_to_target_s or simulated_time_s.
 3 errors; nothing was run or written.
 )");
   CHECK(
       error_of({"compare", file, "--by", "algorithm", "--baseline", "alreduce_sgd", "--metric",
                 "staleness_mean"}) ==
-      R"(--baseline: is no value of algorithm. Found: alreduce_sgd. Did you mean allreduce_sgd? There are allreduce_sgd or d_psgd.
+      R"(--baseline: is not a value of algorithm. Found: alreduce_sgd. Did you mean allreduce_sgd? There are allreduce_sgd or d_psgd.
 --metric: is a metric that no run of made has. Found: staleness_mean. There are throughput_samples_per_s, time_to_target_s or simulated_time_s.
 2 errors; nothing was run or written.
 )");
@@ -209,19 +209,19 @@ TEST_CASE("what is asked for and not there is named, all of it, with what there 
       R"(--rows: algorithm varies inside the cells, which are means over seeds alone. Add it to --rows or --columns, or choose with --where algorithm=VALUE.
 )");
   CHECK(error_of({"table", file, "--where", "workers=32", "--where", "algorithm", "--metric", "time"}) ==
-        R"(--where: is no value of cluster/workers. Found: 32. There are 4, 8 or 16.
---where: is no filter. Found: algorithm. Write axis=value, such as workers=64.
---metric: is no metric. Found: time. There are throughput_samples_per_s, time_to_target_s or simulated_time_s.
+        R"(--where: is not a value of cluster/workers. Found: 32. There are 4, 8 or 16.
+--where: is not a filter. Found: algorithm. Write axis=value, such as workers=64.
+--metric: is not a metric. Found: time. There are throughput_samples_per_s, time_to_target_s or simulated_time_s.
 3 errors; nothing was run or written.
 )");
   CHECK(
       error_of({"table", file, "--metric", "test_acuracy@1 parsec"}) ==
-      R"(--metric: is no curve. Found: test_acuracy. Did you mean test_accuracy? There are train_loss, test_loss, test_accuracy or consensus_distance.
---metric: is no simulated time above 0. Found: 1 parsec. Write test_acuracy@60s, or test_acuracy@mean for its mean.
+      R"(--metric: is not a curve. Found: test_acuracy. Did you mean test_accuracy? There are train_loss, test_loss, test_accuracy or consensus_distance.
+--metric: is not a simulated time above 0. Found: 1 parsec. Write test_acuracy@60s, or test_acuracy@mean for its mean.
 2 errors; nothing was run or written.
 )");
   CHECK(error_of({"show", file, "19"}) ==
-        R"(POINT: is no point of made. Found: 19. Write a number from 1 to 18, as simsgd sweep plan counts.
+        R"(POINT: is not a point of made. Found: 19. Write a number from 1 to 18, as simsgd sweep plan counts.
 )");
   const Folder folder;
   CHECK(error_of({"list", folder.path("none.db")}) ==
@@ -239,7 +239,7 @@ TEST_CASE("a file with several studies asks which") {
   CHECK(error_of({"table", file, "--metric", "time_to_target_s"}) ==
         "s.db: holds 2 studies. Add --study with one of first or second.\n");
   CHECK(error_of({"table", file, "--metric", "time_to_target_s", "--study", "frist"}) ==
-        "--study: is no study of s.db. Found: frist. Did you mean first? There are first or second.\n");
+        "--study: is not a study of s.db. Found: frist. Did you mean first? There are first or second.\n");
   const Ended ended =
       results({"table", file, "--metric", "time_to_target_s", "--study", "second", "--format", "csv"});
   CHECK(ended.out.find("20.0") != std::string::npos);

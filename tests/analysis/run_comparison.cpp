@@ -54,7 +54,7 @@ TEST_CASE("the Kolmogorov-Smirnov distance, by hand") {
   // In whole hundreds.
   CHECK(ks_distance({0, 0, 0, 250}, {3, 7, 99, 299}, 100) == 0);
   CHECK(ks_distance({0, 0, 0, 250}, {3, 7, 100, 299}, 100) == 0.25);
-  // Rounding is no difference.
+  // Rounding is not a difference.
   CHECK(ks_distance({0.1 + 0.2, 1}, {0.3, 1}) == 0);
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("with steps.csv beside both documents every value counts") {
   fs::remove_all(folder);
 }
 
-TEST_CASE("what is no run, and a broken table of steps, are refused with the line") {
+TEST_CASE("what is not a run, and a broken table of steps, are refused with the line") {
   const fs::path folder = fresh("test_run_comparison_refused");
   write_document(folder / "real", 1.0, 0.5, 1.0);
   CHECK_THROWS_AS(questions::run_comparison((folder / "nowhere").string(), (folder / "real").string()),
@@ -133,7 +133,7 @@ TEST_CASE("what is no run, and a broken table of steps, are refused with the lin
   std::ofstream(folder / "real" / "steps.csv") << "begin_s,end_s,wait_s,straggle_s,staleness\r\n0,1,x,0,\r\n";
   try {
     read_steps(folder / "real" / "steps.csv");
-    FAIL("a word is no number");
+    FAIL("a word is not a number");
   } catch (const ConfigError& error) {
     CHECK(std::string(error.what()).find("steps.csv: has no number in line 2. Found: x.") !=
           std::string::npos);

@@ -42,7 +42,7 @@ TEST_CASE("points are numbers and ranges from 1, and their text reads back") {
   for (const char* wrong :
        {"", ",", "0", "-1", "1-", "3-1", "a", "1;2", "1-2-3", "1-99999999999", "18446744073709551617"}) {
     CAPTURE(wrong);
-    CHECK(points_refusal(wrong).starts_with("--points: is no list of points."));
+    CHECK(points_refusal(wrong).starts_with("--points: is not a list of points."));
   }
 }
 

@@ -198,7 +198,7 @@ TEST_CASE(
   CHECK(share.interval->high == Approx(speed_up.interval->high / 4));
 }
 
-TEST_CASE("verdicts: rounding is no difference, a constant one is certain, one seed says nothing") {
+TEST_CASE("verdicts: rounding is not a difference, a constant one is certain, one seed says nothing") {
   const auto compared = [](const std::vector<Pair>& pairs) {
     Comparison comparison;
     comparison.difference = paired_difference(pairs);

@@ -118,13 +118,13 @@ TEST_CASE("a damaged store is called damaged, and not a defect of the program") 
   const std::string remedy = ". Name a new file with -o, or remove this one and run again.";
   CHECK(failure("document = '{}'") == "r.db is damaged: it holds bytes that zlib did not make" + remedy);
   CHECK(failure("base = 77") == "r.db is damaged: it holds bytes that zlib did not make" + remedy);
-  CHECK(failure("notes = '{'") == "r.db is damaged: it holds text that is no JSON" + remedy);
+  CHECK(failure("notes = '{'") == "r.db is damaged: it holds text that is not JSON" + remedy);
   RunRow run = made_run("k1");
   run.document = "{\"a";
   ResultStore store(folder.path("r.db"));
   store.put(run);
   CHECK_THROWS_WITH_AS(store.document("k1"),
-                       (folder.path("r.db") + " is damaged: it holds text that is no JSON" + remedy).c_str(),
+                       (folder.path("r.db") + " is damaged: it holds text that is not JSON" + remedy).c_str(),
                        RunError);
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("files that are something else are refused") {
       "text.db: cannot be used as a result file (text.db: file is not a database). Name a new file, or one that simsgd sweep made.");
   Database(folder.path("other.db"), Database::Mode::create).execute("CREATE TABLE t (a)");
   CHECK(folder.without_folder(rejection(folder.path("other.db"))) ==
-        "other.db: is no result file of simsgd. Name a new file, or one that simsgd sweep made.");
+        "other.db: is not a result file of simsgd. Name a new file, or one that simsgd sweep made.");
   { ResultStore newer(folder.path("newer.db")); }
   Database(folder.path("newer.db"), Database::Mode::create).execute("PRAGMA user_version = 99");
   CHECK(

@@ -31,10 +31,10 @@ TEST_CASE("parts that an input error does not have are left out") {
 
 TEST_CASE("a ConfigError lists all its errors, one on each line") {
   const InputError one{"a.json", "/x", "is missing", "", "Give it"};
-  const InputError two{"a.json", "/y", "is no number", "\"z\"", ""};
+  const InputError two{"a.json", "/y", "is not a number", "\"z\"", ""};
   const ConfigError error({one, two});
   CHECK(std::string(error.what()) ==
-        "a.json:/x: is missing. Give it.\na.json:/y: is no number. Found: \"z\".");
+        "a.json:/x: is missing. Give it.\na.json:/y: is not a number. Found: \"z\".");
   CHECK(error.errors().size() == 2);
   CHECK(ConfigError(one).errors().size() == 1);
 }

@@ -140,7 +140,7 @@ TEST_CASE("what is wrong is named with its way, and what would be right") {
   CHECK(wrong({{"count", 1.5}}) == "/count: is not a whole number. Give a whole number of at least 1");
   CHECK(wrong({{"count", 0}}) == "/count: is out of range. Give a whole number of at least 1");
   CHECK(wrong({{"end", "5 parsecs"}}) ==
-        "/end: has the unit \"parsecs\", which is no unit of time. Write \"20 ms\" or 0.02 (seconds)");
+        "/end: has the unit \"parsecs\", which is not a unit of time. Write \"20 ms\" or 0.02 (seconds)");
   CHECK(wrong({{"end", true}}) == "/end: is not a quantity. Write \"20 ms\" or 0.02 (seconds)");
   CHECK(wrong({{"on", 1}}) == "/on: is neither true nor false. Give true or false");
   CHECK(wrong({{"colour", "blue"}}) == "/colour: is not known. Use red or green");
@@ -148,8 +148,8 @@ TEST_CASE("what is wrong is named with its way, and what would be right") {
   CHECK(wrong({{"numbers", Json::array()}}) == "/numbers: is too short. Give at least 1 of them");
   CHECK(wrong({{"inner", {{"width", -1}}}}) == "/inner/width: is out of range. Give a time of at least 0");
   CHECK(wrong({{"bare", {{{"id", 1}}, Json::object()}}}) == "/bare/1/id: is missing. Give a value for it");
-  CHECK(
-      wrong({{"cuont", 1}}).starts_with("/cuont: is no key here. Did you mean \"count\"? Valid are share, "));
+  CHECK(wrong({{"cuont", 1}})
+            .starts_with("/cuont: is not a key here. Did you mean \"count\"? Valid are share, "));
 }
 
 }  // namespace simsgd::test::base_fields

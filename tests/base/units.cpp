@@ -92,16 +92,16 @@ TEST_CASE("every unit of operations, of their rate, and of power") {
 }
 
 TEST_CASE("a unit of another dimension is refused by name") {
-  CHECK(problem("5 GB", Dimension::time_s) == "has the unit \"GB\", which is no unit of time");
-  CHECK(problem("5 us", Dimension::bytes) == "has the unit \"us\", which is no unit of bytes");
-  CHECK(problem("5 GB", Dimension::rate_Bps) == "has the unit \"GB\", which is no unit of bandwidth");
-  CHECK(problem("5 TFLOPS", Dimension::flop) == "has the unit \"TFLOPS\", which is no unit of flop");
-  CHECK(problem("5 TFLOP", Dimension::rate_flops) == "has the unit \"TFLOP\", which is no unit of flops");
-  CHECK(problem("5 V", Dimension::power_W) == "has the unit \"V\", which is no unit of power");
-  CHECK(problem("5 gbps", Dimension::rate_Bps) == "has the unit \"gbps\", which is no unit of bandwidth");
+  CHECK(problem("5 GB", Dimension::time_s) == "has the unit \"GB\", which is not a unit of time");
+  CHECK(problem("5 us", Dimension::bytes) == "has the unit \"us\", which is not a unit of bytes");
+  CHECK(problem("5 GB", Dimension::rate_Bps) == "has the unit \"GB\", which is not a unit of bandwidth");
+  CHECK(problem("5 TFLOPS", Dimension::flop) == "has the unit \"TFLOPS\", which is not a unit of flop");
+  CHECK(problem("5 TFLOP", Dimension::rate_flops) == "has the unit \"TFLOP\", which is not a unit of flops");
+  CHECK(problem("5 V", Dimension::power_W) == "has the unit \"V\", which is not a unit of power");
+  CHECK(problem("5 gbps", Dimension::rate_Bps) == "has the unit \"gbps\", which is not a unit of bandwidth");
 }
 
-TEST_CASE("what is no finite number is refused") {
+TEST_CASE("what is not a finite number is refused") {
   for (const char* text : {"", "fast", "us", "nan", "inf", "-inf s", "1e999", " "}) {
     CAPTURE(text);
     CHECK(problem(text, Dimension::time_s) == "is not a number with a unit");

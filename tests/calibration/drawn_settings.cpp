@@ -232,7 +232,7 @@ TEST_CASE("errors of a cluster's file name that file") {
 }
 
 TEST_CASE(
-    "a pointer of the cluster is no setting beside it, and a policy that was replaced by hand is no error") {
+    "a pointer of the cluster is not a setting beside it, and a policy that was replaced by hand is not an error") {
   Json scenario = hand_made();
   setting(scenario)["pointer"] = "/cluster/nic/bandwidth";
   CHECK(errors_of(scenario).find("settings/0/pointer: is of the cluster itself") != std::string::npos);

@@ -158,7 +158,7 @@ TEST_CASE("stationary series keep their regime, of 200 all but a few; series tha
   CHECK_FALSE(regimes_of(constant).differ);
   CHECK_THROWS_AS(fit_stragglers(constant, {}), std::invalid_argument);  // no noise to fit
   constant.times_s[0].back() = 2;
-  CHECK_FALSE(regimes_of(constant).differ);  // one slow step is no regime
+  CHECK_FALSE(regimes_of(constant).differ);  // one slow step is not a regime
   CHECK(regimes_of(ar1(60, 0, 0.05, 1, 2, 45)).quarters.empty());
 }
 

@@ -195,7 +195,7 @@ TEST_CASE("options out of range are refused with what was written") {
   scratch.write("s.json", kScenario);
   const Outcome seed = scratch.simsgd("run s.json --seed -1");
   CHECK(seed.code == 2);
-  CHECK(seed.err == "--seed: is no seed. Found: -1. Write a whole number from 0 to 9007199254740992.\n");
+  CHECK(seed.err == "--seed: is not a seed. Found: -1. Write a whole number from 0 to 9007199254740992.\n");
   const Outcome threads = scratch.simsgd("run s.json --threads 40000");
   CHECK(threads.code == 2);
   CHECK(threads.err.find("--threads: Value 40000 not in range") != std::string::npos);

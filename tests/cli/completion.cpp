@@ -84,7 +84,8 @@ std::string sections_on(const std::string& page, const std::string& pointer, con
   std::string others;
   for (std::size_t at = found.find(keys_of); at != std::string::npos; at = found.find(keys_of, at + 1)) {
     const std::size_t begin = at + keys_of.size();
-    others += sections_on(page, found.substr(begin, found.find('`', begin) - begin), plugin);
+    const std::string other = found.substr(begin, found.find('`', begin) - begin);
+    if (other != pointer) others += sections_on(page, other, plugin);
   }
   return found + others;
 }

@@ -147,7 +147,7 @@ TEST_CASE("an input that begins and does not go on is waited for, and said once"
   close(ends[1]);
 }
 
-TEST_CASE("a FIFO is no store, and every verb that opens one says so") {
+TEST_CASE("a FIFO is not a store, and every verb that opens one says so") {
   const Scratch scratch;
   scratch.write("s.json", cli::kScenario);
   REQUIRE(scratch.simsgd("sweep run s.json -o good.db").code == 0);

@@ -27,11 +27,11 @@ TEST_CASE("a distribution needs a name that exists and only its own parameters")
       {R"({"mean": 1})", "/delay/name: is missing. Name a distribution, such as \"exponential\""},
       {R"({"name": 5})", "/delay/name: is not a name. Name a distribution, such as \"exponential\""},
       {R"({"name": "lognormale"})",
-       "/delay/name: is no distribution. Did you mean \"lognormal\"? Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto or histogram"},
+       "/delay/name: is not a distribution. Did you mean \"lognormal\"? Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto or histogram"},
       {R"({"name": "cauchy"})",
-       "/delay/name: is no distribution. Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto or histogram"},
+       "/delay/name: is not a distribution. Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto or histogram"},
       {R"({"name": "exponential", "mena": 1})",
-       "/delay/mena: is no key here. Did you mean \"mean\"? Valid are mean"},
+       "/delay/mena: is not a key here. Did you mean \"mean\"? Valid are mean"},
   });
 }
 
@@ -44,9 +44,9 @@ TEST_CASE("amounts are times of at least 0") {
       {R"({"name": "exponential", "mean": true})",
        "/delay/mean: is not a quantity. Write \"20 ms\" or 0.02 (seconds)"},
       {R"({"name": "exponential", "mean": "5 GB"})",
-       "/delay/mean: has the unit \"GB\", which is no unit of time. Write \"20 ms\" or 0.02 (seconds)"},
+       "/delay/mean: has the unit \"GB\", which is not a unit of time. Write \"20 ms\" or 0.02 (seconds)"},
       {R"("5 GB")",
-       "/delay: has the unit \"GB\", which is no unit of time. Write \"20 ms\" or 0.02 (seconds)"},
+       "/delay: has the unit \"GB\", which is not a unit of time. Write \"20 ms\" or 0.02 (seconds)"},
       {"-1", "/delay: is out of range. Give a time of at least 0"},
       {R"({"name": "uniform", "minimum": 2, "maximum": 1})",
        "/delay/maximum: is below \"minimum\". Give a maximum of at least the minimum"},
@@ -141,7 +141,7 @@ TEST_CASE("a histogram has weights, and edges or a width") {
       {R"({"name": "histogram", "edges": [0, "2 ms", 0.001], "weights": [1, 1]})",
        "/delay/edges/2: is not above the edge before it. Give the edges in ascending order"},
       {R"({"name": "histogram", "edges": [0, "2 GB"], "weights": [1]})",
-       "/delay/edges/1: has the unit \"GB\", which is no unit of time. Write \"20 ms\" or 0.02 (seconds)"},
+       "/delay/edges/1: has the unit \"GB\", which is not a unit of time. Write \"20 ms\" or 0.02 (seconds)"},
       {R"({"name": "histogram", "width": 1e308, "weights": [1, 1]})",
        "/delay/width: lets draws grow beyond the largest number. Give a smaller one"},
   });

@@ -146,7 +146,7 @@ TEST_CASE("a thicker tail is never faster in any draw") {
   });
 }
 
-TEST_CASE("the ends 0 and 1 are no probabilities of a draw") {
+TEST_CASE("the ends 0 and 1 are not probabilities of a draw") {
   CHECK_THROWS_AS(of(Kind::uniform, 0, 1).quantile(0), std::logic_error);
   CHECK_THROWS_AS(of(Kind::uniform, 0, 1).quantile(1), std::logic_error);
 }

@@ -27,9 +27,9 @@ TEST_CASE("a straggler needs the name of a kind") {
   check_all({
       {R"({"mean": 1})", "/name: is missing. Give a value for it"},
       {R"({"name": "exponentail", "mean": 1})",
-       "/name: is no kind of straggler. Did you mean \"exponential\"? Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto, histogram, k_of_p, markov, ar1, compute_noise or trace"},
+       "/name: is not a kind of straggler. Did you mean \"exponential\"? Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto, histogram, k_of_p, markov, ar1, compute_noise or trace"},
       {R"({"name": "cosmic rays"})",
-       "/name: is no kind of straggler. Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto, histogram, k_of_p, markov, ar1, compute_noise or trace"},
+       "/name: is not a kind of straggler. Valid are constant, uniform, exponential, shifted_exponential, lognormal, gamma, weibull, pareto, histogram, k_of_p, markov, ar1, compute_noise or trace"},
   });
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("\"workers\" lists ranks of the job, each once") {
       {R"({"name": "constant", "factor": 2, "workers": []})",
        "/workers: is too short. Give at least 1 of them"},
       {R"({"name": "constant", "factor": 2, "workers": [0, 8]})",
-       "/workers/1: is no rank of the 8 workers. Give ranks from 0 to 7"},
+       "/workers/1: is not a rank of the 8 workers. Give ranks from 0 to 7"},
       {R"({"name": "constant", "factor": 2, "workers": [-1]})",
        "/workers/0: is out of range. Give a number of at least 0"},
       {R"({"name": "constant", "factor": 2, "workers": [3, 3]})",

@@ -27,7 +27,7 @@ double delay(const Stragglers& all, int rank, std::uint64_t step) {
 
 }  // namespace
 
-TEST_CASE("a trace is replayed from its first step on; a missing line is no delay") {
+TEST_CASE("a trace is replayed from its first step on; a missing line is not a delay") {
   const Stragglers all = replay(kDelays);
   CHECK(delay(all, 0, 1) == 0.1);
   CHECK(delay(all, 1, 1) == 0.2);

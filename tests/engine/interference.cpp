@@ -298,7 +298,7 @@ TEST_CASE("what an operation is predicted to take is its time beside nothing") {
         Approx(1).epsilon(1e-12));
 }
 
-TEST_CASE("links that are no GPU's, such as a NIC's, keep their bandwidth") {
+TEST_CASE("links that are not a GPU's, such as a NIC's, keep their bandwidth") {
   CHECK(end_of([] {
           Job job = scripted_job(star(2, 0, 1e9), [](Worker& worker) {
             while (worker.next_step()) {

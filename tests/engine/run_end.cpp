@@ -246,7 +246,7 @@ TEST_CASE("samples end a run, and all that ends at that instant counts") {
   CHECK(alone[0] <= alone[1] + 7 * 64);  // ties at that instant
 }
 
-TEST_CASE("the mean of a window reaches a target: one lucky evaluation is no arrival") {
+TEST_CASE("the mean of a window reaches a target: one lucky evaluation is not an arrival") {
   std::vector<EvaluationPoint> evaluations;
   for (const double accuracy : {0.5, 0.9, 0.6, 0.7, 0.85, 0.9})
     evaluations.push_back({.step = evaluations.size() + 1,
@@ -261,7 +261,7 @@ TEST_CASE("the mean of a window reaches a target: one lucky evaluation is no arr
   CHECK_FALSE(arrival_s(target, {}, evaluations).has_value());
 }
 
-TEST_CASE("an evaluation at the end alone is no arrival") {
+TEST_CASE("an evaluation at the end alone is not an arrival") {
   const std::vector<EvaluationPoint> one = {
       {.step = 100, .time_s = 50, .test_accuracy = 0.9, .worker_steps = {}}};
   Target target{Target::Metric::test_accuracy, 0.8, false, 1};

@@ -60,12 +60,12 @@ void examine_document(const OrderedJson& node, const std::string& name) {
 
 void examine_sentence(const std::string& text) {
   if (text.empty() || text.back() != '.' || printable(text) != text)
-    throw std::runtime_error("this is no sentence: " + printable(text));
+    throw std::runtime_error("this is not a sentence: " + printable(text));
   for (const char* wrong : {"Deadlock", "defect", "json.exception", "std::"})
     if (text.find(wrong) != std::string::npos) throw std::runtime_error("a wrong diagnosis: " + text);
 }
 
-/// A key that the whole file lacks, a file that is no scenario, and what is wrong in a network's own file
+/// A key that the whole file lacks, a file that is not a scenario, and what is wrong in a network's own file
 /// have no pointer.
 void examine_refusal(const ConfigError& refusal) {
   for (const InputError& error : refusal.errors()) {

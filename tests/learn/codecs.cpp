@@ -221,7 +221,7 @@ TEST_CASE("with error feedback every codec sends in the end what it was given") 
   }
 }
 
-TEST_CASE("what a vector without numbers of its own becomes, and what is no number") {
+TEST_CASE("what a vector without numbers of its own becomes, and what is not a number") {
   for (const CodecPlugin& plugin : codec_plugins()) {
     CAPTURE(plugin.info.name);
     const MadeCodec codec = codec_of({{"name", plugin.info.name}});

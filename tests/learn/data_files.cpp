@@ -142,7 +142,7 @@ TEST_CASE("a file that is missing is named with the remedy") {
       "/path: the file " + folder +
           "/train-labels-idx1-ubyte.gz does not exist. Install the Debian package dataset-fashion-mnist, or name the folder that holds its four files");
   CHECK(rejection("idx", {{"train_images", path_of("")}, {"train_labels", write_plain("labels", kLabels)}}) ==
-        "/train_images: the file " + path_of("") + " is no regular file" + kIdxRemedy);
+        "/train_images: the file " + path_of("") + " is not a regular file" + kIdxRemedy);
 }
 
 TEST_CASE("a truncated Fashion-MNIST file is reported with what it holds and what its header promises") {
@@ -163,7 +163,7 @@ TEST_CASE("a truncated Fashion-MNIST file is reported with what it holds and wha
 
 TEST_CASE("every damage to an IDX file has its message") {
   CHECK(idx_rejection("") == "holds 0 bytes, fewer than an IDX header");
-  CHECK(idx_rejection("\x89PNG....") == "is no IDX file: it begins with the bytes 89 50 4e 47");
+  CHECK(idx_rejection("\x89PNG....") == "is not an IDX file: it begins with the bytes 89 50 4e 47");
   CHECK(idx_rejection(std::string("\0\0\x0d\x03", 4)) ==
         "holds entries of IDX type 13; only 8, unsigned bytes, is read");
   CHECK(idx_rejection(kImages.substr(0, 10)) == "ends inside its header, after 10 bytes");
@@ -264,9 +264,9 @@ TEST_CASE("every mistake in a table has its message") {
   CHECK(text("x,y\n1,2\n1,2,3\n", {{"label", "y"}}) ==
         "/path: FILE has 3 fields in line 3, where the first line has 2" + remedy);
   CHECK(text("x,y\n1,2\nabc,2\n", {{"label", "y"}, {"test_fraction", 0}}) ==
-        "/path: FILE has \"abc\" in line 3, column \"x\", which is no finite number" + remedy);
+        "/path: FILE has \"abc\" in line 3, column \"x\", which is not a finite number" + remedy);
   CHECK(text("x,y\n1,2\n1,nan\n", {{"target", "y"}, {"test_fraction", 0}}) ==
-        "/path: FILE has \"nan\" in line 3, column \"y\", which is no finite number" + remedy);
+        "/path: FILE has \"nan\" in line 3, column \"y\", which is not a finite number" + remedy);
   CHECK(text("length,width\n1,2\n", {{"label", "widht"}}) ==
         "/label: names the column \"widht\", and there is none. Did you mean \"width\"?");
   CHECK(text("length,width\n1,2\n", {{"target", "colour of it"}}) ==

@@ -128,7 +128,7 @@ TEST_CASE("a data set that disagrees with itself says how") {
   CHECK(problem_of(broken) == "its inputs are not features x count bytes, or as many floats");
   broken = data;
   broken.labels[2] = 2;
-  CHECK(problem_of(broken) == "a label is no class");
+  CHECK(problem_of(broken) == "a label is not a class");
   broken = data;
   broken.labels.pop_back();
   CHECK(problem_of(broken) == "it has not one label for each sample");

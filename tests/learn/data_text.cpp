@@ -107,7 +107,7 @@ TEST_CASE("bits a byte are nats a token over log 2 and the token's bytes") {
   CHECK(Learner(std::move(spec)).bits_per_byte(2 * std::log(2.0)) == Approx(1).epsilon(1e-12));
 }
 
-TEST_CASE("what is no text, and what does not fit into it, is told with the remedy") {
+TEST_CASE("what is not text, and what does not fit into it, is told with the remedy") {
   const std::string other = ". Use \"tokens\": \"byte\", or name another text";
   CHECK(
       text_rejection("") ==

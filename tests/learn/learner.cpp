@@ -134,7 +134,7 @@ TEST_CASE("a partition that is impossible is rejected with the reason") {
   flat.partition = {PartitionSpec::Kind::dirichlet, 0.0};
   CHECK(
       rejection(flat) ==
-      "/partition: has a concentration alpha that is no positive number. Use a number above 0, such as 0.5");
+      "/partition: has a concentration alpha that is not a positive number. Use a number above 0, such as 0.5");
 
   LearnerSpec regression = spec_of(*load("teacher_student", {{"samples", 50}}).train, 2, 1);
   regression.partition.kind = PartitionSpec::Kind::dirichlet;

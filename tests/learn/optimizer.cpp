@@ -81,7 +81,7 @@ TEST_CASE("equal replicas share the result of a step; the states given stay as t
     }
 }
 
-TEST_CASE("an empty handle before the first step is no state yet") {
+TEST_CASE("an empty handle before the first step is not a state yet") {
   Executor executor(1);
   const Tensor start = vector_of(executor, {1}), gradient = vector_of(executor, {2});
   const auto rule = sgd_rule(0.9);

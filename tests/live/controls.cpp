@@ -52,7 +52,7 @@ TEST_CASE("a range of numbers takes what lies in it; on the study's own values, 
     CHECK_THROWS_AS(controls.points(at({bad, {{"number", 10}}, {{"number", 3e-6}}})), BadChoice);
 }
 
-TEST_CASE("what is no range is chosen from the list: names, zips, mixed units, one value") {
+TEST_CASE("what is not a range is chosen from the list: names, zips, mixed units, one value") {
   const Folder folder;
   const Study study = study_with(
       folder, {{{"pointer", "/cluster/nic/bandwidth"}, {"values", {"100 Mbps", "1 Gbps"}}},

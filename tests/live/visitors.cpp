@@ -111,9 +111,9 @@ TEST_CASE("what a visitor may not do") {
     CHECK(answer.status == status);
     CHECK(answer.json()["error"] == why);
   };
-  refused("", 400, "The body is no JSON object.");
-  refused("[1]", 400, "The body is no JSON object.");
-  refused(std::string(4000, '['), 400, "The body is no JSON object.");
+  refused("", 400, "The body is not a JSON object.");
+  refused("[1]", 400, "The body is not a JSON object.");
+  refused(std::string(4000, '['), 400, "The body is not a JSON object.");
   refused(R"({"at":[{"number":2}],"file":"/etc/passwd"})", 400,
           "The body has a key that is none of study, at and seeds.");
   refused(R"({"study":1,"at":[{"number":2}]})", 404, "There is no such study that points can be added to.");
@@ -125,7 +125,7 @@ TEST_CASE("what a visitor may not do") {
     if (std::string(value).find("e999") == std::string::npos)
       refused(R"({"at":[)" + std::string(value) + "]}", 422, "cluster/workers: give a number from 2 to 8.");
     else
-      refused(R"({"at":[)" + std::string(value) + "]}", 400, "The body is no JSON object.");
+      refused(R"({"at":[)" + std::string(value) + "]}", 400, "The body is not a JSON object.");
   refused(R"({"at":[{"number":2.5}]})", 422, "cluster/workers: give a whole number from 2 to 8.");
   for (const char* seeds : {"0", "3", "-1", "1.5", "\"1\"", "null"})
     refused(R"({"at":[{"number":2}],"seeds":)" + std::string(seeds) + "}", 422,

@@ -345,7 +345,7 @@ class Wrong(unittest.TestCase):
 
     def test_nonsense_is_told_what_was_expected(self):
         said = self.said(wrong_value)
-        self.assertIn("method.py, line 3, in wrong_value: yielded 42, which is no operation. Yield what w.next_step()", said)
+        self.assertIn("method.py, line 3, in wrong_value: yielded 42, which is not an operation. Yield what w.next_step()", said)
         self.assertIn("rank 0", said)
 
     def test_an_operation_that_is_not_yielded_is_named(self):

@@ -1,5 +1,5 @@
-// Files that are no table or timeline of operations, or a broken one: an error that says where, or a warning
-// that is counted; never a crash.
+// Files that are not a table or timeline of operations, or a broken one: an error that says where, or a
+// warning that is counted; never a crash.
 #include <doctest/doctest.h>
 
 #include "analysis/replay/replay.hpp"
@@ -87,7 +87,7 @@ TEST_CASE("a worker without operations, an operation that is there twice") {
   CHECK(
       problem(kColumns + kRow + "0,\"PP0, TP0, compute\",forward-compute,1,0,20,10\n") ==
       "f: line 3 is the same operation as line 2. Found: forward-compute of micro-batch 0, chunk 0, in step 1 of replica 0, stage 0, slice 0. Give each once in a step.");
-  // Another step of one worker alone is no step.
+  // Another step of one worker alone is not a step.
   const RecordedJob job =
       read_recorded_job("f", kColumns + kRow + "1,\"PP0, TP0, compute\",forward-compute,1,0,0,10\n" +
                                  "1,\"PP0, TP0, compute\",forward-compute,2,0,0,10\n");
@@ -110,7 +110,7 @@ TEST_CASE("operations that wait for each other in a circle are shown") {
     CHECK(found.find(each) != std::string::npos);
 }
 
-TEST_CASE("half a timeline, other people's events, bytes that are no UTF-8") {
+TEST_CASE("half a timeline, other people's events, bytes that are not UTF-8") {
   const std::string good =
       "[" + kNames + "," + event(R"("ts":1.5,"dur":2,"args":{"step":3,"mb_id":0,"model_chunk":0})") + "]";
   CHECK(problem(good) == "");
@@ -119,7 +119,7 @@ TEST_CASE("half a timeline, other people's events, bytes that are no UTF-8") {
         std::string::npos);
   const RecordedJob mended = read_recorded_job("f", "[{\"note\":\"\xff\xfe\"}," + good.substr(1));
   CHECK(mended.operations.size() == 1);
-  CHECK(mended.ignored.at("bytes that are no UTF-8, or control characters; replaced") == 2);
+  CHECK(mended.ignored.at("bytes that are not UTF-8, or control characters; replaced") == 2);
   CHECK(problem("{\"a\": 1}") == "f: has no list of events. Give it as \"traceEvents\".");
   CHECK(problem("[1e999]").find("f: holds a number that is too large") == 0);
   CHECK(problem("[" + event(R"("ts":1,"dur":1,"args":{"step":3})") + "]") ==
@@ -133,7 +133,7 @@ TEST_CASE("half a timeline, other people's events, bytes that are no UTF-8") {
                                  "," + good.substr(1));
   CHECK(job.operations.size() == 1);
   CHECK(job.understood.at("names of threads and processes") == 2);
-  CHECK(job.ignored.at("events that are no span (ph is not X)") == 1);
+  CHECK(job.ignored.at("events that are not a span (ph is not X)") == 1);
   CHECK(job.ignored.at("spans that belong to no step") == 1);
   CHECK(job.operations[0].start_s == doctest::Approx(1.5e-6).epsilon(1e-12));
 }

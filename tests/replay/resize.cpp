@@ -96,7 +96,8 @@ TEST_CASE("same seed, same draws; another seed, others; a pipeline grows by repl
   const Graph of_stages = make_graph(stages);
   CHECK_THROWS_WITH_AS(
       sizes_up_to(of_stages, 8, "--workers"),
-      "--workers: is no multiple of the workers of a replica. Found: 8. Give a multiple of 3.", ConfigError);
+      "--workers: is not a multiple of the workers of a replica. Found: 8. Give a multiple of 3.",
+      ConfigError);
   // All alike: gather and reduction go from 1/2 to 3/4 of their ring's time, everything else stays.
   const ResizedJob twice = resize(stages, of_stages, 12, {2, 1, 1}, "--workers");
   CHECK(twice.replicas == 4);

@@ -81,7 +81,7 @@ TEST_CASE("replay refuses what it cannot do, all at once, and writes nothing") {
         "2 errors; nothing was run or written.\n");
   CHECK(
       scratch.simsgd("replay ops.csv --network fast").err ==
-      "--network: is no factor above 0. Found: fast. Write 2x for twice the recorded speed, 0.5x for half of it.\n");
+      "--network: is not a factor above 0. Found: fast. Write 2x for twice the recorded speed, 0.5x for half of it.\n");
   CHECK(scratch.simsgd("replay ops.csv --workers 8").code == 2);
   CHECK(scratch.simsgd("replay ops.csv --workers 12 --ideal").code == 2);
   CHECK(scratch.simsgd("replay no.csv -o out").code == 2);

@@ -243,7 +243,7 @@ TEST_CASE("measured against simulated: error, tolerance, and what no run gave") 
 TEST_CASE("a chart that is not there") {
   CHECK_THROWS_WITH(
       faces::make_report({study_of({})}, no_details(), "s.db", {"speed"}),
-      "--chart: is no chart. Found: speed. Did you mean speedup? Write target, pareto, throughput, speedup, efficiency, cost, energy, winners, breakdown, step_times, loss, accuracy, measured or links.");
+      "--chart: is not a chart. Found: speed. Did you mean speedup? Write target, pareto, throughput, speedup, efficiency, cost, energy, winners, breakdown, step_times, loss, accuracy, measured or links.");
   const faces::Report made = faces::make_report({study_of({})}, no_details(), "s.db");
   CHECK(made.studies[0].charts.empty());
   CHECK(made.studies[0].left_out.size() == 14);

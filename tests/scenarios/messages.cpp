@@ -23,7 +23,7 @@ namespace {
 /// What one block writes, and where.
 class Case {
  public:
-  /// False if `line` is no line of what is written.
+  /// False if `line` is not a line of what is written.
   bool take(const std::string& line) {
     if (line.starts_with("file ")) {
       const std::size_t colon = line.find(": ");

@@ -159,7 +159,7 @@ TEST_CASE("conditions that cannot be meant are errors") {
   const std::vector<Json> axes = {axis("/cluster/workers", {2, 3}), kSeverity};
   CHECK(
       errors_of({{"axes", axes}, {"exclude", {{"severty", "none"}}}}) ==
-      "s.json:/exclude/severty: names no axis and is no pointer. Found: \"none\". Did you mean \"severity\"? Axes here: cluster/workers or severity; or write a pointer such as \"/cluster/workers\".");
+      "s.json:/exclude/severty: names no axis and is not a pointer. Found: \"none\". Did you mean \"severity\"? Axes here: cluster/workers or severity; or write a pointer such as \"/cluster/workers\".");
   CHECK(
       errors_of({{"axes", axes}, {"exclude", {{"/cluster/wrokers", 2}}}}) ==
       "s.json:/exclude/~1cluster~1wrokers: asks for /cluster/wrokers, which no point has. Found: 2. Name a setting of the scenario.");

@@ -48,7 +48,7 @@ TEST_CASE("a scenario that does not exist") {
         "quikstart.json: does not exist. Did you mean \"quickstart.json\"?");
 }
 
-TEST_CASE("a directory is no scenario") {
+TEST_CASE("a directory is not a scenario") {
   const Folder folder;
   JsonFiles files;
   CHECK_THROWS_WITH(files.read(folder.path("")),
@@ -96,8 +96,8 @@ TEST_CASE("errors name the file in which the value was written") {
     std::filesystem::copy_file(folder.path(name), other.path("scenarios/" + std::string(name)));
   CHECK(
       other.errors("scenarios/s.json") ==
-      "scenarios/devices/d.json:/memory: has the unit \"s\", which is no unit of bytes. Found: \"16 s\". Write \"16 GB\" or 16e9 (bytes).\n"
-      "scenarios/clusters/c.json:/nic/bandwidth: has the unit \"GB\", which is no unit of bandwidth. Found: \"1 GB\". Write \"10 Gbps\", \"1.25 GB/s\" or 1.25e9 (bytes per second).\n"
+      "scenarios/devices/d.json:/memory: has the unit \"s\", which is not a unit of bytes. Found: \"16 s\". Write \"16 GB\" or 16e9 (bytes).\n"
+      "scenarios/clusters/c.json:/nic/bandwidth: has the unit \"GB\", which is not a unit of bandwidth. Found: \"1 GB\". Write \"10 Gbps\", \"1.25 GB/s\" or 1.25e9 (bytes per second).\n"
       "scenarios/s.json:/cluster/nic/count: is out of range. Found: 0. Write a whole number of at least 1.\n"
       "scenarios/clusters/c.json:/nic/bandwith: is an unknown key. Found: \"1 GB/s\". Did you mean \"bandwidth\"? Valid keys here: bandwidth, burst, count, goodput, latency, segments, shaper_loss.\n"
       "scenarios/s.json:/cluster/workers: is out of range. Found: -4. Write a whole number of at least 1.");

@@ -82,7 +82,7 @@ std::string broadcast(int ranks, double bytes) {
 }
 
 // ompi_coll_tuned_allgather_intra_dec_fixed, of the part of a rank: 2 bruck, 3 recursive doubling (bruck
-// where ranks are no power of two), 4 ring, 5 neighbor, 6 two_proc.
+// where ranks are not a power of two), 4 ring, 5 neighbor, 6 two_proc.
 const std::vector<Range> kAllGather{
     {3, {{0, 6}}},
     {32, {{0, 3}}},

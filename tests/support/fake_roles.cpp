@@ -72,7 +72,7 @@ void FakeCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
   const std::vector<int>& members = shared_.groups[static_cast<std::size_t>(options.group)];
   const auto self =
       static_cast<std::size_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
-  CHECK(self < members.size(), "a rank takes part in an operation of a group that it is no member of");
+  CHECK(self < members.size(), "a rank takes part in an operation of a group that it is not a member of");
   const std::uint64_t sequence = begun_[{options.group, options.channel}]++;
   const std::tuple key{options.group, options.channel, sequence};
   FakeOperation& operation = shared_.operations[key];

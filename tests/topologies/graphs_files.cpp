@@ -63,7 +63,7 @@ TEST_CASE("what was drawn can be read again") {
   CHECK(graph_of("file", 8, file.parameters()).edges == paper.edges);
 }
 
-TEST_CASE("files that are no graph of these workers are refused with the remedy") {
+TEST_CASE("files that are not a graph of these workers are refused with the remedy") {
   const TemporaryFile four(".dot", "graph { 0 -- 1 -- 2 -- 3 -- 0 }");
   CHECK(graph_refusal("file", 8, four.parameters()) ==
         "/path: has 4 nodes for 8 workers. Set /cluster/workers to 4, or use another graph");
@@ -103,7 +103,7 @@ TEST_CASE("numbers of workers that a graph cannot have are refused with the reme
       "/name: needs a number of workers that is a power of two, not 12. Use 8 or 16 workers, or the graph exponential");
   CHECK(
       graph_refusal("torus", 7) ==
-      "/name: cannot have two rows of several of 7 workers. Use a number of workers that is no prime, or the graph ring");
+      "/name: cannot have two rows of several of 7 workers. Use a number of workers that is not a prime, or the graph ring");
   CHECK(graph_refusal("torus", 12, {{"rows", 5}}) ==
         "/rows: does not divide 12 workers into rows of at least two. Leave it out for 3, the most square");
   CHECK(graph_refusal("matcha8", 4) ==

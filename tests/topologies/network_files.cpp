@@ -121,7 +121,7 @@ TEST_CASE("hosts pass on what is for others only where the file's network is sai
   const Network network = make("dot", plain_nodes(5), options);
   check_routes(network, 1);
   CHECK(route(network, 0, 2).size() == 4);
-  // A host with two cables is no short cut between its switches.
+  // A host with two cables is not a short cut between its switches.
   const NetworkFile dual(
       ".dot",
       "graph { edge [bandwidth=\"1e9\"]; h0 [type=host]; h1 [type=host]; h2 [type=host]; h0 -- s0; h1 -- s1; h2 -- s0; h2 -- s1; s0 -- m; m -- n; n -- s1 }");

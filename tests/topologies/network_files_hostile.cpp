@@ -36,7 +36,7 @@ TEST_CASE("everything that is wrong with a DOT network is said at once, by its v
   CHECK(has(all, "F: type of \"b\" is neither host nor switch. Found: hots."));
   CHECK(has(
       all,
-      "bandwidth of a -- s has the unit \"Gpbs\", which is no unit of bandwidth. Found: 10 Gpbs. Write "));
+      "bandwidth of a -- s has the unit \"Gpbs\", which is not a unit of bandwidth. Found: 10 Gpbs. Write "));
   CHECK(has(all, "has no bandwidth of b -- s."));
   CHECK(has(all, "joins a vertex to itself. Found: s -- s."));
   CHECK(has(all, "latency of s -- t is below 0. Found: -1 us."));
@@ -88,7 +88,7 @@ TEST_CASE("what is wrong with an XML network is said with its lines") {
        {"F:1: is a platform of another version. Found: 3.",
         "F:2: has a routing that is not read. Found: Vivaldi.",
         "F:4: is a host or router that was there before. Found: b.",
-        "F:5: bandwidth has the unit \"GBs\", which is no unit of bandwidth.",
+        "F:5: bandwidth has the unit \"GBs\", which is not a unit of bandwidth.",
         "F:5: latency has the unit \"parsec\"",
         "F:6: link \"l\" has a policy that is not read. Found: FATPIPE.",
         "F:6: is a link that was there before. Found: l.", "F:7: has a <cluster>, which is not read.",
@@ -158,7 +158,7 @@ TEST_CASE("what nests without end does not exhaust the stack") {
   CHECK(!refusal("dot", ".dot", "graph " + std::string(1000, '{')).empty());
 }
 
-TEST_CASE("a file of 300 MB is refused without being read, as is what is no file") {
+TEST_CASE("a file of 300 MB is refused without being read, as is what is not a file") {
   const NetworkFile file(".dot", "graph {");
   std::filesystem::resize_file(file.path(), 300'000'000);
   for (const char* name : {"dot", "graphml", "simgrid_xml"}) {

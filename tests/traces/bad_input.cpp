@@ -1,4 +1,4 @@
-// Files that are no measurements: an error with a sentence, or a count; never a crash, never silence.
+// Files that are not measurements: an error with a sentence, or a count; never a crash, never silence.
 #include <doctest/doctest.h>
 
 #include "tests/traces/imports.hpp"
@@ -103,7 +103,7 @@ TEST_CASE("a file that is given twice shows as points that were measured before"
   CHECK(counts(all.reports[1].understood) == "2 points that were measured before, in this call; kept");
 }
 
-TEST_CASE("control characters and bytes that are no UTF-8 are written out in labels") {
+TEST_CASE("control characters and bytes that are not UTF-8 are written out in labels") {
   const Measurements all = imported("t,l\n1,a\x1b[31m\xff\n", mapped(R"({"labels": {"l": "l"},
       "values": [{"from": "t", "unit": "s", "quantity": "time_s"}]})"));
   CHECK(all.rows.at(0).labels.at("l") == "a\\u001b[31m\\xff");

@@ -41,7 +41,7 @@ TEST_CASE("kernels have no operation and no bytes; labels are their shapes") {
         "ranks_per_core=0.5, rows=64\n");
 }
 
-TEST_CASE("what is no sample is counted: no time, other columns, a size that is none, a row that is cut") {
+TEST_CASE("what is not a sample is counted: no time, other columns, a size that is none, a row that is cut") {
   const Measurements all =
       imported(kHead + "\r\n" + ring(1, 2, 1, "-1") + ring(1, 2, 2, "0") + ring(1, 2, 3, "nan") +
                ring(1, 2, 4, "1e-3") +
@@ -51,7 +51,7 @@ TEST_CASE("what is no sample is counted: no time, other columns, a size that is 
   CHECK(all.rows[0].samples == 1);
   CHECK(
       ignored(all) ==
-      "1 rows that do not have the header's columns; 2 samples whose size or ranks cannot be read; 3 samples whose time_s is no time above 0");
+      "1 rows that do not have the header's columns; 2 samples whose size or ranks cannot be read; 3 samples whose time_s is not a time above 0");
 }
 
 TEST_CASE("a header without what a sample needs") {

@@ -422,7 +422,7 @@ TEST_CASE("events that cannot be are counted; bad UTF-8, int64 overflow and half
   const Imported all = import_text("f", trace.text(), {});
   CHECK(
       ignored(all) ==
-      "2 bytes that are no UTF-8, or control characters; replaced; 1 elements that are no event; 1 events of a negative duration; 1 events of category martian; 1 events of no known phase; 1 events of steps without a number; 1 events without a begin or a duration");
+      "2 bytes that are not UTF-8, or control characters; replaced; 1 elements that are not an event; 1 events of a negative duration; 1 events of category martian; 1 events of no known phase; 1 events of steps without a number; 1 events without a begin or a duration");
   CHECK(events_counted(all.reports[0]) == trace.events - 1);
   REQUIRE(all.steps.size() == 1);
   CHECK(all.steps[0].compute_s == doctest::Approx(30e-6));
@@ -431,7 +431,7 @@ TEST_CASE("events that cannot be are counted; bad UTF-8, int64 overflow and half
   CHECK(half.reports[0].ignored.at("files that end too early; what came before was read") == 1);
 }
 
-TEST_CASE("what is no trace at all is an error with a sentence") {
+TEST_CASE("what is not a trace at all is an error with a sentence") {
   CHECK(import_errors(R"({"traceEvents": []})") ==
         "f: holds no measurement that can be used (kineto). Left out: 1 files without events.\n");
   CHECK(import_errors(R"({"traceEvents": [{"ph": "X", "ts": 1e999}]})")

@@ -36,7 +36,7 @@ TEST_CASE("a difference of two columns, a deviation, samples, labels, and rows t
         "time_s 0.0005 +- 0.0001, 2 workers, 4096 B, 30 samples, campaign a, line 2; ranks=2\n"
         "time_s 0.001, 4 workers, campaign a, line 4; ranks=4\n");
   CHECK(understood(all) == "1 rows that \"where\" leaves out");
-  CHECK(ignored(all) == "1 rows whose workers or nodes are no whole number");
+  CHECK(ignored(all) == "1 rows whose workers or nodes are not a whole number");
 }
 
 TEST_CASE("a value and a label over other columns") {
@@ -73,7 +73,7 @@ TEST_CASE("cells that cannot be read are counted by reason") {
   CHECK(all.rows.size() == 2);
   CHECK(
       ignored(all) ==
-      "2 cells that are no finite number; 1 cells with a unit of their own; 1 negative times, sizes or rates; 2 rows that do not have the header's columns; 1 rows whose quotation marks stay open");
+      "2 cells that are not a finite number; 1 cells with a unit of their own; 1 negative times, sizes or rates; 2 rows that do not have the header's columns; 1 rows whose quotation marks stay open");
   CHECK(understood(all) == "1 empty cells; 1 points that were measured before, in this call; kept");
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("what is wrong with a map is said with file, pointer, value and remedy
       "map.json:/values/0/from: is not a column. Found: 0. Give the name of a column, or its number from 1.\n");
   CHECK(
       wrong(R"x({"valeus": 1})x") ==
-      "map.json:/valeus: is no key here. Found: 1. Did you mean \"values\"? Valid are values, bytes, operation, workers, nodes, campaign, labels, constants, where, header, separator or comment.\n");
+      "map.json:/valeus: is not a key here. Found: 1. Did you mean \"values\"? Valid are values, bytes, operation, workers, nodes, campaign, labels, constants, where, header, separator or comment.\n");
   const std::string value = R"("values": [{"from": "b", "unit": "us", "quantity": "time_s"}])";
   CHECK(wrong("{" + value + R"x(, "labels": {"line": "b"}})x")
             .starts_with("map.json:/labels/line: is not a name of a label. Found: \"b\". Use letters"));

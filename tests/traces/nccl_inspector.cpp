@@ -73,13 +73,13 @@ TEST_CASE("lines that are not understood are counted, and incomplete operations 
                                     line(0, 7, -1) + line(0, 8, 70, "Teleport"));
   CHECK(all.rows.size() == 1);
   CHECK(ignored(all) ==
-        "3 lines that are no JSON object; 2 records without a known operation, a size or a time above 0");
+        "3 lines that are not a JSON object; 2 records without a known operation, a size or a time above 0");
   CHECK(
       understood(all) ==
       "5 first operations of a communicator, left out; 1 operations of which not every rank's record is there; 1 records of messages (p2p_perf)");
 }
 
-TEST_CASE("start-up alone is no measurement") {
+TEST_CASE("start-up alone is not a measurement") {
   CHECK(
       import_errors(start_up(0)) ==
       "f: holds no measurement that can be used (nccl_inspector). Name another file, or its format with --format.\n");

@@ -57,7 +57,7 @@ TEST_CASE("a row of nccl-tests is a time out of place and one in place, with wha
         "4 lines of devices; 1 messages of NCCL; 10 other comments; 1 tables; 1 times that are N/A");
 }
 
-TEST_CASE("what names the process is no part of a line") {
+TEST_CASE("what names the process is not a part of a line") {
   for (const char* prefix : {"[1,0]<stdout>:", "[1,12]<stderr>:", "0: ", " 3: "}) {
     CAPTURE(prefix);
     const Measurements all = imported(prefixed(kNew, prefix));
@@ -143,7 +143,7 @@ TEST_CASE("rows that cannot be read are counted by reason, and the others stay")
   CHECK(all.rows.size() == 5);
   CHECK(
       ignored(all) ==
-      "3 algbw that size / time contradicts; 1 lines that belong to no table; 1 negative times, sizes or rates; 1 operations with wrong results; 1 rows that do not have the header's columns; 2 sizes of 2^63 bytes or more; 1 times of 0; 1 times that are no number");
+      "3 algbw that size / time contradicts; 1 lines that belong to no table; 1 negative times, sizes or rates; 1 operations with wrong results; 1 rows that do not have the header's columns; 2 sizes of 2^63 bytes or more; 1 times of 0; 1 times that are not a number");
   CHECK(understood(all).find("1 points that were measured before") != std::string::npos);
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("nsight: the GPU's time in each step, by the call that launched a kern
             {"algorithm", "RING"}, {"protocol", "LL"}, {"rank", "0"}, {"step", "7"}, {"type", "f32"}});
   CHECK(ignored(all) == "1 kernels that end before they begin; 1 ranges that end before they begin");
   CHECK(understood(all) ==
-        "2 NVTX events that are no step and tell no size; 3 kernels of steps; 1 kernels outside of steps");
+        "2 NVTX events that are not a step and tell no size; 3 kernels of steps; 1 kernels outside of steps");
 }
 
 TEST_CASE("nsight: without calls, ranges or strings a kernel's own start and the rest tell what they can") {

@@ -32,12 +32,12 @@ struct TorusOptions {
 int rows_of(const TorusOptions& options, int workers) {
   if (!options.rows)
     reject("name", "cannot have two rows of several of " + std::to_string(workers) + " workers",
-           "Use a number of workers that is no prime, or the graph ring");
+           "Use a number of workers that is not a prime, or the graph ring");
   const int rows = *options.rows;
   if (workers % rows != 0 || workers / rows < 2)
     reject("rows", "does not divide " + std::to_string(workers) + " workers into rows of at least two",
            most_square(workers) < 2
-               ? "Use a number of workers that is no prime, or the graph ring"
+               ? "Use a number of workers that is not a prime, or the graph ring"
                : "Leave it out for " + std::to_string(most_square(workers)) + ", the most square");
   return rows;
 }

@@ -1,8 +1,8 @@
 // pipedream: graph.txt of PipeDream's profiler. Lines "nodeN -- LAYER -- forward_compute_time=F,
 // backward_compute_time=B, activation_size=A, parameter_size=P", then edges "\tnodeI -- nodeJ"; milliseconds
 // and bytes, all of the whole batch; A may be "[a; b]". Read: layers in an order that the edges allow, with
-// their times, parameters and outputs. The node Input is no layer: its time is data loading, its size tells
-// the batch.
+// their times, parameters and outputs. The node Input is not a layer: its time is data loading, its size
+// tells the batch.
 //   https://github.com/msr-fiddle/pipedream, profiler/; Narayanan et al., SOSP 2019,
 //   DOI 10.1145/3341301.3359646
 #include <fmt/format.h>
@@ -124,7 +124,7 @@ class ProfileGraph {
       std::string_view rest = values.substr(at + key.size());
       rest = rest.substr(0, rest.starts_with('[') ? rest.find(']') + 1 : rest.find(','));
       std::vector<double> parts;
-      if (!read_list(rest, parts)) return file_.ignore("times and sizes that are no number");
+      if (!read_list(rest, parts)) return file_.ignore("times and sizes that are not a number");
       const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
       if (!(sum >= 0) || !std::isfinite(sum)) return file_.ignore("negative times and sizes");
       value = sum;

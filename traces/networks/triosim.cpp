@@ -183,7 +183,7 @@ std::string operator_kind(std::string_view name) {
   return kind;
 }
 
-// "[64, 3, 7, 7]" -> 64, 3, 7, 7; empty where it is no shape.
+// "[64, 3, 7, 7]" -> 64, 3, 7, 7; empty where it is not a shape.
 std::vector<double> shape_of(std::string_view text) {
   std::string list(text);
   std::replace(list.begin(), list.end(), ',', ';');

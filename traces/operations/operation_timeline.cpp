@@ -29,7 +29,7 @@ class OperationEvents final : public TraceSink {
       if (event.name == "thread_name" && has_thread) builder_.name_thread(thread(event, true), event.called);
       ++builder_.job().understood["names of threads and processes"];
     } else if (event.phase != 'X') {
-      ++builder_.job().ignored["events that are no span (ph is not X)"];
+      ++builder_.job().ignored["events that are not a span (ph is not X)"];
     } else if (std::isnan(event.step)) {
       ++builder_.job().ignored["spans that belong to no step"];
     } else {
@@ -71,7 +71,7 @@ RecordedJob read_operation_timeline(Input& input) {
   SeenPoints seen;
   ImportedFile file(input.name(), constants, seen);
   const TraceRead read = read_trace_events(input, file, events);
-  // Half a job is no job: its last operations wait for others that are not there.
+  // Half a job is not a job: its last operations wait for others that are not there.
   if (read.cut)
     throw ConfigError(
         {input.name(), "", "is not whole JSON", "", "The file ends too early: copy or write it again"});

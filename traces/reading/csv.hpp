@@ -47,7 +47,7 @@ class CsvColumns {
                const std::string& remedy) const;
   /// Without blanks at its ends; empty where there is no such column.
   std::string_view of(const std::vector<std::string>& record, std::string_view name) const;
-  /// A number; `otherwise` where the cell is empty; nothing where it is no number.
+  /// A number; `otherwise` where the cell is empty; nothing where it is not a number.
   std::optional<double> number(const std::vector<std::string>& record, std::string_view name,
                                double otherwise) const;
   std::size_t width() const { return width_; }

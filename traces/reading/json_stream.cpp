@@ -116,7 +116,7 @@ void JsonBytes::mend(bool last) {
     }
     mended_ += bytes[good_] == '\t' ? 0 : 1;
     if (mended_ > kMostMended && 2 * mended_ > taken_)
-      throw ConfigError({input_.name(), "", "is no text: most of it is no UTF-8, or control characters", "",
+      throw ConfigError({input_.name(), "", "is not text: most of it is not UTF-8, or control characters", "",
                          "Name a file of JSON, compressed by gzip or not"});
     bytes[good_] = bytes[good_] < 0x20 ? ' ' : '?';
     ++good_;
@@ -160,7 +160,7 @@ void read_json_elements(Input& input, ImportedFile& file, const JsonElements& wa
     file.ignore("files that end too early; what came before was read");
   }
   if (bytes.mended() > 0)
-    file.ignore("bytes that are no UTF-8, or control characters; replaced", bytes.mended());
+    file.ignore("bytes that are not UTF-8, or control characters; replaced", bytes.mended());
 }
 
 }  // namespace simsgd

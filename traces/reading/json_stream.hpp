@@ -1,5 +1,5 @@
 // JSON of any size, read once from front to back by nlohmann's SAX parser: memory is that of a piece. Bytes
-// that are no UTF-8, and control characters, would stop the parser; they are replaced on the way, and
+// that are not UTF-8, and control characters, would stop the parser; they are replaced on the way, and
 // counted.
 #pragma once
 
@@ -87,7 +87,7 @@ struct JsonHandler {
 /// How a document ended that was not read whole. Throws ConfigError unless the bytes ended too early.
 JsonEnd json_end(const JsonHandler& handler, const JsonBytes& bytes, const std::string& name);
 
-/// Reads all of `input` into `handler`. Throws ConfigError where it is no JSON.
+/// Reads all of `input` into `handler`. Throws ConfigError where it is not JSON.
 template <class Handler>
 JsonEnd read_json(Input& input, Handler& handler) {
   JsonBytes bytes(input);
@@ -105,7 +105,7 @@ struct JsonElements {
 };
 
 /// Reads all of `input`; what was mended or is missing is counted in `file`. Other keys are passed over.
-/// Throws ConfigError where it is no JSON.
+/// Throws ConfigError where it is not JSON.
 void read_json_elements(Input& input, ImportedFile& file, const JsonElements& wanted);
 
 }  // namespace simsgd

@@ -21,7 +21,7 @@ JsonProblem json_problem(const std::string& sentence);
 /// A document. `comments`: // may stand in it. Throws ConfigError, which calls it `name`.
 nlohmann::json parse_document(std::string_view text, const std::string& name, bool comments = false);
 
-/// A line of JSON lines; discarded (is_discarded()) where it is no JSON.
+/// A line of JSON lines; discarded (is_discarded()) where it is not JSON.
 nlohmann::json parse_line(std::string_view text);
 
 /// The member of an object, null where it is none or has no such member.

@@ -121,7 +121,7 @@ bool unit_scale(std::string_view unit, Dimension dimension, double& scale) {
   return parsed.ok && parsed.value > 0;
 }
 
-// 1e-6 is no double, 1e6 is one.
+// 1e-6 is not a double, 1e6 is one.
 double in_si(double value, double scale) {
   const double parts = std::round(1 / scale);
   return scale < 1 && 1 / parts == scale ? value / parts : value * scale;

@@ -16,7 +16,7 @@ bool is_digit(char c);
 /// ASCII alone.
 std::string small_letters(std::string_view text);
 bool holds(std::string_view text, std::string_view part);
-/// The first character of a file that is no blank; 0 where there is none.
+/// The first character of a file that is not a blank; 0 where there is none.
 char first_character(std::string_view head);
 /// Replaces `words` by what stands between blanks and tabs.
 void split_words(std::string_view line, std::vector<std::string_view>& words);
@@ -36,7 +36,7 @@ std::string_view word_after(std::string_view text, std::string_view after);
 std::string_view without_process(std::string_view line);
 
 /// How many SI units one `unit` is ("us": 1e-6), also "1" and "%" (0.01) of a plain number and "1/s",
-/// "samples/s" and so on of a rate without a unit in sim/base/units; false where it is no unit of the
+/// "samples/s" and so on of a rate without a unit in sim/base/units; false where it is not a unit of the
 /// dimension.
 bool unit_scale(std::string_view unit, Dimension dimension, double& scale);
 

@@ -146,7 +146,7 @@ class NsightProfile {
       const std::optional<StepName> step = step_name(name);
       const std::optional<double> bytes = nccl_bytes(name);
       if (rows.is_null(1) || (!step && !bytes)) {
-        file_.understand("NVTX events that are no step and tell no size");
+        file_.understand("NVTX events that are not a step and tell no size");
         continue;
       }
       ProfileRange range{rows.whole(0), rows.whole(1)};

@@ -137,7 +137,7 @@ class EventReader final : public JsonHandler {
  private:
   Target taken() {
     if (depth == list_depth_ && list_depth_ != 0) ++no_events;
-    // An input that is no tensor, such as a number: nothing in the list, or an empty list.
+    // An input that is not a tensor, such as a number: nothing in the list, or an empty list.
     if (sizes_depth_ != 0 && depth == sizes_depth_) event_.size_ends.push_back(event_.sizes.size());
     return std::exchange(target_, {});
   }
@@ -206,8 +206,8 @@ TraceRead read_trace_events(Input& input, ImportedFile& file, TraceSink& sink, b
     file.understand("files whose end is not written yet");
   else if (end.cut)
     file.ignore("files that end too early; what came before was read");
-  if (end.mended > 0) file.ignore("bytes that are no UTF-8, or control characters; replaced", end.mended);
-  if (reader.no_events > 0) file.ignore("elements that are no event", reader.no_events);
+  if (end.mended > 0) file.ignore("bytes that are not UTF-8, or control characters; replaced", end.mended);
+  if (reader.no_events > 0) file.ignore("elements that are not an event", reader.no_events);
   return read;
 }
 

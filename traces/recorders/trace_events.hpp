@@ -38,7 +38,7 @@ struct TraceEvent {
   std::string collective, dtype, group_name, group_ranks, shape, called;  ///< called: args/name
   std::vector<double> sizes;                                              ///< "Input Dims", all in a row
   std::vector<std::size_t> size_ends;                                     ///< of each input in `sizes`
-  /// The sizes of input `i`; empty where there is none, or it is no tensor.
+  /// The sizes of input `i`; empty where there is none, or it is not a tensor.
   std::vector<double> input(std::size_t i) const;
 
   void clear();
@@ -70,7 +70,7 @@ struct TraceRead {
 };
 
 /// Reads all of `input`; what was mended or is missing is counted in `file`. `may_be_open`: a list whose end
-/// is not written yet is none that was cut. Throws ConfigError where it is no JSON.
+/// is not written yet is none that was cut. Throws ConfigError where it is not JSON.
 TraceRead read_trace_events(Input& input, ImportedFile& file, TraceSink& sink, bool may_be_open = false);
 
 }  // namespace simsgd

@@ -63,7 +63,7 @@ bool read_cell(std::string_view cell, double& value, ImportedFile& file) {
   if (cell.empty())
     file.understand("empty cells");
   else
-    file.ignore(has_own_unit(cell) ? "cells with a unit of their own" : "cells that are no finite number");
+    file.ignore(has_own_unit(cell) ? "cells with a unit of their own" : "cells that are not a finite number");
   return false;
 }
 
@@ -241,7 +241,7 @@ void Mapping::add_labels(const RawValue& labels) {
       const bool scaled = label.value().contains("times");
       if (!label.value().contains("from") || !label.value().contains("over") ||
           label.value().size() != (scaled ? 3 : 2) || (scaled && !label.value().at("times").is_number()))
-        reject(key, "is no quotient", "Write {\"from\": \"global_batch\", \"over\": \"gpus\"}");
+        reject(key, "is not a quotient", "Write {\"from\": \"global_batch\", \"over\": \"gpus\"}");
       made.times = scaled ? label.value().at("times").get<double>() : 1;
       made.from = place(label.value().at("from"), key + "/from");
       made.over = places_of(label.value().at("over"), key + "/over");
@@ -316,12 +316,12 @@ bool Mapping::describe(const MapCells& cells, Measurement& row, ImportedFile& fi
     return cell.empty() || read_count(cell, 1, value);
   };
   if (!count(workers_, row.workers) || !count(nodes_, row.nodes)) {
-    file.ignore("rows whose workers or nodes are no whole number");
+    file.ignore("rows whose workers or nodes are not a whole number");
     return false;
   }
   const std::string_view size = cell_at(cells, bytes_);
   if (!size.empty() && !read_number(size, row.bytes)) {
-    file.ignore("sizes that are no number");
+    file.ignore("sizes that are not a number");
     return false;
   }
   row.bytes = in_si(row.bytes, bytes_scale_);

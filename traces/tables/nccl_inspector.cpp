@@ -54,7 +54,7 @@ class NcclInspector final : public Importer {
       if (object.is_discarded() && !input.line_ended())
         file.understand("last lines that are cut");
       else if (!object.is_object())
-        file.ignore("lines that are no JSON object");
+        file.ignore("lines that are not a JSON object");
       else
         records += record(object, input.line_number(), file) ? 1U : 0U;
     }

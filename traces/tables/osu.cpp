@@ -122,10 +122,10 @@ class OsuFile {
     Measurement row;
     double value = 0;
     if (!read_number(words[static_cast<std::size_t>(value_)], value))
-      return file_.ignore("values that are no finite number");
+      return file_.ignore("values that are not a finite number");
     if (value == 0) return file_.ignore("values of 0");
     if (size_ >= 0 && !read_number(words[static_cast<std::size_t>(size_)], row.bytes))
-      return file_.ignore("sizes that are no number");
+      return file_.ignore("sizes that are not a number");
     row.quantity = quantity_;
     row.value = in_si(value, scale_);
     row.operation = operation_;

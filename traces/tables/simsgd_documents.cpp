@@ -94,7 +94,7 @@ void read_simsgd_documents(Input& input, ImportedFile& file) {
     if (object.is_object())
       read_object(object, input.line_number(), file);
     else if (input.line_ended())
-      file.ignore("lines that are no JSON object");
+      file.ignore("lines that are not a JSON object");
     else
       file.understand("last lines that are cut");
   }

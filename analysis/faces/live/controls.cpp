@@ -126,7 +126,7 @@ void Controls::add_dimension(std::size_t axis, std::size_t column, const Json& d
   if (dimension.contains("from"))
     control.range = range_of({dimension["from"], dimension["to"]}, dimension.value("scale", "") == "log");
   if (control.range) {
-    control.range->values.clear();  // its bounds are no values of the study
+    control.range->values.clear();  // its bounds are not values of the study
   } else {
     control.values = dimension.contains("from") ? std::vector<Json>{dimension["from"]}
                                                 : dimension["values"].get<std::vector<Json>>();

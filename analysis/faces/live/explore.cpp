@@ -31,7 +31,7 @@ void explore(const ExploreSettings& settings) {
        .work = [&](std::size_t task) { return session.simulate(task); },
        .ended =
            [&](std::size_t task, const ChildEnd& end) {
-             // A signal to all processes of the terminal is no failure of the point.
+             // A signal to all processes of the terminal is not a failure of the point.
              if (!stopped()) session.ended(task, end);
            },
        .wakes = front.wakes()});

@@ -44,7 +44,7 @@ std::string simulate_point(const Study& study, const StudyPoint& point, int thre
 }
 
 Reply json_reply(int status, const OrderedJson& json) {
-  // Names may hold bytes that are no UTF-8.
+  // Names may hold bytes that are not UTF-8.
   return {status, kJson, json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n"};
 }
 
@@ -170,7 +170,7 @@ OrderedJson Session::ticket_json(std::uint64_t number) const {
 
 Reply Session::ask_for(const std::string& body) {
   const Json asked = Json::parse(body, nullptr, false);
-  if (!asked.is_object()) return problem(400, "The body is no JSON object.");
+  if (!asked.is_object()) return problem(400, "The body is not a JSON object.");
   const std::set<std::string> known = {"study", "at", "seeds"};
   for (const auto& each : asked.items())
     if (!known.contains(each.key()))

@@ -157,7 +157,7 @@ ComputeNoise::Row row_of(const ComputeNoiseOptions& options, const ComputeNoise&
   return row;
 }
 
-// A gamma of a CV of 10 has 30 % of its draws below 1e-40 of the mean: more is no noise of computing times.
+// A gamma of a CV of 10 has 30 % of its draws below 1e-40 of the mean: more is not noise of computing times.
 constexpr double kLargestTabulatedCv = 10;
 
 NoiseMarginal fast_marginal(const FastNoise& fast) {

@@ -124,7 +124,7 @@ std::vector<bool> listed_ranks(const std::vector<int>& list, int workers) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string key = fmt::format("workers/{}", i);
     if (list[i] >= workers)
-      reject(key, fmt::format("is no rank of the {} workers", workers),
+      reject(key, fmt::format("is not a rank of the {} workers", workers),
              fmt::format("Give ranks from 0 to {}", workers - 1));
     if (selected[static_cast<std::size_t>(list[i])]) reject(key, "is listed twice", "List each rank once");
     selected[static_cast<std::size_t>(list[i])] = true;

@@ -9,7 +9,7 @@
 // moves what the busiest links carry behind the first piece, which pays the latencies; then the first piece
 // travels up the longest way and down again (inside a node as if it had no bytes: lines pass on as they
 // come), so that everybody waits for every link. A rank leaves when the way down has passed it: at most
-// (g-2) alpha1 before the last one, and ceil(log2 N) - 1 levels where N is no power of two. Real runs and
+// (g-2) alpha1 before the last one, and ceil(log2 N) - 1 levels where N is not a power of two. Real runs and
 // micro-benchmarks send the messages of double_binary_tree_pieces.cpp.
 #include <algorithm>
 

@@ -78,8 +78,8 @@ float csv_number(const FileSource& source, const CsvTable& table, std::size_t ro
   float value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    reject_file(source, fmt::format("has \"{}\" in line {}, column \"{}\", which is no finite number", text,
-                                    table.lines[row], table.columns[column]));
+    reject_file(source, fmt::format("has \"{}\" in line {}, column \"{}\", which is not a finite number",
+                                    text, table.lines[row], table.columns[column]));
   return value;
 }
 

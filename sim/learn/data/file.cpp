@@ -24,7 +24,7 @@ struct DataFile::Handle {
 DataFile::DataFile(FileSource source) : source_(std::move(source)), handle_(std::make_unique<Handle>()) {
   std::error_code error;
   if (!std::filesystem::exists(source_.path, error)) fail("does not exist");
-  if (!std::filesystem::is_regular_file(source_.path, error)) fail("is no regular file");
+  if (!std::filesystem::is_regular_file(source_.path, error)) fail("is not a regular file");
   errno = 0;
   handle_->file = gzopen(source_.path.c_str(), "rb");
   if (handle_->file == nullptr) fail(std::string("cannot be opened: ") + std::strerror(errno));

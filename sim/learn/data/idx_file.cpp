@@ -21,8 +21,8 @@ std::vector<std::int64_t> read_shape(DataFile& file) {
   if (const std::size_t got = file.read(magic); got < magic.size())
     file.fail(fmt::format("holds {} bytes, fewer than an IDX header", got));
   if (magic[0] != 0 || magic[1] != 0 || magic[3] == 0)
-    file.fail(fmt::format("is no IDX file: it begins with the bytes {:02x} {:02x} {:02x} {:02x}", magic[0],
-                          magic[1], magic[2], magic[3]));
+    file.fail(fmt::format("is not an IDX file: it begins with the bytes {:02x} {:02x} {:02x} {:02x}",
+                          magic[0], magic[1], magic[2], magic[3]));
   if (magic[2] != 8)
     file.fail(fmt::format("holds entries of IDX type {}; only 8, unsigned bytes, is read", magic[2]));
   std::vector<std::int64_t> shape;
