@@ -36,7 +36,8 @@ struct DilocoOptions {
         .at_least(2)
         .at_most(32)
         .by_rule("network.precision");
-    f.plugin("codec", codec, codec_plugins(), "Differences travel in this codec, instead of rounded to `bits`")
+    f.plugin("codec", codec, codec_plugins(),
+             "Differences travel in this codec, instead of rounded to `bits`")
         .by_rule("none");
     f.number("mixing", mixing,
              "m: a worker goes on with this share of its own model, and the rest of the agreed one")

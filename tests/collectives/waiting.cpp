@@ -217,9 +217,8 @@ void check_latencies(const Machine& machine, const Run& run, const Ends& ends) {
   if (run.schedule->op != Op::all_reduce) return;
   const Latencies expected = latencies(run.schedule->info.name, machine);
   const double last_s = last_of(ends, 0, machine.ranks());
-  const bool by_nodes =
-      run.schedule->info.name == "hierarchical" || run.schedule->info.name == "double_binary_tree" ||
-      run.schedule->info.name == "nvls";
+  const bool by_nodes = run.schedule->info.name == "hierarchical" ||
+                        run.schedule->info.name == "double_binary_tree" || run.schedule->info.name == "nvls";
   if (aligned(machine) || by_nodes)
     CHECK(std::fabs(last_s - expected.inside * kInside_s - expected.between * kAlpha) < kRounding_s);
 }

@@ -1,7 +1,7 @@
-// Reduction in the switch (NVLink SHARP): each of the g GPUs of a node pulls the sum of its part of the vector
-// from the switch, which reads the part of all of them, and sends it back, which the switch gives to all. So a
-// GPU's link carries the vector and one part, each way. Among N nodes each GPU's part goes up and down a
-// double binary tree through its own NIC, while the next pieces are reduced (NCCL's NVLSTree).
+// Reduction in the switch (NVLink SHARP): each of the g GPUs of a node pulls the sum of its part of the
+// vector from the switch, which reads the part of all of them, and sends it back, which the switch gives to
+// all. So a GPU's link carries the vector and one part, each way. Among N nodes each GPU's part goes up and
+// down a double binary tree through its own NIC, while the next pieces are reduced (NCCL's NVLSTree).
 //   one node   alpha + (1 + 1/g) m beta
 //   N nodes    alpha1 + 2 ceil(log2 N) alpha2 + max((1 + 1/g) m beta1, 2 m/g beta2)
 //   2 nodes    the same with m/g beta2, since each tree has one edge
