@@ -22,6 +22,8 @@ struct LinkUse {
   double bytes = 0;
 };
 
+const char* const kOthers = "other GPUs of its nodes may send over the same links at once";
+
 // Of a ring whose ranks do not wait for its slowest hop: over the steps a block meets the latency of every
 // hop but one, of which each step takes its share. The hop left out is the longest: NCCL's tuning model
 // counts N - 1 of N hops between nodes in a round (ncclTopoTuneModel: nInterSteps), and its latencies go with
@@ -84,6 +86,7 @@ Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ra
     analyse_concurrent_links(cluster, ranks);
   else
     analyse_links(cluster, ranks);
+  meets_others_ = crossed_by_others(cluster, ranks);
   const double left = cluster.device.communication_share.value_or(1);
   interferes_ = left < 1 && std::any_of(link_bytes_.begin(), link_bytes_.end(), [&](const auto& used) {
                   const Network& network = cluster.network;
@@ -207,6 +210,43 @@ void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) 
     sharing_.dedicated = take_turns(schedule_, cluster, ranks, handed_on);
 }
 
+bool Plan::crossed_by_others(const Cluster& cluster, const std::vector<int>& ranks) const {
+  if (static_cast<int>(ranks.size()) == cluster.workers() || schedule_.messages() == 0) return false;
+  std::vector<std::vector<int>> others(static_cast<std::size_t>(cluster.nodes));  // ranks of each node
+  std::vector<char> is_member(cluster.endpoint_of_rank.size(), 0), has_members(others.size(), 0);
+  for (const int rank : ranks) {
+    is_member[static_cast<std::size_t>(rank)] = 1;
+    has_members[static_cast<std::size_t>(cluster.node_of_rank(rank))] = 1;
+  }
+  for (int rank = 0; rank < cluster.workers(); ++rank)
+    if (is_member[static_cast<std::size_t>(rank)] == 0)
+      others[static_cast<std::size_t>(cluster.node_of_rank(rank))].push_back(rank);
+  std::vector<LinkId> crossed;
+  const auto both_ways = [&](int a, int b) {
+    const int from = cluster.endpoint_of_rank[static_cast<std::size_t>(a)],
+              to = cluster.endpoint_of_rank[static_cast<std::size_t>(b)];
+    cluster.network.route(from, to, crossed);
+    cluster.network.route(to, from, crossed);
+  };
+  const auto on_another = [&](std::size_t node) {
+    for (std::size_t n = 0; n < others.size(); ++n)
+      if (n != node && !others[n].empty()) return others[n].front();
+    return -1;
+  };
+  for (std::size_t node = 0; node < others.size(); ++node) {
+    if (has_members[node] == 0) continue;
+    const int far = others[node].empty() ? -1 : on_another(node);
+    for (std::size_t i = 0; i < others[node].size(); ++i) {
+      if (i > 0) both_ways(others[node][i - 1], others[node][i]);
+      if (far >= 0) both_ways(others[node][i], far);
+    }
+  }
+  std::sort(crossed.begin(), crossed.end());
+  return std::any_of(link_bytes_.begin(), link_bytes_.end(), [&crossed](const auto& used) {
+    return std::binary_search(crossed.begin(), crossed.end(), used.first);
+  });
+}
+
 FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
   if (interferes_ && beside == Beside::computing) return choose_beside_computing(asked);
   if (buckets_ > 0 && !library_.measured_s) return choose_with_buckets(asked);
@@ -222,6 +262,8 @@ FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
     case Fidelity::closed:
       if (!sharing_.dedicated)
         inexact(sharing);
+      else if (meets_others_)
+        inexact(kOthers);
       else if (jitter)
         inexact("latencies jitter");
       else if (schedule_.together) {
@@ -234,6 +276,8 @@ FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
     case Fidelity::steps:
       if (!sharing_.dedicated)
         inexact(sharing);
+      else if (meets_others_)
+        inexact(kOthers);
       else if (const std::string doubt = doubt_about_ports(); !doubt.empty())
         inexact(doubt);
       break;
@@ -255,16 +299,16 @@ FidelityChoice Plan::choose(Fidelity asked, bool jitter, Beside beside) const {
 FidelityChoice Plan::choose_automatically(bool jitter) const {
   if (schedule_.ranks == 1) return {Fidelity::closed, true, "one rank"};
   if (schedule_.concurrent) return choose_for_concurrent(jitter);
-  if (sharing_.dedicated && schedule_.together && !jitter)
+  if (is_alone() && schedule_.together && !jitter)
     return {Fidelity::closed, true, "no link carries two messages at once; all begin together"};
-  if (sharing_.dedicated && sharing_.equal_links && schedule_.ends_together && !jitter)
+  if (is_alone() && sharing_.equal_links && schedule_.ends_together && !jitter)
     return {Fidelity::closed, true, "dedicated, equal links: the closed form holds for any arrival"};
-  if (sharing_.dedicated)
+  if (is_alone())
     return {Fidelity::steps, true,
             jitter                  ? "no link carries two messages at once; latencies jitter"
             : !sharing_.equal_links ? "no link carries two messages at once; links are unequal"
                                     : "no link carries two messages at once; ends depend on arrivals"};
-  const std::string shared = fmt::format("up to {} messages share a link", sharing_.most_flows);
+  const std::string shared = who_shares();
   if (schedule_.messages() <= kFewMessages) return {Fidelity::messages, true, shared};
   if (!aggregates() && !jitter) return {Fidelity::flows, true, shared + "; every stage happens once"};
   return {
@@ -273,6 +317,10 @@ FidelityChoice Plan::choose_automatically(bool jitter) const {
           fmt::format(
               "; {} messages are too many one by one, so each ring's are aggregated: exact when all arrive together{}",
               schedule_.messages(), sharing_.equal_shares ? "" : " and one link is the bottleneck")};
+}
+
+std::string Plan::who_shares() const {
+  return sharing_.dedicated ? kOthers : fmt::format("up to {} messages share a link", sharing_.most_flows);
 }
 
 bool Plan::aggregates() const {

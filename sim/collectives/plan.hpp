@@ -120,14 +120,20 @@ class Plan {
   FidelityChoice choose_with_buckets(Fidelity asked) const;
   bool aggregates() const;  ///< at `flows`
   std::string doubt_about_ports() const;
+  /// Whether workers outside the group, on its nodes, may use its links at once: each operation is timed by
+  /// itself at `closed` and `steps`.
+  bool crossed_by_others(const Cluster& cluster, const std::vector<int>& ranks) const;
+  bool is_alone() const { return sharing_.dedicated && !meets_others_; }
+  std::string who_shares() const;
 
   Schedule schedule_;
   LibraryCosts library_;
   int nics_ = 1;  ///< that a message between nodes is spread over
   std::vector<StageCosts> stages_;
   SharingAnalysis sharing_;
-  bool interferes_ = false;  // computing slows links that it uses
-  TokenBucket bucket_;       // of NICs that it sends through
+  bool meets_others_ = false;  // crossed_by_others()
+  bool interferes_ = false;    // computing slows links that it uses
+  TokenBucket bucket_;         // of NICs that it sends through
   int buckets_ = 0;
   double host_before_s_ = 0, host_after_s_ = 0;
   double dedicated_time_s_ = 0, contended_time_s_ = 0;

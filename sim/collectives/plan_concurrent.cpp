@@ -96,15 +96,14 @@ std::string Plan::doubt_about_ports() const {
 
 FidelityChoice Plan::choose_for_concurrent(bool jitter) const {
   const std::string doubt = doubt_about_ports();
-  const std::string shared = fmt::format("up to {} messages share a link", sharing_.most_flows);
-  if (sharing_.dedicated && doubt.empty()) {
+  if (is_alone() && doubt.empty()) {
     if (schedule_.together && !jitter)
       return {Fidelity::closed, true, "ranks share no link but their own; all begin together"};
     return {Fidelity::steps, true, "no link carries two messages at once"};
   }
-  if (schedule_.messages() <= kFewMessages) return {Fidelity::messages, true, shared};
-  if (sharing_.dedicated) return {Fidelity::steps, false, doubt};
-  return {Fidelity::flows, true, shared + "; every message happens once"};
+  if (schedule_.messages() <= kFewMessages) return {Fidelity::messages, true, who_shares()};
+  if (is_alone()) return {Fidelity::steps, false, doubt};
+  return {Fidelity::flows, true, who_shares() + "; every message happens once"};
 }
 
 }  // namespace simsgd
