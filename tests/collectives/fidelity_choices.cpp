@@ -87,6 +87,27 @@ TEST_CASE("auto with several GPUs on a NIC: their rings share it") {
         Fidelity::steps, true, "no link carries two messages at once; ends depend on arrivals");
 }
 
+TEST_CASE("auto for a group: what others on its nodes may send at once is not left out") {
+  const Cluster cluster = make_cluster("star", 8, 4);
+  const auto of = [&](const Cluster& on, const std::vector<int>& ranks, Fidelity asked) {
+    const ScheduleRequest request{static_cast<int>(ranks.size()), 1e6, 0, ranks_per_node(on, ranks)};
+    const SchedulePlugin* plugin = find_schedule(Op::all_reduce, "recursive_doubling");
+    return Plan(plugin->make(request), on, ranks, 1e6).choose(asked, false);
+  };
+  const std::string others = "other GPUs of its nodes may send over the same links at once";
+  // The first GPU of every node: three others have the same NIC.
+  const std::vector<int> first = {0, 4, 8, 12, 16, 20, 24, 28};
+  check(of(cluster, first, Fidelity::automatic), Fidelity::messages, true, others);
+  check(of(cluster, first, Fidelity::steps), Fidelity::steps, false, "asked for, but approximate: " + others);
+  check(of(cluster, first, Fidelity::closed), Fidelity::closed, false,
+        "asked for, but approximate: " + others);
+  check(of(cluster, first, Fidelity::flows), Fidelity::flows, true, "asked for");
+  // A node by itself, and GPUs with a NIC each, meet nobody; nor does who has the node alone.
+  CHECK(of(cluster, {4, 5, 6, 7}, Fidelity::automatic).fidelity == Fidelity::closed);
+  CHECK(of(make_cluster("star", 8, 4, 4), first, Fidelity::automatic).fidelity == Fidelity::closed);
+  CHECK(of(star(8), {0, 2, 4, 6}, Fidelity::automatic).fidelity == Fidelity::closed);
+}
+
 TEST_CASE("auto on an oversubscribed fat tree") {
   // In node order a ring crosses each uplink once; switches have no latency here, so that all its messages
   // are equal.
