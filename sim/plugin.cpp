@@ -1,6 +1,7 @@
 #include "sim/plugin.hpp"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "sim/base/errors.hpp"
 
@@ -30,7 +31,8 @@ void take(const Fields& fields, Json& object) {
 
 void reject_name(const std::string& name, const std::string& kind, const std::vector<std::string>& names) {
   const std::string guess = nearest(name, names);
-  reject("name", "is no " + kind,
+  const bool vowel = std::string_view("aeiou").find(kind.front()) != std::string_view::npos;
+  reject("name", (vowel ? "is not an " : "is not a ") + kind,
          (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Valid are " + one_of(names));
 }
 

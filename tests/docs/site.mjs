@@ -54,7 +54,7 @@ if (shots) await page.screenshot({ path: `${shots}/dark.png` });
 await open("index.html");
 await page.click("input.md-search__input");
 await page.type("input.md-search__input", "staleness");
-await page.waitForSelector(".md-search-result__item a", { timeout: 30000 });
+await page.waitForSelector(".md-search-result__item a[href*='h=staleness']", { timeout: 30000 });  // not of its first letters
 const found = await page.$$eval(".md-search-result__item a", (links) => links.map((link) => link.getAttribute("href")));
 check(found.some((link) => link.includes("results.html")), `a search for "staleness" finds ${found}`);
 console.log(`${names.length} pages, search: ${found.length} pages with "staleness"`);
