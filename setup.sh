@@ -22,7 +22,7 @@ readonly packages=(
   libcpp-httplib-dev libprotobuf-dev protobuf-compiler
   openmpi-bin libopenmpi-dev iproute2
   doctest-dev librapidcheck-dev libbenchmark-dev
-  dataset-fashion-mnist
+  dataset-fashion-mnist jargon-text
 )
 # What keeps the sources in order (.ci), and libFuzzer; Debian 12 has version 14 of all.
 readonly tools=(clang-format clang-tidy clang libclang-rt-14-dev)

@@ -24,7 +24,7 @@ AllReduce sum_of(const Bucket& bucket, double bytes_per_number, Traffic traffic)
 void GradientFusion::fields(Fields& f) {
   f.choice(
        "fusion", said_, {{"none", Kind::none}, {"threshold", Kind::threshold}, {"all", Kind::all}},
-       "how gradients travel: every tensor by itself as soon as it is ready (none), in buckets of at least fusion_threshold (threshold), or all in one message after the backward pass (all)")
+       "Gradients travel tensor by tensor, each as soon as it is ready (none), in buckets of at least fusion_threshold (threshold), or all in one message after the backward pass (all)")
       .by_rule("threshold, or as the cluster's \"stack\" takes them");
   threshold_field(f);
 }
@@ -46,7 +46,8 @@ void FusionSettings::fields(Fields& f, std::string_view meaning) {
 }
 
 void FusionSettings::threshold_field(Fields& f) {
-  f.bytes("fusion_threshold", threshold_bytes, "size at which a bucket is sent; PyTorch DDP uses 25 MiB")
+  f.bytes("fusion_threshold", threshold_bytes,
+          "A bucket is sent when it has this size; PyTorch DDP uses 25 MiB")
       .above(0)
       .example("\"25 MiB\"");
 }

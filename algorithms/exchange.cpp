@@ -10,7 +10,7 @@ template <class Value>
 void add_coupling(Fields& f, Value& value) {
   f.choice<Coupling>(
       "coupling", value, {{"neighbour", Coupling::neighbour}, {"global", Coupling::global}},
-      "whom a worker waits for in each round: those it exchanges with, or all workers (what a chain of blocking exchanges, tensor by tensor, amounts to)");
+      "A worker waits in each round for those it exchanges with (neighbour), or for all workers (global: what a chain of blocking exchanges, tensor by tensor, amounts to)");
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ PiecewiseExchange::Result PiecewiseExchange::run(Worker& worker, const Contribut
 void ModelFusion::fields(Fields& f) {
   FusionSettings::fields(
       f,
-      "how models travel: every tensor by itself as soon as its gradient is ready (none), in buckets of at least fusion_threshold (threshold), or all in one message after the backward pass (all)");
+      "Models travel tensor by tensor, each as soon as its gradient is ready (none), in buckets of at least fusion_threshold (threshold), or all in one message after the backward pass (all)");
 }
 
 std::pair<std::size_t, std::size_t> entries_of(const Worker& worker, const Bucket& bucket) {

@@ -53,31 +53,34 @@ void weights_field(Fields& f, Value& value) {
   f.choice<NeighbourWeights>(
       "weights", value,
       {{"metropolis", NeighbourWeights::metropolis}, {"laplacian", NeighbourWeights::laplacian}},
-      "weights of neighbours: 1 / (1 + the greater of both degrees), a third each on a ring; or alpha for all");
+      "A neighbour weighs 1 / (1 + the greater of both degrees), a third on a ring (metropolis), or alpha (laplacian)");
 }
 
 void neighbour_alpha_field(Fields& f, std::optional<double>& alpha) {
-  f.number("alpha", alpha, "weight of each neighbour with laplacian weights")
+  f.number("alpha", alpha, "With laplacian weights each neighbour has this weight")
       .above(0)
       .by_rule("2 / (second + last eigenvalue of the graph's Laplacian), which mixes fastest");
 }
 
 template <class Value>
 void budget_field(Fields& f, Value& value) {
-  f.number("budget", value, "mean share of the matchings that are active in a round").above(0).at_most(1);
+  f.number("budget", value, "On average this share of the matchings is active in a round")
+      .above(0)
+      .at_most(1);
 }
 
 template <class Value>
 void probabilities_field(Fields& f, Value& value) {
   f.choice<MatchingUse>(
       "probabilities", value, {{"optimised", MatchingUse::optimised}, {"uniform", MatchingUse::uniform}},
-      "of the matchings: those for which the mean graph is connected best, or the budget for each");
+      "Matchings are active with the probabilities for which the mean graph is connected best (optimised), or each with the budget (uniform)");
 }
 
 }  // namespace
 
 void graph_field(Fields& f, RawValue& graph) {
-  f.plugin_of("graph", "graph", graph, "ring", "who averages with whom: one of `simsgd list graphs`");
+  f.plugin_of("graph", "graph", graph, "ring",
+              "The graph says who averages with whom: one of `simsgd list graphs`");
 }
 
 void NeighbourRoundsOptions::fields(Fields& f) {
@@ -105,7 +108,7 @@ void MatchingRoundsOptions::fields(Fields& f) {
   coupling_field(f, coupling);
   budget_field(f, budget);
   probabilities_field(f, probabilities);
-  f.number("alpha", alpha, "weight of each active neighbour")
+  f.number("alpha", alpha, "Each active neighbour has this weight")
       .above(0)
       .by_rule("the one that mixes fastest on average");
 }

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "sim/base/check.hpp"
-#include "sim/learn/model.hpp"
 
 namespace simsgd {
 
@@ -99,6 +98,10 @@ int affordable(int workers) {
   return static_cast<int>(std::clamp(1e9 / (20 * n * n * n), 40.0, 4000.0));
 }
 
+/// What counts as better. Near its top a function says nothing of where it is taken: without a margin the
+/// last bits of eigenvalues, which differ from build to build, would decide in which steps of 1e-6 it ends.
+constexpr double kBetter = 1 + 1e-9;
+
 /// Looks for better probabilities along the gradient, halving the step until one is found.
 class Ascent {
  public:
@@ -123,7 +126,7 @@ class Ascent {
     --left_;
     SmoothMinimum at = smooth_minimum(graph_, p, mu);
     best_.upper_bound = std::min(best_.upper_bound, linear_bound(at.gradient, total_));
-    if (at.connectivity > best_.connectivity) {
+    if (at.connectivity > best_.connectivity * kBetter) {
       best_.connectivity = at.connectivity;
       best_.probabilities = p;
     }
@@ -139,7 +142,7 @@ class Ascent {
         for (std::size_t j = 0; j < q.size(); ++j) q[j] += step_ * here.gradient[j];
         q = project(q, total_);
         const SmoothMinimum there = evaluate(q, mu);
-        moved = there.value > here.value * (1 + 1e-12);
+        moved = there.value > here.value * kBetter;
         if (!moved) continue;
         p_ = q;
         here = there;
@@ -157,22 +160,12 @@ class Ascent {
   MatchingProbabilities best_;
 };
 
-/// The least of a convex function on [low, high], by golden sections.
-template <class Function>
-double least(Function f, double low, double high) {
-  const double ratio = (std::sqrt(5.0) - 1) / 2;
-  double a = high - ratio * (high - low), b = low + ratio * (high - low);
-  double at_a = f(a), at_b = f(b);
-  while (high - low > 1e-9 * high) {
-    if (at_a <= at_b) {
-      high = b;
-      b = std::exchange(a, b - ratio * (b - low));
-      at_b = std::exchange(at_a, f(a));
-    } else {
-      low = a;
-      a = std::exchange(b, a + ratio * (high - a));
-      at_a = std::exchange(at_b, f(b));
-    }
+/// Where the slope of a convex function on [low, high] turns from falling to rising.
+template <class Slope>
+double turning_point(Slope slope, double low, double high) {
+  while (high - low > 1e-12 * high) {
+    const double middle = (low + high) / 2;
+    (slope(middle) < 0 ? low : high) = middle;
   }
   return (low + high) / 2;
 }
@@ -181,16 +174,54 @@ bool all_equal(const std::vector<double>& p) {
   return std::all_of(p.begin(), p.end(), [&p](double each) { return each == p.front(); });
 }
 
-/// rho where all probabilities are c: the mean Laplacian and the variance have the graph's own eigenvectors.
-double uniform_contraction(const std::vector<double>& eigenvalues, double c, double alpha) {
-  double most = 0;
+/// rho at an alpha, and how it grows with it: rho is the largest of parabolas in alpha, so it is convex.
+struct Contraction {
+  double rho = 0, slope = 0;
+};
+
+/// Where all probabilities are c: the mean Laplacian and the variance have the graph's own eigenvectors.
+Contraction uniform_contraction(const std::vector<double>& eigenvalues, double c, double alpha) {
+  Contraction most;
   for (std::size_t k = 1; k < eigenvalues.size(); ++k) {
-    const double lambda = eigenvalues[k];
-    most = std::max(most, 1 - 2 * alpha * c * lambda +
-                              alpha * alpha * (c * c * lambda * lambda + 2 * c * (1 - c) * lambda));
+    const double lambda = eigenvalues[k], square = c * c * lambda * lambda + 2 * c * (1 - c) * lambda;
+    const double rho = 1 - 2 * alpha * c * lambda + alpha * alpha * square;
+    if (rho > most.rho) most = {rho, -2 * c * lambda + 2 * alpha * square};
   }
   return most;
 }
+
+/// rho, of which E[W' W] - J has nothing below 0, as the largest eigenvalue v' (...) v, whose slope is that
+/// of its parabola for this v.
+class Contractions {
+ public:
+  Contractions(const LogicalGraph& graph, const std::vector<double>& p)
+      : graph_(graph), p_(p), uniform_(all_equal(p) && !graph.laplacian_eigenvalues.empty()) {
+    if (uniform_) return;
+    mean_ = mean_laplacian(graph, p);
+    square_ =
+        mean_ * mean_ + 2 * weighted_laplacian(graph, [&p](std::size_t j) { return p[j] * (1 - p[j]); });
+  }
+
+  /// lambda_2 of the mean Laplacian.
+  double second() const {
+    return uniform_ ? p_.front() * graph_.laplacian_eigenvalues[1] : mean_connectivity(graph_, p_);
+  }
+
+  Contraction at(double alpha) const {
+    if (uniform_) return uniform_contraction(graph_.laplacian_eigenvalues, p_.front(), alpha);
+    const int n = graph_.workers;
+    const Solver solver(MatrixXd::Identity(n, n) - 2 * alpha * mean_ + alpha * alpha * square_ -
+                        MatrixXd::Constant(n, n, 1.0 / n));
+    const VectorXd v = solver.eigenvectors().col(n - 1);
+    return {solver.eigenvalues()(n - 1), v.dot(2 * alpha * square_ * v - 2 * mean_ * v)};
+  }
+
+ private:
+  const LogicalGraph& graph_;
+  const std::vector<double>& p_;
+  bool uniform_;
+  MatrixXd mean_, square_;
+};
 
 }  // namespace
 
@@ -206,24 +237,14 @@ MatchingProbabilities optimise_probabilities(const LogicalGraph& graph, double b
 }
 
 double contraction(const LogicalGraph& graph, const std::vector<double>& p, double alpha) {
-  if (all_equal(p) && !graph.laplacian_eigenvalues.empty())
-    return uniform_contraction(graph.laplacian_eigenvalues, p.front(), alpha);
-  const int n = graph.workers;
-  const MatrixXd mean = mean_laplacian(graph, p);
-  const MatrixXd spread = weighted_laplacian(graph, [&p](std::size_t j) { return p[j] * (1 - p[j]); });
-  const MatrixXd difference = MatrixXd::Identity(n, n) - 2 * alpha * mean +
-                              alpha * alpha * (mean * mean + 2 * spread) - MatrixXd::Constant(n, n, 1.0 / n);
-  const VectorXd eigenvalues = Solver(difference, Eigen::EigenvaluesOnly).eigenvalues();
-  return std::max(std::fabs(eigenvalues(0)), std::fabs(eigenvalues(n - 1)));
+  return Contractions(graph, p).at(alpha).rho;
 }
 
-// rho is the largest of parabolas in alpha, one for each unit vector v, whose least lies below
-// v'Sv / v'S^2 v <= 1 / v'Sv <= 1 / lambda_2(S).
+// The parabola of a unit vector v has its least below v'Sv / v'S^2 v <= 1 / v'Sv <= 1 / lambda_2(S).
 double best_alpha(const LogicalGraph& graph, const std::vector<double>& probabilities) {
-  const double second = all_equal(probabilities) && !graph.laplacian_eigenvalues.empty()
-                            ? probabilities.front() * graph.laplacian_eigenvalues[1]
-                            : mean_connectivity(graph, probabilities);
-  return least([&](double alpha) { return contraction(graph, probabilities, alpha); }, 0, 1 / second);
+  const Contractions contractions(graph, probabilities);
+  return turning_point([&](double alpha) { return contractions.at(alpha).slope; }, 0,
+                       1 / contractions.second());
 }
 
 }  // namespace simsgd

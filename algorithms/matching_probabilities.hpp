@@ -24,7 +24,7 @@ struct MatchingProbabilities {
 };
 
 /// Projected gradient ascent on a smooth minimum of the eigenvalues, from equal probabilities on; ends when
-/// the bound is 1e-4 above, or after a fixed amount of work.
+/// the bound is 1e-4 above, or after a fixed amount of work. Rounding moves them by about as much as it is.
 MatchingProbabilities optimise_probabilities(const LogicalGraph& graph, double budget);
 
 /// lambda_2 of the mean Laplacian.
@@ -33,7 +33,7 @@ double mean_connectivity(const LogicalGraph& graph, const std::vector<double>& p
 /// rho for this alpha.
 double contraction(const LogicalGraph& graph, const std::vector<double>& probabilities, double alpha);
 
-/// The alpha with the least rho, to 1e-9 relative. Where all probabilities are equal it comes from the
+/// The alpha with the least rho, to 1e-12 relative. Where all probabilities are equal it comes from the
 /// graph's own eigenvalues.
 double best_alpha(const LogicalGraph& graph, const std::vector<double>& probabilities);
 

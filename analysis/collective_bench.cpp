@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "analysis/data_sheet.hpp"
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "scenarios/language/job_notes.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"

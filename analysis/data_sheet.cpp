@@ -23,11 +23,31 @@ bool is_kernel(Activity activity) {
   return activity == Activity::selection || activity == Activity::factor || activity == Activity::inverse;
 }
 
-/// Whether no step with this batch was measured on this device.
-bool is_modelled(const Job& job) {
-  return std::any_of(job.notes.begin(), job.notes.end(), [](const Note& note) {
-    return note.about == "modelled-device-time" || note.about == "extrapolated-device-time";
-  });
+bool is_noted(const Job& job, const char* about) {
+  return std::any_of(job.notes.begin(), job.notes.end(),
+                     [about](const Note& note) { return note.about == about; });
+}
+
+/// Of the step that this one is taken in proportion from, how many times its batch.
+double measured_batches(const nlohmann::json& workload, const Job& job) {
+  const double samples = static_cast<double>(job.workload.batch) / job.workload.micro_batches;
+  double nearest = 0;
+  for (const nlohmann::json& each : workload.value("one_device", nlohmann::json::array())) {
+    if (each.at("device") != job.cluster.device.name || !each.contains("batch")) continue;
+    const double times = each.at("batch").get<double>() / samples;
+    if (nearest == 0 || std::fabs(std::log(times)) < std::fabs(std::log(nearest))) nearest = times;
+  }
+  // Else the layers have times of their own.
+  return nearest > 0 ? nearest : workload.value("layer_times_batch", double(job.workload.batch)) / samples;
+}
+
+SheetComputing computing_of(const nlohmann::json& resolved, const Job& job) {
+  if (is_noted(job, "modelled-device-time")) return {kSheetModelled, "modelled here"};
+  if (is_noted(job, "scaled-device-time")) return {kSheetModelled, "scaled from another device here"};
+  if (!is_noted(job, "extrapolated-device-time")) return {kSheetMeasured, "measured on one device here"};
+  const double batches = measured_batches(resolved.at("workload"), job);
+  return {sheet_in_proportion(batches),
+          fmt::format("in proportion from {:.3g} times the batch here", batches)};
 }
 
 /// `seconds_of`: a metric by its name, 0 where there is none.
@@ -133,6 +153,13 @@ class MetricEnds {
 
 }  // namespace
 
+SheetRatios sheet_in_proportion(double batches) {
+  SheetRatios ratios = kSheetMeasured;
+  for (std::size_t i = 0; i < kIntervalLevels.size(); ++i)
+    (batches > 1 ? ratios.high : ratios.low)[i] *= 1 + kFixedShare[i] * (batches - 1);
+  return ratios;
+}
+
 bool goes_with_time(const std::string& name) {
   for (const Metric& metric : metrics())
     if (metric.name == name)
@@ -173,32 +200,30 @@ double sheet_error_of_difference(const std::map<std::string, double>& one,
   return std::max(faster.above_s(kHalf), slower.below_s(kHalf)) / std::fabs(difference_s);
 }
 
-std::string data_sheet_note(std::optional<bool> modelled) {
+std::string data_sheet_note(const std::optional<SheetComputing>& computing) {
   const std::string communicate =
       fmt::format("{:.2g} to {:.2g} times to communicate", kSheetCommunication.low.back(),
                   kSheetCommunication.high.back());
   const std::string opening =
       "no draws of a calibration go with this cluster: intervals are a data sheet's, by which ";
-  if (!modelled)
+  if (!computing)
     return fmt::format(
         "{}nine tenths of published operations take {:.2g} to {:.2g} times as long; the lower end is the least that was measured where nothing can hide it",
         opening, kSheetLeastCommunication, kSheetCommunication.high.back());
-  const SheetRatios& computing = *modelled ? kSheetModelled : kSheetMeasured;
   return fmt::format(
       "{}nine tenths of published steps take {:.2g} to {:.2g} times as long to compute ({}), and {}; the time lost to communication falls to {:.2g} of it at least, less what the computing could hide",
-      opening, computing.low.back(), computing.high.back(),
-      *modelled ? "modelled or from another batch here" : "measured on one device here", communicate,
+      opening, computing->ratios.low.back(), computing->ratios.high.back(), computing->source, communicate,
       kSheetLeastCommunication);
 }
 
-void tell_data_sheets(const Job& job, bool communication_known, OrderedJson& document) {
-  const bool modelled = is_modelled(job);
+void tell_data_sheets(const nlohmann::json& resolved, const Job& job, bool communication_known,
+                      OrderedJson& document) {
+  const SheetComputing computing = computing_of(resolved, job);
   OrderedJson& told_of = document["uncertainty"]["data_sheets"];
-  told_of = {{"computing", told(modelled ? kSheetModelled : kSheetMeasured)},
-             {"kernels", told(kSheetModelled)}};
+  told_of = {{"computing", told(computing.ratios)}, {"kernels", told(kSheetModelled)}};
   if (communication_known) return;
   told_of["communication"] = told(kSheetCommunication);
-  document["notes"].push_back(data_sheet_note(modelled));
+  document["notes"].push_back(data_sheet_note(computing));
 }
 
 void add_data_sheet_intervals(OrderedJson& document) {

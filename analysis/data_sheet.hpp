@@ -21,14 +21,22 @@ struct SheetRatios {
   Reach low, high;
 };
 
-/// Computing whose step was measured with the same batch on one such device, and computing that was modelled
-/// (kernels of choosing, factors and inverses always are).
+/// Computing whose step was measured with the same batch on one such device, and computing that is modelled
+/// from FLOPs or scaled from another device (kernels of choosing, factors and inverses always are).
 inline constexpr SheetRatios kSheetMeasured{{0.996, 0.993}, {1.216, 1.425}};
 inline constexpr SheetRatios kSheetModelled{{1.000, 0.517}, {1.743, 5.361}};
 /// What a step takes beside computing, over all communication that is predicted, hidden or not.
 inline constexpr SheetRatios kSheetCommunication{{0.188, 0.000}, {1.985, 4.948}};
 /// The least of it where nothing can hide it, gTop-k's cells: what is less than that hides behind computing.
 inline constexpr double kSheetLeastCommunication = 0.74;
+
+/// assumed: how much of a measured step stays as it is with another batch, of half and of nine tenths of
+/// networks. Steps in proportion to the batch were 9 to 29 % too short at half of what was measured: a share
+/// F of the measured step makes that 1 - 1 / (1 + F), so F is 0.10 to 0.41; half: the middle.
+inline constexpr Reach kFixedShare{0.25, 0.41};
+
+/// Computing that is taken in proportion from a step of `batches` times this batch.
+SheetRatios sheet_in_proportion(double batches);
 
 /// Times, and what follows from them.
 bool goes_with_time(const std::string& metric);
@@ -38,8 +46,8 @@ bool goes_with_time(const std::string& metric);
 /// communication takes longer than predicted, what was hidden may be exposed.
 struct SheetStep {
   double computing_s = 0, kernels_s = 0, exposed_s = 0, hidden_s = 0;
-  SheetRatios computing = kSheetMeasured;  ///< kSheetModelled where no step of this batch was measured
-  bool communication_known = false;        ///< it was calibrated
+  SheetRatios computing = kSheetMeasured;
+  bool communication_known = false;  ///< it was calibrated
 
   double step_s() const { return computing_s + kernels_s + exposed_s; }
   /// How much less than so many seconds of exposed communication there may be.
@@ -56,8 +64,9 @@ double sheet_error_of_difference(const std::map<std::string, double>& one,
 
 /// Says in a document's "uncertainty" which of the above its intervals are made of, and a note. Where
 /// communication was calibrated the document has intervals already: these become wider by what computing may
-/// be.
-void tell_data_sheets(const Job& job, bool communication_known, nlohmann::ordered_json& document);
+/// be. `resolved`: the job's scenario.
+void tell_data_sheets(const nlohmann::json& resolved, const Job& job, bool communication_known,
+                      nlohmann::ordered_json& document);
 
 /// The intervals of all that goes with time, of a document with its scenario that tell_data_sheets() was
 /// given. They follow from the rest of it, so rows of sweeps are kept without them.
@@ -69,8 +78,13 @@ bool follows_from_data_sheets(const nlohmann::ordered_json& document);
 /// Of an operation that nothing hides: the shortest and longest time, of each level.
 std::vector<Interval> data_sheet_intervals(double operation_s);
 
-/// The sentence of tell_data_sheets(). `modelled`: computing; nothing of an operation, which computes
-/// nothing.
-std::string data_sheet_note(std::optional<bool> modelled);
+/// How far computing is off, and what it follows from: "modelled here".
+struct SheetComputing {
+  SheetRatios ratios;
+  std::string source;
+};
+
+/// The sentence of tell_data_sheets(); of an operation, which computes nothing, without `computing`.
+std::string data_sheet_note(const std::optional<SheetComputing>& computing);
 
 }  // namespace simsgd

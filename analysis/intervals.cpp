@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/data_sheet.hpp"
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
@@ -175,7 +175,7 @@ RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions&
   if (!draws || draws->count() == 0) {
     const Job job = make_job(scenario);
     RunOutcome outcome = run_job(scenario, job, options, false);
-    tell_data_sheets(job, false, outcome.document);
+    tell_data_sheets(scenario.resolved, job, false, outcome.document);
     add_data_sheet_intervals(outcome.document);
     return outcome;
   }
@@ -185,7 +185,7 @@ RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions&
   RunOutcome outcome = run_scenario(scenario, options);
   write_intervals(drawn, *draws, random, settings, outcome.document);
   if (draws->operations_only()) {
-    tell_data_sheets(make_job(scenario), true, outcome.document);
+    tell_data_sheets(scenario.resolved, make_job(scenario), true, outcome.document);
     add_data_sheet_intervals(outcome.document);
   }
   return outcome;

@@ -21,5 +21,6 @@ void register_kineto(Summary& summary);
 void register_stacks(Summary& summary);
 void register_stragglers(Summary& summary);
 void register_calibration(Summary& summary);
+void register_transformer(Summary& summary);
 
 }  // namespace simsgd::bench

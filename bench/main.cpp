@@ -26,6 +26,7 @@ int main(int count, char** arguments) {
   simsgd::bench::register_stacks(summary);
   simsgd::bench::register_stragglers(summary);
   simsgd::bench::register_calibration(summary);
+  simsgd::bench::register_transformer(summary);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   fmt::print("\n{}", summary.table());

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "bench/bare_ring.hpp"
+#include "bench/bare_stages.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/networks.hpp"
 #include "sim/engine/simulate_plans.hpp"
@@ -13,6 +14,11 @@
 namespace simsgd::bench {
 
 namespace {
+
+void check_equal(double simulated_s, double bare_s) {
+  if (!(std::fabs(simulated_s - bare_s) <= 1e-9 * bare_s))
+    throw std::runtime_error(fmt::format("it takes {} s, and {} s by the bare program", simulated_s, bare_s));
+}
 
 // 1 MiB on ports of unequal speed, beside a bare loop over the same messages, which must give the same time.
 void ring_of_messages(benchmark::State& state, Summary& summary, int ranks, double limit_s) {
@@ -25,9 +31,7 @@ void ring_of_messages(benchmark::State& state, Summary& summary, int ranks, doub
     const Stopwatch bare_watch;
     const double bare_s = bare_ring_s(cluster, 1048576);
     const Elapsed bare = bare_watch.elapsed();
-    if (std::fabs(simulated_s - bare_s) > 1e-9 * bare_s)
-      throw std::runtime_error(
-          fmt::format("the ring takes {} s, and {} s by the bare loop", simulated_s, bare_s));
+    check_equal(simulated_s, bare_s);
     state.SetIterationTime(elapsed.wall_s);
     const std::string what = fmt::format("ring of {} ranks, 1 MiB, every message", ranks);
     summary.time(what, elapsed, limit_s);
@@ -41,11 +45,16 @@ void behind_one_nic(benchmark::State& state, Summary& summary, const std::string
   const Plan plan = all_reduce_plan(cluster, schedule, 1e8);
   for ([[maybe_unused]] auto _ : state) {
     const Stopwatch watch;
-    simulate_plans(cluster, {{&plan, Fidelity::messages}}, nullptr);
+    const double simulated_s = simulate_plans(cluster, {{&plan, Fidelity::messages}}, nullptr).front();
     const Elapsed elapsed = watch.elapsed();
+    const Stopwatch bare_watch;
+    const double bare_s = bare_stages_s(cluster, plan.schedule());
+    const Elapsed bare = bare_watch.elapsed();
+    check_equal(simulated_s, bare_s);
     state.SetIterationTime(elapsed.wall_s);
-    summary.time(fmt::format("{} of {} ranks, 8 behind one NIC, every message", schedule, ranks), elapsed,
-                 limit_s);
+    const std::string what = fmt::format("{} of {} ranks, 8 behind one NIC, every message", schedule, ranks);
+    summary.time(what, elapsed, limit_s);
+    summary.ratio(what + " / bare shares of links", elapsed, bare, 0);
   }
 }
 

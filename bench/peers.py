@@ -18,7 +18,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 RANKS, BYTES = 256, 1 << 20
-FILTER = "timing_only/|messages/ring/|learning_64/|kfac/learning|sparse/selection|ring_1024/steps"
+FILTER = "timing_only/|messages/|learning_64/|kfac/learning|sparse/selection|ring_1024/steps"
 MISSING = {"ASTRA-sim": "AstraSim_Analytical_Congestion_Unaware", "LogGOPSim": "LogGOPSim"}
 
 

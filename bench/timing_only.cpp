@@ -70,7 +70,8 @@ void register_timing_only(Summary& summary) {
       {"closed", 64, 1, 100, 0.1, 100e6},    {"steps", 64, 4, 100, 0.1, 100e6},
       {"closed", 1024, 1, 1000, 0.6, 300e6}, {"steps", 1024, 4, 1000, 1.5, 300e6},
       {"closed", 16384, 1, 20, 0.3, 8e9},    {"closed", 30000, 1, 20, 0.6, 8e9},
-      {"closed", 65536, 1, 20, 1.5, 8e9},    {"closed", 262144, 1, 20, 7.5, 2e9}};
+      {"closed", 65536, 1, 20, 1.5, 8e9},    {"closed", 1048576, 1, 20, 30, 8e9},
+      {"steps", 65536, 4, 20, 3, 8e9},       {"steps", 1048576, 4, 20, 60, 8e9}};
   for (const TimingCase& each : kCases)
     benchmark::RegisterBenchmark(
         fmt::format("timing_only/{}/{}", each.name, each.workers).c_str(),

@@ -19,6 +19,7 @@
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/distributions/registry.hpp"
+#include "sim/learn/codecs/registry.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
 #include "sim/learn/optimizers/registry.hpp"
@@ -295,6 +296,8 @@ const std::vector<ListedKind>& listed_kinds() {
       {"algorithms", "training methods (\"algorithm\")", plain(algorithms)},
       {"clusters", "cluster files (\"cluster\": {\"use\": ...})",
        [](const std::string& name, const GraphOptions&) { return files("clusters", name); }},
+      {"codecs", "how a message travels in fewer bits (\"algorithm\": {\"codec\": ...})",
+       plain([] { return items_of(codec_plugins()); })},
       {"data", "data sets (\"learner\": {\"data\": ...})", plain([] { return items_of(data_plugins()); })},
       {"devices", "device files (\"cluster\": {\"device\": {\"use\": ...}})",
        [](const std::string& name, const GraphOptions&) { return files("devices", name); }},

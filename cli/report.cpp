@@ -10,7 +10,7 @@
 #include "analysis/faces/report_text.hpp"
 #include "analysis/faces/web_files.hpp"
 #include "analysis/questions/study_report.hpp"
-#include "analysis/store/results.hpp"
+#include "analysis/runs/results.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"

@@ -8,13 +8,10 @@
 #include <map>
 #include <memory>
 
-#include "analysis/questions/baseline_table.hpp"
-#include "analysis/questions/overview.hpp"
-#include "analysis/questions/run_comparison.hpp"
-#include "analysis/questions/seed_table.hpp"
+#include "analysis/questions/tables.hpp"
 #include "analysis/questions/winners.hpp"
-#include "analysis/store/export.hpp"
-#include "analysis/store/merge.hpp"
+#include "analysis/runs/export.hpp"
+#include "analysis/runs/merge.hpp"
 #include "cli/verbs.hpp"
 
 namespace simsgd {
@@ -214,12 +211,24 @@ void add_compare(CLI::App& results) {
 }
 
 void run_export(const ResultsCommand& command) {
+  std::size_t without = 0;
   if (command.format == "json") {
-    export_results(command.file, std::cout);
+    without = export_results(command.file, std::cout);
     std::cout.flush();
-    return;
+  } else {
+    const Table table = asked_of(command, [&](const frame::Frame& frame, std::vector<InputError> errors) {
+      if (!errors.empty()) throw ConfigError(std::move(errors));
+      Table points = questions::points_table(frame);
+      without = questions::add_intervals(frame, points);
+      return points;
+    });
+    fmt::print("{}", formatted(table, command.table_format()));
   }
-  fmt::print("{}", formatted(points_of(command), command.table_format()));
+  if (without > 0)
+    fmt::print(
+        stderr,
+        "{} {} without intervals: sweep run --draws 0 or an earlier simsgd made {}. simsgd sweep run STUDY --force -o {} gives them.\n",
+        without, without == 1 ? "result is" : "results are", without == 1 ? "it" : "them", command.file);
 }
 
 void add_export(CLI::App& results) {

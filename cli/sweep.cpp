@@ -10,7 +10,7 @@
 #include <map>
 #include <memory>
 
-#include "analysis/sweeps/sweep.hpp"
+#include "analysis/runs/sweep.hpp"
 #include "cli/progress.hpp"
 #include "cli/sweep_output.hpp"
 #include "sim/base/errors.hpp"
@@ -92,11 +92,11 @@ SweepSettings sweep_settings(const SweepCommand& command, const Study& study) {
 
 void say_preparing(const Study& study, SweepSettings& settings) {
   constexpr std::size_t kMany = 10000;
-  const std::size_t points = study.points.size(), steps = 2 * points;
+  const std::size_t points = study.points.size();
   if (points < kMany) return;
   fmt::print(stderr, "Preparing {} points ...\n", points);
-  settings.ready = [steps, progress = std::make_shared<Progress>("Preparing", steps)](std::size_t done) {
-    done < steps ? progress->at(done) : progress->finish();
+  settings.ready = [points, progress = std::make_shared<Progress>("Preparing", points)](std::size_t done) {
+    done < points ? progress->at(done) : progress->finish();
   };
 }
 

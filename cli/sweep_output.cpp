@@ -100,7 +100,7 @@ void SweepOutput::got(const PointResult& result) {
   if (!shown && !command_.json && !(ok && command_.check)) return;
   const RunRow run = result.run();
   if (command_.json) print_line(result, run);
-  const OrderedJson document = ok ? joined_document(run) : OrderedJson();
+  const OrderedJson document = ok ? run.read() : OrderedJson();
   if (ok && command_.check)
     for (ExpectedOutcome& each : compare_expected(document, result.point.point.label))
       outcomes_.push_back(std::move(each));
@@ -111,13 +111,13 @@ void SweepOutput::got(const PointResult& result) {
 /// A document, or what there is of a run that failed.
 void SweepOutput::print_line(const PointResult& result, const RunRow& run) {
   bar_.clear();
-  const OrderedJson line = result.status == RunStatus::ok
-                               ? joined_document(run)
-                               : OrderedJson{{"schema_version", kSchemaVersion},
-                                             {"context", run.context},
-                                             {"scenario", OrderedJson::parse(run.scenario)},
-                                             {"status", status_name(run.status)},
-                                             {"error", run.error}};
+  OrderedJson line = run.read();
+  if (result.status != RunStatus::ok)
+    line = {{"schema_version", kSchemaVersion},
+            {"context", line["context"]},
+            {"scenario", line["scenario"]},
+            {"status", status_name(run.status)},
+            {"error", run.error}};
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
 }

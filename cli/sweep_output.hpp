@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/sweeps/sweep.hpp"
+#include "analysis/runs/sweep.hpp"
 #include "cli/sweep.hpp"
 #include "cli/sweep_progress.hpp"
 #include "results/expected.hpp"

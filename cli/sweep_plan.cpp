@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "analysis/intervals.hpp"
-#include "analysis/sweeps/adaptive_seeds.hpp"
-#include "analysis/sweeps/sweep.hpp"
-#include "analysis/sweeps/time_estimate.hpp"
+#include "analysis/runs/adaptive_seeds.hpp"
+#include "analysis/runs/sweep.hpp"
+#include "analysis/runs/time_estimate.hpp"
 #include "cli/sweep.hpp"
 #include "cli/sweep_output.hpp"
 #include "results/text_table.hpp"
@@ -58,15 +58,18 @@ int plan_sweep_command(const SweepCommand& command) {
   SweepSettings settings = sweep_settings(command, study);
   say_preparing(study, settings);
   catch_interrupts();
-  const std::vector<SweepPoint> points = sweep_points(study, settings.jobs, interrupted, settings.ready);
+  std::vector<SweepPoint> points = points_to_examine(study);
   const auto sink = open_sink_to_look(settings.database);
+  std::vector<PointEstimate> estimates = examine_points(study, points, settings, *sink);
   SeedRounds rounds(study.seed_rule, points);
   rounds.look(points, *sink);
   rounds.decide(points);
   std::vector<SweepPoint> pending;
   for (const SweepPoint& point : points_to_run(points, settings, *sink))
     if (rounds.of(point.position) == SeedRounds::State::needed) pending.push_back(point);
-  const std::vector<PointEstimate> estimates = examine_points(study, pending, settings);
+  std::erase_if(estimates, [&](const PointEstimate& each) {
+    return rounds.of(each.position) != SeedRounds::State::needed;
+  });
   // A sweep begins with the same.
   const double before_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   TimeEstimates times;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/sweeps/sweep.hpp"
+#include "analysis/runs/sweep.hpp"
 
 namespace simsgd {
 

@@ -1,5 +1,5 @@
 // simsgd sweep status: how far the sweeps of a file are.
-#include "analysis/sweeps/sweep_status.hpp"
+#include "analysis/runs/sweep_status.hpp"
 
 #include <fmt/format.h>
 

@@ -9,12 +9,12 @@
 #include <memory>
 #include <set>
 
-#include "analysis/store/run_sink.hpp"
-#include "analysis/sweeps/adaptive_seeds.hpp"
-#include "analysis/sweeps/slurm.hpp"
-#include "analysis/sweeps/sweep.hpp"
-#include "analysis/sweeps/sweep_status.hpp"
-#include "analysis/sweeps/time_estimate.hpp"
+#include "analysis/runs/adaptive_seeds.hpp"
+#include "analysis/runs/run_sink.hpp"
+#include "analysis/runs/slurm.hpp"
+#include "analysis/runs/sweep.hpp"
+#include "analysis/runs/sweep_status.hpp"
+#include "analysis/runs/time_estimate.hpp"
 #include "cli/sweep.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"

@@ -19,7 +19,7 @@
 #include <string>
 
 #include "analysis/runner.hpp"
-#include "analysis/sweeps/child_process.hpp"
+#include "analysis/runs/child_process.hpp"
 #include "cli/command_line.hpp"
 #include "cli/verbs.hpp"
 #include "results/run_context.hpp"

@@ -24,13 +24,6 @@ struct Place {
   }
 };
 
-/// 64-bit FNV-1a.
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3;
-  return hash;
-}
-
 /// As it travels.
 struct Card {
   std::array<char, 120> program{};

@@ -1,4 +1,4 @@
-// Plain data and records of all ranks, brought to rank 0.
+// Plain data of all ranks, brought to rank 0.
 #pragma once
 
 #include <mpi.h>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "measure/packing.hpp"
-#include "sim/record.hpp"
 
 namespace simsgd {
 
@@ -34,8 +33,5 @@ std::vector<std::vector<T>> gather_at_root(MPI_Comm world, const std::vector<T>&
   }
   return all;
 }
-
-/// Collective, blocking. On rank 0 the record of every rank, elsewhere nothing.
-std::vector<WorkerRecord> gather_records(MPI_Comm world, const WorkerRecord& own);
 
 }  // namespace simsgd

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "measure/gathering.hpp"
+#include "measure/packing.hpp"
 
 namespace simsgd {
 
@@ -23,10 +24,7 @@ namespace {
 std::uint64_t boot_hash() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  constexpr std::uint64_t kOffset = 0xcbf29ce484222325, kPrime = 0x100000001b3;  // FNV-1a
-  std::uint64_t hash = kOffset;
-  for (const char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
-  return hash;
+  return hash_of(id);
 }
 
 // The cores of the machine that its ranks may use, each alone or all together: mpirun may bind them.

@@ -19,13 +19,13 @@
 #include "measure/last_words.hpp"
 #include "measure/mpi_worker.hpp"
 #include "measure/packing.hpp"
-#include "measure/real_notes.hpp"
 #include "measure/waiting.hpp"
 #include "results/document.hpp"
 #include "results/run_files.hpp"
 #include "results/run_summary.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/notes.hpp"
 #include "sim/learn/numerics.hpp"
 
 namespace {
@@ -90,6 +90,51 @@ std::optional<int> workers_asked_for(const Settings& settings, const Overrides& 
   } catch (const ConfigError&) {
     return std::nullopt;  // what is wrong is said when it is loaded for this run
   }
+}
+
+/// What a real run does not take from its scenario: notes to be added to the job's own.
+std::vector<Note> notes_on_real_run(const Scenario& scenario, const Job& job, const RealRun& how) {
+  const bool emulates = how.emulates;
+  std::vector<Note> notes;
+  const auto note = [&notes](std::string text) { add_note(notes, {"real-run", std::move(text)}); };
+  if (how.scenario_schedules)
+    note(
+        "The network is the one between the ranks. Collectives go by the scenario's schedules, message by message: the messages carry the values, and sums come out of them in the schedule's order.");
+  else
+    note(
+        "The network is the one between the ranks, and MPI chooses the schedules; the scenario's network, host costs and schedules only serve predictions. Bytes sent are those of a schedule that sends least. Exchanges between neighbours, and what else a method has a schedule of its own for, go by that, message by message.");
+  const bool other_workload = scenario.resolved.at("workload") != "self";
+  if (!job.learner)
+    note(
+        "There is no learner: the workload's compute times are slept through, and messages carry zeros of the workload's sizes.");
+  else if (emulates)
+    note(fmt::format(
+        "Computing is emulated: values are the learner's ({} parameters), times and message sizes those of {}. Messages are filled up to the workload's sizes, and longer where the values need it.",
+        job.learner->parameters(), job.workload.name));
+  else if (other_workload)
+    note(fmt::format("Times and message sizes are the learner's ({} parameters in fp32), not those of {}.",
+                     job.learner->parameters(), job.workload.name));
+  if (job.learner && !emulates && (!job.cluster.node_speed.empty() || other_workload))
+    note("Computing takes the time it takes here: speeds of nodes and compute factors are not applied.");
+  if (job.learner && job.network.precision != Precision::fp32)
+    note("Values are rounded to the scenario's precision, and travel in fp32.");
+  if (!job.stragglers.empty()) note("Stragglers' delays are slept through.");
+  return notes;
+}
+
+/// Throws ConfigError where the job asks for what a real run does not have. Every role of a worker is there.
+void require_roles(const Scenario& scenario, const Job& job) {
+  if (job.algorithm->needs_others() || !job.target.stop) return;
+  const std::string name = scenario.resolved.at("algorithm").at("name").get<std::string>();
+  throw ConfigError(
+      {.file = scenario.file,
+       .pointer = "/target/stop",
+       .problem = fmt::format(
+           "cannot end a real run of {}: its workers never meet, so nobody knows at which instant the target is reached",
+           name),
+       .found = "true",
+       .remedy =
+           "Give /stop a time or steps, and set /target/stop to false: time_to_target_s is then known at the end"});
 }
 
 Loaded load(const Settings& settings, Ranks ranks) {
@@ -168,6 +213,7 @@ int run(Settings& settings, Ranks ranks) {
     directory.emplace(ranks.first() ? settings.directory : "");
   });
   if (code != 0) return code;
+  std::string why;
   try {
     leave_last_words(MPI_COMM_WORLD);
     const auto outcome = run_job(*loaded, settings.how);
@@ -175,15 +221,14 @@ int run(Settings& settings, Ranks ranks) {
     if (outcome) print(settings, *outcome);
     return 0;
   } catch (const RunError& error) {
-    directory.reset();
-    end_all(ranks, error.what());
+    why = error.what();
   } catch (const std::bad_alloc&) {
-    directory.reset();
-    end_all(ranks, "Out of memory. Use fewer ranks, a smaller model, or a machine with more memory.");
+    why = "Out of memory. Use fewer ranks, a smaller model, or a machine with more memory.";
   } catch (const std::exception& error) {
-    directory.reset();
-    end_all(ranks, fmt::format("SimSGD failed, which is a defect of SimSGD: {}", error.what()));
+    why = fmt::format("SimSGD failed, which is a defect of SimSGD: {}", error.what());
   }
+  directory.reset();
+  end_all(ranks, why);
 }
 
 void add_run(CLI::App& app, Settings& settings) {
@@ -237,7 +282,7 @@ int measure(int argc, char** argv, Ranks ranks) {
   app.set_version_flag("--version", version_text(context_of(kProgram)));
   app.require_subcommand(1);
   add_run(app, settings);
-  const BenchVerbs benches(app);
+  BenchVerbs benches(app);
   Started started{version_text(context_of(kProgram)),
                   fmt::format("{}", fmt::join(argv + 1, argv + argc, " ")), ""};
   std::optional<int> code;  // where nothing is to be done

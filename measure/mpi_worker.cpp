@@ -23,6 +23,42 @@ Tensor initial_parameters(const Job& job, Executor& executor) {
   return job.learner ? executor.constant({job.learner->initial_parameters(), {}, {}}) : Tensor{};
 }
 
+// One entry of the steps' ages; the rest of a record has a fixed size.
+struct Age {
+  std::int32_t steps;
+  std::uint64_t count;
+};
+
+std::vector<Histogram> gather_histograms(MPI_Comm world, const Histogram& own) {
+  std::vector<std::uint64_t> numbers{own.zero, static_cast<std::uint64_t>(own.first - Histogram::kFirst)};
+  numbers.insert(numbers.end(), own.counts.begin(), own.counts.end());
+  std::vector<Histogram> all;
+  for (const std::vector<std::uint64_t>& theirs : gather_at_root(world, numbers))
+    all.push_back({theirs[0],
+                   Histogram::kFirst + static_cast<std::int32_t>(theirs[1]),
+                   {theirs.begin() + 2, theirs.end()}});
+  return all;
+}
+
+// Collective, blocking. On rank 0 the record of every rank, elsewhere nothing.
+std::vector<WorkerRecord> gather_records(MPI_Comm world, const WorkerRecord& own) {
+  std::vector<Age> own_ages;
+  for (const auto& [steps, count] : own.ages) own_ages.push_back({steps, count});
+  const auto totals = gather_at_root(world, std::vector<WorkerTotals>{own});
+  const std::vector<Histogram> wait = gather_histograms(world, own.step_wait),
+                               straggle = gather_histograms(world, own.step_straggle);
+  const auto ages = gather_at_root(world, own_ages);
+  std::vector<WorkerRecord> records;
+  for (std::size_t rank = 0; rank < totals.size(); ++rank) {
+    WorkerRecord& record = records.emplace_back();
+    static_cast<WorkerTotals&>(record) = totals[rank].front();
+    record.step_wait = wait[rank];
+    record.step_straggle = straggle[rank];
+    for (const Age& age : ages[rank]) record.ages[age.steps] = age.count;
+  }
+  return records;
+}
+
 }  // namespace
 
 MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
@@ -30,17 +66,17 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
       job_(job),
       how_(how),
       trust_(begin_trust(world)),
+      self_{.world = world,
+            .rank = rank(),
+            .job = job,
+            .executor = executor_,
+            .observers = observers_,
+            .clock = run_clock_,
+            .sizes = how.emulates ? PackedSizes::workload : PackedSizes::values},
       ledger_(rank(), 1),
       late_(ledger_.of(rank()), job.stop.time_s),
       progress_(rank(), run_clock_, how.patience_s),
-      clock_({.rank = rank(),
-              .learns = job.learner != nullptr,
-              .emulates = how.emulates,
-              .executor = executor_,
-              .observers = observers_,
-              .clock = run_clock_,
-              .progress = progress_,
-              .trust = trust_}),
+      clock_(self_, progress_, trust_),
       communicators_(world,
                      [this](const MpiProgress::Condition& condition) {
                        const MpiBackground::Quiet quiet(background_);
@@ -48,43 +84,19 @@ MpiWorker::MpiWorker(const Job& job, MPI_Comm world, const RealRun& how)
                            condition, [] { return false; },
                            [] { return std::string("the other members of a group"); });
                      }),
-      collectives_({.rank = rank(),
-                    .job = job,
-                    .executor = executor_,
-                    .observers = observers_,
-                    .clock = run_clock_,
-                    .communicators = communicators_,
-                    .completion = *this,
-                    .sizes = how.sizes(),
-                    .by_scenario = how.scenario_schedules,
-                    .need =
-                        [this](const Tensor& value) {
-                          const MpiBackground::Quiet quiet(background_);
-                          clock_.need(value);
-                        }}),
-      messages_(world, {.job = job,
-                        .executor = executor_,
-                        .observers = observers_,
-                        .clock = run_clock_,
-                        .completion = *this,
-                        .sizes = how.sizes()}),
+      collectives_(self_, communicators_, *this, how.scenario_schedules,
+                   [this](const Tensor& value) {
+                     const MpiBackground::Quiet quiet(background_);
+                     clock_.need(value);
+                   }),
+      messages_(self_, *this),
       times_(job.workload),
       replica_(executor_, job.optimizer, initial_parameters(job, executor_),
                [this](const Tensor& parameters, double share) { compute_.update(parameters, share); }),
       compute_(job, times_, rank(), executor_, clock_, replica_, observers_),
       recorder_(rank(), observers_),
-      background_(world, {.job = job,
-                          .executor = executor_,
-                          .observers = observers_,
-                          .clock = run_clock_,
-                          .sizes = how.sizes()}),
-      preemption_({.job = job,
-                   .executor = executor_,
-                   .clock = clock_,
-                   .compute = compute_,
-                   .replica = replica_,
-                   .step = step_,
-                   .rank = rank()}),
+      background_(self_),
+      preemption_(self_, clock_, compute_, replica_, step_),
       curve_(job, executor_, replica_.parameters(), world),
       end_(
           job, run_clock_,
@@ -187,7 +199,6 @@ void MpiWorker::end_step() {
   end_.completed(clock_.booked_s(), compute_.step_samples());
 }
 
-// Takes the time it takes, or without a learner that of the scenario's device.
 // Other ranks may need what this one has under way before they can come.
 void MpiWorker::meet_there() {
   MPI_Request everybody = MPI_REQUEST_NULL;

@@ -37,8 +37,6 @@ struct RealRun {
   bool emulates = false;
   bool logs_steps = false;
   bool scenario_schedules = false;  ///< instead of MPI's own
-
-  PackedSizes sizes() const { return emulates ? PackedSizes::workload : PackedSizes::values; }
 };
 
 class MpiWorker final : public Worker {
@@ -96,6 +94,7 @@ class MpiWorker final : public Worker {
   std::unique_ptr<EventTape> tape_;  // null where no timeline is asked for
   Timeline timeline_{TimelineSetup{}};
   Observers observers_;
+  RealRank self_;
   LedgerBook ledger_;
   LateSteps late_;
   Notebook notebook_;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "sim/learn/tensor.hpp"
@@ -24,6 +26,13 @@ enum class PackedSizes : std::uint8_t {
 Bytes pack(Executor& executor, const Message& message, PackedSizes sizes = PackedSizes::values);
 /// `from` stays unknown.
 Message unpack(Executor& executor, std::span<const std::byte> bytes);
+
+/// 64-bit FNV-1a: the same on all ranks.
+inline std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3;
+  return hash;
+}
 
 /// MPI counts in int. Throws RunError beyond that.
 int mpi_count(std::size_t count);

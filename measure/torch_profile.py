@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The command line of simsgd.record: measures a network in PyTorch and writes it as a workload of SimSGD, its layers with
-tensors, activations and flop, and the time of each layer's passes, on CUDA or CPU. docs/torch_profile.md. Needs python3-torch (Debian 12
+tensors, activations and flop, and the time of each layer's passes, on CUDA or CPU. docs/howto/torch_profile.md. Needs python3-torch (Debian 12
 has 1.13), for named models python3-torchvision.
 
   measure/torch_profile.py resnet50 --batch 32 -o workload.json

@@ -45,6 +45,15 @@ timespec timespec_of(double seconds) {
   return {whole, static_cast<long>((seconds - static_cast<double>(whole)) / kNano)};
 }
 
+// As the kernel has it; its header cannot be included beside <sched.h>.
+struct SchedulingAttributes {
+  std::uint32_t size = 0, policy = 0;
+  std::uint64_t flags = 0;
+  std::int32_t nice = 0;
+  std::uint32_t priority = 0;
+  std::uint64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;
+};
+
 }  // namespace
 
 double seconds_now() {
@@ -97,17 +106,6 @@ void Waiting::until(double time_s) const {
   while (seconds_now() < time_s)
     if (sleeps_) sched_yield();
 }
-
-namespace {
-// As the kernel has it; its header cannot be included beside <sched.h>.
-struct SchedulingAttributes {
-  std::uint32_t size = 0, policy = 0;
-  std::uint64_t flags = 0;
-  std::int32_t nice = 0;
-  std::uint32_t priority = 0;
-  std::uint64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;
-};
-}  // namespace
 
 void ask_for_short_slices() {
   constexpr unsigned long kSlice_ns = 100'000;  // the least that Linux grants

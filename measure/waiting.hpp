@@ -29,6 +29,13 @@ class Waiting {
   mutable std::vector<pollfd> sockets_;  // what is asked of them changes
 };
 
+/// True once the request is complete.
+inline bool is_complete(MPI_Request& request) {
+  int complete = 0;
+  MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+  return complete != 0;
+}
+
 /// The monotonic clock, which all processes of one kernel share.
 double seconds_now();
 

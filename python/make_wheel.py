@@ -16,6 +16,10 @@ import sys
 import tempfile
 import zipfile
 
+sys.dont_write_bytecode = True  # beside the sources
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from simsgd.output import output  # noqa: E402
+
 # What every Linux has, as manylinux (PEP 600) lists it.
 OF_THE_SYSTEM = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s)\.so)")
 
@@ -48,7 +52,7 @@ def main(build, target):
     os.makedirs(target, exist_ok=True)
     path = os.path.join(target, f"simsgd-{version}-{tag}.whl")
     record = []
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path + ".part", "w", zipfile.ZIP_DEFLATED) as wheel:
+    with tempfile.TemporaryDirectory() as folder, output(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as wheel:
         def add(name, data, mode=0o644):
             entry = zipfile.ZipInfo(name)  # of 1980: the same bytes whenever it is made
             entry.external_attr = (0o100000 | mode) << 16
@@ -64,7 +68,6 @@ def main(build, target):
         add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: make_wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
         add(f"{info}/entry_points.txt", b"[console_scripts]\nsimsgd = simsgd.__main__:main\n")
         add(f"{info}/RECORD", ("\n".join([*record, f"{info}/RECORD,,"]) + "\n").encode())
-    os.replace(path + ".part", path)
     print(path)
 
 

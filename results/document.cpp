@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +22,7 @@ namespace {
 using Document = nlohmann::ordered_json;
 
 constexpr std::size_t kMostLinks = 64;
-constexpr int kMostListedWorkers = 1 << 17;  // a row is some kilobytes: beyond, as in a brief document
+constexpr int kMostListedWorkers = 10000;  // a row is some kilobytes: beyond, as in a brief document
 
 Document metrics_part(const RunRecord& record, const Job& job) {
   Document part = Document::object();
@@ -41,8 +42,8 @@ std::string traffic_key(std::size_t index) { return traffic_name(static_cast<Tra
 
 Document histogram_part(const Histogram& histogram) {
   Document bins = Document::array();
-  for (std::size_t i = 0; i < Histogram::kBins; ++i) {
-    const int bin = Histogram::kFirst + static_cast<int>(i);
+  for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
+    const int bin = histogram.first + static_cast<int>(i);
     if (const std::uint64_t count = histogram.counts[i]; count > 0)
       bins.push_back({std::pow(10, bin / 10.0), std::pow(10, (bin + 1) / 10.0), count});
   }
@@ -57,22 +58,28 @@ Document distributions_part(const WorkerRecord& worker) {
           {"staleness", std::move(ages)}};
 }
 
+double time_of(const WorkerRecord& worker) {
+  double total_s = 0;
+  for (const double seconds : worker.activity_s) total_s += seconds;
+  return total_s;
+}
+
+double mean_staleness(const WorkerRecord& worker) {
+  return worker.staleness_count > 0 ? worker.staleness_sum / static_cast<double>(worker.staleness_count)
+                                    : 0.0;
+}
+
 Document worker_part(int rank, const WorkerRecord& worker, const Job& job) {
-  double total = 0;
-  for (const double seconds : worker.activity_s) total += seconds;
   Document part = {{"rank", rank},          {"node", job.cluster.node_of_rank(rank)},
                    {"steps", worker.steps}, {"samples", worker.samples},
-                   {"end_s", worker.end_s}, {"time_s", total}};
+                   {"end_s", worker.end_s}, {"time_s", time_of(worker)}};
   part["time_by_activity"] = by_kind(worker.activity_s, activity_key);
   part["communication_s"] = by_kind(worker.communication_s, traffic_key);
   part["communication_exposed_s"] = by_kind(worker.exposed_s, traffic_key);
   part["communication_overhead_s"] = by_kind(worker.overhead_s, traffic_key);
   part["bytes_sent"] = by_kind(worker.bytes_sent, traffic_key);
   part["staleness"] = {
-      {"mean",
-       worker.staleness_count > 0 ? worker.staleness_sum / static_cast<double>(worker.staleness_count) : 0.0},
-      {"max", worker.staleness_max},
-      {"count", worker.staleness_count}};
+      {"mean", mean_staleness(worker)}, {"max", worker.staleness_max}, {"count", worker.staleness_count}};
   part["distributions"] = distributions_part(worker);
   return part;
 }
@@ -88,18 +95,21 @@ double utilisation(const LinkRecord& link, double end_s) {
   return end_s > 0 && link.bandwidth_Bps > 0 ? link.bytes / (link.bandwidth_Bps * end_s) : 0;
 }
 
-Document links_part(const RunRecord& record) {
-  std::vector<LinkRecord> links = record.links;
-  std::sort(links.begin(), links.end(), [&record](const LinkRecord& a, const LinkRecord& b) {
-    const double busy_a = utilisation(a, record.end_s), busy_b = utilisation(b, record.end_s);
-    return busy_a != busy_b ? busy_a > busy_b : a.name < b.name;
+Document links_part(const RunRecord& record, std::size_t most) {
+  std::vector<const LinkRecord*> links;
+  for (const LinkRecord& link : record.links) links.push_back(&link);
+  const auto end = links.begin() + static_cast<std::ptrdiff_t>(std::min(most, links.size()));
+  std::partial_sort(links.begin(), end, links.end(), [&record](const LinkRecord* a, const LinkRecord* b) {
+    const double busy_a = utilisation(*a, record.end_s), busy_b = utilisation(*b, record.end_s);
+    return busy_a != busy_b ? busy_a > busy_b : a->name < b->name;
   });
+  links.erase(end, links.end());
   Document part = Document::array();
-  for (std::size_t i = 0; i < std::min(kMostLinks, links.size()); ++i)
-    part.push_back({{"name", links[i].name},
-                    {"bandwidth_Bps", links[i].bandwidth_Bps},
-                    {"bytes", links[i].bytes},
-                    {"utilisation", utilisation(links[i], record.end_s)}});
+  for (const LinkRecord* link : links)
+    part.push_back({{"name", link->name},
+                    {"bandwidth_Bps", link->bandwidth_Bps},
+                    {"bytes", link->bytes},
+                    {"utilisation", utilisation(*link, record.end_s)}});
   return part;
 }
 
@@ -162,33 +172,68 @@ Values values_of(const Document& workers) {
   return values;
 }
 
-Document spreads_part(Values&& values) {
+Document spread_of(const std::vector<double>& values) {
+  Document spread = Document::array();
+  for (const double q : {0.0, 0.25, 0.5, 0.75, 1.0}) spread.push_back(quantile(values, q));
+  return spread;
+}
+
+Document spreads_part(const Values& values) {
   Document part = Document::object();
-  for (auto& [name, each] : values) {
-    Document& spread = part[name];
-    for (const double q : {0.0, 0.25, 0.5, 0.75, 1.0}) spread.push_back(quantile(each, q));
-  }
+  for (const auto& [name, each] : values) part[name] = spread_of(each);
   return part;
 }
 
-/// What stands for the rows of all workers: the spread of each number, and who is slowest. One row at a time.
-void add_spreads(Document& document, const RunRecord& record, const Job& job) {
-  Values values;
-  Document busy = Document::array();
-  for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
-    const Document row = worker_part(static_cast<int>(rank), record.workers[rank], job);
-    add_values(values, row);
-    Document time = Document::object();
-    for (const Activity activity : {Activity::compute, Activity::straggle})
-      time[activity_metric(activity)] = record.workers[rank].activity_s[static_cast<std::size_t>(activity)];
-    busy.push_back({{"rank", rank}, {"steps", row.at("steps")}, {"time_by_activity", std::move(time)}});
+using NumberOf = std::function<double(const WorkerRecord&)>;
+
+template <std::size_t size, class Name>
+void add_numbers(std::map<std::string, NumberOf>& numbers, const std::string& group,
+                 std::array<double, size> WorkerTotals::*values, Name name) {
+  for (std::size_t i = 0; i < size; ++i)
+    numbers[group + name(i)] = [values, i](const WorkerRecord& worker) { return (worker.*values)[i]; };
+}
+
+// Those of worker_part, by the names that add_values gives them.
+std::map<std::string, NumberOf> worker_numbers() {
+  std::map<std::string, NumberOf> numbers{
+      {"steps", [](const WorkerRecord& worker) { return static_cast<double>(worker.steps); }},
+      {"samples", [](const WorkerRecord& worker) { return worker.samples; }},
+      {"end_s", [](const WorkerRecord& worker) { return worker.end_s; }},
+      {"time_s", time_of},
+      {"staleness/mean", mean_staleness},
+      {"staleness/max", [](const WorkerRecord& worker) { return worker.staleness_max; }}};
+  add_numbers(numbers, "", &WorkerTotals::activity_s, activity_key);
+  add_numbers(numbers, "communication_s/", &WorkerTotals::communication_s, traffic_key);
+  add_numbers(numbers, "communication_exposed_s/", &WorkerTotals::exposed_s, traffic_key);
+  add_numbers(numbers, "communication_overhead_s/", &WorkerTotals::overhead_s, traffic_key);
+  add_numbers(numbers, "bytes_sent/", &WorkerTotals::bytes_sent, traffic_key);
+  return numbers;
+}
+
+/// What stands for the rows of all workers, which are not made: the spread of each number, and who is
+/// slowest.
+void add_spreads(Document& document, const RunRecord& record) {
+  Document spreads = Document::object();
+  std::vector<double> values(record.workers.size());
+  for (const auto& [name, number] : worker_numbers()) {
+    std::transform(record.workers.begin(), record.workers.end(), values.begin(), number);
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    spreads[name] = *least == *most ? Document(std::vector<double>(5, *least)) : spread_of(values);
   }
-  document["worker_spreads"] = spreads_part(std::move(values));
-  document["slowest_worker"] = slowest_worker_text(busy);
+  document["worker_spreads"] = std::move(spreads);
+  std::vector<BusyWorker> busy;
+  for (std::size_t rank = 0; rank < record.workers.size(); ++rank) {
+    const WorkerRecord& worker = record.workers[rank];
+    const double busy_s = worker.activity_s[static_cast<std::size_t>(Activity::compute)] +
+                          worker.activity_s[static_cast<std::size_t>(Activity::straggle)];
+    if (worker.steps > 0)
+      busy.push_back({busy_s / static_cast<double>(worker.steps), static_cast<int>(rank)});
+  }
+  document["slowest_worker"] = slowest_of(std::move(busy));
 }
 
 Document with_parts(const RunContext& context, const Scenario& scenario, const Job& job,
-                    const RunRecord& record, Document shown_scenario) {
+                    const RunRecord& record, Document shown_scenario, bool brief) {
   Document document;
   document["schema_version"] = kSchemaVersion;
   document["context"] = to_json(context);
@@ -198,11 +243,11 @@ Document with_parts(const RunContext& context, const Scenario& scenario, const J
                             {"source", job.workload.one_device_source}};
   document["metrics"] = metrics_part(record, job);
   document["memory"] = memory_part(job);
-  if (job.workers() <= kMostListedWorkers)
-    document["workers"] = workers_part(record, job);
+  if (brief || job.workers() > kMostListedWorkers)
+    add_spreads(document, record);
   else
-    add_spreads(document, record, job);
-  document["links"] = links_part(record);
+    document["workers"] = workers_part(record, job);
+  document["links"] = links_part(record, brief ? kBriefLinks : kMostLinks);
   document["links_total"] = record.links.size();
   document["fidelity"] = fidelity_part(record);
   document["tables"] = tables_part(record);
@@ -215,12 +260,12 @@ Document with_parts(const RunContext& context, const Scenario& scenario, const J
 
 nlohmann::ordered_json make_document(const RunContext& context, const Scenario& scenario, const Job& job,
                                      const RunRecord& record) {
-  return with_parts(context, scenario, job, record, Document::parse(completed(scenario, job).dump()));
+  return with_parts(context, scenario, job, record, Document::parse(completed(scenario, job).dump()), false);
 }
 
 nlohmann::ordered_json make_brief_document(const RunContext& context, const Scenario& scenario,
                                            const Job& job, const RunRecord& record) {
-  return brief_document(with_parts(context, scenario, job, record, nullptr));
+  return with_parts(context, scenario, job, record, nullptr, true);
 }
 
 nlohmann::ordered_json brief_document(const nlohmann::ordered_json& document) {
@@ -287,6 +332,9 @@ std::vector<DocumentKey> run_keys() {
       {"/workers/*/distributions/*/bins", "s",
        "Steps by how long it waited or straggled in them: lists of from, to (excluded) and number of steps"},
       {"/workers/*/distributions/staleness", "1", "Lists of an age in steps, and how often it occurred"},
+      {"/worker_spreads/*", "",
+       "Of more than 10,000 workers, in place of workers: least, lower quartile, median, upper quartile and most of each number of a row; activities by their names, others behind their group's (bytes_sent/gradient)"},
+      {"/slowest_worker", "", "Then: who computed longest in a step, and by how much longer than the median"},
       {"/links/*/name", "", "The busiest links, at most 64, by utilisation"},
       {"/links/*/bandwidth_Bps", "B/s", "Bandwidth of one direction"},
       {"/links/*/bytes", "B", "Bytes carried"},

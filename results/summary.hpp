@@ -25,6 +25,12 @@ std::string summary_table(const std::vector<SummaryColumn>& runs);
 /// "rank 3, +50 %" of the rows of workers of a document: who computed and straggled longest in a step, and by
 /// how much longer than the median worker; empty where that is less than 1 %.
 std::string slowest_worker_text(const nlohmann::ordered_json& workers);
+struct BusyWorker {
+  double step_s = 0;  ///< computing and straggling, of a step
+  int rank = 0;
+};
+/// The same of all workers that have done a step.
+std::string slowest_of(std::vector<BusyWorker> workers);
 
 /// What a table of rows needs of a document: to keep of many runs.
 nlohmann::ordered_json shortened_for_rows(const nlohmann::ordered_json& document);

@@ -209,7 +209,7 @@ std::string RunView::network_fidelity() const {
 }
 
 std::string slowest_worker_text(const nlohmann::ordered_json& all) {
-  std::vector<std::pair<double, std::string>> workers;  // seconds of a step
+  std::vector<BusyWorker> workers;
   for (const nlohmann::ordered_json& worker : all) {
     const double steps = worker.at("steps").get<double>();
     if (steps == 0 || !worker.contains("time_by_activity")) continue;
@@ -217,18 +217,23 @@ std::string slowest_worker_text(const nlohmann::ordered_json& all) {
     double busy_s = 0;
     for (const Activity part : {Activity::compute, Activity::straggle})
       busy_s += time.value(activity_metric(part), 0.0);
-    workers.emplace_back(busy_s / steps, worker.at("rank").dump());
+    workers.push_back({busy_s / steps, worker.at("rank").get<int>()});
   }
+  return slowest_of(std::move(workers));
+}
+
+std::string slowest_of(std::vector<BusyWorker> workers) {
   if (workers.size() < 2) return "";
-  const auto at = std::max_element(workers.begin(), workers.end(),
-                                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  const auto slowest = *at;
+  const auto at =
+      std::max_element(workers.begin(), workers.end(),
+                       [](const BusyWorker& a, const BusyWorker& b) { return a.step_s < b.step_s; });
+  const BusyWorker slowest = *at;
   workers.erase(at);
   std::vector<double> others;
-  for (const auto& each : workers) others.push_back(each.first);
+  for (const BusyWorker& each : workers) others.push_back(each.step_s);
   const double usual = median(std::move(others));
-  if (!(slowest.first > usual * (1 + kSlower))) return "";
-  return fmt::format("rank {}, +{:.0f} %", slowest.second, 100 * (slowest.first / usual - 1));
+  if (!(slowest.step_s > usual * (1 + kSlower))) return "";
+  return fmt::format("rank {}, +{:.0f} %", slowest.rank, 100 * (slowest.step_s / usual - 1));
 }
 
 std::string RunView::slowest_worker() const {

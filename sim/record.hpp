@@ -33,11 +33,13 @@ std::string activity_name(Activity activity);  ///< as in metrics, without "_s":
 std::string traffic_name(Traffic traffic);
 
 /// How often a duration of some length occurred: ten bins per decade, of equal ratio, from 1 ns to 10^7 s.
+/// A worker's durations are alike: it keeps the bins from the shortest to the longest.
 struct Histogram {
   static constexpr std::int32_t kFirst = -90;  ///< bin k: from 10^(k/10) to below 10^((k+1)/10) seconds
-  static constexpr std::size_t kBins = 160;
-  std::uint64_t zero = 0;                     ///< below 1 ns
-  std::array<std::uint64_t, kBins> counts{};  ///< of bin kFirst + i; the last also counts what is longer
+  static constexpr std::int32_t kBins = 160;   ///< the last also counts what is longer
+  std::uint64_t zero = 0;                      ///< below 1 ns
+  std::int32_t first = kFirst;
+  std::vector<std::uint64_t> counts;  ///< of bin first + i
 
   void add(double seconds);
 };

@@ -6,7 +6,7 @@
 //   background   handlers, events, timers               preemption   gradients that can be given up
 //   record       staleness, tables, numbers
 // Implementations: sim/engine (SimGrid), tests (a fake without time), measure (MPI). All of them have all
-// roles; what a machine cannot do for a job (measure/needed_roles.hpp) is refused before the run.
+// roles; what a machine cannot do for a job (measure/real_notes.hpp) is refused before the run.
 //
 // Every operation has a cost, taken from the workload and the cluster, and an effect on values, taken from
 // the learner. Sizes are given in bytes of the *workload*; values are handles of the *learner* (empty where

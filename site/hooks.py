@@ -1,18 +1,23 @@
 """What the site of the manual needs beyond mkdocs: files of the repository that pages link to become pages, and search and drawings work from a
-folder without a network (browsers let no script of a file:// page fetch or start a worker)."""
+folder without a network (browsers let no script of a file:// page fetch or start a worker). Pages of algorithms get what algorithm_pages.py adds."""
 import json
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import algorithm_pages  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ROOT / "build/site/node_modules"
 SOURCES = ROOT / "build/site/pages"
 SCRIPTS = {"search_worker.js": "iframe-worker/shim/index.js", "mermaid.js": "mermaid/dist/mermaid.min.js"}
 LINK = re.compile(r"(?<=\]\()([^)#\s]*[./][^)#\s]*)")
+STYLE = ".md-typeset td code { word-break: normal; } .md-typeset td:first-child code { white-space: nowrap; }"
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".json": "json", ".py": "python", ".ipynb": "python", ".sh": "bash"}
 
 
@@ -57,8 +62,14 @@ def shown(path):
 def on_files(files, config):
     wanted, done = set(), set()
     for file in files.documentation_pages():
-        rewritten(Path(file.abs_src_path).read_text(), repository_path(file.src_uri), wanted)
+        rewritten(algorithm_pages.whole(file.abs_src_path), repository_path(file.src_uri), wanted)
     shutil.rmtree(SOURCES, ignore_errors=True)
+    for name, text in algorithm_pages.without_page():
+        rewritten(text, f"docs/algorithms/{name}.md", wanted)
+        page = SOURCES / f"algorithms/{name}.md"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text)
+        files.append(File(f"algorithms/{name}.md", str(SOURCES), config["site_dir"], use_directory_urls=False))
     while wanted - done:
         path = (wanted - done).pop()
         done.add(path)
@@ -73,6 +84,8 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     at = repository_path(page.file.src_uri)
+    if at.startswith("docs/algorithms/") and (ROOT / at).exists():
+        markdown = algorithm_pages.whole(ROOT / at)
     return rewritten(markdown, at) if at.endswith((".md", ".ipynb")) else markdown
 
 
@@ -80,6 +93,7 @@ def on_post_page(output, page, config):
     up = "../" * page.file.src_uri.count("/")
     names = ["search_index.js", "search_worker.js"] + (["mermaid.js"] if 'class="mermaid"' in output else [])
     scripts = "".join(f'<script src="{up}assets/{name}"></script>' for name in names)
+    output = output.replace("</head>", f"<style>{STYLE}</style></head>", 1)
     return re.sub(r'(<script src="[^"]*javascripts/bundle)', lambda match: scripts + match[1], output, count=1)
 
 

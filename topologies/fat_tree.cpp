@@ -27,20 +27,23 @@ struct FatTreeOptions {
   std::optional<std::uint64_t> seed;
 
   void fields(Fields& f) {
-    count_field(f, "leaf_nodes", leaf_nodes, "nodes per leaf switch")
+    count_field(f, "leaf_nodes", leaf_nodes, "A leaf switch has this many nodes")
         .by_rule("16, unless \"racks\" are given");
     count_field(
         f, "racks", racks,
-        "in place of leaf_nodes: racks with a switch each, to which the nodes are dealt evenly; what leaves a rack shares one uplink, unless spines are given");
-    f.number("oversubscription", oversubscription, "bandwidth of a leaf's NICs over that of its uplinks")
+        "In place of leaf_nodes: the nodes are dealt evenly to this many racks with a switch each; what leaves a rack shares one uplink, unless spines are given");
+    f.number("oversubscription", oversubscription,
+             "A leaf's NICs have this many times the bandwidth of its uplinks")
         .above(0);
-    count_field(f, "spines", spines, "spine switches")
+    count_field(f, "spines", spines, "There are this many spine switches")
         .by_rule("as many as make an uplink as fast as a NIC, or 1 with \"racks\"");
     switch_latency_field(f, switch_latency_s);
     f.choice(
         "routing", hashed, {{"d_mod_k", false}, {"hashed", true}},
-        "which spine a message takes: that of its destination's NIC modulo the spines, or one drawn for each sender and receiver (ECMP)");
-    f.whole("seed", seed, "of hashed routing: another one draws other spines; the scenario's draws none")
+        "A message takes the spine of its destination's NIC modulo the spines, or one that is drawn for each sender and receiver (hashed, as ECMP does)");
+    f.whole(
+         "seed", seed,
+         "Another seed of hashed routing draws other spines; the scenario's own seed does not matter to it")
         .by_rule("1 with hashed routing");
   }
   void complete(const NodeShape& shape) {

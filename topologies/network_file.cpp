@@ -82,13 +82,15 @@ void FileNetwork::add_cable(int a, int b, double bandwidth_Bps, double latency_s
 }
 
 void network_path_field(Fields& f, std::string& path) {
-  f.text("path", path, "the file, looked for like a `use`; its hosts are the nodes, in its order").required();
+  f.text("path", path,
+         "The network is read from this file, looked for like a `use`; its hosts are the nodes, in its order")
+      .required();
 }
 
 void NetworkFileOptions::fields(Fields& f) {
   network_path_field(f, path);
   f.flag("hosts_forward", hosts_forward,
-         "hosts pass on what is for others, as in a network without switches");
+         "Hosts pass on what is for others, as in a network without switches");
 }
 
 std::string find_network_file(const std::string& path, const NodeShape& shape) {

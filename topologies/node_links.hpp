@@ -94,7 +94,7 @@ Field& count_field(Fields& f, std::string_view key, Value& value, std::string_vi
 /// The latency of every switch after the first on a path, in seconds.
 inline void switch_latency_field(Fields& f, double& latency_s) {
   f.time("switch_latency", latency_s,
-         "latency of every switch after the first on a path; the first is part of the NIC's");
+         "Every switch after the first on a path adds this latency; the first is part of the NIC's");
 }
 
 /// As many spines as make an uplink as fast as a NIC, for a leaf switch with so many NICs.

@@ -39,7 +39,7 @@ std::uint64_t point_key(const Measurement& row) {
     mix(hash, name);
     mix(hash, value);
   }
-  return hash | 1U;  // 0 is an empty place
+  return hash;
 }
 
 }  // namespace
@@ -61,40 +61,20 @@ bool is_label_name(std::string_view name) {
          !is_measurement_column(name);
 }
 
-bool SeenPoints::insert(std::uint64_t key) {
-  std::size_t at = (key >> 1U) & (table_.size() - 1);
-  while (table_[at] != 0 && table_[at] != key) at = (at + 1) & (table_.size() - 1);
-  return std::exchange(table_[at], key) == 0;
-}
-
-bool SeenPoints::seen(const Measurement& row) {
-  if (2 * (count_ + 1) > table_.size()) {
-    const std::vector<std::uint64_t> old =
-        std::exchange(table_, std::vector<std::uint64_t>(std::max<std::size_t>(64, 4 * table_.size())));
-    for (const std::uint64_t key : old)
-      if (key != 0) insert(key);
-  }
-  const bool first = insert(point_key(row));
-  count_ += first ? 1 : 0;
-  return !first;
-}
+bool SeenPoints::seen(const Measurement& row) { return !points_.insert(point_key(row)).second; }
 
 bool ImportedFile::possible(const Measurement& row) {
-  const bool sized = !std::isnan(row.bytes);
-  if (!std::isfinite(row.value)) {
-    ignore("values that are no finite number");
-  } else if (row.value < 0 && dimension_of_quantity(row.quantity) != Dimension::number) {
-    ignore("negative times, sizes or rates");
-  } else if (row.value < 0 && row.quantity.ends_with("_per_s")) {
-    ignore("negative times, sizes or rates");
-  } else if (sized && row.bytes < 0) {
-    ignore("negative times, sizes or rates");
-  } else if (sized && !(row.bytes < kMostBytes)) {
-    ignore("sizes of 2^63 bytes or more");
-  } else {
-    return true;
-  }
-  return false;
+  const bool sized = !std::isnan(row.bytes),
+             number = dimension_of_quantity(row.quantity) == Dimension::number;
+  const char* problem = nullptr;
+  if (!std::isfinite(row.value))
+    problem = "values that are no finite number";
+  else if ((row.value < 0 && (!number || row.quantity.ends_with("_per_s"))) || (sized && row.bytes < 0))
+    problem = "negative times, sizes or rates";
+  else if (sized && !(row.bytes < kMostBytes))
+    problem = "sizes of 2^63 bytes or more";
+  if (problem != nullptr) ignore(problem);
+  return problem == nullptr;
 }
 
 void ImportedFile::complete(Measurement& row) {
@@ -168,12 +148,7 @@ void per_sample(RecordedLayer& layer, int batch) {
 void add_pass_times(ImportedFile& file, const RecordedWorkload& network) {
   const auto add = [&](const char* quantity, double seconds) {
     if (!(seconds > 0)) return;
-    Measurement row;
-    row.quantity = quantity;
-    row.workers = 1;
-    row.value = seconds;
-    row.labels["workload"] = network.name;
-    file.add(std::move(row));
+    file.add({.quantity = quantity, .workers = 1, .value = seconds, .labels = {{"workload", network.name}}});
   };
   add("forward_s", network.forward_s());
   add("backward_s", network.backward_s());

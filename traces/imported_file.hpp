@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -34,17 +35,14 @@ struct ImportConstants {
 /// Whether a label may be called so: letters, digits and "_", and no column of our own table.
 bool is_label_name(std::string_view name);
 
-/// Which points there were already. Keeps 8 bytes of each.
+/// Which points there were already, by hashes.
 class SeenPoints {
  public:
   /// Whether another measurement of the same quantity, operation, size, ... was there before.
   bool seen(const Measurement& row);
 
  private:
-  bool insert(std::uint64_t key);
-
-  std::vector<std::uint64_t> table_;
-  std::size_t count_ = 0;
+  std::unordered_set<std::uint64_t> points_;
 };
 
 /// What a kind of event is called where it is counted.

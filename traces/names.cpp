@@ -19,35 +19,6 @@ constexpr std::pair<std::string_view, std::string_view> kOperations[] = {
     {"reduce", "reduce"},        {"barrier", "barrier"},       {"gather", "gather"},
     {"scatter", "scatter"},      {"sendrecv", "send_receive"}, {"hypercube", "hypercube"}};
 
-}  // namespace
-
-std::string operation_from(std::string_view name) {
-  if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
-    name.remove_prefix(slash + 1);
-  std::string letters = small_letters(name);
-  std::erase_if(letters, [](char c) { return c == '_' || c == '-' || c == ' '; });
-  if (letters.starts_with("nccl")) letters.erase(0, 4);
-  if (letters.ends_with("perf")) letters.resize(letters.size() - 4);
-  for (const auto& [theirs, ours] : kOperations)
-    if (letters == theirs) return std::string(ours);
-  return "";
-}
-
-double bus_over_algorithm(std::string_view operation, int ranks) {
-  if (operation.empty() || ranks < 1) return 0;
-  const double others = (ranks - 1.0) / ranks;
-  if (operation == "all_reduce") return 2 * others;
-  if (operation == "reduce_scatter" || operation == "all_gather" || operation == "all_to_all") return others;
-  return 1;
-}
-
-std::string operation_by_bandwidths(double busbw, double algbw, int ranks) {
-  if (ranks < 3 || !(algbw > 0)) return "";
-  return std::fabs(busbw / algbw / bus_over_algorithm("all_reduce", ranks) - 1) < 0.02 ? "all_reduce" : "";
-}
-
-namespace {
-
 constexpr std::pair<std::string_view, int> kTypes[] = {
     {"float", 4},        {"double", 8},         {"half", 2},   {"bfloat16", 2}, {"long", 8},
     {"int", 4},          {"short", 2},          {"char", 1},   {"byte", 1},     {"bool", 1},
@@ -56,44 +27,6 @@ constexpr std::pair<std::string_view, std::string_view> kOtherTypeNames[] = {
     {"float32", "float"}, {"float64", "double"},    {"float16", "half"}, {"int64", "long"},
     {"int32", "int"},     {"int16", "short"},       {"int8", "char"},    {"uint8", "byte"},
     {"long int", "long"}, {"unsigned char", "byte"}};
-
-}  // namespace
-
-std::string torch_operation(std::string_view name) {
-  std::string letters = small_letters(name);
-  if (letters.starts_with("nccl:")) letters.erase(0, 5);
-  while (letters.starts_with('_')) letters.erase(0, 1);
-  if (letters.ends_with("_barrier")) return "barrier";  // all_reduce_barrier
-  for (const char* suffix : {"_coalesced", "_sparse", "_into_tensor", "_tensor", "_base", "_oop"})
-    if (letters.ends_with(suffix)) letters.resize(letters.size() - std::string_view(suffix).size());
-  if (letters == "all_to_allv" || letters == "alltoallv") letters.pop_back();
-  if (letters.starts_with("send") || letters.starts_with("recv")) return "send_receive";
-  return operation_from(letters);
-}
-
-std::string type_name(std::string_view name) {
-  for (const std::string_view prefix : {"c10::", "torch.", "at::"})
-    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-  const std::string letters = small_letters(name);
-  for (const auto& [theirs, ours] : kOtherTypeNames)
-    if (letters == theirs) return std::string(ours);
-  return letters;
-}
-
-int type_bytes(std::string_view name) {
-  const std::string letters = type_name(name);
-  for (const auto& [type, bytes] : kTypes)
-    if (letters == type) return bytes;
-  return letters.starts_with("float8") ? 1 : 0;
-}
-
-double whole_array(std::string_view operation, double in_elements, double out_elements) {
-  if (operation == "all_to_all" || operation == "reduce" || operation == "all_reduce")
-    return std::isnan(in_elements) ? out_elements : in_elements;
-  return std::fmax(in_elements, out_elements);  // a number beats one that is not given
-}
-
-namespace {
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -155,7 +88,102 @@ NcclKernelName kernel_name_of(const std::vector<std::string_view>& words) {
   return known;
 }
 
+std::string_view without_digits(std::string_view text) {
+  while (!text.empty() && is_digit(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 }  // namespace
+
+std::string operation_from(std::string_view name) {
+  if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos)
+    name.remove_prefix(slash + 1);
+  std::string letters = small_letters(name);
+  std::erase_if(letters, [](char c) { return c == '_' || c == '-' || c == ' '; });
+  if (letters.starts_with("nccl")) letters.erase(0, 4);
+  if (letters.ends_with("perf")) letters.resize(letters.size() - 4);
+  for (const auto& [theirs, ours] : kOperations)
+    if (letters == theirs) return std::string(ours);
+  return "";
+}
+
+double bus_over_algorithm(std::string_view operation, int ranks) {
+  if (operation.empty() || ranks < 1) return 0;
+  const double others = (ranks - 1.0) / ranks;
+  if (operation == "all_reduce") return 2 * others;
+  if (operation == "reduce_scatter" || operation == "all_gather" || operation == "all_to_all") return others;
+  return 1;
+}
+
+std::string operation_of_program(std::string_view line) {
+  for (std::size_t end = line.find("_perf"); end != std::string_view::npos;
+       end = line.find("_perf", end + 1)) {
+    std::size_t begin = end;
+    while (begin > 0 && (line[begin - 1] == '_' || (line[begin - 1] >= 'a' && line[begin - 1] <= 'z')))
+      --begin;
+    if (std::string found = operation_from(line.substr(begin, end - begin)); !found.empty()) return found;
+  }
+  return "";
+}
+
+void PrintedBandwidths::see(const Measurement& row, double unit_Bps, double algbw, double busbw,
+                            ImportedFile& file) {
+  const double ours = row.bytes / row.value / unit_Bps;
+  if (std::fabs(ours - algbw) > 0.006 + 0.01 * ours) file.ignore("algbw that size / time contradicts");
+  if (!(algbw > best_algbw_) || std::isnan(busbw)) return;
+  best_algbw_ = algbw;
+  best_busbw_ = busbw;
+}
+
+void PrintedBandwidths::settle_operation(std::size_t first, ImportedFile& file) {
+  const auto from = file.rows.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto untold = [](const Measurement& row) { return row.operation.empty(); };
+  if (std::none_of(from, file.rows.end(), untold)) return;
+  const int ranks = file.rows[first].workers;
+  const bool shown =
+      ranks >= 3 && best_algbw_ > 0 &&
+      std::fabs(best_busbw_ / best_algbw_ / bus_over_algorithm("all_reduce", ranks) - 1) < 0.02;
+  for (auto row = from; row != file.rows.end(); ++row)
+    if (untold(*row) && shown) row->operation = "all_reduce";
+  if (shown)
+    file.understand("tables whose operation shows in busbw / algbw");
+  else
+    file.ignore("tables that do not tell their operation: set it");
+}
+
+std::string torch_operation(std::string_view name) {
+  std::string letters = small_letters(name);
+  if (letters.starts_with("nccl:")) letters.erase(0, 5);
+  while (letters.starts_with('_')) letters.erase(0, 1);
+  if (letters.ends_with("_barrier")) return "barrier";  // all_reduce_barrier
+  for (const char* suffix : {"_coalesced", "_sparse", "_into_tensor", "_tensor", "_base", "_oop"})
+    if (letters.ends_with(suffix)) letters.resize(letters.size() - std::string_view(suffix).size());
+  if (letters == "all_to_allv" || letters == "alltoallv") letters.pop_back();
+  if (letters.starts_with("send") || letters.starts_with("recv")) return "send_receive";
+  return operation_from(letters);
+}
+
+std::string type_name(std::string_view name) {
+  for (const std::string_view prefix : {"c10::", "torch.", "at::"})
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  const std::string letters = small_letters(name);
+  for (const auto& [theirs, ours] : kOtherTypeNames)
+    if (letters == theirs) return std::string(ours);
+  return letters;
+}
+
+int type_bytes(std::string_view name) {
+  const std::string letters = type_name(name);
+  for (const auto& [type, bytes] : kTypes)
+    if (letters == type) return bytes;
+  return letters.starts_with("float8") ? 1 : 0;
+}
+
+double whole_array(std::string_view operation, double in_elements, double out_elements) {
+  if (operation == "all_to_all" || operation == "reduce" || operation == "all_reduce")
+    return std::isnan(in_elements) ? out_elements : in_elements;
+  return std::fmax(in_elements, out_elements);  // a number beats one that is not given
+}
 
 std::optional<NcclKernelName> nccl_kernel_name(std::string_view name) {
   if (name.starts_with("void ")) name.remove_prefix(5);
@@ -169,14 +197,22 @@ std::optional<NcclKernelName> nccl_kernel_name(std::string_view name) {
   return kernel_name_of(words_between_underscores(rest.substr(rest.starts_with('_'))));
 }
 
-namespace {
-
-std::string_view without_digits(std::string_view text) {
-  while (!text.empty() && is_digit(text.back())) text.remove_suffix(1);
-  return text;
+int rank_in_file_name(std::string_view name) {
+  name = name.substr(name.rfind('/') + 1);
+  for (const std::string_view ending : {".gz", ".json", ".et"})
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  if (const std::size_t at = name.rfind("rank"); at != std::string_view::npos) {
+    name.remove_prefix(at + 4);
+    name.remove_prefix(std::min(name.size(), name.find_first_not_of("_-.")));
+    name = name.substr(0, name.find_first_not_of("0123456789"));
+  } else {
+    const std::string_view before = without_digits(name);
+    if (before.empty() || std::string_view("_-.").find(before.back()) == std::string_view::npos) return -1;
+    name.remove_prefix(before.size());
+  }
+  int rank = -1;
+  return read_count(name, 0, rank) ? rank : -1;
 }
-
-}  // namespace
 
 std::optional<StepName> step_name(std::string_view text) {
   const std::string lower = small_letters(text.substr(0, 64));

@@ -10,20 +10,35 @@
 #include <string>
 #include <string_view>
 
+#include "traces/imported_file.hpp"
+
 namespace simsgd {
 
 /// Our name of an operation: "all_reduce" for "AllReduce", "all_reduce_perf", "Allreduce"; "" where it is
 /// none.
 std::string operation_from(std::string_view name);
 
+/// The same of a program of nccl-tests in a line, "./all_reduce_perf -b 8"; "" where there is none.
+std::string operation_of_program(std::string_view line);
+
 /// Bus bandwidth over algorithm bandwidth in nccl-tests (doc/PERFORMANCE.md there): 2 (n-1)/n for an
 /// all-reduce, (n-1)/n for a reduce-scatter, an all-gather and an all-to-all, else 1. 0 where the operation
 /// is unknown.
 double bus_over_algorithm(std::string_view operation, int ranks);
 
-/// The operation that a table's busbw / algbw shows. Only an all-reduce of at least 3 ranks has a ratio above
-/// 1; others share theirs with another operation: "".
-std::string operation_by_bandwidths(double busbw, double algbw, int ranks);
+/// Bandwidths that a table of nccl-tests prints beside its times, with two decimals, of times with four
+/// digits.
+class PrintedBandwidths {
+ public:
+  /// `unit_Bps`: that both are printed in. Counts an algbw that size / time contradicts.
+  void see(const Measurement& row, double unit_Bps, double algbw, double busbw, ImportedFile& file);
+  /// Rows from `first` on that do not tell their operation have the one that busbw / algbw shows: only an
+  /// all-reduce of at least 3 ranks has a ratio above 1; others share theirs with another operation.
+  void settle_operation(std::size_t first, ImportedFile& file);
+
+ private:
+  double best_algbw_ = 0, best_busbw_ = 0;
+};
 
 /// Our name of an operation: "all_gather" for "_allgather_base", "nccl:all_gather"; messages are
 /// "send_receive"; "" where it is none.
@@ -44,6 +59,10 @@ struct NcclKernelName {
 
 /// None where it is no kernel of NCCL's. "void " may stand before the name, and arguments behind.
 std::optional<NcclKernelName> nccl_kernel_name(std::string_view name);
+
+/// The rank that a file is of, by its name: the number after the last "rank" ("trace_rank_3.json"), else the
+/// one at its end ("job.3.et.gz", "host_3.json"); -1 where there is none.
+int rank_in_file_name(std::string_view name);
 
 /// A range around one training step: "step 12", "Iteration_12", "ProfilerStep#12", "train_step".
 struct StepName {

@@ -139,7 +139,7 @@ struct AdPsgdOptions {
   void fields(Fields& f) {
     graph_field(f, graph);
     f.whole("averagings_per_step", averagings_per_step,
-            "averagings that an active worker begins in each step; 0: every worker trains alone");
+            "An active worker begins this many averagings in each step; with 0 every worker trains alone");
   }
 };
 

@@ -51,7 +51,8 @@ struct SgpOptions {
   void fields(Fields& f) {
     coupling_field(f, coupling);
     fusion.fields(f);
-    f.whole("neighbours", neighbours, "whom a worker sends to in each round, at most ceil(log2 P)")
+    f.whole("neighbours", neighbours,
+            "A worker sends to this many others in each round, at most ceil(log2 P)")
         .at_least(1);
   }
 };

@@ -166,18 +166,22 @@ void FactorRound::finished(std::size_t factor) {
   if (group.back() == factor) send(group);
 }
 
-Tensor FactorRound::contribution(const std::vector<std::size_t>& group) {
-  if (!own_) return {};
-  std::vector<Tensor> parts;
-  for (const std::size_t factor : group) {
-    for (const std::size_t l : setup_.learned.of[factor / 2]) {
-      const LayerFactors& layer = setup_.learned.layout.layers[l];
-      const bool is_a = factor % 2 == 0;
-      const std::size_t begin = is_a ? layer.a_offset : layer.g_offset;
-      const std::size_t size = triangle(static_cast<std::size_t>(is_a ? layer.a_dim : layer.g_dim));
-      parts.push_back(slice(worker_.executor(), own_, begin, begin + size));
-    }
+// Of the learned factors that stand for this one.
+std::vector<EntryRange> FactorRound::entries_of(std::size_t factor) const {
+  std::vector<EntryRange> entries;
+  for (const std::size_t l : setup_.learned.of[factor / 2]) {
+    const LayerFactors& layer = setup_.learned.layout.layers[l];
+    const bool is_a = factor % 2 == 0;
+    const std::size_t begin = is_a ? layer.a_offset : layer.g_offset;
+    entries.push_back({begin, begin + triangle(static_cast<std::size_t>(is_a ? layer.a_dim : layer.g_dim))});
   }
+  return entries;
+}
+
+Tensor FactorRound::gathered(const std::vector<EntryRange>& entries) {
+  std::vector<Tensor> parts;
+  for (const EntryRange& each : entries)
+    parts.push_back(slice(worker_.executor(), own_, each.begin, each.end));
   return parts.empty() ? Tensor{} : concatenate(worker_.executor(), parts);
 }
 
@@ -186,7 +190,16 @@ void FactorRound::send(const std::vector<std::size_t>& group) {
   collective.bytes = elements_of(group, setup_.layers) * worker_.workload().bytes_per_parameter;
   collective.tensors = static_cast<int>(group.size());
   collective.traffic = Traffic::factor;
-  collective.contribution = contribution(group);
+  std::vector<EntryRange> parts;
+  if (own_)
+    for (const std::size_t factor : group)
+      for (const EntryRange& part : entries_of(factor)) parts.push_back(part);
+  if (parts.size() == 1) {
+    collective.contribution = own_;
+    collective.entries = parts.front();
+  } else {
+    collective.contribution = gathered(parts);
+  }
   collective.scale = 1.0 / worker_.size();
   started_.push_back(worker_.collectives().start(std::move(collective)));
 }

@@ -81,7 +81,8 @@ class FactorRound {
   void compute_in_bulk();
   void spend_on(std::size_t factor);
   void finished(std::size_t factor);
-  Tensor contribution(const std::vector<std::size_t>& group);
+  std::vector<EntryRange> entries_of(std::size_t factor) const;
+  Tensor gathered(const std::vector<EntryRange>& entries);
   void send(const std::vector<std::size_t>& group);
   void split(const std::vector<std::size_t>& group, const Tensor& sum, std::vector<FactorPair>& factors);
 

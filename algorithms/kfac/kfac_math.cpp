@@ -50,7 +50,8 @@ void compute_factors(const FactorLayout& layout, const LayerTap<T>& tap, std::sp
   CHECK(tap.layers.size() == layout.layers.size() && factors.size() == layout.size,
         "factors of another model");
   const auto put = [&](const Matrix<T>& columns, T scale, std::size_t offset) {
-    Matrix<T> product = Matrix<T>::Zero(columns.rows(), columns.rows());
+    Matrix<T> product(columns.rows(), columns.rows());
+    product.template triangularView<Eigen::Upper>().setZero();
     product.template selfadjointView<Eigen::Upper>().rankUpdate(columns, scale);
     pack_upper<T>(product, factors.subspan(offset, triangle(static_cast<std::size_t>(columns.rows()))));
   };

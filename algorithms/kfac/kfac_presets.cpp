@@ -48,26 +48,27 @@ struct KfacMethod {
          {"layer_wise", Pipelining::layer_wise},
          {"threshold", Pipelining::threshold},
          {"dynamic", Pipelining::dynamic}},
-        "how factors travel: after the gradient (none), or while computing goes on, each by itself (layer_wise), together up to factor_threshold (threshold), or merged where that is predicted to pay (dynamic)");
+        "Factors travel after the gradient (none), or while computing goes on: each by itself (layer_wise), together up to factor_threshold (threshold), or merged where that is predicted to pay (dynamic)");
     f.time("fusion_latency", fusion_latency_s,
-           "what dynamic fusion takes an all-reduce to cost, however short")
+           "Dynamic fusion takes this for the time of an all-reduce, however short")
         .by_rule("as predicted on this cluster");
-    f.time("fusion_per_element", fusion_per_element_s, "and for each number in it")
+    f.time("fusion_per_element", fusion_per_element_s,
+           "Dynamic fusion adds this for each number in an all-reduce")
         .by_rule("as predicted on this cluster");
     f.choice(
         "placement", placement,
         {{"everywhere", Placement::everywhere},
          {"round_robin", Placement::round_robin},
          {"balanced", Placement::balanced}},
-        "who inverts a factor: everybody, one worker in turn, or whoever has least to do, where that is worth a broadcast");
+        "A factor is inverted by everybody, by one worker in turn (round_robin), or by whoever has least to do, where that is worth a broadcast (balanced)");
     f.choice(
         "placement_rule", rule, {{"cost", PlacementRule::cost}, {"threshold", PlacementRule::threshold}},
-        "when an inverse is worth a broadcast: if it is predicted to take longer than that (cost), or from placement_threshold on");
+        "An inverse is worth a broadcast if it is predicted to take longer than that (cost), or from placement_threshold on (threshold)");
     f.whole("placement_threshold", least_dim,
-            "least dimension of a factor that is not inverted by everybody, by that rule")
+            "By that rule factors of this dimension and larger are not inverted by everybody")
         .at_least(1)
         .at_most(1 << 20);
-    f.flag("overlap", overlap, "whether an inverse is broadcast while the next is computed");
+    f.flag("overlap", overlap, "An inverse is broadcast while the next one is computed");
   }
 };
 

@@ -153,20 +153,23 @@ void note_costs_of_kernels(const KfacLayers& layers, const AlgorithmContext& con
 KfacOptions::KfacOptions() : ema(Json("released")) {}
 
 void KfacOptions::fields(Fields& f) {
-  f.number("damping", math.damping, "gamma, added to the diagonal of every factor before it is inverted")
+  f.number("damping", math.damping,
+           "gamma: this is added to the diagonal of every factor before it is inverted")
       .above(0);
   f.choice(
       "damping_rule", math.split_by_pi, {{"plain", false}, {"pi", true}},
-      "plain: gamma on both factors; pi: its square root, split between A and G by their mean diagonals");
+      "Both factors get gamma (plain), or its square root, split between A and G by their mean diagonals (pi)");
   f.raw(
       "ema", ema,
       {{"type", {"number", "string"}},
        {"description",
-        "weight of the old factor in the running average, which starts at the identity; \"released\" is the 0.05 of the released code of SPD-KFAC (it weighs the new one 0.95)"}});
-  f.number("kl_clip", math.kl_clip, "largest squared size of a step in the metric of the factors; 0: no clip")
+        "The old factor has this weight in the running average, which starts at the identity; \"released\" is the 0.05 of SPD-KFAC's released code, which weighs the new one 0.95"}});
+  f.number("kl_clip", math.kl_clip,
+           "A step is clipped to this squared size in the metric of the factors; with 0 it is not")
       .at_least(0);
-  f.whole("factor_interval", factor_interval, "steps between two updates of the factors").at_least(1);
-  f.whole("inverse_interval", inverse_interval, "steps between two inversions; a multiple of factor_interval")
+  f.whole("factor_interval", factor_interval, "Factors are updated every so many steps").at_least(1);
+  f.whole("inverse_interval", inverse_interval,
+          "Factors are inverted every so many steps, a multiple of factor_interval")
       .at_least(1);
   fusion.fields(f);
 }
@@ -174,7 +177,7 @@ void KfacOptions::fields(Fields& f) {
 void DistributedKfacOptions::fields(Fields& f) {
   KfacOptions::fields(f);
   f.bytes("factor_threshold", factor_threshold_bytes,
-          "size at which factors that are sent together are sent; Horovod's 64 MiB")
+          "Factors that travel together are sent when they have this size; Horovod uses 64 MiB")
       .above(0)
       .example("\"64 MiB\"");
 }

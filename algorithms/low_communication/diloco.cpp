@@ -5,14 +5,15 @@
 // g: what the workers agreed on last, the same everywhere. With eta = 1, mu = 0, m = 0, F = 1 it is
 // local_sgd. Douillard et al., "DiLoCo", arXiv:2311.08105, Algorithm 1; "Streaming DiLoCo", arXiv:2501.18512.
 // Bytes per worker and H steps: an all-reduce of the model at `bits` per number, to which differences are
-// rounded (the paper: E3M0), by the kernel quantise; sums are fp32. After a crash a worker computes again
-// what it lost; others wait.
+// rounded, or in those of a codec (the paper: e3m0), by the kernel quantise; sums are fp32. After a crash a
+// worker computes again what it lost; others wait.
 #include <fmt/format.h>
 
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/exchange.hpp"
 #include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/plugin.hpp"
+#include "sim/learn/codecs/registry.hpp"
 #include "sim/learn/precision.hpp"
 
 namespace simsgd::algorithms {
@@ -23,30 +24,50 @@ struct DilocoOptions {
   int inner_steps = 32, fragments = 1, overlap = 0;
   OuterSettings outer;
   std::optional<int> bits;
+  RawValue codec;
   std::optional<double> mixing;
 
   void fields(Fields& f) {
     f.whole("inner_steps", inner_steps, "H: steps between two exchanges of a fragment").at_least(1);
     outer.fields(f);
     f.whole("fragments", fragments, "F: parts of consecutive layers that travel in turn").at_least(1);
-    f.whole("overlap", overlap, "tau: steps from a fragment's departure to its return").at_least(0);
-    f.whole("bits", bits, "of a number on the wire").at_least(2).at_most(32).by_rule("network.precision");
-    f.number("mixing", mixing, "m: share of the worker's own model in what it goes on with")
+    f.whole("overlap", overlap, "tau: a fragment comes back this many steps after it left").at_least(0);
+    f.whole("bits", bits, "A number has this many bits on the wire")
+        .at_least(2)
+        .at_most(32)
+        .by_rule("network.precision");
+    f.plugin("codec", codec, codec_plugins(), "Differences travel in this codec, instead of rounded to `bits`")
+        .by_rule("none");
+    f.number("mixing", mixing,
+             "m: a worker goes on with this share of its own model, and the rest of the agreed one")
         .at_least(0)
         .at_most(1)
         .by_rule("0 without overlap, else 0.5");
   }
   void complete(const AlgorithmContext& context) {
-    if (!bits && context.workload) bits = static_cast<int>(8 * context.workload->bytes_per_parameter);
+    if (!bits && !codec.present() && context.workload)
+      bits = static_cast<int>(8 * context.workload->bytes_per_parameter);
     if (!mixing) mixing = overlap > 0 ? 0.5 : 0;
   }
 };
 
+MadeCodec make_codec(const DilocoOptions& options) {
+  if (!options.codec.present()) return nullptr;
+  if (options.bits) reject("bits", "stands beside a codec, which has its own", "Leave out one of the two");
+  const MadeCodec codec =
+      find_plugin(codec_plugins(), options.codec.name(), "codec").make(options.codec.json());
+  if (codec->sparse())
+    reject("codec", "sends few of the numbers, and an all-reduce adds up all of them",
+           "Use another codec, or the method sparseloco");
+  return codec;
+}
+
 /// Seconds for each parameter. To the precision of messages everything is rounded, and that is in their
 /// costs.
-double rounding_s(const DilocoOptions& options, const AlgorithmContext& context) {
-  const double bits = *options.bits;
-  if (bits >= 8 * context.workload->bytes_per_parameter || context.cluster == nullptr) return 0;
+double rounding_s(const DilocoOptions& options, const MadeCodec& codec, const AlgorithmContext& context) {
+  const double numbers = context.workload->parameters();
+  const double bits = codec ? codec->bits(numbers) / numbers : *options.bits;
+  if (context.cluster == nullptr || (!codec && bits >= 8 * context.workload->bytes_per_parameter)) return 0;
   note_kernel(context, DeviceKernel::quantise);
   return quantise_s(context.cluster->device, {.numbers = 1, .bits = bits});
 }
@@ -56,8 +77,9 @@ class Diloco final : public Algorithm {
   Diloco(const DilocoOptions& options, const AlgorithmContext& context)
       : options_(options),
         buckets_(equal_buckets(*context.workload, options.fragments)),
+        codec_(make_codec(options)),
         outer_s_(outer_step_s(context)),
-        rounding_s_(rounding_s(options, context)) {}
+        rounding_s_(rounding_s(options, codec_, context)) {}
 
   void run(Worker& worker) const override {
     std::vector<Fragment> fragments;
@@ -91,8 +113,11 @@ class Diloco final : public Algorithm {
     if (rounding_s_ > 0)
       worker.compute().spend(Activity::compute, rounding_s_ * bucket.parameters * worker.compute().slower(),
                              "quantise");
-    AllReduce mean = mean_of(worker, bucket, *options_.bits / 8.0, Traffic::model);
-    mean.contribution = rounded_to_bits(worker.executor(), gone, *options_.bits);
+    const double bits = codec_ ? codec_->bits(bucket.parameters) / bucket.parameters : *options_.bits;
+    AllReduce mean = mean_of(worker, bucket, bits / 8, Traffic::model);
+    mean.contribution = codec_
+                            ? transmitted(worker.executor(), codec_, gone, worker.stream(Purpose::algorithm))
+                            : rounded_to_bits(worker.executor(), gone, *options_.bits);
     fragment.sent = worker.collectives().start(std::move(mean));
     fragment.due_back = worker.step() + static_cast<std::uint64_t>(options_.overlap);
   }
@@ -107,6 +132,7 @@ class Diloco final : public Algorithm {
 
   DilocoOptions options_;
   std::vector<Bucket> buckets_;
+  MadeCodec codec_;    // null: rounded to bits
   double outer_s_;     // of an outer step, for each parameter
   double rounding_s_;  // of a difference, for each parameter
 };

@@ -15,10 +15,10 @@ struct DropComputeOptions {
   int micro_batches = 8;
 
   void fields(Fields& f) {
-    f.time("deadline", deadline_s, "seconds of a step after which what is unfinished is dropped")
+    f.time("deadline", deadline_s, "What is unfinished after this time of a step is dropped")
         .required()
         .above(0);
-    f.whole("micro_batches", micro_batches, "micro-batches that a worker's batch is cut into")
+    f.whole("micro_batches", micro_batches, "A worker's batch is cut into this many micro-batches")
         .at_least(1)
         .at_most(1024);
   }

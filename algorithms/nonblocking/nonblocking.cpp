@@ -48,8 +48,8 @@ class NonblockingSgd final : public Algorithm {
     std::vector<Tensor> gradients;
     const Handle<Nothing> over = trigger.begin(worker.step());
     if (over && worker.done(over)) return gradients;
+    GradientOptions options;
     for (; gradients.size() < most; ++next) {
-      GradientOptions options;
       options.part = {static_cast<int>(next % most), options_.round.micro_batches};
       options.batch = next / most + 1;
       const Handle<RunningGradient> gradient = worker.preemption().start(options);
@@ -104,13 +104,13 @@ void NonblockingOptions::fields(Fields& f) {
   using Over = RoundsOver;
   trigger.fields(f);
   f.choice("over", over, {{"allreduce", Over::allreduce}, {"d_psgd", Over::d_psgd}, {"matcha", Over::matcha}},
-           "how a round is exchanged: by all, or with neighbours in a graph");
+           "A round is exchanged by all (allreduce), or with neighbours in a graph");
   graph_field(f, graph);
   gossip.fields(f);
   round.fields(f);
   f.choice("preempt", drop, {{"finish", false}, {"drop", true}},
-           "what happens to the micro-batch in progress when the round ends");
-  f.flag("carry", carry, "whether micro-batches that a round leaves undone go into the next one");
+           "The micro-batch in progress when the round ends is finished or dropped");
+  f.flag("carry", carry, "Micro-batches that a round leaves undone go into the next one");
 }
 
 MadeAlgorithm make_nonblocking(const NonblockingOptions& options, const AlgorithmContext& context) {

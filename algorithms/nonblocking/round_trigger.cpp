@@ -14,10 +14,9 @@ void TriggerSettings::fields(Fields& f) {
   f.choice(
       "trigger", rule,
       {{"none", Rule::none}, {"first", Rule::first}, {"deadline", Rule::deadline}, {"kth", Rule::kth}},
-      "what ends a round: the first worker that finishes it (first), the k-th (kth), a time (deadline), or the last worker (none: blocking)");
-  f.time("deadline", deadline_s, "seconds of a round after which it ends; for \"trigger\": \"deadline\"")
-      .above(0);
-  f.whole("k", k, "workers that must have finished; for \"trigger\": \"kth\"").at_least(1);
+      "A round ends with the first worker that finishes it (first), with the k-th (kth), at a time (deadline), or with the last worker (none: blocking)");
+  f.time("deadline", deadline_s, "A round ends after this time; for \"trigger\": \"deadline\"").above(0);
+  f.whole("k", k, "A round ends when this many workers have finished; for \"trigger\": \"kth\"").at_least(1);
 }
 
 void TriggerSettings::check(int workers) const {

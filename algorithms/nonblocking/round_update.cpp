@@ -88,12 +88,12 @@ class UpdateOverGossip final : public RoundUpdate {
 }  // namespace
 
 void RoundSettings::fields(Fields& f) {
-  f.whole("micro_batches", micro_batches, "micro-batches that a worker's batch is cut into")
+  f.whole("micro_batches", micro_batches, "A worker's batch is cut into this many micro-batches")
       .at_least(1)
       .at_most(1024);
   f.choice(
       "weighting", weighting, {{"sample", Weighting::sample}, {"worker", Weighting::worker}},
-      "the update is the mean over finished samples, scaled by their share of the batch (sample), or the mean of the workers' own means (worker)");
+      "The update is the mean over finished samples, scaled by their share of the batch (sample), or the mean of the workers' own means (worker)");
 }
 
 std::unique_ptr<RoundUpdate> update_over_allreduce(Worker& worker, const RoundSettings& settings) {

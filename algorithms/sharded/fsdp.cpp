@@ -27,11 +27,11 @@ struct FsdpOptions {
     f.whole("stage", stage, "1: optimizer state is sharded, 2: gradients too, 3: parameters too")
         .at_least(1)
         .at_most(3);
-    f.whole("prefetch", prefetch, "layers that are gathered ahead of the one that needs it")
+    f.whole("prefetch", prefetch, "This many layers are gathered ahead of the one that needs it")
         .at_least(0)
         .at_most(1024);
     f.choice("reduce", reduce_each, {{"once", false}, {"each", true}},
-             "whether gradients are reduced after the last micro-batch or after each");
+             "Gradients are reduced once, after the last micro-batch, or after each");
     f.whole(
          "channels", channels,
          "1: gathers and reductions run one after another, as in the one process group of PyTorch's FSDP; 2: gathers beside reductions, as with a process group for each")

@@ -83,12 +83,13 @@ struct GTopKOptions : SparsificationOptions {
 
   void fields(Fields& f) {
     SparsificationOptions::fields(f);
-    f.choice("variant", variant,
-             {{"tree", MergeVariant::tree}, {"recursive_doubling", MergeVariant::recursive_doubling}},
-             "a tree to rank 0 and a broadcast (as published), or exchanges at doubling distance");
+    f.choice(
+        "variant", variant,
+        {{"tree", MergeVariant::tree}, {"recursive_doubling", MergeVariant::recursive_doubling}},
+        "Entries are merged in a tree to rank 0 and broadcast (tree, as published), or by exchanges at doubling distance");
     f.choice(
         "put_back", put_back, {{"paper", PutBack::paper}, {"exact", PutBack::exact}},
-        "which entries go back to the residual: those whose index is not in the result (as published: values dropped on the way to an index that is, are lost), or exactly those whose value is not in it");
+        "Entries go back to the residual where their index is not in the result (paper: a value that was dropped on the way is lost where its index is there), or where their value is not in it (exact)");
   }
 };
 

@@ -113,7 +113,7 @@ struct TopKSgdOptions : SparsificationOptions {
   void fields(Fields& f) {
     SparsificationOptions::fields(f);
     f.choice("all_gather", all_gather, all_gather_schedules(),
-             "schedule of the all-gather; bruck takes the time of recursive doubling");
+             "The all-gather takes this schedule; bruck takes the time of recursive doubling");
   }
 };
 

@@ -33,13 +33,13 @@ struct WagmaOptions {
 
   void fields(Fields& f) {
     f.whole("group_size", group_size,
-            "workers that average in a step, a power of two; 1: none, which is local SGD")
+            "This many workers average in a step, a power of two; with 1 it is local SGD")
         .at_least(1)
         .at_most(1 << 20)
         .by_rule("2^ceil(log2(workers) / 2), the square root where that is one");
-    f.whole("period", period, "steps between two averagings over all workers").at_least(1);
+    f.whole("period", period, "All workers average every so many steps").at_least(1);
     f.choice("groups", dynamic, {{"dynamic", true}, {"fixed", false}},
-             "whether the groups change from step to step (dynamic) or never (fixed)");
+             "The groups change from step to step (dynamic) or never (fixed)");
     activation_field(f, initiator);
     all_reduce_field(f, schedule);
   }

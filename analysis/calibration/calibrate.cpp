@@ -32,13 +32,14 @@ class Calibrator {
     const std::optional<double> noise = noise_of(fitted);
     result_->noise_known = noise.has_value();
     result_->noise = noise.value_or(0);
+    refuse_pointers();
     // What is wrong with any model is told before the first one is fitted.
     for (const auto part : {&Calibrator::look_at, &Calibrator::try_model})
       for (const ModelSpec& model : result_->spec.models) {
         try {
           (this->*part)(model);
         } catch (const ParameterError& error) {
-          refuse_pointers(model, error);
+          refuse_key(model, error);
         }
       }
     choose();
@@ -47,23 +48,44 @@ class Calibrator {
   }
 
  private:
-  /// A key that nothing has, or a value that nothing takes: of the parameters whose pointers are such, else
-  /// of the model.
-  [[noreturn]] void refuse_pointers(const ModelSpec& model, const ParameterError& error) const {
-    const std::string at = fmt::format("/models/{}", &model - result_->spec.models.data());
+  std::string place_of(const ModelSpec& model) const {
+    return fmt::format("/models/{}", &model - result_->spec.models.data());
+  }
+
+  /// What is fitted, of ensembles and found by search at keys that nothing has, or that take none of the
+  /// values, of all models at once.
+  void refuse_pointers() const {
     std::vector<InputError> errors;
-    for (std::size_t j = 0; j < model.parameters.size(); ++j)
-      for (const std::string& pointer : model.parameters[j].pointers)
-        if (!setting_value(pointer, model.parameters[j].low) &&
-            !setting_value(pointer, model.parameters[j].high))
-          errors.push_back(result_->spec.error_at(
-              fmt::format("{}/parameters/{}/pointers", at, model.parameters[j].written),
-              fmt::format("\"{}\" sets what no scenario has", model.parameters[j].name), pointer,
-              "Correct the pointer"));
-    if (errors.empty())
-      errors.push_back(
-          result_->spec.error_at(at, "sets " + error.key + ", which " + error.problem, "", error.remedy));
-    throw ConfigError(std::move(errors));
+    const auto look = [&](const std::string& at, const std::string& name, const std::string& pointer,
+                          const std::vector<Json>& values) {
+      if (std::none_of(values.begin(), values.end(),
+                       [&](const Json& each) { return setting_value(pointer, each).has_value(); }))
+        errors.push_back(result_->spec.error_at(at, fmt::format("\"{}\" sets what no scenario has", name),
+                                                pointer, "Correct the pointer"));
+    };
+    for (const ModelSpec& model : result_->spec.models) {
+      const std::string at = place_of(model);
+      for (const ParameterSpec& each : model.parameters)
+        for (const std::string& pointer : each.pointers)
+          look(fmt::format("{}/parameters/{}/pointers", at, each.written), each.name, pointer,
+               {each.low, each.high});
+      for (std::size_t k = 0; k < model.ensemble.size(); ++k)
+        look(fmt::format("{}/ensemble/{}/pointer", at, k), model.ensemble[k].name, model.ensemble[k].pointer,
+             model.ensemble[k].values);
+      for (std::size_t k = 0; k < model.searches.size(); ++k)
+        look(fmt::format("{}/searches/{}/pointer", at, k), "a table", model.searches[k].pointer,
+             {Json::array({{{"latency", 0}, {"bandwidth", 1}}}),
+              Json::array(
+                  {{{"schedule",
+                     model.searches[k].schedules.empty() ? "ring" : model.searches[k].schedules.front()}}})});
+    }
+    if (!errors.empty()) throw ConfigError(std::move(errors));
+  }
+
+  /// What else a model sets and nothing has, or takes.
+  [[noreturn]] void refuse_key(const ModelSpec& model, const ParameterError& error) const {
+    throw ConfigError({result_->spec.error_at(
+        place_of(model), "sets " + error.key + ", which " + error.problem, "", error.remedy)});
   }
 
   void say(const std::string& stage) {

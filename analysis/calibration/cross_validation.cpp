@@ -25,9 +25,13 @@ Fitter::Fitter(const Spec& spec, const ModelSpec& model, const Points& points,
       members_(predictor_, points, model),
       interrupted_(settings.interrupted) {}
 
+Patch Fitter::tables(const WeightedPoints& what) const {
+  return find_tables(predictor_, points_, model_, what);
+}
+
 Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iterations, int rounds) const {
-  const Patch tables = start == nullptr ? find_tables(predictor_, points_, model_, what)
-                                        : refit_tables(predictor_, points_, model_, what, start->tables);
+  const Patch tables =
+      start == nullptr ? this->tables(what) : refit_tables(predictor_, points_, model_, what, start->tables);
   FitSettings settings{.outlier = spec_.fit.outlier,
                        .tolerance = runs() ? 1e-4 : 1e-10,
                        .starts = spec_.fit.starts.value_or(runs() ? 1 : 12),

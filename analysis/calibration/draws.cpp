@@ -10,10 +10,11 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <map>
+#include <numeric>
 
+#include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/judge.hpp"
 #include "analysis/calibration/uncertainty.hpp"
-#include "scenarios/language/calibration_draws.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
 
@@ -152,17 +153,12 @@ void throw_if_any(const Fitter& fitter, const std::vector<std::size_t>& idle) {
   std::vector<std::string> names;
   for (const std::size_t j : idle) {
     const ParameterSpec& parameter = model.parameters[j];
-    const bool known =
-        std::all_of(parameter.pointers.begin(), parameter.pointers.end(),
-                    [&](const std::string& each) { return setting_value(each, parameter.high).has_value(); });
     names.push_back(parameter.name);
     errors.push_back(
         spec.error_at(fmt::format("/models/{}/parameters/{}", &model - spec.models.data(), parameter.written),
                       fmt::format("\"{}\" changes no prediction of what is fitted, from {:g} to {:g}",
                                   parameter.name, parameter.low, parameter.high),
-                      Json(parameter.pointers).dump(),
-                      known ? "Leave it out, or fit measurements that go with it"
-                            : "No scenario has such a setting: correct the pointer"));
+                      Json(parameter.pointers).dump(), "Leave it out, or fit measurements that go with it"));
   }
   if (!errors.empty()) throw IdleParameters(std::move(errors), model.name, std::move(names));
 }
@@ -182,8 +178,8 @@ void refuse_idle(const Fitter& fitter, const Fitted& best, const std::vector<std
 }
 
 /// All parameters as far from their lower bounds, of 0 to 1.
-Fitted at_share(const ModelSpec& model, double share) {
-  Fitted fitted;
+Fitted at_share(const ModelSpec& model, double share, const Patch& tables) {
+  Fitted fitted{{}, tables, 0, {}};
   for (const ParameterSpec& each : model.parameters) {
     const double low = scale_of(each, each.low), high = scale_of(each, each.high);
     fitted.values.push_back(value_at(each, low + share * (high - low)));
@@ -254,16 +250,20 @@ void move_to_member(const ModelSpec& model, const Fitted& best, std::size_t memb
 
 void refuse_idle(const Fitter& fitter) {
   const ModelSpec& model = fitter.model();
-  if (model.parameters.empty() || !model.ensemble.empty() || !model.searches.empty()) return;
+  if (model.parameters.empty()) return;
   const std::vector<std::size_t> which = fitter.fitted_points();
-  const Fitted middle = at_share(model, 0.5);
+  const Patch tables = fitter.tables(fitter.weighted(which));
+  const Fitted middle = at_share(model, 0.5, tables);
+  std::vector<std::size_t> others(member_count(model) - 1);
+  std::iota(others.begin(), others.end(), std::size_t{1});
   const Eigen::MatrixXd slopes = slopes_of(fitter, middle, which);
   std::vector<std::size_t> idle;
   for (std::size_t j = 0; j < model.parameters.size(); ++j) {
     if (!slopes.col(static_cast<Eigen::Index>(j)).isZero(0)) continue;
     const bool changes = changes_anything(fitter, middle, j, {0}, which) ||
-                         changes_anything(fitter, at_share(model, 0), j, {0}, which) ||
-                         changes_anything(fitter, at_share(model, 1), j, {0}, which);
+                         changes_anything(fitter, at_share(model, 0, tables), j, {0}, which) ||
+                         changes_anything(fitter, at_share(model, 1, tables), j, {0}, which) ||
+                         changes_anything(fitter, middle, j, others, which);
     if (!changes) idle.push_back(j);
   }
   throw_if_any(fitter, idle);

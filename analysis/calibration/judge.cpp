@@ -9,7 +9,7 @@
 
 #include "analysis/data_sheet.hpp"
 #include "analysis/intervals.hpp"
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 
 namespace simsgd {
 

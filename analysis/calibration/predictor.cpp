@@ -13,7 +13,7 @@
 #include <tuple>
 
 #include "analysis/runner.hpp"
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/engine/simulate.hpp"

@@ -183,6 +183,9 @@ bool Solver::evaluate(const std::vector<double>& x, Eigen::VectorXd& logs, bool 
 }
 
 Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance) {
+  // Ceres would say of it in its own words, whatever its logging_type.
+  if (!logs_of(predictor_.predict(patch_at(x), what_.which)).allFinite())
+    return {std::move(x), std::numeric_limits<double>::infinity(), {}};
   Residuals residuals(*this);
   ceres::Problem::Options keep;
   keep.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;

@@ -32,6 +32,8 @@ class Fitter {
   /// From `start` on where there is one. `rounds`: FitSettings, of runs.
   Fitted fit(const WeightedPoints& what, const Fitted* start = nullptr, int iterations = 60,
              int rounds = 4) const;
+  /// The tables that a fit to these points begins with; they go with no parameter.
+  Patch tables(const WeightedPoints& what) const;
   std::vector<double> predict(const Fitted& fitted, const std::vector<std::size_t>& which,
                               double factor = 1) const;
   std::vector<std::vector<double>> predict(const std::vector<Patch>& patches,
@@ -99,9 +101,10 @@ Eigen::MatrixXd slopes_of(const Fitter& fitter, const Fitted& best, const std::v
 std::vector<double> sensitivities(const Fitter& fitter, const Fitted& best,
                                   const std::vector<std::size_t>& which);
 
-/// Before anything is fitted: throws IdleParameters where parameters of a model without tables and ensembles
-/// change no prediction of what is fitted, in the middle of their bounds, with all at their lower bounds, and
-/// at their upper ones. draw_parameters() asks again at the best fit.
+/// Before any parameter is fitted, with the tables that the fit will have: throws IdleParameters where
+/// parameters change no prediction of what is fitted, by no member of an ensemble, in the middle of their
+/// bounds; nor, by the first, with all at their lower bounds, and at their upper ones. draw_parameters() asks
+/// again at the best fit.
 void refuse_idle(const Fitter& fitter);
 
 /// One possible truth: parameters, and the factor by which the model is too slow or too fast as a whole.

@@ -10,7 +10,7 @@
 #include "analysis/faces/report_text.hpp"
 #include "analysis/faces/theme.hpp"
 #include "analysis/faces/vega.hpp"
-#include "analysis/sweeps/slurm.hpp"
+#include "analysis/runs/slurm.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
 

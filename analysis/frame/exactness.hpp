@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/store/results.hpp"
+#include "analysis/runs/results.hpp"
 
 namespace simsgd::frame {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/store/results.hpp"
+#include "analysis/runs/results.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd::frame {

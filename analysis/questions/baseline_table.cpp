@@ -1,4 +1,4 @@
-#include "analysis/questions/baseline_table.hpp"
+#include "analysis/questions/tables.hpp"
 
 #include <fmt/format.h>
 
@@ -209,12 +209,10 @@ void fill_records(const std::vector<ComparedCell>& cells, const std::string& by,
                                  {"baseline_value", finite_or_null(cell.baseline.value)},
                                  {"value", finite_or_null(cell.summary.value)}});
     const auto add_estimate = [&record](const std::string& name, const auto& estimate) {
-      const bool ends = estimate && estimate->interval;
+      const auto interval = estimate ? estimate->interval : std::nullopt;
       record.emplace_back(name, finite_or_null(estimate ? std::optional(estimate->value) : std::nullopt));
-      record.emplace_back(name + "_low",
-                          finite_or_null(ends ? std::optional(estimate->interval->low) : std::nullopt));
-      record.emplace_back(name + "_high",
-                          finite_or_null(ends ? std::optional(estimate->interval->high) : std::nullopt));
+      record.emplace_back(name + "_low", low_or_null(interval));
+      record.emplace_back(name + "_high", high_or_null(interval));
     };
     const auto& difference = cell.comparison.difference;
     add_estimate("difference", difference);
@@ -235,19 +233,15 @@ void fill_records(const std::vector<ComparedCell>& cells, const std::string& by,
 
 void explain(const std::vector<ComparedCell>& cells, Table& table) {
   const auto any = [&](auto holds) { return std::any_of(cells.begin(), cells.end(), holds); };
-  if (any([](const ComparedCell& cell) { return cell.verdict == "tie"; }))
-    table.notes.emplace_back(
-        "tie: after Holm's correction over the rows, chance may have made the difference");
-  if (any([](const ComparedCell& cell) { return cell.verdict == kUndecided; }))
-    table.notes.emplace_back(
-        "undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)");
-  if (any([](const ComparedCell& cell) { return cell.verdict == kNobody; }))
-    table.notes.emplace_back(
-        "nobody arrives: neither has a run that reaches the target by then; give them longer");
-  if (any([](const ComparedCell& cell) { return cell.verdict == "one seed"; }))
-    table.notes.emplace_back("one seed: a difference without an interval; add \"seeds\" to the study");
-  if (any([](const ComparedCell& cell) { return cell.verdict == "no pair"; }))
-    table.notes.emplace_back("no pair: no seed of which both have a result");
+  for (const auto& [verdict, note] :
+       {std::pair{"tie", "tie: after Holm's correction over the rows, chance may have made the difference"},
+        {kUndecided,
+         "undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)"},
+        {kNobody, "nobody arrives: neither has a run that reaches the target by then; give them longer"},
+        {"one seed", "one seed: a difference without an interval; add \"seeds\" to the study"},
+        {"no pair", "no pair: no seed of which both have a result"}})
+    if (any([verdict = verdict](const ComparedCell& cell) { return cell.verdict == verdict; }))
+      table.notes.emplace_back(note);
   if (any([](const ComparedCell& cell) { return cell.comparison.until.has_value(); }))
     table.notes.emplace_back(
         "until: tau, the earliest end of a cell whose last run did not arrive; times are compared up to there (restricted means)");

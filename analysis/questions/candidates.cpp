@@ -73,7 +73,7 @@ void check_names(const std::vector<std::string>& wanted, const std::map<std::str
     if (forms.contains(name)) continue;
     const std::string guess = nearest(name, names);
     errors.push_back(
-        {"--algorithms", "", "is no algorithm", name,
+        {"--algorithms", "", "is not an algorithm", name,
          (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + ("There are " + one_of(names))});
   }
   if (!errors.empty()) throw ConfigError(errors);
@@ -157,6 +157,8 @@ std::vector<StudyPoint> points_to_try(const Study& study, const CandidateSetting
       const auto& wanted = settings.algorithms;
       if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
       const bool own = resolved["algorithm"]["name"] == name;
+      // A method that lies in a file of the user's is tried where a scenario or --algorithms names it.
+      if (wanted.empty() && !own && form["properties"].contains("file")) continue;
       for (Json& variant : variants(form, own ? resolved["algorithm"] : Json{{"name", name}}, workers)) {
         made.push_back(point);
         set(made.back(), "/algorithm", std::move(variant), "advise");

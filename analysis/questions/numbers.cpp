@@ -67,4 +67,12 @@ nlohmann::ordered_json finite_or_null(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
+nlohmann::ordered_json low_or_null(const std::optional<statistics::Interval>& interval) {
+  return finite_or_null(interval ? std::optional(interval->low) : std::nullopt);
+}
+
+nlohmann::ordered_json high_or_null(const std::optional<statistics::Interval>& interval) {
+  return finite_or_null(interval ? std::optional(interval->high) : std::nullopt);
+}
+
 }  // namespace simsgd::questions

@@ -38,5 +38,8 @@ std::string note_on_tau(const std::vector<double>& taus, const CommonUnit& unit)
 
 /// null where there is none, or where it is infinite.
 nlohmann::ordered_json finite_or_null(const std::optional<double>& value);
+/// The ends of an interval, likewise.
+nlohmann::ordered_json low_or_null(const std::optional<statistics::Interval>& interval);
+nlohmann::ordered_json high_or_null(const std::optional<statistics::Interval>& interval);
 
 }  // namespace simsgd::questions

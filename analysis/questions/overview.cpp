@@ -1,4 +1,4 @@
-#include "analysis/questions/overview.hpp"
+#include "analysis/questions/tables.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -147,6 +147,40 @@ Table points_table(const Frame& frame) {
   table.facts = {{"study", frame.study().name}, {"id", frame.study().id}};
   for (const std::string& note : notes_on_missing(frame.rows())) table.notes.push_back(note);
   return table;
+}
+
+std::size_t add_intervals(const Frame& frame, Table& points) {
+  constexpr const char* kStep = "iteration_time_mean_s";
+  std::vector<OrderedJson> intervals;
+  std::set<std::string> known;
+  std::size_t without = 0;
+  for (const ResultPoint* point : frame.rows()) {
+    const bool ok = point->status == RunStatus::ok;
+    intervals.push_back(ok ? frame.details().intervals(point->key) : OrderedJson::object());
+    for (const auto& each : intervals.back().items()) known.insert(each.key());
+    without += ok && intervals.back().empty() ? 1U : 0U;
+  }
+  for (const std::string& name : metrics_of(frame.rows())) {
+    if (!known.contains(name)) continue;
+    for (const char* end : {"low", "high"}) {
+      points.fields.push_back(fmt::format("{}_{}_90", name, end));
+      for (std::size_t row = 0; row < intervals.size(); ++row) {
+        const auto its = intervals[row].find(name);
+        points.records[row].push_back(its == intervals[row].end() ? OrderedJson() : its->back().at(end));
+      }
+    }
+  }
+  if (!known.contains(kStep)) return without;
+  points.header.insert(points.header.end(), {"step", "in 90 %"});
+  for (std::size_t row = 0; row < intervals.size(); ++row) {
+    const auto its = intervals[row].find(kStep);
+    const bool has = its != intervals[row].end();
+    points.rows[row].push_back(has ? human_time(frame.rows()[row]->metrics.at(kStep)) : "");
+    points.rows[row].push_back(has ? fmt::format("{} to {}", human_time(its->back().at("low").get<double>()),
+                                                 human_time(its->back().at("high").get<double>()))
+                                   : "");
+  }
+  return without;
 }
 
 Table point_table(const Frame& frame, const std::string& number) {

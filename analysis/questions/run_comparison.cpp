@@ -1,4 +1,4 @@
-#include "analysis/questions/run_comparison.hpp"
+#include "analysis/questions/tables.hpp"
 
 #include <fmt/format.h>
 

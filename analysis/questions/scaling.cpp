@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "analysis/intervals.hpp"
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "scenarios/language/communication.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/loading.hpp"

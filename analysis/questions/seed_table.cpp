@@ -1,4 +1,4 @@
-#include "analysis/questions/seed_table.hpp"
+#include "analysis/questions/tables.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -137,24 +137,12 @@ CommonUnit unit_of(const Cells& cells, const Measure& measure) {
   return unit_for(measure.unit, values);
 }
 
-const char* mark_name(TableCell::Mark mark) {
-  const char* const names[] = {"", "best", "tie", "undecided"};
-  return names[static_cast<std::size_t>(mark)];
-}
-
-/// `marked`: whether any cell of the column has one.
-const char* mark_text(TableCell::Mark mark, bool marked) {
-  switch (mark) {
-    case TableCell::Mark::best:
-      return " *";
-    case TableCell::Mark::tie:
-      return " =";
-    case TableCell::Mark::undecided:
-      return " ~";
-    case TableCell::Mark::none:
-      break;
-  }
-  return marked ? "  " : "";
+struct MarkText {
+  const char *name, *text;
+};
+MarkText text_of(TableCell::Mark mark) {
+  constexpr MarkText texts[] = {{"", ""}, {"best", " *"}, {"tie", " ="}, {"undecided", " ~"}};
+  return texts[static_cast<std::size_t>(mark)];
 }
 
 /// `marked`: whether any cell of the column has a mark, for which the others leave room.
@@ -170,7 +158,7 @@ std::string cell_text(const TableCell& cell, const CommonUnit& unit, std::size_t
   if (summary.failed > 0 && summary.count() > 0) remarks.push_back(fmt::format("{} failed", summary.failed));
   if (tell_deterministic && summary.method == kDeterministic) remarks.emplace_back(kDeterministic);
   return shown_cell(summary, unit) + (remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", "))) +
-         mark_text(cell.mark, marked);
+         (cell.mark == TableCell::Mark::none && marked ? "  " : text_of(cell.mark).text);
 }
 
 void fill_shown(const Cells& cells, const Frame& frame, const std::string& statistic, Table& table) {
@@ -228,15 +216,12 @@ void fill_records(const Cells& cells, const Frame& frame, Table& table) {
           const Axis& axis = frame.axes()[(*axes)[i]];
           record.emplace_back(axis.name, record_of(axis.values[(*place)[i]]));
         }
-      const auto end = [&](double statistics::Interval::*side) {
-        return finite_or_null(summary.interval ? std::optional((*summary.interval).*side) : std::nullopt);
-      };
       record.insert(record.end(), {{"metric", cells.measure(column).name},
                                    {"unit", cells.measure(column).unit},
                                    {"statistic", summary.statistic},
                                    {"value", finite_or_null(summary.value)},
-                                   {"low", end(&statistics::Interval::low)},
-                                   {"high", end(&statistics::Interval::high)},
+                                   {"low", low_or_null(summary.interval)},
+                                   {"high", high_or_null(summary.interval)},
                                    {"method", summary.method},
                                    {"n", summary.count()},
                                    {"censored", summary.censored},
@@ -244,7 +229,7 @@ void fill_records(const Cells& cells, const Frame& frame, Table& table) {
                                    {"no_value", summary.none},
                                    {"failed", summary.failed},
                                    {"not_run", summary.not_run},
-                                   {"mark", mark_name(cell.mark)}});
+                                   {"mark", text_of(cell.mark).name}});
       table.add(record);
     }
 }

@@ -36,11 +36,9 @@ TestedClaim test_claim(const std::string& path, const Overrides& overrides, cons
     results.points.push_back(row_of(result));
     if (result.status == RunStatus::ok) {
       const RunRow run = result.run();
-      for (const auto& metric : run.document.at("metrics").items())
-        if (metric.value().is_number())
-          results.points.back().metrics[metric.key()] = metric.value().get<double>();
+      results.points.back().metrics = run.metrics;
       targets[result.point.key]["target"] =
-          nlohmann::ordered_json::parse(run.scenario).value("target", nlohmann::ordered_json());
+          run.read().at("scenario").value("target", nlohmann::ordered_json());
     } else if (++tested.failed == 1) {
       tested.first_failure = result.point.point.label + ": " + result.error;
     }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/questions/claim_verdict.hpp"
-#include "analysis/sweeps/sweep.hpp"
+#include "analysis/runs/sweep.hpp"
 
 namespace simsgd {
 

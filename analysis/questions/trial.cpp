@@ -9,7 +9,7 @@
 
 #include "analysis/parameter_draws.hpp"
 #include "analysis/runner.hpp"
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 

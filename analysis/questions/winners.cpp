@@ -182,12 +182,9 @@ void fill(const Frame& frame, const std::vector<Field>& fields, const std::vecto
     const std::string next = field.next ? shown_place(frame, choices, field.choices[*field.next]) : "-";
     row.insert(row.end(), {shown_place(frame, choices, best), shown_cell(field.best, unit), next,
                            behind ? fmt::format("{:.1f} %", 100 * *behind) : "-", how_sure(field)});
-    const auto& interval = field.best.interval;
-    record.insert(record.end(),
-                  {measure.name, measure.unit, finite_or_null(field.best.value),
-                   finite_or_null(interval ? std::optional(interval->low) : std::nullopt),
-                   finite_or_null(interval ? std::optional(interval->high) : std::nullopt), next,
-                   finite_or_null(behind), how_sure(field), finite_or_null(field.best.until)});
+    record.insert(record.end(), {measure.name, measure.unit, finite_or_null(field.best.value),
+                                 low_or_null(field.best.interval), high_or_null(field.best.interval), next,
+                                 finite_or_null(behind), how_sure(field), finite_or_null(field.best.until)});
     table.rows.push_back(std::move(row));
     table.records.push_back(std::move(record));
   }

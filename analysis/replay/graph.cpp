@@ -6,9 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <span>
 
-#include "analysis/replay/graph_pieces.hpp"
 #include "analysis/replay/step_links.hpp"
+#include "analysis/replay/synchronisations.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd::replay {
@@ -17,8 +18,33 @@ namespace {
 
 constexpr double kNoted_s = 1e-3;  // clocks of one table that disagree by more are worth a warning
 
-}  // namespace
+// As Megatron's timers, and ByteDance's tables, call them.
+constexpr std::pair<std::string_view, Kind> kKinds[] = {
+    {"forward-compute", {Role::forward, Scope::worker}},
+    {"backward-compute", {Role::backward, Scope::worker, true}},
+    {"forward-send", {Role::send, Scope::neighbour, false, true, true}},
+    {"forward-recv", {Role::receive, Scope::neighbour, false, true, true}},
+    {"backward-send", {Role::send, Scope::neighbour, true, true, true}},
+    {"backward-recv", {Role::receive, Scope::neighbour, true, true, true}},
+    {"params-all-gather", {Role::gather, Scope::replicas, false, true, true}},
+    {"grads-reduce-scatter", {Role::reduce, Scope::replicas, false, true, true}},
+    {"grads-all-reduce", {Role::reduce, Scope::replicas, false, true, true}},
+    {"layernorm-grads-all-reduce", {Role::reduce, Scope::slices, false, true, true}},
+    {"embedding-grads-all-reduce", {Role::reduce, Scope::ends, false, true, true}},
+    {"optimizer-clip-main-grad", {Role::reduce, Scope::all, false, true, true}},
+    {"optimizer", {Role::computing, Scope::worker}},
+    {"gc", {Role::computing, Scope::worker}},
+};
 
+/// `lane`: on which it stands, for kinds that are not listed.
+Kind kind_of(std::string_view name, std::string_view lane) {
+  for (const auto& [known, kind] : kKinds)
+    if (known == name) return kind;
+  const bool communication = lane.find("comm") != std::string_view::npos;
+  return {communication ? Role::reduce : Role::computing, Scope::worker, false, false, communication};
+}
+
+/// Steps in which every worker did something; others are counted in `warnings`. Throws ConfigError: none.
 std::vector<StepRange> whole_steps(const RecordedJob& job, std::map<std::string, std::size_t>& warnings) {
   std::vector<StepRange> steps;
   for (std::size_t begin = 0; begin < job.operations.size();) {
@@ -42,8 +68,6 @@ std::vector<StepRange> whole_steps(const RecordedJob& job, std::map<std::string,
                        "Give the operations of all workers of at least one step"});
   return steps;
 }
-
-namespace {
 
 // Puts the groups of one step behind those before, each after what it waits for.
 class StepOrder {
@@ -176,6 +200,48 @@ void name_kinds(const RecordedJob& job, Graph& graph) {
   }
 }
 
+/// Workers, lanes and kinds; no operation.
+Graph empty_graph(const RecordedJob& job) {
+  Graph graph;
+  graph.workers = job.workers;
+  graph.lanes = job.lanes;
+  graph.replicas = job.replicas;
+  graph.stages = job.stages;
+  graph.tensors = job.tensors;
+  name_kinds(job, graph);
+  return graph;
+}
+
+/// Adds the kinds that stand for them.
+void set_synchronisations(std::vector<Synchronisation> found, Graph& graph) {
+  graph.synchronisations = std::move(found);
+  for (const Synchronisation& each : graph.synchronisations) {
+    const std::string name = unrecorded_before(each.kind);
+    if (std::find(graph.kinds.begin(), graph.kinds.end(), name) != graph.kinds.end()) continue;
+    graph.kinds.push_back(name);
+    graph.roles.push_back({Role::reduce, Scope::all, false, true, true});
+    graph.unrecorded.push_back(true);
+  }
+}
+
+/// The operations of these steps alone, instead of those that `graph` has; warnings are added to its own.
+void link_steps(const RecordedJob& job, std::span<const StepRange> steps, Graph& graph,
+                std::vector<InputError>& errors) {
+  clear_steps(graph);
+  if (!steps.empty()) graph.operations.reserve(steps.back().end - steps.front().begin);
+  constexpr std::size_t kMostErrors = 20;
+  for (const StepRange& range : steps) {
+    if (errors.size() >= kMostErrors) return;
+    const StepLinks links = link_step(job, range.begin, range.end, range.start_s, graph);
+    Step step{job.operations[range.begin].step, range.start_s, range.end_s - range.start_s,
+              graph.group_begin.size() - 1, 0};
+    if (errors.empty()) StepOrder(job, links, graph).append(errors);
+    step.end_group = graph.group_begin.size() - 1;
+    for (std::size_t group = step.first_group; group < step.end_group; ++group) time_group(graph, group);
+    graph.steps.push_back(step);
+  }
+}
+
 }  // namespace
 
 double recorded_ready_s(const Graph& graph, std::size_t operation) {
@@ -197,43 +263,58 @@ GroupTimes group_times(const Graph& graph, std::size_t group) {
   return times;
 }
 
-Graph empty_graph(const RecordedJob& job) {
-  Graph graph;
-  graph.workers = job.workers;
-  graph.lanes = job.lanes;
-  graph.replicas = job.replicas;
-  graph.stages = job.stages;
-  graph.tensors = job.tensors;
-  name_kinds(job, graph);
-  return graph;
+GraphPieces::GraphPieces(const RecordedJob& job, std::size_t most_operations, bool infer)
+    : job_(job), whole_(empty_graph(job)) {
+  steps_ = whole_steps(job, whole_.warnings);
+  first_of_piece_ = {0};
+  for (std::size_t s = 1; s < steps_.size(); ++s)
+    if (steps_[s].end - steps_[first_of_piece_.back()].begin > most_operations) first_of_piece_.push_back(s);
+  first_of_piece_.push_back(steps_.size());
+  piece_ = whole_;
+  SynchronisationFinder finder;
+  link_all([&finder](const Graph& piece) { finder.add(piece); });
+  const std::vector<Synchronisation> found = infer ? finder.found(whole_) : std::vector<Synchronisation>();
+  if (!found.empty()) {
+    whole_ = empty_graph(job);
+    whole_steps(job, whole_.warnings);
+    set_synchronisations(found, whole_);
+    piece_ = whole_;
+    link_all([](const Graph&) {});
+  }
+  whole_.warnings = piece_.warnings;
 }
 
-void set_synchronisations(std::vector<Synchronisation> found, Graph& graph) {
-  graph.synchronisations = std::move(found);
-  for (const Synchronisation& each : graph.synchronisations) {
-    const std::string name = unrecorded_before(each.kind);
-    if (std::find(graph.kinds.begin(), graph.kinds.end(), name) != graph.kinds.end()) continue;
-    graph.kinds.push_back(name);
-    graph.roles.push_back({Role::reduce, Scope::all, false, true, true});
-    graph.unrecorded.push_back(true);
+void GraphPieces::link(std::size_t piece, std::vector<InputError>& errors) {
+  const std::size_t first = first_of_piece_[piece];
+  link_steps(job_, std::span(steps_).subspan(first, first_of_piece_[piece + 1] - first), piece_, errors);
+  linked_ = piece;
+}
+
+void GraphPieces::link_all(const std::function<void(const Graph& piece)>& see) {
+  std::vector<InputError> errors;
+  whole_.steps.clear();
+  for (std::size_t piece = 0; piece + 1 < first_of_piece_.size(); ++piece) {
+    link(piece, errors);
+    if (!errors.empty()) continue;
+    see(piece_);
+    whole_.steps.insert(whole_.steps.end(), piece_.steps.begin(), piece_.steps.end());
+  }
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+}
+
+void GraphPieces::each(const std::function<void(const Graph& piece)>& see) {
+  std::vector<InputError> none;
+  for (std::size_t piece = 0; piece + 1 < first_of_piece_.size(); ++piece) {
+    if (linked_ != piece) link(piece, none);
+    see(piece_);
   }
 }
 
-void link_steps(const RecordedJob& job, std::span<const StepRange> steps, Graph& graph,
-                std::vector<InputError>& errors) {
-  clear_steps(graph);
-  if (!steps.empty()) graph.operations.reserve(steps.back().end - steps.front().begin);
-  constexpr std::size_t kMostErrors = 20;
-  for (const StepRange& range : steps) {
-    if (errors.size() >= kMostErrors) return;
-    const StepLinks links = link_step(job, range.begin, range.end, range.start_s, graph);
-    Step step{job.operations[range.begin].step, range.start_s, range.end_s - range.start_s,
-              graph.group_begin.size() - 1, 0};
-    if (errors.empty()) StepOrder(job, links, graph).append(errors);
-    step.end_group = graph.group_begin.size() - 1;
-    for (std::size_t group = step.first_group; group < step.end_group; ++group) time_group(graph, group);
-    graph.steps.push_back(step);
-  }
+Graph GraphPieces::take_first() && {
+  std::vector<InputError> none;
+  if (linked_ != 0) link(0, none);
+  piece_.warnings = whole_.warnings;
+  return std::move(piece_);
 }
 
 Graph make_graph(const RecordedJob& job) {

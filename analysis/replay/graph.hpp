@@ -12,14 +12,38 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "analysis/replay/kinds.hpp"
 #include "traces/operations/recorded_job.hpp"
 
 namespace simsgd::replay {
+
+// What the kinds of operations of a recorded job mean: who takes part, and what waits for them.
+
+enum class Role {
+  forward,    ///< of a micro-batch, through one stage
+  backward,   ///< the same, back
+  send,       ///< to a neighbouring stage
+  receive,    ///< from a neighbouring stage
+  gather,     ///< a collective that forward passes wait for
+  reduce,     ///< a collective that waits for backward passes, and the optimizer for it
+  computing,  ///< anything else on a worker alone
+  piece,      ///< computing that waits for a collective only where its lane stood idle until that ended
+};
+
+/// Who takes part in an operation together.
+enum class Scope { worker, neighbour, replicas, slices, ends, all };
+
+struct Kind {
+  Role role = Role::computing;
+  Scope scope = Scope::worker;
+  bool backward = false;       ///< of messages: on the way back
+  bool known = true;           ///< listed; others are told by the name of their lane
+  bool communication = false;  ///< what is equalised to its median, and what a faster network shortens
+};
 
 struct Operation {
   std::int32_t kind = 0, lane = 0, worker = 0;
@@ -87,5 +111,37 @@ struct GroupTimes {
   double aligned_s = kAligned_s;
 };
 GroupTimes group_times(const Graph& graph, std::size_t group);
+
+/// A step's operations in the job.
+struct StepRange {
+  std::size_t begin = 0, end = 0;
+  double start_s = 0, end_s = 0;
+};
+
+/// A job's graph in pieces of whole steps, linked one after another, so that memory is that of one piece:
+/// steps do not depend on each other.
+class GraphPieces {
+ public:
+  /// Links all of `job`, which outlives this, to find what is wrong with it, and what is not recorded. Throws
+  /// ConfigError, see make_graph. A piece has whole steps, of `most_operations` or, where one has more, one.
+  /// `infer`: look for barriers that nobody recorded; else their waiting is in gaps.
+  GraphPieces(const RecordedJob& job, std::size_t most_operations, bool infer);
+
+  /// Of all steps, without operations.
+  const Graph& whole() const { return whole_; }
+  bool single() const { return first_of_piece_.size() == 2; }
+  void each(const std::function<void(const Graph& piece)>& see);
+  Graph take_first() &&;
+
+ private:
+  void link(std::size_t piece, std::vector<InputError>& errors);
+  void link_all(const std::function<void(const Graph& piece)>& see);
+
+  const RecordedJob& job_;
+  std::vector<StepRange> steps_;
+  std::vector<std::size_t> first_of_piece_;  // index into steps_, and their number
+  std::size_t linked_ = 0;                   // the piece that `piece_` is
+  Graph whole_, piece_;
+};
 
 }  // namespace simsgd::replay

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "analysis/replay/report.hpp"
-#include "analysis/replay/what_if.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd::replay {

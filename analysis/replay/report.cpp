@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "analysis/replay/graph_pieces.hpp"
 #include "analysis/replay/step_links.hpp"
 #include "sim/base/printable.hpp"
 
@@ -19,34 +18,24 @@ constexpr std::size_t kMostResampled = 250'000;  // that more workers are drawn 
 
 using Keeps = std::function<bool(const Operation&)>;
 
-// What of a job is kept as recorded while everything else is equalised.
-struct Part {
-  std::string name;
-  Keeps keeps;
-  double sum_s = 0;  // of steps
-};
-
 class Decomposition {
  public:
   // Pieces are graphs with the workers of this one.
   explicit Decomposition(ReplayReport& report) : report_(report) {
     const Graph& graph = report.graph;
     for (std::size_t kind = 0; kind < graph.kinds.size(); ++kind)
-      kinds_.push_back({printable(graph.kinds[kind]), [kind](const Operation& each) {
+      parts_.push_back({report.kinds, printable(graph.kinds[kind]), [kind](const Operation& each) {
                           return static_cast<std::size_t>(each.kind) == kind;
                         }});
-    const auto place = [&graph](const Operation& each) -> const RecordedPlace& {
-      return graph.workers[static_cast<std::size_t>(each.worker)];
+    const auto add_places = [&](std::vector<Share>& shares, int count, int RecordedPlace::*which) {
+      for (int place = 0; place < count; ++place)
+        parts_.push_back({shares, fmt::format("{}", place), [&graph, which, place](const Operation& each) {
+                            return graph.workers[static_cast<std::size_t>(each.worker)].*which == place;
+                          }});
     };
-    if (graph.stages > 1)
-      for (int stage = 0; stage < graph.stages; ++stage)
-        stages_.push_back({fmt::format("{}", stage),
-                           [place, stage](const Operation& each) { return place(each).stage == stage; }});
+    if (graph.stages > 1) add_places(report.stages, graph.stages, &RecordedPlace::stage);
     if (graph.replicas > 1 && !too_many("replica", static_cast<std::size_t>(graph.replicas)))
-      for (int replica = 0; replica < graph.replicas; ++replica)
-        replicas_.push_back({fmt::format("{}", replica), [place, replica](const Operation& each) {
-                               return place(each).replica == replica;
-                             }});
+      add_places(report.replicas, graph.replicas, &RecordedPlace::replica);
     if (!too_many("worker", graph.workers.size())) report.worker_slowdown.resize(graph.workers.size());
   }
 
@@ -54,9 +43,8 @@ class Decomposition {
     times_ = recorded_times(piece, false);
     const std::vector<double> ideal_s = steps_s(piece, [](const Operation&) { return false; });
     report_.ideal_s.insert(report_.ideal_s.end(), ideal_s.begin(), ideal_s.end());
-    for (auto* parts : {&kinds_, &stages_, &replicas_})
-      for (Part& part : *parts)
-        for (const double step_s : steps_s(piece, part.keeps)) part.sum_s += step_s;
+    for (Part& part : parts_)
+      for (const double step_s : steps_s(piece, part.keeps)) part.sum_s += step_s;
     for (std::size_t worker = 0; worker < report_.worker_slowdown.size(); ++worker) {
       const std::vector<double>& row = steps_s(
           piece, [worker](const Operation& each) { return static_cast<std::size_t>(each.worker) == worker; });
@@ -66,14 +54,22 @@ class Decomposition {
   }
 
   void finish() {
-    report_.kinds = shares(kinds_);
-    report_.stages = shares(stages_);
-    report_.replicas = shares(replicas_);
+    const auto steps = static_cast<double>(report_.ideal_s.size());
+    for (const Part& part : parts_)
+      part.shares.push_back({part.name, part.sum_s / steps / mean(report_.ideal_s)});
     std::stable_sort(report_.kinds.begin(), report_.kinds.end(),
                      [](const Share& a, const Share& b) { return a.slowdown > b.slowdown; });
   }
 
  private:
+  // What of a job is kept as recorded while everything else is equalised.
+  struct Part {
+    std::vector<Share>& shares;  // which it is one of
+    std::string name;
+    Keeps keeps;
+    double sum_s = 0;  // of steps
+  };
+
   bool too_many(const char* what, std::size_t count) {
     if (static_cast<double>(count) * static_cast<double>(report_.operations) <= kMostEvaluations)
       return false;
@@ -88,15 +84,8 @@ class Decomposition {
     return played_.step_s;
   }
 
-  std::vector<Share> shares(const std::vector<Part>& parts) const {
-    std::vector<Share> shares;
-    const auto steps = static_cast<double>(report_.ideal_s.size());
-    for (const Part& part : parts) shares.push_back({part.name, part.sum_s / steps / mean(report_.ideal_s)});
-    return shares;
-  }
-
   ReplayReport& report_;
-  std::vector<Part> kinds_, stages_, replicas_;
+  std::vector<Part> parts_;
   Times times_;
   Played played_;
 };

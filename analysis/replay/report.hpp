@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analysis/replay/resize.hpp"
-#include "analysis/replay/what_if.hpp"
 
 namespace simsgd::replay {
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/replay/what_if.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
 
@@ -60,18 +59,16 @@ class Samples {
   explicit Samples(const Graph& graph) : replicas_(graph.replicas), steps_(graph.steps.size()) {
     std::vector<std::vector<double>> computing_s(static_cast<std::size_t>(replicas_),
                                                  std::vector<double>(steps_, 0.0));
-    for (std::size_t s = 0; s < steps_; ++s)
-      for (std::size_t o = graph.group_begin[graph.steps[s].first_group];
-           o < graph.group_begin[graph.steps[s].end_group]; ++o) {
-        const Operation& each = graph.operations[o];
-        const std::size_t slot = slots_.emplace(slot_of(graph, each), slots_.size()).first->second;
-        if (values_.size() <= slot) values_.resize(slot + 1);
-        if (values_[slot].empty()) values_[slot].resize(static_cast<std::size_t>(replicas_) * steps_);
-        const int replica = graph.workers[static_cast<std::size_t>(each.worker)].replica;
-        values_[slot][at(replica, s)] = {each.duration_s, each.gap_s};
-        if (!graph.roles[static_cast<std::size_t>(each.kind)].communication)
-          computing_s[static_cast<std::size_t>(replica)][s] += each.duration_s;
-      }
+    each_operation(graph, [&](std::size_t s, std::size_t o) {
+      const Operation& each = graph.operations[o];
+      const std::size_t slot = slots_.emplace(slot_of(graph, each), slots_.size()).first->second;
+      if (values_.size() <= slot) values_.resize(slot + 1);
+      if (values_[slot].empty()) values_[slot].resize(static_cast<std::size_t>(replicas_) * steps_);
+      const int replica = graph.workers[static_cast<std::size_t>(each.worker)].replica;
+      values_[slot][at(replica, s)] = {each.duration_s, each.gap_s};
+      if (!graph.roles[static_cast<std::size_t>(each.kind)].communication)
+        computing_s[static_cast<std::size_t>(replica)][s] += each.duration_s;
+    });
     step_factor_ = step_factors(computing_s);
   }
 
@@ -161,16 +158,14 @@ class Resizing {
       : graph_(std::move(graph)), kept_(std::move(kept)), samples_(recorded), network_(network) {
     // Of the record's own groups: the last starter of a group may not be among fewer workers.
     base_ = recorded_times(graph_, true);
-    for (std::size_t s = 0; s < graph_.steps.size(); ++s)
-      for (std::size_t o = graph_.group_begin[graph_.steps[s].first_group];
-           o < graph_.group_begin[graph_.steps[s].end_group]; ++o) {
-        const Operation& each = graph_.operations[o];
-        slots_.push_back(samples_.slot(slot_of(graph_, each)));
-        const Sample& own = samples_.of(slots_[o], replica_of(each) % recorded.replicas, kept_[s]);
-        base_.gap_s[o] = own.gap_s;
-        base_.duration_s[o] = own.duration_s * ring_factor(graph_.roles[static_cast<std::size_t>(each.kind)],
-                                                           recorded.replicas, graph_.replicas);
-      }
+    each_operation(graph_, [&](std::size_t s, std::size_t o) {
+      const Operation& each = graph_.operations[o];
+      slots_.push_back(samples_.slot(slot_of(graph_, each)));
+      const Sample& own = samples_.of(slots_[o], replica_of(each) % recorded.replicas, kept_[s]);
+      base_.gap_s[o] = own.gap_s;
+      base_.duration_s[o] = own.duration_s * ring_factor(graph_.roles[static_cast<std::size_t>(each.kind)],
+                                                         recorded.replicas, graph_.replicas);
+    });
     base_ = faster_network(graph_, std::move(base_), network);
   }
 
@@ -186,10 +181,7 @@ class Resizing {
         source.steps.push_back(stream.below(static_cast<std::uint32_t>(samples_.steps())));
       sources.push_back(std::move(source));
     }
-    for (std::size_t s = 0; s < graph_.steps.size(); ++s)
-      for (std::size_t o = graph_.group_begin[graph_.steps[s].first_group];
-           o < graph_.group_begin[graph_.steps[s].end_group]; ++o)
-        take(times, sources, s, o);
+    each_operation(graph_, [&](std::size_t s, std::size_t o) { take(times, sources, s, o); });
     return times;
   }
 
@@ -234,13 +226,18 @@ class Resizing {
 
 int per_replica(const Graph& graph) { return graph.stages * graph.tensors; }
 
+void check_workers(const Graph& graph, int workers, const std::string& option) {
+  const int least = per_replica(graph);
+  if (workers < least || workers % least != 0)
+    throw ConfigError({option, "", "is no multiple of the workers of a replica", fmt::format("{}", workers),
+                       fmt::format("Give a multiple of {}", least)});
+}
+
 }  // namespace
 
 ResizedJob resize(const RecordedJob& job, const Graph& graph, int workers, const ResizeOptions& options,
                   const std::string& option) {
-  if (workers < per_replica(graph) || workers % per_replica(graph) != 0)
-    throw ConfigError({option, "", "is no multiple of the workers of a replica", fmt::format("{}", workers),
-                       fmt::format("Give a multiple of {}", per_replica(graph))});
+  check_workers(graph, workers, option);
   ResizedJob result;
   result.workers = workers;
   result.replicas = workers / per_replica(graph);
@@ -274,11 +271,8 @@ ResizedJob resize(const RecordedJob& job, const Graph& graph, int workers, const
 }
 
 std::vector<int> sizes_up_to(const Graph& graph, int workers, const std::string& option) {
-  const int least = per_replica(graph);
+  check_workers(graph, workers, option);
   const auto recorded = static_cast<int>(graph.workers.size());
-  if (workers < least || workers % least != 0)
-    throw ConfigError({option, "", "is no multiple of the workers of a replica", fmt::format("{}", workers),
-                       fmt::format("Give a multiple of {}", least)});
   std::vector<int> sizes;
   for (long size = recorded; size < workers; size *= 2) sizes.push_back(static_cast<int>(size));
   sizes.push_back(workers);

@@ -19,7 +19,7 @@ constexpr double kTailOfPass = 0.01;
 // assumed: a host launches what follows within this, and what keeps a lane idle for longer is waited for.
 constexpr double kLaunch_s = 1e-3;
 constexpr double kTogether_s = 1.5e-6;  // recorded as one instant, in whole microseconds
-constexpr std::size_t kNone = StepLinks::kNone;
+constexpr std::size_t kNone = ~std::size_t{0};
 
 class StepLinker {
  public:
@@ -30,10 +30,10 @@ class StepLinker {
     lanes();
     sort_out();
     for (std::size_t o = 0; o < recorded_; ++o) needs_on_worker(o);
-    link_messages(recorded_, graph_, links_);
+    for (const bool backward : {false, true}) messages(backward);
     collectives();
     synchronisations();
-    for (std::size_t o = 0; o < links_.groups.size(); ++o) links_.groups[o] = links_.first_of(o);
+    for (std::size_t o = 0; o < links_.groups.size(); ++o) links_.groups[o] = first_of(o);
     return std::move(links_);
   }
 
@@ -46,24 +46,35 @@ class StepLinker {
   const RecordedPlace& place(std::size_t o) const {
     return graph_.workers[static_cast<std::size_t>(operations()[o].worker)];
   }
-  void waits_for(std::size_t who, std::size_t what) { links_.waits_for(who, what); }
-  void together(std::size_t a, std::size_t b) { links_.together(a, b); }
+  /// `what`: kNone where there is none.
+  void waits_for(std::size_t who, std::size_t what) {
+    if (what != kNone) links_.waits.emplace_back(what, who);
+  }
+  std::size_t first_of(std::size_t o) {
+    std::vector<std::size_t>& groups = links_.groups;
+    while (groups[o] != o) o = groups[o] = groups[groups[o]];
+    return o;
+  }
+  /// Both take part in one message or collective.
+  void together(std::size_t a, std::size_t b) {
+    a = first_of(a);
+    b = first_of(b);
+    links_.groups[std::max(a, b)] = std::min(a, b);
+  }
 
   void read(std::size_t begin, std::size_t end, double start_s) {
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> counts;
     for (std::size_t i = begin; i < end; ++i) {
       const RecordedOperation& each = job_.operations[i];
-      Operation made;
-      made.kind = each.kind;
-      made.lane = each.lane;
-      made.worker = each.worker;
-      made.micro_batch = each.micro_batch;
-      made.chunk = std::max(each.chunk, 0);
-      made.occurrence = counts[{each.worker, each.kind}]++;
-      made.start_s = each.start_s - start_s;
-      made.recorded_s = each.end_s - each.start_s;
-      made.line = each.line;
-      operations().push_back(made);
+      operations().push_back({.kind = each.kind,
+                              .lane = each.lane,
+                              .worker = each.worker,
+                              .micro_batch = each.micro_batch,
+                              .chunk = std::max(each.chunk, 0),
+                              .occurrence = counts[{each.worker, each.kind}]++,
+                              .line = each.line,
+                              .start_s = each.start_s - start_s,
+                              .recorded_s = each.end_s - each.start_s});
     }
     recorded_ = operations().size();
     links_.groups.resize(recorded_);
@@ -172,6 +183,87 @@ class StepLinker {
                : kNone;
   }
 
+  // Messages between the stages of a pipeline: passes wait for theirs, or, where these are not recorded, for
+  // the neighbouring stage's pass.
+  struct Pass {
+    std::size_t compute = kNone, send = kNone, receive = kNone;
+  };
+  using PassKey = std::tuple<std::int32_t, std::int32_t, std::int32_t>;  // worker, micro-batch, chunk
+
+  std::int32_t neighbour(std::int32_t worker, bool ahead, std::int32_t& chunk) const {
+    RecordedPlace there = graph_.workers[static_cast<std::size_t>(worker)];
+    there.stage += ahead ? 1 : -1;
+    if (there.stage == graph_.stages) ++chunk, there.stage = 0;
+    if (there.stage < 0) --chunk, there.stage = graph_.stages - 1;
+    if (chunk < 0 || chunk >= chunks_) return -1;
+    return (there.stage * graph_.replicas + there.replica) * graph_.tensors + there.tensor;
+  }
+
+  // Activations go ahead, their gradients back. The n-th send of a worker is that of the n-th pass that has
+  // a stage behind it.
+  void messages(bool backward) {
+    std::map<PassKey, Pass> passes;
+    std::vector<std::vector<PassKey>> order(graph_.workers.size());
+    std::vector<std::vector<std::size_t>> sends(graph_.workers.size()), receives(graph_.workers.size());
+    for (std::size_t o = 0; o < recorded_; ++o) {
+      const Operation& each = operations()[o];
+      const auto worker = static_cast<std::size_t>(each.worker);
+      const Kind& what = role(o);
+      if (what.backward != backward) continue;
+      if (what.role == Role::send) sends[worker].push_back(o);
+      if (what.role == Role::receive) receives[worker].push_back(o);
+      if (what.role != Role::forward && what.role != Role::backward) continue;
+      const PassKey key{each.worker, each.micro_batch, each.chunk};
+      Pass& pass = passes[key];
+      pass.compute = o;
+      order[worker].push_back(key);
+      chunks_ = std::max(chunks_, each.chunk + 1);
+    }
+    for (std::size_t worker = 0; worker < order.size(); ++worker) {
+      attach(order[worker], passes, receives[worker], backward, &Pass::receive);
+      attach(order[worker], passes, sends[worker], !backward, &Pass::send);
+    }
+    for (auto& [key, pass] : passes) connect(key, pass, passes, backward);
+    if (!backward) forward_ = std::move(passes);
+  }
+
+  void attach(const std::vector<PassKey>& order, std::map<PassKey, Pass>& passes,
+              const std::vector<std::size_t>& found, bool ahead, std::size_t Pass::*what) {
+    std::size_t next = 0;
+    for (const PassKey& key : order) {
+      std::int32_t chunk = std::get<2>(key);
+      if (next == found.size()) break;
+      if (neighbour(std::get<0>(key), ahead, chunk) >= 0) passes[key].*what = found[next++];
+    }
+    if (next < found.size())
+      graph_.warnings["messages that belong to no micro-batch's pass"] += found.size() - next;
+  }
+
+  void connect(const PassKey& key, Pass& pass, std::map<PassKey, Pass>& passes, bool backward) {
+    waits_for(pass.compute, pass.receive);
+    if (pass.send != kNone) waits_for(pass.send, pass.compute);
+    if (backward)
+      if (const auto ahead = forward_.find(key); ahead != forward_.end())
+        waits_for(pass.compute, ahead->second.compute);
+    const auto& [worker, micro_batch, own_chunk] = key;
+    std::int32_t chunk = own_chunk;
+    const std::int32_t from = neighbour(worker, backward, chunk);
+    if (from < 0) return;
+    const auto source = passes.find({from, micro_batch, chunk});
+    if (source == passes.end()) {
+      ++graph_.warnings["passes whose neighbouring stage did not do that micro-batch"];
+      return;
+    }
+    const std::size_t send = source->second.send;
+    if (send != kNone && pass.receive != kNone)
+      together(send, pass.receive);
+    else
+      waits_for(pass.receive != kNone ? pass.receive : pass.compute,
+                send != kNone ? send : source->second.compute);
+    if (send == kNone && pass.receive == kNone)
+      ++graph_.warnings["passes between stages without a recorded message: its time is in their gaps"];
+  }
+
   void collectives() {
     using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
     std::map<Key, std::pair<std::size_t, std::int32_t>> first;  // and how many take part
@@ -242,25 +334,12 @@ class StepLinker {
   Graph& graph_;
   StepLinks links_;
   std::size_t recorded_ = 0;
+  std::int32_t chunks_ = 1;  // of any stage
+  std::map<PassKey, Pass> forward_;
   std::vector<std::vector<std::size_t>> computing_, gathers_, reductions_, sends_;  // of each worker
 };
 
 }  // namespace
-
-void StepLinks::waits_for(std::size_t who, std::size_t what) {
-  if (what != kNone) waits.emplace_back(what, who);
-}
-
-std::size_t StepLinks::first_of(std::size_t o) {
-  while (groups[o] != o) o = groups[o] = groups[groups[o]];
-  return o;
-}
-
-void StepLinks::together(std::size_t a, std::size_t b) {
-  a = first_of(a);
-  b = first_of(b);
-  groups[std::max(a, b)] = std::min(a, b);
-}
 
 std::string unrecorded_before(const std::string& kind) { return "unrecorded before " + kind; }
 

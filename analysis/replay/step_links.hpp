@@ -15,24 +15,12 @@ namespace simsgd::replay {
 std::string unrecorded_before(const std::string& kind);
 
 struct StepLinks {
-  static constexpr std::size_t kNone = ~std::size_t{0};
-
   std::vector<Operation> operations;                       ///< as in the job; then what synchronisations add
   std::vector<std::pair<std::size_t, std::size_t>> waits;  ///< of an operation for another: {for, who}
   std::vector<std::size_t> groups;                         ///< of each operation: the first of its group
-
-  /// `what`: kNone where there is none.
-  void waits_for(std::size_t who, std::size_t what);
-  /// Both take part in one message or collective.
-  void together(std::size_t a, std::size_t b);
-  std::size_t first_of(std::size_t o);
 };
 
 /// `graph` has everything but operations and steps; warnings are counted in it.
 StepLinks link_step(const RecordedJob& job, std::size_t begin, std::size_t end, double start_s, Graph& graph);
-
-/// Of the first `recorded` operations of a step: passes wait for their messages between stages, or, where
-/// these are not recorded, for the neighbouring stage's pass.
-void link_messages(std::size_t recorded, Graph& graph, StepLinks& links);
 
 }  // namespace simsgd::replay

@@ -36,27 +36,6 @@ std::vector<std::string> unknown(const std::vector<std::string>& names,
   return missing;
 }
 
-}  // namespace
-
-void check_collective_names(const BenchOptions& options) {
-  std::vector<std::string> operations, schedules = {kMpiOwn};
-  const auto add = [](std::vector<std::string>& names, const std::string& name) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  };
-  for (const SchedulePlugin& plugin : schedule_plugins()) {
-    add(operations, op_name(plugin.op));
-    add(schedules, plugin.info.name);
-  }
-  std::vector<InputError> errors;
-  for (const std::string& name : unknown(options.operations, operations))
-    errors.push_back({"--op", "", "is not an operation", printable(name), "Use " + one_of(operations)});
-  for (const std::string& name : unknown(options.schedules, schedules))
-    errors.push_back({"--schedule", "", "is not a schedule", printable(name), "Use " + one_of(schedules)});
-  if (!errors.empty()) throw ConfigError(std::move(errors));
-}
-
-namespace {
-
 // Nothing where it cannot be made for so many ranks on these nodes.
 std::optional<Schedule> schedule_of(const CollectivePoint& point, const BenchMachine& machine) {
   const ScheduleRequest request{.ranks = point.ranks,
@@ -116,6 +95,23 @@ std::vector<MPI_Comm> comms_of_first_ranks(const Bench& bench) {
 }
 
 }  // namespace
+
+void check_collective_names(const BenchOptions& options) {
+  std::vector<std::string> operations, schedules = {kMpiOwn};
+  const auto add = [](std::vector<std::string>& names, const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const SchedulePlugin& plugin : schedule_plugins()) {
+    add(operations, op_name(plugin.op));
+    add(schedules, plugin.info.name);
+  }
+  std::vector<InputError> errors;
+  for (const std::string& name : unknown(options.operations, operations))
+    errors.push_back({"--op", "", "is not an operation", printable(name), "Use " + one_of(operations)});
+  for (const std::string& name : unknown(options.schedules, schedules))
+    errors.push_back({"--schedule", "", "is not a schedule", printable(name), "Use " + one_of(schedules)});
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+}
 
 SampleTable measure_collectives(const Bench& bench) {
   SampleTable table("collectives", bench.machine, {});

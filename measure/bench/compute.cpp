@@ -21,14 +21,17 @@ namespace {
 
 /// Empty cells where a shape does not apply.
 struct NumericKernel {
-  std::string name, layer, rows, columns, inner, entries, chosen;
-  std::function<void()> run;
+  std::string name{}, layer{}, rows{}, columns{}, inner{}, entries{}, chosen{};
+  std::function<void()> run{};
 };
 
 const std::vector<std::string> kLabels = {"kernel", "layer",   "rows",   "columns",
                                           "inner",  "entries", "chosen", "rank"};
 
-std::string cell(std::int64_t number) { return fmt::format("{}", number); }
+template <class Whole>
+std::string cell(Whole number) {
+  return fmt::format("{}", number);
+}
 
 std::vector<float> random_numbers(std::size_t n, std::uint32_t entity) {
   std::vector<float> numbers(n);
@@ -54,7 +57,8 @@ struct NumericKernels {
 void add_gemm(NumericKernels& to, const std::string& name, const std::string& layer, Eigen::Index rows,
               Eigen::Index columns, Eigen::Index inner) {
   using Floats = Matrix<float>;
-  NumericKernel kernel{name, layer, cell(rows), cell(columns), cell(inner), "", "", {}};
+  NumericKernel kernel{
+      .name = name, .layer = layer, .rows = cell(rows), .columns = cell(columns), .inner = cell(inner)};
   kernel.run = [a = Floats(Floats::Random(rows, inner)), b = Floats(Floats::Random(inner, columns)),
                 c = Floats(rows, columns)]() mutable { c.noalias() = a * b; };
   to.kernels.push_back(std::move(kernel));
@@ -62,37 +66,28 @@ void add_gemm(NumericKernels& to, const std::string& name, const std::string& la
 
 void add_selection(NumericKernels& to, std::size_t entries, std::size_t chosen) {
   const Tensor dense = to.constant(entries);
-  to.add_tensor({"select",
-                 "",
-                 "",
-                 "",
-                 "",
-                 cell(static_cast<std::int64_t>(entries)),
-                 cell(static_cast<std::int64_t>(chosen)),
-                 {}},
-                [&to, dense, chosen] {
-                  return to.executor.submit({dense}, [chosen](TensorData& out, auto in) {
-                    select_top_k(in[0]->values, chosen, out);
-                  });
-                });
+  to.add_tensor({.name = "select", .entries = cell(entries), .chosen = cell(chosen)}, [&to, dense, chosen] {
+    return to.executor.submit(
+        {dense}, [chosen](TensorData& out, auto in) { select_top_k(in[0]->values, chosen, out); });
+  });
 }
 
 void add_codecs(NumericKernels& to, std::size_t entries) {
   const Tensor dense = to.constant(entries);
-  const std::string size = cell(static_cast<std::int64_t>(entries));
+  const std::string size = cell(entries);
   constexpr int kBits = 8;
-  to.add_tensor({"fp16", "", "", "", "", size, "", {}},
+  to.add_tensor({.name = "fp16", .entries = size},
                 [&to, dense] { return rounded_to_fp16(to.executor, dense); });
-  to.add_tensor({"bf16", "", "", "", "", size, "", {}},
+  to.add_tensor({.name = "bf16", .entries = size},
                 [&to, dense] { return rounded_to_bf16(to.executor, dense); });
-  to.add_tensor({"bits_8", "", "", "", "", size, "", {}},
+  to.add_tensor({.name = "bits_8", .entries = size},
                 [&to, dense] { return rounded_to_bits(to.executor, dense, kBits); });
 }
 
 // What has come is added to a sum, as in collectives: from another place each time.
 void add_addition(NumericKernels& to, std::size_t entries) {
   constexpr std::size_t kPlaces = 8;
-  NumericKernel kernel{"add", "", "", "", "", cell(static_cast<std::int64_t>(entries)), "", {}};
+  NumericKernel kernel{.name = "add", .entries = cell(entries)};
   kernel.run = [in = random_numbers(kPlaces * entries, 0), sum = std::vector<float>(entries),
                 place = std::size_t{0}]() mutable {
     const float* term = in.data() + (++place % kPlaces) * sum.size();
@@ -115,7 +110,7 @@ void add_inverse(NumericKernels& to, const std::string& layer, std::int64_t dime
   factors.layer.name = layer;
   factors.a_dim = factors.g_dim = dimension;
   const FactorPair pair{random_factor(to, dimension), random_factor(to, 1)};
-  to.add_tensor({"inverse", layer, cell(dimension), cell(dimension), "", "", "", {}},
+  to.add_tensor({.name = "inverse", .layer = layer, .rows = cell(dimension), .columns = cell(dimension)},
                 [&to, factors, pair] { return inverse_a(to.executor, factors, pair, KfacMath{}, 1); });
 }
 
@@ -125,7 +120,7 @@ void add_qr(NumericKernels& to, std::int64_t rows, std::int64_t rank) {
   layout.learned = {{0, rows, rows}};
   layout.parameters = static_cast<std::size_t>(rows * rows);
   const Tensor left = to.constant(static_cast<std::size_t>(rows * rank));
-  to.add_tensor({"qr", "", cell(rows), cell(rank), "", "", "", {}},
+  to.add_tensor({.name = "qr", .rows = cell(rows), .columns = cell(rank)},
                 [&to, layout, left] { return orthonormal(to.executor, layout, left); });
 }
 
@@ -152,12 +147,12 @@ void add_layer(NumericKernels& to, const LayerInfo& layer, Eigen::Index batch) {
 void add_learner(NumericKernels& to, const Learner& learner) {
   const std::vector<std::int32_t> samples = learner.samples(0, 1);
   const std::size_t parameters = learner.parameters();
-  const std::string size = cell(static_cast<std::int64_t>(parameters));
   auto gradient = [&learner, samples, model = learner.initial_parameters(),
                    out = std::vector<float>(parameters)](LayerTap<float>* tap) mutable {
     learner.gradient(model, samples, out, tap);
   };
-  to.kernels.push_back({"gradient", "", "", "", "", size, "", [gradient]() mutable { gradient(nullptr); }});
+  to.kernels.push_back(
+      {.name = "gradient", .entries = cell(parameters), .run = [gradient]() mutable { gradient(nullptr); }});
   for (const LayerInfo& layer : learner.model().layers())
     if (layer.kind != LayerInfo::Kind::other) add_layer(to, layer, learner.batch());
   constexpr std::size_t kShare = 1000;
@@ -167,8 +162,9 @@ void add_learner(NumericKernels& to, const Learner& learner) {
   if (layout.layers.empty()) return;
   LayerTap<float> tap;
   gradient(&tap);
-  to.kernels.push_back({"factors", "", "", "", "", cell(static_cast<std::int64_t>(layout.size)), "",
-                        [&learner, tap, out = std::vector<float>(layout.size)]() mutable {
+  to.kernels.push_back({.name = "factors",
+                        .entries = cell(layout.size),
+                        .run = [&learner, tap, out = std::vector<float>(layout.size)]() mutable {
                           FactorStatistics().compute(learner, tap, out);
                         }});
   for (const LayerFactors& factors : layout.layers) {
@@ -211,7 +207,7 @@ SampleTable measure_compute(const Bench& bench, const Job* job) {
                  bench.machine.nodes(bench.machine.ranks),
                  0,
                  {kernel.name, kernel.layer, kernel.rows, kernel.columns, kernel.inner, kernel.entries,
-                  kernel.chosen, cell(static_cast<std::int64_t>(rank))}},
+                  kernel.chosen, cell(rank)}},
                 times[rank]);
   });
   return table;

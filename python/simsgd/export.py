@@ -4,6 +4,8 @@ import os
 import struct
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
+from .output import output
+
 Curves = Mapping[str, Sequence[Tuple[float, float]]]
 
 
@@ -49,7 +51,7 @@ def write_events(curves: Curves, directory: Union[str, "os.PathLike[str]"]) -> s
     summary 5) and summary.proto (value 1: tag 1, simple_value 2)."""
     os.makedirs(directory, exist_ok=True)
     path = os.path.join(directory, "events.out.tfevents.0.simsgd")
-    with open(path, "wb") as file:
+    with output(path, "wb") as file:
         file.write(_record(b"\x09" + struct.pack("<d", 0) + _field(3, b"brain.Event:2")))
         for name, points in curves.items():
             for time_s, value in points:

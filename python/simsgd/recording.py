@@ -13,6 +13,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
+from .output import output
+
 WARM_UP = 3  # steps: cuDNN tries its algorithms in the first, allocators grow
 COLLECTIVES = ("all_reduce", "all_gather", "all_gather_into_tensor", "_all_gather_base", "reduce_scatter", "reduce_scatter_tensor",
                "_reduce_scatter_base", "all_to_all", "all_to_all_single", "broadcast", "reduce", "send", "isend")
@@ -256,7 +258,7 @@ class Recording:
 
     def save(self, path: str) -> str:
         text = to_text(self.workload)
-        with open(path, "w", encoding="utf-8") as file:
+        with output(path) as file:
             file.write(text)
         return path
 

@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .method import source_of
+from .output import output
 from .program import command
 
 Path = Union[str, "os.PathLike[str]"]
@@ -93,7 +94,7 @@ class Result:
     def to_wandb(self, path: Path) -> None:
         """JSON lines as W&B's history has them: a line an instant, with its curves."""
         from .export import history
-        with open(path, "w", encoding="utf-8") as file:
+        with output(path) as file:
             file.writelines(json.dumps(row) + "\n" for row in history(self.curves))
 
     def to_tensorboard(self, directory: Path) -> str:

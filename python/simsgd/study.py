@@ -12,6 +12,7 @@ import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from .errors import InputError
+from .output import output
 from .program import command
 from .result import Path, Scenario, algorithm_section, place, settings
 
@@ -124,7 +125,7 @@ class StudyResults:
         if not chosen:
             raise InputError(f"{path} ends in no format. Use {', '.join(formats)}")
         text = self.table("export", "--format", chosen, *(["--study", study] if study else []))
-        with open(path, "w", encoding="utf-8") as file:
+        with output(path) as file:
             file.write(text)
 
     def frame(self, study: Optional[str] = None) -> Any:

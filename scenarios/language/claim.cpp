@@ -71,7 +71,7 @@ struct ComparisonSection {
     f.choice("metric", made.metric, metrics_,
              "What is compared. A run without a time_to_target_s was on its way until its end");
     f.choice("quantity", made.quantity, {{"ratio", Quantity::ratio}, {"difference", Quantity::difference}},
-             "of / to, or of - to");
+             "The quantity is the ratio of / to, or the difference of - to");
     f.raw("where", where, condition_schema());
     f.raw("of", of,
           side_schema("What is claimed to be more, or less: a condition on points, or a sum of terms"))

@@ -74,8 +74,8 @@ struct ClusterSection {
 
   void fields(Fields& f) {
     f.text("name", name, "What reports call it");
-    f.whole("workers", workers, "How many GPUs train").required().at_least(1).at_most(kMostCounted);
-    f.whole("nodes", nodes, "How many nodes there are")
+    f.whole("workers", workers, "This many GPUs train").required().at_least(1).at_most(kMostCounted);
+    f.whole("nodes", nodes, "There are this many nodes")
         .at_least(1)
         .at_most(kMostCounted)
         .by_rule("as many as the workers need");

@@ -54,7 +54,7 @@ void LinkSegment::fields(Fields& f) {
 }
 
 void LinkBurst::fields(Fields& f) {
-  f.bytes("bytes", bytes, "That pass at the burst's bandwidth: what the bucket holds").required();
+  f.bytes("bytes", bytes, "The bucket holds this many bytes, which pass at the burst's bandwidth").required();
   f.bandwidth("bandwidth", bandwidth_Bps, "Until the bucket is empty").required();
 }
 

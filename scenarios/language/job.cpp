@@ -126,6 +126,24 @@ Job make_job(const Scenario& scenario, KnownData* known) {
   return job;
 }
 
+bool depends_on_seed(const Scenario& scenario) {
+  const Json& resolved = scenario.resolved;
+  return !resolved["learner"].is_null() || resolved["algorithm"].contains("graph") ||
+         resolved["cluster"]["placement"].is_object();
+}
+
+void reseed(Job& job, const Scenario& scenario) {
+  ErrorList errors;
+  const Reader reader(scenario, errors);
+  job.seed = reader.seed();
+  if (auto stragglers = build_stragglers(reader, job.workers(), &job.cluster))
+    job.stragglers = std::move(*stragglers);
+  const std::vector<Note> notes = job.notes;
+  build_algorithm(reader, job);  // a plug-in may keep the seed
+  job.notes = notes;
+  errors.throw_if_any();
+}
+
 Job make_job(const Scenario& scenario) { return make_job(scenario, nullptr); }
 
 Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides) {

@@ -28,6 +28,11 @@ Job build_job(const Scenario& scenario, ErrorList& errors, KnownData* known = nu
 /// The same, and throws what cannot be built.
 Job make_job(const Scenario& scenario, KnownData* known);
 
+/// Whether more of a run than its draws, or what may be wrong with it, can depend on its seed.
+bool depends_on_seed(const Scenario& scenario);
+/// Gives a job the seed of a scenario that differs from its own in that alone, and does not depend on it.
+void reseed(Job& job, const Scenario& scenario);
+
 /// A cluster file, as a scenario of nothing else; a scenario or study as it is (load_cluster).
 Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides);
 
@@ -47,8 +52,8 @@ Scenario finished(Loading loading);
 inline constexpr int kMostWorkers = 1 << 20;
 /// Address space of a worker's stack (sim/engine/fibers.hpp).
 inline constexpr std::size_t kStackBytesOfWorker = std::size_t{512} * 1024;
-/// Links of a network that is simulated: gigabytes of it.
-inline constexpr std::size_t kMostLinks = 1000000;
+/// Links of a network that is simulated: those of as many workers on a star, in nodes of any number of GPUs.
+inline constexpr std::size_t kMostLinks = std::size_t{4} * kMostWorkers;
 /// Steps times workers: days of computing, so that what ends is told from what does not.
 inline constexpr double kMostWorkerSteps = 1e10;
 /// Numbers of a data set or a mini-batch: 8 GB.

@@ -38,7 +38,7 @@ Json interval_schema() {
   Json counted = f.schema("")["properties"]["steps"];
   counted.erase("default");
   return schema::either(
-      "Between evaluations of all workers' models on the test set",
+      "All workers' models are evaluated on the test set at this interval",
       {std::move(counted),
        {{"type", "string"}, {"description", "Simulated time with its unit, such as \"10 s\""}}});
 }

@@ -42,7 +42,7 @@ class Agenda {
   /// `used`: a batch that is through, for its memory.
   Batch take(double now_s, Turn::Kind latest, Batch used);
   /// The last `take` left something of the same instant.
-  bool more_due() const { return !due_.empty(); }
+  bool more_due() const { return left_; }
   /// Nothing of the model is left.
   bool idle() const { return heap_.size() + due_.size() == after_; }
 
@@ -71,9 +71,14 @@ class Agenda {
   };
 
   std::vector<Entry> heap_;  // the earliest on top
-  std::vector<Due> due_;     // of the instant that is being served
+  std::vector<Due>
+      due_;  // of the instant that is being served: what is put down for it takes no way through the heap
   std::vector<Held> held_;
   std::vector<std::uint32_t> free_;  // places in held_
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  double due_s_ = kNever;  // the earliest of due_
+  double instant_s_ = -1;  // that is being served
+  bool left_ = false;      // the last take left something of it
   std::uint64_t put_ = 0;
   std::size_t after_ = 0;  // of those that are left
 };

@@ -263,21 +263,22 @@ bool CollectiveEngine::is_recurrence(const AnyCollective& collective) {
   return numbers && entry.plan->schedule().all_wait_for_all;
 }
 
-void CollectiveEngine::run_whole(const AnyCollective& collective, const std::vector<double>& posted_s,
-                                 std::vector<double>& ends_s) {
+void CollectiveEngine::run_whole(const AnyCollective& collective, std::size_t heard, Whole& whole) {
   const CollectiveOptions& options = options_of(collective);
   Channel& channel = channel_of(options.group, options.channel);
   PlanEntry& entry = plan_for(collective);
-  whole_arrival_s_.resize(posted_s.size());
-  for (std::size_t p = 0; p < posted_s.size(); ++p)
-    whole_arrival_s_[p] = std::max(posted_s[p], channel.free_s[p]);
+  whole.plan = entry.plan.get();
+  whole.arrival_s.resize(whole.posted_s.size());
+  for (std::size_t p = 0; p < whole.posted_s.size(); ++p)
+    whole.arrival_s[p] = std::max(whole.posted_s[p], channel.free_s[p]);
   const std::uint64_t sequence = channel.first++;
-  ends_of(entry, whole_arrival_s_,
-          {jitter_.get(), job_.seed, static_cast<std::uint32_t>(channel.ledger), sequence}, ends_s);
-  const double last = *std::max_element(whole_arrival_s_.begin(), whole_arrival_s_.end());
-  for (std::size_t p = 0; p < posted_s.size(); ++p)
-    tell({channel, collective, *entry.plan, sequence, p, whole_arrival_s_, posted_s[p], last, ends_s[p]});
-  channel.free_s = ends_s;
+  ends_of(entry, whole.arrival_s,
+          {jitter_.get(), job_.seed, static_cast<std::uint32_t>(channel.ledger), sequence}, whole.ends_s);
+  whole.go_s = *std::max_element(whole.arrival_s.begin(), whole.arrival_s.end());
+  for (std::size_t p = 0; p < heard; ++p)
+    tell({channel, collective, *entry.plan, sequence, p, whole.arrival_s, whole.posted_s[p], whole.go_s,
+          whole.ends_s[p]});
+  channel.free_s = whole.ends_s;
   ++entry.count;
 }
 

@@ -49,10 +49,19 @@ class CollectiveEngine {
 
   /// Whether an operation takes only numbers, and nobody leaves it before all have come.
   bool is_recurrence(const AnyCollective& collective);
-  /// The next operation of its channel, all of whose members start it, at `posted_s`: their ends. Of
-  /// recurrences that bring no values.
-  void run_whole(const AnyCollective& collective, const std::vector<double>& posted_s,
-                 std::vector<double>& ends_s);
+  /// An operation that all members start, each at its `posted_s`, and what comes of it.
+  struct Whole {
+    std::vector<double> posted_s, arrival_s, ends_s;  // by member
+    double go_s = 0;
+    const Plan* plan = nullptr;
+
+    OperationSpan span(std::size_t member, Traffic traffic) const {
+      return {arrival_s[member], go_s, ends_s[member], plan->host_before_s(), plan->host_after_s(), traffic};
+    }
+  };
+  /// The next operation of its channel; observers are told of the first `heard` members. Of recurrences that
+  /// bring no values.
+  void run_whole(const AnyCollective& collective, std::size_t heard, Whole& whole);
 
   /// What has been done: for the record.
   std::vector<FidelityRecord> fidelities() const;
@@ -111,7 +120,6 @@ class CollectiveEngine {
   std::map<std::pair<GroupId, ChannelId>, std::unique_ptr<Channel>> channels_;
   Channel* last_channel_ = nullptr;  // that was asked for: the next is mostly the same
   std::vector<Arrival> arrivals_;
-  std::vector<double> whole_arrival_s_;  // of run_whole
   bool processing_ = false;
 };
 

@@ -7,7 +7,8 @@
 
 namespace simsgd {
 
-MaxMin::MaxMin(std::vector<double> capacity_Bps) : links_(capacity_Bps.size()) {
+MaxMin::MaxMin(std::vector<double> capacity_Bps)
+    : links_(capacity_Bps.size()), fillings_(capacity_Bps.size()) {
   for (std::size_t id = 0; id < links_.size(); ++id) links_[id].capacity_Bps = capacity_Bps[id];
 }
 
@@ -18,21 +19,25 @@ void MaxMin::changes(LinkId id) {
 }
 
 void MaxMin::start(std::uint32_t number, std::span<const LinkId> path, double bytes, double now_s) {
-  if (number >= flows_.size()) flows_.resize(number + 1);
+  if (number >= flows_.size()) {
+    flows_.resize(number + 1);
+    solved_.resize(number + 1);
+  }
   ++under_way_;
   Flow& flow = flows_[number];
   flow.left_bytes = bytes;
   flow.rate_Bps = 0;
   flow.since_s = now_s;
-  flow.hops.clear();
+  flow.links.assign(path.begin(), path.end());
+  flow.places.clear();
   bool alone = true;
   double narrowest_Bps = std::numeric_limits<double>::infinity();
   for (const LinkId id : path) {
     std::vector<Crossing>& crossings = link(id).crossings;
     alone = alone && crossings.empty();
     narrowest_Bps = std::min(narrowest_Bps, link(id).capacity_Bps);
-    crossings.push_back({number, static_cast<std::uint32_t>(flow.hops.size())});
-    flow.hops.push_back({id, static_cast<std::uint32_t>(crossings.size() - 1)});
+    crossings.push_back({number, static_cast<std::uint32_t>(flow.places.size())});
+    flow.places.push_back(static_cast<std::uint32_t>(crossings.size() - 1));
   }
   if (alone)
     set_rate(number, narrowest_Bps, now_s);
@@ -47,15 +52,16 @@ void MaxMin::set_capacity(LinkId id, double capacity_Bps) {
 }
 
 void MaxMin::remove(std::uint32_t number) {
-  for (const Hop& hop : flows_[number].hops) {
-    std::vector<Crossing>& crossings = link(hop.link).crossings;
+  const Flow& flow = flows_[number];
+  for (std::size_t hop = 0; hop < flow.links.size(); ++hop) {
+    std::vector<Crossing>& crossings = link(flow.links[hop]).crossings;
     const Crossing last = crossings.back();
-    crossings[hop.place] = last;
-    flows_[last.flow].hops[last.hop].place = hop.place;
+    crossings[flow.places[hop]] = last;
+    flows_[last.flow].places[last.hop] = flow.places[hop];
     crossings.pop_back();
-    if (!crossings.empty()) changes(hop.link);
+    if (!crossings.empty()) changes(flow.links[hop]);
   }
-  ++flows_[number].version;
+  ++solved_[number].version;
   --under_way_;
 }
 
@@ -65,8 +71,29 @@ void MaxMin::set_rate(std::uint32_t number, double rate_Bps, double now_s) {
   flow.left_bytes = std::max(0.0, flow.left_bytes - flow.rate_Bps * (now_s - flow.since_s));
   flow.since_s = now_s;
   flow.rate_Bps = rate_Bps;
-  ends_.push_back({now_s + flow.left_bytes / rate_Bps, number, ++flow.version});
+  ends_.push_back({now_s + flow.left_bytes / rate_Bps, number, ++solved_[number].version});
   std::push_heap(ends_.begin(), ends_.end(), later);
+}
+
+// The links that flows join with the first one, emptied.
+void MaxMin::find_connected(LinkId first) {
+  connected_.assign(1, first);
+  filling(first).seen = solution_;
+  for (std::size_t next = 0; next < connected_.size(); ++next) {
+    SharedLink& here = link(connected_[next]);
+    here.changed = false;
+    filling(connected_[next]).left_Bps = here.capacity_Bps;
+    filling(connected_[next]).open = static_cast<std::uint32_t>(here.crossings.size());
+    for (const Crossing& crossing : here.crossings) {
+      if (solved_[crossing.flow].seen == solution_) continue;
+      solved_[crossing.flow].seen = solution_;
+      for (const LinkId id : flows_[crossing.flow].links) {
+        if (filling(id).seen == solution_) continue;
+        filling(id).seen = solution_;
+        connected_.push_back(id);
+      }
+    }
+  }
 }
 
 // Fills what is connected with the link from the least share up. A link's share only grows while others are
@@ -74,32 +101,15 @@ void MaxMin::set_rate(std::uint32_t number, double rate_Bps, double now_s) {
 void MaxMin::solve(LinkId first, double now_s) {
   const auto larger = [](const Share& a, const Share& b) { return a.rate_Bps > b.rate_Bps; };
   ++solution_;
-  connected_.assign(1, first);
-  link(first).seen = solution_;
-  for (std::size_t next = 0; next < connected_.size(); ++next) {
-    SharedLink& here = link(connected_[next]);
-    here.changed = false;
-    here.left_Bps = here.capacity_Bps;
-    here.open = static_cast<std::uint32_t>(here.crossings.size());
-    for (const Crossing& crossing : here.crossings) {
-      Flow& flow = flows_[crossing.flow];
-      if (flow.seen == solution_) continue;
-      flow.seen = solution_;
-      for (const Hop& hop : flow.hops) {
-        if (link(hop.link).seen == solution_) continue;
-        link(hop.link).seen = solution_;
-        connected_.push_back(hop.link);
-      }
-    }
-  }
+  find_connected(first);
   shares_.clear();
   for (const LinkId id : connected_)
-    if (link(id).open > 0) shares_.push_back({link(id).left_Bps / link(id).open, id});
+    if (filling(id).open > 0) shares_.push_back({filling(id).left_Bps / filling(id).open, id});
   std::make_heap(shares_.begin(), shares_.end(), larger);
   while (!shares_.empty()) {
     std::pop_heap(shares_.begin(), shares_.end(), larger);
     Share& least = shares_.back();
-    SharedLink& here = link(least.link);
+    const Filling& here = filling(least.link);
     if (here.open == 0) {
       shares_.pop_back();
       continue;
@@ -110,13 +120,13 @@ void MaxMin::solve(LinkId first, double now_s) {
       std::push_heap(shares_.begin(), shares_.end(), larger);
       continue;
     }
+    const LinkId narrowest = least.link;
     shares_.pop_back();
-    for (const Crossing& crossing : here.crossings) {
-      Flow& flow = flows_[crossing.flow];
-      if (flow.fixed == solution_) continue;
-      flow.fixed = solution_;
-      for (const Hop& hop : flow.hops) {
-        SharedLink& crossed = link(hop.link);
+    for (const Crossing& crossing : link(narrowest).crossings) {
+      if (solved_[crossing.flow].fixed == solution_) continue;
+      solved_[crossing.flow].fixed = solution_;
+      for (const LinkId id : flows_[crossing.flow].links) {
+        Filling& crossed = filling(id);
         crossed.left_Bps = --crossed.open > 0 ? crossed.left_Bps - rate_Bps : 0;
       }
       set_rate(crossing.flow, rate_Bps, now_s);
@@ -126,10 +136,10 @@ void MaxMin::solve(LinkId first, double now_s) {
 
 void MaxMin::drop_stale() {
   if (ends_.size() > 2 * under_way_ + 64) {
-    std::erase_if(ends_, [this](const End& end) { return end.version != flows_[end.flow].version; });
+    std::erase_if(ends_, [this](const End& end) { return end.version != solved_[end.flow].version; });
     std::make_heap(ends_.begin(), ends_.end(), later);
   }
-  while (!ends_.empty() && ends_.front().version != flows_[ends_.front().flow].version) {
+  while (!ends_.empty() && ends_.front().version != solved_[ends_.front().flow].version) {
     std::pop_heap(ends_.begin(), ends_.end(), later);
     ends_.pop_back();
   }

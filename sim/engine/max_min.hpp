@@ -26,24 +26,27 @@ class MaxMin {
   void take_ended(double now_s, std::vector<std::uint32_t>& ended);
 
  private:
-  struct Hop {
-    LinkId link = 0;
-    std::uint32_t place = 0;  // among the link's crossings
-  };
   struct Flow {
-    std::vector<Hop> hops;
+    std::vector<LinkId> links;
+    std::vector<std::uint32_t> places;                 // among the crossings of each
     double left_bytes = 0, rate_Bps = 0, since_s = 0;  // left at that instant
-    std::uint32_t version = 0;                         // of its end: others in the heap are stale
-    std::uint32_t seen = 0, fixed = 0;                 // solutions
   };
   struct Crossing {
     std::uint32_t flow = 0, hop = 0;
   };
   struct SharedLink {
-    double capacity_Bps = 0, left_Bps = 0;
-    std::uint32_t open = 0, seen = 0;
+    double capacity_Bps = 0;
     bool changed = false;
     std::vector<Crossing> crossings;
+  };
+  // What a solution goes through for every hop of every flow lies close together: of a link, and of a flow.
+  struct Filling {
+    double left_Bps = 0;
+    std::uint32_t open = 0, seen = 0;  // flows that are not fixed; solution
+  };
+  struct Solved {
+    std::uint32_t seen = 0, fixed = 0;  // solutions
+    std::uint32_t version = 0;          // of its end: others in the heap are stale
   };
   struct End {
     double time_s = 0;
@@ -54,15 +57,19 @@ class MaxMin {
     LinkId link = 0;
   };
   SharedLink& link(LinkId id) { return links_[static_cast<std::size_t>(id)]; }
+  Filling& filling(LinkId id) { return fillings_[static_cast<std::size_t>(id)]; }
   void changes(LinkId id);
   void remove(std::uint32_t flow);
   void set_rate(std::uint32_t flow, double rate_Bps, double now_s);
   void solve(LinkId first, double now_s);
+  void find_connected(LinkId first);
   void drop_stale();
   static bool later(const End& a, const End& b) { return a.time_s > b.time_s; }
 
   std::vector<SharedLink> links_;
+  std::vector<Filling> fillings_;  // of links
   std::vector<Flow> flows_;
+  std::vector<Solved> solved_;  // of flows
   std::vector<LinkId> changed_, connected_;
   std::vector<Share> shares_;  // a heap, the least on top
   std::vector<End> ends_;      // a heap, the earliest on top

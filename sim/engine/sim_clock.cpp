@@ -8,7 +8,7 @@
 namespace simsgd {
 
 SimClock::SimClock(int rank, const Job& job, Fibers& fibers, Transport& transport, Interference& interference,
-                   Observers& observers)
+                   const Observers& observers)
     : rank_(rank),
       fibers_(fibers),
       transport_(transport),

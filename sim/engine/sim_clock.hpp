@@ -22,7 +22,7 @@ class SimClock final : public Machine, public Completion, public Waiter {
  public:
   /// The worker of a rank is the fiber of that number.
   SimClock(int rank, const Job& job, Fibers& fibers, Transport& transport, Interference& interference,
-           Observers& observers);
+           const Observers& observers);
   SimClock(const SimClock&) = delete;
   SimClock& operator=(const SimClock&) = delete;
 
@@ -88,7 +88,7 @@ class SimClock final : public Machine, public Completion, public Waiter {
   Fibers& fibers_;
   Transport& transport_;
   Interference& interference_;
-  Observers& observers_;
+  const Observers& observers_;
   Clock local_s_;
   Slowdown slowdown_;
   double backward_overlap_s_;

@@ -36,6 +36,7 @@ class Simulation {
  private:
   Timeline make_timeline() const;
   Tensor make_initial_model();
+  std::unique_ptr<LockstepRun> make_lockstep();
   void spawn_workers();
   void attach_observers();
   std::string deadlock() const;
@@ -67,8 +68,8 @@ class Simulation {
   SimWorker::Steps steps_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
   std::vector<SimBackground*> backgrounds_;  // of the workers
-  bool in_lockstep_;
-  Fibers fibers_;  // destroyed first: what is on their stacks refers to all above
+  std::unique_ptr<LockstepRun> lockstep_;    // in place of workers, where the job can be run so
+  Fibers fibers_;                            // destroyed first: what is on their stacks refers to all above
 };
 
 Simulation::Simulation(const Job& job, const SimulationOptions& options)
@@ -108,8 +109,8 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
                if (options_.interrupted && options_.interrupted()) throw Interrupted();
                if (options_.progress) options_.progress(step);
              }},
-      in_lockstep_(LockstepRun::can(world_, end_)),
-      fibers_(in_lockstep_ ? 1 : job.workers()) {
+      lockstep_(make_lockstep()),
+      fibers_(lockstep_ ? 1 : job.workers()) {
   attach_observers();
 }
 
@@ -132,13 +133,19 @@ Tensor Simulation::make_initial_model() {
   return executor_.constant({job_.learner->initial_parameters(), {}, {}});
 }
 
+// Those who listen beside the ledgers: to all ranks, or to as many as a timeline has.
+std::unique_ptr<LockstepRun> Simulation::make_lockstep() {
+  if (!LockstepRun::can(world_, end_)) return nullptr;
+  const int heard = options_.observers.empty() ? timeline_.ranks() : job_.workers();
+  return std::make_unique<LockstepRun>(world_, ledgers_, steps_, static_cast<std::size_t>(heard));
+}
+
 void Simulation::spawn_workers() {
   const Tensor initial_model = make_initial_model();
   for (int rank = 0; rank < job_.workers(); ++rank) {
     workers_.push_back(std::make_unique<SimWorker>(rank, world_, steps_, initial_model, backgrounds_));
     SimWorker* worker = workers_.back().get();
     backgrounds_.push_back(&worker->sim_background());
-    if (in_lockstep_) continue;
     fibers_.start([this, worker] {
       try {
         job_.algorithm->run(*worker);
@@ -210,9 +217,9 @@ void Simulation::end_by_the_clock() {
 }
 
 void Simulation::add_workers(RunRecord& record) {
-  record.workers.reserve(workers_.size());
-  for (const auto& worker : workers_) {
-    Ledger& ledger = ledgers_.of(worker->rank());
+  record.workers.reserve(static_cast<std::size_t>(job_.workers()));
+  for (int rank = 0; rank < job_.workers(); ++rank) {
+    Ledger& ledger = ledgers_.of(rank);
     if (end_.over_s()) ledger.cut(*end_.over_s());
     record.workers.push_back(ledger.take_record());
     record.end_s = std::max(record.end_s, record.workers.back().end_s);
@@ -235,6 +242,9 @@ RunRecord Simulation::make_record() {
   notebook_.fill(record);
   for (const auto& worker : workers_)
     if (const auto totals = worker->crash_totals(record.end_s)) add_totals(*totals, record.extra);
+  if (lockstep_)
+    for (const Crashes::Totals& totals : lockstep_->crash_totals(record.end_s))
+      add_totals(totals, record.extra);
   record.fidelities = collectives_.fidelities();
   record.events = transport_.events();
   for (const FidelityRecord& fidelity : record.fidelities) record.events += fidelity.count;
@@ -242,10 +252,9 @@ RunRecord Simulation::make_record() {
 }
 
 SimulationResult Simulation::run() {
-  spawn_workers();
+  lockstep_ ? lockstep_->run() : spawn_workers();
   end_by_the_clock();
   try {
-    if (in_lockstep_) LockstepRun(world_, workers_).run();
     transport_.run(&fibers_);
     for (const auto& worker : workers_)
       if (worker->runs()) throw RunError(deadlock());

@@ -9,8 +9,8 @@
 // messages are left out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "sim/record.hpp"
@@ -35,7 +35,8 @@ class Slowdown {
 
   /// When `work_s` of computing that begin at `from_s` end. `added` is called with what each kind of traffic
   /// added to them. Times of calls do not decrease.
-  double end_of(double from_s, double work_s, const std::function<void(Traffic, double)>& added);
+  template <class Added>
+  double end_of(double from_s, double work_s, const Added& added) const;
 
  private:
   struct Span {
@@ -47,5 +48,25 @@ class Slowdown {
   std::vector<double> channel_free_s_;
   std::vector<Span> spans_;  // one after another; few
 };
+
+template <class Added>
+double Slowdown::end_of(double from_s, double work_s, const Added& added) const {
+  double now_s = from_s;
+  for (const Span& span : spans_) {
+    if (work_s <= 0) break;
+    if (span.end_s <= now_s) continue;
+    if (span.begin_s > now_s) {
+      const double free_s = std::min(work_s, span.begin_s - now_s);
+      now_s += free_s;
+      work_s -= free_s;
+      if (work_s <= 0) break;
+    }
+    const double done_s = std::min(work_s, (span.end_s - now_s) / (1 + slowdown_));
+    added(span.traffic, done_s * slowdown_);
+    now_s = done_s < work_s ? span.end_s : now_s + done_s * (1 + slowdown_);
+    work_s -= done_s;
+  }
+  return now_s + std::max(0.0, work_s);
+}
 
 }  // namespace simsgd

@@ -14,9 +14,9 @@ namespace simsgd {
 template <class T>
 struct Batch;  // model.hpp, which brings Eigen
 
-/// `count` samples of `features` inputs. Exactly one of `bytes` (scaled as byte * scale + shift when read)
-/// and `floats` is filled, sample after sample. `labels` for a classification, `targets` (sample after
-/// sample) for a regression, neither for the quadratic.
+/// `count` samples of `features` inputs. Exactly one of `bytes` (scaled as byte * scale + shift when read),
+/// `floats` (both sample after sample) and `tokens` is filled. `labels` for a classification, `targets`
+/// (sample after sample) for a regression, neither for the quadratic and for text.
 struct DataSet {
   std::string name;
   std::int64_t count = 0;
@@ -27,11 +27,19 @@ struct DataSet {
   std::vector<std::uint8_t> bytes;
   float scale = 1, shift = 0;
   std::vector<float> floats;
+  /// Text: sample s are the `features` tokens from s * `stride` on, each in [0, classes), and each has a
+  /// label: the token after it.
+  std::vector<std::uint16_t> tokens;
+  std::int64_t stride = 1;
+  double bytes_per_token = 0;        ///< text: mean over these tokens
   std::vector<std::int32_t> labels;  ///< in [0, classes)
   std::vector<float> targets;
   std::vector<double> curvature;  ///< quadratic: the diagonal of A, one entry per feature; else empty
   /// Least expected loss where it is known (quadratic, teacher-student), else NaN.
   double optimum = std::numeric_limits<double>::quiet_NaN();
+
+  bool is_text() const { return !tokens.empty(); }
+  std::int64_t labels_per_sample() const { return is_text() ? features : 1; }
 
   /// Copies the samples named by `samples` into a batch of either precision.
   template <class T>

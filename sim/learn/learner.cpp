@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "sim/base/check.hpp"
@@ -20,7 +21,7 @@ namespace {
 void check_partition(const LearnerSpec& spec) {
   if (spec.partition.kind != PartitionSpec::Kind::dirichlet) return;
   const DataSet& train = *spec.train;
-  if (train.classes == 0)
+  if (train.labels.empty())
     reject("partition", fmt::format("is by label, and the data set \"{}\" has no labels", train.name),
            "Use an iid partition, or a data set with classes");
   if (train.count < spec.workers)
@@ -60,18 +61,20 @@ LearnerSpec checked(LearnerSpec spec) {
 }
 
 Evaluation evaluate(const Model<float>& model, std::span<const float> parameters, const DataSet& data) {
-  constexpr std::int64_t kChunk = 250;  // activations stay in the cache
+  // Activations stay in the cache.
+  const std::int64_t most = data.is_text() ? std::max<std::int64_t>(1, 1024 / data.features) : 250;
   Evaluation evaluation;
   std::int64_t correct = 0;
-  for (std::int64_t begin = 0; begin < data.count; begin += kChunk) {
-    std::vector<std::int32_t> chunk(static_cast<std::size_t>(std::min(kChunk, data.count - begin)));
+  for (std::int64_t begin = 0; begin < data.count; begin += most) {
+    std::vector<std::int32_t> chunk(static_cast<std::size_t>(std::min(most, data.count - begin)));
     std::iota(chunk.begin(), chunk.end(), static_cast<std::int32_t>(begin));
     const auto score = model.score(parameters, data.batch<float>(chunk));
     evaluation.loss += static_cast<double>(score.loss) * static_cast<double>(chunk.size());
     correct += score.correct;
   }
   evaluation.loss /= static_cast<double>(data.count);
-  evaluation.accuracy = data.classes > 0 ? static_cast<double>(correct) / static_cast<double>(data.count)
+  evaluation.accuracy = data.classes > 0 ? static_cast<double>(correct) /
+                                               static_cast<double>(data.count * data.labels_per_sample())
                                          : std::numeric_limits<double>::quiet_NaN();
   return evaluation;
 }
@@ -109,6 +112,11 @@ double Learner::gradient(std::span<const float> parameters, std::span<const std:
 Evaluation Learner::evaluate_test(std::span<const float> parameters) const {
   CHECK(has_test(), "this learner has no test set");
   return evaluate(*spec_.model, parameters, *spec_.test);
+}
+
+double Learner::bits_per_byte(double loss) const {
+  CHECK(has_test() && spec_.test->is_text(), "bits for each byte of what is no text");
+  return loss / (std::numbers::ln2 * spec_.test->bytes_per_token);
 }
 
 Evaluation Learner::evaluate_train(std::span<const float> parameters) const {

@@ -41,7 +41,7 @@ struct LearnerSpec {
 /// Loss and accuracy of a model on a data set.
 struct Evaluation {
   double loss = 0;      ///< mean over samples
-  double accuracy = 0;  ///< share of samples classified correctly; NaN for a regression
+  double accuracy = 0;  ///< share of samples (tokens) classified correctly; NaN for a regression
 };
 
 class Learner {
@@ -73,6 +73,9 @@ class Learner {
   /// `parameters`). `tap`, if given, receives what each layer saw.
   double gradient(std::span<const float> parameters, std::span<const std::int32_t> samples,
                   std::span<float> gradient, LayerTap<float>* tap = nullptr) const;
+
+  /// What a mean loss of the test set, in nats a token, is in bits a byte; only where it is text.
+  double bits_per_byte(double loss) const;
 
   Evaluation evaluate_test(std::span<const float> parameters) const;
   /// On the whole training set (costly: only for small problems and tests).

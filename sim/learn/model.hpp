@@ -18,8 +18,9 @@ namespace simsgd {
 template <class T>
 using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;  // column-major; one column per sample
 
-/// A batch: `inputs` is features x samples. Classification fills `labels` (class of each sample), regression
-/// `targets` (outputs x samples); a problem that needs neither (a quadratic) leaves both empty.
+/// A batch: `inputs` is features x samples. Classification fills `labels` (class of each sample; of text, of
+/// each token of each sample, in order), regression `targets` (outputs x samples); a problem that needs
+/// neither (a quadratic) leaves both empty.
 template <class T>
 struct Batch {
   Matrix<T> inputs;
@@ -32,8 +33,8 @@ struct Batch {
 };
 
 /// A layer with weights, as a slice of the flat parameter vector: `rows` x `columns` weights, column-major,
-/// then `rows` biases if `bias`. A convolution is the matrix of its im2col product: rows = output channels,
-/// columns = c_in kh kw.
+/// then `rows` biases if `bias`. A linear layer that is applied to every token has `positions`. A convolution
+/// is the matrix of its im2col product: rows = output channels, columns = c_in kh kw.
 struct LayerInfo {
   std::string name;
   enum class Kind { linear, convolution, other } kind = Kind::other;
@@ -41,7 +42,7 @@ struct LayerInfo {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   bool bias = false;
-  std::int64_t positions = 1;    ///< output height x width of a convolution, else 1
+  std::int64_t positions = 1;    ///< output height x width of a convolution, tokens of a text, else 1
   double forward_flop = 0;       ///< per sample, a multiply-add counts 2
   std::int64_t activations = 0;  ///< output entries per sample
   std::size_t size() const { return static_cast<std::size_t>(rows * columns + (bias ? rows : 0)); }
@@ -75,7 +76,8 @@ class Model {
   virtual T loss_and_gradient(std::span<const T> parameters, const Batch<T>& batch, std::span<T> gradient,
                               LayerTap<T>* tap) const = 0;
 
-  /// Mean loss, and the number of samples classified correctly (-1 where that has no meaning).
+  /// Mean loss, and the number of samples (of text: tokens) classified correctly (-1 where that has no
+  /// meaning).
   struct Score {
     T loss = 0;
     std::int64_t correct = -1;

@@ -27,6 +27,8 @@ std::uint32_t without_last_bits(std::uint32_t magnitude, int dropped) {
   return (magnitude + below_half + ((magnitude >> dropped) & 1u)) & ~((1u << dropped) - 1);
 }
 
+}  // namespace
+
 float nearest_fp16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t magnitude = bits & ~kSign;
@@ -48,6 +50,8 @@ float nearest_bf16(float x) {
   return std::bit_cast<float>(choose(magnitude > kInfinity, nan, without_last_bits(magnitude, 16)) |
                               (bits & kSign));
 }
+
+namespace {
 
 template <float (*round)(float)>
 Tensor rounded(Executor& executor, const char* name, const Tensor& values) {

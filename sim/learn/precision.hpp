@@ -10,6 +10,9 @@
 
 namespace simsgd {
 
+float nearest_fp16(float x);
+float nearest_bf16(float x);
+
 /// Dense or sparse; indices and scalars stay as they are. Empty for an empty handle.
 Tensor rounded_to_fp16(Executor& executor, const Tensor& values);
 Tensor rounded_to_bf16(Executor& executor, const Tensor& values);

@@ -1,7 +1,9 @@
 #include "sim/recording/ledger.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "sim/activities.hpp"
 
@@ -122,13 +124,42 @@ double busy_time_s(const WorkerTotals& worker) {
   return busy_s;
 }
 
+namespace {
+
+// The least number of bin kFirst + i, so that no logarithm is taken of each duration.
+std::vector<double> bin_edges() {
+  const auto bin = [](double seconds) { return std::floor(10 * std::log10(seconds)); };
+  std::vector<double> edges;
+  for (std::int32_t k = Histogram::kFirst; k < Histogram::kFirst + Histogram::kBins; ++k) {
+    double edge = std::pow(10, k / 10.0);
+    while (bin(edge) < k) edge = std::nextafter(edge, std::numeric_limits<double>::infinity());
+    while (bin(std::nextafter(edge, 0.0)) >= k) edge = std::nextafter(edge, 0.0);
+    edges.push_back(edge);
+  }
+  return edges;
+}
+
+}  // namespace
+
 void Histogram::add(double seconds) {
   if (seconds < 1e-9) {
     ++zero;
     return;
   }
-  const double bin = std::clamp(std::floor(10 * std::log10(seconds)) - kFirst, 0.0, double{kBins - 1});
-  ++counts[static_cast<std::size_t>(bin)];
+  static const std::vector<double> kEdges = bin_edges();
+  // A double's bits, as a number, are its binary logarithm, short of it by 0.09 at most: by one bin at most.
+  const double log2 = static_cast<double>(std::bit_cast<std::uint64_t>(seconds)) * 0x1p-52 - 1023;
+  std::int32_t bin = std::clamp(static_cast<std::int32_t>(std::floor(log2 * 10 / std::log2(10.0))), kFirst,
+                                kFirst + kBins - 1);
+  if (bin + 1 < kFirst + kBins && seconds >= kEdges[static_cast<std::size_t>(bin + 1 - kFirst)]) ++bin;
+  if (counts.empty()) first = bin;
+  if (bin < first) {
+    counts.insert(counts.begin(), static_cast<std::size_t>(first - bin), 0);
+    first = bin;
+  }
+  const auto place = static_cast<std::size_t>(bin - first);
+  if (place >= counts.size()) counts.resize(place + 1);
+  ++counts[place];
 }
 
 void StepTimes::add(double seconds) {

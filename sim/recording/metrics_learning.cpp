@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <span>
 
+#include "sim/learn/dataset.hpp"
+#include "sim/learn/learner.hpp"
 #include "sim/recording/learning_curve.hpp"
 #include "sim/recording/metric_tables.hpp"
 
@@ -46,6 +48,12 @@ Value last_evaluation(const RunRecord& record, const Job&) {
   return record.evaluations.back().*member;
 }
 
+Value test_bits_per_byte(const RunRecord& record, const Job& job) {
+  if (record.evaluations.empty() || !job.learner || !job.learner->has_test()) return std::nullopt;
+  if (!job.learner->train_set().is_text()) return std::nullopt;
+  return job.learner->bits_per_byte(record.evaluations.back().test_loss);
+}
+
 Value time_to_target(const RunRecord& record, const Job& job) {
   return arrival_s(job.target, record.series, record.evaluations);
 }
@@ -87,6 +95,9 @@ std::vector<Metric> learning_metrics() {
       {"test_accuracy_final", "1",
        "Share of the test set that the mean model classifies correctly at the end. No value without a learner or a test set, or for a regression.",
        last_evaluation<&EvaluationPoint::test_accuracy>, Better::more},
+      {"test_bits_per_byte_final", "1",
+       "Loss on a test set of text, test_loss_final in nats a token, in bits for each byte of UTF-8. No value for other data.",
+       test_bits_per_byte, Better::less},
       {"time_to_target_s", "s",
        "First time at which the target was met by the mean of `window` training losses or evaluations. No value without a target, where it was not met, or where nothing was evaluated before the end.",
        time_to_target, Better::less},

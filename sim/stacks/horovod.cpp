@@ -26,7 +26,7 @@ struct HorovodOptions {
         "HOROVOD_FUSION_THRESHOLD: all-reduces of one cycle travel in buffers of at most so many; 0: each by itself. The default is that of Horovod up to 0.20; since 0.21 it is 128 MiB");
     f.time(
         "agreement", agreement_s,
-        "From the look until the first operation begins: requests are gathered at rank 0, responses sent back");
+        "Workers agree for this time, from the tick until the first operation begins: requests are gathered at rank 0, and responses sent back");
     costs.fields(f);
   }
 };

@@ -27,7 +27,7 @@ struct MpiOptions {
         "How they are handed over where the algorithm's \"fusion\" is not given: as its own default has it, tensor by tensor, or all in one vector");
     f.choice(
         "calls", blocking, {{"immediate", false}, {"blocking", true}},
-        "immediate: an operation travels while the worker computes on; blocking: it begins when the worker waits or has computed its gradient");
+        "An immediate operation travels while the worker computes on; a blocking one begins when the worker waits or has computed its gradient");
     f.choice(
         "decisions", decisions,
         {{"open_mpi", MpiDecisions::by_calls},

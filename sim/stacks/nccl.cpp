@@ -43,10 +43,11 @@ struct NcclWay {
 
   void fields(Fields& f) {
     f.time("launch", launch_s, "Once per operation").by_rule("as NCCL's tuning model has it");
-    f.time("latency", latency_s, "Of a step inside a node").by_rule("as NCCL's tuning model has it");
-    f.time("between_latency", between_latency_s, "Of a step between nodes")
+    f.time("latency", latency_s, "A step inside a node has this latency")
         .by_rule("as NCCL's tuning model has it");
-    f.number("share", share, "Of a link's bandwidth that the payload reaches")
+    f.time("between_latency", between_latency_s, "A step between nodes has this latency")
+        .by_rule("as NCCL's tuning model has it");
+    f.number("share", share, "The payload reaches this share of a link's bandwidth")
         .above(0)
         .at_most(1)
         .by_rule("as NCCL's tuning model has it");
@@ -109,7 +110,7 @@ struct NcclOptions {
         "What joins the GPUs of a node: its latencies hold where none are given, and over PCIe LL128 is not taken unless \"protocol\" names it");
     f.whole(
          "compute_capability", compute_capability,
-         "Of the GPUs, times ten (V100: 70, A100: 80, H100: 90, B200: 100): NCCL's tables go with it; below 70 LL128 is not taken unless \"protocol\" names it")
+         "The GPUs have this compute capability, times ten (V100: 70, A100: 80, H100: 90, B200: 100). NCCL's tables depend on it: below 70 LL128 is not taken unless \"protocol\" names it")
         .at_least(10)
         .by_rule("the device's, else 80");
     f.whole("channels", channels, "NCCL_MAX_NCHANNELS: thread blocks of an operation")
@@ -120,7 +121,7 @@ struct NcclOptions {
         .by_rule("no bound");
     f.whole(
          "multiprocessors", multiprocessors,
-         "Of the device: channels take as many of them from computing, which is channels / (multiprocessors - channels) longer meanwhile")
+         "The device has this many multiprocessors: channels take as many of them from computing, which is channels / (multiprocessors - channels) longer meanwhile")
         .at_least(1)
         .by_rule("\"slowdown\" alone says how much longer");
     f.time(

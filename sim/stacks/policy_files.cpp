@@ -55,7 +55,7 @@ struct WaySection {
          "nics", way.costs.nics,
          "NICs of a node over which each message between nodes is spread, no more than have a GPU of the group")
         .at_least(1);
-    f.number("between_share", between_share, "bandwidth_share of messages between nodes")
+    f.number("between_share", between_share, "Messages between nodes have this bandwidth_share")
         .above(0)
         .at_most(1)
         .by_rule("as bandwidth_share");

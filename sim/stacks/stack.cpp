@@ -72,7 +72,7 @@ void StackCosts::fields(Fields& f) {
       .by_rule("as the cluster's \"host\" says");
   f.time("message", message_s,
          "Per message of an operation or between two workers, beside the links' latency");
-  f.time("tensor", tensor_s, "For each tensor that is copied into a buffer which several share")
+  f.time("tensor", tensor_s, "Each tensor that is copied into a buffer which several share takes this time")
       .by_rule("as the cluster's \"host\" says");
   f.bandwidth(
        "buffer_bandwidth", buffer_Bps,
@@ -81,7 +81,7 @@ void StackCosts::fields(Fields& f) {
   f.flag("host_buffers", host_buffers,
          "Whether messages leave from the host's memory: payloads are copied down before and up after")
       .by_rule("as the cluster's \"host\" says (\"staged\")");
-  f.bandwidth("staging_bandwidth", staging_Bps, "Of these copies, each way")
+  f.bandwidth("staging_bandwidth", staging_Bps, "These copies have this bandwidth, each way")
       .by_rule("the device's copy_bandwidth");
   f.number("reduce", reduce_s_per_byte, "Seconds per byte: adding what arrived to the local sum")
       .at_least(0)

@@ -82,6 +82,27 @@ TEST_CASE("alpha has the least rho, and rho is that of all subsets of matchings"
   }
 }
 
+TEST_CASE(
+    "workers by other numbers, whose eigenvectors come in other sums, have the same probabilities and alpha") {
+  for (const char* name : {"matcha8", "ring", "torus", "erdos_renyi"})
+    for (const double budget : {0.3, 0.5, 0.8}) {
+      CAPTURE(name);
+      CAPTURE(budget);
+      const LogicalGraph graph = graph_of(name, 8);
+      const std::vector<double> p = optimise_probabilities(graph, budget).probabilities;
+      const double alpha = best_alpha(graph, p);
+      for (int shift = 1; shift < 8; ++shift) {
+        LogicalGraph other = graph;
+        other.laplacian_eigenvalues.clear();  // of equal probabilities alpha is another way's, too
+        for (auto& matching : other.matchings)
+          for (auto& [a, b] : matching) a = (3 * a + shift) % 8, b = (3 * b + shift) % 8;
+        const std::vector<double> again = optimise_probabilities(other, budget).probabilities;
+        for (std::size_t j = 0; j < p.size(); ++j) CHECK(std::fabs(again[j] - p[j]) < 1e-11);
+        CHECK(best_alpha(other, p) == doctest::Approx(alpha).epsilon(1e-11));
+      }
+    }
+}
+
 TEST_CASE("with every matching active it is D-PSGD with alpha = 2 / (second + last eigenvalue)") {
   const LogicalGraph graph = graph_of("matcha8", 8);
   const double alpha = best_alpha(graph, std::vector<double>(5, 1.0));

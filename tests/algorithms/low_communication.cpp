@@ -72,6 +72,12 @@ TEST_CASE("DiLoCo with outer rate 1 and no outer momentum is local SGD") {
   }
 }
 
+TEST_CASE("integers of one block are what DiLoCo's bits are") {
+  const auto coded = models(
+      "diloco", {{"inner_steps", 4}, {"codec", {{"name", "integer"}, {"bits", 6}, {"block", 4096}}}}, 20);
+  CHECK(worst_difference(coded, models("diloco", {{"inner_steps", 4}, {"bits", 6}}, 20)) < kRounding);
+}
+
 TEST_CASE("DiLoCo of one inner step of SGD, with outer rate 1 and no momenta, is Allreduce-SGD") {
   CHECK(worst_difference(models("diloco", plain({{"inner_steps", 1}}), 30, 0),
                          models("allreduce_sgd", Json::object(), 30, 0)) < kRounding);
@@ -85,7 +91,8 @@ TEST_CASE("streaming DiLoCo of one fragment without overlap is DiLoCo, and of mo
   const Json others[] = {{{"inner_steps", 4}, {"fragments", 2}},
                          {{"inner_steps", 4}, {"overlap", 1}},
                          {{"inner_steps", 4}, {"mixing", 0.5}},
-                         {{"inner_steps", 4}, {"bits", 4}}};
+                         {{"inner_steps", 4}, {"bits", 4}},
+                         {{"inner_steps", 4}, {"codec", {{"name", "e3m0"}}}}};
   for (const Json& other : others) {
     CAPTURE(other);
     CHECK(worst_difference(models("diloco", other, 20), plain_models) > 1e-4);

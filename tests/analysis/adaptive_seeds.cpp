@@ -1,5 +1,5 @@
 // Seeds until certain, a limit on memory, and times estimated before a sweep.
-#include "analysis/sweeps/adaptive_seeds.hpp"
+#include "analysis/runs/adaptive_seeds.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "analysis/runs/child_pool.hpp"
+#include "analysis/runs/results.hpp"
+#include "analysis/runs/time_estimate.hpp"
 #include "analysis/statistics/intervals.hpp"
-#include "analysis/store/results.hpp"
-#include "analysis/sweeps/child_pool.hpp"
-#include "analysis/sweeps/time_estimate.hpp"
 #include "sim/base/random.hpp"
 #include "tests/analysis/support.hpp"
 
@@ -53,7 +53,7 @@ RunOutcome noisy(const Scenario& scenario, const SimulationOptions&) {
 std::map<int, std::set<int>> seeds_run(const std::vector<RunRow>& runs) {
   std::map<int, std::set<int>> seeds;
   for (const RunRow& run : runs) {
-    const Json scenario = Json::parse(run.scenario);
+    const Json scenario = Json::parse(run.document)["scenario"];
     seeds[scenario["cluster"]["workers"]].insert(scenario["seed"].get<int>());
   }
   return seeds;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "analysis/questions/candidates.hpp"
 #include "analysis/runner.hpp"
@@ -125,6 +126,20 @@ TEST_CASE("the seed of the scenario, or --seed, is the first one, and those afte
     })[0];
     CHECK(two.at(each.label).front() == run);
   }
+}
+
+TEST_CASE("a method that lies in a file of the user's is a candidate where it is named") {
+  const Folder folder;
+  const Study study = expand_study(folder.write_json("s.json", small_scenario()));
+  const auto tried = [&](const CandidateSettings& settings) {
+    std::set<std::string> names;
+    for (const Candidate& candidate : candidates(study, settings).all)
+      names.insert(candidate.chosen.back().value["name"].get<std::string>());
+    return names;
+  };
+  CHECK(tried({}).contains("wagma"));
+  CHECK_FALSE(tried({}).contains("python"));
+  CHECK(tried({.algorithms = {"python"}, .workers = {}}) == std::set<std::string>{"python"});
 }
 
 TEST_CASE("--seed counts for a study too: the seeds that it has are not what is advised on") {

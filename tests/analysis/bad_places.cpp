@@ -16,10 +16,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/store/export.hpp"
-#include "analysis/store/merge.hpp"
-#include "analysis/store/spool.hpp"
-#include "analysis/store/store.hpp"
+#include "analysis/runs/export.hpp"
+#include "analysis/runs/merge.hpp"
+#include "analysis/runs/packing.hpp"
+#include "analysis/runs/results.hpp"
+#include "analysis/runs/spool.hpp"
+#include "analysis/runs/store.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_bad_places {
@@ -195,17 +197,47 @@ TEST_CASE("2^31 seeds are refused before memory is spent") {
   }
 }
 
-TEST_CASE("a store of layout 2 is converted by merging, and left as it is") {
+TEST_CASE("a store of layout 3 is converted by merging, and left as it is") {
   const Folder folder;
   const std::string old = folder.path("old.db");
   {
     const Database database(old, Database::Mode::create);
-    database.execute(
-        "PRAGMA application_id = 1397179506; PRAGMA user_version = 2;CREATE TABLE sweeps (id TEXT PRIMARY KEY, name TEXT NOT NULL, file TEXT NOT NULL, axes TEXT NOT NULL, points INTEGER NOT NULL, date TEXT NOT NULL);CREATE TABLE points (sweep TEXT NOT NULL, position INTEGER NOT NULL, label TEXT NOT NULL, coordinates TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (sweep, position)) WITHOUT ROWID;CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, status TEXT NOT NULL, error TEXT, model_version INTEGER NOT NULL, scenario TEXT NOT NULL, context TEXT NOT NULL, document TEXT);INSERT INTO sweeps VALUES ('id', 'old study', 's.json', '[\"/seed\"]', 2, '2026-01-01T00:00:00Z');INSERT INTO points VALUES ('id', 0, 'seed=1', '[{\"pointer\":\"/seed\",\"value\":1}]', 'k1'),('id', 1, 'seed=2', '[{\"pointer\":\"/seed\",\"value\":2}]', 'k2');INSERT INTO runs VALUES (2, 'k2', 'failed', 'Deadlock.', 2, '{\"name\":\"made\",\"seed\":2}', '{}', NULL)");
-    nlohmann::ordered_json document = made_document(0.25);
-    document["scenario"] = document["context"] = nullptr;
-    Statement run(database, "INSERT INTO runs VALUES (1, 'k1', 'ok', NULL, 2, ?, '{}', ?)");
-    run.bind(std::string("{\"name\":\"made\",\"seed\":1}")).bind(document.dump()).run();
+    database.execute(R"(PRAGMA application_id = 1397179506; PRAGMA user_version = 3;
+CREATE TABLE sweeps (id TEXT PRIMARY KEY, name TEXT NOT NULL, file TEXT NOT NULL, axes TEXT NOT NULL, points INTEGER NOT NULL, date TEXT NOT NULL);
+CREATE TABLE points (sweep TEXT NOT NULL, position INTEGER NOT NULL, label TEXT NOT NULL, coordinates TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (sweep, position)) WITHOUT ROWID;
+CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, status TEXT NOT NULL, error TEXT, model_version INTEGER NOT NULL, base INTEGER NOT NULL, scenario BLOB NOT NULL, context TEXT NOT NULL, facts INTEGER, own TEXT, document BLOB);
+CREATE TABLE scenarios (id INTEGER PRIMARY KEY, text BLOB NOT NULL);
+CREATE TABLE facts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE metric_values (run INTEGER NOT NULL, metric INTEGER NOT NULL, value REAL NOT NULL, PRIMARY KEY (run, metric)) WITHOUT ROWID;
+CREATE TABLE curve_values (run INTEGER NOT NULL, curve INTEGER NOT NULL, step INTEGER NOT NULL, time_s REAL NOT NULL, value REAL NOT NULL, PRIMARY KEY (run, curve, step, time_s)) WITHOUT ROWID;
+CREATE TABLE worker_values (run INTEGER NOT NULL, quantity INTEGER NOT NULL, least REAL NOT NULL, low_quartile REAL NOT NULL, median REAL NOT NULL, high_quartile REAL NOT NULL, most REAL NOT NULL, PRIMARY KEY (run, quantity)) WITHOUT ROWID;
+CREATE TABLE link_values (run INTEGER NOT NULL, place INTEGER NOT NULL, link INTEGER NOT NULL, bandwidth_Bps REAL NOT NULL, bytes REAL NOT NULL, utilisation REAL NOT NULL, PRIMARY KEY (run, place)) WITHOUT ROWID;
+CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE metric_info (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, definition TEXT NOT NULL);
+INSERT INTO sweeps VALUES ('id', 'old study', 's.json', '["/seed"]', 2, '2026-01-01T00:00:00Z');
+INSERT INTO points VALUES ('id', 0, 'seed=1', '[{"pointer":"/seed","value":1}]', 'k1'), ('id', 1, 'seed=2', '[{"pointer":"/seed","value":2}]', 'k2');
+INSERT INTO names VALUES (1, 'train_loss'), (2, 'compute_s'), (3, 'a'), (4, 'test_accuracy');
+INSERT INTO metric_info VALUES (1, 'train_loss_final', '1', '');
+INSERT INTO metric_values VALUES (1, 1, 0.25);
+INSERT INTO curve_values VALUES (1, 1, 1, 0.05, 0.3), (1, 1, 2, 0.1, 0.25), (1, 4, 2, 0.1, 0.9);
+INSERT INTO worker_values VALUES (1, 2, 0.05, 0.0625, 0.075, 0.0875, 0.1);
+INSERT INTO link_values VALUES (1, 0, 3, 1e9, 5, 0.5);
+INSERT INTO facts VALUES (1, '{"schema_version":1,"context":null,"scenario":null,"metrics":null,"worker_spreads":null,"slowest_worker":null,"links":null,"series":null,"notes":["made by hand"]}'))");
+    // The end of a long text was the dictionary.
+    const std::string base = R"({"name":"made","long":")" + std::string(40000, 'x') + R"(","seed":1})";
+    const std::string like = base.substr(base.size() - 32768);
+    Statement(database, "INSERT INTO scenarios VALUES (1, ?)").bind_bytes(packed(base)).run();
+    Statement run(database, "INSERT INTO runs VALUES (?, ?, ?, ?, 2, 1, ?, '{}', ?, ?, NULL)");
+    run.bind(std::int64_t{1}).bind(std::string("k1")).bind(std::string("ok")).bind_null();
+    run.bind_bytes(packed(base, like))
+        .bind(std::int64_t{1})
+        .bind(std::string(R"({"slowest_worker":"1"})"))
+        .run();
+    run.bind(std::int64_t{2})
+        .bind(std::string("k2"))
+        .bind(std::string("failed"))
+        .bind(std::string("Deadlock."));
+    run.bind_bytes(packed(base, like)).bind_null().bind_null().run();
   }
   const std::string before = bytes_of(old);
   CHECK_THROWS_AS(StoredResults{old}, ConfigError);
@@ -218,8 +250,11 @@ TEST_CASE("a store of layout 2 is converted by merging, and left as it is") {
   CHECK(points[0].seed == 1);
   CHECK(points[1].error == "Deadlock.");
   CHECK(results.curve("k1", "train_loss").size() == 2);
-  CHECK(results.workers("k1").at("compute_s").most == 0.1);
+  CHECK(results.workers("k1").at("compute_s").back() == 0.1);
   CHECK(results.busiest_links("k1").at(0).bytes == 5);
+  CHECK(results.curve("k1", "test_accuracy").at(0).value == 0.9);
+  CHECK(results.scenario("k2")["name"] == "made");
+  CHECK(results.notes().at("k1").at(0) == "made by hand");
 }
 
 }  // namespace simsgd::test::analysis_bad_places

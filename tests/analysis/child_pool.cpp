@@ -1,4 +1,4 @@
-#include "analysis/sweeps/child_pool.hpp"
+#include "analysis/runs/child_pool.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -78,13 +78,12 @@ TEST_CASE("tasks may come up while others run, and a file wakes the pool") {
   REQUIRE(pipe(ends) == 0);
   std::vector<std::size_t> waiting = {0}, ended;
   int stage = 0;
-  const ComingTasks coming = {.next = [&]() -> std::optional<std::size_t> {
-                                if (waiting.empty()) return std::nullopt;
-                                const std::size_t task = waiting.back();
-                                waiting.pop_back();
-                                return task;
-                              },
-                              .wakes = ends[0]};
+  const auto next = [&]() -> NextTask {
+    if (waiting.empty()) return {NextTask::Kind::later, 0};
+    const std::size_t task = waiting.back();
+    waiting.pop_back();
+    return {NextTask::Kind::task, task};
+  };
   // Once the first has ended a message comes, and with it two more.
   const auto tick = [&] {
     char byte = 0;
@@ -98,14 +97,17 @@ TEST_CASE("tasks may come up while others run, and a file wakes the pool") {
     }
   };
   const auto all_ended = [&] { return ended.size() == 3; };
-  CHECK_THROWS_AS(run_in_children(
-                      coming, {.jobs = 2, .timeout_s = {}, .interrupted = all_ended, .tick = tick},
-                      [](std::size_t task) { return std::to_string(10 * task); },
-                      [&](std::size_t task, const ChildEnd& end) {
-                        CHECK(end.text == std::to_string(10 * task));
-                        ended.push_back(task);
-                      }),
-                  Interrupted);
+  const auto take = [&](std::size_t task, const ChildEnd& end) {
+    CHECK(end.text == std::to_string(10 * task));
+    ended.push_back(task);
+  };
+  const ChildTasks tasks = {.next = next,
+                            .work = [](std::size_t task) { return std::to_string(10 * task); },
+                            .ended = take,
+                            .wakes = ends[0]};
+  CHECK_THROWS_AS(
+      run_in_children({.jobs = 2, .timeout_s = {}, .interrupted = all_ended, .tick = tick}, tasks),
+      Interrupted);
   CHECK(ended.front() == 0);
   close(ends[0]);
   close(ends[1]);

@@ -1,4 +1,4 @@
-#include "analysis/reference.hpp"
+#include "analysis/faces/reference.hpp"
 
 #include <doctest/doctest.h>
 
@@ -18,6 +18,20 @@ TEST_CASE("docs/reference.md, docs/results.md and schemas/ are what the program'
     CHECK_MESSAGE(up_to_date,
                   name << " is stale: run this test with SIMSGD_WRITE_DOCS=1, and commit what it writes");
   }
+}
+
+TEST_CASE(
+    "the reference has each table once: where another has nearly the same keys, it shows those that differ") {
+  const std::string page = committed_documents().at("docs/reference.md");
+  std::size_t tables = 0;
+  for (std::size_t at = 0; (at = page.find("\n| `step_latency` |", at + 1)) != std::string::npos;) ++tables;
+  CHECK(tables == 1);
+  const std::size_t all_to_all = page.find("\n### `/cluster/collectives/all_to_all/*`\n");
+  REQUIRE(all_to_all != std::string::npos);
+  const std::string section = page.substr(all_to_all, page.find("\n### ", all_to_all + 1) - all_to_all);
+  CHECK(section.find("\nThe keys of `/cluster/collectives/all_gather/*`, but for:\n") != std::string::npos);
+  CHECK(section.find("\n| `schedule` | Schedule of its messages | \"pairwise\" |") != std::string::npos);
+  CHECK(section.find("\n| `launch` |") == std::string::npos);
 }
 
 TEST_CASE("the reference has a line for each metric, with its unit, and for each column of a curve") {

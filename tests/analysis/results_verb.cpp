@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "analysis/runs/results.hpp"
 #include "analysis/statistics/comparison.hpp"
-#include "analysis/store/results.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_results_verb {

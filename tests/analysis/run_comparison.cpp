@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "analysis/questions/run_comparison.hpp"
+#include "analysis/questions/tables.hpp"
 #include "results/step_table.hpp"
 #include "sim/base/errors.hpp"
 

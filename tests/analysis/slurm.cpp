@@ -1,5 +1,5 @@
 // A sweep as an array of Slurm, up to the script that is submitted; tests/slurm submits one.
-#include "analysis/sweeps/slurm.hpp"
+#include "analysis/runs/slurm.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/store/spool.hpp"
+#include "analysis/runs/spool.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

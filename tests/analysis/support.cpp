@@ -48,7 +48,10 @@ RunRow failed_run(const std::string& key, const std::string& error) {
   RunRow run = made_run(key);
   run.status = RunStatus::failed;
   run.error = error;
-  run.document = nullptr;
+  run.metrics.clear();
+  run.notes.clear();
+  OrderedJson document = made_document();
+  run.document = OrderedJson{{"context", document["context"]}, {"scenario", document["scenario"]}}.dump();
   return run;
 }
 

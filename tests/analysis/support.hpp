@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/store/run_row.hpp"
-#include "analysis/sweeps/sweep.hpp"
+#include "analysis/runs/run_row.hpp"
+#include "analysis/runs/sweep.hpp"
 #include "tests/scenarios/support.hpp"
 
 namespace simsgd::test {

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "analysis/store/store.hpp"
+#include "analysis/runs/store.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_sweep_verb {

@@ -12,7 +12,7 @@
 
 #include "analysis/collective_bench.hpp"
 #include "analysis/intervals.hpp"
-#include "analysis/store/results.hpp"
+#include "analysis/runs/results.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/recording/metrics.hpp"
 #include "support.hpp"
@@ -232,6 +232,55 @@ TEST_CASE("every time of a run where nothing was calibrated has the interval of 
         doctest::Approx(measured["metrics"]["compute_s"].get<double>() * kSheetMeasured.high[1]));
   const double end_s = measured["metrics"]["simulated_time_s"];
   if (end_s >= 1) CHECK(end_of(measured, "simulated_time_s", 1, "high") == end_s);
+
+  // Measured with twice the batch: 41 % of that step may stay, and then this one takes 1.41 times as long.
+  scenario["workload"]["one_device"][0]["batch"] = 16;
+  const Json proportional = run(scenario);
+  const double compute_s = proportional["metrics"]["compute_s"];
+  CHECK(end_of(proportional, "compute_s", 1, "high") ==
+        doctest::Approx(compute_s * kSheetMeasured.high[1] * 1.41));
+  CHECK(end_of(proportional, "compute_s", 1, "low") == doctest::Approx(compute_s * kSheetMeasured.low[1]));
+  CHECK(proportional["notes"].back().get<std::string>().find(
+            "0.99 to 2 times as long to compute (in proportion from 2 times the batch here)") !=
+        std::string::npos);
+  // With a quarter: three quarters of what stayed are too much.
+  scenario["workload"]["one_device"][0]["batch"] = 2;
+  CHECK(end_of(run(scenario), "compute_s", 1, "low") ==
+        doctest::Approx(4 * compute_s * 2 * kSheetMeasured.low[1] * (1 - 0.75 * 0.41)));
+}
+
+TEST_CASE("times of layers that were measured on another device are as unsure as modelled ones") {
+  Json scenario = small_scenario();
+  scenario["workload"]["layers"] = {{{"type", "fc"},
+                                     {"tensors", {1000}},
+                                     {"forward_flop", 1e9},
+                                     {"forward", "8 ms"},
+                                     {"backward", "16 ms"}}};
+  scenario["workload"]["measured_on"] = {{"name", "E"}, {"peak_flops", "2 TFLOPS"}};
+  const Json scaled = run(scenario);
+  CHECK(end_of(scaled, "compute_s", 1, "high") ==
+        doctest::Approx(scaled["metrics"]["compute_s"].get<double>() * kSheetModelled.high[1]));
+  scenario["workload"]["measured_on"]["name"] = "D";
+  const Json own = run(scenario);
+  CHECK(end_of(own, "compute_s", 1, "high") ==
+        doctest::Approx(own["metrics"]["compute_s"].get<double>() * kSheetMeasured.high[1]));
+}
+
+TEST_CASE(
+    "steps in proportion to a batch hold what was 9 to 29 % too short at half of it, and go on as a law does") {
+  const SheetRatios half = sheet_in_proportion(2);
+  CHECK(1 / (1 - 0.29) < half.high[1] / kSheetMeasured.high[1] * 1.001);
+  CHECK(1 / (1 - 0.09) < half.high[0] / kSheetMeasured.high[0]);
+  CHECK(sheet_in_proportion(1).high == kSheetMeasured.high);
+  for (const double batches : {0.1, 0.5, 3.0, 16.0})
+    for (std::size_t i = 0; i < 2; ++i) {
+      // A step of `batches` times this batch, of which a share stays: fixed + rest / batches, over 1 /
+      // batches
+      const double off = (kFixedShare[i] + (1 - kFixedShare[i]) / batches) * batches;
+      const SheetRatios ratios = sheet_in_proportion(batches);
+      CHECK((batches > 1 ? ratios.high[i] / kSheetMeasured.high[i] : ratios.low[i] / kSheetMeasured.low[i]) ==
+            doctest::Approx(off));
+    }
 }
 
 TEST_CASE("rows of a sweep have the intervals that run gives, and are kept without them") {
@@ -241,7 +290,7 @@ TEST_CASE("rows of a sweep have the intervals that run gives, and are kept witho
   REQUIRE(expected.contains("iteration_time_mean_s"));
   const Study study = load_study(folder.write_json("s.json", scenario));
   const auto told = [](const RunRow& row) {
-    return Json::parse(joined_document(row).dump()).value("intervals", Json());
+    return Json::parse(row.read().dump()).value("intervals", Json());
   };
   for (const bool documents : {false, true}) {
     CAPTURE(documents);
@@ -251,7 +300,7 @@ TEST_CASE("rows of a sweep have the intervals that run gives, and are kept witho
     settings.database = folder.path(documents ? "whole.db" : "brief.db");
     const std::vector<RunRow> rows = sweep_results(study, settings);
     REQUIRE(rows.size() == 1);
-    CHECK_FALSE(rows[0].document.contains("intervals"));
+    CHECK(rows[0].document.find("\"intervals\"") == std::string::npos);
     CHECK(told(rows[0]) == expected);
     const StoredResults stored(settings.database);
     CHECK(Json::parse(stored.intervals(rows[0].key).dump()) == expected);
@@ -259,6 +308,7 @@ TEST_CASE("rows of a sweep have the intervals that run gives, and are kept witho
     CHECK(told(sweep_results(study, settings).at(0)) == expected);
   }
   SweepSettings without;
+  without.database = folder.path("without.db");
   CHECK(told(sweep_results(study, without).at(0)).is_null());
   // The page of a point shows them.
   const Ended shown = run_simsgd({"results", "show", folder.path("brief.db"), "1", "--format", "json"});
@@ -267,6 +317,47 @@ TEST_CASE("rows of a sweep have the intervals that run gives, and are kept witho
     if (row["metric"] == "iteration_time_mean_s")
       CHECK(row["high_90"] == expected["iteration_time_mean_s"][1]["high"]);
   CHECK(shown.out.find("high_90") != std::string::npos);
+}
+
+TEST_CASE("exports of all formats have the rows' intervals, and say how many rows have none") {
+  const Folder folder;
+  const Study study = load_study(folder.write_json("s.json", small_scenario()));
+  const auto exported = [&](const char* file, const char* format) {
+    return run_simsgd({"results", "export", folder.path(file), "--format", format});
+  };
+  for (const int draws : {kUsualDraws, 0}) {
+    SweepSettings settings;
+    settings.draws = draws;
+    settings.database = folder.path(draws > 0 ? "with.db" : "without.db");
+    sweep_results(study, settings);
+  }
+  const auto line = [](const std::string& text, std::size_t number) {
+    std::istringstream lines(text);
+    std::string found;
+    for (std::size_t i = 0; i <= number; ++i) std::getline(lines, found);
+    return found;
+  };
+  const Json point = Json::parse(line(exported("with.db", "json").out, 1));
+  const Json widest = point.at("intervals").at("iteration_time_mean_s").at(1);
+  CHECK(widest["level"] == 0.9);
+  CHECK(widest["low"] < point["metrics"]["iteration_time_mean_s"]);
+  const std::string csv = exported("with.db", "csv").out;
+  CHECK(line(csv, 0).find(",iteration_time_mean_s_low_90,iteration_time_mean_s_high_90,") !=
+        std::string::npos);
+  CHECK(line(csv, 1).find("," + widest["low"].dump() + "," + widest["high"].dump() + ",") !=
+        std::string::npos);
+  for (const char* format : {"text", "md", "latex"})
+    CHECK(exported("with.db", format).out.find("in 90") != std::string::npos);
+  CHECK(exported("with.db", "csv").err.empty());
+
+  CHECK(Json::parse(line(exported("without.db", "json").out, 1)).at("intervals").is_null());
+  CHECK(line(exported("without.db", "csv").out, 0).find("_low_90") == std::string::npos);
+  for (const char* format : {"json", "csv"})
+    CHECK(
+        exported("without.db", format).err ==
+        fmt::format(
+            "1 result is without intervals: sweep run --draws 0 or an earlier simsgd made it. simsgd sweep run STUDY --force -o {} gives them.\n",
+            folder.path("without.db")));
 }
 
 TEST_CASE(

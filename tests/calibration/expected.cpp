@@ -154,7 +154,7 @@ TEST_CASE(
     // No bandwidth moves them: the interval is what other networks were off in other fits, and no more.
     CHECK(each.intervals[1].low == doctest::Approx(each.predicted * std::exp(-0.35)).epsilon(1e-3));
     CHECK(each.intervals[1].high == doctest::Approx(each.predicted * std::exp(0.35)).epsilon(1e-3));
-    CHECK(each.intervals[0].low == doctest::Approx(each.predicted * std::exp(-0.11)).epsilon(1e-3));
+    CHECK(each.intervals[0].low == doctest::Approx(each.predicted * std::exp(-0.1434)).epsilon(1e-3));
   }
   CHECK_FALSE(one->uncertainty.workloads);
   // By hand: the reach is that of the left-out cells, of n the 0.9 (n + 1)-th, the largest of four.

@@ -192,19 +192,90 @@ TEST_CASE("parameters that change no prediction are refused, all at once, by nam
       std::string::npos);
 }
 
-TEST_CASE("a parameter that changes no prediction is refused before anything is fitted") {
+namespace {
+
+/// Two equal ways, of which the first is taken unless the ensemble makes it take a second.
+Json spec_of_ways() {
+  Json spec = ring_spec();
+  spec["scenario"]["cluster"]["collectives"] = {
+      {"all_reduce", {{"fastest", {{{"schedule", "ring"}}, {{"schedule", "ring"}}}}}}};
+  Json& model = spec["models"][0];
+  model["parameters"][0]["pointers"] = {"/cluster/collectives/all_reduce/fastest/1/launch"};
+  model["ensemble"] = {{{"name", "first way"},
+                        {"pointer", "/cluster/collectives/all_reduce/fastest/0/launch"},
+                        {"values", {0, 1}}}};
+  return spec;
+}
+
+Json spec_of_table() {
+  Json spec = ring_spec();
+  spec["models"][0] = {{"name", "table"},
+                       {"parameters", Json::array()},
+                       {"searches",
+                        {{{"pointer", "/cluster/collectives/all_reduce"},
+                          {"schedules", {"ring"}},
+                          {"most", 2},
+                          {"parts", {"launch", "payload"}}}}}};
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "pointers that set what no scenario has are refused before a run fails on them, those of all models at once") {
   Json spec = ring_spec(), second = spec["models"][0];
   second["name"] = "second";
-  second["parameters"].push_back(
-      {{"name", "peak"}, {"pointers", {"/cluster/device/peak_flops"}}, {"low", 1e9}, {"high", 9e9}});
+  spec["models"][0]["parameters"][1]["pointers"] = {"/cluster/nic/lanecy"};
+  second["parameters"][2]["pointers"] = {"/cluster/nic/bandwidth", "/algorithm/nothing"};
+  second["ensemble"] = {{{"name", "z"}, {"pointer", "/network/all_reduze"}, {"values", {"ring", "tree"}}}};
+  second["searches"] = {
+      {{"pointer", "/cluster/collectives/all_reduze"}, {"schedules", {"ring"}}, {"most", 2}}};
   spec["models"].push_back(second);
   const SpecFolder folder(spec, ring_rows({}, 0.01, 2));
-  std::vector<std::string> stages;
-  CalibrationSettings settings;
-  settings.data = folder.directory();
-  settings.progress = [&](const std::string& stage, std::uint64_t) { stages.push_back(stage); };
-  CHECK_THROWS_AS(calibrate(load_spec(folder.folder.path("spec.json")), settings), IdleParameters);
-  CHECK(stages == std::vector<std::string>{"importing"});
+  const std::string errors = folder.folder.without_folder(folder.errors());
+  CAPTURE(errors);
+  CHECK(
+      errors.find("spec.json:/models/0/parameters/1/pointers: \"latency\" sets what no scenario has. Found: "
+                  "/cluster/nic/lanecy. Correct the pointer") != std::string::npos);
+  CHECK(errors.find(
+            "spec.json:/models/1/parameters/2/pointers: \"bandwidth\" sets what no scenario has. Found: "
+            "/algorithm/nothing") != std::string::npos);
+  CHECK(errors.find("spec.json:/models/1/ensemble/0/pointer: \"z\" sets what no scenario has") !=
+        std::string::npos);
+  CHECK(errors.find("spec.json:/models/1/searches/0/pointer: \"a table\" sets what no scenario has. Found: "
+                    "/cluster/collectives/all_reduze") != std::string::npos);
+}
+
+TEST_CASE("a parameter that changes no prediction is refused before anything is fitted") {
+  const Json peak = {
+      {"name", "peak"}, {"pointers", {"/cluster/device/peak_flops"}}, {"low", 1e9}, {"high", 9e9}};
+  for (Json second : {ring_spec()["models"][0], spec_of_ways()["models"][0], spec_of_table()["models"][0]}) {
+    Json spec = second.contains("ensemble") ? spec_of_ways() : ring_spec();
+    second["name"] = "second";
+    second["parameters"].push_back(peak);
+    spec["models"].push_back(second);
+    CAPTURE(second.dump());
+    const SpecFolder folder(spec, ring_rows({}, 0.01, 2));
+    std::vector<std::string> stages;
+    CalibrationSettings settings;
+    settings.data = folder.directory();
+    settings.progress = [&](const std::string& stage, std::uint64_t) { stages.push_back(stage); };
+    try {
+      calibrate(load_spec(folder.folder.path("spec.json")), settings);
+      FAIL("was fitted");
+    } catch (const IdleParameters& error) {
+      CHECK(error.model == "second");
+      CHECK(error.names == std::vector<std::string>{"peak"});
+    }
+    CHECK(stages == std::vector<std::string>{"importing"});
+  }
+}
+
+TEST_CASE("a parameter that goes with the second member of an ensemble alone is fitted") {
+  const SpecFolder folder(spec_of_ways(), ring_rows({}, 0.01, 2));
+  const auto calibration = folder.run();
+  CHECK(calibration->best().member == 1);
+  CHECK(calibration->best().values[0] == Approx(TrueRing{}.launch_s).epsilon(0.2));
 }
 
 TEST_CASE("a way that others are faster than at the best fit still is fitted: at a bound it is taken") {

@@ -8,7 +8,7 @@
 
 #include "analysis/collective_bench.hpp"
 #include "analysis/data_sheet.hpp"
-#include "analysis/sweeps/sweep_points.hpp"
+#include "analysis/runs/sweep_points.hpp"
 #include "analysis/widening.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/study.hpp"

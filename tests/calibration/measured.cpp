@@ -5,7 +5,12 @@
 #include <filesystem>
 
 #include "analysis/calibration/left_out.hpp"
+#include "analysis/collective_bench.hpp"
+#include "analysis/intervals.hpp"
+#include "scenarios/language/loading.hpp"
 #include "support.hpp"
+#include "tests/analysis/support.hpp"
+#include "tests/support/in_child.hpp"
 
 namespace simsgd::test::calibration_measured {
 
@@ -86,6 +91,70 @@ TEST_CASE("DiLoCo over shaped TCP: other repeats") {
   check_errors("low_communication_50m", {0.035});
   for (const char* rate : {"200m", "1g", "5g"})
     check_errors(std::string("low_communication_") + rate, {0.02});
+}
+
+TEST_CASE(
+    "of the committed specs, too, validate gives the intervals that bench and run give on the written cluster") {
+  if (!std::filesystem::exists(kData)) {
+    MESSAGE("skipped: there are no measurements at ../shared/data");
+    return;
+  }
+  const auto calibrated = [](const std::string& name) {
+    CalibrationSettings settings;
+    settings.data = kData;
+    Spec spec = load_spec(std::string(SIMSGD_SOURCE_DIR) + "/scenarios/calibration/" + name + ".json");
+    spec.fit.draws = 20;
+    return calibrate(std::move(spec), settings);
+  };
+  const auto check_same = [](const std::vector<Interval>& told, const std::vector<Interval>& judged) {
+    REQUIRE(told.size() == judged.size());
+    for (std::size_t level = 0; level < told.size(); ++level) {
+      CHECK(told[level].low == doctest::Approx(judged[level].low).epsilon(1e-9));
+      CHECK(told[level].high == doctest::Approx(judged[level].high).epsilon(1e-9));
+    }
+  };
+  const auto nodes = calibrated("nccl_a100_nodes");
+  Json cluster = calibrated_cluster(*nodes, kData, "2026-01-31");
+  BenchSettings settings;
+  std::vector<const JudgedPoint*> of_size;
+  for (const JudgedPoint& each : nodes->tests.at(0).front().points) {
+    settings.sizes_bytes.push_back(nodes->points.points.at(each.point).bytes());
+    of_size.push_back(&each);
+  }
+  REQUIRE(of_size.size() == 46);
+  const Folder folder;
+  const BenchResult bench =
+      bench_with_intervals(load_around_cluster(folder.write_json("nodes.json", cluster), 32, {}).scenario,
+                           settings, {.draws = 20, .jobs = 2, .progress = {}});
+  for (std::size_t i = 0; i < of_size.size(); ++i) check_same(bench.rows[i].intervals, of_size[i]->intervals);
+
+  const auto throughput = calibrated("throughput_10gbe");
+  cluster = calibrated_cluster(*throughput, kData, "2026-01-31");
+  cluster["workers"] = 16;
+  int compared = 0;
+  for (const JudgedPoint& each : throughput->tests.at(0).front().points) {
+    const auto& labels = throughput->points.points.at(each.point).measurement.labels;
+    if (labels.at("network") != "ResNet-50") continue;
+    const std::string path = folder.write_json(
+        "run.json",
+        {{"cluster", cluster},
+         {"workload", {{"use", kScenarios + "workloads/resnet50.json"}, {"batch", 64}}},
+         {"algorithm",
+          {{"name", "allreduce_sgd"}, {"fusion", labels.at("method") == "BSP-A2A" ? "all" : "none"}}},
+         {"stop", {{"steps", 1}}}});
+    const std::vector<double> ran = in_child([&] {
+      std::vector<double> ends;
+      const auto document =
+          run_with_intervals(load_scenario(path), {}, {.draws = 20, .jobs = 2, .progress = {}}).document;
+      for (const auto& level : document.at("intervals").at("throughput_samples_per_s"))
+        for (const char* end : {"low", "high"}) ends.push_back(level.at(end).get<double>());
+      return ends;
+    });
+    REQUIRE(ran.size() == 4);
+    check_same({{0.5, ran[0], ran[1]}, {0.9, ran[2], ran[3]}}, each.intervals);
+    ++compared;
+  }
+  CHECK(compared == 2);
 }
 
 }  // namespace simsgd::test::calibration_measured

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "scenarios/language/calibration_draws.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::calibration_specs {
@@ -15,7 +16,25 @@ TEST_CASE("every committed calibration is read without an error") {
       const std::string name = entry.path().filename().string();
       if (entry.path().extension() != ".json" || name == "book.json" || name == "judged.json") continue;
       CAPTURE(entry.path().string());
-      CHECK_NOTHROW(load_spec(entry.path().string()));
+      Spec spec;
+      CHECK_NOTHROW(spec = load_spec(entry.path().string()));
+      for (const ModelSpec& model : spec.models)
+        for (const ParameterSpec& each : model.parameters)
+          for (const std::string& pointer : each.pointers) {
+            CAPTURE(pointer);
+            CHECK((setting_value(pointer, each.low) || setting_value(pointer, each.high)));
+          }
+      for (const ModelSpec& model : spec.models) {
+        for (const EnsembleSpec& each : model.ensemble) {
+          CAPTURE(each.pointer);
+          CHECK(setting_value(each.pointer, each.values.front()));
+        }
+        for (const SearchSpec& each : model.searches) {
+          CAPTURE(each.pointer);
+          CHECK((setting_value(each.pointer, Json::array({{{"schedule", "ring"}}})) ||
+                 setting_value(each.pointer, Json::array({{{"latency", 0}, {"bandwidth", 1}}}))));
+        }
+      }
       ++specs;
     }
   CHECK(specs >= 17);

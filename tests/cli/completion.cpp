@@ -9,8 +9,9 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <string_view>
 
-#include "analysis/reference.hpp"
+#include "analysis/faces/reference.hpp"
 #include "cli/commands.hpp"
 #include "cli/list_keys.hpp"
 #include "scenarios/language/errors.hpp"
@@ -61,7 +62,8 @@ std::string parts(const std::string& text, const std::string& begin, const std::
   return found;
 }
 
-/// Of the reference: sections with this title, or that say they are the same for this object.
+/// Of the reference: sections with this title, or that say they are the same for this object, and the section
+/// whose keys they say to have.
 std::string sections_on(const std::string& page, const std::string& pointer, const std::string& plugin) {
   std::string found;
   for (std::size_t at = page.find("\n##"); at != std::string::npos;) {
@@ -78,7 +80,13 @@ std::string sections_on(const std::string& page, const std::string& pointer, con
       found += section;
     at = next;
   }
-  return found;
+  constexpr std::string_view keys_of = "\nThe keys of `";
+  std::string others;
+  for (std::size_t at = found.find(keys_of); at != std::string::npos; at = found.find(keys_of, at + 1)) {
+    const std::size_t begin = at + keys_of.size();
+    others += sections_on(page, found.substr(begin, found.find('`', begin) - begin), plugin);
+  }
+  return found + others;
 }
 
 std::string without_backslashes(std::string text) {

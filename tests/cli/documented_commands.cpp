@@ -1,7 +1,8 @@
 // Every command that README.md and docs/ show, run as written: lines of code blocks, and code in sentences
 // and tables, that begin with simsgd, mpirun, cmake or setup.sh. A command that fails, fails the test; so
 // does one that is bounded below and no longer written anywhere. Words in capitals are filled in; long runs
-// are bounded, which is said at each.
+// are bounded, which is said at each. A block of JSON behind "Save this as `NAME`:" becomes that file. The
+// examples of every verb's --help run in the same way.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <fstream>
 #include <regex>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -82,6 +84,19 @@ std::set<std::string> commands_of(const std::string& markdown) {
   return found;
 }
 
+struct Saved {
+  std::string name, text;
+};
+
+// Blocks that a reader is asked to save as a file.
+std::vector<Saved> saved_files(const std::string& markdown) {
+  static const std::regex block("Save this as `([^`]+)`:\\n\\n```json\\n([^`]+)```");
+  std::vector<Saved> found;
+  for (std::sregex_iterator match(markdown.begin(), markdown.end(), block), end; match != end; ++match)
+    found.push_back({(*match)[1], (*match)[2]});
+  return found;
+}
+
 struct Filled {
   const char *word, *value;
 };
@@ -129,6 +144,14 @@ struct Bound {
   const char *command, *instead, *why;
 };
 constexpr Bound kBounds[] = {
+    {"simsgd advise scenarios/studies/straggler_share.json",
+     "simsgd advise study.json --target throughput --budget 10",
+     "candidates that learn take minutes: two that do not"},
+    {"simsgd sweep run crashes.json", "simsgd sweep run crashes.json -o crashes.db --draws 0 --set /seeds=2",
+     "eight seeds take six seconds: two"},
+    {"simsgd report late.db", "simsgd report late.db -o late.md --format md", "a page needs ./setup.sh web"},
+    {"simsgd report scaling.db", "simsgd report scaling.db --chart speedup -o speedup.md --format md",
+     "a figure needs ./setup.sh web"},
     {"simsgd claims scenarios/claims/W1.json",
      "simsgd claims scenarios/claims/W4.json --set /stop/steps=2 --format md",
      "19 studies take an hour: one of them"},
@@ -164,7 +187,6 @@ constexpr Bound kBounds[] = {
      "simsgd run scenario.json --set /stop/steps=2 --chakra traces && simsgd import traces/*.et --workload back.json",
      "what the command beside it writes"},
     {"./setup.sh web", "bash -n $SOURCE/setup.sh", "fetches 250 MB"},
-    {"./setup.sh ci", "bash -n $SOURCE/setup.sh", "installs 900 MB"},
     {"simsgd report out/quickstart.db", "simsgd report workers.db --chart throughput --format md",
      "a figure needs ./setup.sh web"},
     {"simsgd report F.db", "simsgd report workers.db -o r.md --format md", "a page needs ./setup.sh web"},
@@ -220,6 +242,54 @@ constexpr Bound kBounds[] = {
      "with --check it ends with 1: cells are off, which is what it shows"},
 };
 
+constexpr Bound kHelpBounds[] = {
+    {"simsgd run scenarios/papers/wagma_resnet50_wagma.json",
+     "simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 --set /stop/steps=20 -o out",
+     "intervals take 40 runs of 2,000 steps: 20"},
+    {"simsgd sweep run scenarios/quickstart.json",
+     "simsgd sweep run scenarios/quickstart.json -o q.db --artifacts out --set /stop/steps=5",
+     "2,000 steps that learn take seconds: five"},
+    {"simsgd sweep plan scenarios/quickstart.json",
+     "simsgd sweep plan scenarios/quickstart.json -o q.db --estimate 0", "tries of points take 5 s: none"},
+    {"simsgd results table s.db --rows workers",
+     "simsgd results table workers.db --rows workers --metric throughput_samples_per_s,wait_s --format csv",
+     "of a study without algorithms"},
+    {"simsgd advise scenarios/real_run.json", "simsgd advise study.json --target throughput --budget 10",
+     "candidates that learn take ten seconds"},
+    {"mpirun -n 2 simsgd-measure network",
+     "mpirun -n 2 simsgd-measure network -o network.csv --samples 3 --max-bytes 1KiB",
+     "three campaigns take half a minute: one"},
+    {"mpirun -n 4 simsgd-measure collectives",
+     "mpirun -n 4 simsgd-measure collectives --op all_reduce --schedule ring,mpi -o rings_of_4.csv --samples 3 --max-bytes 2KiB --point-time 0.1",
+     "all sizes take seconds: two"},
+    {"simsgd sweep submit", "simsgd sweep submit --help", "needs a Slurm: tests/slurm"},
+    {"simsgd results table s.db --rows severity",
+     "simsgd results table severity.db --rows severity,share --columns algorithm --metric time_to_target_s",
+     "of another study than the line below it"},
+    {"simsgd report results.db", "simsgd report s.db -o r.md --format md", "a page needs ./setup.sh web"},
+    {"simsgd explore", "simsgd explore --help", "serves until it is ended: tests/live"},
+    {"simsgd calibrate nccl_8.log nccl_16.log", "simsgd calibrate --help", "of a log of the reader's own"},
+    {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
+     "measurements are no part of the project"},
+    {"simsgd validate scenarios/calibration", "simsgd validate spec.json --max-error 5%",
+     "measurements are no part of the project"},
+    {"simsgd book --data", "simsgd book --last", "all fits take a quarter of an hour"},
+    {"simsgd claims scenarios/claims/W5.json",
+     "simsgd claims scenarios/claims/W5.json -o claims.db --set /stop/steps=2", "40 settings take minutes"},
+    {"mpirun -n 4 simsgd-measure run",
+     "mpirun -n 4 simsgd-measure run scenarios/real_run.json --set /stop/steps=5", "500 real steps: five"},
+};
+
+// What the examples of --help take for granted.
+constexpr const char* kHelpNeeds[] = {
+    "simsgd sweep run learning.json -o s.db",
+    "simsgd sweep run severity.json -o severity.db",
+    "simsgd sweep run study.json -o workers.db",
+    "simsgd sweep run scenarios/studies/scaling.json -o results.db --set /stop/steps=2 --draws 0",
+    "cp s.db a.db && cp severity.db b.db && gzip -k ops.csv",
+    "simsgd run scenario.json --steps -o real && simsgd run scenario.json --steps -o simulated",
+};
+
 // A folder with the scenarios and the programs where the documents have them, and the files that they
 // mention.
 class Workplace {
@@ -239,6 +309,23 @@ class Workplace {
       "workload": {"use": "workloads/resnet20.json", "batch": 128},
       "algorithm": {"name": "allreduce_sgd"}, "stop": {"steps": 10},
       "axes": [{"pointer": "/cluster/workers", "values": [2, 4]}]})");
+    const std::string learning = R"(
+      "cluster": {"use": "clusters/ethernet-1g.json", "workers": 4},
+      "workload": {"use": "workloads/resnet20.json", "batch": 128},
+      "learner": {"model": {"name": "softmax_regression"}, "batch": 8,
+        "data": {"name": "gaussian_mixture", "features": 2, "classes": 2, "samples": 64}},
+      "algorithm": {"name": "allreduce_sgd"}, "stop": {"steps": 10},
+      "target": {"metric": "train_loss", "value": 10, "window": 1}, "seeds": 2, )";
+    const std::string algorithms =
+        R"({"pointer": "/algorithm", "values": [{"name": "allreduce_sgd"}, {"name": "local_sgd"}]})";
+    write("learning.json", R"({"name": "learning",)" + learning +
+                               R"("axes": [{"pointer": "/cluster/workers", "values": [2, 4]}, )" +
+                               algorithms + "]}");
+    write("severity.json", R"({"name": "severity",)" + learning + R"("axes": [
+      {"name": "severity", "pointer": "/workload/batch", "values": [64]}, {"name": "share", "pointer": "/stop/steps", "values": [9]}, )" +
+                               algorithms + "]}");
+    for (const fs::path& document : documents())
+      for (const Saved& file : saved_files(contents(document))) write(file.name, file.text);
     write("my.graphml", R"(<graphml><graph edgedefault="undirected">
       <node id="a"/><node id="b"/><node id="c"/><node id="d"/><node id="e"/>
       <edge source="a" target="b"/><edge source="b" target="c"/><edge source="c" target="d"/>
@@ -303,8 +390,8 @@ bool has_fashion_mnist() {
   return fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz");
 }
 
-std::string bounded(const std::string& command, std::set<std::string>& used) {
-  for (const Bound& bound : kBounds) {
+std::string bounded(const std::string& command, std::span<const Bound> bounds, std::set<std::string>& used) {
+  for (const Bound& bound : bounds) {
     if (!command.starts_with(bound.command)) continue;
     used.insert(bound.command);
     return bound.instead;
@@ -312,7 +399,62 @@ std::string bounded(const std::string& command, std::set<std::string>& used) {
   return command;
 }
 
+/// The verbs that `simsgd VERB --help` lists, each with its own; the examples of all of them.
+void examples_of_help(const Workplace& workplace, const std::string& verb,
+                      std::vector<std::string>& examples) {
+  std::string said;
+  REQUIRE(workplace.run(verb + " --help 1>&2", said) == 0);
+  static const std::regex heading(R"(^Examples?( \(.*\))?:$)"), listed(R"(^  ([a-z]+) .*)"),
+      example(R"(^  ((?:simsgd|mpirun|echo) .*)$)");
+  bool of_verbs = false, of_examples = false;
+  std::smatch match;
+  std::string line;
+  for (std::istringstream lines(said); std::getline(lines, line);) {
+    if (!line.starts_with(' ')) {
+      of_verbs = line == "Subcommands:";
+      of_examples = std::regex_match(line, heading);
+    } else if (of_verbs && std::regex_match(line, match, listed)) {
+      examples_of_help(workplace, verb + " " + match[1].str(), examples);
+    } else if (of_examples && std::regex_match(line, match, example)) {
+      examples.push_back(match[1]);
+    }
+  }
+}
+
 }  // namespace
+
+TEST_CASE("the examples of every verb's --help run") {
+  if (!has_fashion_mnist()) {
+    MESSAGE("SKIPPED: Fashion-MNIST is not installed (Debian package dataset-fashion-mnist)");
+    return;
+  }
+  const Workplace workplace;
+  std::vector<std::string> examples;
+  examples_of_help(workplace, "simsgd", examples);
+  examples_of_help(workplace, "simsgd-measure", examples);
+  CHECK(examples.size() > 25);
+  std::string said;
+  for (const char* needed : kHelpNeeds) {
+    CAPTURE(needed);
+    const int code = workplace.run(needed, said);
+    CAPTURE(said);
+    REQUIRE(code == 0);
+  }
+  std::set<std::string> used, ran;
+  for (const std::string& written : examples) {
+    const std::string command = bounded(written, kHelpBounds, used);
+    if (!ran.insert(command).second) continue;
+    CAPTURE(written);
+    CAPTURE(command);
+    const int code = workplace.run(command, said);
+    CAPTURE(said);
+    CHECK(code == 0);
+  }
+  for (const Bound& bound : kHelpBounds) {
+    CAPTURE(bound.command);
+    CHECK(used.contains(bound.command));
+  }
+}
 
 TEST_CASE("commands are found in blocks, sentences and tables") {
   CHECK(
@@ -339,7 +481,7 @@ TEST_CASE("every command of README.md and docs/ runs as it is written") {
     return !each.starts_with("simsgd results") && !each.starts_with("simsgd report");
   });
   for (const std::string& written : ordered) {
-    const std::string command = bounded(filled(written), used);
+    const std::string command = bounded(filled(written), kBounds, used);
     if (!ran.insert(command).second) continue;
     CAPTURE(written);
     CAPTURE(command);

@@ -68,6 +68,25 @@ TEST_CASE("a ring of random costs, P = 2 to 64, up to 500 times, equals the plai
   }
 }
 
+TEST_CASE(
+    "so do rings of 4,200 through nodes of several GPUs, with late ranks, where all repetitions are one") {
+  Stream draws({27, Purpose::algorithm, 0, 0});
+  for (int sample = 0; sample < 8; ++sample) {
+    CAPTURE(sample);
+    const int gpus = 1 + static_cast<int>(draws.below(8)), nodes = 4200 / gpus;
+    const double inside_s = 1e-6 * draws.uniform(), most_late_s = std::pow(10, -6 + 4 * draws.uniform());
+    Case made = random_case(ring_of(gpus * nodes), gpus * nodes - 1, draws);
+    for (std::size_t i = 0; i < made.to.size(); ++i) {
+      const bool between = (i + 1) % static_cast<std::size_t>(gpus) == 0;
+      made.alpha_s[i] = between ? 2e-6 : inside_s;
+      made.transfer_s[i] = between ? 5e-6 : inside_s;
+      made.arrivals[i] = 0.5 + most_late_s * draws.uniform();
+    }
+    if (sample % 3 == 0) made.alpha_s[draws.below(4000)] *= 10;
+    check_equals_plain_loop(made, nullptr);
+  }
+}
+
 TEST_CASE("so do several cycles, and rings that run backwards or jump") {
   Stream draws({24, Purpose::algorithm, 0, 0});
   for (const int ranks : {4, 6, 12, 30, 64}) {

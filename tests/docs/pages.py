@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(sys.argv.pop()).resolve()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "SUPPORT.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_WORDS = 40
 NEVER = r"\b(mend(s|ed|ing)?|so often|of which nothing|stands which|gets what|whatever a time|what studies gave|least of a robust)\b"
 
@@ -68,6 +68,31 @@ class Pages(unittest.TestCase):
         for page in PAGES:
             with self.subTest(page=page.name):
                 self.assertEqual([m[0] for m in re.finditer(NEVER, page.read_text(), flags=re.I)], [])
+
+    def test_each_page_is_of_one_kind(self):
+        nav = (ROOT / "site/mkdocs.yml").read_text().split("\nnav:\n")[1]
+        listed = re.findall(r"^ +- .*: (\S+\.md)$", nav, flags=re.M)
+        self.assertEqual(sorted(listed), sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")))
+
+    def test_a_how_to_begins_with_what_to_do(self):
+        for page in sorted((ROOT / "docs/howto").glob("*.md")):
+            with self.subTest(page=page.name):
+                lines = page.read_text().splitlines()
+                self.assertTrue(any(line.startswith("```") for line in lines[:14]), "no command on the first screen")
+                self.assertLessEqual(len(lines), 70)
+
+    def test_methods_have_their_pages(self):
+        names = set(re.findall(r"^### `/algorithm`: `(\w+)`$", (ROOT / "docs/reference.md").read_text(), flags=re.M))
+        pages = {page.stem for page in (ROOT / "docs/algorithms").glob("*.md")} - {"glance"}
+        self.assertLessEqual(pages, names)
+        self.assertLessEqual(len(names - pages - {"python"}), 8, "methods without a page: the site makes one of the reference")
+        for page in pages:
+            text = (ROOT / f"docs/algorithms/{page}.md").read_text()
+            with self.subTest(page=page):
+                self.assertTrue(text.splitlines()[0].endswith(f"(`{page}`)"))
+                self.assertEqual(re.findall(r"^## (.*)$", text, flags=re.M),
+                                 ["Pseudo-code", "What it sends", "Memory", "When it wins, and when not"])
+                self.assertIn(f"({page}.md)", (ROOT / "docs/algorithms/glance.md").read_text())
 
 
 if __name__ == "__main__":

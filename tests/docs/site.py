@@ -36,6 +36,10 @@ for path in (root / "docs").rglob("*.md"):
     page = str(path.relative_to(root / "docs").with_suffix(".html"))
     if page not in home and page != "index.html":
         missing.append(f"site/mkdocs.yml: no entry for {page}")
+for path in (site / "algorithms").glob("*.html"):  # what site/algorithm_pages.py adds
+    written = {"pseudo-code", "what-it-sends", "memory"} if (root / f"docs/algorithms/{path.stem}.md").exists() else set()
+    if path.stem != "glance" and not written | {"options", "source"} <= pages[path].ids:
+        missing.append(f"algorithms/{path.name}: lacks a section")
 print(f"{len(pages)} pages, {sum(len(page.links) for page in pages.values())} links")
 print("\n".join(missing))
 sys.exit(bool(missing) or len(pages) < 40)

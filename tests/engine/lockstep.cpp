@@ -1,6 +1,7 @@
 // A run in lockstep against the same algorithm as fibers: observers are told the same, in the same order.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <string>
@@ -77,11 +78,22 @@ class Everything final : public Observer {
 };
 
 struct Ran {
-  std::vector<std::string> lines, metrics;
+  std::vector<std::string> lines, metrics, workers;
   bool by_fibers = false;
 };
 
-Ran run(const Json& scenario, bool hide) {
+/// All that a worker's record has.
+std::string text_of(const WorkerRecord& worker) {
+  return fmt::format(
+      "{} {} {} {} {} {} {} {} | {} {} {} | {} {} {}", worker.steps, worker.end_s,
+      fmt::join(worker.activity_s, " "), fmt::join(worker.exposed_s, " "), fmt::join(worker.overhead_s, " "),
+      fmt::join(worker.communication_s, " "), fmt::join(worker.bytes_sent, " "), worker.samples,
+      worker.step_wait.zero, worker.step_wait.first, fmt::join(worker.step_wait.counts, " "),
+      worker.step_straggle.zero, worker.step_straggle.first, fmt::join(worker.step_straggle.counts, " "));
+}
+
+/// `listen`: to all ranks, with Everything; else nobody does but ledgers and a timeline of the first ranks.
+Ran run(const Json& scenario, bool hide, bool listen) {
   const Folder folder;
   Job job = make_job(load_scenario(folder.write_json("s.json", scenario)));
   const ByFibers* hidden = nullptr;
@@ -92,9 +104,10 @@ Ran run(const Json& scenario, bool hide) {
   }
   Everything everything;
   SimulationOptions options;
-  options.observers = {&everything};
+  if (listen) options.observers = {&everything};
   const SimulationResult result = simulate(job, options);
-  Ran ran{std::move(everything.lines), {}, hidden != nullptr && hidden->fibers_ran};
+  Ran ran{std::move(everything.lines), {}, {}, hidden != nullptr && hidden->fibers_ran};
+  for (const WorkerRecord& worker : result.record.workers) ran.workers.push_back(text_of(worker));
   for (const MetricValue& metric : metric_values(result.record, job))
     ran.metrics.push_back(fmt::format("{} {}", metric.name, metric.value));
   return ran;
@@ -111,8 +124,12 @@ Json steps_of_three_layers(int workers) {
 }
 
 void check_same(const Json& scenario) {
-  const Ran fibers = run(scenario, true), lockstep = run(scenario, false);
+  const Ran fibers = run(scenario, true, true), lockstep = run(scenario, false, true),
+            unheard = run(scenario, false, false);
   CHECK(fibers.by_fibers);
+  CHECK(lockstep.workers == fibers.workers);
+  CHECK(unheard.workers == fibers.workers);
+  CHECK(unheard.metrics == fibers.metrics);
   CHECK(lockstep.lines.size() == fibers.lines.size());
   for (std::size_t i = 0; i < std::min(lockstep.lines.size(), fibers.lines.size()); ++i) {
     CAPTURE(i);
@@ -155,6 +172,23 @@ TEST_CASE("in lockstep: jitter, nodes of several GPUs, an overlapping host, micr
                           {"checkpoint_every", 3},
                           {"crashes", {{{"worker", 2}, {"time", "0.1 s"}}}}};
   check_same(scenario);
+}
+
+TEST_CASE(
+    "in lockstep: 40 ranks, of which observers but ledgers hear 16 at most, and 64 on four GPUs a node") {
+  Json scenario = steps_of_three_layers(40);
+  scenario["algorithm"]["fusion"] = "none";
+  scenario["network"] = {{"all_reduce", "ring"}};
+  scenario["failures"] = {{"restart", "5 ms"}, {"mean_time_between", "1 s"}, {"checkpoint_every", 2}};
+  check_same(scenario);
+  scenario.erase("failures");
+  scenario["cluster"]["workers"] = 64;
+  scenario["cluster"]["gpus_per_node"] = 4;
+  scenario["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}, {"latency", "5 us"}};
+  for (const int events : {0, 100000}) {
+    scenario["record"] = {{"timeline_events", events}};
+    check_same(scenario);
+  }
 }
 
 TEST_CASE("a stop by the clock, and libraries that block or negotiate: what lockstep leaves to fibers") {

@@ -106,7 +106,7 @@ TEST_CASE("operations of one channel run one after another; of two channels, at 
   }
 }
 
-TEST_CASE("a run that ends by the clock completes the steps that anybody has begun") {
+TEST_CASE("a run that ends by the clock counts the steps that are complete by then") {
   // Steps of 1 s; the run ends at 2.5 s: step 3 has begun.
   const std::vector<double> steps = in_child([] {
     Job job = scripted_job(star(3, 0, 1e9), [](Worker& worker) {

@@ -249,8 +249,9 @@ Json ScenarioGenerator::workload() {
 
 Json ScenarioGenerator::learner() {
   Json made = section("learner");
-  // Reading Fashion-MNIST takes longer than everything else.
-  if (made.is_null() || chance(0.5) || made["data"]["name"] == "fashion_mnist")
+  // Reading Fashion-MNIST or a text takes longer than everything else.
+  if (made.is_null() || chance(0.5) || made["data"]["name"] == "fashion_mnist" ||
+      made["data"]["name"] == "text")
     made = {
         {"model", {{"name", "softmax_regression"}}}, {"data", {{"name", "gaussian_mixture"}}}, {"batch", 4}};
   return made;

@@ -45,6 +45,8 @@ std::vector<Case> cases() {
       {"cnn", {{"channels", {3, 4}}, {"activation", "tanh"}}, random_images(1, 8, 9, 3)},
       {"cnn", {{"channels", {3, 2}}, {"kernel", 3}, {"stride", 2}, {"pool", 1}}, random_images(2, 7, 8, 3)},
       {"cnn", {{"channels", {2}}, {"kernel", 4}, {"padding", 3}, {"pool", 3}}, random_images(3, 6, 5, 2)},
+      {"transformer", {{"layers", 2}, {"heads", 2}, {"width", 6}, {"bias", true}}, random_text(4, 5, 3, 3)},
+      {"transformer", {{"layers", 1}, {"heads", 4}, {"width", 4}}, random_text(7, 3, 5, 3)},
       {"quadratic", Json::object(),
        *load("quadratic", {{"dimension", 6}, {"samples", 5}, {"condition", 30}}).train},
   };

@@ -61,6 +61,20 @@ inline DataSet random_classes(std::int64_t count, std::int64_t features, int cla
   return data;
 }
 
+/// A text of `count` samples, of tokens drawn at random.
+inline DataSet random_text(int vocabulary, std::int64_t context, std::int64_t count, std::uint64_t seed) {
+  Stream stream({seed, Purpose::data_set, 78, 0});
+  DataSet data;
+  data.name = "text";
+  data.count = count;
+  data.features = data.stride = context;
+  data.classes = vocabulary;
+  data.bytes_per_token = 1;
+  for (std::int64_t i = 0; i <= count * context; ++i)
+    data.tokens.push_back(static_cast<std::uint16_t>(stream.below(static_cast<std::uint32_t>(vocabulary))));
+  return data;
+}
+
 inline std::vector<std::int32_t> all_samples(const DataSet& data) {
   std::vector<std::int32_t> all;
   for (std::int32_t i = 0; i < data.count; ++i) all.push_back(i);

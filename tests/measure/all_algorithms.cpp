@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "algorithms/registry.hpp"
-#include "measure/exchanges.hpp"
 #include "measure/gathering.hpp"
 #include "tests/measure/world.hpp"
 #include "tests/support/fake_world.hpp"
@@ -157,7 +156,7 @@ TEST_CASE("200 steps of every algorithm that time does not decide give the model
       {"gtopk", {{"density", 0.2}}},
       {"topk_sgd", {{"density", 0.2}}},
   };
-  const std::vector<std::string> by_time = {"ad_psgd", "eager_sgd", "wagma"};
+  const std::vector<std::string> by_time = {"ad_psgd", "async_local_sgd", "eager_sgd", "wagma"};
   for (const bool schedules : {false, true})
     for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
       const std::string& name = plugin.info.name;

@@ -2,7 +2,10 @@
 // one early leaves the others waiting: CHECK, not REQUIRE.
 #pragma once
 
+#pragma push_macro("CHECK")  // doctest's; the product has one of its own
+#undef CHECK
 #include "measure/mpi_worker.hpp"
+#pragma pop_macro("CHECK")
 #include "tests/support/jobs.hpp"
 
 namespace simsgd::test {

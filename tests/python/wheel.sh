@@ -8,6 +8,15 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 wheel=$(/usr/bin/python3 "$sources/python/make_wheel.py" "$build" "$folder")
 [ "$(/usr/bin/python3 "$sources/python/make_wheel.py" "$build" "$folder/again" | xargs sha256sum | cut -d' ' -f1)" = "$(sha256sum "$wheel" | cut -d' ' -f1)" ]
+# Nobody is led elsewhere by a link that was planted beside the wheel, and two writers of one name leave a whole one.
+mkdir "$folder/planted"
+ln -s "$folder/victim" "$folder/planted/$(basename "$wheel").part"
+/usr/bin/python3 "$sources/python/make_wheel.py" "$build" "$folder/planted" >/dev/null & other=$!
+/usr/bin/python3 "$sources/python/make_wheel.py" "$build" "$folder/planted" >/dev/null
+wait "$other"
+[ ! -e "$folder/victim" ]
+cmp "$wheel" "$folder/planted/$(basename "$wheel")"
+[ "$(ls -A "$folder/planted" | wc -l)" = 2 ]
 /usr/bin/python3 -m venv "$folder/empty"
 mkdir "$folder/here"
 cd "$folder/here"

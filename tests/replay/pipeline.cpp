@@ -1,7 +1,7 @@
 // A replay against a pipeline by hand, and against another model of one.
 #include <doctest/doctest.h>
 
-#include "analysis/replay/what_if.hpp"
+#include "analysis/replay/replay.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
 #include "tests/replay/pipeline_model.hpp"

@@ -5,6 +5,7 @@
 
 #include "analysis/replay/resize.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/quantiles.hpp"
 #include "sim/base/random.hpp"
 #include "sim/recording/metrics.hpp"
 #include "tests/replay/pipeline_model.hpp"

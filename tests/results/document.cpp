@@ -61,6 +61,30 @@ TEST_CASE("the same run gives the same bytes but for the context") {
   CHECK(machine.peak_memory_bytes > 1e6);
 }
 
+TEST_CASE("of more than 10,000 workers there is no row each, but the spread of every number of a row") {
+  RunRecord record = example_record();
+  const auto listed = brief_document(document_of(record));
+  const WorkerRecord first = record.workers[0];
+  record.workers.clear();
+  for (std::size_t i = 0; i < 10001; ++i) {
+    WorkerRecord& worker = record.workers.emplace_back(first);
+    worker.steps = 1 + (i * 7 + 3) % 10001;
+    worker.bytes_sent[1] = 1e6 * static_cast<double>(i);
+    worker.activity_s = {static_cast<double>(worker.steps * (i == 1234 ? 2 : 1))};
+  }
+  Json scenario = small_scenario();
+  scenario["cluster"]["workers"] = 10001;
+  const auto document = document_of(record, scenario);
+  CHECK(!document.contains("workers"));
+  const auto& spreads = document["worker_spreads"];
+  for (const auto& [name, spread] : listed["worker_spreads"].items()) CHECK(spreads.contains(name));
+  CHECK(spreads.size() == listed["worker_spreads"].size());
+  CHECK(spreads["steps"] == Json{1, 2501, 5001, 7501, 10001});
+  CHECK(spreads["bytes_sent/model"] == Json{0, 2.5e9, 5e9, 7.5e9, 1e10});
+  CHECK(spreads["samples"] == Json(std::vector<double>(5, first.samples)));
+  CHECK(document["slowest_worker"] == "rank 1234, +100 %");
+}
+
 TEST_CASE("a worker's time is the exact sum of its activities") {
   const auto document = document_of(example_record());
   REQUIRE(document["workers"].size() == 2);

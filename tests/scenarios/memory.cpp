@@ -57,6 +57,19 @@ TEST_CASE("memory of ResNet-50 on 64 workers, part by part") {
   check({{"name", "gtopk"}, {"density", 0.001}},
         replica_and({{"residual", kVector}, {"chosen entries", 25'557 * 8}}));
   check({{"name", "spd_kfac"}}, replica_and({{"factors", kFactors}, {"inverses", kFactors}}));
+  // A bit for each of 25,557,032 numbers, and a scale for each 4,096.
+  check({{"name", "coded_sgd"}},
+        replica_and({{"coded gradient", (25'557'032 + 32 * 6240) / 8.0}, {"error", kVector}}));
+  // 128 of each 4,096 at 12 + 2 bits, 64 bits for their two values; 2,088 are left beside 6,239 whole chunks.
+  check({{"name", "sparseloco"}}, replica_and({{"outer model and error", 2 * kVector},
+                                               {"coded difference", 6240 * (128 * 14 + 64) / 8.0}}));
+  // 4 of each 64 at 6 + 32 bits; 40 are left beside 399,328 whole chunks.
+  check({{"name", "demo"}},
+        replica_and({{"momentum", kVector}, {"coded parts of it", 399'329 * 4 * 38 / 8.0}}));
+  check({{"name", "noloco"}}, replica_and({{"slow model and its last step", 2 * kVector},
+                                           {"a partner's progress and slow model", 2 * kVector}}));
+  check({{"name", "async_local_sgd"}}, replica_and({{"start and, on rank 0, the server", 4 * kVector}}));
+  check({{"name", "des_loc"}}, replica_and({}));
   check({{"name", "powersgd"}}, replica_and({{"residual", kVector}, {"factors", kThin}}));
   check({{"name", "diloco"}}, replica_and({{"outer model and momentum", 2 * kVector}}));
   check({{"name", "fsdp"}, {"stage", 1}}, {{"parameters", kVector},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "results/document.hpp"
@@ -83,6 +84,22 @@ TEST_CASE("no network has a latency of 0, where messages cross one") {
   CHECK(zero("/cluster/workers", 1) == 0);
   // A latency that is a segment's, of all sizes.
   CHECK(zero("/cluster/nic/segments", {{{"latency", "5 us"}, {"bandwidth", "1 GB/s"}}}) == 0);
+}
+
+TEST_CASE("no cluster that we ship has a latency of 0 between nodes") {
+  int clusters = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kScenarios + "clusters")) {
+    CAPTURE(entry.path().string());
+    Json scenario = small_scenario();
+    scenario["cluster"] = {
+        {"use", entry.path().string()}, {"workers", 2}, {"placement", Json::array({0, 1})}};
+    scenario["cluster"]["gpus_per_node"] = 1;
+    scenario["cluster"]["nodes"] = 2;
+    scenario["cluster"]["topology"] = {{"name", "star"}};
+    for (const Note& note : notes_of(scenario)) CHECK(note.about != "zero-latency");
+    ++clusters;
+  }
+  CHECK(clusters >= 12);
 }
 
 TEST_CASE("a workload without layers") {

@@ -1,6 +1,7 @@
 // Imports of texts, and of compressed ones, for the tests of formats.
 #pragma once
 
+#include <fmt/format.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/errors.hpp"
@@ -53,6 +55,28 @@ inline std::string counts(const std::map<std::string, std::size_t>& all) {
 }
 inline std::string ignored(const Measurements& all) { return counts(all.reports.at(0).ignored); }
 inline std::string understood(const Measurements& all) { return counts(all.reports.at(0).understood); }
+
+// All rows, a line each, with all that they tell but their file: "time_s 9e-06 all_reduce, 2 workers, 8 B;
+// type=float".
+inline std::string rows_text(const Measurements& all) {
+  std::string text;
+  for (const Measurement& row : all.rows) {
+    text += fmt::format("{} {:.9g}", row.quantity, row.value);
+    if (!(row.deviation != row.deviation)) text += fmt::format(" +- {:.9g}", row.deviation);
+    if (!row.operation.empty()) text += " " + row.operation;
+    if (row.workers > 0) text += fmt::format(", {} workers", row.workers);
+    if (row.nodes > 0) text += fmt::format(", {} nodes", row.nodes);
+    if (row.bytes == row.bytes) text += fmt::format(", {:.9g} B", row.bytes);
+    if (row.samples != 1) text += fmt::format(", {} samples", row.samples);
+    if (!row.campaign.empty()) text += ", campaign " + row.campaign;
+    if (row.line > 0) text += fmt::format(", line {}", row.line);
+    const char* separator = "; ";
+    for (const auto& [label, value] : row.labels)
+      text += std::exchange(separator, ", ") + fmt::format("{}={}", label, value);
+    text += "\n";
+  }
+  return text;
+}
 
 inline std::vector<Measurement> rows_of(const Measurements& all, const std::string& quantity) {
   std::vector<Measurement> rows;

@@ -1,8 +1,6 @@
 // nccl-tests' text and JSON, line by line as the program prints them.
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "tests/traces/imports.hpp"
 
 namespace simsgd::test::traces_nccl_tests {
@@ -46,21 +44,12 @@ std::string prefixed(const std::string& text, const std::string& prefix) {
 
 TEST_CASE("a row of nccl-tests is a time out of place and one in place, with what the comments tell") {
   const Measurements all = imported(kNew);
-  REQUIRE(all.rows.size() == 3);
-  const Measurement& first = all.rows[0];
-  CHECK(first.quantity == "time_s");
-  CHECK(first.operation == "all_gather");
-  CHECK(first.workers == 4);
-  CHECK(first.nodes == 2);
-  CHECK(first.bytes == 1024);
-  CHECK(first.value == doctest::Approx(10.24e-6).epsilon(1e-15));
-  CHECK(std::isnan(first.deviation));
-  CHECK(first.samples == 20);
-  CHECK(first.source == "f");
-  CHECK(first.line == 15);
-  CHECK(first.labels == std::map<std::string, std::string>{{"placement", "out_of_place"}, {"type", "float"}});
-  CHECK(all.rows[1].value == doctest::Approx(20.48e-6).epsilon(1e-15));
-  CHECK(all.rows[1].labels.at("placement") == "in_place");
+  CHECK(
+      rows_text(all) ==
+      "time_s 1.024e-05 all_gather, 4 workers, 2 nodes, 1024 B, 20 samples, line 15; placement=out_of_place, type=float\n"
+      "time_s 2.048e-05 all_gather, 4 workers, 2 nodes, 1024 B, 20 samples, line 15; placement=in_place, type=float\n"
+      "time_s 1.024e-05 all_gather, 4 workers, 2 nodes, 2048 B, 20 samples, line 16; placement=out_of_place, type=float\n");
+  CHECK(all.rows.at(0).source == "f");
   CHECK(all.reports.at(0).rows == 3);
   CHECK(all.reports.at(0).format == "nccl_tests");
   CHECK(ignored(all).empty());
@@ -86,12 +75,9 @@ TEST_CASE("old tables have an error instead of #wrong and no root; columns go by
       "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       \n"
       "           8             2     float     sum    31.44    0.00    0.00  1e-07    32.30    0.00    0.00  1e-07\n",
       with("workers", "2"));
-  REQUIRE(all.rows.size() == 2);
-  CHECK(all.rows[0].value == doctest::Approx(31.44e-6).epsilon(1e-15));
-  CHECK(all.rows[1].value == doctest::Approx(32.3e-6).epsilon(1e-15));
-  CHECK(all.rows[0].workers == 2);
-  CHECK(all.rows[0].samples == 7);
-  CHECK(all.rows[0].operation.empty());  // of two ranks any: the bandwidths are the same
+  CHECK(rows_text(all) ==  // of two ranks any operation: the bandwidths are the same
+        "time_s 3.144e-05, 2 workers, 8 B, 7 samples, line 4; placement=out_of_place, redop=sum, type=float\n"
+        "time_s 3.23e-05, 2 workers, 8 B, 7 samples, line 4; placement=in_place, redop=sum, type=float\n");
   CHECK(ignored(all) == "1 tables that do not tell their operation: set it");
 }
 
@@ -178,15 +164,10 @@ TEST_CASE("JSON of nccl-tests: participants, operation and halves") {
       {"count": 3},
       {"size": 8192, "out_of_place": {"time": 1, "alg_bw": 1, "nwrong": 3}, "in_place": {"time": "N/A"}}]})";
   const Measurements all = imported(json);
-  REQUIRE(all.rows.size() == 2);
-  CHECK(all.rows[0].operation == "reduce_scatter");
-  CHECK(all.rows[0].workers == 2);
-  CHECK(all.rows[0].nodes == 2);
-  CHECK(all.rows[0].bytes == 4096);
-  CHECK(all.rows[0].value == doctest::Approx(40.96e-6).epsilon(1e-15));
-  CHECK(all.rows[0].samples == 20);
-  CHECK(all.rows[1].labels ==
-        std::map<std::string, std::string>{{"placement", "in_place"}, {"redop", "sum"}, {"type", "float"}});
+  CHECK(
+      rows_text(all) ==
+      "time_s 4.096e-05 reduce_scatter, 2 workers, 2 nodes, 4096 B, 20 samples; placement=out_of_place, redop=sum, type=float\n"
+      "time_s 8.192e-05 reduce_scatter, 2 workers, 2 nodes, 4096 B, 20 samples; placement=in_place, redop=sum, type=float\n");
   CHECK(ignored(all) == "1 operations with wrong results; 1 results without a size");
   CHECK(understood(all) == "1 tables; 1 times that are N/A");
 }

@@ -17,7 +17,7 @@ struct ErdosRenyiOptions {
   std::optional<double> probability;
 
   void fields(Fields& f) {
-    f.number("probability", probability, "that two workers are joined")
+    f.number("probability", probability, "Two workers are joined with this probability")
         .at_least(0)
         .at_most(1)
         .by_rule("2 ln P / P, twice where the graph becomes connected");

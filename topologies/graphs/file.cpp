@@ -73,7 +73,7 @@ struct FileGraphOptions {
   void fields(Fields& f) {
     f.text(
          "path", path,
-         "a .graphml, .xml, .dot or .gv file, looked for like a `use`; nodes named 0 to P - 1 are these workers, others are taken in order")
+         "The graph is read from this .graphml, .xml, .dot or .gv file, looked for like a `use`; nodes named 0 to P - 1 are these workers, others are taken in order")
         .required();
   }
 };

@@ -20,7 +20,7 @@ struct TorusOptions {
   std::optional<int> rows;
 
   void fields(Fields& f) {
-    f.whole("rows", rows, "rows of the grid, a divisor of the workers")
+    f.whole("rows", rows, "The grid has this many rows, a divisor of the workers")
         .at_least(2)
         .by_rule("the most square grid");
   }

@@ -27,45 +27,23 @@ constexpr std::pair<std::string_view, int> kCommTypes[] = {
 constexpr int kReduceScatterBlock = 8;
 
 ChakraValue value_of(const wire::Attribute& attribute) {
-  switch (attribute.value_case()) {
-    case wire::Attribute::kDoubleVal:
-      return attribute.double_val();
-    case wire::Attribute::kDoubleList: {
-      const auto& values = attribute.double_list().values();
-      return std::vector<double>(values.begin(), values.end());
-    }
-    case wire::Attribute::kFloatVal:
-      return double{attribute.float_val()};
-    case wire::Attribute::kInt32Val:
-      return std::int64_t{attribute.int32_val()};
-    case wire::Attribute::kInt64Val:
-      return std::int64_t{attribute.int64_val()};
-    case wire::Attribute::kUint32Val:
-      return std::uint64_t{attribute.uint32_val()};
-    case wire::Attribute::kUint64Val:
-      return std::uint64_t{attribute.uint64_val()};
-    case wire::Attribute::kSint32Val:
-      return std::int64_t{attribute.sint32_val()};
-    case wire::Attribute::kSint64Val:
-      return std::int64_t{attribute.sint64_val()};
-    case wire::Attribute::kFixed32Val:
-      return std::uint64_t{attribute.fixed32_val()};
-    case wire::Attribute::kFixed64Val:
-      return std::uint64_t{attribute.fixed64_val()};
-    case wire::Attribute::kSfixed32Val:
-      return std::int64_t{attribute.sfixed32_val()};
-    case wire::Attribute::kSfixed64Val:
-      return std::int64_t{attribute.sfixed64_val()};
-    case wire::Attribute::kBoolVal:
-      return attribute.bool_val();
-    case wire::Attribute::kStringVal:
-      return attribute.string_val();
-    case wire::Attribute::kBytesVal:
-      return attribute.bytes_val();
-    case wire::Attribute::VALUE_NOT_SET:
-      break;
-  }
-  return std::string();
+  if (attribute.has_double_val()) return attribute.double_val();
+  if (attribute.has_float_val()) return double{attribute.float_val()};
+  if (attribute.has_int32_val()) return std::int64_t{attribute.int32_val()};
+  if (attribute.has_int64_val()) return std::int64_t{attribute.int64_val()};
+  if (attribute.has_uint32_val()) return std::uint64_t{attribute.uint32_val()};
+  if (attribute.has_uint64_val()) return std::uint64_t{attribute.uint64_val()};
+  if (attribute.has_sint32_val()) return std::int64_t{attribute.sint32_val()};
+  if (attribute.has_sint64_val()) return std::int64_t{attribute.sint64_val()};
+  if (attribute.has_fixed32_val()) return std::uint64_t{attribute.fixed32_val()};
+  if (attribute.has_fixed64_val()) return std::uint64_t{attribute.fixed64_val()};
+  if (attribute.has_sfixed32_val()) return std::int64_t{attribute.sfixed32_val()};
+  if (attribute.has_sfixed64_val()) return std::int64_t{attribute.sfixed64_val()};
+  if (attribute.has_bool_val()) return attribute.bool_val();
+  if (attribute.has_bytes_val()) return attribute.bytes_val();
+  if (!attribute.has_double_list()) return attribute.string_val();  // "" where there is none
+  const auto& values = attribute.double_list().values();
+  return std::vector<double>(values.begin(), values.end());
 }
 
 void put(wire::Attribute& attribute, const ChakraValue& value) {

@@ -16,6 +16,17 @@ namespace {
 // Instants that differ by rounding are one.
 double just_after(double time_s) { return time_s * (1 + 1e-11) + 1e-15; }
 
+std::string type_name(Layer::Kind kind) {
+  for (const auto& [known, name] : {std::pair{Layer::Kind::conv, "conv"},
+                                    {Layer::Kind::fc, "fc"},
+                                    {Layer::Kind::bn, "bn"},
+                                    {Layer::Kind::embedding, "embedding"}})
+    if (kind == known) return name;
+  return "other";
+}
+
+std::uint64_t whole_us(double seconds) { return static_cast<std::uint64_t>(std::llround(seconds * 1e6)); }
+
 }  // namespace
 
 ChakraRecorder::ChakraRecorder(const Workload& workload, ChakraWriterSetup setup)
@@ -131,28 +142,6 @@ std::uint64_t ChakraRecorder::steps() const {
   return ranks_.empty() ? 0 : least;
 }
 
-namespace {
-
-const char* type_name(Layer::Kind kind) {
-  switch (kind) {
-    case Layer::Kind::conv:
-      return "conv";
-    case Layer::Kind::fc:
-      return "fc";
-    case Layer::Kind::bn:
-      return "bn";
-    case Layer::Kind::embedding:
-      return "embedding";
-    case Layer::Kind::other:
-      break;
-  }
-  return "other";
-}
-
-std::uint64_t whole_us(double seconds) { return static_cast<std::uint64_t>(std::llround(seconds * 1e6)); }
-
-}  // namespace
-
 ChakraMetadata ChakraRecorder::metadata(int rank) const {
   return {"",
           {{chakra::kNetwork, workload_.name},
@@ -252,7 +241,7 @@ ChakraNode ChakraRecorder::node_of(const Computing& computing) const {
   for (const TensorShape& tensor : layer.tensors) sides.insert(sides.end(), {tensor.rows, tensor.columns});
   node.attributes[chakra::kTensors] = std::move(sides);
   node.attributes[chakra::kLayerName] = layer.name;
-  node.attributes[chakra::kType] = std::string(type_name(layer.kind));
+  node.attributes[chakra::kType] = type_name(layer.kind);
   node.attributes[chakra::kFlop] = layer.forward_flop;
   node.attributes[chakra::kActivations] = layer.activations;
   return node;

@@ -195,29 +195,13 @@ std::vector<double> shape_of(std::string_view text) {
   return possible ? sides : std::vector<double>{};
 }
 
-// Columns by their names.
-class CsvHeader {
- public:
-  explicit CsvHeader(const std::vector<std::string>& names) {
-    for (std::size_t i = 0; i < names.size(); ++i) at_.emplace(std::string(trimmed(names[i])), i);
-  }
-  bool has(const std::string& name) const { return at_.contains(name); }
-  std::string_view of(const std::vector<std::string>& record, const std::string& name) const {
-    const auto found = at_.find(name);
-    return found == at_.end() || found->second >= record.size() ? "" : trimmed(record[found->second]);
-  }
-
- private:
-  std::map<std::string, std::size_t> at_;
-};
-
 class TrioSim final : public Importer {
  public:
   void read(Input& input, ImportedFile& file) override {
     CsvReader reader(input, ',');
     std::vector<std::string> record;
     if (!reader.record(record)) return;
-    const CsvHeader header(record);
+    const CsvColumns header(record);
     if (header.has("OperatorName") && header.has("stage")) return read_operators(reader, header, file);
     if (header.has("TensorID") && header.has("TensorShape")) return read_tensors(reader, header, file);
     throw ConfigError({file.name(), "", "has no columns OperatorName and stage, nor TensorID and TensorShape",
@@ -243,7 +227,7 @@ class TrioSim final : public Importer {
   }
 
  private:
-  void read_operators(CsvReader& reader, const CsvHeader& header, ImportedFile& file) {
+  void read_operators(CsvReader& reader, const CsvColumns& header, ImportedFile& file) {
     OperatorTrace trace;
     trace.file = &file;
     std::vector<std::string> record;
@@ -286,8 +270,10 @@ class TrioSim final : public Importer {
     traces_.push_back(std::move(trace));
   }
 
-  static void read_tensors(CsvReader& reader, const CsvHeader& header, ImportedFile& file,
-                           TensorTable& table) {
+  void read_tensors(CsvReader& reader, const CsvColumns& header, ImportedFile& file) {
+    file.need_no_row();
+    TensorTable& table = tensors_.emplace_back();
+    table.file = &file;
     std::vector<std::string> record;
     while (reader.record(record)) {
       int id = 0;
@@ -312,12 +298,6 @@ class TrioSim final : public Importer {
     }
     file.understand("tensors that are parameters", table.parameters.size());
   }
-  void read_tensors(CsvReader& reader, const CsvHeader& header, ImportedFile& file) {
-    file.need_no_row();
-    TensorTable& table = tensors_.emplace_back();
-    table.file = &file;
-    read_tensors(reader, header, file, table);
-  }
 
   // The one of the same name, else the only one.
   const TensorTable* tensors_of(const OperatorTrace& trace) const {
@@ -333,13 +313,11 @@ class TrioSim final : public Importer {
       for (const auto& [label, time_s] :
            {std::pair{"all", trace.all_s[stage]}, std::pair{"without_overlap", trace.alone_s[stage]}}) {
         if (!(time_s > 0)) continue;
-        Measurement row;
-        row.quantity = std::string(kStages[stage]) + "_s";
-        row.workers = 1;
-        row.value = time_s;
-        row.labels = {{"kernel_time", label},
-                      {"workload", network_name(trace.file->name(), {"_trace.csv", ".csv"})}};
-        trace.file->add(std::move(row));
+        trace.file->add({.quantity = std::string(kStages[stage]) + "_s",
+                         .workers = 1,
+                         .value = time_s,
+                         .labels = {{"kernel_time", label},
+                                    {"workload", network_name(trace.file->name(), {"_trace.csv", ".csv"})}}});
       }
   }
 

@@ -9,6 +9,7 @@
 
 #include "sim/base/errors.hpp"
 #include "traces/operations/stepped_job.hpp"
+#include "traces/reading/text.hpp"
 #include "traces/recorders/kineto_events.hpp"
 
 namespace simsgd {
@@ -118,9 +119,9 @@ void add_file(const std::string& path, Input& input, SteppedJob& job, bool sever
 }  // namespace
 
 bool is_kineto_job(std::string_view head) {
-  const auto has = [head](const char* key) { return head.find(key) != std::string_view::npos; };
-  return head.find_first_not_of(" \t\r\n") != std::string_view::npos &&
-         (has("\"deviceProperties\"") || has("\"distributedInfo\"") || has("\"schemaVersion\""));
+  return first_character(head) != '\0' &&
+         (holds(head, "\"deviceProperties\"") || holds(head, "\"distributedInfo\"") ||
+          holds(head, "\"schemaVersion\""));
 }
 
 RecordedJob read_kineto_job(Input& first, const std::vector<std::string>& others) {

@@ -55,6 +55,25 @@ std::string place_text(const RecordedPlace& place) {
   return fmt::format("replica {}, stage {}, slice {}", place.replica, place.stage, place.tensor);
 }
 
+RecordedJob recorded_job_of(Input& input, const std::vector<std::string>& others) {
+  const std::string_view head = input.head();
+  if (is_kineto_job(head)) return read_kineto_job(input, others);
+  if (!others.empty())
+    throw ConfigError({input.name(), "", "is not a profile of a rank", "",
+                       "Name one file, or Kineto files of all ranks of one job"});
+  if (is_step_rows(head)) return read_step_rows(input);
+  if (head.find("\"schema_version\"") != std::string_view::npos &&
+      head.find("\"ph\"") == std::string_view::npos)
+    throw ConfigError({input.name(), "", "is a run's document, which has no operations of steps", "",
+                       "Name the run's timeline.json, or its steps.csv (run -o DIR --steps)"});
+  if (is_operation_timeline(head)) return read_operation_timeline(input);
+  if (is_operation_table(head)) return read_operation_table(input);
+  throw ConfigError(
+      {input.name(), "", head.empty() ? "is empty" : "is neither a table nor a timeline of operations",
+       printable(std::string(head.substr(0, std::min<std::size_t>(head.find('\n'), 60)))),
+       "Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a Chrome trace with events of a step (docs/replay.md)"});
+}
+
 }  // namespace
 
 void RecordedJob::skip(const std::string& reason, InputError where) {
@@ -233,29 +252,6 @@ void sort_operations(RecordedJob& job) {
   std::sort(job.operations.begin(), job.operations.end(),
             [&order](const auto& a, const auto& b) { return order(a) < order(b); });
 }
-
-namespace {
-
-RecordedJob recorded_job_of(Input& input, const std::vector<std::string>& others) {
-  const std::string_view head = input.head();
-  if (is_kineto_job(head)) return read_kineto_job(input, others);
-  if (!others.empty())
-    throw ConfigError({input.name(), "", "is not a profile of a rank", "",
-                       "Name one file, or Kineto files of all ranks of one job"});
-  if (is_step_rows(head)) return read_step_rows(input);
-  if (head.find("\"schema_version\"") != std::string_view::npos &&
-      head.find("\"ph\"") == std::string_view::npos)
-    throw ConfigError({input.name(), "", "is a run's document, which has no operations of steps", "",
-                       "Name the run's timeline.json, or its steps.csv (run -o DIR --steps)"});
-  if (is_operation_timeline(head)) return read_operation_timeline(input);
-  if (is_operation_table(head)) return read_operation_table(input);
-  throw ConfigError(
-      {input.name(), "", head.empty() ? "is empty" : "is neither a table nor a timeline of operations",
-       printable(std::string(head.substr(0, std::min<std::size_t>(head.find('\n'), 60)))),
-       "Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a Chrome trace with events of a step (docs/replay.md)"});
-}
-
-}  // namespace
 
 RecordedJob read_recorded_job(const std::string& path) { return read_recorded_job(std::vector{path}); }
 

@@ -64,16 +64,9 @@ RecordedJob read_step_rows(Input& input) {
   CsvReader reader(input, ',');
   std::vector<std::string> fields;
   reader.record(fields);
-  std::vector<std::size_t> at;
+  const CsvColumns columns(fields);
+  columns.require(kStepCells, input.name(), "", "Give a file that a run wrote with --steps");
   std::vector<InputError> errors;
-  for (const char* name : kStepCells) {
-    at.push_back(static_cast<std::size_t>(std::find(fields.begin(), fields.end(), name) - fields.begin()));
-    if (at.back() == fields.size())
-      errors.push_back({input.name(), "", fmt::format("has no column \"{}\"", name), "",
-                        "Give a file that a run wrote with --steps"});
-  }
-  if (!errors.empty()) throw ConfigError(std::move(errors));
-  const std::size_t width = fields.size();
   SteppedJob job;
   job.file = input.name();
   std::map<int, SteppedRank> ranks;
@@ -84,16 +77,18 @@ RecordedJob read_step_rows(Input& input) {
                         "Give a file that a run wrote with --steps"});
   };
   while (reader.record(fields)) {
-    if (fields.size() != width) {
-      wrong(fmt::format("has not {} fields", width), fmt::format("{}", fields.size()));
+    if (fields.size() != columns.width()) {
+      wrong(fmt::format("has not {} fields", columns.width()), fmt::format("{}", fields.size()));
       continue;
     }
     StepCells row;
     bool numbers = true;
     for (std::size_t cell = 0; cell < kCellCount; ++cell) {
-      row[cell] = kNotGiven;
-      if (fields[at[cell]].empty() || read_number(fields[at[cell]], row[cell])) continue;
-      wrong(fmt::format("has no number in {}", kStepCells[cell]), fields[at[cell]]);
+      const auto value = columns.number(fields, kStepCells[cell], kNotGiven);
+      row[cell] = value.value_or(kNotGiven);
+      if (value) continue;
+      wrong(fmt::format("has no number in {}", kStepCells[cell]),
+            std::string(columns.of(fields, kStepCells[cell])));
       numbers = false;
     }
     if (!numbers) continue;

@@ -1,7 +1,10 @@
 #include "traces/reading/csv.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "sim/base/errors.hpp"
 #include "traces/reading/text.hpp"
 
 namespace simsgd {
@@ -66,6 +69,30 @@ void CsvReader::split(std::string_view text, std::vector<std::string>& fields) {
     ++at;  // the separator
   }
   fields.resize(count);
+}
+
+CsvColumns::CsvColumns(const std::vector<std::string>& names) : width_(names.size()) {
+  for (std::size_t i = 0; i < names.size(); ++i) at_.emplace(std::string(trimmed(names[i])), i);
+}
+
+void CsvColumns::require(std::span<const char* const> needed, const std::string& file,
+                         const std::string& found, const std::string& remedy) const {
+  std::vector<InputError> errors;
+  for (const char* name : needed)
+    if (!has(name)) errors.push_back({file, "", fmt::format("has no column \"{}\"", name), found, remedy});
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+}
+
+std::string_view CsvColumns::of(const std::vector<std::string>& record, std::string_view name) const {
+  const auto found = at_.find(name);
+  return found == at_.end() || found->second >= record.size() ? "" : trimmed(record[found->second]);
+}
+
+std::optional<double> CsvColumns::number(const std::vector<std::string>& record, std::string_view name,
+                                         double otherwise) const {
+  const std::string_view cell = of(record, name);
+  double value = otherwise;
+  return cell.empty() || read_number(cell, value) ? std::optional(value) : std::nullopt;
 }
 
 void append_csv(std::string& out, std::string_view field) {

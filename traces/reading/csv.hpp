@@ -1,6 +1,9 @@
 // Records of a CSV file (RFC 4180), which may stand on several lines; and one field, written.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +34,27 @@ class CsvReader {
   std::size_t line_ = 0;
   bool open_quotes_ = false;
   std::string joined_;  // of a record on several lines
+};
+
+/// Columns by the names that the first record gives them, blanks aside.
+class CsvColumns {
+ public:
+  explicit CsvColumns(const std::vector<std::string>& names);
+
+  bool has(std::string_view name) const { return at_.contains(name); }
+  /// Throws ConfigError with all of `needed` that are not there.
+  void require(std::span<const char* const> needed, const std::string& file, const std::string& found,
+               const std::string& remedy) const;
+  /// Without blanks at its ends; empty where there is no such column.
+  std::string_view of(const std::vector<std::string>& record, std::string_view name) const;
+  /// A number; `otherwise` where the cell is empty; nothing where it is no number.
+  std::optional<double> number(const std::vector<std::string>& record, std::string_view name,
+                               double otherwise) const;
+  std::size_t width() const { return width_; }
+
+ private:
+  std::map<std::string, std::size_t, std::less<>> at_;
+  std::size_t width_;
 };
 
 /// In quotation marks where it must be.

@@ -19,7 +19,29 @@ bool equal_on_all_ranks(const std::string& operation) {
          operation != "send_receive";
 }
 
+// [p]: for how many places the list, read from its end, equals itself p places on (the Z function).
+std::vector<std::size_t> matches_from_end(const std::vector<std::string>& what) {
+  const std::size_t count = what.size();
+  const auto at = [&](std::size_t i) -> const std::string& { return what[count - 1 - i]; };
+  std::vector<std::size_t> matches(count, 0);
+  std::size_t left = 0, right = 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    if (i < right) matches[i] = std::min(right - i, matches[i - left]);
+    while (i + matches[i] < count && at(matches[i]) == at(i + matches[i])) ++matches[i];
+    if (i + matches[i] > right) left = i, right = i + matches[i];
+  }
+  return matches;
+}
+
 }  // namespace
+
+void RankFiles::finish() const {
+  if (!files.empty() && workers > static_cast<int>(ranks.size()))
+    files.front()->ignore("ranks of the job whose file is missing",
+                          static_cast<std::size_t>(workers) - ranks.size());
+  if (std::none_of(files.begin(), files.end(), [](const ImportedFile* file) { return !file->empty(); }))
+    for (ImportedFile* file : files) file->need_row();
+}
 
 void CollectiveRecords::add(CollectiveRecord record) {
   const double sequence = std::isnan(record.sequence) ? -1 : record.sequence;
@@ -67,12 +89,11 @@ bool CollectiveRecords::ends_agree(const Operation& operation, const Offsets& of
 }
 
 void CollectiveRecords::measure(CollectiveRecord record, std::size_t ranks) {
-  Measurement row;
-  row.quantity = "time_s";
-  row.operation = record.operation;
-  row.workers = record.group_size;
-  row.bytes = record.bytes;
-  row.value = record.time_s;
+  Measurement row{.quantity = "time_s",
+                  .operation = record.operation,
+                  .workers = record.group_size,
+                  .bytes = record.bytes,
+                  .value = record.time_s};
   for (const auto& [label, text] :
        {std::pair{"algorithm", &record.algorithm}, {"protocol", &record.protocol}, {"type", &record.type}})
     if (!text->empty()) row.labels[label] = printable(*text);
@@ -107,24 +128,6 @@ void CollectiveRecords::finish() {
   for (auto& [record, ranks] : chosen) measure(std::move(record), ranks);
   operations_.clear();
 }
-
-namespace {
-
-// [p]: for how many places the list, read from its end, equals itself p places on (the Z function).
-std::vector<std::size_t> matches_from_end(const std::vector<std::string>& what) {
-  const std::size_t count = what.size();
-  const auto at = [&](std::size_t i) -> const std::string& { return what[count - 1 - i]; };
-  std::vector<std::size_t> matches(count, 0);
-  std::size_t left = 0, right = 0;
-  for (std::size_t i = 1; i < count; ++i) {
-    if (i < right) matches[i] = std::min(right - i, matches[i - left]);
-    while (i + matches[i] < count && at(matches[i]) == at(i + matches[i])) ++matches[i];
-    if (i + matches[i] > right) left = i, right = i + matches[i];
-  }
-  return matches;
-}
-
-}  // namespace
 
 std::vector<std::size_t> beginnings_of_periods(const std::vector<std::string>& what,
                                                const std::vector<double>& at_s) {

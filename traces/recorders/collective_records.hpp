@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -14,6 +15,27 @@
 #include "traces/imported_file.hpp"
 
 namespace simsgd {
+
+/// The files of a job whose ranks write one each: which ranks there are, and whether any file tells
+/// something.
+struct RankFiles {
+  std::vector<ImportedFile*> files;
+  std::set<int> ranks;
+  int workers = 0;  ///< of the job; 0: not told
+
+  /// Another rank's file may have all rows.
+  void add(ImportedFile& file) {
+    file.need_no_row();
+    files.push_back(&file);
+  }
+  /// The least rank from `rank` on that has no file yet.
+  int free_rank(int rank = 0) const {
+    while (rank < 0 || ranks.contains(rank)) ++rank;
+    return rank;
+  }
+  /// After the last file. A job of which nothing can be used is an error.
+  void finish() const;
+};
 
 /// One rank's record of one operation.
 struct CollectiveRecord {

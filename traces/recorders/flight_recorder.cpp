@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
@@ -25,19 +24,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kNanoseconds = 1e9, kMilliseconds = 1e3;  // in a second
-
-// The number after the last "rank" of the file's name; -1: there is none.
-int rank_in_name(std::string_view name) {
-  name = name.substr(name.rfind('/') + 1);
-  const std::size_t at = name.rfind("rank");
-  if (at == std::string_view::npos) return -1;
-  name.remove_prefix(at + 4);
-  while (!name.empty() && (name[0] == '_' || name[0] == '-' || name[0] == '.')) name.remove_prefix(1);
-  std::size_t digits = 0;
-  while (digits < name.size() && is_digit(name[digits])) ++digits;
-  int rank = -1;
-  return read_count(name.substr(0, digits), 0, rank) ? rank : -1;
-}
 
 // Elements of all tensors of an entry; "input_sizes": [[4, 3], [7]].
 double elements_of(const json& tensors) {
@@ -71,10 +57,9 @@ struct MadeOperation {
 class FlightRecorder final : public Importer {
  public:
   void read(Input& input, ImportedFile& file) override {
-    file.need_no_row();  // another rank's file may have all of them
-    int rank = rank_in_name(file.name());
-    while (rank < 0 || ranks_.contains(rank)) ++rank;
-    ranks_.insert(rank);
+    job_.add(file);
+    const int rank = job_.free_rank(rank_in_file_name(file.name()));
+    job_.ranks.insert(rank);
     std::vector<CollectiveRecord> records;
     std::vector<MadeOperation> made;
     std::size_t entries = 0;
@@ -97,18 +82,13 @@ class FlightRecorder final : public Importer {
         record.group_size = size->second;
       collectives_.add(std::move(record));
     }
-    for (const auto& [name, size] : group_sizes) workers_ = std::max(workers_, size);
+    for (const auto& [name, size] : group_sizes) job_.workers = std::max(job_.workers, size);
     add_steps(std::move(made), rank, file);
-    files_.push_back(&file);
   }
 
   void finish() override {
     collectives_.finish();
-    if (workers_ > static_cast<int>(ranks_.size()) && !files_.empty())
-      files_.front()->ignore("ranks of the job whose file is missing",
-                             static_cast<std::size_t>(workers_) - ranks_.size());
-    if (std::none_of(files_.begin(), files_.end(), [](const ImportedFile* file) { return !file->empty(); }))
-      for (ImportedFile* file : files_) file->need_row();
+    job_.finish();
   }
 
  private:
@@ -177,27 +157,20 @@ class FlightRecorder final : public Importer {
     }
     const std::vector<std::size_t> begins = beginnings_of_periods(what, created_s);
     if (begins.empty() && !made.empty()) file.understand("files in which no step shows that repeats");
-    for (std::size_t i = 1; i < begins.size(); ++i) {
-      Measurement row;
-      row.quantity = "step_s";
-      row.workers = workers_;
-      row.value = created_s[begins[i]] - created_s[begins[i - 1]];
-      row.labels = {{"rank", std::to_string(rank)}, {"step", std::to_string(i)}};
-      file.add(std::move(row));
-    }
+    for (std::size_t i = 1; i < begins.size(); ++i)
+      file.add({.quantity = "step_s",
+                .workers = job_.workers,
+                .value = created_s[begins[i]] - created_s[begins[i - 1]],
+                .labels = {{"rank", std::to_string(rank)}, {"step", std::to_string(i)}}});
   }
 
-  std::vector<ImportedFile*> files_;
+  RankFiles job_;
   CollectiveRecords collectives_;
-  std::set<int> ranks_;
-  int workers_ = 0;
 };
 
 bool is_flight_recorder(std::string_view head) {
-  const std::size_t first = head.find_first_not_of(" \t\r\n");
-  const auto has = [head](const char* key) { return head.find(key) != std::string_view::npos; };
-  return first != std::string_view::npos && head[first] == '{' && has("\"entries\"") &&
-         (has("\"profiling_name\"") || has("\"pg_config\"") || has("\"pg_status\""));
+  return first_character(head) == '{' && holds(head, "\"entries\"") &&
+         (holds(head, "\"profiling_name\"") || holds(head, "\"pg_config\"") || holds(head, "\"pg_status\""));
 }
 
 }  // namespace

@@ -25,12 +25,12 @@
 #include "traces/reading/text.hpp"
 #include "traces/recorders/trace_events.hpp"
 
-namespace simsgd::horovod {
+namespace simsgd::importers {
 
 namespace {
 
 /// One operation of one tensor.
-struct Operation {
+struct TensorOperation {
   std::size_t tensor = 0;
   std::string operation, library;                   ///< library: "nccl", "mpi", "gloo"
   double begin_us = kNotGiven, end_us = kNotGiven;  ///< of the library's part
@@ -82,22 +82,18 @@ constexpr CountedKind kCounted[kKindCount] = {{"events used: ticks of ranks whos
 
 // "[64, 3, 7, 7]"; empty where it is not read. A scalar, "[]", has one element.
 std::vector<double> sizes_of(std::string_view shape) {
+  if (!shape.starts_with('[') || !shape.ends_with(']')) return {};
+  std::string list(shape);
+  std::replace(list.begin(), list.end(), ',', ';');
   std::vector<double> sizes;
-  if (!shape.starts_with('[') || !shape.ends_with(']')) return sizes;
-  shape = shape.substr(1, shape.size() - 2);
-  while (!shape.empty()) {
-    const std::size_t comma = std::min(shape.find(','), shape.size());
-    double size = 0;
-    if (!read_number(trimmed(shape.substr(0, comma)), size) || size < 0 || size > 0x1p40) return {};
-    sizes.push_back(size);
-    shape.remove_prefix(std::min(comma + 1, shape.size()));
-  }
-
+  if (!read_list(list, sizes)) return {};
+  for (const double size : sizes)
+    if (size < 0 || size > 0x1p40) return {};
   if (sizes.empty()) sizes.push_back(1);
   return sizes;
 }
 
-double elements_of(std::string_view shape) {
+double shape_elements(std::string_view shape) {
   const std::vector<double> sizes = sizes_of(shape);
   double elements = sizes.empty() ? kNotGiven : 1;
   for (const double size : sizes) elements *= size;
@@ -114,7 +110,7 @@ std::string library_of(std::string_view activity) {
 
 double median_of(const std::vector<double>& values) { return values.empty() ? 0 : median(values); }
 
-double first_tick(const Operation& operation) {
+double first_tick(const TensorOperation& operation) {
   double first = std::numeric_limits<double>::infinity();
   for (const auto& [rank, us] : operation.ticks_us) first = std::min(first, us);
   return first;
@@ -157,7 +153,7 @@ class Timeline final : public TraceSink {
     file.count(kCounted, counts_);
   }
 
-  const std::deque<Operation>& operations() const { return operations_; }
+  const std::deque<TensorOperation>& operations() const { return operations_; }
   const std::map<std::string, ActivityTimes>& activities() const { return activities_; }
   int ranks() const { return ranks_; }
   /// A step reduces each gradient once: those tensors that are reduced as often as most are.
@@ -165,7 +161,7 @@ class Timeline final : public TraceSink {
     const std::uint64_t count = usual_count();
     std::vector<Step> steps;
     std::size_t others = 0;
-    for (const Operation& operation : operations_) {
+    for (const TensorOperation& operation : operations_) {
       if (!is_gradient(operation, count)) {
         ++others;
         continue;
@@ -202,7 +198,7 @@ class Timeline final : public TraceSink {
         file.name());
     for (const auto& [place, tensor] : order) {
       const std::vector<double> sizes = sizes_of(tensors_[tensor].shape);
-      const double elements = elements_of(tensors_[tensor].shape);
+      const double elements = shape_elements(tensors_[tensor].shape);
       if (!(elements >= 1)) continue;
       const double own_us = median_of(times.since_us[tensor]);
       const double share = backward_us > 0 ? own_us / backward_us : 1.0 / static_cast<double>(order.size());
@@ -225,7 +221,7 @@ class Timeline final : public TraceSink {
   struct Tensor {
     std::string name, shape;
     std::vector<Open> open;
-    Operation now;
+    TensorOperation now;
     std::uint64_t occurrences = 0;
   };
 
@@ -240,7 +236,7 @@ class Timeline final : public TraceSink {
     // By step: the end of the one before, and when each tensor was ready.
     std::vector<double> ended_us(count, kNotGiven);
     std::vector<std::vector<std::pair<double, std::size_t>>> ready_us(count);
-    for (const Operation& operation : operations_) {
+    for (const TensorOperation& operation : operations_) {
       if (!is_gradient(operation, count) || tensors_[operation.tensor].occurrences != count) continue;
       ended_us[operation.occurrence] = std::fmax(ended_us[operation.occurrence], operation.ended_us);
       if (!operation.ticks_us.empty())
@@ -284,7 +280,7 @@ class Timeline final : public TraceSink {
     }
     const std::string library = library_of(open.name);
     if (!tensor.open.empty() && !library.empty()) {
-      Operation& now = tensor.now;
+      TensorOperation& now = tensor.now;
       now.begin_us = std::fmin(now.begin_us, open.begin_us);  // a number beats one that is not given
       now.end_us = std::fmax(now.end_us, event.ts_us);
       now.library = library;
@@ -294,7 +290,7 @@ class Timeline final : public TraceSink {
 
   void close(const TraceEvent& event, Tensor& tensor) {
     if (!event.shape.empty()) tensor.shape = event.shape;
-    tensor.now.bytes = elements_of(event.shape) * type_bytes(event.dtype);
+    tensor.now.bytes = shape_elements(event.shape) * type_bytes(event.dtype);
     if (!(tensor.now.bytes > 0)) tensor.now.bytes = kNotGiven;
     tensor.now.ended_us = event.ts_us;
     tensor.now.occurrence = tensor.occurrences++;
@@ -314,60 +310,51 @@ class Timeline final : public TraceSink {
   }
 
   // The last step may have been cut in the middle.
-  bool is_gradient(const Operation& operation, std::uint64_t count) const {
+  bool is_gradient(const TensorOperation& operation, std::uint64_t count) const {
     const std::uint64_t own = tensors_[operation.tensor].occurrences;
     return operation.operation == "all_reduce" && own <= count && own + 1 >= count;
   }
 
   std::map<double, std::size_t> tensor_of_;  // by pid
   std::deque<Tensor> tensors_;
-  std::deque<Operation> operations_;
+  std::deque<TensorOperation> operations_;
   std::map<std::string, ActivityTimes> activities_;
   std::array<std::size_t, kKindCount> counts_ = {};
   int ranks_ = 0;
 };
-
-}  // namespace
-
-}  // namespace simsgd::horovod
-
-namespace simsgd::importers {
-
-namespace {
 
 // assumed: in a job's first steps connections are made.
 constexpr std::uint64_t kHorovodFirstSteps = 3;
 
 // Operations of fused tensors, which lie over one another.
 struct FusedTensors {
-  const horovod::Operation* first;
+  const TensorOperation* first;
   double begin_us, end_us;  // of the library's part: after the last begin, before the first end
   double last_end_us, bytes;
   std::size_t tensors;
 };
 
-void add_operation(const horovod::Timeline& timeline, const FusedTensors& group, ImportedFile& file) {
+void add_operation(const Timeline& timeline, const FusedTensors& group, ImportedFile& file) {
   if (std::isnan(group.bytes)) return file.ignore("operations of tensors whose size is not told");
   if (!(group.end_us > group.begin_us)) return file.ignore("times of 0 of collectives");
-  Measurement row;
-  row.quantity = "time_s";
-  row.operation = group.first->operation;
-  row.workers = timeline.ranks();
-  row.bytes = group.bytes;
-  row.value = (group.end_us - group.begin_us) / horovod::kTicks_per_s;
-  row.labels = {{"library", printable(group.first->library)}, {"tensors", std::to_string(group.tensors)}};
-  file.add(std::move(row));
+  file.add(
+      {.quantity = "time_s",
+       .operation = group.first->operation,
+       .workers = timeline.ranks(),
+       .bytes = group.bytes,
+       .value = (group.end_us - group.begin_us) / kTicks_per_s,
+       .labels = {{"library", printable(group.first->library)}, {"tensors", std::to_string(group.tensors)}}});
 }
 
-void add_operations(const horovod::Timeline& timeline, ImportedFile& file) {
-  std::vector<const horovod::Operation*> all;
-  for (const horovod::Operation& operation : timeline.operations())
+void add_operations(const Timeline& timeline, ImportedFile& file) {
+  std::vector<const TensorOperation*> all;
+  for (const TensorOperation& operation : timeline.operations())
     if (operation.end_us >= operation.begin_us) all.push_back(&operation);
-  std::stable_sort(all.begin(), all.end(), [](const horovod::Operation* a, const horovod::Operation* b) {
+  std::stable_sort(all.begin(), all.end(), [](const TensorOperation* a, const TensorOperation* b) {
     return a->begin_us < b->begin_us;
   });
   std::vector<FusedTensors> fused;
-  for (const horovod::Operation* each : all) {
+  for (const TensorOperation* each : all) {
     if (!fused.empty() && each->begin_us < fused.back().last_end_us &&
         each->library == fused.back().first->library) {
       FusedTensors& group = fused.back();
@@ -383,34 +370,29 @@ void add_operations(const horovod::Timeline& timeline, ImportedFile& file) {
   for (const FusedTensors& group : fused) add_operation(timeline, group, file);
 }
 
-void add_activities(const horovod::Timeline& timeline, ImportedFile& file) {
-  for (const auto& [name, times] : timeline.activities()) {
-    Measurement row;
-    row.quantity = "activity_s";
-    row.workers = timeline.ranks();
-    row.value = times.mean_us / horovod::kTicks_per_s;
-    row.samples = times.count;
-    row.labels["activity"] = printable(name);
-    file.add(std::move(row));
-  }
+void add_activities(const Timeline& timeline, ImportedFile& file) {
+  for (const auto& [name, times] : timeline.activities())
+    file.add({.quantity = "activity_s",
+              .workers = timeline.ranks(),
+              .value = times.mean_us / kTicks_per_s,
+              .samples = times.count,
+              .labels = {{"activity", printable(name)}}});
 }
 
-void add_steps(const horovod::Timeline& timeline, ImportedFile& file) {
-  const std::vector<horovod::Step> steps = timeline.steps(file);
+void add_steps(const Timeline& timeline, ImportedFile& file) {
+  const std::vector<Step> steps = timeline.steps(file);
   const bool longer = steps.size() > kHorovodFirstSteps;
   for (std::size_t k = 1; k < steps.size(); ++k) {
     if (longer && k < kHorovodFirstSteps) {
       file.understand("first steps of the job, which are warm-up; left out");
       continue;
     }
-    Measurement row;
-    row.quantity = "step_s";
-    row.workers = timeline.ranks();
-    row.value = (steps[k].end_us - steps[k - 1].end_us) / horovod::kTicks_per_s;
-    row.labels["step"] = std::to_string(k);
-    file.add(std::move(row));
+    file.add({.quantity = "step_s",
+              .workers = timeline.ranks(),
+              .value = (steps[k].end_us - steps[k - 1].end_us) / kTicks_per_s,
+              .labels = {{"step", std::to_string(k)}}});
     for (const auto& [rank, ready_us] : steps[k].ready_us) {
-      const double compute_s = (ready_us - steps[k - 1].end_us) / horovod::kTicks_per_s;
+      const double compute_s = (ready_us - steps[k - 1].end_us) / kTicks_per_s;
       if (compute_s >= 0)
         file.steps.push_back({rank, k, compute_s});
       else
@@ -420,7 +402,7 @@ void add_steps(const horovod::Timeline& timeline, ImportedFile& file) {
 }
 
 void read_horovod(Input& input, ImportedFile& file) {
-  horovod::Timeline timeline;
+  Timeline timeline;
   const TraceRead trace = read_trace_events(input, file, timeline, true);
   if (trace.events == 0) file.ignore("files without events");
   timeline.finish(file);

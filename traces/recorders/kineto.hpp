@@ -2,39 +2,149 @@
 // each, read by kineto::Events.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/errors.hpp"
+#include "sim/base/printable.hpp"
 #include "traces/recorders/collective_records.hpp"
 #include "traces/recorders/kineto_events.hpp"
 
 namespace simsgd::kineto {
 
+// assumed: in a job's first steps connections are made, memory is taken and algorithms are chosen.
+inline constexpr std::uint64_t kKinetoWarmUpSteps = 3;
+inline constexpr const char* kSimulated = "simsgd";
+inline int count_of(double number) { return number >= 1 && number < 0x1p24 ? static_cast<int>(number) : 0; }
+inline std::vector<bool> used_steps(const Recording& recording, std::uint64_t warm_up, ImportedFile& file) {
+  std::vector<bool> used(recording.steps.size(), true);
+  const auto later = [&](const ProfilerStep& step) { return step.number >= warm_up; };
+  if (std::none_of(recording.steps.begin(), recording.steps.end(), later)) {
+    if (!recording.steps.empty()) file.understand("files of first steps alone, which may be warm-up");
+    return used;
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    used[i] = later(recording.steps[i]);
+    if (!used[i]) file.understand("first steps of the job, which are warm-up; left out");
+  }
+  return used;
+}
+
+inline void count_outside(const Recording& recording, ImportedFile& file) {
+  const std::size_t none = recording.steps.size();
+  const auto outside = std::count_if(recording.kernels.begin(), recording.kernels.end(),
+                                     [none](const Kernel& kernel) { return kernel.step == none; });
+  if (none == 0)
+    file.understand("workers whose trace has no steps (ProfilerStep)");
+  else if (outside > 0)
+    file.understand("kernels outside of steps", static_cast<std::size_t>(outside));
+}
+
+inline void add_kernels(const Events& events, const std::string& rank, ImportedFile& file) {
+  for (const auto& [name, times] : events.kernels) {
+    Measurement row{.quantity = "kernel_s",
+                    .value = times.mean_us / kMicroseconds_per_s,
+                    .samples = times.count,
+                    .labels = {{"kernel", printable(name)}}};
+    if (times.count > 1)
+      row.deviation =
+          std::sqrt(times.squares_us2 / static_cast<double>(times.count - 1)) / kMicroseconds_per_s;
+    if (!rank.empty()) row.labels["rank"] = rank;
+    file.add(std::move(row));
+  }
+}
+
 class Ranks {
  public:
   /// Takes the events of one file, which are all read. `timed`: whether spans are times; else they tell the
   /// network alone.
-  void take(Events& events, const TraceHead& head, ImportedFile& file, bool timed = true);
+  void take(Events& events, const TraceHead& head, ImportedFile& file, bool timed = true) {
+    job_.add(file);
+    job_.workers = std::max(job_.workers, count_of(head.world_size));
+    int rank = 0;
+    for (auto& [worker, recording] : events.recordings) {
+      const bool simulated = head.backend == kSimulated;
+      rank = simulated ? worker : rank_of(head.rank);
+      take(recording, head, rank, timed, file);
+    }
+    add_kernels(events, events.recordings.size() == 1 ? std::to_string(rank) : "", file);
+  }
+
   /// After the last file. A job of which nothing can be used is an error.
-  void finish();
+  void finish() {
+    collectives_.finish();
+    if (network_) network_file_->workload = std::move(network_);
+    job_.finish();
+  }
 
   /// The rank of a file that does not tell its own is the next one.
-  int rank_of(double told) const;
+  int rank_of(double told) const {
+    return told >= 0 && told < 0x1p24 ? static_cast<int>(told) : job_.free_rank();
+  }
 
  private:
-  void take(Recording& recording, const TraceHead& head, int rank, bool timed, ImportedFile& file);
-  void check_steps(const Recording& recording, int rank, const ImportedFile& file);
-  void add_step(const StepTimes& times, std::uint64_t number, int rank, ImportedFile& file) const;
-  void add_collective(Nccl& nccl, const Recording& recording, const std::vector<bool>& used, int rank,
-                      ImportedFile& file);
+  void take(Recording& recording, const TraceHead& head, int rank, bool timed, ImportedFile& file) {
+    check_steps(recording, rank, file);
+    job_.ranks.insert(rank);
+    const std::vector<StepTimes> times = step_times(recording);
+    const std::vector<bool> used =
+        used_steps(recording, head.backend == kSimulated ? 0 : kKinetoWarmUpSteps, file);
+    for (std::size_t step = 0; timed && step < times.size(); ++step)
+      if (used[step]) add_step(times[step], recording.steps[step].number, rank, file);
+    if (timed) count_outside(recording, file);
+    auto made = network(recording, times, used, file);
+    for (Nccl& nccl : recording.nccl) add_collective(nccl, recording, used, rank, file);
+    if (!made || (network_ && network_rank_ <= rank)) return;
+    made->name = "recorded network";
+    made->device = printable(head.device);
+    network_ = std::move(made);
+    network_file_ = &file;
+    network_rank_ = rank;
+  }
 
-  std::vector<ImportedFile*> files_;
+  void check_steps(const Recording& recording, int rank, const ImportedFile& file) {
+    for (const ProfilerStep& step : recording.steps)
+      if (!steps_seen_.insert({rank, step.number}).second)
+        throw ConfigError({file.name(), "/traceEvents",
+                           "holds ProfilerStep#" + std::to_string(step.number) + " of rank " +
+                               std::to_string(rank) + ", which was there before",
+                           "", "Name the file of each rank, and of each part of a job, once"});
+  }
+
+  void add_step(const StepTimes& times, std::uint64_t number, int rank, ImportedFile& file) const {
+    for (const auto& [quantity, value] : {std::pair{"step_s", times.step_s},
+                                          {"compute_s", times.compute_s},
+                                          {"communication_s", times.communication_s},
+                                          {"communication_exposed_s", times.exposed_communication_s}})
+      file.add({.quantity = quantity,
+                .workers = job_.workers,
+                .value = value,
+                .labels = {{"rank", std::to_string(rank)}, {"step", std::to_string(number)}}});
+    if (std::isfinite(times.compute_s)) file.steps.push_back({rank, number, times.compute_s});
+  }
+
+  void add_collective(Nccl& nccl, const Recording& recording, const std::vector<bool>& used, int rank,
+                      ImportedFile& file) {
+    CollectiveRecord& record = nccl.record;
+    const auto step = std::find_if(recording.steps.begin(), recording.steps.end(),
+                                   [&](const auto& each) { return each.number == record.step; });
+    if (record.in_step && !used[static_cast<std::size_t>(step - recording.steps.begin())])
+      return file.understand("operations of first steps; left out");
+    if (record.operation.empty() || std::isnan(record.bytes))
+      return file.ignore("NCCL kernels of which operation or size is not told");
+    if (!(record.time_s > 0)) return file.ignore("times of 0 of collectives");
+    record.rank = rank;
+    collectives_.add(std::move(record));
+  }
+
+  RankFiles job_;
   CollectiveRecords collectives_;
-  std::set<int> ranks_;
   std::set<std::pair<int, std::uint64_t>> steps_seen_;
-  int workers_ = 0;
   std::optional<RecordedWorkload> network_;
   ImportedFile* network_file_ = nullptr;
   int network_rank_ = 0;

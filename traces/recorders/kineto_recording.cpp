@@ -45,6 +45,48 @@ StepSpan placed(const Recording& recording, const Event& event, bool nccl, const
           nccl, launch != nullptr && recording.backward_threads.contains(launch->thread), span};
 }
 
+// Operators of PyTorch that have parameters, and where their sizes stand among the inputs ("Input Dims").
+//   https://github.com/pytorch/pytorch, aten/src/ATen/native/native_functions.yaml
+struct Operator {
+  std::string_view name;      // after "aten::"
+  const char *called, *type;  // of the layer
+  std::size_t input, first_parameter, parameters;
+  bool transposed = false;  // the product's matrix is [columns, rows]
+};
+
+constexpr Operator kOperators[] = {{"conv1d", "conv", "conv", 0, 1, 2},
+                                   {"conv2d", "conv", "conv", 0, 1, 2},
+                                   {"conv3d", "conv", "conv", 0, 1, 2},
+                                   {"linear", "fc", "fc", 0, 1, 2},
+                                   {"addmm", "fc", "fc", 1, 2, 1, true},
+                                   {"batch_norm", "bn", "bn", 0, 1, 2},
+                                   {"layer_norm", "layer_norm", "other", 0, 2, 2},
+                                   {"group_norm", "group_norm", "other", 0, 2, 2},
+                                   {"embedding", "embedding", "embedding", 1, 0, 1}};
+
+bool possible(const std::vector<double>& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](double size) { return size >= 1 && size < 0x1p40; });
+}
+
+// [out, in, height, width] is the matrix [out, in x height x width] of the layer's product.
+std::vector<double> tensor(const std::vector<double>& sizes, bool transposed) {
+  if (sizes.size() < 2) return sizes;
+  double columns = 1;
+  for (std::size_t i = 1; i < sizes.size(); ++i) columns *= sizes[i];
+  if (transposed) return {columns, sizes[0]};
+  return {sizes[0], columns};
+}
+
+// How many numbers a layer makes of the whole batch, by its input; kNotGiven for a convolution, whose stride
+// is not told.
+double outputs(const RecordedLayer& layer, const std::vector<double>& input) {
+  const double entries = std::accumulate(input.begin(), input.end(), 1.0, std::multiplies<>());
+  if (layer.type == "conv") return kNotGiven;
+  if (layer.type == "fc") return entries / input.back() * layer.tensors[0][0];
+  if (layer.type == "embedding" && layer.tensors[0].size() == 2) return entries * layer.tensors[0][1];
+  return entries;
+}
+
 }  // namespace
 
 void Recording::sort() {
@@ -130,52 +172,6 @@ std::vector<StepTimes> step_times(Recording& recording) {
   }
   return times;
 }
-
-namespace {
-
-// Operators of PyTorch that have parameters, and where their sizes stand among the inputs ("Input Dims").
-//   https://github.com/pytorch/pytorch, aten/src/ATen/native/native_functions.yaml
-struct Operator {
-  std::string_view name;      // after "aten::"
-  const char *called, *type;  // of the layer
-  std::size_t input, first_parameter, parameters;
-  bool transposed = false;  // the product's matrix is [columns, rows]
-};
-
-constexpr Operator kOperators[] = {{"conv1d", "conv", "conv", 0, 1, 2},
-                                   {"conv2d", "conv", "conv", 0, 1, 2},
-                                   {"conv3d", "conv", "conv", 0, 1, 2},
-                                   {"linear", "fc", "fc", 0, 1, 2},
-                                   {"addmm", "fc", "fc", 1, 2, 1, true},
-                                   {"batch_norm", "bn", "bn", 0, 1, 2},
-                                   {"layer_norm", "layer_norm", "other", 0, 2, 2},
-                                   {"group_norm", "group_norm", "other", 0, 2, 2},
-                                   {"embedding", "embedding", "embedding", 1, 0, 1}};
-
-bool possible(const std::vector<double>& sizes) {
-  return std::all_of(sizes.begin(), sizes.end(), [](double size) { return size >= 1 && size < 0x1p40; });
-}
-
-// [out, in, height, width] is the matrix [out, in x height x width] of the layer's product.
-std::vector<double> tensor(const std::vector<double>& sizes, bool transposed) {
-  if (sizes.size() < 2) return sizes;
-  double columns = 1;
-  for (std::size_t i = 1; i < sizes.size(); ++i) columns *= sizes[i];
-  if (transposed) return {columns, sizes[0]};
-  return {sizes[0], columns};
-}
-
-// How many numbers a layer makes of the whole batch, by its input; kNotGiven for a convolution, whose stride
-// is not told.
-double outputs(const RecordedLayer& layer, const std::vector<double>& input) {
-  const double entries = std::accumulate(input.begin(), input.end(), 1.0, std::multiplies<>());
-  if (layer.type == "conv") return kNotGiven;
-  if (layer.type == "fc") return entries / input.back() * layer.tensors[0][0];
-  if (layer.type == "embedding" && layer.tensors[0].size() == 2) return entries * layer.tensors[0][1];
-  return entries;
-}
-
-}  // namespace
 
 std::optional<LayerKind> layer_of(const TraceEvent& event) {
   std::string_view name = event.name;

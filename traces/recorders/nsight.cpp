@@ -39,44 +39,27 @@ struct ProfileRange {
 };
 
 /// Ranges of one process that do not overlap, by time.
-class ProfileRanges {
- public:
+struct ProfileRanges {
   static constexpr std::size_t kMost = std::size_t{1} << 20;
+  std::vector<ProfileRange> ranges;
 
-  /// False beyond kMost.
-  bool add(const ProfileRange& range) {
-    if (ranges_.size() == kMost) return false;
-    ranges_.push_back(range);
-    return true;
-  }
-  void sort() {
-    std::stable_sort(ranges_.begin(), ranges_.end(),
-                     [](const ProfileRange& a, const ProfileRange& b) { return a.start_ns < b.start_ns; });
-  }
   ProfileRange* at(std::int64_t time_ns) {
-    auto after =
-        std::upper_bound(ranges_.begin(), ranges_.end(), time_ns,
-                         [](std::int64_t time, const ProfileRange& range) { return time < range.start_ns; });
-    if (after == ranges_.begin()) return nullptr;
-    --after;
-    return time_ns < after->end_ns ? &*after : nullptr;
+    ProfileRange* const range = last(time_ns, &ProfileRange::start_ns);
+    return range != nullptr && time_ns < range->end_ns ? range : nullptr;
   }
   /// The range in which a kernel was launched, by the call that did so.
-  const ProfileRange* of_call(std::int64_t call) const {
-    auto after =
-        std::upper_bound(ranges_.begin(), ranges_.end(), call,
-                         [](std::int64_t c, const ProfileRange& range) { return c < range.first_call; });
-    if (after == ranges_.begin()) return nullptr;
-    --after;
-    return call <= after->last_call ? &*after : nullptr;
-  }
-  /// A range without a call would be in the way.
-  void forget_without_calls() {
-    std::erase_if(ranges_, [](const ProfileRange& range) { return range.last_call < 0; });
+  const ProfileRange* of_call(std::int64_t call) {
+    const ProfileRange* const range = last(call, &ProfileRange::first_call);
+    return range != nullptr && call <= range->last_call ? range : nullptr;
   }
 
  private:
-  std::vector<ProfileRange> ranges_;
+  ProfileRange* last(std::int64_t place, std::int64_t ProfileRange::*begin) {
+    const auto after =
+        std::upper_bound(ranges.begin(), ranges.end(), place,
+                         [begin](std::int64_t p, const ProfileRange& range) { return p < range.*begin; });
+    return after == ranges.begin() ? nullptr : &*std::prev(after);
+  }
 };
 
 using ProcessId = std::int64_t;
@@ -173,12 +156,18 @@ class NsightProfile {
       }
       const ProcessId process = process_of(rows.whole(2));
       range.value = bytes ? *bytes : static_cast<double>(step->number.value_or(++counted_[process]));
-      if (!(bytes ? sizes_ : steps_)[process].add(range))
+      std::vector<ProfileRange>& own = (bytes ? sizes_ : steps_)[process].ranges;
+      if (own.size() == ProfileRanges::kMost)
         file_.ignore(fmt::format("ranges beyond the first {}", ProfileRanges::kMost));
+      else
+        own.push_back(range);
     }
     damaged(rows, kRanges);
     for (auto* all : {&steps_, &sizes_})
-      for (auto& [process, ranges] : *all) ranges.sort();
+      for (auto& [process, of] : *all)
+        std::stable_sort(
+            of.ranges.begin(), of.ranges.end(),
+            [](const ProfileRange& a, const ProfileRange& b) { return a.start_ns < b.start_ns; });
   }
 
   void read_calls() {
@@ -198,8 +187,9 @@ class NsightProfile {
         range->last_call = std::max(range->last_call, rows.whole(2));
       }
     damaged(rows, kCalls);
-    for (auto* all : {&steps_, &sizes_})
-      for (auto& [process, ranges] : *all) ranges.forget_without_calls();
+    for (auto* all : {&steps_, &sizes_})  // a range without a call would be in the way
+      for (auto& [process, of] : *all)
+        std::erase_if(of.ranges, [](const ProfileRange& range) { return range.last_call < 0; });
   }
 
   const ProfileRange* range_of(std::map<ProcessId, ProfileRanges>& all, ProcessId process,
@@ -244,10 +234,7 @@ class NsightProfile {
     if (rows_.size() == kMostRows)
       return file_.ignore(fmt::format("NCCL kernels beyond the first {}", kMostRows));
     if (size == nullptr) file_.understand("NCCL kernels whose size nothing tells");
-    Measurement row;
-    row.quantity = "time_s";
-    row.operation = kernel.operation;
-    row.value = time_s;
+    Measurement row{.quantity = "time_s", .operation = kernel.operation, .value = time_s};
     if (size != nullptr) row.bytes = size->value;
     for (const auto& [label, text] :
          {std::pair{"algorithm", kernel.algorithm}, {"protocol", kernel.protocol}, {"type", kernel.type}})
@@ -274,11 +261,9 @@ class NsightProfile {
       numbers[key] = number;
       for (const auto& [step, compute_s] : worker.compute_s) {
         file_.steps.push_back({number, step, compute_s});
-        Measurement row;
-        row.quantity = "compute_s";
-        row.value = compute_s;
-        row.labels = {{"rank", std::to_string(number)}, {"step", std::to_string(step)}};
-        file_.add(std::move(row));
+        file_.add({.quantity = "compute_s",
+                   .value = compute_s,
+                   .labels = {{"rank", std::to_string(number)}, {"step", std::to_string(step)}}});
       }
     }
     for (auto& [key, row] : rows_) {

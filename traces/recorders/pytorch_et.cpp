@@ -42,20 +42,6 @@ struct EtNode {
   std::size_t order = 0, end = 0;  // among all nodes by id, and the last one that it called
 };
 
-// "host_3.json.gz", "et_rank3.json" -> 3; none: kNotGiven.
-double rank_of_name(std::string_view name) {
-  name = name.substr(name.rfind('/') + 1);
-  for (const std::string_view ending : {".gz", ".json", ".et"})
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
-  std::size_t digits = 0;
-  while (digits < name.size() && is_digit(name[name.size() - 1 - digits])) ++digits;
-  const std::string_view before = name.substr(0, name.size() - digits);
-  int rank = 0;
-  const bool told =
-      before.ends_with('_') || before.ends_with('.') || before.ends_with('-') || before.ends_with("rank");
-  return told && read_count(name.substr(name.size() - digits), 0, rank) ? rank : kNotGiven;
-}
-
 // Sizes of tensors; of lists and other inputs none.
 void read_shapes(const json& node, TraceEvent& event) {
   const json &inputs = member(member(node, "inputs"), "shapes"),
@@ -278,7 +264,6 @@ class ExecutionTrace {
 class PytorchEt final : public Importer {
  public:
   void read(Input& input, ImportedFile& file) override {
-    file.need_no_row();  // another rank's file may have all of them
     ExecutionTrace trace(file);
     read_json_elements(input, file,
                        {.list = "nodes",
@@ -290,7 +275,7 @@ class PytorchEt final : public Importer {
     const bool timed = trace.tell(events);
     events.finish();
     TraceHead head;
-    head.rank = ranks_.rank_of(rank_of_name(file.name()));
+    head.rank = ranks_.rank_of(rank_in_file_name(file.name()));
     if (!timed && !trace.empty()) {
       file.understand("files without times of kernels, which Chakra's trace_link adds");
       trace.add_sizes(head.rank);
@@ -305,10 +290,8 @@ class PytorchEt final : public Importer {
 };
 
 bool is_pytorch_et(std::string_view head) {
-  const std::size_t first = head.find_first_not_of(" \t\r\n");
-  const auto has = [head](const char* key) { return head.find(key) != std::string_view::npos; };
-  return first != std::string_view::npos && head[first] == '{' && has("\"schema\"") && has("-chakra.") &&
-         has("\"nodes\"");
+  return first_character(head) == '{' && holds(head, "\"schema\"") && holds(head, "-chakra.") &&
+         holds(head, "\"nodes\"");
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "traces/recorders/trace_events.hpp"
 
 #include <cstdint>
+#include <span>
 #include <utility>
+#include <variant>
 
 #include "traces/reading/json_stream.hpp"
 #include "traces/reading/text.hpp"
@@ -10,7 +12,7 @@ namespace simsgd {
 
 namespace {
 
-// Where a value goes to.
+// Where a value goes to: a field of the event, or of what stands beside the events.
 struct Target {
   double* number = nullptr;
   std::string* text = nullptr;
@@ -18,44 +20,38 @@ struct Target {
   bool phase = false, sizes = false;
 };
 
-template <class Field>
-using Names = std::pair<std::string_view, Field TraceEvent::*>;
-constexpr Names<double> kNumbers[] = {{"ts", &TraceEvent::ts_us}, {"dur", &TraceEvent::dur_us}};
-constexpr Names<std::string> kTexts[] = {{"cat", &TraceEvent::category}, {"name", &TraceEvent::name}};
-constexpr Names<TraceId> kIds[] = {{"pid", &TraceEvent::pid}, {"tid", &TraceEvent::tid}};
-constexpr Names<double> kArgumentNumbers[] = {{"Seq", &TraceEvent::seq},
-                                              {"step", &TraceEvent::step},
-                                              {"mb_id", &TraceEvent::micro_batch},
-                                              {"Group size", &TraceEvent::group_size},
-                                              {"External id", &TraceEvent::external_id},
-                                              {"external id", &TraceEvent::external_id},
-                                              {"correlation", &TraceEvent::correlation},
-                                              {"model_chunk", &TraceEvent::chunk},
-                                              {"In msg nelems", &TraceEvent::in_elements},
-                                              {"Out msg nelems", &TraceEvent::out_elements},
-                                              {"Sequence number", &TraceEvent::sequence_number}};
-constexpr Names<std::string> kArgumentTexts[] = {{"name", &TraceEvent::called},
-                                                 {"dtype", &TraceEvent::dtype},
-                                                 {"shape", &TraceEvent::shape},
-                                                 {"Collective name", &TraceEvent::collective},
-                                                 {"Process Group Name", &TraceEvent::group_name},
-                                                 {"Process Group Ranks", &TraceEvent::group_ranks}};
+using EventField = std::variant<double TraceEvent::*, std::string TraceEvent::*, TraceId TraceEvent::*>;
+using NamedField = std::pair<std::string_view, EventField>;
+constexpr NamedField kFields[] = {{"ts", &TraceEvent::ts_us},     {"dur", &TraceEvent::dur_us},
+                                  {"cat", &TraceEvent::category}, {"name", &TraceEvent::name},
+                                  {"pid", &TraceEvent::pid},      {"tid", &TraceEvent::tid}};
+constexpr NamedField kArguments[] = {{"Seq", &TraceEvent::seq},
+                                     {"step", &TraceEvent::step},
+                                     {"mb_id", &TraceEvent::micro_batch},
+                                     {"Group size", &TraceEvent::group_size},
+                                     {"External id", &TraceEvent::external_id},
+                                     {"external id", &TraceEvent::external_id},
+                                     {"correlation", &TraceEvent::correlation},
+                                     {"model_chunk", &TraceEvent::chunk},
+                                     {"In msg nelems", &TraceEvent::in_elements},
+                                     {"Out msg nelems", &TraceEvent::out_elements},
+                                     {"Sequence number", &TraceEvent::sequence_number},
+                                     {"name", &TraceEvent::called},
+                                     {"dtype", &TraceEvent::dtype},
+                                     {"shape", &TraceEvent::shape},
+                                     {"Collective name", &TraceEvent::collective},
+                                     {"Process Group Name", &TraceEvent::group_name},
+                                     {"Process Group Ranks", &TraceEvent::group_ranks}};
 
-template <class Field, std::size_t count>
-Field* field_of(const Names<Field> (&names)[count], std::string_view key, TraceEvent& event) {
-  for (const auto& [name, field] : names)
-    if (name == key) return &(event.*field);
-  return nullptr;
-}
-
-Target target_of_event(std::string_view key, TraceEvent& event) {
-  return {field_of(kNumbers, key, event), field_of(kTexts, key, event), field_of(kIds, key, event),
-          key == "ph", false};
-}
-
-Target target_of_argument(std::string_view key, TraceEvent& event) {
-  return {field_of(kArgumentNumbers, key, event), field_of(kArgumentTexts, key, event), nullptr, false,
-          key == "Input Dims"};
+Target target_of(std::span<const NamedField> fields, std::string_view key, TraceEvent& event) {
+  Target target;
+  for (const auto& [name, field] : fields) {
+    if (name != key) continue;
+    if (const auto* number = std::get_if<0>(&field)) target.number = &(event.**number);
+    if (const auto* text = std::get_if<1>(&field)) target.text = &(event.**text);
+    if (const auto* id = std::get_if<2>(&field)) target.id = &(event.**id);
+  }
+  return target;
 }
 
 class EventReader final : public JsonHandler {
@@ -80,10 +76,12 @@ class EventReader final : public JsonHandler {
   bool key(string_t& name) {
     target_ = {};
     if (depth == event_depth_ && event_depth_ != 0) {
-      target_ = target_of_event(name, event_);
+      target_ = target_of(kFields, name, event_);
+      target_.phase = name == "ph";
       in_arguments_ = name == "args";
     } else if (in_arguments_ && depth == event_depth_ + 1) {
-      target_ = target_of_argument(name, event_);
+      target_ = target_of(kArguments, name, event_);
+      target_.sizes = name == "Input Dims";
     } else if (event_depth_ == 0) {
       head_key(name);
     }

@@ -42,9 +42,32 @@ std::string dimension_text(const std::string& quantity) {
                                       : std::string(dimension_name(dimension_of_quantity(quantity)));
 }
 
-}  // namespace
+std::string_view cell_at(const MapCells& cells, int place) {
+  return place < 0 ? std::string_view() : trimmed(cells[static_cast<std::size_t>(place)]);
+}
 
-std::string MapPlace::text() const { return number > 0 ? std::to_string(number) : name; }
+// As numbers where both are.
+bool same_cell(std::string_view cell, std::string_view value) {
+  double a = 0, b = 0;
+  return cell == value || (read_number(cell, a) && read_number(value, b) && a == b);
+}
+
+// "5 us" is a number in a unit of its own; "abc" is none.
+bool has_own_unit(std::string_view cell) {
+  return !cell.empty() && (is_digit(cell[0]) || (cell.size() > 1 && cell[0] == '-' && is_digit(cell[1]))) &&
+         cell.find_first_not_of("0123456789.+-eE") != std::string_view::npos;
+}
+
+bool read_cell(std::string_view cell, double& value, ImportedFile& file) {
+  if (read_number(cell, value)) return true;
+  if (cell.empty())
+    file.understand("empty cells");
+  else
+    file.ignore(has_own_unit(cell) ? "cells with a unit of their own" : "cells that are no finite number");
+  return false;
+}
+
+}  // namespace
 
 void MapValue::fields(Fields& f) {
   f.raw("from", from, place_schema("Where the value stands"));
@@ -251,35 +274,6 @@ void Mapping::add_filters(const RawValue& where) {
     filters_.push_back(std::move(made));
   }
 }
-
-namespace {
-
-std::string_view cell_at(const MapCells& cells, int place) {
-  return place < 0 ? std::string_view() : trimmed(cells[static_cast<std::size_t>(place)]);
-}
-
-// As numbers where both are.
-bool same_cell(std::string_view cell, std::string_view value) {
-  double a = 0, b = 0;
-  return cell == value || (read_number(cell, a) && read_number(value, b) && a == b);
-}
-
-// "5 us" is a number in a unit of its own; "abc" is none.
-bool has_own_unit(std::string_view cell) {
-  return !cell.empty() && (is_digit(cell[0]) || (cell.size() > 1 && cell[0] == '-' && is_digit(cell[1]))) &&
-         cell.find_first_not_of("0123456789.+-eE") != std::string_view::npos;
-}
-
-bool read_cell(std::string_view cell, double& value, ImportedFile& file) {
-  if (read_number(cell, value)) return true;
-  if (cell.empty())
-    file.understand("empty cells");
-  else
-    file.ignore(has_own_unit(cell) ? "cells with a unit of their own" : "cells that are no finite number");
-  return false;
-}
-
-}  // namespace
 
 bool Mapping::admitted(const MapCells& cells) const {
   return std::all_of(filters_.begin(), filters_.end(), [&cells](const Filter& filter) {

@@ -19,7 +19,6 @@ struct MapPlace {
   std::string name;
   int number = 0;
   std::string key;  ///< in the map, for errors
-  std::string text() const;
 };
 
 /// One quantity of each row.

@@ -12,6 +12,8 @@
 #include "traces/import_format.hpp"
 #include "traces/names.hpp"
 #include "traces/reading/json_text.hpp"
+#include "traces/reading/text.hpp"
+#include "traces/recorders/collective_records.hpp"
 
 namespace simsgd::importers {
 
@@ -45,7 +47,7 @@ struct Operation {
 class NcclInspector final : public Importer {
  public:
   void read(Input& input, ImportedFile& file) override {
-    file.need_no_row();  // another rank's file may have all of them
+    job_.add(file);
     std::size_t records = 0;
     for (std::string_view line; input.line(line);) {
       if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
@@ -58,7 +60,6 @@ class NcclInspector final : public Importer {
         records += record(object, input.line_number(), file) ? 1U : 0U;
     }
     if (records == 0) file.ignore("files without a record of a collective (coll_perf)");
-    files_.push_back(&file);
   }
 
   void finish() override {
@@ -78,8 +79,7 @@ class NcclInspector final : public Importer {
     std::sort(chosen_.begin(), chosen_.end(),
               [](const Record& a, const Record& b) { return a.row.line < b.row.line; });
     for (Record& each : chosen_) each.file->add(std::move(each.row));
-    if (!chosen_.empty()) return;
-    for (ImportedFile* file : files_) file->need_row();
+    job_.finish();
   }
 
  private:
@@ -162,7 +162,7 @@ class NcclInspector final : public Importer {
 
   std::map<std::string, std::map<double, Operation>> communicators_;  // by id and sequence number
   std::vector<Record> chosen_;
-  std::vector<ImportedFile*> files_;
+  RankFiles job_;
 };
 
 bool is_nccl_inspector(std::string_view head) {

@@ -217,12 +217,7 @@ class NcclTestsFile {
 
   // "# Collective test starting: all_reduce_perf", or the command as a shell shows it.
   void operation_in(std::string_view line) {
-    const std::size_t end = line.find("_perf");
-    if (end == std::string_view::npos) return;
-    std::size_t begin = end;
-    while (begin > 0 && (line[begin - 1] == '_' || (line[begin - 1] >= 'a' && line[begin - 1] <= 'z')))
-      --begin;
-    const std::string found = operation_from(line.substr(begin, end - begin));
+    const std::string found = operation_of_program(line);
     if (found.empty() || found == operation_) return;
     end_table();
     operation_ = found;
@@ -230,7 +225,7 @@ class NcclTestsFile {
 
   void begin_table() {
     table_ = file_.rows.size();
-    best_algbw_ = best_busbw_ = 0;
+    bandwidths_ = {};
     for (Measurement& half : rows_) {
       half.operation = operation_;
       half.workers = devices_.workers() > 0 ? devices_.workers() : simulated_ranks_;
@@ -243,18 +238,7 @@ class NcclTestsFile {
   // A log that does not name its operation may show it by its bandwidths.
   void end_table() {
     if (columns_.count == 0 || table_ == file_.rows.size()) return;
-    const std::string found = operation_by_bandwidths(best_busbw_, best_algbw_, file_.rows[table_].workers);
-    bool shown = false, unknown = false;
-    for (std::size_t i = table_; i < file_.rows.size(); ++i) {
-      Measurement& row = file_.rows[i];
-      if (!row.operation.empty()) continue;
-      row.operation = found;
-      (found.empty() ? unknown : shown) = true;
-    }
-    if (unknown)
-      file_.ignore("tables that do not tell their operation: set it");
-    else if (shown)
-      file_.understand("tables whose operation shows in busbw / algbw");
+    bandwidths_.settle_operation(table_, file_);
     table_ = file_.rows.size();
   }
 
@@ -300,16 +284,11 @@ class NcclTestsFile {
     file_.add(prototype);
   }
 
-  // Printed with two decimals, of a time with four digits.
   void compare(const NcclColumns::Half& half, const Measurement& row) {
-    double algbw = 0, busbw = 0;
+    double algbw = 0, busbw = kNotGiven;
     if (half.algbw < 0 || half.bandwidth_Bps == 0 || !read_number(word(half.algbw), algbw)) return;
-    const double ours = row.bytes / row.value / half.bandwidth_Bps;
-    if (std::fabs(ours - algbw) > 0.006 + 0.01 * ours) file_.ignore("algbw that size / time contradicts");
-    if (algbw > best_algbw_ && half.busbw >= 0 && read_number(word(half.busbw), busbw)) {
-      best_algbw_ = algbw;
-      best_busbw_ = busbw;
-    }
+    if (half.busbw >= 0) (void)read_number(word(half.busbw), busbw);
+    bandwidths_.see(row, half.bandwidth_Bps, algbw, busbw, file_);
   }
 
   std::string_view word(int column) const { return words_[static_cast<std::size_t>(column)]; }
@@ -324,7 +303,7 @@ class NcclTestsFile {
   Measurement rows_[2];              // out of place, in place: what the next one has in common with the last
   std::string type_, redop_, root_;  // of the last row
   std::size_t table_ = 0;            // first row of the table
-  double best_algbw_ = 0, best_busbw_ = 0;
+  PrintedBandwidths bandwidths_;
   std::vector<std::string_view> words_;
 };
 
@@ -339,7 +318,6 @@ bool is_nccl_tests(std::string_view head) {
       return true;
     at = end + 1;
   }
-
   return false;
 }
 

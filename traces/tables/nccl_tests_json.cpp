@@ -9,6 +9,7 @@
 #include "traces/import_format.hpp"
 #include "traces/names.hpp"
 #include "traces/reading/json_text.hpp"
+#include "traces/reading/text.hpp"
 
 namespace simsgd::importers {
 
@@ -40,7 +41,7 @@ class NcclDocument {
       half(result, size, "out_of_place");
       half(result, size, "in_place");
     }
-    by_bandwidths(first);
+    if (first < file_.rows.size()) bandwidths_.settle_operation(first, file_);
     file_.understand("tables");
   }
 
@@ -70,16 +71,8 @@ class NcclDocument {
     const std::string said = operation_from(text_of(member(config(), "operation")));
     if (!said.empty()) return said;
     const json& arguments = member(document_, "args");
-    const std::string line =
-        arguments.is_array() && !arguments.empty() ? text_of(arguments[0]) : text_of(arguments);
-    for (std::size_t end = line.find("_perf"); end != std::string::npos; end = line.find("_perf", end + 1)) {
-      std::size_t begin = end;
-      while (begin > 0 && (line[begin - 1] == '_' || (line[begin - 1] >= 'a' && line[begin - 1] <= 'z')))
-        --begin;
-      if (const std::string found = operation_from(line.substr(begin, end - begin)); !found.empty())
-        return found;
-    }
-    return "";
+    return operation_of_program(
+        text_of(arguments.is_array() && !arguments.empty() ? arguments[0] : arguments));
   }
 
   void half(const json& result, double size, const char* placement) {
@@ -100,30 +93,14 @@ class NcclDocument {
     if (const int root = count_of(member(result, "root"), 0, -1); root >= 0)
       row.labels["root"] = std::to_string(root);
     const double algbw = number_of(member(half, "alg_bw")), busbw = number_of(member(half, "bus_bw"));
-    const double ours = size / time_s * 1e-9;
-    if (algbw >= 0 && std::fabs(ours - algbw) > 0.006 + 0.01 * ours)
-      file_.ignore("algbw that size / time contradicts");
-    if (algbw > best_algbw_) {
-      best_algbw_ = algbw;
-      best_busbw_ = busbw;
-    }
+    if (algbw >= 0) bandwidths_.see(row, 1e9, algbw, busbw, file_);
     file_.add(std::move(row));
-  }
-
-  void by_bandwidths(std::size_t first) {
-    if (first == file_.rows.size() || !file_.rows[first].operation.empty()) return;
-    const std::string found = operation_by_bandwidths(best_busbw_, best_algbw_, file_.rows[first].workers);
-    for (std::size_t i = first; i < file_.rows.size(); ++i) file_.rows[i].operation = found;
-    if (found.empty())
-      file_.ignore("tables that do not tell their operation: set it");
-    else
-      file_.understand("tables whose operation shows in busbw / algbw");
   }
 
   const json& document_;
   ImportedFile& file_;
   Measurement common_;
-  double best_algbw_ = 0, best_busbw_ = 0;
+  PrintedBandwidths bandwidths_;
 };
 
 void read_nccl_tests_json(Input& input, ImportedFile& file) {

@@ -5,6 +5,7 @@
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
 #include "traces/reading/json_text.hpp"
+#include "traces/reading/text.hpp"
 
 namespace simsgd::importers {
 
@@ -100,10 +101,9 @@ void read_simsgd_documents(Input& input, ImportedFile& file) {
 }
 
 bool is_simsgd_document(std::string_view head) {
-  const std::size_t first = head.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || head[first] != '{') return false;
-  head = head.substr(first, 4096);
-  return head.find("\"schema_version\"") != std::string_view::npos || head.starts_with("{\"run\":") ||
+  if (first_character(head) != '{') return false;
+  head = head.substr(head.find('{'), 4096);
+  return holds(head, "\"schema_version\"") || head.starts_with("{\"run\":") ||
          head.starts_with("{\"sweep\":");
 }
 

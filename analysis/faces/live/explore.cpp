@@ -18,7 +18,6 @@ void explore(const ExploreSettings& settings) {
   if (settings.listening) settings.listening(front.port(), session.source());
   const auto stopped = [&] { return settings.interrupted && settings.interrupted(); };
   run_in_children(
-      {.next = [&] { return session.next(); }, .wakes = front.wakes()},
       {.jobs = settings.jobs,
        .timeout_s = settings.timeout_s,
        .memory_bytes = settings.memory_bytes,
@@ -28,11 +27,15 @@ void explore(const ExploreSettings& settings) {
              front.answer([&](Ask ask, const std::string& body) { return session.answer(ask, body); });
              session.tick();
            }},
-      [&](std::size_t task) { return session.simulate(task); },
-      [&](std::size_t task, const ChildEnd& end) {
-        // A signal to all processes of the terminal is no failure of the point.
-        if (!stopped()) session.ended(task, end);
-      });
+      {.next = [&] { return session.next(); },
+       .work = [&](std::size_t task) { return session.simulate(task); },
+       .ended =
+           [&](std::size_t task, const ChildEnd& end) {
+             // A signal to all processes of the terminal is no failure of the point.
+             if (!stopped()) session.ended(task, end);
+           },
+       .wakes = front.wakes()});
+  throw Interrupted();  // a session has no last task
 }
 
 }  // namespace simsgd::live

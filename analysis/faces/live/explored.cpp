@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "analysis/store/run_key.hpp"
+#include "analysis/runs/run_key.hpp"
 #include "scenarios/language/axis_values.hpp"
 
 namespace simsgd::live {

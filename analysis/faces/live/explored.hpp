@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/store/results.hpp"
-#include "analysis/store/store.hpp"
+#include "analysis/runs/results.hpp"
+#include "analysis/runs/store.hpp"
 
 namespace simsgd::live {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "analysis/sweeps/child_process.hpp"
+#include "analysis/runs/child_process.hpp"
 
 namespace simsgd::live {
 

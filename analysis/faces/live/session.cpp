@@ -9,9 +9,9 @@
 #include "analysis/faces/assets.hpp"
 #include "analysis/faces/page.hpp"
 #include "analysis/intervals.hpp"
-#include "analysis/runner.hpp"
-#include "analysis/store/spool.hpp"
-#include "analysis/sweeps/sweep_points.hpp"
+#include "analysis/runs/point_runner.hpp"
+#include "analysis/runs/spool.hpp"
+#include "analysis/runs/sweep_points.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/recording/metrics.hpp"
 
@@ -41,35 +41,6 @@ std::string simulate_point(const Study& study, const StudyPoint& point, int thre
   } catch (const ConfigError& error) {
     return std::string(1, kImpossible) + error.what();
   }
-}
-
-struct PointEnd {
-  std::string impossible;  ///< why there can be no such run; else
-  RunRow run;
-};
-
-/// What the child of a point with that key gave. Throws ConfigError where the point cannot be loaded.
-PointEnd end_of_point(const Study& study, const StudyPoint& point, const std::string& key,
-                      const ChildEnd& end) {
-  PointEnd made;
-  RunRow& run = made.run;
-  if (end.kind == ChildEnd::Kind::answered) {
-    if (end.text.front() == kImpossible) {
-      made.impossible = end.text.substr(1);
-      return made;
-    }
-    run = run_from_json(nlohmann::ordered_json::parse(end.text.substr(1)));
-    run.key = key;
-    return made;
-  }
-  run.key = key;
-  run.status = end.kind == ChildEnd::Kind::timed_out ? RunStatus::timeout : RunStatus::failed;
-  run.error = end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
-  run.scenario = load_point(study, point).resolved.dump();
-  RunContext context = with_machine(build_context());
-  context.wall_time_s = end.wall_s;
-  run.context = to_json(context);
-  return made;
 }
 
 Reply json_reply(int status, const OrderedJson& json) {
@@ -191,7 +162,7 @@ OrderedJson Session::ticket_json(std::uint64_t number) const {
     OrderedJson run = {{"seed", seed}, {"state", standing.state}, {"error", standing.error}};
     const bool done = standing.state == "done";
     run["metrics"] = done ? OrderedJson(store_->metrics(key)) : OrderedJson::object();
-    run["intervals"] = done ? store_->intervals(key) : OrderedJson::object();
+    run["intervals"] = done ? intervals_in(store_->document(key)) : OrderedJson::object();
     runs.push_back(std::move(run));
   }
   return {{"ticket", number}, {"study", ticket.study}, {"at", ticket.at}, {"runs", std::move(runs)}};
@@ -264,7 +235,7 @@ void Session::set(const std::string& key, const std::string& state, const std::s
   standings_[key] = {state, error};
 }
 
-std::optional<std::size_t> Session::next() {
+NextTask Session::next() {
   for (std::size_t looks = waiting_.size(); looks > 0; --looks) {
     const std::size_t task = waiting_.front();
     const std::string& key = tasks_[task].key;
@@ -273,7 +244,7 @@ std::optional<std::size_t> Session::next() {
       case Turn::mine:
         set(key, "running");
         ++running_;
-        return task;
+        return {NextTask::Kind::task, task};
       case Turn::busy:
         waiting_.push_back(task);
         break;
@@ -286,7 +257,7 @@ std::optional<std::size_t> Session::next() {
       }
     }
   }
-  return std::nullopt;
+  return {NextTask::Kind::later, 0};
 }
 
 std::string Session::simulate(std::size_t task) const {
@@ -297,20 +268,23 @@ std::string Session::simulate(std::size_t task) const {
 void Session::ended(std::size_t task, const ChildEnd& end) {
   const Task& asked = tasks_[task];
   const Study& study = *asked.open->of.study;
-  const PointEnd made = end_of_point(study, asked.point, asked.key, end);
+  const bool answered = end.kind == ChildEnd::Kind::answered;
   --running_;
   ++simulated_;
   ++version_;
-  if (!made.impossible.empty()) {
+  if (answered && end.text.front() == kImpossible) {
     ++failed_;
-    return set(asked.key, "impossible", made.impossible);
+    return set(asked.key, "impossible", end.text.substr(1));
   }
-  store_->put(made.run);
-  const bool ok = made.run.status == RunStatus::ok;
+  RunRow run =
+      answered ? run_from_text(end.text.substr(1)) : failed_run(end, load_point(study, asked.point).resolved);
+  run.key = asked.key;
+  store_->put(run);
+  const bool ok = run.status == RunStatus::ok;
   if (!ok) ++failed_;
   if (!asked.open->explored.has(asked.key))
     asked.open->explored.add(*store_, row_of(study, asked.point, asked.key));
-  set(asked.key, ok ? "done" : "failed", made.run.error);
+  set(asked.key, ok ? "done" : "failed", run.error);
 }
 
 void Session::tick() {

@@ -15,10 +15,10 @@
 #include "analysis/faces/live/front.hpp"
 #include "analysis/faces/live/source.hpp"
 #include "analysis/questions/study_report.hpp"
-#include "analysis/store/store.hpp"
-#include "analysis/store/turns.hpp"
-#include "analysis/sweeps/child_pool.hpp"
-#include "analysis/sweeps/point_loader.hpp"
+#include "analysis/runs/child_pool.hpp"
+#include "analysis/runs/point_loader.hpp"
+#include "analysis/runs/store.hpp"
+#include "analysis/runs/turns.hpp"
 
 namespace simsgd::live {
 
@@ -44,7 +44,7 @@ class Session {
   Reply answer(Ask ask, const std::string& body);
 
   // For run_in_children; tasks are numbered as they come.
-  std::optional<std::size_t> next();
+  NextTask next();
   std::string simulate(std::size_t task) const;  ///< in a child
   void ended(std::size_t task, const ChildEnd& end);
   void tick();

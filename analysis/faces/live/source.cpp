@@ -10,9 +10,9 @@
 #include <optional>
 #include <set>
 
-#include "analysis/store/results.hpp"
-#include "analysis/store/store.hpp"
-#include "analysis/sweeps/sweep_points.hpp"
+#include "analysis/runs/results.hpp"
+#include "analysis/runs/store.hpp"
+#include "analysis/runs/sweep_points.hpp"
 #include "scenarios/language/loading.hpp"
 
 namespace simsgd::live {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/store/run_row.hpp"
+#include "analysis/runs/run_row.hpp"
 #include "scenarios/language/study.hpp"
 
 namespace simsgd::live {

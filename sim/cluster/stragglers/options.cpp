@@ -136,7 +136,7 @@ std::vector<bool> listed_ranks(const std::vector<int>& list, int workers) {
 }  // namespace
 
 Stream straggler_stream(const StragglerContext& context, StragglerDraw draw) {
-  CHECK(context.rank >= 0 && context.rank < kMaximumRank, "a cluster has fewer than 2^20 workers");
+  CHECK(context.rank >= 0 && context.rank <= kMaximumRank, "a cluster has at most 2^20 workers");
   return stream_of(context, static_cast<std::uint32_t>(context.rank), draw);
 }
 

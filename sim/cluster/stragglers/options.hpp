@@ -11,8 +11,9 @@
 
 namespace simsgd {
 
-/// Ranks are below this, and a scenario lists at most kMaximumStragglers: both share the 32 bits of a
-/// stream's entity.
+/// The last of 2^20 ranks, and a scenario lists at most kMaximumStragglers: both share the 32 bits of a
+/// stream's entity. What all workers draw together goes by this rank too: its own draws of the same kind,
+/// where a worker has that rank, are the common ones.
 constexpr int kMaximumRank = (1 << 20) - 1;
 constexpr int kMaximumStragglers = 1 << 12;
 /// A step has at most this many micro-batches with draws of their own.

@@ -16,7 +16,7 @@ namespace simsgd {
 
 /// What a straggler needs to know when it is made, beyond its parameters.
 struct StragglerSetup {
-  int workers = 1;                     ///< of the job; below kMaximumRank
+  int workers = 1;                     ///< of the job; ranks are up to kMaximumRank
   std::vector<int> node_of_rank = {};  ///< empty: a node for each worker
   std::uint64_t seed = 1;              ///< of the job
   std::uint32_t index = 0;             ///< position in the scenario's list

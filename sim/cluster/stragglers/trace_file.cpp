@@ -121,7 +121,7 @@ struct Line {
   }
 };
 
-bool is_rank(double value) { return value >= 0 && value < kMaximumRank && value == std::floor(value); }
+bool is_rank(double value) { return value >= 0 && value <= kMaximumRank && value == std::floor(value); }
 bool is_step(double value) { return value >= 0 && value <= kMaximumStep && value == std::floor(value); }
 bool is_delay(double value) { return value >= 0; }
 bool is_positive(double value) { return value > 0; }

@@ -1,7 +1,7 @@
 // Layers: the building blocks of a Network (models/network.hpp). A layer is immutable and holds no values:
 // weights, activations and scratch space are given to every call, so that one object serves every thread.
-// A column of every matrix is one sample. Images are channel-major: feature (c, y, x) of a sample is row
-// (c * height + y) * width + x.
+// A column of every matrix is one sample, or one token of a sample (models/causal_transformer.hpp). Images
+// are channel-major: feature (c, y, x) of a sample is row (c * height + y) * width + x.
 #pragma once
 
 #include <cmath>
@@ -18,6 +18,10 @@ template <class T>
 using View = Eigen::Map<Matrix<T>>;
 template <class T>
 using ConstView = Eigen::Map<const Matrix<T>>;
+template <class T>
+using VectorView = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>>;
+template <class T>
+using ConstVectorView = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>;
 
 template <class T>
 struct ForwardPass {

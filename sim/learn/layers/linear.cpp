@@ -6,11 +6,6 @@ namespace simsgd {
 namespace {
 
 template <class T>
-using VectorView = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>>;
-template <class T>
-using ConstVectorView = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>;
-
-template <class T>
 void fill_tap(const BackwardPass<T>& pass, bool bias, typename LayerTap<T>::Entry& tap) {
   const Eigen::Index rows = pass.input.rows();
   tap.input.resize(rows + (bias ? 1 : 0), pass.input.cols());

@@ -1,10 +1,13 @@
 #include "sim/learn/models/network.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/base/check.hpp"
 #include "sim/learn/loss.hpp"
 #include "sim/learn/model.hpp"
+#include "sim/learn/models/registry.hpp"
 
 namespace simsgd {
 
@@ -146,6 +149,12 @@ typename Model<T>::Score FeedForward<T>::score(std::span<const T> parameters, co
         correct_predictions(ConstView<T>(outputs.data(), outputs.rows(), outputs.cols()), batch.labels);
   score.loss = static_cast<T>(loss(outputs, batch, false));
   return score;
+}
+
+void reject_text(const char* model, const DataSet& data) {
+  if (data.is_text())
+    reject("name", fmt::format("{} takes numbers, and the samples of \"{}\" are tokens", model, data.name),
+           "Use the model transformer, or another data set");
 }
 
 template class FeedForward<float>;

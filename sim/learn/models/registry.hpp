@@ -24,6 +24,9 @@ struct ModelPlugin : Plugin<std::unique_ptr<Model<float>>, const DataSet&> {
   Plugin<std::unique_ptr<Model<double>>, const DataSet&> in_double;  ///< the same, to check gradients with
 };
 
+/// Throws ParameterError if `data` are text, whose tokens no other model than a transformer reads.
+void reject_text(const char* model, const DataSet& data);
+
 /// In alphabetical order.
 const std::vector<ModelPlugin>& model_plugins();
 

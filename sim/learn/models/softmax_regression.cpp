@@ -12,6 +12,7 @@ namespace {
 
 template <class T>
 std::unique_ptr<Model<T>> make_softmax_regression(const NoOptions&, const DataSet& data) {
+  reject_text("softmax_regression", data);
   if (data.classes == 0)
     reject("name",
            "softmax_regression is a classifier, and the data set \"" + data.name + "\" has no classes",

@@ -1,0 +1,82 @@
+// The tables that the verbs of `simsgd results` print.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/faces/table.hpp"
+#include "analysis/frame/cell.hpp"
+#include "analysis/frame/frame.hpp"
+
+namespace simsgd::questions {
+
+using namespace frame;
+
+// `simsgd results list` and `show`, and all points as rows: what a store holds, without statistics.
+
+/// A row for each study: its points, how many are done, its axes; the metrics that its runs have.
+Table studies_table(const StoredResults& results, const std::string& file);
+
+/// A row for each point of a frame: where it stands, how it ended, and, for programs, all its metrics.
+Table points_table(const Frame& frame);
+
+/// Adds to that table where nine tenths of a run's times may lie: for programs the ends of every metric that
+/// has such an interval, "NAME_low_90" and "NAME_high_90", for people the mean time of a step. Returns how
+/// many results were kept without intervals.
+std::size_t add_intervals(const Frame& frame, Table& points);
+
+/// A point by its number, from 1 as `sweep plan` counts: all its metrics, its busiest links. Throws
+/// ConfigError.
+Table point_table(const Frame& frame, const std::string& number);
+
+// `simsgd results table`: a measure over the axes of a study, mean or median over seeds in each cell.
+
+struct SeedTableQuestion {
+  std::vector<std::string> rows;      ///< axes; none: all that vary and are no column
+  std::vector<std::string> columns;   ///< axes
+  std::vector<std::string> measures;  ///< one at least; with `columns`, one exactly
+  CellQuestion cell;
+};
+
+/// Among the cells of a row that differ in what is chosen (of a column, where no column is chosen) the best
+/// is marked "*", where the measure has a better way, "=" what ties with it, and "~" what differs from it by
+/// less than the model is off by (statistics::contest, with Holm's correction). Cells that differ in a
+/// circumstance (frame.hpp) are not compared. `errors`: what was wrong with the question so far. The best is
+/// chosen after the fact, which favours it a little. Throws ConfigError where the question names what is not
+/// there, or leaves an axis out that varies inside a cell; RunError where no run has a result.
+Table seed_table(const Frame& frame, const SeedTableQuestion& question, std::vector<InputError> errors);
+
+// `simsgd results compare`: every value of an axis against one of them, seed by seed, in every cell of the
+// other axes.
+
+struct BaselineQuestion {
+  std::string by, baseline;
+  std::vector<std::string> measures;
+};
+
+/// Difference and speed-up (of what is no time: ratio to the baseline) with 95 % intervals, p with Holm's
+/// correction over all rows, and a verdict; over numbers of workers also the efficiency of throughput and
+/// time to target. Where runs are censored, of times up to tau, one for all values of the axis (contest.hpp).
+/// Throws as seed_table.
+Table baseline_table(const Frame& frame, const BaselineQuestion& question, std::vector<InputError> errors);
+
+/// "faster", "slower", "better", "worse", "less", "more", "tie", "undecided"; "one seed", "no pair" or
+/// "nobody arrives" where nothing is known.
+std::string verdict_text(const statistics::Comparison& comparison, double corrected_p,
+                         const Measure& measure);
+
+// A real run beside its simulation, or any run beside another: the error of each part of the step, how far
+// the distributions of what is random are apart, and whether the learning curves are the same.
+
+/// Greatest difference of the distribution functions of two samples (Kolmogorov-Smirnov), 0 to 1; 1 where
+/// one of them is empty and the other is not, 0 where both are. Values are counted in whole units of
+/// `resolution`; where it is 0 only rounding (a billionth of the greatest) does not count.
+double ks_distance(std::vector<double> a, std::vector<double> b, double resolution = 0);
+
+/// Each a directory that a run wrote, or its result.json; where both have steps.csv, distributions are taken
+/// from those, else from the documents' histograms. Waits are also compared in hundredths of a step: a real
+/// wait is never exactly none, as a simulated one often is. Errors are those of `other` against `one`,
+/// relative to `one`: of a simulation against the real run. Throws ConfigError.
+Table run_comparison(const std::string& one, const std::string& other);
+
+}  // namespace simsgd::questions

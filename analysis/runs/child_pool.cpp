@@ -1,0 +1,266 @@
+#include "analysis/runs/child_pool.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <new>
+#include <vector>
+
+#include "analysis/runs/child_process.hpp"
+#include "sim/base/units.hpp"
+#include "sim/engine/simulate.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using WallClock = std::chrono::steady_clock;
+
+constexpr int kTick_ms = 100, kLater_ms = 20;
+// Tasks that are so short lie ready where a child takes them up: it would wait for us else.
+constexpr double kShort_s = 0.25;
+
+// How a task ended, as a child tells it: followed by so many bytes of text.
+struct AnswerHead {
+  std::uint64_t threw, bytes;
+};
+
+// In a child.
+void answer(int file, const std::function<std::string()>& work) {
+  AnswerHead head{};
+  std::string text;
+  try {
+    text = work();
+  } catch (const std::bad_alloc&) {
+    head.threw = 1;
+    text = "Out of memory. Use fewer workers, a smaller model, fewer --jobs, or a larger machine.";
+  } catch (const std::exception& error) {
+    head.threw = 1;
+    text = error.what();
+  }
+  head.bytes = text.size();
+  if (!write_all(file, reinterpret_cast<const char*>(&head), sizeof head) ||
+      !write_all(file, text.data(), text.size()))
+    _exit(1);
+}
+
+// Physical memory of a process; what it still shares with its parent is part of it.
+double resident_bytes(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/statm", process));
+  double size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+struct Child {
+  ChildProcess process;
+  std::deque<std::size_t> tasks;  // the first one runs
+  WallClock::time_point begin;    // of that one
+  std::string received;
+  std::optional<ChildEnd> stopped;  // by us, and why
+
+  bool lives() const { return process.process >= 0; }
+  double seconds() const { return std::chrono::duration<double>(WallClock::now() - begin).count(); }
+};
+
+class ChildPool {
+ public:
+  ChildPool(const ChildPoolSettings& settings, const ChildTasks& tasks)
+      : settings_(settings),
+        tasks_(tasks),
+        lasting_(tasks.lasting && !settings.memory_bytes),
+        children_(static_cast<std::size_t>(std::max(1, settings.jobs))) {}
+  ~ChildPool() {
+    for (const Child& each : children_)
+      if (each.lives()) kill(each.process.process, SIGKILL);
+    for (Child& each : children_) end(each);
+  }
+  ChildPool(const ChildPool&) = delete;
+  ChildPool& operator=(const ChildPool&) = delete;
+
+  void run() {
+    for (;;) {
+      const bool more = hand_out();
+      const bool idle = std::all_of(children_.begin(), children_.end(),
+                                    [](const Child& each) { return each.tasks.empty(); });
+      if (!more && idle) return;
+      wait(idle && tasks_.wakes < 0 ? kLater_ms : kTick_ms);
+      if (settings_.interrupted && settings_.interrupted()) throw Interrupted();
+      if (settings_.tick) settings_.tick();
+    }
+  }
+
+ private:
+  /// False once there is nothing left to give out.
+  bool hand_out() {
+    const bool ready = lasting_ && ended_ > 0 && total_s_ / static_cast<double>(ended_) < kShort_s;
+    for (const std::size_t depth : {std::size_t{1}, ready ? std::size_t{2} : std::size_t{1}}) {
+      for (Child& child : children_) {
+        if (child.stopped || child.tasks.size() >= depth) continue;
+        NextTask next{NextTask::Kind::task, 0};
+        if (!returned_.empty()) {
+          next.task = returned_.front();
+          returned_.pop_front();
+        } else {
+          next = tasks_.next();
+        }
+        if (next.kind != NextTask::Kind::task) return next.kind == NextTask::Kind::later;
+        give(child, next.task);
+      }
+    }
+    return true;
+  }
+
+  void give(Child& child, std::size_t task) {
+    if (child.tasks.empty()) child.begin = WallClock::now();
+    child.tasks.push_back(task);
+    if (!child.lives())
+      child.process =
+          fork_child(lasting_, [&](int commands, int answers) { be_child(task, commands, answers); });
+    if (!lasting_) return;
+    const std::uint64_t number = task;
+    // A child that is gone is found by its answers, and must not end us.
+    const auto before = std::signal(SIGPIPE, SIG_IGN);
+    (void)write_all(child.process.commands, reinterpret_cast<const char*>(&number), sizeof number);
+    std::signal(SIGPIPE, before);
+  }
+
+  [[noreturn]] void be_child(std::size_t only, int commands, int answers) {
+    // So that a lasting one sees the end when we are gone.
+    for (const Child& each : children_) close_files(each.process);
+    std::uint64_t task = only;
+    if (!lasting_) {
+      answer(answers, [&] { return tasks_.work(task); });
+      _exit(0);
+    }
+    while (read_all(commands, reinterpret_cast<char*>(&task), sizeof task))
+      answer(answers, [&] { return tasks_.work(task); });
+    _exit(0);
+  }
+
+  static void close_files(const ChildProcess& process) {
+    for (const int file : {process.answers, process.commands})
+      if (file >= 0) close(file);
+  }
+
+  void wait(int most_ms) {
+    std::vector<pollfd> files;
+    for (const Child& child : children_) files.push_back({child.process.answers, POLLIN, 0});
+    files.push_back({tasks_.wakes, POLLIN, 0});  // of -1 nothing is ever heard
+    poll(files.data(), files.size(), most_ms);
+    for (std::size_t i = 0; i < children_.size(); ++i) {
+      Child& child = children_[i];
+      if (!child.lives()) continue;
+      if (files[i].revents == 0) {
+        watch(child);
+        continue;
+      }
+      const bool open = read_more(child);
+      take_answers(child);
+      if (!open || (!lasting_ && child.tasks.empty())) bury(child);
+    }
+  }
+
+  void watch(Child& child) const {
+    if (child.stopped || child.tasks.empty()) return;
+    if (settings_.timeout_s && child.seconds() > *settings_.timeout_s)
+      child.stopped = {ChildEnd::Kind::timed_out, fmt::format("took longer than {} s", *settings_.timeout_s)};
+    else if (settings_.memory_bytes && resident_bytes(child.process.process) > *settings_.memory_bytes)
+      child.stopped = {ChildEnd::Kind::too_large,
+                       fmt::format("needed more than the {} of memory that --memory allows",
+                                   human_bytes(*settings_.memory_bytes))};
+    if (child.stopped) kill(child.process.process, SIGKILL);
+  }
+
+  /// False at the end.
+  static bool read_more(Child& child) {
+    std::array<char, 65536> buffer;
+    const ssize_t got = read(child.process.answers, buffer.data(), buffer.size());
+    if (got > 0) child.received.append(buffer.data(), static_cast<std::size_t>(got));
+    return got > 0 || (got < 0 && errno == EINTR);
+  }
+
+  void take_answers(Child& child) {
+    AnswerHead head{};
+    while (child.received.size() >= sizeof head) {
+      std::memcpy(&head, child.received.data(), sizeof head);
+      if (child.received.size() < sizeof head + head.bytes) return;
+      const ChildEnd end{head.threw != 0 ? ChildEnd::Kind::threw : ChildEnd::Kind::answered,
+                         child.received.substr(sizeof head, head.bytes), child.seconds()};
+      child.received.erase(0, sizeof head + head.bytes);
+      finish(child, end);
+    }
+  }
+
+  void finish(Child& child, const ChildEnd& end) {
+    const std::size_t task = child.tasks.front();
+    child.tasks.pop_front();
+    child.begin = WallClock::now();
+    total_s_ += end.wall_s;
+    ++ended_;
+    tasks_.ended(task, end);
+  }
+
+  static int end(Child& child) {
+    if (!child.lives()) return 0;
+    const int status = wait_for(child.process.process);
+    close_files(child.process);
+    child.process = {};
+    return status;
+  }
+
+  // It is gone, with the task that it had.
+  void bury(Child& child) {
+    const int status = end(child);
+    ChildEnd end = child.stopped.value_or(ChildEnd{ChildEnd::Kind::died, how_it_died(status), 0});
+    child.stopped.reset();
+    child.received.clear();
+    if (child.tasks.empty()) return;
+    // Others, which lay ready, are as good as new.
+    returned_.insert(returned_.end(), child.tasks.begin() + 1, child.tasks.end());
+    child.tasks.resize(1);
+    end.wall_s = child.seconds();
+    finish(child, end);
+  }
+
+  const ChildPoolSettings& settings_;
+  const ChildTasks& tasks_;
+  const bool lasting_;
+  std::vector<Child> children_;
+  std::deque<std::size_t> returned_;  // by children that are gone
+  std::size_t ended_ = 0;
+  double total_s_ = 0;
+};
+
+}  // namespace
+
+std::string failure_of(const ChildEnd& end) {
+  return end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
+}
+
+void run_in_children(const ChildPoolSettings& settings, const ChildTasks& tasks) {
+  ChildPool(settings, tasks).run();
+}
+
+void run_in_children(std::size_t count, const ChildPoolSettings& settings,
+                     const std::function<std::string(std::size_t)>& work,
+                     const std::function<void(std::size_t, const ChildEnd&)>& ended) {
+  std::size_t begun = 0;
+  const auto next = [&] {
+    return begun < count ? NextTask{NextTask::Kind::task, begun++} : NextTask{NextTask::Kind::none, 0};
+  };
+  run_in_children(settings, {.next = next, .work = work, .ended = ended});
+}
+
+}  // namespace simsgd

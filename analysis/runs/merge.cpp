@@ -1,0 +1,96 @@
+#include "analysis/runs/merge.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/runs/spool.hpp"
+#include "analysis/runs/store.hpp"
+#include "analysis/runs/store_schema.hpp"
+#include "sim/base/errors.hpp"
+
+namespace simsgd {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+
+namespace {
+
+[[noreturn]] void reject(const fs::path& file, const std::string& problem) {
+  throw ConfigError({file.string(), "", problem, "",
+                     "Name files that simsgd sweep run -o made, or spool files (.jsonl) of its shards"});
+}
+
+bool is_spool(const fs::path& file) { return file.extension() == ".jsonl"; }
+
+// The layout that a file says it has; 0 where it is none of ours.
+std::int64_t layout_of(const fs::path& file) {
+  try {
+    const Database database(file, Database::Mode::read);
+    Statement application(database, "PRAGMA application_id"), version(database, "PRAGMA user_version");
+    if (!application.step() || application.integer() != kStoreApplication || !version.step()) return 0;
+    return version.integer();
+  } catch (const RunError&) {
+    return 0;
+  }
+}
+
+void put(ResultStore& into, const RunRow& run) {
+  const std::optional<RunStatus> known = into.status(run.key);
+  const bool better = known && *known != RunStatus::ok && run.status == RunStatus::ok;
+  const bool fuller = known == RunStatus::ok && run.whole && !into.is_whole(run.key);
+  // Of two failures either may have come first: a rule that does not depend on it.
+  const bool before =
+      known && *known != RunStatus::ok && run.status != RunStatus::ok && run.error < into.run(run.key)->error;
+  if (!known || better || fuller || before) into.put(run);
+}
+
+void merge_store(const ResultStore& from, ResultStore& into) {
+  for (const SweepRow& sweep : from.sweeps()) into.put(sweep);
+  for (const auto& [key, unused] : from.statuses()) put(into, from.run(key).value());
+}
+
+void check(const fs::path& file) {
+  std::error_code none;
+  if (!fs::exists(file, none)) reject(file, "does not exist");
+  if (is_spool(file)) {
+    read_spool(file, {[](const RunRow&, std::uint64_t) {}, [](const SweepRow&) {}});
+    return;
+  }
+  if (layout_of(file) != kConvertedVersion && !ResultStore::read_only(file)) reject(file, "holds no study");
+}
+
+SpoolLines lines_into(ResultStore& store) {
+  return {[&store](const RunRow& run, std::uint64_t) { put(store, run); },
+          [&store](const SweepRow& sweep) { store.put(sweep); }};
+}
+
+void merge_one(const fs::path& file, ResultStore& into) {
+  if (is_spool(file)) {
+    read_spool(file, lines_into(into));
+    return;
+  }
+  try {
+    if (layout_of(file) == kConvertedVersion)
+      read_converted(file, {[&into](const SweepRow& sweep) { into.put(sweep); },
+                            [&into](const RunRow& run) { put(into, run); }});
+    else
+      merge_store(*ResultStore::read_only(file), into);
+  } catch (const OrderedJson::exception&) {
+    throw damaged(Database(file, Database::Mode::read), "JSON that is no result");
+  }
+  for (const fs::path& spool : spool_files(file)) read_spool(spool, lines_into(into));
+}
+
+}  // namespace
+
+void merge_stores(const std::vector<fs::path>& inputs, const fs::path& output) {
+  for (const fs::path& input : inputs) check(input);
+  ResultStore store(output);
+  std::error_code none;
+  for (const fs::path& input : inputs)
+    if (!fs::equivalent(input, output, none)) merge_one(input, store);
+  merge_spool(output, store);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,99 @@
+// What studies gave, for whoever reads it: statistics, tables, reports, advice. The one way into a store for
+// them; they know nothing of its layout.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/runs/run_row.hpp"
+
+namespace simsgd {
+
+class ResultStore;
+
+/// Where a point stands on an axis of its study.
+struct ResultCoordinate {
+  std::string axis;                       ///< its short name: "algorithm", "cluster/workers", "severity"
+  std::string pointer;                    ///< what varies, or the first of several zipped ones
+  std::string label;                      ///< of the value, for people: "wagma (group_size 4)", "one slow"
+  nlohmann::ordered_json value;           ///< as it was set
+  std::optional<bool> circumstance = {};  ///< what the study says of it; see frame.hpp
+};
+
+/// A point of a study and what its run gave.
+struct ResultPoint {
+  std::size_t position = 0;  ///< in the study, from 0
+  std::string label;
+  std::vector<ResultCoordinate> coordinates;  ///< without the seed
+  std::optional<std::int64_t> seed;           ///< where the study varies it
+  std::string key;                            ///< of its run; points may share it
+  std::optional<RunStatus> status;            ///< none: not run yet
+  std::string error;                          ///< a sentence, where it failed
+  std::map<std::string, double> metrics;      ///< SI; those that have a value
+};
+
+/// A study in a store.
+struct ResultStudy {
+  std::string id, name, file;
+  std::vector<std::string> axes;    ///< short names in the study's order, without the seed
+  std::vector<ResultPoint> points;  ///< in the study's order
+};
+
+/// A value on a curve.
+struct CurvePoint {
+  double step = 0;    ///< completed by every worker
+  double time_s = 0;  ///< simulated
+  double value = 0;
+};
+
+/// A link by name, as a document lists it.
+struct ResultLink {
+  std::string name;
+  double utilisation = 0;  ///< share of the time, 0 to 1
+  double bytes = 0;
+  double bandwidth_Bps = 0;  ///< of one direction
+};
+
+class StoredResults {
+ public:
+  /// Reads a file that may be written meanwhile; makes none. Throws ConfigError where there is none, or it is
+  /// none of ours, or has no run.
+  explicit StoredResults(const std::filesystem::path& file);
+  ~StoredResults();
+  StoredResults(StoredResults&&) noexcept;
+  StoredResults& operator=(StoredResults&&) noexcept;
+
+  /// In the order in which they were first begun, with all their points.
+  const std::vector<ResultStudy>& studies() const { return studies_; }
+
+  /// Of a run, resolved.
+  nlohmann::ordered_json scenario(const std::string& key) const;
+  /// What each run's document says under "notes", by the keys of those that say anything.
+  std::map<std::string, std::vector<std::string>> notes() const;
+  /// "train_loss", "test_loss", "test_accuracy", "consensus_distance"; empty where the run has none.
+  std::vector<CurvePoint> curve(const std::string& key, const std::string& name) const;
+  /// Of its document, "intervals": of each metric that goes with time a list of a level, low and high. Empty
+  /// where the run was asked for none.
+  nlohmann::ordered_json intervals(const std::string& key) const;
+  /// The busiest first, ten at most.
+  std::vector<ResultLink> busiest_links(const std::string& key) const;
+  /// Five quantiles over workers (least, quartiles, most), by the names that workers have in a document:
+  /// "steps", "time_s", "compute_s" and the other activities, "bytes_sent/gradient", "staleness/mean", ...
+  nlohmann::ordered_json workers(const std::string& key) const;
+
+ private:
+  const nlohmann::ordered_json& document_of(const std::string& key) const;
+
+  std::unique_ptr<const ResultStore> store_;
+  std::vector<ResultStudy> studies_;
+  mutable std::pair<std::string, nlohmann::ordered_json> last_;  // key and document of who was asked last
+};
+
+}  // namespace simsgd

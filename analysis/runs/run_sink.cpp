@@ -1,0 +1,148 @@
+#include "analysis/runs/run_sink.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <unordered_map>
+
+#include "analysis/runs/spool.hpp"
+#include "analysis/runs/store.hpp"
+#include "sim/base/check.hpp"
+
+namespace simsgd {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+class MemorySink final : public RunSink {
+ public:
+  std::optional<RunStatus> status(const std::string& key) const override {
+    const auto found = runs_.find(key);
+    return found == runs_.end() ? std::nullopt : std::optional(found->second.status);
+  }
+  bool is_whole(const std::string& key) const override {
+    const auto found = runs_.find(key);
+    return found != runs_.end() && found->second.whole;
+  }
+  std::optional<RunRow> run(const std::string& key) const override {
+    const auto found = runs_.find(key);
+    return found == runs_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void put(const SweepRow&) override {}
+  void put(const RunRow& run) override { runs_[run.key] = run; }
+  void forget(const std::string& key) override { runs_.erase(key); }
+
+ private:
+  std::map<std::string, RunRow> runs_;
+};
+
+class StoreSink final : public RunSink {
+ public:
+  explicit StoreSink(const fs::path& database) : store_(database), turns_(store_.database()) {
+    merge_spool(database, store_);
+  }
+  std::optional<RunStatus> status(const std::string& key) const override { return store_.status(key); }
+  bool is_whole(const std::string& key) const override { return store_.is_whole(key); }
+  std::optional<RunRow> run(const std::string& key) const override { return store_.run(key); }
+  void put(const SweepRow& sweep) override { store_.put(sweep); }
+  void put(const RunRow& run) override { store_.put(run); }
+  Turn ask(const std::string& key, bool force, bool whole) override { return turns_.ask(key, force, whole); }
+  void tick() override { turns_.beat(); }
+
+ private:
+  ResultStore store_;
+  Turns turns_;
+};
+
+// What is in F.db and in all spool files beside it, without changing any. F.db is opened anew for each look:
+// nobody keeps it open on a network file system.
+class Archive final : public RunSink {
+ public:
+  explicit Archive(const fs::path& database) : database_(database) {
+    if (const auto store = ResultStore::read_only(database)) stored_ = store->statuses();
+    for (const fs::path& file : spool_files(database))
+      read_spool(file, {[&](const RunRow& run, std::uint64_t offset) { spooled(run, file, offset); },
+                        [](const SweepRow&) {}});
+  }
+
+  std::optional<RunStatus> status(const std::string& key) const override {
+    if (const auto found = spooled_.find(key); found != spooled_.end()) return found->second.status;
+    const auto found = stored_.find(key);
+    return found == stored_.end() ? std::nullopt : std::optional(found->second.status);
+  }
+  bool is_whole(const std::string& key) const override {
+    if (const auto found = spooled_.find(key); found != spooled_.end()) return found->second.whole;
+    const auto found = stored_.find(key);
+    return found != stored_.end() && found->second.whole;
+  }
+  std::optional<RunRow> run(const std::string& key) const override {
+    const auto found = spooled_.find(key);
+    if (found == spooled_.end()) {
+      const auto store = ResultStore::read_only(database_);
+      return store ? store->run(key) : std::nullopt;
+    }
+    std::ifstream file(found->second.file, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(found->second.offset));
+    std::string line;
+    std::getline(file, line);
+    return run_of_line(line);
+  }
+  void put(const SweepRow&) override { CHECK(false, "an archive is for looking"); }
+  void put(const RunRow&) override { CHECK(false, "an archive is for looking"); }
+
+  /// A result is better than a failure, and else the later one counts.
+  void spooled(const RunRow& run, const fs::path& file, std::uint64_t offset) {
+    const std::optional<RunStatus> known = status(run.key);
+    if (known == RunStatus::ok && run.status != RunStatus::ok) return;
+    spooled_[run.key] = {run.status, run.whole, file, offset};
+  }
+
+ private:
+  struct Place {
+    RunStatus status;
+    bool whole;
+    fs::path file;
+    std::uint64_t offset;
+  };
+  fs::path database_;
+  std::unordered_map<std::string, StoredRun> stored_;
+  std::unordered_map<std::string, Place> spooled_;
+};
+
+class SpoolSink final : public RunSink {
+ public:
+  SpoolSink(const fs::path& database, const Shard& shard)
+      : file_(spool_directory(database) / (shard_name(shard) + ".jsonl")),
+        writer_(file_),
+        archive_(database) {}
+  std::optional<RunStatus> status(const std::string& key) const override { return archive_.status(key); }
+  bool is_whole(const std::string& key) const override { return archive_.is_whole(key); }
+  std::optional<RunRow> run(const std::string& key) const override { return archive_.run(key); }
+  void put(const SweepRow& sweep) override { writer_.append(sweep); }
+  void put(const RunRow& run) override { archive_.spooled(run, file_, writer_.append(run)); }
+
+ private:
+  fs::path file_;
+  SpoolWriter writer_;
+  Archive archive_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunSink> memory_sink() { return std::make_unique<MemorySink>(); }
+
+std::unique_ptr<RunSink> open_sink(const fs::path& database, const Shard& shard) {
+  if (database.empty()) return memory_sink();
+  if (shard.whole()) return std::make_unique<StoreSink>(database);
+  return std::make_unique<SpoolSink>(database, shard);
+}
+
+std::unique_ptr<const RunSink> open_sink_to_look(const fs::path& database) {
+  if (database.empty()) return memory_sink();
+  return std::make_unique<Archive>(database);
+}
+
+}  // namespace simsgd

@@ -1,0 +1,43 @@
+// Where a sweep puts its runs, and finds those that are done: a result store, a shard's spool file, or
+// memory.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "analysis/runs/run_row.hpp"
+#include "analysis/runs/sweep_points.hpp"
+#include "analysis/runs/turns.hpp"
+
+namespace simsgd {
+
+class RunSink {
+ public:
+  virtual ~RunSink() = default;
+  virtual std::optional<RunStatus> status(const std::string& key) const = 0;
+  /// Whether there is a result with its whole document.
+  virtual bool is_whole(const std::string& key) const = 0;
+  virtual std::optional<RunRow> run(const std::string& key) const = 0;
+  virtual void put(const SweepRow& sweep) = 0;
+  virtual void put(const RunRow& run) = 0;
+  /// The run will not be asked for again; what is kept for later sweeps stays.
+  virtual void forget(const std::string& /*key*/) {}
+  /// To be asked before a run begins: others may write here too. `force`, `whole`: as Turns.
+  virtual Turn ask(const std::string& /*key*/, bool /*force*/, bool /*whole*/) { return Turn::mine; }
+  /// Called several times a second.
+  virtual void tick() {}
+};
+
+/// Keeps runs until they are forgotten.
+std::unique_ptr<RunSink> memory_sink();
+
+/// Opens F.db for a whole sweep, merging what shards have spooled, or the spool file of a shard beside it. An
+/// empty path means memory. Throws ConfigError, RunError.
+std::unique_ptr<RunSink> open_sink(const std::filesystem::path& database, const Shard& shard);
+
+/// For looking only: finds what is stored and spooled, makes no file.
+std::unique_ptr<const RunSink> open_sink_to_look(const std::filesystem::path& database);
+
+}  // namespace simsgd

@@ -1,0 +1,330 @@
+#include "analysis/runs/store.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "analysis/runs/packing.hpp"
+#include "analysis/runs/store_schema.hpp"
+#include "results/document.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/recording/metrics.hpp"
+
+namespace simsgd {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+
+namespace {
+
+// Texts that are compared with a new one before it becomes a base.
+constexpr std::size_t kMostBases = 4;
+
+// A base is worth its row where it makes a text so small.
+bool is_small(std::size_t bytes, std::size_t text) { return bytes <= text / 8 + 64; }
+
+std::string unpacked_of(const Database& database, const std::string& bytes, const std::string& like) {
+  try {
+    return unpacked(bytes, like);
+  } catch (const RunError&) {
+    throw damaged(database, "bytes that zlib did not make");
+  }
+}
+
+std::int64_t pragma(const Database& database, const std::string& name) {
+  Statement statement(database, "PRAGMA " + name);
+  return statement.step() ? statement.integer() : 0;
+}
+
+bool empty(const Database& database) {
+  Statement statement(database, "SELECT count(*) FROM sqlite_schema");
+  return statement.step() && statement.integer() == 0;
+}
+
+// What there is to do with a file of another layout.
+std::string way_out(const fs::path& file, std::int64_t version) {
+  if (version == kConvertedVersion)
+    return fmt::format("Convert it: simsgd results merge {} -o NEW.db", file.string());
+  return version < kStoreVersion ? "Run its studies again into a new file: simsgd sweep run STUDY -o NEW.db"
+                                 : "Use the simsgd that made it, or name a new file";
+}
+
+// Anything that goes wrong before the first write is about the file that the user named.
+Database open(const fs::path& file, Database::Mode mode) {
+  const auto reject = [&](const std::string& problem,
+                          const std::string& remedy = "Name a new file, or one that simsgd sweep made") {
+    throw ConfigError({file.string(), "", problem, "", remedy});
+  };
+  try {
+    Database database(file, mode);
+    if (empty(database)) return database;
+    if (pragma(database, "application_id") != kStoreApplication) reject("is no result file of simsgd");
+    if (const std::int64_t version = pragma(database, "user_version"); version != kStoreVersion)
+      reject(fmt::format("has layout {}, and this simsgd reads and writes layout {}", version, kStoreVersion),
+             way_out(file, version));
+    return database;
+  } catch (const RunError& error) {
+    reject(fmt::format("cannot be used as a result file ({})", error.what()));
+    throw;
+  }
+}
+
+}  // namespace
+
+ResultStore::ResultStore(const fs::path& file, Database::Mode mode)
+    : database_(std::make_unique<Database>(open(file, mode))) {}
+
+ResultStore::ResultStore(const fs::path& file) : ResultStore(file, Database::Mode::create) {
+  try {
+    database_->write_ahead();
+    create_tables();
+  } catch (const RunError& error) {
+    throw ConfigError({file.string(), "", fmt::format("cannot be written ({})", error.what()), "",
+                       "Name a file in a directory that you may write to, with room on its disk"});
+  }
+}
+
+std::optional<ResultStore> ResultStore::read_only(const fs::path& file) {
+  std::error_code none;
+  if (!fs::exists(file, none)) return std::nullopt;
+  const fs::path log = file.string() + "-wal";
+  const bool written = fs::exists(log, none) && fs::file_size(log, none) > 0;
+  ResultStore store(file, written ? Database::Mode::read : Database::Mode::frozen);
+  if (empty(*store.database_)) return std::nullopt;
+  return store;
+}
+
+Statement& ResultStore::prepared(const std::string& sql) const {
+  std::unique_ptr<Statement>& statement = statements_[sql];
+  if (!statement) statement = std::make_unique<Statement>(*database_, sql);
+  return statement->reset();
+}
+
+void ResultStore::create_tables() {
+  Transaction transaction(*database_);
+  if (empty(*database_)) {
+    database_->execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};\n{}",
+                                   kStoreApplication, kStoreVersion, store_ddl()));
+    Statement column(*database_, "INSERT INTO column_info VALUES (?, ?, ?, ?, ?)");
+    for (const StoreTable& table : store_tables()) {
+      for (const StoreColumn& each : table.columns) {
+        column.bind(table.name).bind(each.name).bind(each.unit).bind(each.definition);
+        (each.when_empty.empty() ? column.bind_null() : column.bind(each.when_empty)).run();
+      }
+    }
+  }
+  Statement metric(
+      *database_,
+      "INSERT INTO metric_info VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, definition = excluded.definition WHERE definition <> excluded.definition");
+  for (const Metric& each : simsgd::metrics())
+    metric.bind(each.name).bind(each.unit).bind(each.definition).run();
+  transaction.commit();
+}
+
+void ResultStore::put(const SweepRow& sweep) {
+  Transaction transaction(*database_);
+  Statement insert(*database_, "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?, ?, ?) RETURNING id");
+  insert.bind(sweep.id).bind(sweep.name).bind(sweep.file).bind(OrderedJson(sweep.axes).dump());
+  insert.bind(static_cast<std::int64_t>(sweep.points.size())).bind(with_machine({}).date);
+  // One that is there has the same points: its id is made of them.
+  const bool is_new = insert.step();
+  insert.reset();
+  if (!is_new) return;
+  Statement point(*database_, "INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)");
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    const SweepPointRow& each = sweep.points[i];
+    point.bind(sweep.id).bind(static_cast<std::int64_t>(i)).bind(each.label);
+    point.bind(each.coordinates.dump()).bind(each.key).run();
+  }
+  transaction.commit();
+}
+
+void ResultStore::put(const RunRow& run) {
+  Transaction transaction(*database_);
+  try {
+    if (run.status == RunStatus::ok || status(run.key) != RunStatus::ok) put_run(run);
+    prepared("UPDATE claims SET ended = 1 WHERE run = ?").bind(run.key).run();
+    transaction.commit();
+  } catch (...) {
+    bases_.clear();  // what was remembered of the file may be undone
+    throw;
+  }
+}
+
+void ResultStore::put_run(const RunRow& run) {
+  const auto [base_id, document] = packed_document(run.document);
+  Statement& insert = prepared(
+      "INSERT INTO runs (key, status, error, model_version, notes, whole, base, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET status = excluded.status, error = excluded.error, notes = excluded.notes, whole = excluded.whole, base = excluded.base, document = excluded.document RETURNING id");
+  insert.bind(run.key).bind(status_name(run.status));
+  run.status == RunStatus::ok ? insert.bind_null() : insert.bind(run.error);
+  insert.bind(std::int64_t{run.model_version});
+  run.notes.empty() ? insert.bind_null() : insert.bind(OrderedJson(run.notes).dump());
+  insert.bind(std::int64_t{run.whole ? 1 : 0}).bind(base_id).bind_bytes(document).step();
+  const std::int64_t id = insert.integer();
+  insert.run();
+  prepared("DELETE FROM metrics WHERE run = ?").bind(id).run();
+  Statement& metric = prepared("INSERT INTO metrics VALUES (?, ?, ?)");
+  for (const auto& [name, value] : run.metrics) metric.bind(id).bind(name).bind(value).run();
+}
+
+std::pair<std::int64_t, std::string> ResultStore::packed_document(const std::string& document) {
+  if (bases_.empty()) {
+    Statement recent(*database_, "SELECT id FROM bases ORDER BY id DESC LIMIT 4");
+    while (recent.step()) (void)base(recent.integer());
+  }
+  for (auto known = bases_.rbegin(); known != bases_.rend(); ++known) {
+    std::string bytes = packed(document, known->second);
+    if (is_small(bytes.size(), document.size())) return {known->first, std::move(bytes)};
+  }
+  Statement& insert = prepared("INSERT INTO bases (text) VALUES (?) RETURNING id");
+  insert.bind_bytes(packed(document)).step();
+  const std::int64_t id = insert.integer();
+  insert.run();
+  if (bases_.size() >= kMostBases) bases_.erase(bases_.begin());
+  bases_[id] = document;
+  return {id, packed(document, document)};
+}
+
+const std::string& ResultStore::base(std::int64_t id) const {
+  const auto known = bases_.find(id);
+  if (known != bases_.end()) return known->second;
+  Statement statement(*database_, "SELECT text FROM bases WHERE id = ?");
+  const std::string bytes = statement.bind(id).step() ? statement.text() : "";
+  if (bases_.size() >= kMostBases) bases_.erase(bases_.begin());
+  return bases_[id] = unpacked_of(*database_, bytes, "");
+}
+
+std::string ResultStore::unpacked_document(std::int64_t base_id, const std::string& bytes) const {
+  return unpacked_of(*database_, bytes, base(base_id));
+}
+
+std::vector<std::string> ResultStore::notes_in(const std::string& text) const {
+  if (text.empty()) return {};
+  const OrderedJson json = OrderedJson::parse(text, nullptr, false);
+  if (!json.is_array()) throw damaged(*database_, "text that is no JSON");
+  return json.get<std::vector<std::string>>();
+}
+
+std::optional<RunStatus> ResultStore::status(const std::string& key) const {
+  Statement& statement = prepared("SELECT status FROM runs WHERE key = ?");
+  std::optional<RunStatus> status;
+  if (statement.bind(key).step()) status = status_from_name(statement.text());
+  statement.reset();
+  return status;
+}
+
+bool ResultStore::is_whole(const std::string& key) const {
+  Statement& statement = prepared("SELECT 1 FROM runs WHERE key = ? AND whole AND status = 'ok'");
+  const bool whole = statement.bind(key).step();
+  statement.reset();
+  return whole;
+}
+
+std::optional<RunRow> ResultStore::run(const std::string& key) const {
+  Statement& statement =
+      prepared("SELECT model_version, status, error, notes, whole, base, document FROM runs WHERE key = ?");
+  if (!statement.bind(key).step()) return std::nullopt;
+  RunRow run;
+  run.key = key;
+  run.model_version = static_cast<int>(statement.integer());
+  run.status = status_from_name(statement.text());
+  run.error = statement.text();
+  run.notes = notes_in(statement.text());
+  run.whole = statement.integer() != 0;
+  const std::int64_t base_id = statement.integer();
+  run.document = unpacked_document(base_id, statement.text());
+  statement.reset();
+  run.metrics = metrics(key);
+  return run;
+}
+
+OrderedJson ResultStore::document(const std::string& key) const {
+  Statement& statement = prepared("SELECT base, document FROM runs WHERE key = ?");
+  if (!statement.bind(key).step()) return OrderedJson::object();
+  const std::int64_t base_id = statement.integer();
+  const std::string text = unpacked_document(base_id, statement.text());
+  statement.reset();
+  OrderedJson document = OrderedJson::parse(text, nullptr, false);
+  if (!document.is_object()) throw damaged(*database_, "text that is no JSON");
+  return document;
+}
+
+std::map<std::string, double> ResultStore::metrics(const std::string& key) const {
+  Statement& statement =
+      prepared("SELECT name, value FROM metrics WHERE run = (SELECT id FROM runs WHERE key = ?)");
+  statement.bind(key);
+  std::map<std::string, double> metrics;
+  while (statement.step()) {
+    const std::string name = statement.text();
+    metrics[name] = statement.real();
+  }
+  return metrics;
+}
+
+std::unordered_map<std::string, StoredRun> ResultStore::statuses() const {
+  std::unordered_map<std::string, StoredRun> runs;
+  Statement statement(*database_, "SELECT key, status, whole, error FROM runs");
+  while (statement.step()) {
+    const std::string key = statement.text();
+    const RunStatus status = status_from_name(statement.text());
+    const bool whole = statement.integer() != 0;
+    runs.emplace(key, StoredRun{status, whole, statement.text(), {}});
+  }
+  return runs;
+}
+
+std::unordered_map<std::string, StoredRun> ResultStore::runs() const {
+  std::unordered_map<std::string, StoredRun> runs = statuses();
+  Statement values(
+      *database_,
+      "SELECT r.id, r.key, m.name, m.value FROM metrics m JOIN runs r ON r.id = m.run ORDER BY m.run");
+  std::int64_t last = -1;
+  StoredRun* run = nullptr;
+  while (values.step()) {
+    const std::int64_t id = values.integer();
+    const std::string key = values.text(), name = values.text();
+    if (id != std::exchange(last, id)) run = &runs[key];
+    run->metrics.emplace(name, values.real());
+  }
+  return runs;
+}
+
+std::map<std::string, std::vector<std::string>> ResultStore::notes() const {
+  std::map<std::string, std::vector<std::string>> notes;
+  Statement runs(*database_, "SELECT key, notes FROM runs WHERE notes IS NOT NULL");
+  while (runs.step()) {
+    const std::string key = runs.text();
+    notes[key] = notes_in(runs.text());
+  }
+  return notes;
+}
+
+std::vector<SweepRow> sweeps_in(const Database& database) {
+  std::vector<SweepRow> sweeps;
+  Statement statement(database, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
+  while (statement.step()) {
+    SweepRow sweep;
+    sweep.id = statement.text();
+    sweep.name = statement.text();
+    sweep.file = statement.text();
+    const OrderedJson axes = OrderedJson::parse(statement.text(), nullptr, false);
+    if (!axes.is_array()) throw damaged(database, "text that is no JSON");
+    for (const OrderedJson& axis : axes)
+      sweep.axes.push_back(axis.is_string() ? axis.get<std::string>() : axis.dump());
+    Statement points(database,
+                     "SELECT label, coordinates, run FROM points WHERE sweep = ? ORDER BY position");
+    points.bind(sweep.id);
+    while (points.step()) {
+      SweepPointRow point;
+      point.label = points.text();
+      point.coordinates = OrderedJson::parse(points.text(), nullptr, false);
+      if (!point.coordinates.is_array()) throw damaged(database, "text that is no JSON");
+      point.key = points.text();
+      sweep.points.push_back(std::move(point));
+    }
+    sweeps.push_back(std::move(sweep));
+  }
+  return sweeps;
+}
+
+}  // namespace simsgd

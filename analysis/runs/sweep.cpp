@@ -1,0 +1,259 @@
+#include "analysis/runs/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "analysis/runs/adaptive_seeds.hpp"
+#include "analysis/runs/point_runner.hpp"
+#include "sim/base/check.hpp"
+
+namespace simsgd {
+
+namespace fs = std::filesystem;
+using WallClock = std::chrono::steady_clock;
+using OrderedJson = nlohmann::ordered_json;
+
+namespace {
+
+// Whether the files in the directory are those of the run: result.json is written last.
+bool has_artifacts(const fs::path& directory, const RunRow& run) {
+  std::ifstream file(directory / "result.json");
+  OrderedJson document = OrderedJson::parse(file, nullptr, false);
+  if (!document.is_object() || !document.contains("scenario") || !document.contains("context")) return false;
+  const std::string scenario = document["scenario"].dump();
+  return ended_run(run.key, std::move(document), true).metrics == run.metrics &&
+         run.read()["scenario"].dump() == scenario;
+}
+
+// Of the shard: without a result, or without the document or the files that are asked for.
+bool is_to_run(const SweepPoint& point, const SweepSettings& settings, const RunSink& sink) {
+  if (!settings.shard.has(point)) return false;
+  const bool stored =
+      sink.status(point.key) == RunStatus::ok && (!settings.documents || sink.is_whole(point.key));
+  return settings.force || !stored ||
+         (!settings.artifacts.empty() &&
+          !has_artifacts(artifact_directory(settings.artifacts, point), sink.run(point.key).value()));
+}
+
+class Sweep {
+ public:
+  Sweep(const Study& study, const SweepSettings& settings, const SweepListener& listener)
+      : study_(study),
+        settings_(settings),
+        listener_(listener),
+        all_(points_to_examine(study)),
+        rounds_(study.seed_rule, all_),
+        runner_(study, settings) {}
+
+  void run() {
+    // Everything is looked at before anything is made, so that bad input leaves no file behind.
+    const std::vector<PointEstimate> estimates =
+        examine_points(study_, all_, settings_, *open_sink_to_look(settings_.database));
+    sink_ = open_sink(settings_.database, settings_.shard);
+    sink_->put(sweep_row(study_, all_));
+    if (!settings_.force) rounds_.look(all_, *sink_);
+    for (const SweepPoint& point : points_to_run(all_, settings_, *sink_)) left_.insert(point.position);
+    next_round();
+    for (const SweepPoint& point : all_) {
+      if (!settings_.shard.has(point)) continue;
+      undelivered_.push_back(point.position);
+      ++uses_[point.key];
+    }
+    const auto needed = static_cast<std::size_t>(
+        std::count_if(undelivered_.begin(), undelivered_.end(),
+                      [this](std::size_t i) { return rounds_.of(i) == SeedRounds::State::needed; }));
+    if (listener_.begin)
+      listener_.begin({needed, to_run_.size(), run_again(), memory_at_once_bytes(estimates, settings_.jobs)});
+    run_points();
+    CHECK(undelivered_.empty(), "every point was run or found");
+  }
+
+ private:
+  std::size_t run_again() const {
+    if (settings_.force || !settings_.documents) return 0;
+    return static_cast<std::size_t>(
+        std::count_if(to_run_.begin(), to_run_.end(), [this](const SweepPoint& point) {
+          return sink_->status(point.key) == RunStatus::ok && !sink_->is_whole(point.key);
+        }));
+  }
+
+  void run_points() {
+    begin_ = WallClock::now();
+    do {
+      deliver();
+      run_round();
+    } while (next_round());
+    deliver();
+  }
+
+  /// The points that are needed by now and have not run. False where there are none.
+  bool next_round() {
+    rounds_.decide(all_);
+    begun_ += to_run_.size();
+    to_run_.clear();
+    for (const SweepPoint& point : all_) {
+      if (rounds_.of(point.position) != SeedRounds::State::needed || left_.erase(point.position) == 0)
+        continue;
+      waiting_.push_back(to_run_.size());
+      to_run_.push_back(point);
+      ++unfinished_[point.key];
+    }
+    return !to_run_.empty();
+  }
+
+  void run_round() {
+    run_in_children({.jobs = settings_.jobs,
+                     .timeout_s = settings_.timeout_s,
+                     .memory_bytes = settings_.memory_bytes,
+                     .interrupted = settings_.interrupted,
+                     .tick =
+                         [this] {
+                           sink_->tick();
+                           report(nullptr, RunStatus::ok);
+                         }},
+                    {.next = [this] { return next(); },
+                     .work = [this](std::size_t i) { return runner_.run(to_run_[i]); },
+                     .ended = [this](std::size_t i, const ChildEnd& end) { ended(to_run_[i], end); },
+                     .lasting = true});
+  }
+
+  /// The next point that no other process has.
+  NextTask next() {
+    if (waiting_.empty() && !busy_.empty() && WallClock::now() - asked_ > kAskAgain)
+      std::swap(waiting_, busy_);
+    while (!waiting_.empty()) {
+      const std::size_t i = waiting_.front();
+      waiting_.pop_front();
+      const SweepPoint& point = to_run_[i];
+      // One that has a result is here for its files.
+      const bool force = settings_.force || !settings_.artifacts.empty();
+      switch (sink_->ask(point.key, force, settings_.documents)) {
+        case Turn::mine:
+          return {NextTask::Kind::task, i};
+        case Turn::busy:
+          busy_.push_back(i);
+          asked_ = WallClock::now();
+          break;
+        case Turn::ended:
+          rounds_.ended(sink_->run(point.key).value());
+          note_end(point, sink_->status(point.key).value());
+          break;
+      }
+    }
+    return {busy_.empty() ? NextTask::Kind::none : NextTask::Kind::later, 0};
+  }
+
+  void ended(const SweepPoint& point, const ChildEnd& end) {
+    const RunRow run = runner_.run_of(point, end);
+    sink_->put(run);
+    rounds_.ended(run);
+    // A sink keeps an earlier result where a run fails that was forced.
+    if (run.status != RunStatus::ok) failed_[point.key] = run;
+    note_end(point, run.status);
+  }
+
+  void note_end(const SweepPoint& point, RunStatus status) {
+    ++ended_;
+    if (--unfinished_[point.key] == 0) unfinished_.erase(point.key);
+    report(&point, status);
+    deliver();
+  }
+
+  /// The points that are next in order and done.
+  void deliver() {
+    while (!undelivered_.empty()) {
+      const SweepPoint& point = all_[undelivered_.front()];
+      if (rounds_.of(point.position) == SeedRounds::State::undecided) return;
+      if (rounds_.of(point.position) == SeedRounds::State::dropped) {
+        undelivered_.pop_front();
+        if (--uses_[point.key] == 0) sink_->forget(point.key);
+        continue;
+      }
+      if (unfinished_.contains(point.key)) return;
+      undelivered_.pop_front();
+      listener_.result(result_of(point));
+      if (--uses_[point.key] == 0) sink_->forget(point.key);
+    }
+  }
+
+  PointResult result_of(const SweepPoint& point) const {
+    const auto failure = failed_.find(point.key);
+    if (failure != failed_.end())
+      return {point, failure->second.status, failure->second.error, [failure] { return failure->second; }};
+    const auto read = [this, &point] {
+      std::optional<RunRow> run = sink_->run(point.key);
+      CHECK(run.has_value(), "a run that ended is in the sink");
+      return std::move(*run);
+    };
+    const RunStatus status = sink_->status(point.key).value();
+    return {point, status, status == RunStatus::ok ? "" : read().error, read};
+  }
+
+  void report(const SweepPoint* last, RunStatus status) const {
+    if (!listener_.progress) return;
+    const double elapsed_s = std::chrono::duration<double>(WallClock::now() - begin_).count();
+    listener_.progress({begun_ + to_run_.size(), ended_, elapsed_s, last, status});
+  }
+
+  static constexpr std::chrono::milliseconds kAskAgain{100};
+
+  const Study& study_;
+  const SweepSettings& settings_;
+  const SweepListener& listener_;
+  std::vector<SweepPoint> all_, to_run_;  // to_run_: in this round
+  SeedRounds rounds_;
+  PointRunner runner_;
+  std::set<std::size_t> left_;  // positions without a result, needed or not
+  std::size_t begun_ = 0;       // runs of earlier rounds
+  std::unique_ptr<RunSink> sink_;
+  std::deque<std::size_t> waiting_, busy_;  // of to_run_: not begun; begun by others
+  WallClock::time_point asked_;             // for the latter
+  std::deque<std::size_t> undelivered_;     // positions, in order
+  std::map<std::string, int> uses_;         // of a key, by undelivered points
+  std::map<std::string, int> unfinished_;   // keys that will be run, by points that have not ended
+  std::map<std::string, RunRow> failed_;    // now
+  std::size_t ended_ = 0;
+  WallClock::time_point begin_;
+};
+
+}  // namespace
+
+fs::path artifact_directory(const fs::path& artifacts, const SweepPoint& point) {
+  return artifacts / point.slug;
+}
+
+std::vector<SweepPoint> points_to_run(const std::vector<SweepPoint>& points, const SweepSettings& settings,
+                                      const RunSink& sink) {
+  std::vector<SweepPoint> pending;
+  for (const SweepPoint& point : points)
+    if (is_to_run(point, settings, sink)) pending.push_back(point);
+  return pending;
+}
+
+double memory_at_once_bytes(const std::vector<PointEstimate>& estimates, int jobs) {
+  std::vector<double> sizes;
+  for (const PointEstimate& each : estimates) sizes.push_back(each.memory_bytes);
+  std::sort(sizes.begin(), sizes.end(), std::greater<>());
+  sizes.resize(std::min(sizes.size(), static_cast<std::size_t>(std::max(1, jobs))));
+  return std::accumulate(sizes.begin(), sizes.end(), 0.0);
+}
+
+std::vector<PointEstimate> examine_points(const Study& study, std::vector<SweepPoint>& points,
+                                          const SweepSettings& settings, const RunSink& sink) {
+  const auto runs = [&](const SweepPoint& point) { return is_to_run(point, settings, sink); };
+  return examine(study, points, settings.jobs, runs, settings.interrupted, settings.ready).estimates;
+}
+
+void run_sweep(const Study& study, const SweepSettings& settings, const SweepListener& listener) {
+  Sweep(study, settings, listener).run();
+}
+
+}  // namespace simsgd

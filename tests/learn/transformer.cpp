@@ -1,0 +1,227 @@
+// The causal transformer: against PyTorch where it is, what it may see, its size and FLOPs by hand, and that
+// it learns. Its gradient against finite differences: gradients.cpp.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "sim/learn/gradient.hpp"
+#include "sim/learn/models/causal_transformer.hpp"
+#include "tests/learn/support.hpp"
+
+namespace simsgd::test::learn_transformer {
+
+using namespace simsgd::testing;
+using doctest::Approx;
+
+namespace {
+
+std::vector<double> random_point(std::size_t size, std::uint64_t seed) {
+  Stream stream({seed, Purpose::initial_model, 0, 0});
+  std::vector<double> parameters(size);
+  for (double& parameter : parameters) parameter = 0.4 * stream.normal();
+  return parameters;
+}
+
+/// What a command prints; empty if it fails.
+std::string output_of(const std::string& command) {
+  std::FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string all;
+  std::array<char, 4096> block{};
+  for (std::size_t got; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
+    all.append(block.data(), got);
+  return pclose(pipe) == 0 ? all : "";
+}
+
+struct Found {
+  double loss;
+  std::vector<double> gradient;
+};
+
+Found by_torch(const TransformerShape& shape, const std::vector<double>& parameters, const DataSet& data) {
+  const Batch<double> batch = data.batch<double>(all_samples(data));
+  Json tokens = Json::array(), labels = Json::array();
+  for (std::int64_t s = 0; s < batch.size(); ++s) {
+    Json of_sample = Json::array(), after = Json::array();
+    for (std::int64_t t = 0; t < shape.context; ++t) {
+      of_sample.push_back(static_cast<int>(batch.inputs(t, s)));
+      after.push_back(batch.labels[static_cast<std::size_t>(s * shape.context + t)]);
+    }
+    tokens.push_back(of_sample);
+    labels.push_back(after);
+  }
+  const std::string path = SIMSGD_BINARY_DIR "/transformer_case.json";
+  std::ofstream(path) << Json{{"shape",
+                               {{"vocabulary", shape.vocabulary},
+                                {"context", shape.context},
+                                {"width", shape.width},
+                                {"heads", shape.heads},
+                                {"depth", shape.depth},
+                                {"bias", shape.bias}}},
+                              {"parameters", parameters},
+                              {"tokens", tokens},
+                              {"labels", labels}};
+  const std::string said =
+      output_of("/usr/bin/python3 " SIMSGD_SOURCE_DIR "/tests/learn/transformer_torch.py " + path);
+  REQUIRE(!said.empty());
+  const Json json = Json::parse(said);
+  return {json["loss"].get<double>(), json["gradient"].get<std::vector<double>>()};
+}
+
+}  // namespace
+
+TEST_CASE("loss and gradient of a transformer are PyTorch's") {
+  if (output_of("/usr/bin/python3 -c 'import torch; print(1)' 2>/dev/null").empty()) {
+    MESSAGE("SKIPPED: no python3-torch");
+    return;
+  }
+  const TransformerShape shapes[] = {
+      {.vocabulary = 7, .context = 5, .width = 6, .heads = 2, .depth = 2, .bias = false},
+      {.vocabulary = 4, .context = 3, .width = 8, .heads = 4, .depth = 1, .bias = true},
+      {.vocabulary = 3, .context = 1, .width = 4, .heads = 1, .depth = 3, .bias = true}};
+  for (const TransformerShape& shape : shapes) {
+    CAPTURE(shape.width);
+    const DataSet data = random_text(static_cast<int>(shape.vocabulary), shape.context, 4, 5);
+    const CausalTransformer<double> model(shape);
+    const std::vector<double> at = random_point(model.parameters(), 3);
+    const Found torch = by_torch(shape, at, data);
+    const Differentiated ours = differentiate(model, at, data);
+    CHECK(ours.loss == Approx(torch.loss).epsilon(1e-12));
+    double worst = 0;
+    for (std::size_t i = 0; i < at.size(); ++i)
+      worst = std::max(worst, std::abs(ours.gradient[i] - torch.gradient[i]));
+    CHECK(worst < 1e-12);
+  }
+}
+
+TEST_CASE("a token changes what is said of the tokens after it and of none before it") {
+  const TransformerShape shape{.vocabulary = 6, .context = 8, .width = 12, .heads = 3, .depth = 2};
+  const CausalTransformer<double> model(shape);
+  const std::vector<double> at = random_point(model.parameters(), 5);
+  DataSet data = random_text(6, 8, 1, 2);
+  // The loss of the first j tokens alone: labels of the others are what it finds likeliest anyhow, so compare
+  // the sums of losses of single labels instead.
+  const auto loss_of = [&](const DataSet& text, std::size_t position, std::int32_t label) {
+    Batch<double> batch = text.batch<double>(std::vector<std::int32_t>{0});
+    batch.labels[position] = label;
+    return model.score(at, batch).loss;
+  };
+  DataSet other = data;
+  other.tokens[4] = static_cast<std::uint16_t>((data.tokens[4] + 1) % 6);
+  for (std::size_t position = 0; position < 8; ++position) {
+    CAPTURE(position);
+    // How much likelier label 1 is than label 0 after this position depends on what it has seen alone.
+    const double before = loss_of(data, position, 0) - loss_of(data, position, 1);
+    const double after = loss_of(other, position, 0) - loss_of(other, position, 1);
+    if (position < 4)
+      CHECK(before == Approx(after).epsilon(1e-12));
+    else
+      CHECK(std::abs(before - after) > 1e-6);
+  }
+}
+
+TEST_CASE("parameters, layers and FLOPs of nanoGPT's CPU setting, by hand") {
+  // 65 characters: E 65 x 128, P 64 x 128; a block 12 128^2 + 2 128; the last norm 128: 803,456, of which
+  // nanoGPT prints 0.80 M (it does not count P: 795,264).
+  const CausalTransformer<float> model({.vocabulary = 65, .context = 64});
+  CHECK(model.parameters() == 65 * 128 + 64 * 128 + 4 * (12 * 128 * 128 + 2 * 128) + 128);
+  std::size_t offset = 0;
+  double flop = 0;
+  for (const LayerInfo& layer : model.layers()) {
+    CAPTURE(layer.name);
+    CHECK(layer.offset == offset);
+    offset += layer.size();
+    if (layer.kind == LayerInfo::Kind::linear) flop += layer.forward_flop;
+  }
+  CHECK(offset == model.parameters());
+  // Of each of 64 tokens: 2 x 12 x 128^2 for the products of a block, 4 x 64 x 128 for scores and means.
+  CHECK(flop == Approx(4 * 64 * (2.0 * 12 * 128 * 128 + 4 * 64 * 128)).epsilon(1e-12));
+}
+
+TEST_CASE("a transformer starts with as much as it knows, nothing, and learns a text that repeats itself") {
+  DataSet data;
+  data.name = "text";
+  data.features = 8, data.classes = 5, data.count = 40;
+  // From what came before the next token is known but at the first two positions.
+  for (int i = 0; i < 60; ++i)
+    data.tokens.push_back(
+        static_cast<std::uint16_t>(std::array{0, 3, 1, 3, 4, 2}[static_cast<std::size_t>(i) % 6]));
+  REQUIRE(problem_of(data).empty());
+  LearnerSpec spec;
+  spec.model = model_plugin("transformer").make({{"layers", 2}, {"heads", 2}, {"width", 16}}, data);
+  spec.train = std::make_shared<const DataSet>(data);
+  spec.batch = 8;
+  const Learner learner(std::move(spec));
+  std::vector<float> at = learner.initial_parameters(), gradient(at.size());
+  // log 5 = 1.61, and a little: with the scores' matrix tied to the embedding a token first says itself,
+  // which never follows here.
+  CHECK(learner.evaluate_train(at).loss > std::log(5.0));
+  CHECK(learner.evaluate_train(at).loss < std::log(5.0) + 0.15);
+  for (std::uint64_t step = 1; step <= 800; ++step) {
+    learner.gradient(at, learner.samples(0, step), gradient);
+    for (std::size_t i = 0; i < at.size(); ++i) at[i] -= 0.3F * gradient[i];
+  }
+  // A 3 is followed by 1 or by 4. Of the 14 of 40 samples that begin with one nobody can tell at the first of
+  // 8 tokens: 14 / 40 / 8 log 2 = 0.0303 at least.
+  const Evaluation after = learner.evaluate_train(at);
+  CHECK(after.loss < 0.05);
+  CHECK(after.loss > 0.0303);
+  CHECK(after.accuracy > 0.97);
+}
+
+TEST_CASE("gradients of a transformer are the same, bit by bit, on one thread and on three") {
+  const DataSet data = random_text(9, 16, 64, 4);
+  LearnerSpec spec;
+  spec.model = model_plugin("transformer").make({{"layers", 2}, {"heads", 2}, {"width", 32}}, data);
+  spec.train = std::make_shared<const DataSet>(data);
+  spec.batch = 4;
+  spec.workers = 6;
+  const Learner learner(std::move(spec));
+  const auto gradients = [&](int threads) {
+    Executor executor(threads);
+    TensorData start;
+    start.values = learner.initial_parameters();
+    const Tensor at = executor.constant(std::move(start));
+    std::vector<Tensor> all;
+    for (int rank = 0; rank < 6; ++rank)
+      all.push_back(submit_gradient(executor, learner, at, {.rank = rank, .step = 3}));
+    std::vector<std::vector<float>> values;
+    for (const Tensor& gradient : all) values.push_back(executor.get(gradient).values);
+    return values;
+  };
+  const auto alone = gradients(1);
+  CHECK(alone[0] != alone[1]);
+  CHECK(gradients(3) == alone);
+}
+
+TEST_CASE("what a transformer cannot be made of, and what cannot read text, is told with the remedy") {
+  const DataSet data = random_text(5, 4, 3, 1);
+  const auto said = [](const char* model, const Json& parameters, const DataSet& of) -> std::string {
+    try {
+      model_plugin(model).make(parameters, of);
+    } catch (const ParameterError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(said("transformer", {{"heads", 3}, {"width", 16}}, data) ==
+        "/heads: do not divide the width of 16. Use a divisor of the width");
+  CHECK(
+      said("transformer", Json::object(), random_classes(4, 3, 2, 1)) ==
+      "/name: transformer reads tokens, and the data set \"random\" has none. Use the data set text, or another model");
+  for (const char* model : {"mlp", "cnn", "softmax_regression"})
+    CHECK(
+        said(model, Json::object(), data) ==
+        "/name: " + std::string(model) +
+            " takes numbers, and the samples of \"text\" are tokens. Use the model transformer, or another data set");
+  for (const char* model : {"linear_regression", "quadratic"}) CHECK(said(model, Json::object(), data) != "");
+}
+
+}  // namespace simsgd::test::learn_transformer
