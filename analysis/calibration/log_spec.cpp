@@ -240,9 +240,9 @@ Json stack_model(const Machine& machine, const char* inside, bool by_estimate) {
     const bool few_sizes = by_estimate && protocol == "ll128";
     if (apart && !few_sizes) add_times({protocol});
     if (apart && protocol == "ll")
-      parameters.push_back(parameter("ll: filled threads", {"/stack/ll/filled_latency"}, {}, 10e-9, 5e-6,
-                                     "up to eight of NCCL's latencies", true));
-    if (apart)
+      parameters.push_back(parameter("ll: launch of filled threads", {"/stack/ll/filled_launch"}, {}, 10e-9,
+                                     7e-6, "up to NCCL's launch", true));
+    if (apart && protocol != "ll")
       parameters.push_back(parameter(protocol + ": kernels' passes over the vector",
                                      {"/stack/" + protocol + "/payload"}, {}, 1e-14, 1e-10,
                                      "100 TB/s to 10 GB/s", true));

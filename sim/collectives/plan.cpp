@@ -76,7 +76,7 @@ Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ra
     schedule_.together = schedule_.all_wait_for_all = schedule_.ends_together = true;
   } else if (moves) {
     host_before_s_ += library_.launch_s + library_.rank_s * ranks_of_group;
-    host_after_s_ += std::max(payload_bytes * library_.payload_s_per_byte, filled_s()) +
+    host_after_s_ += payload_bytes * library_.payload_s_per_byte +
                      payload_bytes / ranks_of_group * library_.part_s_per_byte;
   }
   if (library_.nics > 1) nics_ = std::clamp(ranks_per_node(cluster, ranks), 1, library_.nics);
@@ -100,16 +100,6 @@ Plan::Plan(Schedule schedule, const Cluster& cluster, const std::vector<int>& ra
   keep_floor();
 }
 
-double Plan::filled_s() const {
-  double messages = 0;
-  if (library_.filled_latency_s > 0)
-    for (const Stage& stage : schedule_.stages)
-      if (stage.pays_latency)
-        messages +=
-            stage.repeat * (stage.bytes < library_.filled_bytes ? stage.bytes / library_.filled_bytes : 1.0);
-  return messages * library_.filled_latency_s;
-}
-
 void Plan::keep_floor() {
   const double predicted = sharing_.dedicated ? dedicated_time_s_ : contended_time_s_;
   const double extra = library_.floor_s - predicted;
@@ -122,6 +112,7 @@ void Plan::keep_floor() {
 
 void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
   bytes_sent_.assign(ranks.size(), 0.0);
+  double fullest = 0;
   for (const Stage& stage : schedule_.stages) {
     std::vector<double> alpha(ranks.size(), 0.0), transfer(ranks.size(), 0.0), jitter(ranks.size(), 1.0),
         wire(ranks.size(), stage.bytes);
@@ -141,6 +132,12 @@ void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
       jitter[i] = stage.pays_latency ? path.jitter_factor : 0;
       bytes_sent_[i] += stage.bytes * stage.repeat;
     }
+    if (stage.pays_latency) {
+      const double links_s = *std::max_element(transfer.begin(), transfer.end()),
+                   block_s = library_.filled_message_s * filled(stage.bytes);
+      host_after_s_ += static_cast<double>(stage.repeat) * std::max(0.0, block_s - links_s);
+      fullest = std::max(fullest, filled(stage.bytes));
+    }
     if (library_.pipelined && stage.repeat > 1 &&
         std::find(stage.to.begin(), stage.to.end(), -1) == stage.to.end())
       share_latencies(stage, alpha);
@@ -153,6 +150,7 @@ void Plan::cost_stages(const Cluster& cluster, const std::vector<int>& ranks) {
       stages_.back().jitter_factors = std::move(jitter);
     sharing_.equal_links = sharing_.equal_links && stages_.back().uniform;
   }
+  host_before_s_ += library_.filled_launch_s * fullest;
 }
 
 void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) {

@@ -3,6 +3,7 @@
 // every such operation.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,9 +41,10 @@ struct LibraryCosts {
   double between_share = 1;       ///< the same between nodes
   double payload_s_per_byte = 0;  ///< of the whole vector, once per operation and worker
   double part_s_per_byte = 0;     ///< of one worker's part of it, beside that
-  /// Of each message that fills the kernel's threads, which take `filled_bytes`; of a smaller one in
-  /// proportion. Hidden behind the payload's passes, or they behind it.
-  double filled_latency_s = 0, filled_bytes = 0;
+  /// What a block's threads take of a message that fills them (`filled_bytes`), and of a larger one: its
+  /// links take no less. Of a smaller one in proportion, as is what an operation takes once
+  /// (`filled_launch_s`).
+  double filled_message_s = 0, filled_launch_s = 0, filled_bytes = 0;
   double rank_s = 0;  ///< per worker that takes part
   int nics =
       1;  ///< of a node, over which a message between nodes is spread: as many as have a GPU of the group
@@ -108,7 +110,9 @@ class Plan {
   double wire_bytes(const Stage& stage, bool between) const {
     return stage.bytes / (between ? library_.between_share * nics_ : library_.bandwidth_share);
   }
-  double filled_s() const;
+  double filled(double bytes) const {
+    return library_.filled_bytes > 0 ? std::min(1.0, bytes / library_.filled_bytes) : 0;
+  }
   void keep_floor();
   void cost_stages(const Cluster& cluster, const std::vector<int>& ranks);
   void find_buckets(const Cluster& cluster, const std::vector<int>& ranks);

@@ -10,11 +10,15 @@
 // protocol (N nodes of g ranks, P = N g, B of the link, B' what NCCL takes NVLink for). Several NICs of a
 // node share a ring's and a tree's messages. LL128 is not taken over PCIe.
 //
-// A kernel is a line of primitives, one more than there are messages of a block: of 2P - 1 of an all-reduce,
-// and of P of an all-gather or reduce-scatter, a few only send or only receive. With d for one that does both
-// and e for the others an all-reduce takes ((2P-4) d + 3e) m/P, which is 2(P-1)/P x + y with x = 1 / (share
-// B) and y its payload; the others then take ((P-2) d + 2e) m/P: (P-1)/P x + y/2 + (x + y) / 3P. So are their
-// payload and part (scenarios/calibration/nccl_devices_*.json judge that).
+// By Simple kernels take time beside the links (payload): an all-reduce reads the vector and writes it, so of
+// its 2m bytes an all-gather, which reads one part, and a reduce-scatter, which writes one, have (1 + 1/P) m:
+// half of the payload, and as much of a part.
+//
+// By LL blocks of 512 threads pass 8 bytes each. A kernel is a line of primitives, one more than there are
+// messages of a block (2P - 1 of an all-reduce, P of the others), and each takes what its block takes: m/P /
+// (share B) where all C channels have work, and where they have not, since NCCL gives each at least 4 KiB a
+// primitive (NCCL_LL_THREAD_THRESHOLD), what such a block takes: C 4 KiB / (share B). Halfway to that fewer
+// threads, and channels, take part. scenarios/calibration/nccl_devices_*.json judge both.
 //
 // Hu et al., "Demystifying NCCL", arXiv:2507.04786 (channels, protocols, primitives); NCCL 2.29.7,
 // src/graph/tuning.cc (latencies, shares), src/enqueue.cc (parts up to 16 KiB to a peer by LL). Its latencies
@@ -52,8 +56,7 @@ struct NcclWay {
 
 struct NcclProtocolOptions {
   NcclWay ring, tree;
-  std::optional<double> payload_s_per_byte;
-  double filled_latency_s = 0;
+  std::optional<double> payload_s_per_byte, filled_launch_s;
 
   void fields(Fields& f) {
     f.object("ring", ring, "Around rings");
@@ -64,8 +67,9 @@ struct NcclProtocolOptions {
         .at_least(0)
         .by_rule("0: it is in the shares");
     f.time(
-        "filled_latency", filled_latency_s,
-        "Of a step whose message fills the threads of a block (8 KiB by LL), of a smaller one in proportion; it hides behind the payload, or the payload behind it");
+         "filled_launch", filled_launch_s,
+         "That an operation takes longer once its messages fill the threads of several blocks (8 KiB by LL), of smaller ones in proportion. With it steps take what a block takes, \"share\" of the link being that of all channels")
+        .by_rule("blocks take what the share says");
   }
 };
 
@@ -142,9 +146,9 @@ constexpr double kTreeLl128Inside = 0.92 * 7 / 9;  // of a single node
 constexpr double kTreeOneGpu = 0.85;
 constexpr double kPatShare = 0.75;
 constexpr int kLeastLl128Capability = 70, kCapability = 80, kLeastNvlsCapability = 90;
-// 512 threads of 8 bytes fill a block; at twice that all steps take as long.
-constexpr double kFilled_bytes = 8192;
-constexpr double kPeerByLl_bytes = 16384;  // ncclParamP2pLLThreshold
+constexpr double kBlock_bytes = 4096;               // 512 threads of 8 bytes
+constexpr double kFilled_bytes = 2 * kBlock_bytes;  // from two blocks on all take as long
+constexpr double kPeerByLl_bytes = 16384;           // ncclParamP2pLLThreshold
 
 /// What a way has where nothing is given.
 struct NcclDefaults {
@@ -221,21 +225,28 @@ Json plain_way(const NcclOptions& options, const StackContext& cluster, const ch
           {"nics", cluster.nics}};
 }
 
-/// Adds what its kernels' passes take: of an all-reduce as it is given; else of what has half as many
-/// primitives, and as many at the ends.
-void add_passes(const NcclProtocolOptions& protocol, const StackContext& cluster, bool reduces_all,
-                Json& way) {
-  if (protocol.payload_s_per_byte) {
-    const double payload = *protocol.payload_s_per_byte;
-    const double link_Bps = cluster.gpu_link_Bps > 0 ? cluster.gpu_link_Bps : cluster.nic_Bps;
-    const double link = link_Bps > 0 ? 1 / (way["bandwidth_share"].get<double>() * link_Bps) : 0;
-    way["payload"] = reduces_all ? payload : payload / 2;
-    if (!reduces_all) way["part"] = (link + payload) / 3;
-  }
-  if (protocol.filled_latency_s > 0) {
-    way["filled_latency"] = protocol.filled_latency_s;
+/// Of a message inside a node, or between nodes of one GPU.
+double s_per_byte(const Json& way, const StackContext& cluster) {
+  const bool inside = cluster.gpu_link_Bps > 0;
+  const double link_Bps = inside ? cluster.gpu_link_Bps : cluster.nic_Bps;
+  return link_Bps > 0 ? 1 / (way[inside ? "bandwidth_share" : "between_share"].get<double>() * link_Bps) : 0;
+}
+
+/// Adds what its kernels take beside the links.
+void add_kernels(const NcclOptions& options, const NcclProtocolOptions& protocol, const StackContext& cluster,
+                 bool reduces_all, Json& way) {
+  double payload = protocol.payload_s_per_byte.value_or(0), part = 0;
+  if (!reduces_all) part = payload /= 2;
+  if (protocol.filled_launch_s) {
+    const double byte_s = s_per_byte(way, cluster);
+    way["filled_launch"] = *protocol.filled_launch_s;
+    way["filled_message"] = nccl_channels(machine_of(options, cluster)) * kBlock_bytes * byte_s;
     way["filled_bytes"] = kFilled_bytes;
+    // The last primitive only receives. Over PCIe what it waits for is the link, not a block.
+    if (options.inside == NcclInside::nvlink) part += byte_s;
   }
+  if (payload > 0) way["payload"] = payload;
+  if (part > 0) way["part"] = part;
 }
 
 /// Reduction in the switch, which NCCL does by Simple alone: what NCCL's tables have, and no number that was
@@ -264,7 +275,7 @@ Json nccl_policy(const NcclOptions& options, const StackContext& cluster, bool r
   const auto add = [&](NcclAlgorithm algorithm, const char* schedule, std::size_t p, const NcclWay& way) {
     ways.push_back(
         plain_way(options, cluster, schedule, p, defaults_of(algorithm, p, options, cluster), way));
-    add_passes(*given[p], cluster, reduces_all, ways.back());
+    add_kernels(options, *given[p], cluster, reduces_all, ways.back());
   };
   for (std::size_t p = 0; p < 3; ++p) {
     if (options.protocol ? *options.protocol != kProtocols[p]
@@ -311,6 +322,12 @@ Json exchange_policy(const NcclOptions& options, const StackContext& cluster) {
   Json large = plain_way(options, cluster, "pairwise", kSimple,
                          {simple.launch_s, ll.inside_s, ll.between_s, simple.share}, peer);
   if (options.ll.payload_s_per_byte) small["payload"] = *options.ll.payload_s_per_byte;
+  if (options.ll.filled_launch_s) {
+    // One channel for each peer, all of them at once.
+    small["part"] = nccl_channels(machine_of(options, cluster)) * s_per_byte(small, cluster);
+    small["filled_launch"] = *options.ll.filled_launch_s;
+    small["filled_bytes"] = kFilled_bytes;
+  }
   if (options.simple.payload_s_per_byte) large["payload"] = *options.simple.payload_s_per_byte;
   // Each peer has channels, and so a NIC, of its own.
   small["nics"] = large["nics"] = 1;

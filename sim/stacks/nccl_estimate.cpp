@@ -76,6 +76,15 @@ Channels most_of(std::span<const double> speeds, double links) {
   return best.count > 0 ? best : Channels{links, 1};
 }
 
+/// Of a node. Channels are doubled where they are fast (ncclTopoDupChannels).
+Channels channels_inside(const NcclMachine& machine) {
+  const Generation& generation = generation_of(machine);
+  const Channels found =
+      most_of(generation.speeds, machine.inside_Bps ? *machine.inside_Bps / 1e9 : generation.nvlink);
+  const bool fast = found.speed >= (machine.compute_capability > 80 && found.count > 4 ? 50 : 25);
+  return fast ? Channels{found.speed / 2, found.count * 2} : found;
+}
+
 /// An estimate on its way: GB/s and us, as NCCL has them.
 class Estimate {
  public:
@@ -86,12 +95,8 @@ class Estimate {
         ranks_(group.ranks),
         nodes_(group.nodes),
         per_node_(static_cast<double>(group.ranks) / group.nodes),
-        scale_(static_cast<std::size_t>(std::min(nodes_, 3) - 1)) {
-    const double links = machine.inside_Bps ? *machine.inside_Bps / 1e9 : generation_.nvlink;
-    inside_ = most_of(generation_.speeds, links);
-    // Channels are doubled where they are fast (ncclTopoDupChannels).
-    if (inside_.speed >= (machine.compute_capability > 80 && inside_.count > 4 ? 50 : 25))
-      inside_ = {inside_.speed / 2, inside_.count * 2};
+        scale_(static_cast<std::size_t>(std::min(nodes_, 3) - 1)),
+        inside_(channels_inside(machine)) {
     nics_ = std::max(1, std::min(machine.nics, static_cast<int>(std::ceil(per_node_))));
     between_ = nics_ * machine.nic_Bps.value_or(0) / 1e9;
   }
@@ -251,6 +256,8 @@ std::optional<double> nccl_estimate_s(const NcclMachine& machine, CollectiveOp o
                                       NcclProtocol protocol, const NcclGroup& group, double bytes) {
   return Estimate(machine, op, group).seconds(algorithm, protocol, bytes);
 }
+
+int nccl_channels(const NcclMachine& machine) { return channels_inside(machine).count; }
 
 double nccl_nvls_Bps(const NcclMachine& machine) {
   const Generation& generation = generation_of(machine);

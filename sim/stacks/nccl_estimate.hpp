@@ -60,6 +60,9 @@ std::optional<double> nccl_estimate_s(const NcclMachine& machine, CollectiveOp o
 /// of what its search finds; 0: the generation does not reduce in the switch.
 double nccl_nvls_Bps(const NcclMachine& machine);
 
+/// Channels of one node, before NCCL doubles them.
+int nccl_channels(const NcclMachine& machine);
+
 /// The algorithm that a schedule's name stands for in such a group.
 std::optional<NcclAlgorithm> nccl_algorithm(const std::string& schedule, const NcclGroup& group);
 

@@ -69,8 +69,10 @@ struct WaySection {
     f.number("part", way.costs.part_s_per_byte, "The same per byte of one worker's part of it, beside that")
         .at_least(0);
     f.time(
-        "filled_latency", way.costs.filled_latency_s,
-        "Of each message of filled_bytes or more, of a smaller one in proportion: threads of a kernel that take part. It hides behind the payload's passes, or they behind it");
+        "filled_message", way.costs.filled_message_s,
+        "That the threads of a kernel take of a message of filled_bytes or more, of a smaller one in proportion, where the links take less");
+    f.time("filled_launch", way.costs.filled_launch_s,
+           "Once per operation and worker, of messages below filled_bytes in proportion");
     f.bytes("filled_bytes", way.costs.filled_bytes, "That fill the kernel's threads");
     f.time("rank_latency", way.costs.rank_s, "Per worker that takes part");
   }

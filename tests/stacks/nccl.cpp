@@ -343,32 +343,45 @@ TEST_CASE("a ring's and a tree's messages between nodes are spread over as many 
   CHECK(flow_s({0, 4}) == Approx(1e9 / 25e9).epsilon(1e-9));
 }
 
-TEST_CASE("an all-gather takes what its primitives do of those that an all-reduce shows") {
-  // x = 4 ps of a link of 250 GB/s, y = 2 ps: d = x + y/2 = 5 and e = 2 (x + y) / 3 = 4 ps a byte. Of 4 GPUs
-  // an all-reduce has 4 d + 3 e = 32 and the others 2 d + 2 e = 18 times m/4.
+TEST_CASE("kernels' passes go with the bytes that are read and written, which an all-gather has fewer of") {
+  // Links of 4 ps a byte, 2 ps for the 2 m bytes of an all-reduce: of 4 GPUs the others read and write 1.25
+  // m.
   const Machine machine{1, 4, 250e9, 25e9};
   const Json options = {{"protocol", "simple"}, {"algorithm", "ring"}, {"simple", {{"payload", 2e-12}}}};
   const auto per_byte = [&](CollectiveOp op) {
     return (stack_time_s(options, machine, op, 1e9) - stack_time_s(options, machine, op, 0)) / 1e9;
   };
-  CHECK(per_byte(CollectiveOp::all_reduce) == Approx(32e-12 / 4).epsilon(1e-9));
-  CHECK(per_byte(CollectiveOp::all_gather) == Approx(18e-12 / 4).epsilon(1e-9));
-  CHECK(per_byte(CollectiveOp::reduce_scatter) == Approx(18e-12 / 4).epsilon(1e-9));
+  CHECK(per_byte(CollectiveOp::all_reduce) == Approx(1.5 * 4e-12 + 2e-12).epsilon(1e-9));
+  CHECK(per_byte(CollectiveOp::all_gather) == Approx(0.75 * 4e-12 + 1.25e-12).epsilon(1e-9));
+  CHECK(per_byte(CollectiveOp::reduce_scatter) == Approx(0.75 * 4e-12 + 1.25e-12).epsilon(1e-9));
 }
 
-TEST_CASE("steps of LL take longer until their messages fill the threads, behind the payload's passes") {
+TEST_CASE(
+    "steps of LL take what a block takes until all channels have work; the last primitive only receives") {
+  // Half of 250 GB/s is 8 ps a byte, of 12 channels of an A100: one passes 4 KiB in 393.2 ns.
   const Machine machine{1, 4, 250e9, 25e9};
   const Json plain = {{"protocol", "ll"}, {"algorithm", "ring"}};
   Json filled = plain;
-  filled["ll"] = {{"filled_latency", 1e-6}, {"payload", 1e-12}};
-  const auto extra_s = [&](double bytes) {
-    return stack_time_s(filled, machine, CollectiveOp::all_reduce, bytes) -
-           stack_time_s(plain, machine, CollectiveOp::all_reduce, bytes);
+  filled["ll"] = {{"filled_launch", 1e-6}};
+  const auto extra_ns = [&](double part, CollectiveOp op) {
+    return 1e9 * (stack_time_s(filled, machine, op, 4 * part) - stack_time_s(plain, machine, op, 4 * part));
   };
-  CHECK(extra_s(4 * 2048) == Approx(6 * 0.25e-6).epsilon(1e-6));
-  CHECK(extra_s(4 * 8192) == Approx(6e-6).epsilon(1e-6));
-  CHECK(extra_s(3e6) == Approx(6e-6).epsilon(1e-6));
-  CHECK(extra_s(9e6) == Approx(9e-6).epsilon(1e-6));
+  const double block_ns = 12 * 4096 * 8e-3;
+  for (const auto& [op, steps] : {std::pair{CollectiveOp::all_reduce, 6}, {CollectiveOp::all_gather, 3}}) {
+    CHECK(extra_ns(2048, op) ==
+          Approx(250 + steps * (block_ns / 4 - 2048 * 8e-3) + 2048 * 8e-3).epsilon(1e-6));
+    CHECK(extra_ns(8192, op) == Approx(1000 + steps * (block_ns - 8192 * 8e-3) + 8192 * 8e-3).epsilon(1e-6));
+    CHECK(extra_ns(1e6, op) == Approx(1000 + 1e6 * 8e-3).epsilon(1e-6));
+  }
+  // Over PCIe links are what it waits for. Two channels of 12 GB/s, 80 ps a byte: a block needs 655 ns.
+  const Machine pcie{1, 4, 25e9, 25e9};
+  Json slow = filled, slow_plain = plain;
+  slow["inside"] = slow_plain["inside"] = "pcie";
+  slow["taken_for"] = slow_plain["taken_for"] = 24e9;
+  const auto time_ns = [&](const Json& options) {
+    return 1e9 * stack_time_s(options, pcie, CollectiveOp::all_reduce, 4 * 8192);
+  };
+  CHECK(time_ns(slow) - time_ns(slow_plain) == Approx(1000 + 6 * (2 * 4096 - 8192) * 0.08).epsilon(1e-6));
 }
 
 TEST_CASE("parts of up to 16 KiB go to each peer by LL, larger ones by Simple") {
