@@ -204,8 +204,10 @@ class Estimate {
         const int between = (reduces_all() ? 2 : 1) * (nodes_ - 1);
         return tuning.launch_s + (steps() - between) * inside_s + between * between_s;
       }
-      case NcclAlgorithm::tree:
-        return tuning.launch_s + 2 * ((ranks_ / nodes_ - 1) * inside_s + levels * between_s);
+      case NcclAlgorithm::tree: {
+        const int inside = ranks_ / nodes_ - 1;  // of whole numbers, as NCCL divides them
+        return tuning.launch_s + 2 * (inside * inside_s + levels * between_s);
+      }
       case NcclAlgorithm::nvls:
         return inside_s;
       case NcclAlgorithm::nvls_tree:
