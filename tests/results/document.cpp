@@ -79,9 +79,9 @@ TEST_CASE("of more than 10,000 workers there is no row each, but the spread of e
   const auto& spreads = document["worker_spreads"];
   for (const auto& [name, spread] : listed["worker_spreads"].items()) CHECK(spreads.contains(name));
   CHECK(spreads.size() == listed["worker_spreads"].size());
-  CHECK(spreads["steps"] == Json{1, 2501, 5001, 7501, 10001});
-  CHECK(spreads["bytes_sent/model"] == Json{0, 2.5e9, 5e9, 7.5e9, 1e10});
-  CHECK(spreads["samples"] == Json(std::vector<double>(5, first.samples)));
+  CHECK(spreads["steps"] == nlohmann::ordered_json{1, 2501, 5001, 7501, 10001});
+  CHECK(spreads["bytes_sent/model"] == nlohmann::ordered_json{0, 2.5e9, 5e9, 7.5e9, 1e10});
+  CHECK(spreads["samples"] == nlohmann::ordered_json(std::vector<double>(5, first.samples)));
   CHECK(document["slowest_worker"] == "rank 1234, +100 %");
 }
 
