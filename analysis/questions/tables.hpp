@@ -32,7 +32,7 @@ Table point_table(const Frame& frame, const std::string& number);
 // `simsgd results table`: a measure over the axes of a study, mean or median over seeds in each cell.
 
 struct SeedTableQuestion {
-  std::vector<std::string> rows;      ///< axes; none: all that vary and are no column
+  std::vector<std::string> rows;      ///< axes; none: all that vary and are not columns
   std::vector<std::string> columns;   ///< axes
   std::vector<std::string> measures;  ///< one at least; with `columns`, one exactly
   CellQuestion cell;

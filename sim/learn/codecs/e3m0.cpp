@@ -1,4 +1,4 @@
-// e3m0: 4 bits a number: a sign and a power of two, the outer gradients of Streaming DiLoCo. Code 0 is 0,
+// e3m0: 4 bits a number: a sign and a power of two, as low-communication methods send them. Code 0 is 0,
 // codes 1 to 7 are 2^(E - 6) ... 2^E with the exponent E of a block, 8 bits:
 //   2^E is the power of two nearest to max |x|;  every x goes to the nearest value, ties to the even code
 // Douillard et al., 2025, arXiv:2501.18512, section 2.3.
