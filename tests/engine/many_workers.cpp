@@ -9,6 +9,9 @@
 #include "sim/engine/simulate.hpp"
 #include "tests/scenarios/support.hpp"
 
+// Sanitizers take memory of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
 namespace simsgd::test::engine_many_workers {
 
 namespace {
@@ -45,7 +48,6 @@ double peak_bytes(int workers) {
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("2^20 workers that do the same take less than 8 GB: counted from 30,000 to 90,000 of them") {
   const double few = peak_bytes(30000), many = peak_bytes(90000);
   REQUIRE(few > 0);
@@ -54,6 +56,7 @@ TEST_CASE("2^20 workers that do the same take less than 8 GB: counted from 30,00
   CHECK(each_bytes > 500);
   CHECK(each_bytes * kMostWorkers < 8e9);
 }
-#endif
 
 }  // namespace simsgd::test::engine_many_workers
+
+#endif
