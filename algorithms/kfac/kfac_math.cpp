@@ -50,12 +50,11 @@ namespace {
 // Columns of a factor that are computed together: so many stay in the second cache until they are packed.
 constexpr Eigen::Index kPanel = 128;
 
-// The upper triangle of scale C C', packed.
+// Appends the upper triangle of scale C C'.
 template <class T>
-void put_products(const Matrix<T>& columns, T scale, std::span<T> packed) {
+void append_products(const Matrix<T>& columns, T scale, std::vector<T>& packed) {
   const Eigen::Index dim = columns.rows();
   Matrix<T> panel(dim, std::min(dim, kPanel));
-  T* next = packed.data();
   for (Eigen::Index begin = 0; begin < dim; begin += kPanel) {
     const Eigen::Index size = std::min(kPanel, dim - begin);
     const auto own = columns.middleRows(begin, size);
@@ -64,40 +63,35 @@ void put_products(const Matrix<T>& columns, T scale, std::span<T> packed) {
     auto corner = panel.block(begin, 0, size, size);
     corner.template triangularView<Eigen::Upper>().setZero();
     corner.template selfadjointView<Eigen::Upper>().rankUpdate(own, scale);
-    for (Eigen::Index j = 0; j < size; ++j) next = std::copy_n(panel.col(j).data(), begin + j + 1, next);
+    for (Eigen::Index j = 0; j < size; ++j) {
+      const T* column = panel.col(j).data();
+      packed.insert(packed.end(), column, column + begin + j + 1);
+    }
   }
 }
 
 }  // namespace
 
 template <class T>
-void compute_factors(const FactorLayout& layout, const LayerTap<T>& tap, std::span<T> factors) {
-  CHECK(tap.layers.size() == layout.layers.size() && factors.size() == layout.size,
-        "factors of another model");
-  const auto put = [&](const Matrix<T>& columns, T scale, std::size_t offset) {
-    put_products<T>(columns, scale,
-                    factors.subspan(offset, triangle(static_cast<std::size_t>(columns.rows()))));
-  };
+void compute_factors(const FactorLayout& layout, const LayerTap<T>& tap, std::vector<T>& factors) {
+  CHECK(tap.layers.size() == layout.layers.size(), "factors of another model");
+  factors.reserve(factors.size() + layout.size);
   for (std::size_t l = 0; l < layout.layers.size(); ++l) {
     const LayerFactors& layer = layout.layers[l];
     const typename LayerTap<T>::Entry& entry = tap.layers[l];
     const auto columns = static_cast<T>(entry.input.cols());  // B S
-    put(entry.input, T(1) / (columns * static_cast<T>(layer.layer.positions)), layer.a_offset);
-    put(entry.output_gradient, columns, layer.g_offset);
+    append_products(entry.input, T(1) / (columns * static_cast<T>(layer.layer.positions)), factors);
+    append_products(entry.output_gradient, columns, factors);
   }
 }
 
-std::size_t FactorStatistics::size(const Learner& learner) const {
-  return factor_layout(learner.model().layers()).size;
-}
-
 void FactorStatistics::compute(const Learner& learner, const LayerTap<float>& tap,
-                               std::span<float> out) const {
+                               std::vector<float>& out) const {
   compute_factors<float>(factor_layout(learner.model().layers()), tap, out);
 }
 
-template void compute_factors(const FactorLayout&, const LayerTap<float>&, std::span<float>);
-template void compute_factors(const FactorLayout&, const LayerTap<double>&, std::span<double>);
+template void compute_factors(const FactorLayout&, const LayerTap<float>&, std::vector<float>&);
+template void compute_factors(const FactorLayout&, const LayerTap<double>&, std::vector<double>&);
 template Matrix<float> unpack_symmetric(std::span<const float>, std::int64_t);
 template Matrix<double> unpack_symmetric(std::span<const double>, std::int64_t);
 template void pack_upper(const Matrix<float>&, std::span<float>);
@@ -137,11 +131,12 @@ double mean_diagonal(const std::vector<float>& packed, std::int64_t dim) {
 }
 
 bool all_finite(const std::vector<float>& values) {
-  return Eigen::Map<const Eigen::ArrayXf>(values.data(), static_cast<Eigen::Index>(values.size())).allFinite();
+  return Eigen::Map<const Eigen::ArrayXf>(values.data(), static_cast<Eigen::Index>(values.size()))
+      .allFinite();
 }
 
-// The inverse Z of L L', L the lower triangle. Panel by panel from the last: of L' Z = 1 / L the right side is
-// zero above the panel's diagonal block, and below it Z is known, for it is symmetric.
+// The inverse Z of L L', L the lower triangle. Panel by panel from the last: of L' Z = 1 / L the right side
+// is zero above the panel's diagonal block, and below it Z is known, for it is symmetric.
 FloatMatrix inverse_of_product(const FloatMatrix& lower) {
   const Eigen::Index dim = lower.rows();
   FloatMatrix inverse(dim, dim);
@@ -153,8 +148,8 @@ FloatMatrix inverse_of_product(const FloatMatrix& lower) {
     auto diagonal = panel.bottomRows(size);
     lower.block(begin, begin, size, size).triangularView<Eigen::Lower>().solveInPlace(diagonal);
     if (known > 0)
-      panel.noalias() -= lower.block(end, 0, known, end).transpose() *
-                         inverse.block(begin, end, size, known).transpose();
+      panel.noalias() -=
+          lower.block(end, 0, known, end).transpose() * inverse.block(begin, end, size, known).transpose();
     lower.topLeftCorner(end, end).triangularView<Eigen::Lower>().transpose().solveInPlace(panel);
     end = begin;
   }

@@ -10,8 +10,8 @@ namespace simsgd {
 
 namespace {
 
-// What a solution must have cost, in hops of flows, for each rate of it, to be worth keeping: shorter paths are
-// solved as fast as they are looked up.
+// What a solution must have cost, in hops of flows, for each rate of it, to be worth keeping: shorter paths
+// are solved as fast as they are looked up.
 constexpr std::size_t kHopsWorthKnowing = 16;
 constexpr std::size_t kMostRatesKnown = 4'000'000;  // 64 MB; then from the beginning
 
@@ -56,7 +56,7 @@ void MaxMin::start(std::uint32_t number, std::span<const LinkId> path, double by
   bool alone = true;
   double narrowest_Bps = std::numeric_limits<double>::infinity();
   for (const LinkId id : path) {
-    std::vector<Crossing>& crossings = link(id).crossings;
+    auto& crossings = link(id).crossings;
     alone = alone && crossings.empty();
     narrowest_Bps = std::min(narrowest_Bps, link(id).capacity_Bps);
     flow.path = mixed(flow.path, static_cast<std::uint64_t>(id));
@@ -80,7 +80,7 @@ void MaxMin::set_capacity(LinkId id, double capacity_Bps) {
 void MaxMin::remove(std::uint32_t number) {
   Flow& flow = flows_[number];
   for (const Hop hop : flow.hops) {
-    std::vector<Crossing>& crossings = link(hop.link).crossings;
+    auto& crossings = link(hop.link).crossings;
     const Crossing last = crossings.back();
     crossings[hop.place] = last;
     flows_[last.flow].hops[last.hop].place = hop.place;
@@ -204,6 +204,7 @@ bool MaxMin::recall(double now_s) {
     if (Flow& flow = flows_[number]; !flow.hops.empty())
       set_rate(number, rate_of_path_[path_number(flow)], now_s);
   for (const LinkId id : changed_) link(id).changed = false;
+  ++recalled_;
   return true;
 }
 

@@ -5,6 +5,7 @@
 // solve is known from then on. tests/engine/max_min.cpp has SimGrid's answers beside.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
@@ -26,6 +27,8 @@ class MaxMin {
   double next_end_s(double now_s);
   /// Takes those that end at `now_s`, in the order of their ends.
   void take_ended(double now_s, std::vector<std::uint32_t>& ended);
+  /// How many solutions were known already.
+  std::uint64_t recalled() const { return recalled_; }
 
  private:
   static constexpr std::uint32_t kNoNumber = 0xffffffff;
@@ -34,7 +37,7 @@ class MaxMin {
     std::uint32_t place = 0;  // among its crossings
   };
   struct Flow {
-    std::vector<Hop> hops;                             // empty: none is under way
+    boost::container::small_vector<Hop, 4> hops;       // empty: none is under way
     double left_bytes = 0, rate_Bps = 0, since_s = 0;  // left at that instant
     std::uint64_t path = 0;                            // a hash of its links
     std::uint32_t path_number = kNoNumber;
@@ -45,7 +48,7 @@ class MaxMin {
   struct SharedLink {
     double capacity_Bps = 0;
     bool changed = false;
-    std::vector<Crossing> crossings;
+    boost::container::small_vector<Crossing, 2> crossings;
   };
   // What a solution goes through for every hop of every flow lies close together: of a link, and of a flow.
   struct Filling {
@@ -97,6 +100,7 @@ class MaxMin {
   std::unordered_map<std::uint64_t, std::vector<PathRate>> known_;
   std::unordered_map<std::uint64_t, std::uint32_t> path_numbers_;
   std::vector<double> rate_of_path_;  // while one is recalled
+  std::uint64_t recalled_ = 0;
 };
 
 }  // namespace simsgd
