@@ -50,9 +50,9 @@ Handle<Tensor> Exchange::start(Worker& worker, Tensor contribution) const {
   collective.bytes = bytes_;
   collective.tensors = tensors_;
   collective.traffic = Traffic::model;
-  collective.contribution = std::move(contribution);
   collective.messages = schedule_;
-  collective.member_effect = effect_;
+  if (contribution) collective.member_effect = effect_;
+  collective.contribution = std::move(contribution);
   return worker.collectives().start(std::move(collective));
 }
 
@@ -78,10 +78,11 @@ PiecewiseExchange::Result PiecewiseExchange::run(Worker& worker, const Contribut
   std::vector<Handle<Tensor>> started;
   GradientOptions options;
   options.ready_at = buckets_.last_tensors;
-  options.gradient_ready = [&](const TensorInfo&, const Tensor& gradient) {
+  const auto leave = [&](const TensorInfo&, const Tensor& gradient) {
     const std::size_t piece = started.size();
     started.push_back(pieces_[piece].start(worker, contribution(gradient, buckets_.buckets[piece])));
   };
+  options.gradient_ready = std::cref(leave);
   Result result;
   result.gradient = worker.compute().gradient(options);
   // The last bucket holds the first layers.

@@ -129,9 +129,9 @@ Tensor MatchingRounds::exchange(Worker& worker, const Matching& matching, const 
   collective.bytes = settings_.bytes;
   collective.traffic = Traffic::model;
   collective.contribution = model;
+  if (model) collective.member_effect = matching.effect;
   collective.group = worker.collectives().group(matching.members);
   collective.messages = matching.schedule;
-  collective.member_effect = matching.effect;
   return worker.collectives().run(std::move(collective));
 }
 

@@ -3,6 +3,11 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <numeric>
+
+#include "algorithms/exchange.hpp"
+#include "analysis/runner.hpp"
+#include "bench/bare_gossip.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/scenario_run.hpp"
 
@@ -12,6 +17,20 @@ namespace {
 
 constexpr const char* kGossipScenario = SIMSGD_SOURCE_DIR "/bench/timing_only.json";
 
+Plan exchange_plan(const Job& job) {
+  const Bucket whole = make_buckets(job.workload, ModelFusion()).buckets.front();
+  const double bytes = whole.parameters * job.workload.bytes_per_parameter;
+  Schedule schedule;
+  schedule.ranks = schedule.blocks = job.workers();
+  schedule.concurrent = true;
+  for (const auto& to : edge_messages(job.graph)) schedule.stages.push_back(make_stage(to, bytes, bytes));
+  std::vector<int> ranks(static_cast<std::size_t>(job.workers()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return Plan(std::move(schedule), job.cluster, ranks, bytes, whole.tensors);
+}
+
+double bare_s(const Job& job) { return bare_d_psgd_s(job, exchange_plan(job)); }
+
 void gossip(benchmark::State& state, Summary& summary, const std::string& algorithm, int workers,
             double limit_s) {
   const int steps = workers == 64 ? 100 : 1000;
@@ -20,10 +39,13 @@ void gossip(benchmark::State& state, Summary& summary, const std::string& algori
                              {"/stop/steps", std::to_string(steps)}},
                             {}};
   for ([[maybe_unused]] auto _ : state) {
-    const ScenarioRun run = time_scenario(state, kGossipScenario, overrides);
     const std::string what =
         fmt::format("{}, {} workers x {} steps, 4 GPUs behind a NIC", algorithm, workers, steps);
+    const bool has_bare = algorithm == "d_psgd";
+    const ScenarioRun run = has_bare ? time_scenario_beside(state, kGossipScenario, overrides, bare_s)
+                                     : time_scenario(state, kGossipScenario, overrides);
     summary.time(what, run.elapsed, limit_s);
+    if (has_bare) summary.ratio(what + " / bare event loop", run.elapsed, run.bare, 0);
     summary.memory("memory of " + what, run.peak_bytes, 1e9);
   }
 }

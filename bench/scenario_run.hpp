@@ -3,20 +3,26 @@
 
 #include <benchmark/benchmark.h>
 
+#include <functional>
 #include <string>
 
 #include "bench/summary.hpp"
 #include "scenarios/language/scenario.hpp"
+#include "sim/job.hpp"
 
 namespace simsgd::bench {
 
 struct ScenarioRun {
-  Elapsed elapsed;
+  Elapsed elapsed, bare;
   double peak_bytes = 0;  ///< of resident memory
 };
 
 /// In a child process; the wall time becomes the iteration's, and the memory a counter.
 ScenarioRun time_scenario(benchmark::State& state, const std::string& file, const Overrides& overrides = {},
                           int threads = 1);
+
+/// The same, and a bare program that tells when the job's last worker ends: to 1e-9 as the run does.
+ScenarioRun time_scenario_beside(benchmark::State& state, const std::string& file, const Overrides& overrides,
+                                 const std::function<double(const Job&)>& bare_s);
 
 }  // namespace simsgd::bench

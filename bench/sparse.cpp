@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "algorithms/sparse/sparse.hpp"
+#include "bench/bare_gtopk.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/scenario_run.hpp"
 #include "sim/base/random.hpp"
@@ -15,13 +16,19 @@ namespace simsgd::bench {
 namespace {
 
 constexpr const char* kSparseScenario = SIMSGD_SOURCE_DIR "/bench/gtopk.json";
+constexpr double kDensity = 0.001;  // of gtopk.json
 constexpr std::size_t kEntries = 25'000'000, kChosen = kEntries / 1000;
 
-void gtopk_steps(benchmark::State& state, Summary& summary, const std::string& what, double limit_s,
-                 const Overrides& overrides) {
+// On one switch no two messages meet, and a bare loop gives the time.
+void gtopk_steps(benchmark::State& state, Summary& summary, const std::string& text, double limit_s,
+                 const Overrides& overrides, bool has_bare) {
+  const auto bare_s = [](const Job& job) { return bare_gtopk_s(job, kDensity); };
   for ([[maybe_unused]] auto _ : state) {
-    const ScenarioRun run = time_scenario(state, kSparseScenario, overrides);
-    summary.time("gTop-k, 1,000 steps unless said, " + what, run.elapsed, limit_s);
+    const ScenarioRun run = has_bare ? time_scenario_beside(state, kSparseScenario, overrides, bare_s)
+                                     : time_scenario(state, kSparseScenario, overrides);
+    const std::string what = "gTop-k, 1,000 steps unless said, " + text;
+    summary.time(what, run.elapsed, limit_s);
+    if (has_bare) summary.ratio(what + " / bare loop", run.elapsed, run.bare, 0);
   }
 }
 
@@ -73,16 +80,19 @@ void register_sparse(Summary& summary) {
     const char *name, *what;
     double limit_s;
     Overrides overrides;
-  } cases[] = {
-      {"gtopk/32", "32 workers, switches in a row", 2, of(32, 1000, nullptr, kBlock)},
-      {"gtopk/64", "64 workers x 50 steps, switches in a row at random", 1, of(64, 50, nullptr, kRandom)},
-      {"gtopk/1024/star", "1,024 workers, one switch", 2, of(1024, 1000, kStar, kBlock)},
-      {"gtopk/1024/random", "1,024 workers, switches in a row at random", 60,
-       of(1024, 1000, nullptr, kRandom)}};
+    bool has_bare = false;
+  } cases[] = {{"gtopk/32", "32 workers, switches in a row", 2, of(32, 1000, nullptr, kBlock)},
+               {"gtopk/64/random", "64 workers x 50 steps, switches in a row at random", 1,
+                of(64, 50, nullptr, kRandom)},
+               {"gtopk/64/star", "64 workers x 50 steps, one switch", 1, of(64, 50, kStar, kBlock), true},
+               {"gtopk/1024/star", "1,024 workers, one switch", 2, of(1024, 1000, kStar, kBlock), true},
+               {"gtopk/1024/random", "1,024 workers, switches in a row at random", 60,
+                of(1024, 1000, nullptr, kRandom)}};
   for (const auto& each : cases)
     benchmark::RegisterBenchmark((std::string("sparse/") + each.name).c_str(),
                                  [&summary, each](benchmark::State& state) {
-                                   gtopk_steps(state, summary, each.what, each.limit_s, each.overrides);
+                                   gtopk_steps(state, summary, each.what, each.limit_s, each.overrides,
+                                               each.has_bare);
                                  })
         ->Unit(benchmark::kMillisecond)
         ->UseManualTime()

@@ -4,14 +4,9 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <cmath>
-#include <stdexcept>
-
-#include "analysis/runner.hpp"
 #include "bench/bare_steps.hpp"
 #include "bench/benchmarks.hpp"
-#include "bench/child.hpp"
-#include "scenarios/language/scenario.hpp"
+#include "bench/scenario_run.hpp"
 
 namespace simsgd::bench {
 
@@ -32,33 +27,13 @@ Overrides overrides_of(const TimingCase& each) {
           {}};
 }
 
-// Wall and CPU seconds of the run and of the bare loop.
-std::vector<double> run_both(const TimingCase& each) {
-  const Stopwatch watch;
-  const RunOutcome outcome = run_scenario(load_scenario(kTimingScenario, overrides_of(each)), {});
-  benchmark::DoNotOptimize(outcome.document.dump().size());
-  const Elapsed run = watch.elapsed();
-  const double simulated_s = outcome.document.at("metrics").at("simulated_time_s").get<double>();
-  const Job job = make_job(load_scenario(kTimingScenario, overrides_of(each)));
-  const Stopwatch bare_watch;
-  const double bare_s = bare_steps_s(job);
-  const Elapsed bare = bare_watch.elapsed();
-  if (!(std::fabs(simulated_s - bare_s) <= 1e-9 * bare_s))
-    throw std::runtime_error(
-        fmt::format("the run ends at {} s, and at {} s by the bare loop", simulated_s, bare_s));
-  return {run.wall_s, run.cpu_s, bare.wall_s, bare.cpu_s};
-}
-
 void timing_only(benchmark::State& state, Summary& summary, const TimingCase& each) {
   for ([[maybe_unused]] auto _ : state) {
-    const ChildRun run = run_in_child([&each] { return run_both(each); });
-    const Elapsed whole{run.numbers.at(0), run.numbers.at(1)}, bare{run.numbers.at(2), run.numbers.at(3)};
-    state.SetIterationTime(whole.wall_s);
-    state.counters["MB"] = run.peak_bytes / 1e6;
+    const ScenarioRun run = time_scenario_beside(state, kTimingScenario, overrides_of(each), bare_steps_s);
     const std::string what = fmt::format("Allreduce-SGD, {} workers x {} steps, log-normal delays, `{}`",
                                          each.workers, each.steps, each.name);
-    summary.time(what, whole, each.limit_s);
-    summary.ratio(what + " / bare loop", whole, bare, 0);
+    summary.time(what, run.elapsed, each.limit_s);
+    summary.ratio(what + " / bare loop", run.elapsed, run.bare, 0);
     summary.memory("memory of " + what, run.peak_bytes, each.limit_bytes);
   }
 }

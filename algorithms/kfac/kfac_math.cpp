@@ -45,36 +45,53 @@ void pack_upper(const Matrix<T>& matrix, std::span<T> packed) {
   for (Eigen::Index j = 0; j < matrix.cols(); ++j) next = std::copy_n(matrix.col(j).data(), j + 1, next);
 }
 
+namespace {
+
+// Columns of a factor that are computed together: so many stay in the second cache until they are packed.
+constexpr Eigen::Index kPanel = 128;
+
+// Appends the upper triangle of scale C C'.
 template <class T>
-void compute_factors(const FactorLayout& layout, const LayerTap<T>& tap, std::span<T> factors) {
-  CHECK(tap.layers.size() == layout.layers.size() && factors.size() == layout.size,
-        "factors of another model");
-  const auto put = [&](const Matrix<T>& columns, T scale, std::size_t offset) {
-    Matrix<T> product(columns.rows(), columns.rows());
-    product.template triangularView<Eigen::Upper>().setZero();
-    product.template selfadjointView<Eigen::Upper>().rankUpdate(columns, scale);
-    pack_upper<T>(product, factors.subspan(offset, triangle(static_cast<std::size_t>(columns.rows()))));
-  };
+void append_products(const Matrix<T>& columns, T scale, std::vector<T>& packed) {
+  const Eigen::Index dim = columns.rows();
+  Matrix<T> panel(dim, std::min(dim, kPanel));
+  for (Eigen::Index begin = 0; begin < dim; begin += kPanel) {
+    const Eigen::Index size = std::min(kPanel, dim - begin);
+    const auto own = columns.middleRows(begin, size);
+    if (begin > 0)
+      panel.topLeftCorner(begin, size).noalias() = scale * (columns.topRows(begin) * own.transpose());
+    auto corner = panel.block(begin, 0, size, size);
+    corner.template triangularView<Eigen::Upper>().setZero();
+    corner.template selfadjointView<Eigen::Upper>().rankUpdate(own, scale);
+    for (Eigen::Index j = 0; j < size; ++j) {
+      const T* column = panel.col(j).data();
+      packed.insert(packed.end(), column, column + begin + j + 1);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void compute_factors(const FactorLayout& layout, const LayerTap<T>& tap, std::vector<T>& factors) {
+  CHECK(tap.layers.size() == layout.layers.size(), "factors of another model");
+  factors.reserve(factors.size() + layout.size);
   for (std::size_t l = 0; l < layout.layers.size(); ++l) {
     const LayerFactors& layer = layout.layers[l];
     const typename LayerTap<T>::Entry& entry = tap.layers[l];
     const auto columns = static_cast<T>(entry.input.cols());  // B S
-    put(entry.input, T(1) / (columns * static_cast<T>(layer.layer.positions)), layer.a_offset);
-    put(entry.output_gradient, columns, layer.g_offset);
+    append_products(entry.input, T(1) / (columns * static_cast<T>(layer.layer.positions)), factors);
+    append_products(entry.output_gradient, columns, factors);
   }
 }
 
-std::size_t FactorStatistics::size(const Learner& learner) const {
-  return factor_layout(learner.model().layers()).size;
-}
-
 void FactorStatistics::compute(const Learner& learner, const LayerTap<float>& tap,
-                               std::span<float> out) const {
+                               std::vector<float>& out) const {
   compute_factors<float>(factor_layout(learner.model().layers()), tap, out);
 }
 
-template void compute_factors(const FactorLayout&, const LayerTap<float>&, std::span<float>);
-template void compute_factors(const FactorLayout&, const LayerTap<double>&, std::span<double>);
+template void compute_factors(const FactorLayout&, const LayerTap<float>&, std::vector<float>&);
+template void compute_factors(const FactorLayout&, const LayerTap<double>&, std::vector<double>&);
 template Matrix<float> unpack_symmetric(std::span<const float>, std::int64_t);
 template Matrix<double> unpack_symmetric(std::span<const double>, std::int64_t);
 template void pack_upper(const Matrix<float>&, std::span<float>);
@@ -113,24 +130,48 @@ double mean_diagonal(const std::vector<float>& packed, std::int64_t dim) {
   throw RunError(fmt::format("K-FAC cannot invert {} in step {}: {}. {}.", factor, step, why, remedy));
 }
 
+bool all_finite(const std::vector<float>& values) {
+  return Eigen::Map<const Eigen::ArrayXf>(values.data(), static_cast<Eigen::Index>(values.size()))
+      .allFinite();
+}
+
+// The inverse Z of L L', L the lower triangle. Panel by panel from the last: of L' Z = 1 / L the right side
+// is zero above the panel's diagonal block, and below it Z is known, for it is symmetric.
+FloatMatrix inverse_of_product(const FloatMatrix& lower) {
+  const Eigen::Index dim = lower.rows();
+  FloatMatrix inverse(dim, dim);
+  for (Eigen::Index end = dim; end > 0;) {
+    const Eigen::Index size = (end - 1) % kPanel + 1, begin = end - size, known = dim - end;
+    auto panel = inverse.block(0, begin, end, size);
+    panel.topRows(begin).setZero();
+    panel.bottomRows(size).setIdentity();
+    auto diagonal = panel.bottomRows(size);
+    lower.block(begin, begin, size, size).triangularView<Eigen::Lower>().solveInPlace(diagonal);
+    if (known > 0)
+      panel.noalias() -=
+          lower.block(end, 0, known, end).transpose() * inverse.block(begin, end, size, known).transpose();
+    lower.topLeftCorner(end, end).triangularView<Eigen::Lower>().transpose().solveInPlace(panel);
+    end = begin;
+  }
+  return inverse;
+}
+
 std::vector<float> damped_inverse(const std::vector<float>& packed, std::int64_t dim, double damping,
                                   const std::string& factor, std::uint64_t step) {
-  if (!std::all_of(packed.begin(), packed.end(), [](float value) { return std::isfinite(value); }))
+  if (!all_finite(packed))
     cannot_invert(
         factor, step, "it has entries that are not finite",
         "The training diverged; use a smaller learning rate, a larger damping or a smaller kl_clip");
   FloatMatrix full = unpack_symmetric<float>(packed, dim);
   full.diagonal().array() += static_cast<float>(damping);
-  const Eigen::LLT<FloatMatrix> cholesky(full);
-  FloatMatrix inverse = FloatMatrix::Identity(dim, dim);
-  if (cholesky.info() == Eigen::Success) cholesky.solveInPlace(inverse);
-  if (cholesky.info() != Eigen::Success || !inverse.allFinite())
+  const Eigen::LLT<Eigen::Ref<FloatMatrix>> cholesky(full);
+  std::vector<float> result(packed.size());
+  if (cholesky.info() == Eigen::Success) pack_upper<float>(inverse_of_product(full), result);
+  if (cholesky.info() != Eigen::Success || !all_finite(result))
     cannot_invert(
         factor, step,
         fmt::format("with a damping of {:.3g} on its diagonal it is not positive definite", damping),
         "Use a larger damping");
-  std::vector<float> result(packed.size());
-  pack_upper<float>(inverse, result);
   return result;
 }
 

@@ -49,9 +49,9 @@ struct FactorLayout {
 };
 FactorLayout factor_layout(const std::vector<LayerInfo>& layers);
 
-/// Fills the flat vector from what one backward pass tapped.
+/// Appends the flat vector, from what one backward pass tapped.
 template <class T>
-void compute_factors(const FactorLayout& layout, const LayerTap<T>& tap, std::span<T> factors);
+void compute_factors(const FactorLayout& layout, const LayerTap<T>& tap, std::vector<T>& factors);
 
 /// Full symmetric matrix of a packed triangle, and back.
 template <class T>
@@ -62,8 +62,7 @@ void pack_upper(const Matrix<T>& matrix, std::span<T> packed);
 /// The flat vector of factors, from one pass over a mini-batch.
 class FactorStatistics final : public LayerStatistics {
  public:
-  std::size_t size(const Learner& learner) const override;
-  void compute(const Learner& learner, const LayerTap<float>& tap, std::span<float> out) const override;
+  void compute(const Learner& learner, const LayerTap<float>& tap, std::vector<float>& out) const override;
 };
 
 struct KfacMath {

@@ -15,6 +15,7 @@ void Agenda::put(double time_s, Turn turn, Action action) {
   }
   if (time_s <= instant_s_) {
     due_.push_back({turn, put_++, time_s, free_.back()});
+    in_order_ = false;
     due_s_ = std::min(due_s_, time_s);
   } else {
     heap_.push_back({time_s, put_++, free_.back()});
@@ -37,11 +38,13 @@ Agenda::Batch Agenda::take(double now_s, Turn::Kind latest, Batch used) {
     due_.push_back({held_[top.place].turn, top.number, top.time_s, top.place});
     due_s_ = std::min(due_s_, top.time_s);
     heap_.pop_back();
+    in_order_ = false;
   }
-  if (due_.size() > 1)
+  if (!in_order_ && due_.size() > 1)
     std::sort(due_.begin(), due_.end(), [](const Due& a, const Due& b) {
       return a.turn != b.turn ? a.turn < b.turn : a.number < b.number;
     });
+  in_order_ = true;
   left_ = !due_.empty();
   if (due_.empty() || due_.front().turn.kind > latest) return {Turn::Kind::signal, std::move(used.actions)};
   Batch batch{due_.front().turn.kind, std::move(used.actions)};

@@ -79,6 +79,7 @@ class Agenda {
   double due_s_ = kNever;  // the earliest of due_
   double instant_s_ = -1;  // that is being served
   bool left_ = false;      // the last take left something of it
+  bool in_order_ = true;   // due_ is: nothing came since it was sorted
   std::uint64_t put_ = 0;
   std::size_t after_ = 0;  // of those that are left
 };

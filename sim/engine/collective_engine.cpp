@@ -229,16 +229,10 @@ void CollectiveEngine::simulate(Channel& channel, Operation& operation, std::int
           process_arrivals();
         }});
   }
-  ScheduleRun* run = operation.run.get();
-  if (!plan.schedule().together) {
-    const double came_s = operation.arrival_s[static_cast<std::size_t>(group_rank)];
-    transport_.at(came_s, [run, group_rank, came_s] { run->arrive(group_rank, came_s); });
-  } else if (operation.arrived == plan.ranks()) {
-    const double last = *std::max_element(operation.arrival_s.begin(), operation.arrival_s.end());
-    transport_.at(last, [run, last, ranks = plan.ranks()] {
-      for (std::int32_t each = 0; each < ranks; ++each) run->arrive(each, last);
-    });
-  }
+  if (!plan.schedule().together)
+    operation.run->arrives_at(group_rank, operation.arrival_s[static_cast<std::size_t>(group_rank)]);
+  else if (operation.arrived == plan.ranks())
+    operation.run->all_arrive_at(*std::max_element(operation.arrival_s.begin(), operation.arrival_s.end()));
 }
 
 void CollectiveEngine::ends_of(const PlanEntry& entry, const std::vector<double>& arrival_s,

@@ -1,11 +1,33 @@
 #include "sim/engine/max_min.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "sim/base/instants.hpp"
 
 namespace simsgd {
+
+namespace {
+
+// What a solution must have cost, in hops of flows, for each rate of it, to be worth keeping: shorter paths
+// are solved as fast as they are looked up.
+constexpr std::size_t kHopsWorthKnowing = 16;
+constexpr std::size_t kMostRatesKnown = 4'000'000;  // 64 MB; then from the beginning
+
+// All bits of it depend on all of both (the finalizer of SplitMix64: Steele, Lea, Flood, OOPSLA 2014).
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = a * 0x9e3779b97f4a7c15ULL + b;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t capacity_hash(LinkId id, double capacity_Bps) {
+  return mixed(static_cast<std::uint64_t>(id), std::bit_cast<std::uint64_t>(capacity_Bps));
+}
+
+}  // namespace
 
 MaxMin::MaxMin(std::vector<double> capacity_Bps)
     : links_(capacity_Bps.size()), fillings_(capacity_Bps.size()) {
@@ -28,17 +50,20 @@ void MaxMin::start(std::uint32_t number, std::span<const LinkId> path, double by
   flow.left_bytes = bytes;
   flow.rate_Bps = 0;
   flow.since_s = now_s;
-  flow.links.assign(path.begin(), path.end());
-  flow.places.clear();
+  flow.hops.clear();
+  flow.path = 0;
+  flow.path_number = kNoNumber;
   bool alone = true;
   double narrowest_Bps = std::numeric_limits<double>::infinity();
   for (const LinkId id : path) {
-    std::vector<Crossing>& crossings = link(id).crossings;
+    auto& crossings = link(id).crossings;
     alone = alone && crossings.empty();
     narrowest_Bps = std::min(narrowest_Bps, link(id).capacity_Bps);
-    crossings.push_back({number, static_cast<std::uint32_t>(flow.places.size())});
-    flow.places.push_back(static_cast<std::uint32_t>(crossings.size() - 1));
+    flow.path = mixed(flow.path, static_cast<std::uint64_t>(id));
+    crossings.push_back({number, static_cast<std::uint32_t>(flow.hops.size())});
+    flow.hops.push_back({id, static_cast<std::uint32_t>(crossings.size() - 1)});
   }
+  state_ += flow.path;
   if (alone)
     set_rate(number, narrowest_Bps, now_s);
   else
@@ -47,20 +72,23 @@ void MaxMin::start(std::uint32_t number, std::span<const LinkId> path, double by
 
 void MaxMin::set_capacity(LinkId id, double capacity_Bps) {
   if (link(id).capacity_Bps == capacity_Bps) return;
+  state_ += capacity_hash(id, capacity_Bps) - capacity_hash(id, link(id).capacity_Bps);
   link(id).capacity_Bps = capacity_Bps;
   if (!link(id).crossings.empty()) changes(id);
 }
 
 void MaxMin::remove(std::uint32_t number) {
-  const Flow& flow = flows_[number];
-  for (std::size_t hop = 0; hop < flow.links.size(); ++hop) {
-    std::vector<Crossing>& crossings = link(flow.links[hop]).crossings;
+  Flow& flow = flows_[number];
+  for (const Hop hop : flow.hops) {
+    auto& crossings = link(hop.link).crossings;
     const Crossing last = crossings.back();
-    crossings[flow.places[hop]] = last;
-    flows_[last.flow].places[last.hop] = flow.places[hop];
+    crossings[hop.place] = last;
+    flows_[last.flow].hops[last.hop].place = hop.place;
     crossings.pop_back();
-    if (!crossings.empty()) changes(flow.links[hop]);
+    if (!crossings.empty()) changes(hop.link);
   }
+  flow.hops.clear();
+  state_ -= flow.path;
   ++solved_[number].version;
   --under_way_;
 }
@@ -84,13 +112,14 @@ void MaxMin::find_connected(LinkId first) {
     here.changed = false;
     filling(connected_[next]).left_Bps = here.capacity_Bps;
     filling(connected_[next]).open = static_cast<std::uint32_t>(here.crossings.size());
+    hops_solved_ += here.crossings.size();
     for (const Crossing& crossing : here.crossings) {
       if (solved_[crossing.flow].seen == solution_) continue;
       solved_[crossing.flow].seen = solution_;
-      for (const LinkId id : flows_[crossing.flow].links) {
-        if (filling(id).seen == solution_) continue;
-        filling(id).seen = solution_;
-        connected_.push_back(id);
+      for (const Hop hop : flows_[crossing.flow].hops) {
+        if (filling(hop.link).seen == solution_) continue;
+        filling(hop.link).seen = solution_;
+        connected_.push_back(hop.link);
       }
     }
   }
@@ -125,8 +154,8 @@ void MaxMin::solve(LinkId first, double now_s) {
     for (const Crossing& crossing : link(narrowest).crossings) {
       if (solved_[crossing.flow].fixed == solution_) continue;
       solved_[crossing.flow].fixed = solution_;
-      for (const LinkId id : flows_[crossing.flow].links) {
-        Filling& crossed = filling(id);
+      for (const Hop hop : flows_[crossing.flow].hops) {
+        Filling& crossed = filling(hop.link);
         crossed.left_Bps = --crossed.open > 0 ? crossed.left_Bps - rate_Bps : 0;
       }
       set_rate(crossing.flow, rate_Bps, now_s);
@@ -145,9 +174,47 @@ void MaxMin::drop_stale() {
   }
 }
 
+std::uint32_t MaxMin::path_number(Flow& flow) {
+  if (flow.path_number == kNoNumber)
+    flow.path_number =
+        path_numbers_.try_emplace(flow.path, static_cast<std::uint32_t>(path_numbers_.size())).first->second;
+  return flow.path_number;
+}
+
+// The rates of all that is under way.
+void MaxMin::remember() {
+  if (rates_known_ > kMostRatesKnown) {
+    known_.clear();
+    rates_known_ = 0;
+  }
+  std::vector<PathRate>& rates = known_[state_];
+  rates.clear();
+  for (Flow& flow : flows_)
+    if (!flow.hops.empty()) rates.push_back({path_number(flow), flow.rate_Bps});
+  rates_known_ += rates.size();
+}
+
+// False: not known. Flows of one path have one rate.
+bool MaxMin::recall(double now_s) {
+  const auto found = known_.find(state_);
+  if (found == known_.end() || found->second.size() != under_way_) return false;
+  rate_of_path_.resize(path_numbers_.size());
+  for (const PathRate& rate : found->second) rate_of_path_[rate.path_number] = rate.rate_Bps;
+  for (std::uint32_t number = 0; number < flows_.size(); ++number)
+    if (Flow& flow = flows_[number]; !flow.hops.empty())
+      set_rate(number, rate_of_path_[path_number(flow)], now_s);
+  for (const LinkId id : changed_) link(id).changed = false;
+  ++recalled_;
+  return true;
+}
+
 double MaxMin::next_end_s(double now_s) {
-  for (const LinkId id : changed_)
-    if (link(id).changed) solve(id, now_s);
+  if (!changed_.empty() && (known_.empty() || !recall(now_s))) {
+    hops_solved_ = 0;
+    for (const LinkId id : changed_)
+      if (link(id).changed) solve(id, now_s);
+    if (hops_solved_ > kHopsWorthKnowing * under_way_) remember();
+  }
   changed_.clear();
   drop_stale();
   return ends_.empty() ? std::numeric_limits<double>::infinity() : ends_.front().time_s;

@@ -1,11 +1,14 @@
 // Flows that share links max-min fairly: each has the share of its narrowest link, where that is shared
 // evenly by those whom no other link holds back (Bertsekas and Gallager, Data Networks, 2nd edition, 1992,
 // section 6.5.2). What begins and ends at one instant is solved together, and only what it is connected with
-// by links. tests/engine/max_min.cpp has SimGrid's answers beside.
+// by links. Where paths are long and steps alike, the same flows meet again and again: what took long to
+// solve is known from then on. tests/engine/max_min.cpp has SimGrid's answers beside.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/cluster/network.hpp"
@@ -24,12 +27,20 @@ class MaxMin {
   double next_end_s(double now_s);
   /// Takes those that end at `now_s`, in the order of their ends.
   void take_ended(double now_s, std::vector<std::uint32_t>& ended);
+  /// How many solutions were known already.
+  std::uint64_t recalled() const { return recalled_; }
 
  private:
+  static constexpr std::uint32_t kNoNumber = 0xffffffff;
+  struct Hop {
+    LinkId link = 0;
+    std::uint32_t place = 0;  // among its crossings
+  };
   struct Flow {
-    std::vector<LinkId> links;
-    std::vector<std::uint32_t> places;                 // among the crossings of each
+    boost::container::small_vector<Hop, 4> hops;       // empty: none is under way
     double left_bytes = 0, rate_Bps = 0, since_s = 0;  // left at that instant
+    std::uint64_t path = 0;                            // a hash of its links
+    std::uint32_t path_number = kNoNumber;
   };
   struct Crossing {
     std::uint32_t flow = 0, hop = 0;
@@ -37,7 +48,7 @@ class MaxMin {
   struct SharedLink {
     double capacity_Bps = 0;
     bool changed = false;
-    std::vector<Crossing> crossings;
+    boost::container::small_vector<Crossing, 2> crossings;
   };
   // What a solution goes through for every hop of every flow lies close together: of a link, and of a flow.
   struct Filling {
@@ -56,6 +67,10 @@ class MaxMin {
     double rate_Bps = 0;
     LinkId link = 0;
   };
+  struct PathRate {
+    std::uint32_t path_number = 0;
+    double rate_Bps = 0;
+  };
   SharedLink& link(LinkId id) { return links_[static_cast<std::size_t>(id)]; }
   Filling& filling(LinkId id) { return fillings_[static_cast<std::size_t>(id)]; }
   void changes(LinkId id);
@@ -63,6 +78,9 @@ class MaxMin {
   void set_rate(std::uint32_t flow, double rate_Bps, double now_s);
   void solve(LinkId first, double now_s);
   void find_connected(LinkId first);
+  std::uint32_t path_number(Flow& flow);
+  void remember();
+  bool recall(double now_s);
   void drop_stale();
   static bool later(const End& a, const End& b) { return a.time_s > b.time_s; }
 
@@ -75,6 +93,14 @@ class MaxMin {
   std::vector<End> ends_;      // a heap, the earliest on top
   std::size_t under_way_ = 0;
   std::uint32_t solution_ = 0;
+  // Solutions that are known, by what is under way: the sum of the hashes of all flows' paths, and of what
+  // capacities have changed.
+  std::uint64_t state_ = 0;
+  std::size_t hops_solved_ = 0, rates_known_ = 0;
+  std::unordered_map<std::uint64_t, std::vector<PathRate>> known_;
+  std::unordered_map<std::uint64_t, std::uint32_t> path_numbers_;
+  std::vector<double> rate_of_path_;  // while one is recalled
+  std::uint64_t recalled_ = 0;
 };
 
 }  // namespace simsgd

@@ -60,10 +60,23 @@ const ScheduleRun::Phase& ScheduleRun::phase_of(std::int32_t rank) const {
   return phases_[static_cast<std::size_t>(states_[static_cast<std::size_t>(rank)].phase)];
 }
 
-void ScheduleRun::arrive(std::int32_t rank, double came_s) {
+// What is scheduled for a rank names the rank alone, so that it needs no memory of its own.
+void ScheduleRun::arrives_at(std::int32_t rank, double came_s) {
+  states_[static_cast<std::size_t>(rank)].came_s = came_s;
+  setup_.transport->at(came_s, [this, rank] { arrive(rank); });
+}
+
+void ScheduleRun::all_arrive_at(double came_s) {
+  for (State& state : states_) state.came_s = came_s;
+  setup_.transport->at(came_s, [this] {
+    for (std::int32_t rank = 0; rank < setup_.plan->ranks(); ++rank) arrive(rank);
+  });
+}
+
+void ScheduleRun::arrive(std::int32_t rank) {
   State& state = states_[static_cast<std::size_t>(rank)];
   state.phase = 0;
-  state.came_s = state.last_arrival_s = state.next_last_arrival_s = came_s;
+  state.last_arrival_s = state.next_last_arrival_s = state.came_s;
   const double host_s = setup_.plan->host_before_s();
   const auto begin = [this, rank] { setup_.plan->schedule().concurrent ? post(rank) : enter(rank); };
   if (host_s > 0)
@@ -112,12 +125,17 @@ void ScheduleRun::enter(std::int32_t rank) {
 
 void ScheduleRun::finish(std::int32_t rank) {
   const double host_s = setup_.plan->host_after_s();
-  const double end_s = setup_.transport->now() + host_s;
-  const double last_s = states_[static_cast<std::size_t>(rank)].next_last_arrival_s;
+  double& end_s = states_[static_cast<std::size_t>(rank)].end_s;
+  end_s = setup_.transport->now() + host_s;
   if (host_s > 0)
-    setup_.transport->at(end_s, [this, rank, end_s, last_s] { setup_.ended(rank, end_s, last_s); });
+    setup_.transport->at(end_s, [this, rank] { leave(rank); });
   else
-    setup_.ended(rank, end_s, last_s);
+    leave(rank);
+}
+
+void ScheduleRun::leave(std::int32_t rank) {
+  const State& state = states_[static_cast<std::size_t>(rank)];
+  setup_.ended(rank, state.end_s, state.next_last_arrival_s);
 }
 
 void ScheduleRun::try_start(std::int32_t sender, std::int32_t receiver) {

@@ -26,8 +26,10 @@ class ScheduleRun {
   };
   explicit ScheduleRun(Setup setup);
 
-  /// The rank arrives now, which is `came_s` but for rounding.
-  void arrive(std::int32_t rank, double came_s);
+  /// The rank arrives at `came_s`.
+  void arrives_at(std::int32_t rank, double came_s);
+  /// All do.
+  void all_arrive_at(double came_s);
 
  private:
   // Stages that run as one: consecutive stages with the same partners, when aggregated; else one repetition
@@ -47,10 +49,13 @@ class ScheduleRun {
     double came_s = 0;
     double last_arrival_s = 0;       // that its entering this phase depends on
     double next_last_arrival_s = 0;  // that its leaving it will
+    double end_s = 0;                // host time included
   };
   void make_phases();
+  void arrive(std::int32_t rank);
   void post(std::int32_t rank);
   void finish(std::int32_t rank);
+  void leave(std::int32_t rank);
   void start_message(const Phase& phase, std::int32_t sender, std::int32_t receiver);
   void enter(std::int32_t rank);
   void try_start(std::int32_t sender, std::int32_t receiver);

@@ -16,9 +16,7 @@ double run_plan(Transport& transport, const Plan& plan, const std::vector<int>& 
   double last_end = begin;
   ScheduleRun run({&plan, &transport, &ranks, jitter, fidelity == Fidelity::flows,
                    [&](std::int32_t, double end_s, double) { last_end = std::max(last_end, end_s); }});
-  transport.at(begin, [&] {
-    for (std::int32_t group_rank = 0; group_rank < plan.ranks(); ++group_rank) run.arrive(group_rank, begin);
-  });
+  run.all_arrive_at(begin);
   transport.run(nullptr);
   return last_end - begin;
 }

@@ -22,23 +22,14 @@ Tensor submit_gradient(Executor& executor, const Learner& learner, const Tensor&
 GradientAndStatistics submit_gradient(Executor& executor, const Learner& learner, const Tensor& parameters,
                                       const BatchOf& batch,
                                       const std::shared_ptr<const LayerStatistics>& statistics) {
-  const std::size_t size = learner.parameters();
-  const Tensor both =
-      executor.submit({parameters}, [&learner, batch, statistics, size](TensorData& out, auto in) {
-        out.values.resize(size + statistics->size(learner));
-        const std::span<float> all(out.values);
-        LayerTap<float> tap;
-        out.scalars = {learner.gradient(in[0]->values, samples_of(learner, batch), all.first(size), &tap)};
-        statistics->compute(learner, tap, all.subspan(size));
-      });
+  const auto tap = std::make_shared<LayerTap<float>>();  // shared by the pass and what is made of it
   GradientAndStatistics result;
-  result.gradient = executor.submit({both}, [size](TensorData& out, auto in) {
-    const float* begin = in[0]->values.data();
-    out.values.assign(begin, begin + size);
-    out.scalars = in[0]->scalars;
+  result.gradient = executor.submit({parameters}, [&learner, batch, tap](TensorData& out, auto in) {
+    out.values.resize(in[0]->values.size());
+    out.scalars = {learner.gradient(in[0]->values, samples_of(learner, batch), out.values, tap.get())};
   });
-  result.statistics = executor.submit({both}, [size](TensorData& out, auto in) {
-    out.values.assign(in[0]->values.begin() + static_cast<std::ptrdiff_t>(size), in[0]->values.end());
+  result.statistics = executor.submit({result.gradient}, [&learner, tap, statistics](TensorData& out, auto) {
+    statistics->compute(learner, *tap, out.values);
   });
   return result;
 }

@@ -32,8 +32,8 @@ struct BatchOf {
 class LayerStatistics {
  public:
   virtual ~LayerStatistics() = default;
-  virtual std::size_t size(const Learner& learner) const = 0;  ///< numbers
-  virtual void compute(const Learner& learner, const LayerTap<float>& tap, std::span<float> out) const = 0;
+  /// Appends its numbers to `out`.
+  virtual void compute(const Learner& learner, const LayerTap<float>& tap, std::vector<float>& out) const = 0;
 };
 
 /// The mean gradient over the batch at `parameters`; its first scalar is the mean loss. `learner` must

@@ -85,7 +85,6 @@ struct Factors {
 Factors factors_of(const Model<double>& model, const std::vector<double>& at, const DataSet& data) {
   Factors factors;
   factors.layout = factor_layout(model.layers());
-  factors.values.resize(factors.layout.size);
   compute_factors<double>(factors.layout, differentiate(model, at, data).tap, factors.values);
   return factors;
 }

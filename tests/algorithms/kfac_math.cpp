@@ -92,6 +92,34 @@ TEST_CASE("preconditioning solves with the dense Kronecker product of the damped
   }
 }
 
+TEST_CASE(
+    "factors of many panels are the products of their samples, and their inverses those of dense algebra") {
+  Executor executor(1);
+  constexpr std::int64_t kDim = 300, kSamples = 40;
+  LayerTap<float> tap;
+  Stream stream({9, Purpose::algorithm, 0, 1});
+  for (const std::int64_t rows : {kDim, std::int64_t{2}}) {
+    Matrix<float> columns(rows, kSamples);
+    for (Eigen::Index i = 0; i < columns.size(); ++i) columns.data()[i] = static_cast<float>(stream.normal());
+    (rows == kDim ? tap.layers.emplace_back().input : tap.layers.back().output_gradient) = columns;
+  }
+  const LayerFactors layer = linear_layer(2, kDim, false);
+  FactorLayout layout{{layer}, triangle(kDim) + triangle(2)};
+  std::vector<float> values;
+  compute_factors<float>(layout, tap, values);
+  REQUIRE(values.size() == layout.size);
+  const std::vector<float> a(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(triangle(kDim)));
+  const Dense input = tap.layers[0].input.cast<double>();
+  CHECK((dense(a, kDim) - input * input.transpose() / static_cast<double>(kSamples)).cwiseAbs().maxCoeff() <
+        1e-6);
+  // Of rank 40: the other 260 of its eigenvalues are the damping.
+  const FactorPair factors{vector_of(executor, a), vector_of(executor, {1, 0, 1})};
+  const Tensor inverse = inverse_a(executor, layer, factors, {.damping = 0.01}, 1);
+  const Dense damped = dense(a, kDim) + 0.01 * Dense::Identity(kDim, kDim);
+  const Dense expected = damped.partialPivLu().inverse();
+  CHECK((dense(executor.get(inverse).values, kDim) - expected).norm() < 1e-4 * expected.norm());
+}
+
 TEST_CASE("parameters that have no factors keep their gradient") {
   Executor executor(1);
   LayerFactors layer = linear_layer(1, 1, false);

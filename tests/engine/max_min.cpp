@@ -83,7 +83,7 @@ std::vector<double> ends_by_hand(std::vector<double> capacity, const std::vector
 }
 
 std::vector<double> ends_by_max_min(const std::vector<double>& capacity, const std::vector<Request>& flows,
-                                    const std::vector<Change>& changes) {
+                                    const std::vector<Change>& changes, std::uint64_t* recalled = nullptr) {
   MaxMin sharing(capacity);
   std::vector<double> ends(flows.size(), kNever);
   std::vector<bool> started(flows.size());
@@ -106,6 +106,7 @@ std::vector<double> ends_by_max_min(const std::vector<double>& capacity, const s
     if (now != kNever) sharing.take_ended(now, ended);
     for (const std::uint32_t flow : ended) ends[flow] = now;
   }
+  if (recalled) *recalled = sharing.recalled();
   return ends;
 }
 
@@ -156,6 +157,36 @@ TEST_CASE("random flows on random paths end when a model says that raises all ra
     for (std::size_t i = 0; i < flows.size(); ++i)
       CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-9));
   }
+}
+
+TEST_CASE(
+    "flows of long paths that meet again, in another order and once with a slower link, end as the model says") {
+  constexpr double kRound_s = 4096;  // all of one have ended before the next
+  constexpr LinkId kLinks = 80;
+  Stream draws({5, Purpose::placement, 0, 0});
+  std::vector<Request> round;
+  for (int i = 0; i < 40; ++i) {
+    Request flow{0.25 * draws.below(3), 1e8 * (1 + draws.below(20)), {}};
+    const auto first = static_cast<LinkId>(draws.below(kLinks - 30));
+    const auto end = first + 20 + static_cast<LinkId>(draws.below(11));
+    for (LinkId link = first; link < end; ++link) flow.path.push_back(link);
+    round.push_back(flow);
+  }
+  round.push_back(round.front());  // two of one path
+  std::vector<Request> flows;
+  for (std::size_t r = 0; r < 4; ++r)
+    for (std::size_t i = 0; i < round.size(); ++i) {
+      flows.push_back(round[(i * (2 * r + 1) + r) % round.size()]);
+      flows.back().start_s += kRound_s * static_cast<double>(r);
+    }
+  const std::vector<double> capacity(kLinks, 1e9);
+  const std::vector<Change> changes = {{2 * kRound_s, 40, 3e8}, {3 * kRound_s, 40, 1e9}};
+  std::uint64_t recalled = 0;
+  const std::vector<double> expected = ends_by_hand(capacity, flows, changes),
+                            found = ends_by_max_min(capacity, flows, changes, &recalled);
+  for (std::size_t i = 0; i < flows.size(); ++i)
+    CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-12));
+  CHECK(recalled > 40);  // of the second round and the fourth, which have some 40 instants each
 }
 
 TEST_CASE(

@@ -145,9 +145,8 @@ void late_parameters(const Runner& run) {
 /// The number of inputs that the first layer saw: samples.
 class InputCount final : public LayerStatistics {
  public:
-  std::size_t size(const Learner&) const override { return 1; }
-  void compute(const Learner&, const LayerTap<float>& tap, std::span<float> out) const override {
-    out[0] = static_cast<float>(tap.layers.front().input.cols());
+  void compute(const Learner&, const LayerTap<float>& tap, std::vector<float>& out) const override {
+    out.push_back(static_cast<float>(tap.layers.front().input.cols()));
   }
 };
 
