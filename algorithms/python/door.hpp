@@ -25,6 +25,8 @@ Ref call(PyObject* function, const std::vector<Ref>& arguments);
 
 /// Throws RunError with the names that there are.
 Traffic traffic_of(const std::string& name);
+/// A handle of any kind, as what a worker waits for.
+Awaited awaited(const AnyHandle& handle);
 
 class Door : public std::enable_shared_from_this<Door> {
  public:

@@ -81,6 +81,9 @@ class Worker:
         self.rank, self.size, self.seed = rank, size, seed
         self.model_bytes = _model_bytes(door)
 
+    def __getattr__(self, name):
+        raise AttributeError(f"a worker has no {name}. {nearest(name, dir(Worker))}docs/python.md lists what it has")
+
     step = property(lambda self: _step(self._d))
     now = property(lambda self: _now(self._d))
     slower = property(lambda self: _slower(self._d))
@@ -404,7 +407,7 @@ def checked(key, declared, value):
 def nearest(key, known):
     import difflib
     close = difflib.get_close_matches(key, known, 1)
-    return (f"Did you mean {close[0]}? " if close else "") + ("There is " + ", ".join(known) if known else "The method has no options")
+    return f"Did you mean {close[0]}? " if close else ""
 
 
 loaded = {}  # what was said of a text before: a job is made several times of a scenario
@@ -433,7 +436,8 @@ def load_anew(source, file, function, options_text):
     if declared is not None:
         for key in given:
             if key not in declared:
-                problems.append((f"/options/{key}", "is not an option of the method", nearest(key, [*declared])))
+                problems.append((f"/options/{key}", "is not an option of the method", nearest(key, [*declared])
+                                 + ("There is " + ", ".join(declared) if declared else "The method has no options")))
         for key, each in declared.items():
             if key not in given and "default" in each:
                 given[key] = each["default"]

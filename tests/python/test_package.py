@@ -1,9 +1,12 @@
 """The package: what it gives, and what it says where something is wrong."""
 
+import ast
+import copy
 import csv
 import io
 import json
 import os
+import re
 import signal
 import stat
 import struct
@@ -12,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import tokenize
 import unittest
 
 import numpy
@@ -104,6 +108,13 @@ class Runs(unittest.TestCase):
         self.assertEqual(problems["/stopp"].file, "<stdin>")
         self.assertIn('Did you mean "stop"?', problems["/stopp"].remedy)
         self.assertIn('Did you mean "workers"?', problems["/cluster/worker"].remedy)
+
+    def test_what_is_no_scenario_no_axis_and_no_place_for_options_is_said(self):
+        for wrong, said in ((lambda: simsgd.run([TIMED]), "a file's name or a dict, and not"), (lambda: simsgd.Study(None).run(), "and not None"),
+                            (lambda: simsgd.Study(TIMED).over("/cluster/workers", 4), "are a list, or a dict of labels and values, and not 4"),
+                            (lambda: simsgd.run(TIMED, options={"period": 3}), "no algorithm to give them to")):
+            with self.assertRaisesRegex(simsgd.InputError, said):
+                wrong()
 
     def test_a_missing_file_and_wrong_usage_are_input_errors(self):
         with self.assertRaisesRegex(simsgd.InputError, "nowhere.json"):
@@ -269,6 +280,8 @@ class Studies(unittest.TestCase):
         self.assertEqual(len(means), 4)  # of two numbers of workers and two methods
         with self.assertRaisesRegex(simsgd.InputError, "througput"):
             frame.simsgd.winners("througput")
+        copied = copy.deepcopy(frame)  # as pandas 2 copies what a frame says of itself
+        self.assertIs(copied.simsgd, frame.simsgd)
         with self.assertRaisesRegex(AttributeError, "StudyResults"):
             pandas.DataFrame({"a": [1]}).simsgd
 
@@ -276,6 +289,50 @@ class Studies(unittest.TestCase):
 def failing(w):
     yield w.next_step()
     raise ValueError("on purpose")
+
+
+class Documented(unittest.TestCase):
+    def test_a_method_of_ones_own_against_three_shipped_ones_takes_25_lines(self):
+        with open(os.path.join(SOURCES, "docs", "python.md"), encoding="utf-8") as file:
+            script = file.read().split("This script compares")[1].split("```python\n")[1].split("```")[0]
+        self.assertLessEqual(len([line for line in script.splitlines() if line.strip()]), 25)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "mine.py"), "w", encoding="utf-8") as file:
+                file.write(script)
+            done = subprocess.run([sys.executable, "mine.py"], cwd=folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for said in ("Student's 95 % interval over 5 seeds", "allreduce_sgd", "wagma", "local_sgd", "slow_momentum"):
+            self.assertIn(said, done.stdout)
+        self.assertEqual(len(re.findall(r"\d ± \d", done.stdout)), 8 + 6, done.stdout)  # of 4 methods and 2 delays; differences of 3 to mine
+
+    def test_the_package_is_small_and_needs_nothing(self):
+        """Lines of code: neither empty, nor comments, nor strings that document. The hook for PyTorch counts by itself."""
+        counted, imported = {}, set()
+        folder = os.path.join(SOURCES, "python", "simsgd")
+        for name in os.listdir(folder):
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    counted[name], modules = code_of(file.read())
+                imported |= modules if name != "recording.py" else set()
+        hook = counted.pop("recording.py")
+        print("lines of code:", sum(counted.values()), "and", hook, "of the hook for PyTorch", file=sys.stderr)
+        self.assertLessEqual(sum(counted.values()), 600)
+        self.assertLessEqual(imported - set(sys.stdlib_module_names), {"pandas", "IPython"})  # where they are asked for
+
+
+def code_of(text):
+    """How many lines of code, and the modules that it imports."""
+    lines, modules = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules.add(node.module.split(".")[0])
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        documents = token.type == tokenize.STRING and token.line.lstrip().startswith('"""')
+        if not documents and token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER):
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines), modules
 
 
 class Programs(unittest.TestCase):
@@ -309,7 +366,7 @@ class Programs(unittest.TestCase):
 
     def test_killed_while_it_runs_is_a_sentence_and_the_next_run_works(self):
         simsgd.run(TIMED)
-        worker = program._idle[-1].process
+        worker = program._workers[-1].process
         timer = threading.Timer(0.5, os.kill, (worker.pid, signal.SIGKILL))
         timer.start()
         with self.assertRaisesRegex(simsgd.ProgramError, "was ended by signal 9 while it ran"):
@@ -318,7 +375,7 @@ class Programs(unittest.TestCase):
 
     def test_killed_while_idle_is_not_even_noticed(self):
         simsgd.run(TIMED)
-        for worker in program._idle:
+        for worker in [*program._workers]:
             worker.process.kill()
             worker.process.wait()
         simsgd.run(TIMED)
@@ -346,15 +403,15 @@ class Programs(unittest.TestCase):
 
     def test_a_forked_process_has_a_worker_of_its_own(self):
         simsgd.run(TIMED)
-        before = {worker.process.pid for worker in program._idle}
+        before = {worker.process.pid for worker in program._workers}
         child = os.fork()
         if child == 0:
-            ok = not program._idle and simsgd.run(TIMED).scenario["name"] == "small"
-            mine = {worker.process.pid for worker in program._idle}
+            ok = not program._workers and simsgd.run(TIMED).scenario["name"] == "small"
+            mine = {worker.process.pid for worker in program._workers}
             os._exit(0 if ok and not mine & before else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         simsgd.run(TIMED)
-        self.assertTrue(before & {worker.process.pid for worker in program._idle})
+        self.assertTrue(before & {worker.process.pid for worker in program._workers})
 
     def test_the_package_is_imported_in_a_fifth_of_the_processor_time_that_python_has_for_it(self):
         script = "import time; t = time.process_time(); import simsgd; print(time.process_time() - t); import sys; assert 'pandas' not in sys.modules and 'numpy' not in sys.modules"
