@@ -110,6 +110,17 @@ class Plugin(unittest.TestCase):
             study.run(results.file, progress=lambda done, of: seen.append(done))
             self.assertEqual(seen, [])
 
+    def test_a_worker_that_has_run_without_it_takes_it_for_one_command(self):
+        words = ["run", "-", "--json", "--set", '/algorithm={"name": "elastic_averaging", "share": 2}', "--plugin", self.library]
+        simsgd.run(TIMED)
+        with self.assertRaisesRegex(simsgd.InputError, "/algorithm/share"):
+            simsgd.command(*words, input=json.dumps(TIMED))
+        words[4] = words[4].replace("2}", "0.5}")
+        document = json.loads(simsgd.command(*words, input=json.dumps(TIMED)))
+        self.assertIn("libelastic.so", document["scenario"]["algorithm"]["library"])
+        with self.assertRaisesRegex(simsgd.InputError, '/algorithm/name.*"elastic_averaging"'):
+            simsgd.run(TIMED, algorithm="elastic_averaging")
+
     def test_without_it_its_name_is_unknown(self):
         done = subprocess.run([PROGRAM, "run", "-", "--set", "/algorithm/name=elastic_averaging"], input=json.dumps(SMALL),
                               capture_output=True, text=True)
