@@ -178,6 +178,18 @@ class Studies(unittest.TestCase):
         self.assertEqual(sorted((row["algorithm"], row["status"]) for row in rows), [("failing", "failed"), ("local_sgd", "ok")])
         self.assertIn("on purpose", [row["error"] for row in rows if row["algorithm"] == "failing"][0])
 
+    def test_methods_of_one_name_are_told_apart_by_their_text_and_options(self):
+        text = "def f(w, options):\n    while (yield w.next_step()):\n        yield w.spend('compute', {})\n"
+        methods = [{"name": "python", "function": "f", "source": text.format(seconds)} for seconds in (0.25, 0.5)]
+        rows = simsgd.Study(TIMED).over("/algorithm", [*methods, failing]).run(self.file, allow_failed=True).rows()
+        self.assertEqual([row["algorithm"] for row in rows if row["status"] == "failed"], ["failing"])
+        labels = {row["algorithm"] for row in rows if row["status"] == "ok"}
+        self.assertEqual(len(labels), 2)
+        for label in labels:
+            self.assertRegex(label, r"^f \(source [0-9a-f]{8}\)$")
+        rows = simsgd.Study(TIMED).over("/algorithm", [{**methods[0], "options": {"a": a}} for a in (1, 2)]).run().rows()
+        self.assertEqual({row["algorithm"] for row in rows}, {"f (options (a 1))", "f (options (a 2))"})
+
     def test_a_dict_labels_an_axis(self):
         study = simsgd.Study(TIMED).over("/stragglers", {"none": [], "late": TIMED["stragglers"]}, name="who")
         rows = study.over("/algorithm/name", {"often": {"name": "local_sgd", "period": 2}, "always": "allreduce_sgd"}).run(self.file).rows()
