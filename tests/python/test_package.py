@@ -3,6 +3,7 @@
 import ast
 import copy
 import csv
+import glob
 import io
 import json
 import os
@@ -447,6 +448,19 @@ class Programs(unittest.TestCase):
     def test_the_package_is_imported_in_a_fifth_of_the_processor_time_that_python_has_for_it(self):
         script = "import time; t = time.process_time(); import simsgd; print(time.process_time() - t); import sys; assert 'pandas' not in sys.modules and 'numpy' not in sys.modules"
         self.assertLess(float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout), 0.2)
+
+    def test_every_python_of_this_machine_drives_the_program_and_runs_methods(self):
+        found = [path for path in [*glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python")), "/usr/bin/python3"]
+                 if 9 <= int(subprocess.run([path, "-c", "import sys; print(sys.version_info[1])"], capture_output=True, text=True).stdout) <= 13]
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "mine.py")
+            with open(script, "w") as file:
+                file.write("import scenario, simsgd\ndef mine(w):\n    while (yield w.next_step()):\n        yield w.spend('compute', 0.25)\n"
+                           "print(simsgd.run(scenario.TIMED, {'/stragglers': []}, algorithm=mine).metrics['simulated_time_s'])\n")
+            for path in found:
+                paths = os.pathsep.join([os.path.join(SOURCES, "python"), os.path.join(SOURCES, "tests", "python")])
+                done = subprocess.run([path, script], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
+                self.assertEqual((done.stdout, done.stderr), ("3.0\n", ""), path)
 
     def test_one_version_everywhere(self):
         with open(os.path.join(SOURCES, "CMakeLists.txt")) as file:
