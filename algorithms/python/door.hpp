@@ -16,7 +16,7 @@
 
 namespace simsgd::python {
 
-/// The text of door.py.
+/// The text of door.py and methods.py, which are one module.
 const char* door_source();
 /// What door.py defines under that name; runs it at the first call.
 PyObject* of_door(const char* name);

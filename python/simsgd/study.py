@@ -16,6 +16,7 @@ from .output import output
 from .program import command
 from .result import Path, Scenario, algorithm_section, flags, place, settings
 
+Names = Union[str, Sequence[str]]  # "a,b" or ["a", "b"]
 Values = Union[Sequence[Any], Mapping[str, Any]]
 Progress = Union[bool, Callable[[int, int], None]]
 
@@ -106,6 +107,9 @@ class StudyResults:
     def __init__(self, file: Path, _folder: Any = None):
         self.file, self._folder = os.fspath(file), _folder  # the folder is removed with this object
 
+    def __repr__(self) -> str:
+        return f"<simsgd.StudyResults {self.file}>"
+
     def table(self, question: str, *words: Any) -> str:
         """`simsgd results QUESTION`, as the program prints it: results.table("list"), ("winners", "--format", "latex")."""
         return command("results", question, self.file, *words)
@@ -151,19 +155,22 @@ class FrameQuestions:
     def __deepcopy__(self, memo: Any) -> "FrameQuestions":
         return self  # copies of a frame come from the same study
 
-    def _ask(self, question: str, where: Sequence[str], **options: Any) -> Any:
-        words = [*flags({"format": "csv", "study": self._study, **options}), *(word for each in where for word in ("--where", each))]
+    def _ask(self, question: str, where: Names, **options: Any) -> Any:
+        conditions = [where] if isinstance(where, str) else where
+        words = [*flags({"format": "csv", "study": self._study, **options}), *(word for each in conditions for word in ("--where", each))]
         return _pandas().read_csv(io.StringIO(self._results.table(question, *words)))
 
-    def winners(self, metric: Optional[str] = None, where: Sequence[str] = ()) -> Any:
+    def winners(self, metric: Optional[str] = None, where: Names = ()) -> Any:
         """The best choice for each value of the circumstances, by how much, and how sure that is."""
         return self._ask("winners", where, metric=metric)
 
-    def table(self, metric: str, rows: Sequence[str] = (), columns: Sequence[str] = (), where: Sequence[str] = ()) -> Any:
+    def table(self, metric: str, rows: Names = (), columns: Names = (), where: Names = ()) -> Any:
         """Means over seeds with their intervals, over the axes."""
-        return self._ask("table", where, metric=metric, rows=",".join(rows) or None, columns=",".join(columns) or None)
+        def listed(names: Names) -> Optional[str]:
+            return (names if isinstance(names, str) else ",".join(names)) or None
+        return self._ask("table", where, metric=metric, rows=listed(rows), columns=listed(columns))
 
-    def compare(self, by: str, baseline: Any, metric: str, where: Sequence[str] = ()) -> Any:
+    def compare(self, by: str, baseline: Any, metric: str, where: Names = ()) -> Any:
         """The values of an axis against one of them, seed by seed, with a verdict."""
         return self._ask("compare", where, by=by, baseline=baseline, metric=metric)
 

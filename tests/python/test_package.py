@@ -310,6 +310,8 @@ class Studies(unittest.TestCase):
         pandas.testing.assert_frame_equal(frame.simsgd.winners("throughput_samples_per_s"), pandas.read_csv(io.StringIO(theirs)))
         means = frame.simsgd.table("throughput_samples_per_s", rows=["workers"], columns=["algorithm"])
         self.assertEqual(len(means), 4)  # of two numbers of workers and two methods
+        pandas.testing.assert_frame_equal(frame.simsgd.table("throughput_samples_per_s", rows="workers", columns="algorithm"), means)
+        self.assertEqual(len(frame.simsgd.table("throughput_samples_per_s", rows="workers,algorithm", where="algorithm=local_sgd")), 2)
         with self.assertRaisesRegex(simsgd.InputError, "througput"):
             frame.simsgd.winners("througput")
         copied = copy.deepcopy(frame)  # as pandas 2 copies what a frame says of itself
