@@ -1,6 +1,6 @@
 // simsgd worker: serves another program, such as the Python package, by JSON lines on its standard input and
 // output (docs/python.md). Each request runs in a child of its own, since SimGrid simulates once in a
-// process; reading the program and starting it is paid for once.
+// process; reading the program, starting it, and composing the language of scenarios is paid for once.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -23,6 +23,7 @@
 #include "cli/command_line.hpp"
 #include "cli/verbs.hpp"
 #include "results/run_context.hpp"
+#include "scenarios/language/schema.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/fields.hpp"
 #include "sim/base/interrupts.hpp"
@@ -137,6 +138,21 @@ bool read_more(int file, std::string& read_so_far) {
   return got > 0 || (got < 0 && errno == EINTR);
 }
 
+/// Starts the program afresh with these words, in this process.
+[[noreturn]] void start_afresh(const std::vector<std::string>& words) {
+  std::vector<char*> arguments = {const_cast<char*>("simsgd")};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv("/proc/self/exe", arguments.data());
+  fmt::print(stderr, "Cannot start the program again: {}\n", std::strerror(errno));
+  _exit(1);
+}
+
+bool names_a_library(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word.starts_with("--plugin"); });
+}
+
 [[noreturn]] void be_child(const Request& request, const Scroll& input, const Scroll& output,
                            const Scroll& errors, int said) {
   input.become(STDIN_FILENO);
@@ -147,6 +163,8 @@ bool read_more(int file, std::string& read_so_far) {
     fmt::print(stderr, "Cannot work in {}: {}\n", request.directory, std::strerror(errno));
     _exit(2);
   }
+  // The language that is here already does not have what a further library adds.
+  if (names_a_library(request.arguments)) start_afresh(request.arguments);
   std::vector<InputError> wrong;
   const int code = run_command_line(request.arguments, &wrong);
   if (!wrong.empty()) errors.write(errors_json(wrong).dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -161,6 +179,10 @@ class WorkerVerb {
     std::signal(SIGPIPE, SIG_IGN);
     const RunContext context = build_context();
     answer({{"simsgd", context.version}, {"protocol", kProtocol}});
+    try {
+      (void)named_choices();
+    } catch (const ConfigError&) {  // of a library in the environment: each request says so
+    }
     for (;;) {
       while (const auto line = next_line(commands_)) take(*line);
       if (ended_ || !read_more(STDIN_FILENO, commands_)) return;

@@ -8,13 +8,11 @@ has 1.13), for named models python3-torchvision.
 """
 
 import argparse
-import contextlib
 import csv
 import datetime
 import importlib.util
 import os
 import sys
-import tempfile
 
 
 def fail(sentence):
@@ -28,6 +26,7 @@ except ImportError:
     fail("torch_profile needs PyTorch: apt-get install python3-torch python3-torchvision, and run it with /usr/bin/python3.")
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "python"))
+from simsgd.output import output  # noqa: E402  after the sentence above
 from simsgd.recording import WARM_UP, Recording, device_name, first_tensor, to_text  # noqa: E402  after the sentence above
 
 
@@ -76,29 +75,6 @@ def parsed_arguments():
     except (ValueError, AssertionError):
         parser.error(f"--input is like 3x224x224. Found: {arguments.input}")
     return arguments
-
-
-@contextlib.contextmanager
-def output(path):
-    """A file to write that appears whole or not at all; a device or a pipe is written into."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            yield file
-        return
-    target = os.path.realpath(path)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
-    try:
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            yield file
-            file.flush()
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(file.fileno(), 0o666 & ~mask)
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def write_kernels(path, step, batch):

@@ -18,6 +18,7 @@ import zipfile
 
 sys.dont_write_bytecode = True  # beside the sources
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from simsgd import __version__ as version  # noqa: E402
 from simsgd.output import output  # noqa: E402
 
 # What every Linux has, as manylinux (PEP 600) lists it.
@@ -45,8 +46,6 @@ def contents(build, package, folder):
 
 def main(build, target):
     package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "simsgd")
-    with open(os.path.join(package, "version.py"), encoding="utf-8") as file:
-        version = re.search(r'"(.+)"', file.read().split("__version__")[1])[1]
     tag = f"py3-none-manylinux_{platform.libc_ver()[1].replace('.', '_')}_{platform.machine()}"
     info = f"simsgd-{version}.dist-info"
     os.makedirs(target, exist_ok=True)

@@ -16,7 +16,7 @@
 
 namespace simsgd::python {
 
-/// The text of door.py.
+/// The text of door.py and methods.py, which are one module.
 const char* door_source();
 /// What door.py defines under that name; runs it at the first call.
 PyObject* of_door(const char* name);
@@ -25,6 +25,8 @@ Ref call(PyObject* function, const std::vector<Ref>& arguments);
 
 /// Throws RunError with the names that there are.
 Traffic traffic_of(const std::string& name);
+/// A handle of any kind, as what a worker waits for.
+Awaited awaited(const AnyHandle& handle);
 
 class Door : public std::enable_shared_from_this<Door> {
  public:

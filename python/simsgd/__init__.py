@@ -11,12 +11,13 @@
 docs/python.md tells the rest: methods of your own, errors, exports.
 """
 
+__version__ = "0.1.0"  # of the program that this package drives
+
 from .errors import InputError, Problem, ProgramError, RunFailed, SimSGDError
 from .program import command, find_program
 from .result import Result, run
 from .study import Chart, Study, StudyResults, sweep
 from .verbs import advise, bench, calibrate, explain, list, record, report, results
-from .version import __version__
 
 __all__ = ["Chart", "InputError", "Problem", "ProgramError", "Result", "RunFailed", "SimSGDError", "Study", "StudyResults",
            "__version__", "advise", "bench", "calibrate", "command", "explain", "find_program", "list", "record", "report",

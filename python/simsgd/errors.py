@@ -36,5 +36,4 @@ class InputError(SimSGDError, ValueError):
     def __init__(self, text: str, problems: Sequence[Problem] = ()):
         super().__init__(text)
         self.problems = [*problems]
-        first = self.problems[0] if self.problems else Problem("", "", text, "", "", text)
-        self.file, self.pointer, self.remedy = first.file, first.pointer, first.remedy
+        self.file, self.pointer, _, _, self.remedy, _ = self.problems[0] if problems else Problem("", "", text, "", "", text)

@@ -21,8 +21,8 @@ def source_of(method: Callable[..., Any]) -> str:
 
 
 def _add(function: Callable[..., Any], parts: Dict[str, str]) -> None:
-    if function.__name__ == "<lambda>":
-        raise InputError("A method is a function with a name, and this is a lambda. Write it with def.")
+    if not inspect.isfunction(function) or function.__name__ == "<lambda>":
+        raise InputError(f"A method is a function with a name, written with def, and not {function!r:.60}")
     if function.__closure__:
         raise InputError(f"{function.__name__} uses {', '.join(function.__code__.co_freevars)} of the function around it, which "
                          "the program does not have. Hand it over in options.")

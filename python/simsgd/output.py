@@ -2,8 +2,7 @@
 
 import contextlib
 import os
-import stat
-import tempfile
+import shutil
 from typing import IO, Any, Iterator, Union
 
 
@@ -12,28 +11,20 @@ def output(path: Union[str, "os.PathLike[str]"], mode: str = "w") -> Iterator[IO
     """A file that appears whole or not at all, under a temporary name that nobody else has until then. A link stays one, and
     what it names is written; a device or a pipe is written into."""
     target = os.path.realpath(path)
-    encoding = None if "b" in mode else "utf-8"
-    if os.path.exists(target) and not os.path.isfile(target):
-        with open(target, mode, encoding=encoding) as file:
-            yield file
-        return
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
-    try:
-        with open(descriptor, mode, encoding=encoding) as file:
+    new = not os.path.exists(target)
+    whole = new or os.path.isfile(target)
+    written = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(8).hex()}") if whole else target
+    encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
+    with open(written, mode.replace("w", "x") if whole else mode, encoding=encoding, newline=newline) as file:
+        try:
             yield file
             file.flush()
-            os.fchmod(file.fileno(), _permissions(target))
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _permissions(target: str) -> int:
-    """Those of the file that is there, or of a new one."""
-    with contextlib.suppress(FileNotFoundError):
-        return stat.S_IMODE(os.stat(target).st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+            if whole:
+                os.fsync(file.fileno())
+                if not new:
+                    shutil.copymode(target, written)
+                os.replace(written, target)
+        except BaseException:
+            if whole:
+                os.unlink(written)
+            raise

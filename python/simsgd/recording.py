@@ -1,4 +1,5 @@
-"""What simsgd.record gives. Records a few steps of a training script in PyTorch as a workload: hooks on the model, nothing to change in the script.
+"""What simsgd.record gives. Records a few steps of a training script in PyTorch as a workload: hooks on the model, nothing to
+change in the script.
 
 A mark is set when a layer has its output, and one in the backward pass when the gradient of its output is there. What lies
 between two marks is the time of the layer before the later one (forward), or after the earlier one (backward), so that all
@@ -9,6 +10,7 @@ import math
 import platform
 import statistics
 import time
+from collections import defaultdict
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
@@ -20,41 +22,33 @@ COLLECTIVES = ("all_reduce", "all_gather", "all_gather_into_tensor", "_all_gathe
                "_reduce_scatter_base", "all_to_all", "all_to_all_single", "broadcast", "reduce", "send", "isend")
 
 
-class Clock:
-    """Instants on the device: CUDA events, which cost the host nothing, or the CPU's clock."""
+def bytes_of(given: Any) -> int:
+    """Of all tensors in it."""
+    if isinstance(given, (list, tuple)):
+        return sum(map(bytes_of, given))
+    return given.numel() * given.element_size() if isinstance(given, torch.Tensor) else 0
 
-    def __init__(self, device: torch.device):
-        self.cuda = device.type == "cuda"
 
-    def now(self) -> Any:
-        if not self.cuda:
-            return time.perf_counter()
-        event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        event.record()
-        return event
-
-    def between(self, begin: Any, end: Any) -> float:
-        return float(begin.elapsed_time(end) * 1e-3 if self.cuda else end - begin)
+def first_tensor(output: Any) -> Optional[torch.Tensor]:
+    while isinstance(output, (tuple, list)) and output:
+        output = output[0]
+    return output if isinstance(output, torch.Tensor) else None
 
 
 class Layer:
     """A module with parameters of its own, and what follows it that has none (activations, pooling)."""
 
     def __init__(self, name: str, module: Any):
-        self.name, self.module = name, module
+        self.name, self.module = name or type(module).__name__, module
         self.activations, self.positions, self.flop = 0.0, 0.0, 0.0  # per sample
-        self.forward_s: List[float] = []
-        self.backward_s: List[float] = []
+        self.times: Dict[str, List[float]] = {"forward": [], "backward": []}
 
     def kind(self) -> str:
+        kinds = [("conv", torch.nn.modules.conv._ConvNd), ("fc", torch.nn.Linear)]
         name = type(self.module).__name__
-        if isinstance(self.module, torch.nn.modules.conv._ConvNd):
-            return "conv"
-        if isinstance(self.module, torch.nn.Linear):
-            return "fc"
-        return "bn" if "Norm" in name else "embedding" if "Embedding" in name else "other"
+        return next((kind for kind, of in kinds if isinstance(self.module, of)), "bn" if "Norm" in name else "embedding" if "Embedding" in name else "other")
 
-    def saw(self, output: Any, batch: Any) -> None:
+    def saw(self, output: torch.Tensor, batch: Any) -> None:
         """A call's output. FLOPs of convolutions and matrices, a multiply-add as 2."""
         entries = output.numel() / batch
         self.activations += entries
@@ -68,23 +62,11 @@ class Layer:
 
     def described(self) -> Dict[str, Any]:
         """As the scenario language has it: a tensor is a matrix of outputs x everything else, a vector its length."""
-        sizes = [list(p.shape) for p in self.module.parameters(recurse=False)]
-        layer = {"name": self.name, "type": self.kind(), "activations": round(self.activations),
-                 "tensors": [[s[0], math.prod(s[1:])] if len(s) > 1 else math.prod(s) for s in sizes]}
-        if self.flop:
-            layer["forward_flop"] = round(self.flop)
-        if self.positions > 1:
-            layer["positions"] = round(self.positions)
-        for key, values in (("forward", self.forward_s), ("backward", self.backward_s)):
-            if values:
-                layer[key] = float(f"{statistics.median(values):.6g}")
-        return layer
-
-
-def first_tensor(output: Any) -> Optional[torch.Tensor]:
-    while isinstance(output, (tuple, list)) and output:
-        output = output[0]
-    return output if isinstance(output, torch.Tensor) else None
+        sizes = [p.shape for p in self.module.parameters(recurse=False)]
+        times = {key: float(f"{statistics.median(values):.6g}") for key, values in self.times.items() if values}
+        return {"name": self.name, "type": self.kind(), "activations": round(self.activations),
+                "tensors": [[s[0], math.prod(s[1:])] if len(s) > 1 else math.prod(s) for s in sizes],
+                **({"forward_flop": round(self.flop)} if self.flop else {}), **({"positions": round(self.positions)} if self.positions > 1 else {}), **times}
 
 
 class Recording:
@@ -97,18 +79,14 @@ class Recording:
         self._comm_hook, self._comm_state = comm_hook, comm_state
         self._batch, self._device_name, self._name = batch, device_name, name or type(self._model).__name__
         self._device = next(self._model.parameters()).device
-        self._clock = Clock(self._device)
-        modules = [(n, m) for n, m in self._model.named_modules() if next(m.parameters(recurse=False), None) is not None]
-        self._layers = [Layer(n or type(m).__name__, m) for n, m in modules]
+        self._layers = [Layer(n, m) for n, m in self._model.named_modules() if next(m.parameters(recurse=False), None) is not None]
         self._order: List[Layer] = []  # in which they are first called
-        self._steps_s: List[float] = []
-        self._forward_marks: List[Any] = []  # layer and instant, of the step of now
-        self._backward_marks: List[Any] = []
-        self._bucket_marks: List[Any] = []
-        self._ready: Dict[int, List[Tuple[int, float]]] = {}  # of each bucket: bytes, seconds since the backward pass began
-        self._sent: Dict[str, float] = {}
         self._seen, self._step = 0, -1  # whole steps so far; the step of now
-        self._active, self._own_traffic, self._registered = False, False, False
+        self._steps_s: List[float] = []  # of those without marks
+        self._marks: Dict[str, List[Tuple[Any, Any]]] = {}  # of the step of now: forward, backward, buckets
+        self._ready: Dict[int, List[Tuple[int, float]]] = defaultdict(list)  # of each bucket: bytes, seconds since the backward pass began
+        self._sent: Dict[str, float] = defaultdict(float)
+        self._active, self._marked, self._own_traffic, self._registered = False, False, False, False
 
     def __enter__(self) -> "Recording":
         self._hooks = [self._model.register_forward_pre_hook(self._begins)]
@@ -131,15 +109,24 @@ class Recording:
         for each, function in self._originals.items():
             setattr(torch.distributed, each, function)
 
+    def _now(self) -> Any:
+        """An instant on the device: a CUDA event, which costs the host nothing, or the CPU's clock."""
+        if self._device.type != "cuda":
+            return time.perf_counter()
+        event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event.record()
+        return event
+
+    def _between(self, begin: Any, end: Any) -> float:
+        return float(begin.elapsed_time(end) * 1e-3 if self._device.type == "cuda" else end - begin)
+
     # Of a step.
     def _begins(self, model: Any, inputs: Any) -> None:
-        if self._batch is None:
-            self._batch = inputs[0].shape[0]
+        self._batch = self._batch or inputs[0].shape[0]
         self._step = self._seen
         self._marked = self._seen >= WARM_UP and (self._seen - WARM_UP) % 2 == 0
-        for marks in (self._forward_marks, self._backward_marks, self._bucket_marks):
-            marks.clear()
-        self._begin = self._clock.now()
+        self._marks = {"forward": [], "backward": [], "buckets": []}
+        self._begin = self._now()
 
     def _has_output(self, layer: Layer, output: Any) -> None:
         output = first_tensor(output)
@@ -150,48 +137,45 @@ class Recording:
             if layer not in self._order:
                 self._order.append(layer)
         if self._marked:
-            self._forward_marks.append((layer, self._clock.now()))
+            self._marks["forward"].append((layer, self._now()))
             if output.requires_grad:
-                output.register_hook(lambda gradient: self._backward_marks.append((layer, self._clock.now())))
+                output.register_hook(lambda gradient: self._marks["backward"].append((layer, self._now())))
 
     def _is_forward(self, model: Any, inputs: Any, output: Any) -> None:
-        self._middle = self._clock.now()
+        self._middle = self._now()
         output = first_tensor(output)
         if output is not None and output.requires_grad:
             output.register_hook(self._goes_back)
 
     def _goes_back(self, gradient: Any) -> None:
-        self._back = self._clock.now()
+        self._back = self._now()
         torch.autograd.Variable._execution_engine.queue_callback(self._ends)  # at the end of the backward pass, as DDP has it
 
     def _ends(self) -> None:
-        end = self._clock.now()
-        if self._clock.cuda:
+        end = self._now()
+        if self._device.type == "cuda":
             torch.cuda.synchronize()
-        if self._marked and self._forward_marks:
+        if self._marked and self._marks["forward"]:
             self._book(end)
         elif self._seen >= WARM_UP:
-            self._steps_s.append(self._clock.between(self._begin, end))
-            for index, size, mark in self._bucket_marks:
-                self._ready.setdefault(index, []).append((size, self._clock.between(self._back, mark)))
+            self._steps_s.append(self._between(self._begin, end))
+            for (index, size), mark in self._marks["buckets"]:
+                self._ready[index].append((size, self._between(self._back, mark)))
         self._seen += 1
 
     def _book(self, end: Any) -> None:
-        forward: Dict[Layer, float] = {}
-        backward: Dict[Layer, float] = {}
-        before = self._begin
-        for layer, mark in self._forward_marks:
-            forward[layer] = forward.get(layer, 0) + self._clock.between(before, mark)
-            before = mark
-        current = self._forward_marks[-1][0]
-        forward[current] += self._clock.between(before, self._middle)  # what follows the last layer
-        before = self._middle  # so the loss is part of the last layer's backward pass
-        for layer, mark in [*self._backward_marks, (current, end)]:
-            backward[current] = backward.get(current, 0) + self._clock.between(before, mark)
-            current, before = layer, mark
+        """What lies between two marks; what follows the last layer is its own, and so is the loss."""
+        last = self._marks["forward"][-1][0]
+        forward = [*self._marks["forward"], (last, self._middle)]
+        backward = [*self._marks["backward"], (None, end)]
+        spans = [("forward", layer, before, mark) for (_, before), (layer, mark) in zip([(None, self._begin), *forward], forward)]
+        spans += [("backward", layer, before, mark) for (layer, before), (_, mark) in zip([(last, self._middle), *backward], backward)]
+        taken: Dict[Tuple[str, Any], float] = defaultdict(float)
+        for direction, layer, before, mark in spans:
+            taken[direction, layer] += self._between(before, mark)
         for layer in self._order:
-            layer.forward_s.append(forward.get(layer, 0))
-            layer.backward_s.append(backward.get(layer, 0))
+            for direction, values in layer.times.items():
+                values.append(taken[direction, layer])
 
     # Traffic.
     def _bucket_hook(self) -> Callable[..., Any]:
@@ -200,8 +184,7 @@ class Recording:
 
         def hook(state: Any, bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:  # type: ignore
             if self._active:
-                buffer = bucket.buffer()
-                self._bucket_marks.append((bucket.index(), buffer.numel() * buffer.element_size(), self._clock.now()))
+                self._marks["buckets"].append(((bucket.index(), bytes_of(bucket.buffer())), self._now()))
             self._own_traffic = True
             try:
                 return inner(state, bucket)
@@ -212,10 +195,7 @@ class Recording:
     def _counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any, **options: Any) -> Any:
             if not self._own_traffic and self._step >= WARM_UP:
-                given = [*arguments, *options.values()]
-                parts = [part for each in given for part in (each if isinstance(each, (list, tuple)) else [each])]
-                size = sum(part.numel() * part.element_size() for part in parts if isinstance(part, torch.Tensor))
-                self._sent[name] = self._sent.get(name, 0.0) + size
+                self._sent[name] += bytes_of([*arguments, *options.values()])
             return function(*arguments, **options)
         return counted
 
@@ -231,10 +211,9 @@ class Recording:
     def beside(self) -> Dict[str, float]:
         """Bytes a step that travel beside gradients: DDP's broadcast of buffers, and calls of torch.distributed with the
         size of their tensors."""
-        steps = max(1, self._seen - WARM_UP)
-        sent = {name: size / steps for name, size in self._sent.items()}
+        sent = {name: size / max(1, self._seen - WARM_UP) for name, size in self._sent.items()}
         if self._ddp and self._ddp.broadcast_buffers:
-            sent["buffers"] = float(sum(each.numel() * each.element_size() for each in self._model.buffers()))
+            sent["buffers"] = float(bytes_of([*self._model.buffers()]))
         return {name: size for name, size in sent.items() if size}
 
     @property

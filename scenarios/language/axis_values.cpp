@@ -103,19 +103,30 @@ using Shows = std::function<bool(const std::string& key)>;
 
 std::string name_of(const Json& object) {
   std::string name;
-  for (const char* key : {"use", "name"})
+  for (const char* key : {"use", "name", "function"})  // a method in Python is called by its function
     if (object.contains(key) && object[key].is_string()) name = object[key].get<std::string>();
   return name;
 }
 
 std::string text_of(const Json& value);
 
+/// A method's text, by which no label should be: FNV-1a of it.
+std::string fingerprint(const std::string& text) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return fmt::format("{:08x}", hash);
+}
+
 /// "key value, key value" of the keys that are shown.
 std::string members_of(const Json& object, const Shows& shows) {
   std::string text;
   for (const auto& [key, value] : object.items()) {
-    if (key == "name" || key == "use" || !shows(key)) continue;
+    if (key == "name" || key == "use" || key == "function" || !shows(key)) continue;
     text += (text.empty() ? "" : ", ") + key;
+    if (key == "source" && value.is_string() && object.contains("function")) {
+      text += " " + fingerprint(value.get<std::string>());
+      continue;
+    }
     const bool nested = value.is_structured() && text_of(value) != value.dump() &&
                         text_of(value).find(' ') != std::string::npos;
     text += nested ? " (" + text_of(value) + ")" : " " + text_of(value);

@@ -69,14 +69,14 @@ void bound_numbers(Json& node) {
 }
 
 void collect_choices(const Json& node, const std::string& pointer, std::set<std::string>& all) {
-  const Json forms = node.value("oneOf", Json::array());
-  for (const Json& form : forms) {
-    if (name_of_form(form) != nullptr) all.insert(pointer);
-    collect_choices(form, pointer, all);
-  }
-  const Json properties = node.value("properties", Json::object());
-  for (const auto& property : properties.items())
-    collect_choices(property.value(), child(pointer, property.key()), all);
+  if (const auto forms = node.find("oneOf"); forms != node.end())
+    for (const Json& form : *forms) {
+      if (name_of_form(form) != nullptr) all.insert(pointer);
+      collect_choices(form, pointer, all);
+    }
+  if (const auto properties = node.find("properties"); properties != node.end())
+    for (const auto& property : properties->items())
+      collect_choices(property.value(), child(pointer, property.key()), all);
 }
 
 }  // namespace

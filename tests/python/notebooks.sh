@@ -37,4 +37,30 @@ fitted = "".join(json.load(open("done_calibrate.ipynb"))["cells"][3]["outputs"][
 low, high = [float(each) for each in fitted.split("90 %: ")[1].split("\n")[0].split(" to ")]
 assert low < 8.7e9 / 8 < high, fitted  # the bandwidth that the measurements were made with
 CHECK
+/usr/bin/python3 - <<'CTRL_C'
+import time
+from jupyter_client.manager import start_new_kernel
+manager, kernel = start_new_kernel(kernel_name="python3")
+def answered(asked):
+    while True:
+        said = kernel.get_shell_msg(timeout=60)
+        if said["parent_header"]["msg_id"] == asked:
+            return said["content"]
+try:
+    asked = kernel.execute("import simsgd\nbase = {'cluster': {'use': 'clusters/ethernet-1g.json', 'workers': 64}, 'workload': {'use': 'workloads/resnet50.json', 'batch': 32}, "
+                          "'algorithm': {'name': 'local_sgd'}, 'stop': {'steps': 10_000_000}}\nprint('begins')\nsimsgd.run(base)")
+    while kernel.get_iopub_msg(timeout=60)["content"].get("text") != "begins\n":
+        pass
+    time.sleep(1)
+    manager.interrupt_kernel()
+    said = answered(asked)
+    assert said.get("ename") == "KeyboardInterrupt", said
+    time.sleep(1)  # cells that were asked for before the error are given up, and the kernel takes a moment for it
+    said = answered(kernel.execute("assert simsgd.run(base, {'/stop/steps': 5}).metrics['compute_s'] > 0"))
+    assert said["status"] == "ok", said
+    print("a run that was interrupted in a notebook ends, and the next one works")
+finally:
+    kernel.stop_channels()
+    manager.shutdown_kernel(now=True)
+CTRL_C
 echo passed

@@ -4,6 +4,8 @@ import glob
 import json
 import os
 import re
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +15,7 @@ import numpy
 
 import simsgd
 from scenario import SMALL, SOURCES, TIMED
+from simsgd import program
 
 STEPS = 12
 LATENCY = 3  # used by a method below
@@ -65,6 +68,16 @@ def ring(w):
         assert numbers == (source, w.step) and source == (w.rank - 1) % w.size
         if w.rank == 0:
             w.number("heard", numbers[0])
+
+
+def busy(w):
+    while (yield w.next_step()):
+        for _ in range(25):
+            yield w.spend("compute", 1e-3)
+            sent = yield w.start(w.send((w.rank + 1) % w.size, 7, numbers=[1.0], bytes=8))
+            yield w.receive((w.rank - 1) % w.size, 7)
+            yield w.wait(sent)
+            yield w.all_reduce(bytes=1000)
 
 
 def posted(w):
@@ -226,6 +239,11 @@ def disagrees(w):
         yield w.barrier()
 
 
+def misspelled(w):
+    yield w.next_step()
+    yield w.gradent()
+
+
 def unknown_traffic(w):
     yield w.next_step()
     yield w.all_reduce(traffic="letters")
@@ -284,6 +302,40 @@ class Roles(unittest.TestCase):
             with open(path, "w") as file:
                 file.write("def other(w):\n    yield\ndef mine(w):\n    while (yield w.next_step()):\n        yield w.gradient()\n")
             simsgd.command("run", "-", "--python", path, "--json", input=simsgd.result.to_json(TIMED))
+
+    def test_real_machines_take_the_same_file_and_learn_the_same(self):
+        measure = os.path.join(os.path.dirname(os.environ["SIMSGD"]), "simsgd-measure")
+        if not shutil.which("mpirun") or not os.path.exists(measure):
+            self.skipTest("no mpirun, or no simsgd-measure beside the program")
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "s.json")
+            with open(path, "w") as file:
+                json.dump({**SMALL, "stragglers": [], "compute": "emulated"}, file)
+            for example in ("local_sgd", "diloco", "gtopk"):  # which do not depend on who is first
+                words = ["run", path, "--json", "--python", os.path.join(SOURCES, "examples", "methods", example + ".py")]
+                if example == "gtopk":
+                    words += ["--set", "/algorithm/options/density=0.01"]
+                done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "4", measure, *words], env=environment,
+                                      capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                losses = [[row["train_loss"] for row in document["series"]["train"]]
+                          for document in (json.loads(done.stdout), json.loads(simsgd.command(*words)))]
+                self.assertEqual(len(losses[0]), STEPS)
+                self.assertEqual(losses[0], losses[1], example)
+
+    def test_an_operation_takes_6_microseconds_at_200_workers(self):
+        def processor_s(steps):
+            program._close_all()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            simsgd.run(TIMED, {"/cluster/workers": 200, "/stop/steps": steps, "/stragglers": []}, algorithm=busy, threads=1, draws=0)
+            program._close_all()
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        operations = 200 * 5 * 25
+        least = min((processor_s(11) - processor_s(1)) / 10 for _ in range(3))  # what other processes do to caches only adds
+        print(f"{1e6 * least / operations:.2f} us an operation", file=sys.stderr)
+        self.assertLess(least / operations, 6e-6)
 
     def test_shards_are_the_model_and_learn_as_whole_replicas_do(self):
         ours = self.run_method(sharded, {**SMALL, "workload": {**SMALL["workload"], "micro_batches": 1}})
@@ -359,6 +411,9 @@ class Wrong(unittest.TestCase):
     def test_names_that_are_none_are_told_the_valid_ones(self):
         self.assertIn('There is no traffic "letters"; there is gradient, model, factor, inverse or control.', self.said(unknown_traffic))
 
+    def test_a_worker_knows_what_was_meant(self):
+        self.assertIn("line 3, in misspelled: AttributeError: a worker has no gradent. Did you mean gradient?", self.said(misspelled))
+
     def test_ranks_that_disagree_are_a_deadlock_with_a_sentence(self):
         self.assertIn("Deadlock", self.said(disagrees))
 
@@ -388,8 +443,9 @@ class Wrong(unittest.TestCase):
             yield around
         with self.assertRaisesRegex(simsgd.InputError, "uses around of the function around it"):
             simsgd.run(TIMED, algorithm=closure)
-        with self.assertRaisesRegex(simsgd.InputError, "a lambda"):
-            simsgd.run(TIMED, algorithm=lambda w: None)
+        for method in (lambda w: None, Wrong, self.test_what_a_function_takes_from_around_it_must_be_something_that_can_be_written):
+            with self.assertRaisesRegex(simsgd.InputError, "A method is a function with a name, written with def, and not <"):
+                simsgd.run(TIMED, algorithm=method)
 
     def test_without_python_the_rest_works_and_this_says_so(self):
         environment = {**os.environ, "SIMSGD_LIBPYTHON": "/nowhere/libpython.so"}

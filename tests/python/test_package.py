@@ -1,9 +1,14 @@
 """The package: what it gives, and what it says where something is wrong."""
 
+import ast
+import copy
 import csv
+import glob
 import io
 import json
 import os
+import re
+import resource
 import signal
 import stat
 import struct
@@ -12,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import tokenize
 import unittest
 
 import numpy
@@ -105,6 +111,13 @@ class Runs(unittest.TestCase):
         self.assertIn('Did you mean "stop"?', problems["/stopp"].remedy)
         self.assertIn('Did you mean "workers"?', problems["/cluster/worker"].remedy)
 
+    def test_what_is_no_scenario_no_axis_and_no_place_for_options_is_said(self):
+        for wrong, said in ((lambda: simsgd.run([TIMED]), "a file's name or a dict, and not"), (lambda: simsgd.Study(None).run(), "and not None"),
+                            (lambda: simsgd.Study(TIMED).over("/cluster/workers", 4), "are a list, or a dict of labels and values, and not 4"),
+                            (lambda: simsgd.run(TIMED, options={"period": 3}), "no algorithm to give them to")):
+            with self.assertRaisesRegex(simsgd.InputError, said):
+                wrong()
+
     def test_a_missing_file_and_wrong_usage_are_input_errors(self):
         with self.assertRaisesRegex(simsgd.InputError, "nowhere.json"):
             simsgd.run("nowhere.json")
@@ -165,6 +178,18 @@ class Studies(unittest.TestCase):
         rows = study.run(self.file, allow_failed=True).rows()
         self.assertEqual(sorted((row["algorithm"], row["status"]) for row in rows), [("failing", "failed"), ("local_sgd", "ok")])
         self.assertIn("on purpose", [row["error"] for row in rows if row["algorithm"] == "failing"][0])
+
+    def test_methods_of_one_name_are_told_apart_by_their_text_and_options(self):
+        text = "def f(w, options):\n    while (yield w.next_step()):\n        yield w.spend('compute', {})\n"
+        methods = [{"name": "python", "function": "f", "source": text.format(seconds)} for seconds in (0.25, 0.5)]
+        rows = simsgd.Study(TIMED).over("/algorithm", [*methods, failing]).run(self.file, allow_failed=True).rows()
+        self.assertEqual([row["algorithm"] for row in rows if row["status"] == "failed"], ["failing"])
+        labels = {row["algorithm"] for row in rows if row["status"] == "ok"}
+        self.assertEqual(len(labels), 2)
+        for label in labels:
+            self.assertRegex(label, r"^f \(source [0-9a-f]{8}\)$")
+        rows = simsgd.Study(TIMED).over("/algorithm", [{**methods[0], "options": {"a": a}} for a in (1, 2)]).run().rows()
+        self.assertEqual({row["algorithm"] for row in rows}, {"f (options (a 1))", "f (options (a 2))"})
 
     def test_a_dict_labels_an_axis(self):
         study = simsgd.Study(TIMED).over("/stragglers", {"none": [], "late": TIMED["stragglers"]}, name="who")
@@ -251,6 +276,24 @@ class Studies(unittest.TestCase):
         self.assertAlmostEqual(fitted["/cluster/nic/latency"] / 5e-5, 1, places=2)
         self.assertGreater(simsgd.run(TIMED, {"/cluster": {"use": "fitted.json", "workers": 4}, "/stragglers": []}).metrics["simulated_time_s"], 0)
 
+    def test_a_study_takes_the_processor_time_that_the_program_takes_for_it(self):
+        study = {**TIMED, "cluster": {"use": "clusters/ethernet-1g.json", "workers": 64}, "algorithm": {"name": "allreduce_sgd"},
+                 "stop": {"steps": 20}, "seeds": 300}
+        with open(os.path.join(self.folder.name, "study.json"), "w") as file:
+            json.dump(study, file)
+
+        def processor_s(run):
+            program._close_all()
+            before = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+            run()
+            program._close_all()
+            after = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+            return sum(b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime for a, b in zip(before, after))
+        ours = min(processor_s(lambda: simsgd.sweep(study, jobs=1)) for _ in range(2))
+        theirs = min(processor_s(lambda: by_hand("sweep", "run", file.name, "--jobs", "1", "--force", "-o", self.file)) for _ in range(2))
+        print(f"a point of a study {1e3 * ours / 300:.2f} ms, of the program's {1e3 * theirs / 300:.2f} ms", file=sys.stderr)
+        self.assertLess(ours, 1.3 * theirs)
+
     def test_advice_of_a_dict_ranks_methods(self):
         advice = simsgd.advise({**TIMED, "stop": {"steps": 40}}, target="throughput", budget=8, algorithms="local_sgd,allreduce_sgd")
         self.assertTrue(advice["ranked"][0]["label"].startswith("algorithm="))
@@ -267,8 +310,12 @@ class Studies(unittest.TestCase):
         pandas.testing.assert_frame_equal(frame.simsgd.winners("throughput_samples_per_s"), pandas.read_csv(io.StringIO(theirs)))
         means = frame.simsgd.table("throughput_samples_per_s", rows=["workers"], columns=["algorithm"])
         self.assertEqual(len(means), 4)  # of two numbers of workers and two methods
+        pandas.testing.assert_frame_equal(frame.simsgd.table("throughput_samples_per_s", rows="workers", columns="algorithm"), means)
+        self.assertEqual(len(frame.simsgd.table("throughput_samples_per_s", rows="workers,algorithm", where="algorithm=local_sgd")), 2)
         with self.assertRaisesRegex(simsgd.InputError, "througput"):
             frame.simsgd.winners("througput")
+        copied = copy.deepcopy(frame)  # as pandas 2 copies what a frame says of itself
+        self.assertIs(copied.simsgd, frame.simsgd)
         with self.assertRaisesRegex(AttributeError, "StudyResults"):
             pandas.DataFrame({"a": [1]}).simsgd
 
@@ -276,6 +323,50 @@ class Studies(unittest.TestCase):
 def failing(w):
     yield w.next_step()
     raise ValueError("on purpose")
+
+
+class Documented(unittest.TestCase):
+    def test_a_method_of_ones_own_against_three_shipped_ones_takes_25_lines(self):
+        with open(os.path.join(SOURCES, "docs", "python.md"), encoding="utf-8") as file:
+            script = file.read().split("This script compares")[1].split("```python\n")[1].split("```")[0]
+        self.assertLessEqual(len([line for line in script.splitlines() if line.strip()]), 25)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "mine.py"), "w", encoding="utf-8") as file:
+                file.write(script)
+            done = subprocess.run([sys.executable, "mine.py"], cwd=folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for said in ("Student's 95 % interval over 5 seeds", "allreduce_sgd", "wagma", "local_sgd", "slow_momentum"):
+            self.assertIn(said, done.stdout)
+        self.assertEqual(len(re.findall(r"\d ± \d", done.stdout)), 8 + 6, done.stdout)  # of 4 methods and 2 delays; differences of 3 to mine
+
+    def test_the_package_is_small_and_needs_nothing(self):
+        """Lines of code: neither empty, nor comments, nor strings that document. The hook for PyTorch counts by itself."""
+        counted, imported = {}, set()
+        folder = os.path.join(SOURCES, "python", "simsgd")
+        for name in os.listdir(folder):
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    counted[name], modules = code_of(file.read())
+                imported |= modules if name != "recording.py" else set()
+        hook = counted.pop("recording.py")
+        print("lines of code:", sum(counted.values()), "and", hook, "of the hook for PyTorch", file=sys.stderr)
+        self.assertLessEqual(sum(counted.values()), 600)
+        self.assertLessEqual(imported - set(sys.stdlib_module_names), {"pandas", "IPython"})  # where they are asked for
+
+
+def code_of(text):
+    """How many lines of code, and the modules that it imports."""
+    lines, modules = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules.add(node.module.split(".")[0])
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        documents = token.type == tokenize.STRING and token.line.lstrip().startswith('"""')
+        if not documents and token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER):
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines), modules
 
 
 class Programs(unittest.TestCase):
@@ -309,7 +400,7 @@ class Programs(unittest.TestCase):
 
     def test_killed_while_it_runs_is_a_sentence_and_the_next_run_works(self):
         simsgd.run(TIMED)
-        worker = program._idle[-1].process
+        worker = program._workers[-1].process
         timer = threading.Timer(0.5, os.kill, (worker.pid, signal.SIGKILL))
         timer.start()
         with self.assertRaisesRegex(simsgd.ProgramError, "was ended by signal 9 while it ran"):
@@ -318,7 +409,7 @@ class Programs(unittest.TestCase):
 
     def test_killed_while_idle_is_not_even_noticed(self):
         simsgd.run(TIMED)
-        for worker in program._idle:
+        for worker in [*program._workers]:
             worker.process.kill()
             worker.process.wait()
         simsgd.run(TIMED)
@@ -346,19 +437,32 @@ class Programs(unittest.TestCase):
 
     def test_a_forked_process_has_a_worker_of_its_own(self):
         simsgd.run(TIMED)
-        before = {worker.process.pid for worker in program._idle}
+        before = {worker.process.pid for worker in program._workers}
         child = os.fork()
         if child == 0:
-            ok = not program._idle and simsgd.run(TIMED).scenario["name"] == "small"
-            mine = {worker.process.pid for worker in program._idle}
+            ok = not program._workers and simsgd.run(TIMED).scenario["name"] == "small"
+            mine = {worker.process.pid for worker in program._workers}
             os._exit(0 if ok and not mine & before else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         simsgd.run(TIMED)
-        self.assertTrue(before & {worker.process.pid for worker in program._idle})
+        self.assertTrue(before & {worker.process.pid for worker in program._workers})
 
     def test_the_package_is_imported_in_a_fifth_of_the_processor_time_that_python_has_for_it(self):
         script = "import time; t = time.process_time(); import simsgd; print(time.process_time() - t); import sys; assert 'pandas' not in sys.modules and 'numpy' not in sys.modules"
         self.assertLess(float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout), 0.2)
+
+    def test_every_python_of_this_machine_drives_the_program_and_runs_methods(self):
+        found = [path for path in [*glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python")), "/usr/bin/python3"]
+                 if 9 <= int(subprocess.run([path, "-c", "import sys; print(sys.version_info[1])"], capture_output=True, text=True).stdout) <= 13]
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "mine.py")
+            with open(script, "w") as file:
+                file.write("import scenario, simsgd\ndef mine(w):\n    while (yield w.next_step()):\n        yield w.spend('compute', 0.25)\n"
+                           "print(simsgd.run(scenario.TIMED, {'/stragglers': []}, algorithm=mine).metrics['simulated_time_s'])\n")
+            for path in found:
+                paths = os.pathsep.join([os.path.join(SOURCES, "python"), os.path.join(SOURCES, "tests", "python")])
+                done = subprocess.run([path, script], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
+                self.assertEqual((done.stdout, done.stderr), ("3.0\n", ""), path)
 
     def test_one_version_everywhere(self):
         with open(os.path.join(SOURCES, "CMakeLists.txt")) as file:

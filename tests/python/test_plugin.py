@@ -105,10 +105,21 @@ class Plugin(unittest.TestCase):
         study = simsgd.Study(TIMED).over("/algorithm/name", ["local_sgd", {"name": "elastic_averaging", "share": 0.25}])
         with tempfile.TemporaryDirectory() as folder:
             results = study.run(os.path.join(folder, "s.db"))
-            self.assertEqual({row["algorithm"] for row in results.rows()}, {"local_sgd", "elastic_averaging share=0.25"})
+            self.assertEqual({row["algorithm"] for row in results.rows()}, {"local_sgd", "elastic_averaging"})
             seen = []
             study.run(results.file, progress=lambda done, of: seen.append(done))
             self.assertEqual(seen, [])
+
+    def test_a_worker_that_has_run_without_it_takes_it_for_one_command(self):
+        words = ["run", "-", "--json", "--set", '/algorithm={"name": "elastic_averaging", "share": 2}', "--plugin", self.library]
+        simsgd.run(TIMED)
+        with self.assertRaisesRegex(simsgd.InputError, "/algorithm/share"):
+            simsgd.command(*words, input=json.dumps(TIMED))
+        words[4] = words[4].replace("2}", "0.5}")
+        document = json.loads(simsgd.command(*words, input=json.dumps(TIMED)))
+        self.assertIn("libelastic.so", document["scenario"]["algorithm"]["library"])
+        with self.assertRaisesRegex(simsgd.InputError, '/algorithm/name.*"elastic_averaging"'):
+            simsgd.run(TIMED, algorithm="elastic_averaging")
 
     def test_without_it_its_name_is_unknown(self):
         done = subprocess.run([PROGRAM, "run", "-", "--set", "/algorithm/name=elastic_averaging"], input=json.dumps(SMALL),

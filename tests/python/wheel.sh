@@ -41,6 +41,9 @@ def mine(w):
         w.apply((yield w.all_reduce((yield w.gradient()), scale=1 / w.size)))
 METHOD
 "$folder/empty/bin/python" -m simsgd run quickstart.json --point 1 --set /learner=null --set /target=null --set /stop/steps=4 --python mine.py | head -3
+# The manual's script of a method of one's own, which takes nothing but the wheel.
+sed -n '/This script compares/,/^```$/p' "$sources/docs/python.md" | sed '1,/^```python$/d; /^```$/d' >own.py
+"$folder/empty/bin/python" own.py
 echo "children's processor time, s: $(awk -v hz="$(getconf CLK_TCK)" '{print ($16 + $17) / hz}' /proc/$$/stat)"
 awk -v hz="$(getconf CLK_TCK)" '($16 + $17) / hz > 60 {exit 1}' /proc/$$/stat
 echo passed
