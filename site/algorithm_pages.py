@@ -73,10 +73,11 @@ def studies(name):
         mine = [row for row in rows if is_of(row[0], name)]
         if header[0] == "algorithm" and mine:
             parts += ["Learning with skewed labels, 16 workers, with 95 % intervals ([study](../convergence.md)):", table(header, mine)]
-    for _, said, header, rows in tables("studies.md"):
+    for heading, _, header, rows in tables("studies.md"):
         mine = [row for row in rows if is_of(row[0], name)]
-        if header[:2] == ["algorithm", "step"] and mine:
-            parts += ["[Little communication](../studies.md#what-does-little-communication-save), 8 workers on 1 Gb/s:", table(header, mine)]
+        if header[:2] == ["algorithm", "step (ms)"] and mine:
+            anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            parts += [f"[{heading}](../studies.md#{anchor}) 8 workers on 1 Gb/s:", table(header, mine)]
     return "\n\n".join(parts)
 
 
