@@ -106,17 +106,6 @@ def generated(name, title):
     return "\n\n".join(f"## {heading}\n\n{text}" for heading, text in sections.items() if text) + "\n"
 
 
-def without_page():
-    """Pages for methods that nobody has written one of yet: what the reference says of them, and what is added to all."""
-    text = (DOCS / "reference.md").read_text()
-    for name, said in re.findall(r"^### `/algorithm`: `(\w+)`\n(.*)$", text, flags=re.M):
-        if name != "python" and not (DOCS / f"algorithms/{name}.md").exists():
-            title = f"{name} (`{name}`)"
-            head = re.match(r"(?://.*\n)+", (ROOT / source_of(name)).read_text())
-            formula = "\n".join(line[2:].removeprefix(" ") for line in head[0].splitlines()) if head else ""
-            yield name, f"# {title}\n\n{said}\n\n## What its source says\n\n```text\n{formula}\n```\n\n{generated(name, title)}"
-
-
 def whole(path):
     """The text of a page of the manual, with what is added to it."""
     text = Path(path).read_text()

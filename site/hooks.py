@@ -74,12 +74,6 @@ def on_files(files, config):
     for file in files.documentation_pages():
         rewritten(algorithm_pages.whole(file.abs_src_path), repository_path(file.src_uri), wanted)
     shutil.rmtree(SOURCES, ignore_errors=True)
-    for name, text in algorithm_pages.without_page():
-        rewritten(text, f"docs/algorithms/{name}.md", wanted)
-        page = SOURCES / f"algorithms/{name}.md"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text)
-        files.append(File(f"algorithms/{name}.md", str(SOURCES), config["site_dir"], use_directory_urls=False))
     while wanted - done:
         path = (wanted - done).pop()
         done.add(path)

@@ -12,7 +12,7 @@ MOST_WORDS = 40
 NEVER = r"\b(mend(s|ed|ing)?|so often|of which nothing|stands which|gets what|whatever a time|what studies gave|least of a robust)\b"
 
 # How a fragment begins that leaves out what it is about.
-FRAGMENT = r"(Of|Per|That|Once|Added|Added to|Only among|Nine tenths of them|So many|One way|Or|And|Its \w+$|When$|While \w+;|During|Until|For each|From a)\b"
+FRAGMENT = r"(Of|Per|That|Once|Added|Added to|Only among|Nine tenths of them|So many|One way|Or|And|Its \w+$|When$|While computing|During|Until|For each|From a)\b"
 
 
 def prose(text):
@@ -100,8 +100,7 @@ class Pages(unittest.TestCase):
     def test_methods_have_their_pages(self):
         names = set(re.findall(r"^### `/algorithm`: `(\w+)`$", (ROOT / "docs/reference.md").read_text(), flags=re.M))
         pages = {page.stem for page in (ROOT / "docs/algorithms").glob("*.md")} - {"glance"}
-        self.assertLessEqual(pages, names)
-        self.assertLessEqual(len(names - pages - {"python"}), 8, "methods without a page: the site makes one of the reference")
+        self.assertEqual(pages, names - {"python"})
         for page in pages:
             text = (ROOT / f"docs/algorithms/{page}.md").read_text()
             with self.subTest(page=page):
