@@ -17,7 +17,11 @@ MODULES = ROOT / "build/site/node_modules"
 SOURCES = ROOT / "build/site/pages"
 SCRIPTS = {"search_worker.js": "iframe-worker/shim/index.js", "mermaid.js": "mermaid/dist/mermaid.min.js"}
 LINK = re.compile(r"(?<=\]\()([^)#\s]*[./][^)#\s]*)")
-STYLE = ".md-typeset td code { word-break: normal; } .md-typeset td:first-child code { white-space: nowrap; }"
+STYLE = """
+.md-typeset td code { word-break: normal; } .md-typeset td:first-child code { white-space: nowrap; }
+.md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 3rem; padding: .5em .7em; }
+[data-md-color-scheme=slate] { --md-typeset-a-color: #9fa8ff; }
+"""
 # A chart for light and for dark pages: GitHub follows the system, and the site its own switch.
 PICTURE = re.compile(r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]*)">\s*<img alt="([^"]*)" src="([^"]*)">\s*</picture>')
 THEMED = r'<img alt="\2" src="\3#only-light"><img alt="\2" src="\1#only-dark">'
