@@ -271,7 +271,7 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
           "Only what reaches the target (without one: ends the run) in this simulated time, under every circumstance")
       ->type_name("TIME");
   verb->add_option("--max-cost", settings->most_usd,
-                   "Only what costs at most so many USD until then; needs a price of the cluster's devices")
+                   "Only what costs at most this many USD until then; needs a price of the cluster's devices")
       ->type_name("USD")
       ->check(CLI::PositiveNumber);
   verb->add_flag(
@@ -290,7 +290,7 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("--jobs", settings->jobs,
                    "Runs at a time (default: all cores); the advice does not depend on it")
       ->check(CLI::Range(1, kMostThreads));
-  verb->add_option("--top", settings->top, "So many rows of the ranking")
+  verb->add_option("--top", settings->top, "Rows of the ranking that are shown")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));

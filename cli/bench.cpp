@@ -166,8 +166,9 @@ void add_bench(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str();
   verb->add_option("--jitter", settings->jitter,
                    "Mean of an exponential extra latency of each message, such as \"2 us\"");
-  verb->add_option("--draws", settings->draws,
-                   "On a calibrated cluster: so often with drawn parameters, for intervals; 0: no intervals")
+  verb->add_option(
+          "--draws", settings->draws,
+          "Repetitions with drawn parameters on a calibrated cluster, for intervals; 0: no intervals")
       ->capture_default_str()
       ->check(CLI::Range(0, 10000));
   verb->add_flag("--json,-J", settings->json, "nccl-tests' JSON instead of its table");

@@ -79,7 +79,7 @@ int show_book(const BookVerb& verb) {
 
 void add_book(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb =
-      app.add_subcommand("book", "How far off predictions of public measurements are: all of them");
+      app.add_subcommand("book", "Judge how far off the predictions of all public measurements are");
   auto settings = std::make_shared<BookVerb>();
   verb->add_option("BOOK", settings->book, "Which calibrations, and which part of each is judged")
       ->capture_default_str();
@@ -89,7 +89,7 @@ void add_book(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("-o,--output", settings->output, "Write the page")->type_name("FILE");
   verb->add_option("--figures", settings->figures, "Write its figure below DIR, for light and for dark pages")
       ->type_name("DIR");
-  verb->add_option("--format", settings->format, "Of what is printed; md: docs/accuracy.md")
+  verb->add_option("--format", settings->format, "Format of what is printed; md: docs/accuracy.md")
       ->check(CLI::IsMember({"text", "md", "json"}))
       ->capture_default_str();
   verb->add_option("--only", settings->only,

@@ -202,14 +202,13 @@ void add_calibrate(CLI::App& app, ExitCode& exit_code) {
   add_common(*verb, *settings);
   verb->add_option("-o,--output", settings->output, "Write the calibrated cluster")->type_name("FILE");
   verb->add_option("--gpus-per-node", settings->gpus_per_node,
-                   "Of logs that do not tell on how many nodes they ran")
+                   "GPUs of a node, where logs do not tell on how many nodes they ran")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--device", settings->device,
-                   "Of logs: the device file, such as devices/h100.json; by default the one that they name")
+                   "The device file of logs, such as devices/h100.json (default: the one that they name)")
       ->type_name("FILE");
-  verb->add_option("--spec", settings->written_spec,
-                   "Of logs: write the spec that is made of them, to go on from")
+  verb->add_option("--spec", settings->written_spec, "Write the spec that is made of logs, to go on from")
       ->type_name("FILE");
   verb->footer(
       "Examples:\n  simsgd calibrate nccl_8.log nccl_16.log -o cluster.json\n  simsgd calibrate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data -o cluster.json");

@@ -55,7 +55,8 @@ int explain_scaling(const ExplainVerb& verb) {
 
 void add_explain(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand(
-      "explain", "Why N GPUs are not N times one: parts of a step, the bandwidth it needs, what helps");
+      "explain",
+      "Explain why N GPUs are not N times one: parts of a step, the bandwidth it needs, what helps");
   auto settings = std::make_shared<ExplainVerb>();
   verb->add_option("--parameters", settings->parameters, "Parameters of the network, such as 110e6")
       ->type_name("N")
@@ -64,14 +65,16 @@ void add_explain(CLI::App& app, ExitCode& exit_code) {
       ->type_name("TIME")
       ->required();
   verb->add_option("--gpus", settings->question.gpus, "GPUs that train together")->required();
-  verb->add_option("--network", settings->question.network,
-                   "Of a node: 1gbe, 10gbe, 25gbe, ... (TCP), ib100, ib200, ... (RDMA), or a cluster file")
+  verb->add_option(
+          "--network", settings->question.network,
+          "Network of a node: 1gbe, 10gbe, 25gbe, ... (TCP), ib100, ib200, ... (RDMA), or a cluster file")
       ->required();
   verb->add_option("--framework", settings->question.framework,
                    one_of(scaling_frameworks()) + "; by default ddp, and a cluster file as it is");
-  settings->gpus_per_node_option = verb->add_option("--gpus-per-node", settings->gpus_per_node,
-                                                    "By default as the cluster file has it: 4, or 1 on 1gbe")
-                                       ->type_name("N");
+  settings->gpus_per_node_option =
+      verb->add_option("--gpus-per-node", settings->gpus_per_node,
+                       "GPUs of a node (default: as the cluster file has it: 4, or 1 on 1gbe)")
+          ->type_name("N");
   verb->add_flag("--json", settings->json, "Print a document, with the scenario that was simulated");
   verb->footer("Example:\n  simsgd explain --parameters 110e6 --step 0.13s --gpus 16 --network 10gbe");
   verb->callback([settings, &exit_code] { exit_code.value = explain_scaling(*settings); });

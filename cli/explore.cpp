@@ -82,7 +82,7 @@ void add_explore(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("--threads", settings->threads,
                    "Threads of each point's numerics (default: the cores that --jobs leave)")
       ->check(CLI::Range(1, kMostThreads));
-  verb->add_option("--points", settings->points, "Simulate so many in all")
+  verb->add_option("--points", settings->points, "Simulate at most this many points")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
   verb->add_option("--timeout", settings->timeout_s, "End a point that takes longer")

@@ -154,7 +154,7 @@ std::string formats_text() {
 }  // namespace
 
 void add_import(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand("import", "Make one table of measurements of logs and tables");
+  CLI::App* verb = app.add_subcommand("import", "Make one table of measurements from logs and tables");
   auto settings = std::make_shared<ImportVerb>();
   verb->add_option(
           "FILES", settings->files,

@@ -165,9 +165,9 @@ void add_list(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("NAME", settings->name, "One of them, with its parameters and source");
   verb->add_flag("--json", settings->json, "As JSON");
   verb->add_option("--workers", settings->graph.workers,
-                   "Of a logical graph, nodes of a drawn topology; by default 16")
+                   "Workers of a logical graph, or nodes of a drawn topology (default: 16)")
       ->check(CLI::Range(1, 1 << 16));
-  verb->add_option("--seed", settings->graph.seed, "Of a logical graph that is drawn at random")
+  verb->add_option("--seed", settings->graph.seed, "Seed of a logical graph that is drawn at random")
       ->default_val(1);
   verb->add_option("--set", settings->graph.set,
                    "A parameter of a logical graph or drawn topology, /key=value; repeatable")

@@ -108,7 +108,7 @@ int run_replay(ReplayVerb verb) {
 }  // namespace
 
 void add_replay(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand("replay", "Play a recorded job's operations again, and what if");
+  CLI::App* verb = app.add_subcommand("replay", "Play a recorded job's operations again, and ask what if");
   auto settings = std::make_shared<ReplayVerb>();
   verb->add_option(
           "TRACE", settings->files,
@@ -135,7 +135,7 @@ void add_replay(CLI::App& app, ExitCode& exit_code) {
       ->type_name("N")
       ->capture_default_str();
   verb->add_flag("--no-inferred", settings->no_inferred,
-                 "What holds workers together and nobody recorded is gaps, not a barrier");
+                 "Take what holds workers together, and nobody recorded, for gaps and not for a barrier");
   verb->add_flag(
       "--strict", settings->strict,
       "Refuse what is otherwise skipped and counted: events of negative length, steps that a worker has twice");

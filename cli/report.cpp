@@ -67,7 +67,7 @@ int write_report(const ReportVerb& verb) {
 
 void add_report(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb =
-      app.add_subcommand("report", "Charts of a sweep's results: one page that needs no network");
+      app.add_subcommand("report", "Draw the charts of a sweep's results on one page that needs no network");
   auto settings = std::make_shared<ReportVerb>();
   verb->add_option("F.db", settings->database, "What simsgd sweep run -o wrote")->required();
   verb->add_option("-o,--output", settings->output, "Write the page, or the text, to this file")
@@ -82,20 +82,19 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
               "--figures", settings->figures,
               "Write each chart below DIR: an SVG, its Vega-Lite specification, and its numbers as CSV")
           ->type_name("DIR");
-  verb->add_option("--width", settings->figure.width, "Of figures: their width")
+  verb->add_option("--width", settings->figure.width, "Width of the figures")
       ->type_name("PIXELS")
       ->capture_default_str()
       ->check(CLI::Range(100.0, 10000.0))
       ->needs(figures);
-  verb->add_option("--height", settings->figure.height, "Of figures: their height (default: the chart's own)")
+  verb->add_option("--height", settings->figure.height, "Height of the figures (default: the chart's own)")
       ->type_name("PIXELS")
       ->check(CLI::Range(50.0, 10000.0))
       ->needs(figures);
-  verb->add_option("--font", settings->figure.font,
-                   "Of figures: the font's name, such as \"Times New Roman\"")
+  verb->add_option("--font", settings->figure.font, "Font of the figures, such as \"Times New Roman\"")
       ->type_name("NAME")
       ->needs(figures);
-  verb->add_flag("--dark", settings->figure.dark, "Of figures: for a dark page")->needs(figures);
+  verb->add_flag("--dark", settings->figure.dark, "Draw the figures for a dark page")->needs(figures);
   verb->add_flag("--pdf", settings->pdf,
                  "Also write each figure as PDF; needs rsvg-convert (Debian's librsvg2-bin)")
       ->needs(figures);

@@ -57,10 +57,11 @@ void add_file(CLI::App& verb, const Shared& command) {
 }
 
 void add_selection(CLI::App& verb, const Shared& command) {
-  verb.add_option("--study", command->study, "Of a file with several studies: name or id of one")
+  verb.add_option("--study", command->study, "Name or id of the study, in a file with several")
       ->type_name("NAME");
-  verb.add_option("--where", command->where,
-                  "Only points with this value; of one axis any of its values, of several axes all")
+  verb.add_option(
+          "--where", command->where,
+          "Only points with this value (repeatable): any of the values of one axis, and all of several axes")
       ->type_name("AXIS=VALUE")
       ->allow_extra_args(false);
 }
@@ -101,7 +102,7 @@ void answer(CLI::App& verb, const Shared& command, Make make) {
 void add_studies(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   CLI::App* verb =
-      results.add_subcommand("list", "Studies of a file: points, done and failed, axes, metrics");
+      results.add_subcommand("list", "List the studies of a file: points, done and failed, axes, metrics");
   add_file(*verb, command);
   verb->footer("Example:\n  simsgd results list results.db");
   answer(*verb, command, [](const ResultsCommand& asked) {
@@ -112,7 +113,7 @@ void add_studies(CLI::App& results) {
 void add_point(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   CLI::App* verb =
-      results.add_subcommand("show", "All metrics of a point; without POINT, the points of a study");
+      results.add_subcommand("show", "Print all metrics of a point; without POINT, the points of a study");
   add_file(*verb, command);
   verb->add_option("POINT", command->point, "Its number, as simsgd sweep plan counts");
   add_selection(*verb, command);
@@ -124,23 +125,24 @@ void add_point(CLI::App& results) {
 void add_table(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   CLI::App* verb =
-      results.add_subcommand("table", "A metric over the axes of a study: mean or median over seeds");
+      results.add_subcommand("table", "Print a metric over the axes of a study: mean or median over seeds");
   add_file(*verb, command);
   verb->add_option("--rows", command->table.rows,
-                   "Axes (default: all that vary); \"workers\" for cluster/workers")
+                   "Axes of the rows (default: all that vary); \"workers\" for cluster/workers")
       ->type_name("AXES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  verb->add_option("--columns", command->table.columns, "Axes")
+  verb->add_option("--columns", command->table.columns, "Axes of the columns")
       ->type_name("AXES")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_measures(*verb, command->table.measures);
-  verb->add_option("--statistic", command->statistic, "Over seeds: mean or median")
+  verb->add_option("--statistic", command->statistic, "What is taken over the seeds: mean or median")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember({"mean", "median"}));
-  verb->add_option("--interval", command->interval, "Of a mean: student, or bootstrap (from 30 seeds)")
+  verb->add_option("--interval", command->interval,
+                   "Interval of a mean: student, or bootstrap (from 30 seeds)")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember({"student", "bootstrap"}));
@@ -160,10 +162,11 @@ void add_table(CLI::App& results) {
 void add_winners(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   CLI::App* verb = results.add_subcommand(
-      "winners", "The best choice for each value of the circumstances, by how much, and how sure that is");
+      "winners",
+      "Print the best choice for each value of the circumstances, by how much, and how sure that is");
   add_file(*verb, command);
   verb->add_option("--metric", command->winners.measure,
-                   "By which choices are compared (default: time to target, else throughput)")
+                   "The metric that choices are compared by (default: time to target, else throughput)")
       ->type_name("METRIC");
   add_selection(*verb, command);
   verb->footer("Example:\n  simsgd results winners s.db --metric time_to_target_s");
@@ -178,12 +181,12 @@ void add_compare(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   CLI::App* verb = results.add_subcommand(
       "compare",
-      "Values of an axis against one of them, seed by seed, with a verdict; or a real run against its simulation");
+      "Compare the values of an axis with one of them, seed by seed, with a verdict; or a real run with its simulation");
   add_file(*verb, command);
   verb->add_option(
       "SIMULATED", command->simulated,
       "Two runs instead of a store: what simsgd-measure run -o made, and what simsgd run -o made (directories or documents). Two simulated or two real ones can be compared too");
-  verb->add_option("--by", command->comparison.by, "The axis")->type_name("AXIS");
+  verb->add_option("--by", command->comparison.by, "The axis whose values are compared")->type_name("AXIS");
   verb->add_option("--baseline", command->comparison.baseline, "The value that the others are compared with")
       ->type_name("VALUE");
   add_measures(*verb, command->comparison.measures);
@@ -235,7 +238,7 @@ void add_export(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   command->format = "json";
   CLI::App* verb = results.add_subcommand(
-      "export", "All that is reproducible of a file, the same bytes however it came about");
+      "export", "Print all that is reproducible of a file: the same bytes, however it came about");
   verb->add_option("F.db", command->file, "Results that simsgd sweep run -o made")->required();
   verb->add_option(
           "--format", command->format,
@@ -243,7 +246,7 @@ void add_export(CLI::App& results) {
       ->type_name("FORMAT")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "md", "latex", "csv", "json"}));
-  verb->add_option("--study", command->study, "With csv, of a file with several studies: name or id of one")
+  verb->add_option("--study", command->study, "Name or id of the study, with csv and a file with several")
       ->type_name("NAME");
   verb->footer(
       "Examples:\n  simsgd results export results.db > results.jsonl\n"
@@ -253,7 +256,7 @@ void add_export(CLI::App& results) {
 
 void add_merge(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
-  CLI::App* verb = results.add_subcommand("merge", "Several files, or spool files of shards, into one");
+  CLI::App* verb = results.add_subcommand("merge", "Join several files, or spool files of shards, into one");
   verb->add_option("F.db", command->inputs, "What to merge; stays as it is")->required();
   verb->add_option("-o,--output", command->output, "The file that they are merged into")
       ->type_name("F.db")
@@ -267,8 +270,8 @@ void add_merge(CLI::App& results) {
 }  // namespace
 
 void add_results(CLI::App& app, ExitCode&) {
-  CLI::App* results =
-      app.add_subcommand("results", "What studies gave: tables and comparisons with their uncertainty");
+  CLI::App* results = app.add_subcommand(
+      "results", "Print what studies found: tables and comparisons, with their uncertainty");
   results->require_subcommand(1);
   results->footer(
       "Examples:\n  simsgd results table s.db --rows workers --columns algorithm --metric throughput_samples_per_s\n"

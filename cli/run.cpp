@@ -148,7 +148,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   settings->point_option =
       verb->add_option(
               "--point", settings->point,
-              "Of a study: the point with this number, as `sweep plan` counts them from 1; 0: the study without its axes")
+              "Run this point of a study, as `sweep plan` counts them from 1; 0: the study without its axes")
           ->type_name("N");
   verb->add_flag("--json", settings->json, "Print the document instead of a summary");
   verb->add_flag("--check", settings->check,
@@ -158,7 +158,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1, kMostThreads));
   verb->add_option(
           "--draws", settings->draws,
-          "On a calibrated cluster: so many runs with drawn parameters and seeds, for intervals; 0: no intervals")
+          "Runs with drawn parameters and seeds on a calibrated cluster, for intervals; 0: no intervals")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000));
   verb->footer(

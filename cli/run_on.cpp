@@ -50,9 +50,10 @@ void RunOnOptions::add_to(CLI::App& verb) {
           "--workload", workload,
           "Take the network from a workload file, or from a trace of one rank (simsgd import), with its host gaps")
       ->type_name("FILE");
-  workers_option = verb.add_option("--workers", workers, "So many GPUs, in place of the scenario's")
-                       ->type_name("N")
-                       ->check(CLI::PositiveNumber);
+  workers_option =
+      verb.add_option("--workers", workers, "Simulate this many GPUs, in place of the scenario's")
+          ->type_name("N")
+          ->check(CLI::PositiveNumber);
 }
 
 Overrides RunOnOptions::before(Overrides overrides, const std::string& scenario) const {

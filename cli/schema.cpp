@@ -32,7 +32,7 @@ int print_schema(const std::string& kind) {
 void add_schema(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("schema", "Print the JSON Schema of scenario files");
   auto kind = std::make_shared<std::string>("scenario");
-  verb->add_option("KIND", *kind, "Of which files: " + one_of(file_kinds()) + "; by default scenario");
+  verb->add_option("KIND", *kind, "Kind of file: " + one_of(file_kinds()) + " (default: scenario)");
   verb->footer("Example (completion in an editor):\n  simsgd schema > scenario.schema.json");
   verb->callback([kind, &exit_code] { exit_code.value = print_schema(*kind); });
 }

@@ -133,7 +133,7 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1, kMostThreads));
   run->add_option(
          "--draws", command->draws,
-         "On calibrated clusters: runs of each point with drawn parameters and seeds, for intervals; 0: none. Points that are done keep theirs")
+         "Runs of each point with drawn parameters and seeds on a calibrated cluster, for intervals; 0: none. Points that are done keep theirs")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000));
   run->add_option("--artifacts", command->artifacts,
@@ -164,7 +164,7 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   auto planned = std::make_shared<SweepCommand>();
   add_common_options(*plan, *planned);
   plan->add_option("--estimate", planned->try_s,
-                   "Try a few points for about so long together, to estimate times; 0: none")
+                   "Try a few points for about this long together, to estimate times; 0: none")
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 3600.0));

@@ -69,7 +69,7 @@ void print_status_json(const SweepStatus& status) {
 
 void add_sweep_status(CLI::App& sweep, ExitCode& exit_code) {
   CLI::App* verb =
-      sweep.add_subcommand("status", "How far the sweeps of a file are: done, running, queued, missing");
+      sweep.add_subcommand("status", "Show how far the sweeps of a file are: done, running, queued, missing");
   auto command = std::make_shared<StatusCommand>();
   verb->add_option("FILE", command->database,
                    "The F.db of `sweep run` or `sweep submit`, with what lies beside it")

@@ -173,7 +173,8 @@ int submit(const SubmitCommand& command) {
 
 void add_sweep_submit(CLI::App& sweep, ExitCode& exit_code) {
   CLI::App* verb = sweep.add_subcommand(
-      "submit", "Submit the points that are missing to Slurm, as an array, and return; again, it goes on");
+      "submit",
+      "Submit the points that are missing to Slurm, as an array, and return; called again, it goes on");
   auto command = std::make_shared<SubmitCommand>();
   verb->add_option("STUDY", command->study, "A study or scenario file")->required();
   verb->add_option(
@@ -188,7 +189,7 @@ void add_sweep_submit(CLI::App& sweep, ExitCode& exit_code) {
       ->check(CLI::Range(1, kMostTasks));
   verb->add_option(
           "--estimate", command->try_s,
-          "Try a few points here for about so long together, so that tasks take equally long; 0: balance them by workers x steps")
+          "Try a few points here for about this long together, so that tasks take equally long; 0: balance them by workers x steps")
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 3600.0));

@@ -263,7 +263,7 @@ class WorkerVerb {
 
 void add_worker(CLI::App& app, ExitCode&) {
   CLI::App* verb =
-      app.add_subcommand("worker", "Serve another program by JSON lines, as Python's package uses it");
+      app.add_subcommand("worker", "Serve another program by JSON lines, such as the Python package");
   verb->footer(
       "Requests come on standard input, a JSON object a line; answers go to standard output: docs/python.md.\n"
       "Example:\n  echo '{\"id\": 1, \"arguments\": [\"list\", \"algorithms\", \"--json\"]}' | simsgd worker");

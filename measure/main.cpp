@@ -251,7 +251,7 @@ void add_run(CLI::App& app, Settings& settings) {
       ->needs("-o");
   verb->add_flag("--json", settings.json, "Print the document instead of a summary");
   verb->add_option("--patience", settings.how.patience_s,
-                   "Give up where a rank waits so long for others, seconds")
+                   "Give up where a rank waits this many seconds for others")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   verb->add_option(

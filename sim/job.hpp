@@ -61,7 +61,7 @@ struct Target {
              {{"train_loss", Metric::train_loss},
               {"test_loss", Metric::test_loss},
               {"test_accuracy", Metric::test_accuracy}},
-             "What is to reach it")
+             "The metric that is to reach it")
         .required();
     f.number("value", value, "At most this loss, or at least this accuracy (0.86 is 86 %)").required();
     f.whole("window", window, "The mean over so many steps (train_loss) or evaluations must reach it")

@@ -73,10 +73,11 @@ def studies(name):
         mine = [row for row in rows if is_of(row[0], name)]
         if header[0] == "algorithm" and mine:
             parts += ["Learning with skewed labels, 16 workers, with 95 % intervals ([study](../convergence.md)):", table(header, mine)]
-    for _, said, header, rows in tables("studies.md"):
+    for heading, _, header, rows in tables("studies.md"):
         mine = [row for row in rows if is_of(row[0], name)]
-        if header[:2] == ["algorithm", "step"] and mine:
-            parts += ["[Little communication](../studies.md#what-does-little-communication-save), 8 workers on 1 Gb/s:", table(header, mine)]
+        if header[:2] == ["algorithm", "step (ms)"] and mine:
+            anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            parts += [f"[{heading}](../studies.md#{anchor}) 8 workers on 1 Gb/s:", table(header, mine)]
     return "\n\n".join(parts)
 
 
@@ -103,17 +104,6 @@ def generated(name, title):
     sections = {"Options": options(name), "In committed studies": studies(name), "Its cells against the paper": cells(name),
                 "What its paper says": claims(title), "Source": f"[{source}](../../{source}), with the paper it follows and what a crash does."}
     return "\n\n".join(f"## {heading}\n\n{text}" for heading, text in sections.items() if text) + "\n"
-
-
-def without_page():
-    """Pages for methods that nobody has written one of yet: what the reference says of them, and what is added to all."""
-    text = (DOCS / "reference.md").read_text()
-    for name, said in re.findall(r"^### `/algorithm`: `(\w+)`\n(.*)$", text, flags=re.M):
-        if name != "python" and not (DOCS / f"algorithms/{name}.md").exists():
-            title = f"{name} (`{name}`)"
-            head = re.match(r"(?://.*\n)+", (ROOT / source_of(name)).read_text())
-            formula = "\n".join(line[2:].removeprefix(" ") for line in head[0].splitlines()) if head else ""
-            yield name, f"# {title}\n\n{said}\n\n## What its source says\n\n```text\n{formula}\n```\n\n{generated(name, title)}"
 
 
 def whole(path):

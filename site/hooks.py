@@ -17,7 +17,21 @@ MODULES = ROOT / "build/site/node_modules"
 SOURCES = ROOT / "build/site/pages"
 SCRIPTS = {"search_worker.js": "iframe-worker/shim/index.js", "mermaid.js": "mermaid/dist/mermaid.min.js"}
 LINK = re.compile(r"(?<=\]\()([^)#\s]*[./][^)#\s]*)")
-STYLE = ".md-typeset td code { word-break: normal; } .md-typeset td:first-child code { white-space: nowrap; }"
+STYLE = """
+.md-typeset td code { word-break: normal; } .md-typeset td:first-child code { white-space: nowrap; }
+.md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 3rem; padding: .5em .7em; }
+[data-md-color-scheme=slate] { --md-typeset-a-color: #9fa8ff; }
+"""
+# A chart for light and for dark pages: GitHub follows the system, and the site its own switch.
+PICTURE = re.compile(r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]*)">\s*<img alt="([^"]*)" src="([^"]*)">\s*</picture>')
+THEMED = r'<img alt="\2" src="\3#only-light"><img alt="\2" src="\1#only-dark">'
+# A drawing that is scaled to the page's width keeps its own height otherwise, with blanks above and below.
+FITTED = """
+(api => { const fitted = use => (svg, ...more) => use(svg.replace(/ height="[^"]*"/, ""), ...more);  // the API is frozen
+  const render = (id, text, use, ...rest) => api.render(id, text, fitted(use), ...rest);
+  window.mermaid = {...mermaid, mermaidAPI: {...api, render}};
+})(mermaid.mermaidAPI);
+"""
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".json": "json", ".py": "python", ".ipynb": "python", ".sh": "bash"}
 
 
@@ -64,12 +78,6 @@ def on_files(files, config):
     for file in files.documentation_pages():
         rewritten(algorithm_pages.whole(file.abs_src_path), repository_path(file.src_uri), wanted)
     shutil.rmtree(SOURCES, ignore_errors=True)
-    for name, text in algorithm_pages.without_page():
-        rewritten(text, f"docs/algorithms/{name}.md", wanted)
-        page = SOURCES / f"algorithms/{name}.md"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text)
-        files.append(File(f"algorithms/{name}.md", str(SOURCES), config["site_dir"], use_directory_urls=False))
     while wanted - done:
         path = (wanted - done).pop()
         done.add(path)
@@ -93,6 +101,7 @@ def on_post_page(output, page, config):
     up = "../" * page.file.src_uri.count("/")
     names = ["search_index.js", "search_worker.js"] + (["mermaid.js"] if 'class="mermaid"' in output else [])
     scripts = "".join(f'<script src="{up}assets/{name}"></script>' for name in names)
+    output = PICTURE.sub(THEMED, output)
     output = output.replace("</head>", f"<style>{STYLE}</style></head>", 1)
     return re.sub(r'(<script src="[^"]*javascripts/bundle)', lambda match: scripts + match[1], output, count=1)
 
@@ -103,3 +112,5 @@ def on_post_build(config):
     (assets / "search_index.js").write_text(f"var __search = {{index: Promise.resolve({index})}};\n")
     for name, module in SCRIPTS.items():
         shutil.copy(MODULES / module, assets / name)
+    with (assets / "mermaid.js").open("a") as drawing:
+        drawing.write(FITTED)

@@ -31,7 +31,7 @@ struct FatTreeOptions {
         .by_rule("16, unless \"racks\" are given");
     count_field(
         f, "racks", racks,
-        "In place of leaf_nodes: the nodes are dealt evenly to this many racks with a switch each; what leaves a rack shares one uplink, unless spines are given");
+        "The nodes are dealt evenly to this many racks with a switch each, in place of leaf_nodes; what leaves a rack shares one uplink, unless spines are given");
     f.number("oversubscription", oversubscription,
              "A leaf's NICs have this many times the bandwidth of its uplinks")
         .above(0);

@@ -39,7 +39,7 @@ struct SwitchTreeOptions {
     f.bandwidth("uplink", uplink_Bps, "A cable between switches has this bandwidth").by_rule("that of a NIC");
     f.number(
          "oversubscription", oversubscription,
-         "In a tree, a switch's ports below have this many times the bandwidth of its uplink; in place of uplink")
+         "In a tree, a switch's ports below have this many times the bandwidth of its uplink. It takes the place of uplink")
         .above(0);
     switch_latency_field(f, switch_latency_s);
   }

@@ -23,9 +23,9 @@ constexpr const char* kKeyIntroduction =
     R"(# Every key of scenario files
 <!-- Made from the program's own fields. Where it is stale a test fails, which writes it anew:
      SIMSGD_WRITE_DOCS=1 build/release/tests/simsgd_tests --source-file='*analysis/reference.cpp' -->
-A scenario is a JSON file with `//` comments; the same keys are shown by `simsgd list KEY` (`simsgd list network`,
-`simsgd list cluster/device/memory`) and completed by an editor that knows the schema. A key is written here as a JSON
-pointer, as `--set` takes it; `*` stands for any element of a list.
+What each key of a scenario means, its type, unit, range and default. A scenario is a JSON file with `//` comments. `simsgd list KEY`
+shows the same (`simsgd list network`, `simsgd list cluster/device/memory`), and an editor that knows the schema completes
+the keys. A key is written here as a JSON pointer, as `--set` takes it; `*` stands for any element of a list.
 
 - Types time, bytes, bandwidth, flop, flops and power are numbers in the SI unit, or text with a unit: `0.005` or `"5 ms"`,
   `125000000` or `"1 Gbps"`.

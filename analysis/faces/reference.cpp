@@ -54,11 +54,12 @@ constexpr const char* kIntroduction =
     "# What comes out of a run\n"
     "<!-- Made from the program's tables. Where it is stale a test fails, which writes it anew:\n"
     "     SIMSGD_WRITE_DOCS=1 build/release/tests/simsgd_tests --source-file='*analysis/reference.cpp' -->\n"
-    "A run, simulated or real, gives one JSON document; in a directory it lies as `result.json`, with its curves as CSV and, where\n"
-    "one was recorded, its timeline: `timeline.json` for Perfetto, and `kineto/rank<N>.json` in the shape of PyTorch's profiler. A\n"
-    "sweep keeps its runs in an SQLite file. All numbers are in SI units; \"1\" is the unit of what has none.\n\n"
-    "A file that a command writes appears under its name whole or not at all, also where several write it at once; what a link names is replaced and the link\n"
-    "stays. A device, a FIFO or `/dev/stdout` is written into.\n";
+    "What a run writes, and what each of its numbers means. A run, simulated or real, gives one JSON document. In a directory it\n"
+    "is `result.json`, with its curves as CSV and, where one was recorded, its timeline: `timeline.json` for Perfetto, and\n"
+    "`kineto/rank<N>.json` in the shape of PyTorch's profiler. A sweep keeps its runs in an SQLite file. All numbers are in SI\n"
+    "units; the unit of what has none is \"1\".\n\n"
+    "A file that a command writes appears under its name whole or not at all, even where several commands write it at once. If the\n"
+    "name is a link, the file that it leads to is replaced, and the link stays. A device, a FIFO or `/dev/stdout` is written into.\n";
 
 }  // namespace
 

@@ -105,17 +105,25 @@ MadeChart curve_chart(const ChartSource& source, const CurveKind& kind) {
   chart.marks = {Marks::Kind::lines,
                  {"time_s", "simulated time", {}, "", "s"},
                  {"value", kind.axis, Direction::Scale::spread, kind.format}};
-  chart.marks.points = false;
+  const bool evaluated_once = std::all_of(of_cell.begin(), of_cell.end(), [](const auto& of) {
+    return std::all_of(of.second.begin(), of.second.end(),
+                       [](const Curve& curve) { return curve.size() == 1; });
+  });
+  chart.marks.points = evaluated_once;  // a line through one point shows nothing
   chart.marks.level = target_level(source, kind);
   const std::size_t points = std::clamp(kMostCurveRows / of_cell.size(), kLeastCurvePoints, kMostCurvePoints);
   for (const auto& [cell, curves] : of_cell)
     chart.marks.largest =
         std::max(chart.marks.largest, add_curves_of(source, *cell, curves, points, kind, chart));
   chart.caption = fmt::format(
-      "{}, at {} equal steps of time until the last seed ends; one that has ended keeps its last value.{}{}{}",
-      kind.mean_within ? "Mean of the mini-batch losses since the instant before"
-                       : "Linear between evaluations",
-      points,
+      "{}{}{}{}",
+      evaluated_once
+          ? "Each run was evaluated once, at its end; record/evaluate_every gives a curve."
+          : fmt::format(
+                "{}, at {} equal steps of time until the last seed ends; one that has ended keeps its last value.",
+                kind.mean_within ? "Mean of the mini-batch losses since the instant before"
+                                 : "Linear between evaluations",
+                points),
       grid.seeds > 1 ? " Bands: 95 % interval of the mean over seeds (Student)." : " One seed: no bands.",
       chart.marks.level ? " Dashed: the target." : "",
       left_out > 0 ? fmt::format(" {} cells are left out, for size.", left_out) : "");

@@ -82,6 +82,11 @@ std::string dependence_text(const ClaimVerdict& verdict) {
   return text;
 }
 
+std::string told_apart(const ClaimVerdict& verdict) {
+  return fmt::format("{:.0f} % of the settings are told apart by {}:\n", 100 * verdict.dependence->explained,
+                     shown_inputs(verdict.claim, verdict.dependence->inputs));
+}
+
 std::string file_name(const ClaimVerdict& verdict) {
   return std::filesystem::path(verdict.file).filename().string();
 }
@@ -95,15 +100,13 @@ std::string section_text(const ClaimVerdict& verdict) {
   const auto rows = comparison_rows(verdict);
   page += markdown::heading(rows.front());
   for (std::size_t i = 1; i < rows.size(); ++i) page += markdown::row_text(rows[i]);
-  page += fmt::format("\nAll of it in {} of {} settings", verdict.counts[0], total(verdict.counts));
+  page +=
+      fmt::format("\nAll comparisons hold in {} of {} settings", verdict.counts[0], total(verdict.counts));
   std::vector<std::string> names;
   for (const std::string& input : verdict.inputs) names.push_back(shown_input(claim, input));
   page += names.empty() ? ".\n" : fmt::format(" of {}.\n", fmt::join(names, ", "));
-  if (verdict.dependence)
-    page += fmt::format("{} tells {:.0f} % of the settings apart:\n\n{}",
-                        shown_inputs(claim, verdict.dependence->inputs), 100 * verdict.dependence->explained,
-                        dependence_text(verdict));
-  page += "\nScanned: " + claim.inputs + "\n";
+  if (verdict.dependence) page += told_apart(verdict) + "\n" + dependence_text(verdict);
+  page += "\nWhat was varied: " + claim.inputs + "\n";
   if (!claim.remark.empty()) page += "\n" + claim.remark + "\n";
   return page;
 }
@@ -133,22 +136,20 @@ std::string claims_text(const std::vector<ClaimVerdict>& verdicts) {
     table.rows = comparison_rows(verdict);
     text += fmt::format("{}{}: {} ({})\n{}\n{}", text.empty() ? "" : "\n", verdict.claim.id,
                         verdict_text(verdict), counts_text(verdict.counts), verdict.claim.text, table.text());
-    if (verdict.dependence)
-      text += fmt::format("{} tells {:.0f} % of the settings apart:\n{}",
-                          shown_inputs(verdict.claim, verdict.dependence->inputs),
-                          100 * verdict.dependence->explained, dependence_text(verdict));
+    if (verdict.dependence) text += told_apart(verdict) + dependence_text(verdict);
   }
   return text;
 }
 
 std::string claims_markdown(const std::vector<ClaimVerdict>& verdicts, const std::string& command) {
   std::string page = fmt::format(
-      "# Claims of the papers, tested\n"
-      "Made by\n\n```\n{}\n```\n\n"
-      "A claim is judged in every setting of what its authors do not tell: the values and why they were taken stand\n"
-      "with each, and were chosen before a verdict was seen. It is reproduced in a setting where all its comparisons are; an effect within\n"
-      "its 95 % interval over seeds (Student, paired), or within the noise that the study gives, is none. A verdict is that of at least two thirds\n"
-      "of the settings; else the one or two inputs are named that best tell the settings apart.\n",
+      "# Claims of the papers, tested\n\n"
+      "Which claims of papers hold when everything that their authors do not tell is varied? This page is printed by\n\n"
+      "```\n{}\n```\n\n"
+      "A claim is judged in many settings, which vary what its authors do not tell. Each section says which values were taken, and why;\n"
+      "they were chosen before a verdict was seen. A claim is reproduced in a setting where all its comparisons hold. An effect within\n"
+      "its 95 % interval over seeds (Student, paired), or within the noise that the study gives, counts as none. A verdict is that of at\n"
+      "least two thirds of the settings. Where there is none, the one or two inputs are named that tell the settings apart best.\n",
       command);
   page += markdown::heading({"claim", "", "verdict", "reproduced in"});
   for (const ClaimVerdict& each : verdicts)

@@ -117,12 +117,12 @@ class BenchVerbs {
   }
 
   void add_network(CLI::App& app) {
-    network_ = app.add_subcommand("network", "Times of messages: there and back, and both ways at once");
+    network_ = app.add_subcommand("network", "Measure messages: there and back, and both ways at once");
     add_common(*network_);
     add_sizes(*network_, "1 B", "16 MiB");
-    network_->add_flag("--all-pairs", options_.all_pairs, "Every two ranks, not 0 and 1 alone");
+    network_->add_flag("--all-pairs", options_.all_pairs, "Measure every two ranks, not 0 and 1 alone");
     network_->add_flag("--at-once", options_.at_once,
-                       "Also exchanges of 1, 2, ... pairs at the same time, in a row");
+                       "Also measure exchanges of 1, 2, ... pairs at the same time, in a row");
     network_->footer(
         std::string("Example:\n  mpirun -n 2 simsgd-measure network --campaigns 3 -o network.csv\n") +
         kBenchFooter);
@@ -130,7 +130,7 @@ class BenchVerbs {
 
   void add_collectives(CLI::App& app) {
     collectives_ = app.add_subcommand(
-        "collectives", "Times of every schedule, message by message, beside MPI's own, for every P from 2");
+        "collectives", "Measure every schedule, message by message, beside MPI's own, for every P from 2");
     add_common(*collectives_);
     add_sizes(*collectives_, "1 KiB", "8 MiB");
     collectives_->add_option("--op", options_.operations, "Only these operations")->delimiter(',');
@@ -143,9 +143,10 @@ class BenchVerbs {
   }
 
   void add_compute(CLI::App& app) {
-    compute_ = app.add_subcommand("compute", "Times of the numerics of real runs, on every rank at once");
+    compute_ = app.add_subcommand("compute", "Measure the numerics of real runs, on every rank at once");
     add_common(*compute_);
-    compute_->add_option("SCENARIO", options_.scenario, "Also the layers, factors, ... of its learner");
+    compute_->add_option("SCENARIO", options_.scenario,
+                         "Also measure the layers, factors, ... of this scenario's learner");
     compute_->footer(
         std::string(
             "Example:\n  mpirun -n 1 simsgd-measure compute scenarios/real_run.json -o compute.csv\n") +

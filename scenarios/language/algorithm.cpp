@@ -94,7 +94,7 @@ const std::vector<AlgorithmPlugin>& training_methods() {
 }
 
 Json schema::algorithm() {
-  Json json = plugin("The training method", training_methods());
+  Json json = plugin("The training method that all workers run", training_methods());
   fill_in_graphs(json);
   add_libraries(json);
   return json;

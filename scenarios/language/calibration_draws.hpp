@@ -24,7 +24,7 @@ struct CalibratedNumber {
     f.number("value", value, "The number as it was fitted; if it is another by now, it is not drawn")
         .required();
     f.number("low", low, "Lower end of its interval; absent where nothing tells it");
-    f.number("high", high, "Upper end");
+    f.number("high", high, "Upper end of its interval");
   }
 };
 
@@ -32,8 +32,8 @@ struct MeasuredRange {
   double low = 0, high = 0;
 
   void fields(Fields& f) {
-    f.number("low", low, "Least that was measured").required();
-    f.number("high", high, "Most that was measured").required();
+    f.number("low", low, "The smallest that was measured").required();
+    f.number("high", high, "The largest that was measured").required();
   }
 };
 
@@ -43,7 +43,7 @@ struct MeasuredBatches {
   std::vector<double> batches;
 
   void fields(Fields& f) {
-    f.text("workload", workload, "Its name").required();
+    f.text("workload", workload, "The workload's name").required();
     f.list("batches", batches, "Samples per worker and step of the runs that were fitted",
            "Samples of one of them")
         .required()
@@ -78,7 +78,7 @@ struct DrawnSetting {
         .required();
     f.number("low", low, "Lower end of its interval, of a number that was fitted")
         .by_rule("none: it is one of some values");
-    f.number("high", high, "Upper end").by_rule("none");
+    f.number("high", high, "Upper end of its interval").by_rule("none");
   }
 };
 
@@ -88,10 +88,15 @@ struct LeftOutErrors {
   bool workloads = false, algorithms = false;
 
   void fields(Fields& f) {
-    f.number("half", half, "Half of the cells were no further off").required().at_least(0);
-    f.number("nine_tenths", nine_tenths, "Nine tenths of them").required().at_least(0);
-    f.flag("workloads", workloads, "Whether whole workloads were among it");
-    f.flag("algorithms", algorithms, "Whether whole methods were");
+    f.number("half", half, "Half of the cells that were left out were no further off than this, a logarithm")
+        .required()
+        .at_least(0);
+    f.number("nine_tenths", nine_tenths,
+             "Nine tenths of the cells that were left out were no further off than this")
+        .required()
+        .at_least(0);
+    f.flag("workloads", workloads, "Whether whole workloads were left out");
+    f.flag("algorithms", algorithms, "Whether whole methods were left out");
   }
 };
 
@@ -106,11 +111,11 @@ struct CalibrationSection {
     std::vector<MeasuredBatches> batches;
 
     void fields(Fields& f) {
-      f.object("workers", workers, "Numbers of workers").by_rule("none");
-      f.object("bytes", bytes, "Sizes of operations or messages, bytes").by_rule("none");
+      f.object("workers", workers, "The numbers of workers that were measured").by_rule("none");
+      f.object("bytes", bytes, "The sizes of the operations or messages that were measured").by_rule("none");
       f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one")
           .by_rule("nobody wrote it down");
-      f.objects("batches", batches, "The batches that they had", "Batches of one workload");
+      f.objects("batches", batches, "The batches of the runs that were fitted", "Batches of one workload");
       f.list("algorithms", algorithms, "Methods of which runs were fitted", "Name of one")
           .by_rule("nobody wrote it down");
     }
@@ -122,9 +127,11 @@ struct CalibrationSection {
 
   void fields(Fields& f) {
     f.text("spec", spec, "The calibration that was fitted").required();
-    f.text("model", model, "Which of its models");
-    f.text("date", date, "When");
-    f.raw("data", data, {{"type", "array"}, {"description", "Files that were fitted, with hashes and rows"}});
+    f.text("model", model, "The model of the spec that was taken");
+    f.text("date", date, "The date of the fit");
+    f.raw("data", data,
+          {{"type", "array"},
+           {"description", "The files that were fitted, with their hashes and numbers of rows"}});
     f.text(
         "resampled", resampled,
         "What the bootstrap drew: campaigns or points; noise: measurements as far off as repeats of them are, where parameters are as many; nothing: there are no repeats either");
@@ -132,7 +139,7 @@ struct CalibrationSection {
          "model_error", model_error,
          "Standard deviation of the logarithm of the factor by which the model as a whole is off, from parts that were left out")
         .at_least(0);
-    f.whole("parts_left_out", parts_left_out, "So many parts").at_least(0);
+    f.whole("parts_left_out", parts_left_out, "This many parts were left out, one after another").at_least(0);
     f.number("level", level, "Probability with which a parameter lies in its interval").above(0).below(1);
     f.object("measured", measured, "Where it was measured; intervals widen beyond");
     f.object("left_out", left_out,

@@ -25,7 +25,7 @@ Json side_schema(const std::string& meaning) {
       {"type", "object"},
       {"description", "A term of a sum"},
       {"properties",
-       {{"times", {{"type", "number"}, {"default", 1}, {"description", "Factor of the metric"}}},
+       {{"times", {{"type", "number"}, {"default", 1}, {"description", "The metric is multiplied by this"}}},
         {"where", condition_schema()}}},
       {"required", {"where"}},
       {"additionalProperties", false}};
@@ -122,7 +122,8 @@ struct ClaimSection {
           {{"type", "object"},
            {"description", "What reports call some pointers"},
            {"additionalProperties", {{"type", "string"}}}});
-    f.objects("comparisons", comparisons, "It is reproduced where all of them are", "A comparison")
+    f.objects("comparisons", comparisons,
+              "The comparisons that the claim makes; it is reproduced where all of them are", "A comparison")
         .required()
         .least_items(1);
     f.text("remark", claim.remark, "What is seen behind the verdict");

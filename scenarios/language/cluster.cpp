@@ -79,9 +79,10 @@ struct ClusterSection {
         .at_least(1)
         .at_most(kMostCounted)
         .by_rule("as many as the workers need");
-    f.whole("gpus_per_node", gpus_per_node, "GPUs in a node").at_least(1).at_most(kMostCounted);
+    f.whole("gpus_per_node", gpus_per_node, "A node has this many GPUs").at_least(1).at_most(kMostCounted);
     f.object("device", device, "The GPU that every worker has").required();
-    f.object("gpu_link", gpu_link, "NVLink or PCIe inside a node, per GPU and direction")
+    f.object("gpu_link", gpu_link,
+             "The link of each GPU to the others of its node, in each direction: NVLink or PCIe")
         .by_rule("none: one GPU per node");
     f.object("nic", nic, "How a node is attached to the network").required();
     f.plugin("topology", topology, topology_plugins(), "The network between the nodes").required();
@@ -241,7 +242,7 @@ std::vector<double> speeds_of(const ClusterSection& section, const std::vector<i
 
 Json schema::cluster() {
   ClusterSection section;
-  return schema::of(section, "The machines");
+  return schema::of(section, "The machines: GPUs, nodes, and the network between them");
 }
 
 void complete_cluster(Json& json) {

@@ -48,19 +48,22 @@ MessageSegments made_of(const std::vector<LinkSegment>& segments, double latency
 }  // namespace
 
 void LinkSegment::fields(Fields& f) {
-  f.bytes("up_to", up_to_bytes, "Largest message that it is for").by_rule("any size");
-  f.time("latency", latency_s, "One way").required();
-  f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second, at most the link's own").required();
+  f.bytes("up_to", up_to_bytes, "The segment holds for messages up to this size").by_rule("any size");
+  f.time("latency", latency_s, "Messages of this segment have this latency, one way").required();
+  f.bandwidth("bandwidth", bandwidth_Bps,
+              "Messages of this segment have this bandwidth, at most the link's own")
+      .required();
 }
 
 void LinkBurst::fields(Fields& f) {
   f.bytes("bytes", bytes, "The bucket holds this many bytes, which pass at the burst's bandwidth").required();
-  f.bandwidth("bandwidth", bandwidth_Bps, "Until the bucket is empty").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "Messages have this bandwidth until the bucket is empty")
+      .required();
 }
 
 void GpuLink::fields(Fields& f) {
-  f.bandwidth("bandwidth", bandwidth_Bps, "Bytes per second").required();
-  f.time("latency", latency_s, "One way, from GPU to GPU of one node");
+  f.bandwidth("bandwidth", bandwidth_Bps, "A GPU's link has this bandwidth in each direction").required();
+  f.time("latency", latency_s, "A message takes this latency one way, from GPU to GPU of one node");
   f.bandwidth(
        "host_memory", host_memory_Bps,
        "Bytes per second that two GPUs of a node pass on together where they have no path to each other, but write to the host's memory what others read there. All share it, and n workers of a node have 2/n of it: measured of 2 and 4 L40S")
@@ -81,13 +84,13 @@ void Nic::fields(Fields& f) {
        "What TCP loses to a traffic shaper (tc): the lower the rate R, the fewer packets its queue holds, and the more often windows are cut. The payload is R / (1 + root of (this / R)), half of R where R is this")
       .at_least(0)
       .by_rule("nothing is lost");
-  f.time("latency", latency_s, "One way, from NIC to NIC through one switch");
+  f.time("latency", latency_s, "A message takes this latency one way, from NIC to NIC through one switch");
   f.object(
        "burst", burst,
        "A token bucket of the sender: a message between nodes passes at the burst's bandwidth until it is empty, then at the NIC's, at which it fills from then on")
       .by_rule("none");
   segments_field(f, segments);
-  f.whole("count", count, "NICs (rails) per node").at_least(1);
+  f.whole("count", count, "A node has this many NICs (rails)").at_least(1);
 }
 
 // assumed: the root, as TCP's rate goes with the root of how often packets are lost (Mathis et al., ACM CCR

@@ -54,7 +54,8 @@ void say_names(Json& choice) {
   Json names = Json::array();
   for (const Json& form : choice["oneOf"])
     if (is_named(form)) names.push_back(*name_of_form(form));
-  choice["properties"]["name"] = {{"enum", std::move(names)}, {"description", "Which one it is"}};
+  choice["properties"]["name"] = {{"enum", std::move(names)},
+                                  {"description", "The name chooses the plug-in"}};
 }
 
 /// Lets every object begin with the object of a file.

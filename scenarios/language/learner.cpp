@@ -36,8 +36,8 @@ struct LearnerSection {
   int batch = 1;
 
   void fields(Fields& f) {
-    f.plugin("model", model, model_plugins(), "Its model").required();
-    f.plugin("data", data, data_plugins(), "Its data set").required();
+    f.plugin("model", model, model_plugins(), "The small model that learns").required();
+    f.plugin("data", data, data_plugins(), "The data set that it learns from").required();
     f.plugin("partition", partition, partition_plugins(),
              "How the training samples are spread over the workers");
     f.whole("batch", batch, "Samples per worker and step that the model learns from").required().at_least(1);
@@ -106,7 +106,7 @@ std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader
 }
 
 Json schema::optimizer() {
-  return with_default(plugin("How a gradient changes the model", optimizer_plugins()),
+  return with_default(plugin("The optimizer says how a gradient changes the model", optimizer_plugins()),
                       {{"name", optimizer_plugins().front().info.name}});
 }
 

@@ -56,7 +56,7 @@ struct NetworkSection {
     f.choice("precision", settings.precision,
              {{"fp32", Precision::fp32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}},
              "Format of numbers in messages; sums are fp32");
-    add_draw(f, "jitter", jitter, "Extra latency of each message");
+    add_draw(f, "jitter", jitter, "Each message takes this longer, by a draw of its own");
     f.objects("slow_links", slow_links, "Links that differ from what the cluster says, in order",
               "Changes of some links; without \"nodes\" and \"links\" of all");
     collectives.fields(f, "as the cluster's \"collectives\" say");

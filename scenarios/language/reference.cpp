@@ -268,7 +268,8 @@ class Walk {
     for (const Json& form : schema["oneOf"])
       if (const Json* name = name_of_form(form)) names.push_back(*name);
     if (names.empty()) return;
-    const Json name = {{"type", "string"}, {"enum", std::move(names)}, {"description", "Which one it is"}};
+    const Json name = {
+        {"type", "string"}, {"enum", std::move(names)}, {"description", "The name chooses the plug-in"}};
     add({pointer, "", {}, schema.value("description", ""), "", {key_of(child(pointer, "name"), name, true)}},
         of);
   }

@@ -16,16 +16,17 @@ struct StopSection {
   void fields(Fields& f) {
     f.whole(
          "steps", steps,
-         "When all workers together have completed this many steps for each of them; where they need each other, each does exactly so many")
+         "The run ends when all workers together have completed this many steps for each of them; where they need each other, each does exactly this many")
         .at_least(1)
         .example("500");
     f.time("time", time_s, "The run ends at this simulated time").above(0);
-    f.number("samples", samples,
-             "When completed steps of all workers together have used this many samples of the workload")
+    f.number(
+         "samples", samples,
+         "The run ends when completed steps of all workers together have used this many samples of the workload")
         .above(0);
     f.number(
          "epochs", epochs,
-         "When completed steps of all workers together have passed this many times over the learner's training set")
+         "The run ends when completed steps of all workers together have passed this many times over the learner's training set")
         .above(0);
   }
 };
@@ -50,7 +51,8 @@ struct RecordSection {
   void fields(Fields& f) {
     f.raw("evaluate_every", evaluate_every, f.only_reads() ? Json::object() : interval_schema())
         .example("\"10 s\"");
-    f.whole("timeline_events", timeline_events, "Most events in the timeline; 0: no timeline");
+    f.whole("timeline_events", timeline_events,
+            "The timeline has at most this many events; with 0 there is none");
   }
 };
 

@@ -38,7 +38,7 @@ Json schema::failures() {
   FailureModel section;
   return with_default(
       of(section,
-         "Crashes of workers, which restart and go on from their last checkpoint; how is the algorithm's"),
+         "How workers crash. They restart and go on from their last checkpoint, as the algorithm says"),
       Json::object());
 }
 

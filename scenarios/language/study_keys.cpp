@@ -64,17 +64,21 @@ Json with_pointer(const std::string& description, const std::string& key, Json v
                 {"pointer", key});
 }
 
-Json bound() { return {{"type", {"number", "string"}}, {"description", "A number, or text with a unit"}}; }
+Json bound() {
+  return {{"type", {"number", "string"}}, {"description", "One bound: a number, or text with a unit"}};
+}
 
 std::vector<Json> simple_axes() {
   return {
       with_pointer("A list of values", "values",
-                   at_least_one(list("The values, one after another", {{"description", "Any value"}}))),
-      with_pointer(
-          "Equal ratios", "log_range",
-          object("Equal ratios between two bounds, both included; whole numbers stay whole",
-                 {{"from", bound()}, {"to", bound()}, {"points", integer("How many values", 2, kMostPoints)}},
-                 {"from", "to", "points"})),
+                   at_least_one(list("The axis takes these values, one after another",
+                                     {{"description", "Any value"}}))),
+      with_pointer("Equal ratios", "log_range",
+                   object("Equal ratios between two bounds, both included; whole numbers stay whole",
+                          {{"from", bound()},
+                           {"to", bound()},
+                           {"points", integer("The axis has this many values", 2, kMostPoints)}},
+                          {"from", "to", "points"})),
       with_pointer("Equal steps", "range",
                    object("Equal steps from one bound to the other, which is included where it is hit",
                           {{"from", bound()}, {"to", bound()}, {"step", bound()}}, {"from", "to", "step"}))};
@@ -90,7 +94,7 @@ Json named_axis() {
       "Named values, each of which may set several things; one column in tables",
       {{"name", name_text()},
        {"values",
-        at_least_one(list("The values, one after another",
+        at_least_one(list("The axis takes these values, one after another",
                           object("A named value", {{"label", label}, {"set", set}}, {"label", "set"})))}},
       {"name", "values"});
 }
@@ -111,7 +115,7 @@ Json drawn_axis(const std::string& method, const std::string& description) {
       {{method,
         at_least_one(list("What is drawn, together",
                           either("A dimension", {between, with_pointer("A choice", "values", values)})))},
-       {"draws", integer("How many points", 1, kMostPoints)},
+       {"draws", integer("The study has this many points", 1, kMostPoints)},
        {"seed",
         with_default(
             integer("Seed of the draws, whatever the seeds of the runs are", 0, std::int64_t{1} << 53), 1)}},
@@ -121,15 +125,16 @@ Json drawn_axis(const std::string& method, const std::string& description) {
 Json seeds_until(const std::vector<std::string>& metrics) {
   Json until = object(
       "When a combination of the axes has enough seeds",
-      {{"metric", choice("Whose mean over the seeds is asked for", metrics)},
+      {{"metric", choice("The metric whose mean over the seeds is asked for", metrics)},
        {"half_width",
         {{"type", {"number", "string"}},
-         {"description", "Half-width of Student's 95 % interval as a share of the mean, \"5 %\" or 0.05"}}}},
+         {"description",
+          "Enough seeds are there when the half-width of Student's 95 % interval is this share of the mean, \"5 %\" or 0.05"}}}},
       {"metric", "half_width"});
   return object(
       "Seeds 1, 2, ... of each combination until the mean is certain. Looked at after at_least seeds and then each time that a quarter more have run; a seed that fails or has no value of the metric keeps its combination going up to at_most, except where none of the first at_least has a value",
-      {{"at_least", integer("So many in any case", 2, kMostPoints)},
-       {"at_most", integer("And no more than so many", 2, kMostPoints)},
+      {{"at_least", integer("Each point has at least this many seeds", 2, kMostPoints)},
+       {"at_most", integer("Each point has at most this many seeds", 2, kMostPoints)},
        {"until", std::move(until)}},
       {"at_least", "at_most", "until"});
 }
@@ -144,13 +149,13 @@ std::vector<std::string> metric_names() {
 
 Json expected() {
   const std::vector<std::string> names = metric_names();
-  Json when = {
-      {"type", "object"},
-      {"description", "Only where these pointers have these values, such as {\"/cluster/workers\": 8}"}};
+  Json when = {{"type", "object"},
+               {"description",
+                "The value holds where these pointers have these values, such as {\"/cluster/workers\": 8}"}};
   return with_default(
       list("Measured values to compare the simulation with",
            object("A measured value",
-                  {{"metric", choice("Name of a metric", names)},
+                  {{"metric", choice("The metric that was measured", names)},
                    {"value", {{"type", "number"}, {"description", "The measured value, in SI"}}},
                    {"tolerance",
                     {{"type", "number"},

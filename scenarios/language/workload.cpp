@@ -21,7 +21,7 @@ Field& add_measured(Fields& f, std::string_view key, RawValue& value, std::strin
   double shift = 0;
   std::string source;
   Fields more(unit);
-  more.amount("shift", shift, "Added to every draw").required();
+  more.amount("shift", shift, "This is added to every draw").required();
   more.text("source", source, "Where the numbers come from").required();
   const Json added = more.schema("")["properties"];
   Json schema = draw_schema(unit, meaning);
@@ -51,7 +51,7 @@ Json tensors_schema() {
       .items_at_most(kLargestDimension);
   Json forms = f.schema("")["properties"];
   forms["matrix"]["minItems"] = forms["matrix"]["maxItems"] = 2;
-  return schema::list("Its tensors (weight, bias), each by its size or its shape",
+  return schema::list("The layer's tensors (weight, bias), each by its size or its shape",
                       {{"oneOf", {forms["size"], forms["matrix"]}}, {"description", "A tensor"}});
 }
 

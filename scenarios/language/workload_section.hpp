@@ -23,8 +23,10 @@ struct StepCostSection {
     double step_s = 0;
 
     void fields(Fields& f) {
-      f.whole("batch", batch, "Samples of the pass").required().at_least(1);
-      f.time("step_time", step_s, "Its forward and backward pass").required().above(0);
+      f.whole("batch", batch, "The batch of this pass has this many samples").required().at_least(1);
+      f.time("step_time", step_s, "A forward and a backward pass of this batch take this")
+          .required()
+          .above(0);
     }
   };
   std::optional<double> fixed_s, per_sample_s;
@@ -36,7 +38,7 @@ struct StepCostSection {
     f.time("per_sample", per_sample_s, "What each sample takes on top of it").by_rule("0 beside fixed");
     f.objects(
          "times", times,
-         "Measured passes in place of the two, by ascending batch: interpolated on logarithmic scales, refused outside their range",
+         "Measured passes in place of the two, by ascending batch. They are interpolated on logarithmic scales; a batch outside their range is refused",
          "One measurement")
         .least_items(1);
   }
@@ -79,18 +81,21 @@ struct LayerSection {
               {"bn", Layer::Kind::bn},
               {"embedding", Layer::Kind::embedding},
               {"other", Layer::Kind::other}},
-             "Kind of layer")
+             "The layer's kind")
         .required();
     f.raw("tensors", tensors, f.only_reads() ? Json::object() : tensors_schema())
         .required()
         .example("[[1000, 2048], 1000]");
-    f.flop("forward_flop", forward_flop, "Per sample, a multiply-add counted as 2");
+    f.flop("forward_flop", forward_flop,
+           "The forward pass takes this for each sample; a multiply-add counts as 2");
     f.time("forward", forward_s, "Measured forward time for a batch of `layer_times_batch` samples")
         .by_rule("half of the backward time where that is given, else its share of the step, or modelled");
     f.time("backward", backward_s, "Measured backward time for the same batch")
         .by_rule("twice the forward time");
-    f.number("activations", activations, "Output entries per sample").at_least(0);
-    f.number("positions", positions, "Per sample, at which its product is taken: output height x width")
+    f.number("activations", activations, "The layer's output has this many entries for each sample")
+        .at_least(0);
+    f.number("positions", positions,
+             "The layer's product is taken at this many positions for each sample: output height x width")
         .at_least(1);
   }
 };
@@ -103,13 +108,15 @@ struct OneDeviceSection {
   std::string source;
 
   void fields(Fields& f) {
-    f.text("device", device, "Name of the device").required();
+    f.text("device", device, "The device that it was measured on, by its name").required();
     f.whole("batch", batch, "Samples of the step (of the micro-batch, where gradients are accumulated)")
         .at_least(1)
         .by_rule("must be given, unless there is a step_cost");
-    f.time("forward_backward", forward_backward_s, "Forward and backward pass of that batch").above(0);
-    f.number("samples_per_s", samples_per_s, "Or the throughput").above(0);
-    f.object("step_cost", step_cost, "Or the time by samples, for all batches").by_rule("none");
+    f.time("forward_backward", forward_backward_s, "A forward and a backward pass of that batch take this")
+        .above(0);
+    f.number("samples_per_s", samples_per_s, "The throughput, in place of the time").above(0);
+    f.object("step_cost", step_cost, "The time by samples, for all batches, in place of the time of one")
+        .by_rule("none");
     f.text("source", source, "Who measured it").required();
   }
 };
@@ -124,11 +131,11 @@ struct MeasuredOnSection {
   double peak_flops = 0, efficiency = 0.5, memory_Bps = 0;
 
   void fields(Fields& f) {
-    f.text("name", name, "Its name").required();
-    f.flops("peak_flops", peak_flops, "Its peak rate, as of a device; 0 where unknown");
-    f.number("efficiency", efficiency, "Share of the peak that training kernels reach").above(0).at_most(1);
+    f.text("name", name, "The workload's name").required();
+    f.flops("peak_flops", peak_flops, "The device's peak rate; 0 where it is unknown");
+    f.number("efficiency", efficiency, "Training kernels reach this share of the peak").above(0).at_most(1);
     f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps,
-               "Bandwidth of its memory; 0 where unknown")
+               "The device's memory has this bandwidth; 0 where it is unknown")
         .at_least(0);
   }
 };
@@ -140,9 +147,10 @@ struct HostGapSection {
   double forward_s = 0, backward_s = 0;
 
   void fields(Fields& f) {
-    f.time("forward", forward_s,
-           "During the forward pass, and between two passes: loading, the optimizer's launches");
-    f.time("backward", backward_s, "During the backward pass");
+    f.time(
+        "forward", forward_s,
+        "The device waits this long during the forward pass, and between two passes: data are loaded, and the optimizer is launched");
+    f.time("backward", backward_s, "The device waits this long during the backward pass");
   }
 };
 
@@ -163,12 +171,14 @@ struct WorkloadSection {
 
   void fields(Fields& f) {
     f.text("name", name, "What reports call it");
-    f.objects("layers", layers, "Its layers in forward order", "One layer, in forward order").least_items(1);
+    f.objects("layers", layers, "The network's layers, in the order of the forward pass",
+              "One layer, in forward order")
+        .least_items(1);
     f.time(
          "step_time", step_time_s,
          "What a step of `batch` samples takes on one device, forward and backward pass: in place of layers, where no more is known; with \"parameters\"")
         .above(0);
-    f.object("step_cost", step_cost, "The same by samples, for any batch, in place of step_time")
+    f.object("step_cost", step_cost, "What a step takes by its samples, for any batch, in place of step_time")
         .by_rule("none");
     f.number("parameters", parameters,
              "With step_time or step_cost: how many parameters the network has, such as 25.6e6")
@@ -176,7 +186,7 @@ struct WorkloadSection {
         .example("25.6e6");
     f.whole(
          "equal_layers", equal_layers,
-         "With step_time or step_cost: so many layers of equal size and time stand for the network; 1: no communication hides behind the backward pass")
+         "With step_time or step_cost, this many layers of equal size and time stand for the network; with 1 no communication hides behind the backward pass")
         .at_least(1)
         .at_most(10000)
         .by_rule(fmt::format("{} with step_time or step_cost", kUsualEqualLayers));
@@ -190,7 +200,7 @@ struct WorkloadSection {
         .example("\"V100\"");
     f.object(
          "host_gap", host_gap,
-         "On top of the layers' own times, where no one-device time is used: what each pass takes while the device waits for its host, which launches kernels or loads data; the same for any batch and device")
+         "Each pass takes this longer than its layers, where no one-device time is used: the device waits for its host, which launches kernels or loads data. It is the same for any batch and device")
         .by_rule("none");
     f.objects("one_device", one_device,
               "Measured one-device times; the one with the cluster's device and the nearest batch is used",

@@ -20,9 +20,9 @@ struct GemmKernel {
 
     void fields(Fields& f) {
       f.whole("m", m, "Rows of the product").required().at_least(1);
-      f.whole("n", n, "Its columns").required().at_least(1);
+      f.whole("n", n, "Columns of the product").required().at_least(1);
       f.whole("k", k, "Numbers that are multiplied and added for each of its entries").required().at_least(1);
-      f.time("time", seconds, "Of the kernel alone").required().above(0);
+      f.time("time", seconds, "The time of the kernel alone").required().above(0);
     }
   };
   Cost efficiency{};
@@ -32,7 +32,7 @@ struct GemmKernel {
   Cost gather_s{};
 
   void fields(Fields& f) {
-    f.number("efficiency", efficiency, "Share of the peak that large products reach")
+    f.number("efficiency", efficiency, "Large products reach this share of the peak")
         .above(0)
         .at_most(1)
         .by_rule("unknown: that of training");
@@ -50,7 +50,7 @@ struct GemmKernel {
         .by_rule("none: by the product's own FLOPs");
     f.time(
          "gather", gather_s,
-         "For each product of a matrix that is gathered first, such as the patches of a convolution: its launches and those of what is done with the product")
+         "A product of a matrix that is gathered first, such as the patches of a convolution, takes this longer: its launches, and those of what is done with the product")
         .by_rule("unknown");
   }
 };
@@ -63,7 +63,7 @@ struct InverseKernel {
 
     void fields(Fields& f) {
       f.whole("dimension", dimension, "Rows of the matrix").required().at_least(1);
-      f.time("time", seconds, "Of the kernel alone").required().above(0);
+      f.time("time", seconds, "The time of the kernel alone").required().above(0);
     }
   };
   std::vector<Time> times;  ///< empty: unknown, by FLOPs
@@ -72,11 +72,11 @@ struct InverseKernel {
   void fields(Fields& f) {
     f.objects(
          "times", times,
-         "Measured times, by ascending dimension; between them and beyond interpolated on logarithmic scales",
+         "Measured times, by ascending dimension. Between them and beyond they are interpolated on logarithmic scales",
          "One measurement")
         .required()
         .least_items(1);
-    f.time("overhead", overhead_s, "For each matrix").by_rule("unknown");
+    f.time("overhead", overhead_s, "Each matrix takes this longer than the kernel").by_rule("unknown");
   }
 };
 
@@ -87,9 +87,9 @@ struct QrKernel {
     double seconds = 0;
 
     void fields(Fields& f) {
-      f.whole("rows", rows, "Of the matrix, as many as columns at least").required().at_least(1);
-      f.whole("columns", columns, "Of the matrix").required().at_least(1);
-      f.time("time", seconds, "Of the kernel alone").required().above(0);
+      f.whole("rows", rows, "Rows of the matrix, at least as many as its columns").required().at_least(1);
+      f.whole("columns", columns, "Columns of the matrix").required().at_least(1);
+      f.time("time", seconds, "The time of the kernel alone").required().above(0);
     }
   };
   std::vector<Time> times;  ///< empty: by FLOPs
@@ -99,10 +99,11 @@ struct QrKernel {
   void fields(Fields& f) {
     f.objects(
         "times", times,
-        "Measured times, by ascending FLOPs (2 m n^2 - 2/3 n^3); between them and beyond interpolated on logarithmic scales",
+        "Measured times, by ascending FLOPs (2 m n^2 - 2/3 n^3). Between them and beyond they are interpolated on logarithmic scales",
         "One measurement");
-    f.time("column", column_s, "Without times: for each column, as one follows another").by_rule("unknown");
-    f.time("overhead", overhead_s, "For each matrix").by_rule("unknown");
+    f.time("column", column_s, "Without times, each column takes this longer, since one follows another")
+        .by_rule("unknown");
+    f.time("overhead", overhead_s, "Each matrix takes this longer than the kernel").by_rule("unknown");
   }
 };
 
@@ -113,12 +114,12 @@ struct SelectionTime {
   double seconds = 0;
 
   void fields(Fields& f) {
-    f.whole("entries", entries, "d, of the vector").required().at_least(2);
+    f.whole("entries", entries, "d, the entries of the vector").required().at_least(2);
     f.number("density", density, "k / d, the share that is chosen; in all entries or in none")
         .above(0)
         .at_most(1)
         .by_rule("the time holds for any");
-    f.time("time", seconds, "Of the kernel alone").required().above(0);
+    f.time("time", seconds, "The time of the kernel alone").required().above(0);
   }
 };
 
@@ -127,7 +128,7 @@ struct VectorPass {
   Cost efficiency{};
 
   void fields(Fields& f) {
-    f.number("efficiency", efficiency, "Share of memory_bandwidth that they reach")
+    f.number("efficiency", efficiency, "Passes reach this share of memory_bandwidth")
         .above(0)
         .at_most(1)
         .by_rule("unknown: all of it");
@@ -163,14 +164,18 @@ struct Device {
     f.text("name", name, "Its name; one-device times of workloads refer to it").required();
     f.flops("peak_flops", peak_flops,
             "Peak rate that training uses, a multiply-add counted as 2; 0 where unknown");
-    f.number("efficiency", efficiency, "Share of the peak that training kernels reach").above(0).at_most(1);
+    f.number("efficiency", efficiency, "Training kernels reach this share of the peak").above(0).at_most(1);
     f.bytes("memory", memory_bytes, "Memory; 0 where unknown: then it is not checked");
-    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps, "Of its memory; 0 where unknown")
+    f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps,
+               "Its memory has this bandwidth; 0 where it is unknown")
         .at_least(0);
-    f.time("launch", launch_s, "Overhead per kernel: per layer and direction").by_rule("unknown");
-    f.object("vector_pass", vector_pass,
-             "Passes over long vectors: bytes read and written at a share of memory_bandwidth");
-    f.bandwidth("copy_bandwidth", copy_Bps, "Copies between its memory and the host's, each way: PCIe")
+    f.time("launch", launch_s, "Each kernel costs this overhead: one for each layer and direction")
+        .by_rule("unknown");
+    f.object(
+        "vector_pass", vector_pass,
+        "How long a pass over a long vector takes: its bytes, read and written, at a share of memory_bandwidth");
+    f.bandwidth("copy_bandwidth", copy_Bps,
+                "Copies between its memory and the host's have this bandwidth each way, that of PCIe")
         .by_rule("unknown");
     f.number("communication_slowdown", communication_slowdown,
              "Computing takes 1 + this times as long while a collective is in progress on the device")
@@ -182,13 +187,15 @@ struct Device {
         .above(0)
         .at_most(1)
         .by_rule("1: all of it");
-    f.object("gemm", gemm, "Products of matrices: 2 m n k flop at a share of peak_flops");
-    f.object("inverse", inverse,
-             "Inverting symmetric matrices; unknown: dimension^3 FLOPs at the device's efficiency");
-    f.object("qr", qr,
-             "QR factorisations; without times 2 m n^2 - 2/3 n^3 FLOPs at the efficiency of products");
+    f.object("gemm", gemm, "How long a product of matrices takes: 2 m n k flop at a share of peak_flops");
+    f.object(
+        "inverse", inverse,
+        "How long inverting a symmetric matrix takes; where it is unknown, dimension^3 FLOPs at the device's efficiency");
+    f.object(
+        "qr", qr,
+        "How long a QR factorisation takes; without times, 2 m n^2 - 2/3 n^3 FLOPs at the efficiency of products");
     f.whole("compute_capability", compute_capability,
-            "Of NVIDIA's devices, times ten (A100: 80): NCCL's tables go with it")
+            "NVIDIA's devices have this compute capability, times ten (A100: 80); NCCL's tables depend on it")
         .at_least(10)
         .by_rule("not known");
     f.number("price_usd_per_h", price_usd_per_h,
@@ -200,13 +207,14 @@ struct Device {
         "selection_times", selection_times,
         "In place of selection: measured times, by ascending density and entries; between them interpolated on logarithmic scales, outside scaled with d log2 d from the nearest edge, and the result says so",
         "One measurement");
-    f.time("quantise", quantise_s, "Per number that is rounded to fewer bits, however many these are")
+    f.time("quantise", quantise_s,
+           "Rounding to fewer bits takes this for each number, however many bits are left")
         .by_rule("a pass over its vector that reads 4 bytes and writes these bits");
     f.time("accumulate", accumulate_s,
-           "Per number: gathering tensors into one long vector and adding another vector to it")
+           "Gathering tensors into one long vector and adding another one takes this for each number")
         .by_rule("by its vector_pass");
-    f.power("busy_power", busy_W, "While computing; 0 where unknown");
-    f.power("idle_power", idle_W, "While waiting or communicating");
+    f.power("busy_power", busy_W, "A GPU draws this while it computes; 0 where it is unknown");
+    f.power("idle_power", idle_W, "A GPU draws this while it waits or communicates");
     f.text("source", source, "Where the numbers come from");
   }
 
@@ -234,9 +242,11 @@ struct HostCosts {
   double message_s = 0;  ///< beside the latency of a message's links; only a stack sets it
 
   void fields(Fields& f) {
-    f.time("launch", launch_s, "Per operation and worker, before its first byte moves").by_rule("unknown");
-    f.number("pack", pack_s_per_byte,
-             "Seconds per byte of payload: copy into a fusion buffer before, and out of it after")
+    f.time("launch", launch_s, "A worker's host spends this on each operation before its first byte moves")
+        .by_rule("unknown");
+    f.number(
+         "pack", pack_s_per_byte,
+         "Copying into a fusion buffer before an operation, and out of it after, takes this for each byte of payload")
         .at_least(0)
         .by_rule("a copy on the device, by its vector_pass");
     f.flag(
@@ -244,26 +254,28 @@ struct HostCosts {
          "Whether payloads are copied device to host before and host to device after, at the device's copy_bandwidth; false: no copy (RDMA)")
         .by_rule("unknown");
     f.quantity(Dimension::rate_Bps, "staging_bandwidth", staging_Bps,
-               "Of these copies where they have another one; 0: no copy")
+               "These copies have this bandwidth, where it is another one; 0: nothing is copied")
         .at_least(0)
         .by_rule("as \"staged\" says");
-    f.number("reduce", reduce_s_per_byte, "Seconds per byte: adding what arrived to the local sum")
+    f.number("reduce", reduce_s_per_byte, "Adding what arrived to the local sum takes this for each byte")
         .at_least(0)
         .by_rule("unknown");
-    f.time("tensor", tensor_s, "For each tensor that is gathered into a message").by_rule("unknown");
-    f.number("scale", scale_s_per_byte, "Seconds per byte: multiplying a vector by a number")
+    f.time("tensor", tensor_s, "Each tensor that is gathered into a message takes this").by_rule("unknown");
+    f.number("scale", scale_s_per_byte, "Multiplying a vector by a number takes this for each byte")
         .at_least(0)
         .by_rule("on the device, by its vector_pass");
     f.time(
          "copy", copy_s,
-         "Per number of a vector that is worked on by the host: its copies there, beside its way down and up over staging_bandwidth")
+         "The host spends this on copies of each number of a vector that it works on, beside its way down and up over staging_bandwidth")
         .by_rule("unknown");
-    f.time("merge", merge_s, "Per received entry of a merge of two sorted lists").by_rule("unknown");
-    f.time("scatter_add", scatter_add_s, "Per entry (index, number) that is added into a dense vector")
+    f.time("merge", merge_s, "Merging two sorted lists takes this for each received entry")
+        .by_rule("unknown");
+    f.time("scatter_add", scatter_add_s,
+           "Adding entries (index, number) into a dense vector takes this for each")
         .by_rule("unknown");
     f.time(
         "overlap", overlap_s,
-        "Before the end of a backward pass at which what follows it begins: tensors that are ready travel meanwhile");
+        "What follows a backward pass begins this long before its end: tensors that are ready travel meanwhile");
   }
   /// Fills what follows from the device where nothing is said.
   void complete(const Device& device);

@@ -17,8 +17,8 @@ struct FailureModel {
     double time_s = 0;
 
     void fields(Fields& f) {
-      f.whole("worker", rank, "Rank of the worker").required();
-      f.time("time", time_s, "When; without effect while the worker is down").required().above(0);
+      f.whole("worker", rank, "The worker that crashes, by its rank").required();
+      f.time("time", time_s, "When it crashes; nothing happens while the worker is down").required().above(0);
     }
   };
 
@@ -34,10 +34,10 @@ struct FailureModel {
         .above(0)
         .by_rule("none: workers do not crash by themselves")
         .example("\"10 h\"");
-    f.time("restart", restart_s, "From a crash until the worker computes again");
+    f.time("restart", restart_s, "A worker computes again this long after its crash");
     f.whole("checkpoint_every", checkpoint_every, "Steps between two checkpoints of a worker").at_least(1);
-    f.time("checkpoint", checkpoint_s, "That writing a checkpoint stops the worker");
-    f.objects("crashes", crashes, "Crashes at given times", "A crash");
+    f.time("checkpoint", checkpoint_s, "Writing a checkpoint stops the worker for this long");
+    f.objects("crashes", crashes, "Workers crash at these times", "A crash");
   }
 
   /// Whether anything happens at all.

@@ -15,7 +15,7 @@ struct GlooOptions {
   std::string algorithm = "ring";
 
   void fields(Fields& f) {
-    f.choice("algorithm", algorithm, {"ring", "halving_doubling"}, "Of all_reduce");
+    f.choice("algorithm", algorithm, {"ring", "halving_doubling"}, "The algorithm of all_reduce");
     costs.fields(f);
   }
 };

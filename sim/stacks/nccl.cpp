@@ -42,7 +42,7 @@ struct NcclWay {
   std::optional<double> launch_s, latency_s, between_latency_s, share;
 
   void fields(Fields& f) {
-    f.time("launch", launch_s, "Once per operation").by_rule("as NCCL's tuning model has it");
+    f.time("launch", launch_s, "An operation takes this once").by_rule("as NCCL's tuning model has it");
     f.time("latency", latency_s, "A step inside a node has this latency")
         .by_rule("as NCCL's tuning model has it");
     f.time("between_latency", between_latency_s, "A step between nodes has this latency")
@@ -59,16 +59,16 @@ struct NcclProtocolOptions {
   std::optional<double> payload_s_per_byte, filled_launch_s;
 
   void fields(Fields& f) {
-    f.object("ring", ring, "Around rings");
-    f.object("tree", tree, "Up and down a double binary tree (all_reduce)");
+    f.object("ring", ring, "The numbers of a ring");
+    f.object("tree", tree, "The numbers of a double binary tree, which all_reduce goes up and down");
     f.number(
          "payload", payload_s_per_byte,
-         "Seconds per byte of the vector that kernels take beside the links: each rank reads and writes all of it, by few channels where it is small")
+         "Kernels take this for each byte of the vector, beside the links: each rank reads and writes all of it, by few channels where it is small")
         .at_least(0)
         .by_rule("0: it is in the shares");
     f.time(
          "filled_launch", filled_launch_s,
-         "That an operation takes longer once its messages fill the threads of several blocks (8 KiB by LL), of smaller ones in proportion. With it steps take what a block takes, \"share\" of the link being that of all channels")
+         "An operation takes this longer once its messages fill the threads of several blocks (8 KiB by LL), and a part of it in proportion below. With it steps take what a block takes, and \"share\" of the link is that of all channels")
         .by_rule("blocks take what the share says");
   }
 };
@@ -88,13 +88,14 @@ struct NcclOptions {
   NcclProtocolOptions ll, ll128, simple;
 
   void fields(Fields& f) {
-    f.choice("algorithm", algorithm,
-             {{"ring", NcclAlgorithm::ring}, {"tree", NcclAlgorithm::tree}, {"nvls", NcclAlgorithm::nvls}},
-             "NCCL_ALGO, of all_reduce (nvls: among several nodes NVLSTree); all else goes around rings then")
+    f.choice(
+         "algorithm", algorithm,
+         {{"ring", NcclAlgorithm::ring}, {"tree", NcclAlgorithm::tree}, {"nvls", NcclAlgorithm::nvls}},
+         "NCCL_ALGO: all_reduce takes this algorithm (nvls: NVLSTree among several nodes), and everything else goes around rings")
         .by_rule("NCCL's choice");
     f.choice("protocol", protocol,
              {{"ll", NcclProtocol::ll}, {"ll128", NcclProtocol::ll128}, {"simple", NcclProtocol::simple}},
-             "NCCL_PROTO")
+             "NCCL_PROTO: all operations take this protocol")
         .by_rule("NCCL's choice of those that it allows here");
     f.choice(
         "choice", by_estimate, {{"nccl", true}, {"fastest", false}},
@@ -113,11 +114,11 @@ struct NcclOptions {
          "The GPUs have this compute capability, times ten (V100: 70, A100: 80, H100: 90, B200: 100). NCCL's tables depend on it: below 70 LL128 is not taken unless \"protocol\" names it")
         .at_least(10)
         .by_rule("the device's, else 80");
-    f.whole("channels", channels, "NCCL_MAX_NCHANNELS: thread blocks of an operation")
+    f.whole("channels", channels, "NCCL_MAX_NCHANNELS: an operation has this many thread blocks")
         .at_least(1)
         .by_rule("as many as fill every link, which take nothing from computing");
     f.bandwidth("channel_bandwidth", channel_Bps,
-                "Bytes per second that one channel passes on: channels too few do not fill a link")
+                "One channel passes on this many bytes per second, so too few channels do not fill a link")
         .by_rule("no bound");
     f.whole(
          "multiprocessors", multiprocessors,
@@ -127,9 +128,9 @@ struct NcclOptions {
     f.time(
         "net_overhead", net_overhead_s,
         "NCCL_NET_OVERHEAD: of rings through several nodes no step inside a node takes less, by Simple three times that; 2 us on AMD's processors");
-    f.object("ll", ll, "Protocol LL");
-    f.object("ll128", ll128, "Protocol LL128");
-    f.object("simple", simple, "Protocol Simple");
+    f.object("ll", ll, "The numbers of the protocol LL");
+    f.object("ll128", ll128, "The numbers of the protocol LL128");
+    f.object("simple", simple, "The numbers of the protocol Simple");
     costs.fields(f);
   }
 };

@@ -239,15 +239,16 @@ class Estimate {
 }  // namespace
 
 void NcclMachine::fields(Fields& f) {
-  f.whole("compute_capability", compute_capability, "Of the GPUs, times ten (A100: 80, H100: 90)")
+  f.whole("compute_capability", compute_capability,
+          "The GPUs have this compute capability, times ten (A100: 80, H100: 90)")
       .at_least(10);
   f.flag("nvlink", nvlink, "Whether NVLink joins the GPUs of a node; else PCIe");
   f.bandwidth("inside", inside_Bps, "What it takes the links of a GPU for")
       .by_rule("as its tables have NVLink");
-  f.bandwidth("nic", nic_Bps, "Of each NIC").by_rule("none: one node");
-  f.whole("nics", nics, "NICs of a node").at_least(1);
+  f.bandwidth("nic", nic_Bps, "Each NIC has this bandwidth").by_rule("none: one node");
+  f.whole("nics", nics, "A node has this many NICs").at_least(1);
   f.flag("amd", amd, "Whether the processors are AMD's");
-  f.time("net_overhead", net_overhead_s, "NCCL_NET_OVERHEAD");
+  f.time("net_overhead", net_overhead_s, "What NCCL adds for the network: its NCCL_NET_OVERHEAD");
 }
 
 const NcclTuning& nccl_tuning(NcclAlgorithm algorithm, NcclProtocol protocol) {

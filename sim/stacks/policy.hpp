@@ -40,9 +40,10 @@ struct MeasuredCollective {
   double time_s = 0;
 
   void fields(Fields& f) {
-    f.whole("workers", workers, "That take part").required().at_least(1);
-    f.bytes("bytes", bytes, "Of the whole vector").required();
-    f.time("time", time_s, "From a common start to the last end, the library's launch included").required();
+    f.whole("workers", workers, "This many workers take part").required().at_least(1);
+    f.bytes("bytes", bytes, "The whole vector has this size").required();
+    f.time("time", time_s, "The time from a common start to the last end, with the library's launch")
+        .required();
   }
 };
 

@@ -26,28 +26,33 @@ struct WaySection {
   std::optional<double> between_share{};
 
   void fields(Fields& f) {
-    f.whole("workers", way.workers, "Only among so many").at_least(1).by_rule("any number");
-    f.whole("up_to_workers", way.up_to_workers, "Only among at most so many")
+    f.whole("workers", way.workers, "This way is taken among exactly this many workers")
+        .at_least(1)
+        .by_rule("any number");
+    f.whole("up_to_workers", way.up_to_workers, "This way is taken among at most this many workers")
         .at_least(1)
         .by_rule("any number");
     f.bytes("up_to", way.up_to_bytes, "Largest vector that is done in this way").by_rule("any size");
     f.bytes("up_to_part", way.up_to_part_bytes,
             "Largest part of one worker that is done in this way: bytes of the vector / workers")
         .by_rule("any size");
-    f.choice("schedule", way.schedule, schedule_names(op), "Schedule of its messages").required();
+    f.choice("schedule", way.schedule, schedule_names(op),
+             "The schedule says who sends how much to whom, in which order")
+        .required();
     f.choice("protocol", way.protocol,
              {{"ll", NcclProtocol::ll}, {"ll128", NcclProtocol::ll128}, {"simple", NcclProtocol::simple}},
-             "Of NCCL, by which it estimates a way that it may choose")
+             "The protocol of NCCL by which it estimates this way, which it may choose")
         .by_rule("none: NCCL does not estimate it");
-    f.time("launch", way.costs.launch_s, "Per operation and worker, beside the host's launch");
-    f.time("step_latency", way.costs.step_latency_s, "Added to the latency of each message");
+    f.time("launch", way.costs.launch_s,
+           "A worker spends this once in each operation, beside the host's launch");
+    f.time("step_latency", way.costs.step_latency_s, "Each message takes this longer");
     f.number(
          "bandwidth_share", way.costs.bandwidth_share,
          "Share of a link's bandwidth that the payload reaches: flags that travel with it, channels too few")
         .above(0)
         .at_most(1);
     f.time("between_latency", way.costs.between_latency_s,
-           "Added to the latency of each message between nodes, beside step_latency");
+           "Each message between nodes takes this longer, beside step_latency");
     f.flag(
         "pipelined", way.costs.pipelined,
         "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step: a block then meets the latency of each hop of its way once; else every step takes that of its longest hop");
@@ -61,20 +66,23 @@ struct WaySection {
         .by_rule("as bandwidth_share");
     f.bytes(
         "piece", way.costs.piece_bytes,
-        "That the network passes on at once: what double_binary_tree's first piece takes from node to node");
+        "The network passes on pieces of this size, so a double_binary_tree waits only for its first piece from node to node");
     f.time("floor", way.costs.floor_s, "The least time of an operation, whatever its size");
     f.number("payload", way.costs.payload_s_per_byte,
-             "Seconds per byte of the whole vector, once per operation and worker: copies, reduction")
+             "A worker spends this once for each byte of the whole vector, on copies and reductions")
         .at_least(0);
-    f.number("part", way.costs.part_s_per_byte, "The same per byte of one worker's part of it, beside that")
+    f.number("part", way.costs.part_s_per_byte,
+             "A worker spends this once for each byte of its own part of the vector, beside payload")
         .at_least(0);
     f.time(
         "filled_message", way.costs.filled_message_s,
-        "That the threads of a kernel take of a message of filled_bytes or more, of a smaller one in proportion, where the links take less");
-    f.time("filled_launch", way.costs.filled_launch_s,
-           "Once per operation and worker, of messages below filled_bytes in proportion");
-    f.bytes("filled_bytes", way.costs.filled_bytes, "That fill the kernel's threads");
-    f.time("rank_latency", way.costs.rank_s, "Per worker that takes part");
+        "The threads of a kernel take this for a message of filled_bytes or more, and in proportion for a smaller one, where the links take less");
+    f.time(
+        "filled_launch", way.costs.filled_launch_s,
+        "A worker spends this once in each operation; where its messages are below filled_bytes, in proportion to them");
+    f.bytes("filled_bytes", way.costs.filled_bytes, "Messages of this size fill the kernel's threads");
+    f.time("rank_latency", way.costs.rank_s,
+           "The operation takes this longer for each worker that takes part");
   }
 };
 
@@ -89,9 +97,10 @@ struct MeasuredSection {
   std::vector<MeasuredCollective> measured;
 
   void fields(Fields& f) {
-    f.objects("measured", measured,
-              "Measured times; between them interpolated on logarithmic scales, refused outside their range",
-              "One measurement")
+    f.objects(
+         "measured", measured,
+         "Measured times. They are interpolated on logarithmic scales; a size outside their range is refused",
+         "One measurement")
         .required()
         .least_items(1);
   }

@@ -155,8 +155,8 @@ TEST_CASE("docs/algorithms.md shows the example whole, and its tests as they are
   CHECK(whole == method);
 }
 
-TEST_CASE("docs/algorithms.md names every role, activity and kind of traffic") {
-  const std::string page = source("docs/algorithms.md");
+TEST_CASE("docs/worker.md names every role, activity and kind of traffic") {
+  const std::string page = source("docs/worker.md");
   for (const char* role : {"replica()", "compute()", "messages()", "collectives()", "background()",
                            "preemption()", "record()"}) {
     CAPTURE(role);

@@ -30,7 +30,10 @@ TEST_CASE(
   REQUIRE(all_to_all != std::string::npos);
   const std::string section = page.substr(all_to_all, page.find("\n### ", all_to_all + 1) - all_to_all);
   CHECK(section.find("\nThe keys of `/cluster/collectives/all_gather/*`, but for:\n") != std::string::npos);
-  CHECK(section.find("\n| `schedule` | Schedule of its messages | \"pairwise\" |") != std::string::npos);
+  CHECK(
+      section.find(
+          "\n| `schedule` | The schedule says who sends how much to whom, in which order | \"pairwise\" |") !=
+      std::string::npos);
   CHECK(section.find("\n| `launch` |") == std::string::npos);
 }
 

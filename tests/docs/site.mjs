@@ -43,6 +43,22 @@ const heights = await page.$$eval("article .mermaid, article div:not([class])", 
 check(heights.filter((height) => height > 100).length >= 3, `drawings of overview.html are ${heights} px high`);
 if (shots) await page.screenshot({ path: `${shots}/overview.png`, fullPage: true });
 
+// A drawing is as high as its own proportions say: no blank above it.
+await open("overview.html");
+const blank = await page.evaluate(async () => {
+  const svg = await new Promise((done) => mermaid.mermaidAPI.render("measured", "flowchart LR\n a[a long label] --> b[another long label] --> c", done));
+  return / height="/.test(svg.slice(0, 400));
+});
+check(!blank, "a drawing has a height of its own");
+
+// Charts follow the site's switch.
+await open("studies.html");
+const shown = () => page.$$eval("article img[src*='only-']", (images) => images.filter((image) => image.offsetParent).map((image) => image.getAttribute("src").split("#")[1]));
+check((await shown()).length > 3 && (await shown()).every((theme) => theme === "only-light"), `a light page shows ${await shown()}`);
+await page.$eval("label[for='__palette_2']:not([hidden]), label[for='__palette_1']:not([hidden])", (label) => label.click());
+check((await shown()).every((theme) => theme === "only-dark"), `a dark page shows ${await shown()}`);
+await page.$eval("label[for='__palette_2']:not([hidden]), label[for='__palette_1']:not([hidden])", (label) => label.click());
+
 const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 await open("index.html");
 const light = await background();

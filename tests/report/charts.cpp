@@ -154,6 +154,25 @@ TEST_CASE("curves: means over seeds at equal times, until the last seed ends, an
   CHECK(left_out_of(study_of(points), "loss") == "No run has a curve train_loss.");
 }
 
+TEST_CASE("runs that were evaluated once are points, since a line through one shows nothing") {
+  const std::vector<ResultPoint> points = {
+      made_point({{"/algorithm", "sgp"}}, 1, {{"test_accuracy_final", 0.8}}),
+      made_point({{"/algorithm", "wagma"}}, 1, {{"test_accuracy_final", 0.9}})};
+  frame::RunDetails details = no_details();
+  std::vector<CurvePoint> of_wagma = {{7, 20, 0.9}};
+  details.curve = [&](const std::string& key, const std::string& name) -> std::vector<CurvePoint> {
+    if (name != "test_accuracy") return {};
+    return key == "wagma/1" ? of_wagma : std::vector<CurvePoint>{{7, 10, 0.8}};
+  };
+  const faces::Chart once = chart_of(study_of(points), "accuracy", details);
+  CHECK(numbers(once, "time_s") == std::vector<double>{10, 20});
+  CHECK(once.marks.points);
+  CHECK(once.caption ==
+        "Each run was evaluated once, at its end; record/evaluate_every gives a curve. One seed: no bands.");
+  of_wagma.insert(of_wagma.begin(), {3, 10, 0.5});
+  CHECK(!chart_of(study_of(points), "accuracy", details).marks.points);
+}
+
 TEST_CASE("cost against time: who is beaten in both under the same circumstances is not on the front") {
   std::mt19937 random(3);
   std::uniform_int_distribution<int> drawn(1, 12);  // small numbers: ties too

@@ -96,7 +96,7 @@ TEST_CASE("pipedream: circles, lines that are none, times that cannot be") {
       {});
   CHECK(
       ignored(all) ==
-      "1 edges of nodes that are not there; 2 lines that are no node and no edge; 1 negative times and sizes; 1 nodes that are given twice: the first one stays; 1 parameters of no whole number of 4 bytes; 3 times and sizes that are not a number");
+      "1 edges of nodes that are not there; 2 lines that are neither a node nor an edge; 1 negative times and sizes; 1 nodes that are given twice: the first one stays; 1 parameters of no whole number of 4 bytes; 3 times and sizes that are not a number");
   CHECK(all.workloads.at(0).layers[1].name == "node2 \\xff\\u001b");
   CHECK(
       import_errors(

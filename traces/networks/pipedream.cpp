@@ -76,10 +76,10 @@ class ProfileGraph {
     const std::size_t first = text.find(kBetween), last = text.rfind(kBetween);
     std::uint32_t from = 0, to = 0;
     if (first == std::string_view::npos || !read_node(trimmed(text.substr(0, first)), from))
-      return file_.ignore("lines that are no node and no edge");
+      return file_.ignore("lines that are neither a node nor an edge");
     if (last != first) return node(from, text);
     if (!read_node(trimmed(text.substr(first + kBetween.size())), to))
-      return file_.ignore("lines that are no node and no edge");
+      return file_.ignore("lines that are neither a node nor an edge");
     if (++edges_ > kMostRecordedOperations) throw too_large("edges");
     links_.emplace_back(from, to);
   }

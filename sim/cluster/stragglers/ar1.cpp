@@ -29,7 +29,9 @@ struct Ar1Options {
              "Correlation of the noise of a worker's step with that of the step before")
         .at_least(0)
         .below(1);
-    f.number("persistent_cv", persistent_cv, "The same of the workers' own factors, drawn once")
+    f.number(
+         "persistent_cv", persistent_cv,
+         "Standard deviation of the workers' own factors over their mean, which is 1; they are drawn once")
         .at_least(0)
         .at_most(kLargestCv);
   }

@@ -19,7 +19,7 @@ struct WorkerCvs {
 
   void fields(Fields& f) {
     f.number("cv", cv, "Standard deviation over the mean, which is 1").at_least(0).at_most(kLargestNoiseCv);
-    f.list("cvs", cvs, "In place of \"cv\": of each worker, as \"rank_mapping\" says", "Of a worker")
+    f.list("cvs", cvs, "Each worker's own CV in place of \"cv\", by \"rank_mapping\"", "Of a worker")
         .least_items(1)
         .items_at_least(0)
         .items_at_most(kLargestNoiseCv);
@@ -45,7 +45,9 @@ struct FastNoise : WorkerCvs {
 
   void fields(Fields& f) {
     WorkerCvs::fields(f);
-    f.number("correlation", correlation, "With the step before, of the same worker").at_least(0).below(1);
+    f.number("correlation", correlation, "Correlation with the step before of the same worker")
+        .at_least(0)
+        .below(1);
     f.choice("family", family,
              {{"lognormal", NoiseFamily::lognormal},
               {"gamma", NoiseFamily::gamma},
@@ -58,7 +60,7 @@ struct FastNoise : WorkerCvs {
     f.number("floor", floor, "No step takes less than this share of the mean").at_least(0).below(1);
     f.list(
          "quantiles", quantiles,
-         "Of \"quantiles\": measured ones at probabilities 0, 1/m, ..., 1, in any unit; a power of them gives the CV",
+         "The family \"quantiles\" takes these measured ones, at probabilities 0, 1/m, ..., 1, in any unit; a power of them gives the CV",
          "A quantile")
         .least_items(2)
         .items_above(0);
@@ -104,14 +106,14 @@ struct ComputeNoiseOptions {
   std::optional<CommonFactor> common;
 
   void fields(Fields& f) {
-    f.list("factors", factors, "Of each worker: computes this many times slower, always", "Of a worker")
+    f.list("factors", factors, "Each worker computes this many times slower, always", "Of a worker")
         .least_items(1)
         .items_above(0)
         .by_rule("1")
         .example("[1.1, 0.95, 0.95]");
     f.number(
          "factor_cv", factor_cv,
-         "In place of \"factors\": standard deviation of workers' factors, log-normal of mean 1, drawn once")
+         "Standard deviation of workers' factors, in place of \"factors\": they are log-normal with mean 1, and drawn once")
         .at_least(0)
         .at_most(kLargestNoiseCv);
     f.choice(
@@ -120,7 +122,7 @@ struct ComputeNoiseOptions {
         "Which entry of the lists is a rank's: \"exact\" the rank's own, \"modulo\" rank modulo their length, \"draw\" one drawn once, so that few measured workers stand for many");
     f.object("fast", fast, "Noise of each worker that lasts for a step or a few");
     f.object("slow", slow, "Noise of each worker that lasts for many steps");
-    f.object("common", common, "A factor of the step that all workers have");
+    f.object("common", common, "Noise that all workers share in a step");
   }
 };
 

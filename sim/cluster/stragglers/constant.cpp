@@ -25,7 +25,7 @@ struct ConstantOptions {
 
   void fields(Fields& f) {
     f.number("factor", factor, "Computes this many times slower: 2 is half the speed").above(0).by_rule("1");
-    f.amount("delay", delay, "Idle time before each step").by_rule("0");
+    f.amount("delay", delay, "Workers are idle for this long before each step").by_rule("0");
   }
 };
 

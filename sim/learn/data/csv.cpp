@@ -40,7 +40,7 @@ struct CsvOptions {
         .at_most(1)
         .by_rule("0.2, or none beside test_path");
     f.flag("standardise", standardise,
-           "Give every feature mean 0 and standard deviation 1 on the training rows");
+           "Whether every feature is scaled to mean 0 and standard deviation 1 on the training rows");
     f.flag("header", header, "Whether the first line names the columns");
     f.text("delimiter", delimiter, "Character between fields").least_characters(1).most_characters(1);
   }

@@ -14,10 +14,12 @@ struct FashionOptions {
 
   void fields(Fields& f) {
     f.text("path", path, "Folder with the four .gz files");
-    f.whole("train_samples", train_samples, "Use the first so many training images")
+    f.whole("train_samples", train_samples, "The first of the training images, this many, are used")
         .at_least(1)
         .by_rule("all");
-    f.whole("test_samples", test_samples, "Use the first so many test images").at_least(1).by_rule("all");
+    f.whole("test_samples", test_samples, "The first of the test images, this many, are used")
+        .at_least(1)
+        .by_rule("all");
   }
 };
 

@@ -17,8 +17,12 @@ struct IdxOptions {
     f.text("train_labels", train_labels, "IDX file of the training labels, plain or .gz").required();
     f.text("test_images", test_images, "IDX file of the test images").by_rule("no test set");
     f.text("test_labels", test_labels, "IDX file of the test labels").by_rule("no test set");
-    f.whole("train_samples", train_samples, "Use the first so many images").at_least(1).by_rule("all");
-    f.whole("test_samples", test_samples, "Use the first so many images").at_least(1).by_rule("all");
+    f.whole("train_samples", train_samples, "The first of the images, this many, are used")
+        .at_least(1)
+        .by_rule("all");
+    f.whole("test_samples", test_samples, "The first of the images, this many, are used")
+        .at_least(1)
+        .by_rule("all");
     f.whole("classes", classes, "Number of classes")
         .at_least(1)
         .at_most(256)

@@ -21,7 +21,7 @@ struct AdamwOptions {
   void fields(Fields& f) {
     f.number("beta1", beta1, "Share of the mean gradient that a step keeps").at_least(0).below(1);
     f.number("beta2", beta2, "Share of the mean squared gradient that a step keeps").at_least(0).below(1);
-    f.number("epsilon", epsilon, "Added to the root of the mean squared gradient").above(0);
+    f.number("epsilon", epsilon, "This is added to the root of the mean squared gradient").above(0);
     f.number("weight_decay", weight_decay, "Each step multiplies the weights by 1 - learning rate x this")
         .at_least(0);
   }

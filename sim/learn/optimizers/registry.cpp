@@ -15,7 +15,8 @@ struct ConstantRate {
   LearningRate rate;
 
   void fields(Fields& f) {
-    f.whole("warmup_steps", rate.warmup_steps, "Steps of linear warm-up");
+    f.whole("warmup_steps", rate.warmup_steps,
+            "The learning rate grows for this many steps (a linear warm-up)");
     f.number("warmup_from", rate.warmup_from,
              "Fraction of the learning rate at the first step of the warm-up")
         .at_least(0)
@@ -30,7 +31,7 @@ struct SteppedRate : ConstantRate {
         .required()
         .items_at_least(1)
         .example("[1000, 2000]");
-    f.number("gamma", rate.gamma, "Factor at each milestone").above(0);
+    f.number("gamma", rate.gamma, "The learning rate is multiplied by this at each milestone").above(0);
   }
 };
 
@@ -73,8 +74,9 @@ struct OptimizerCommon {
   std::optional<double> clip_norm;
 
   void fields(Fields& f) {
-    f.number("learning_rate", learning_rate, "Step size").at_least(0);
-    f.plugin("schedule", schedule, rate_plugins(), "Learning rate over steps");
+    f.number("learning_rate", learning_rate, "The learning rate: a step is this times the gradient")
+        .at_least(0);
+    f.plugin("schedule", schedule, rate_plugins(), "How the learning rate changes over the steps");
     f.number("clip_norm", clip_norm,
              "A gradient that is longer (Euclidean norm) is scaled to this length before the update")
         .above(0)

@@ -18,9 +18,10 @@ struct SgdOptions {
   double weight_decay = 0;
 
   void fields(Fields& f) {
-    f.number("momentum", momentum, "Momentum, 0 for none").at_least(0).below(1);
-    f.flag("nesterov", nesterov, "Nesterov's momentum");
-    f.number("weight_decay", weight_decay, "Multiple of the weights added to the gradient").at_least(0);
+    f.number("momentum", momentum, "The momentum; 0 is none").at_least(0).below(1);
+    f.flag("nesterov", nesterov, "Whether the momentum is Nesterov's");
+    f.number("weight_decay", weight_decay, "The gradient gets this multiple of the weights added")
+        .at_least(0);
   }
 };
 
