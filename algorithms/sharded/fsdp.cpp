@@ -14,6 +14,7 @@
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/sharded/layer_shards.hpp"
+#include "sim/learn/optimizers/matrix_rule.hpp"
 
 namespace simsgd::algorithms {
 
@@ -94,6 +95,9 @@ MadeAlgorithm make_fsdp(const FsdpOptions& options, const AlgorithmContext& cont
   if (context.optimizer != nullptr && context.optimizer->clip_norm > 0)
     reject("name", "shards the gradient, and /optimizer/clip_norm needs the norm of all of it",
            "Leave out /optimizer/clip_norm, or use allreduce_sgd");
+  if (context.optimizer != nullptr && treats_matrices(*context.optimizer->rule))
+    reject("name", "shards the model, and /optimizer/name treats whole matrices",
+           "Use another optimizer, or allreduce_sgd");
   note_overlap(context);
   return std::make_unique<Fsdp>(options);
 }

@@ -4,10 +4,33 @@
 
 #include "sim/activities.hpp"
 #include "sim/base/check.hpp"
+#include "sim/cluster/kernels.hpp"
 #include "sim/job.hpp"
+#include "sim/learn/optimizers/matrix_rule.hpp"
 #include "sim/observer.hpp"
 
 namespace simsgd {
+
+namespace {
+
+/// Of an update that multiplies matrices: those of all layers that have a product, but the last one.
+double products_s(const Job& job) {
+  const auto* rule = dynamic_cast<const MatrixRule*>(job.optimizer.rule.get());
+  if (rule == nullptr || !(job.cluster.device.peak_flops > 0)) return 0;
+  double seconds = 0, last_s = 0;
+  for (const Layer& layer : job.workload.layers) {
+    if (layer.kind != Layer::Kind::fc && layer.kind != Layer::Kind::conv) continue;
+    last_s = 0;
+    for (const TensorShape& tensor : layer.tensors)
+      for (const MatrixProduct& each :
+           tensor.is_matrix() ? rule->products(tensor.rows, tensor.columns) : std::vector<MatrixProduct>())
+        last_s += gemm_s(job.cluster.device, {.m = each.m, .n = each.n, .k = each.k});
+    seconds += last_s;
+  }
+  return seconds - last_s;
+}
+
+}  // namespace
 
 struct Compute::Pass {
   const GradientOptions& options;
@@ -25,7 +48,7 @@ Compute::Compute(const Job& job, const PassTimes& times, int rank, Executor& exe
       observers_(observers),
       times_(times),
       slower_(1 / job.cluster.speed_of_rank(rank)),
-      update_s_(update_s(job.cluster.device, job.optimizer, job.workload.parameters())),
+      update_s_(update_s(job.cluster.device, job.optimizer, job.workload.parameters()) + products_s(job)),
       checkpoint_(replica.state()) {
   if (job.failures.any()) crashes_ = std::make_unique<Crashes>(job.failures, job.seed, rank);
 }

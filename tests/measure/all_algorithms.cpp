@@ -151,12 +151,13 @@ int rank_here() {
 TEST_CASE("200 steps of every algorithm that time does not decide give the models of the fake world") {
   // Of those that it may decide, the options with which it does not; of others what they must be given.
   const std::map<std::string, Json> options = {
+      {"decoupled_diloco", {{"quorum", 4}, {"wait", true}, {"inner_steps", 5}}},
       {"dropcompute", {{"deadline", 100.0}, {"micro_batches", 4}}},
       {"nonblocking", {{"trigger", "none"}, {"micro_batches", 4}}},
       {"gtopk", {{"density", 0.2}}},
       {"topk_sgd", {{"density", 0.2}}},
   };
-  const std::vector<std::string> by_time = {"ad_psgd", "async_local_sgd", "eager_sgd", "wagma"};
+  const std::vector<std::string> by_time = {"ad_psgd", "async_local_sgd", "eager_sgd", "halos", "wagma"};
   for (const bool schedules : {false, true})
     for (const AlgorithmPlugin& plugin : algorithm_plugins()) {
       const std::string& name = plugin.info.name;

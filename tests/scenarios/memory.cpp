@@ -69,6 +69,18 @@ TEST_CASE("memory of ResNet-50 on 64 workers, part by part") {
   check({{"name", "noloco"}}, replica_and({{"slow model and its last step", 2 * kVector},
                                            {"a partner's progress and slow model", 2 * kVector}}));
   check({{"name", "async_local_sgd"}}, replica_and({{"start and, on rank 0, the server", 4 * kVector}}));
+  check({{"name", "halos"}}, replica_and({{"start and, on rank 0, two servers", 8 * kVector}}));
+  check({{"name", "decoupled_diloco"}},
+        replica_and({{"received model and, on rank 0, the syncer", 4 * kVector}}));
+  check({{"name", "dear"}}, replica_and({}));
+  check({{"name", "onebit_adam"}},
+        replica_and({{"moments and errors", (3 + 1.0 / 64) * kVector},
+                     {"coded first moment", 2 * (25'557'032 + 32 * 6240) / 8.0}}));
+  // The optimizer's state is the servers', in the memory of hosts.
+  check({{"name", "parameter_server"}}, {{"parameters", kVector},
+                                         {"gradients", kVector},
+                                         {"activations", kActivations},
+                                         {"pulled parameters", kVector}});
   check({{"name", "des_loc"}}, replica_and({}));
   check({{"name", "powersgd"}}, replica_and({{"residual", kVector}, {"factors", kThin}}));
   check({{"name", "diloco"}}, replica_and({{"outer model and momentum", 2 * kVector}}));

@@ -1,0 +1,256 @@
+// Parameter servers: each of S servers holds 1/S of the model; workers push gradients to them and pull what
+// they have then.
+//   worker i: push g_i(x_i), bucket by bucket during the backward pass;  x_i <- what all servers answer
+//   server: w <- w - eta U(1/P sum_i g_i) once all have pushed, or w <- w - eta U(g_i) for each push as it
+//   comes (asynchronous); then a worker is answered at once, or (stale-synchronous) once nobody is more than
+//   s steps behind it
+// Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014; Ho et al., "More
+// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013; servers beside
+// workers, each with an equal part of every tensor: Jiang et al., BytePS, OSDI 2020, whose sums inside a node
+// before it pushes are left out. Synchronous it learns what allreduce_sgd learns; with staleness 0 each
+// update is one worker's, and P of them follow one another. Servers are spread evenly over the ranks, in the
+// memory of their hosts, and take pushes one after another at the host's rate of reduction; U is part of
+// that. Their own worker's pieces need no message. Bytes per worker and step: the model to the servers and
+// back, without its own server's part; per server 2 (P-1) m/S. After a crash a worker computes again what it
+// lost; its server serves on.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "algorithms/buckets.hpp"
+#include "algorithms/cost_notes.hpp"
+#include "algorithms/exchange.hpp"
+#include "algorithms/parameter_server/model_server.hpp"
+#include "algorithms/plugin.hpp"
+#include "sim/base/reject.hpp"
+#include "sim/learn/optimizers/matrix_rule.hpp"
+
+namespace simsgd::algorithms {
+
+namespace {
+
+constexpr int kPush = 0x7073, kPull = 0x7074;  // tags: to a server, and back
+
+enum class Mode : std::uint8_t { synchronous, asynchronous, stale_synchronous };
+
+struct ParameterServerOptions : GradientFusion {
+  Mode mode = Mode::synchronous;
+  std::optional<int> servers;
+  std::optional<std::uint64_t> staleness;
+
+  void fields(Fields& f) {
+    f.choice(
+        "mode", mode,
+        {{"synchronous", Mode::synchronous},
+         {"asynchronous", Mode::asynchronous},
+         {"stale_synchronous", Mode::stale_synchronous}},
+        "Servers wait for the gradients of all workers (synchronous), take over each as it comes (asynchronous), or do so and hold up workers that are too far ahead (stale_synchronous)");
+    f.whole("servers", servers, "S: servers, each with an equal part of every bucket, spread over the ranks")
+        .at_least(1)
+        .by_rule("one for each node");
+    f.whole("staleness", staleness,
+            "s: steps that a worker may be ahead of the slowest, in mode stale_synchronous")
+        .by_rule("3 in mode stale_synchronous");
+    GradientFusion::fields(f);
+  }
+  void complete(const AlgorithmContext& context) {
+    GradientFusion::complete(context);
+    if (!servers) servers = nodes_of(context);
+    // assumed: a few steps, as in the examples of Ho et al.
+    if (!staleness && mode == Mode::stale_synchronous) staleness = 3;
+  }
+  static int nodes_of(const AlgorithmContext& context) {
+    std::set<int> nodes = {0};
+    for (int rank = 0; context.cluster != nullptr && rank < context.workers; ++rank)
+      nodes.insert(context.cluster->node_of_rank(rank));
+    return std::min(static_cast<int>(nodes.size()), context.workers);
+  }
+  /// Asynchronous: nobody is ever too far ahead.
+  ServerRules rules() const {
+    return {.together = mode == Mode::synchronous, .staleness = staleness.value_or(UINT64_MAX)};
+  }
+};
+
+/// A piece of the model.
+struct PieceId {
+  std::size_t bucket = 0, server = 0;
+};
+
+/// What a worker waits for in a step. Shared by its run() and its handlers.
+class Pulls {
+ public:
+  Pulls(Worker& worker, std::size_t buckets, std::size_t servers)
+      : worker_(worker), servers_(servers), parts_(buckets * servers) {}
+
+  void begin() {
+    missing_ = parts_.size();
+    behind_ = 0;
+    all_ = worker_.background().make_event();
+  }
+  void come(const PieceId& piece, const Tensor& part, double behind) {
+    parts_[piece.bucket * servers_ + piece.server] = part;
+    behind_ = std::max(behind_, behind);
+    if (--missing_ == 0) worker_.background().signal(all_);
+  }
+  void wait() const { worker_.wait(all_); }
+  double behind() const { return behind_; }  ///< of the piece that was most behind
+  /// In the order of the flat vector: the last bucket holds the first layers.
+  Tensor whole() const {
+    std::vector<Tensor> ordered;
+    for (std::size_t bucket = parts_.size() / servers_; bucket-- > 0;)
+      for (std::size_t server = 0; server < servers_; ++server)
+        ordered.push_back(parts_[bucket * servers_ + server]);
+    return ordered.front() ? concatenate(worker_.executor(), ordered) : Tensor();
+  }
+
+ private:
+  Worker& worker_;
+  std::size_t servers_;
+  std::vector<Tensor> parts_;
+  std::size_t missing_ = 0;
+  Handle<Nothing> all_;
+  double behind_ = 0;
+};
+
+class ParameterServer final : public Algorithm {
+ public:
+  ParameterServer(const ParameterServerOptions& options, const AlgorithmContext& context)
+      : rules_(options.rules()),
+        needs_others_(options.mode != Mode::asynchronous),
+        servers_(static_cast<std::size_t>(*options.servers)),
+        buckets_(make_buckets(*context.workload, options)) {
+    for (const Bucket& bucket : buckets_.buckets)
+      piece_bytes_.push_back(bucket.parameters * context.workload->bytes_per_parameter / *options.servers);
+    push_s_.resize(piece_bytes_.size());
+    if (context.cluster == nullptr) return;
+    const Cost& reduce = context.cluster->host.reduce_s_per_byte;
+    note_cluster_cost(context, reduce, "a server adds up what is pushed in no time", "host.reduce");
+    for (std::size_t i = 0; i < push_s_.size(); ++i) push_s_[i] = reduce * piece_bytes_[i];
+  }
+
+  void run(Worker& worker) const override {
+    const auto pulls = std::make_shared<Pulls>(worker, piece_bytes_.size(), servers_);
+    worker.background().serve(kPull, [pulls](const Message& message) {
+      pulls->come({size_at(message, 0), size_at(message, 1)}, message.values, message.numbers.at(2));
+    });
+    const std::shared_ptr<ModelServer> own = serve(worker, pulls);
+    while (worker.next_step()) {
+      pulls->begin();
+      std::size_t bucket = 0;
+      GradientOptions options;
+      options.ready_at = buckets_.last_tensors;
+      options.gradient_ready = [&](const TensorInfo&, const Tensor& gradient) {
+        push(worker, own.get(), bucket++, gradient);
+      };
+      worker.compute().gradient(options);
+      pulls->wait();
+      if (!rules_.together) worker.record().staleness(pulls->behind());
+      if (const Tensor whole = pulls->whole()) worker.replica().set(whole);
+    }
+  }
+  bool needs_others() const override { return needs_others_; }
+  std::vector<MemoryPart> memory(const MemoryContext& context) const override {
+    // The optimizer's state is the servers', in the memory of hosts.
+    std::vector<MemoryPart> parts =
+        replica_memory_and(context, {{"pulled parameters", context.vector_bytes()}});
+    std::erase_if(parts, [](const MemoryPart& part) { return part.name == "optimizer state"; });
+    return parts;
+  }
+
+ private:
+  static std::size_t size_at(const Message& message, std::size_t place) {
+    return static_cast<std::size_t>(message.numbers.at(place));
+  }
+  int rank_of(const Worker& worker, std::size_t server) const {
+    return static_cast<int>(server * static_cast<std::size_t>(worker.size()) / servers_);
+  }
+  Tensor part_of_whole(Worker& worker, const Tensor& whole, const PieceId& piece) const {
+    if (!whole) return {};
+    const auto [begin, end] = entries_of(worker, buckets_.buckets[piece.bucket]);
+    const std::size_t size = end - begin;
+    return slice(worker.executor(), whole, begin + size * piece.server / servers_,
+                 begin + size * (piece.server + 1) / servers_);
+  }
+  Message message_of(const PieceId& piece, Traffic traffic, const Tensor& part, double number) const {
+    return {.bytes = piece_bytes_[piece.bucket],
+            .traffic = traffic,
+            .values = part,
+            .numbers = {static_cast<double>(piece.bucket), static_cast<double>(piece.server), number}};
+  }
+
+  /// This rank's server, which answers what is pushed to it; null where none is.
+  std::shared_ptr<ModelServer> serve(Worker& worker, const std::shared_ptr<Pulls>& pulls) const {
+    std::size_t index = 0;
+    while (index < servers_ && rank_of(worker, index) != worker.rank()) ++index;
+    if (index == servers_) return nullptr;
+    std::vector<PieceServer> pieces;
+    for (std::size_t bucket = 0; bucket < piece_bytes_.size(); ++bucket)
+      pieces.emplace_back(
+          rules_, worker.size(),
+          ReplicaState{part_of_whole(worker, worker.replica().parameters(), {bucket, index}), {}});
+    const auto answer = [this, index, pulls, &worker](std::size_t bucket, const PieceServer::Answer& one,
+                                                      const Tensor& part) {
+      const PieceId piece{bucket, index};
+      if (one.to == worker.rank()) return pulls->come(piece, part, one.behind);
+      worker.background().post(one.to, kPull, message_of(piece, Traffic::model, part, one.behind));
+    };
+    const auto server = std::make_shared<ModelServer>(worker, std::move(pieces), push_s_, answer);
+    worker.background().serve(kPush, [server](const Message& message) {
+      server->take(size_at(message, 0), {.from = message.from,
+                                         .step = static_cast<std::uint64_t>(message.numbers.at(2)),
+                                         .gradient = message.values});
+    });
+    return server;
+  }
+
+  /// A bucket's parts, to all servers.
+  void push(Worker& worker, ModelServer* own, std::size_t bucket, const Tensor& gradient) const {
+    for (std::size_t server = 0; server < servers_; ++server) {
+      const PieceId piece{bucket, server};
+      const Tensor part = part_of_whole(worker, gradient, piece);
+      const int to = rank_of(worker, server);
+      if (to == worker.rank())
+        own->take(bucket, {.from = to, .step = worker.step(), .gradient = part});
+      else
+        worker.background().post(
+            to, kPush, message_of(piece, Traffic::gradient, part, static_cast<double>(worker.step())));
+    }
+  }
+
+  ServerRules rules_;
+  bool needs_others_;
+  std::size_t servers_;
+  Buckets buckets_;
+  std::vector<double> piece_bytes_, push_s_;  // of a server's part, by bucket
+};
+
+MadeAlgorithm make_parameter_server(const ParameterServerOptions& options, const AlgorithmContext& context) {
+  if (*options.servers > context.workers)
+    reject("servers", fmt::format("are more than the {} workers", context.workers),
+           fmt::format("Use at most {}", context.workers));
+  if (options.staleness && options.mode != Mode::stale_synchronous)
+    reject("staleness", "is of the mode stale_synchronous alone", "Leave it out, or use that mode");
+  if (context.optimizer != nullptr && context.optimizer->clip_norm > 0)
+    reject("name",
+           "has a part of the gradient on each server, and /optimizer/clip_norm needs the norm of all of it",
+           "Leave out /optimizer/clip_norm, or use allreduce_sgd");
+  if (context.optimizer != nullptr && treats_matrices(*context.optimizer->rule))
+    reject("name", "has a part of the model on each server, and /optimizer/name treats whole matrices",
+           "Use another optimizer, or allreduce_sgd");
+  note_overlap(context);
+  return std::make_unique<ParameterServer>(options, context);
+}
+
+}  // namespace
+
+std::vector<AlgorithmPlugin> parameter_server() {
+  return {{{.name = "parameter_server",
+            .summary = "servers hold the model: workers push gradients to them, and pull what they have then",
+            .citation = "Li et al., OSDI 2014; Ho et al., NIPS 2013; Jiang et al., BytePS, OSDI 2020"},
+           "the model to the servers and back; a server sends and receives (P-1) m/S beside",
+           {.sends = {Traffic::gradient, Traffic::model}},
+           make_parameter_server}};
+}
+
+}  // namespace simsgd::algorithms

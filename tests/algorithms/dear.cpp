@@ -1,0 +1,85 @@
+// DeAR learns what Allreduce-SGD learns, one update later, and hides its gathers behind the forward pass.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/learn/optimizers/registry.hpp"
+#include "tests/algorithms/model_workers.hpp"
+#include "tests/support/in_child.hpp"
+
+namespace simsgd::test::algorithms_dear {
+
+using doctest::Approx;
+
+namespace {
+
+/// Three layers, one without parameters; four workers.
+Job layered_job(const std::string& method, const Json& parameters, std::uint64_t steps) {
+  Job job = learning_job(4, method, parameters, steps, 0.9);
+  Layer layer;
+  layer.forward_s = 1e-3;
+  layer.backward_s = 2e-3;
+  job.workload.layers.assign(3, layer);
+  job.workload.layers[0].tensors = {10, 6};
+  job.workload.layers[2].tensors = {TensorShape(5, 4)};
+  job.workload.micro_batches = 2;
+  job.optimizer.learning_rate.warmup_steps = 10;  // which step's rate an update has is seen
+  use_algorithm(job, method, parameters);
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("dear: gradients are those of allreduce_sgd, and its model is that after one step less") {
+  for (const char* fusion : {"none", "threshold", "all"}) {
+    CAPTURE(fusion);
+    const FakeResult dear = run_fake(layered_job("dear", {{"fusion", fusion}}, kSteps));
+    const FakeResult whole = run_fake(layered_job("allreduce_sgd", {{"fusion", fusion}}, kSteps));
+    const FakeResult less = run_fake(layered_job("allreduce_sgd", {{"fusion", fusion}}, kSteps - 1));
+    CHECK(dear.models[0] == dear.models[3]);
+    double worst = 0, worst_loss = 0;
+    for (std::size_t i = 0; i < dear.models[0].size(); ++i)
+      worst = std::max(worst, static_cast<double>(std::fabs(dear.models[0][i] - less.models[0][i])));
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+      REQUIRE(dear.losses[rank].size() == whole.losses[rank].size());
+      for (std::size_t k = 0; k < whole.losses[rank].size(); ++k)
+        worst_loss = std::max(worst_loss, std::abs(dear.losses[rank][k] - whole.losses[rank][k]));
+    }
+    CHECK(worst < 1e-6);
+    CHECK(worst_loss < 1e-6);
+  }
+}
+
+TEST_CASE("dear: scatters follow the backward pass, gathers go ahead of the forward pass") {
+  // Four equal layers of 1 MB and a ring of four at 1 GB/s: each half of an all-reduce takes h = 3 (a + 250
+  // us).
+  const auto run = [](const std::string& method, double forward_s, double backward_s) {
+    return in_child([&] {
+      Job job = scripted_job(star(4, 1e-5, 1e9), nullptr);
+      Layer layer;
+      layer.tensors = {250e3};
+      layer.forward_s = forward_s;
+      layer.backward_s = backward_s;
+      job.workload.layers.assign(4, layer);
+      for (const CollectiveOp op :
+           {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter, CollectiveOp::all_gather})
+        job.network.collectives[op] = CollectivePolicy::of("ring");
+      use_algorithm(job, method, {{"fusion", "none"}});
+      job.stop.steps = 6;
+      const RunRecord record = simulate_job(job);
+      return std::vector<double>{record.end_s,
+                                 record.workers[0].bytes_sent[static_cast<std::size_t>(Traffic::gradient)]};
+    });
+  };
+  const double h = 3 * (1e-5 + 250e-6);
+  // Computing is short: the ring is busy but for the last layer's forward and first backward pass.
+  const double f = 1e-4, b = 2e-4;
+  CHECK(run("dear", f, b)[0] == Approx(4 * f + b + 4 * h + 5 * (4 * h + f + b + 4 * h)).epsilon(1e-9));
+  // It is long: the first layer's halves are seen, whatever their order.
+  CHECK(run("dear", 1e-2, 1e-2)[0] == Approx(6 * (8e-2 + h) + 5 * h).epsilon(1e-9));
+  CHECK(run("allreduce_sgd", f, b)[0] == Approx(6 * (4 * f + b + 4 * 2 * h)).epsilon(1e-9));
+  // Its last step's gathers are still on their way.
+  CHECK(run("dear", f, b)[1] == Approx(6 * 2 * 0.75 * 4e6).epsilon(1e-12));
+}
+
+}  // namespace simsgd::test::algorithms_dear

@@ -1,0 +1,96 @@
+// What tests of methods with servers share: a simulation's step ends and losses, and a model's, compared.
+#pragma once
+
+#include "tests/algorithms/event_models.hpp"
+#include "tests/algorithms/model_workers.hpp"
+
+namespace simsgd::test {
+
+/// A link of its own for each pair of ranks, each way.
+inline Network pairs(int ranks, double alpha_s, const std::function<double(int from, int to)>& Bps) {
+  Network network;
+  network.topology = "test";
+  network.endpoints = ranks;
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to) {
+      Link link;
+      link.name = "from " + std::to_string(from) + " to " + std::to_string(to);
+      link.bandwidth_Bps = from == to ? 1 : Bps(from, to);
+      link.latency_s = alpha_s;
+      network.links.push_back(link);
+    }
+  network.route = [ranks](int from, int to, std::vector<LinkId>& path) { path.push_back(ranks * from + to); };
+  return network;
+}
+
+struct SimulatedSteps {
+  StepEnds ends;  ///< by rank
+  std::vector<double>
+      losses;  ///< of each round: as many steps as there are workers, in the order of their ends
+};
+
+inline SimulatedSteps simulated_steps(const std::function<Job()>& make, std::size_t workers) {
+  class Ends final : public Observer {
+   public:
+    explicit Ends(std::size_t workers) : ends(workers) {}
+    void step_ended(const StepEnd& end) override {
+      ends[static_cast<std::size_t>(end.rank)].push_back(end.end_s);
+    }
+    StepEnds ends;
+  };
+  const std::vector<double> flat = in_child([&] {
+    Ends observer(workers);
+    const RunRecord record = simulate_job(make(), 1, {&observer});
+    std::vector<double> all;
+    for (const std::vector<double>& of_rank : observer.ends) {
+      all.push_back(static_cast<double>(of_rank.size()));
+      all.insert(all.end(), of_rank.begin(), of_rank.end());
+    }
+    for (const SeriesPoint& point : record.series) all.push_back(point.train_loss);
+    return all;
+  });
+  SimulatedSteps simulated;
+  auto next = flat.begin();
+  for (std::size_t rank = 0; rank < workers; ++rank) {
+    const auto count = static_cast<std::ptrdiff_t>(*next++);
+    simulated.ends.emplace_back(next, next + count);
+    next += count;
+  }
+  simulated.losses.assign(next, flat.end());
+  return simulated;
+}
+
+/// Until the first worker of the simulation ends: when steps end to 1e-9, and the mean loss of each round to
+/// 1e-6. `model` fills in when each worker's steps end, and computes the gradients whose losses `workers`
+/// keeps.
+inline void check_steps(const SimulatedSteps& simulated, Workers& workers,
+                        const std::function<StepEnds(double until_s)>& model, std::size_t least_steps) {
+  double until_s = std::numeric_limits<double>::infinity();
+  for (const std::vector<double>& ends : simulated.ends) until_s = std::min(until_s, ends.back());
+  const StepEnds expected = model(until_s);
+  std::vector<std::pair<double, double>> steps;  // when, and the loss
+  for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+    CAPTURE(rank);
+    const std::size_t both = std::min(expected[rank].size(), simulated.ends[rank].size());
+    CHECK(both >= least_steps);
+    double worst = 0;
+    for (std::size_t k = 0; k < both; ++k) {
+      worst = std::max(worst, std::abs(simulated.ends[rank][k] / expected[rank][k] - 1));
+      if (expected[rank][k] <= until_s) steps.emplace_back(expected[rank][k], workers.losses(rank)[k]);
+    }
+    CHECK(worst < 1e-9);
+  }
+  std::sort(steps.begin(), steps.end());
+  const std::size_t rounds = std::min(steps.size() / workers.size(), simulated.losses.size());
+  CHECK(rounds >= least_steps);
+  double worst = 0;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    double mean = 0;
+    for (std::size_t k = 0; k < workers.size(); ++k)
+      mean += steps[workers.size() * round + k].second / static_cast<double>(workers.size());
+    worst = std::max(worst, std::abs(simulated.losses[round] - mean));
+  }
+  CHECK(worst < 1e-6);
+}
+
+}  // namespace simsgd::test
