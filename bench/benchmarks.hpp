@@ -18,6 +18,7 @@ void register_kfac(Summary& summary);
 void register_import(Summary& summary);
 void register_replay(Summary& summary);
 void register_kineto(Summary& summary);
+void register_sweep(Summary& summary);
 void register_stacks(Summary& summary);
 void register_stragglers(Summary& summary);
 void register_calibration(Summary& summary);

@@ -23,6 +23,7 @@ int main(int count, char** arguments) {
   simsgd::bench::register_import(summary);
   simsgd::bench::register_replay(summary);
   simsgd::bench::register_kineto(summary);
+  simsgd::bench::register_sweep(summary);
   simsgd::bench::register_stacks(summary);
   simsgd::bench::register_stragglers(summary);
   simsgd::bench::register_calibration(summary);

@@ -13,16 +13,24 @@ void Agenda::put(double time_s, Turn turn, Action action) {
     free_.push_back(static_cast<std::uint32_t>(held_.size()));
     held_.emplace_back();
   }
+  const std::uint32_t place = free_.back();
+  free_.pop_back();
+  held_[place] = {turn, std::move(action), put_++, kNoPlace};
   if (time_s <= instant_s_) {
-    due_.push_back({turn, put_++, time_s, free_.back()});
+    due_.push_back({turn, held_[place].number, time_s, place});
     in_order_ = false;
     due_s_ = std::min(due_s_, time_s);
+    return;
+  }
+  ++in_heap_;
+  if (time_s == chain_s_) {
+    held_[chain_end_].next = place;
   } else {
-    heap_.push_back({time_s, put_++, free_.back()});
+    heap_.push_back({time_s, place});
     std::push_heap(heap_.begin(), heap_.end(), Later());
   }
-  held_[free_.back()] = {turn, std::move(action)};
-  free_.pop_back();
+  chain_s_ = time_s;
+  chain_end_ = place;
 }
 
 double Agenda::next_s() const { return heap_.empty() ? due_s_ : std::min(due_s_, heap_.front().time_s); }
@@ -34,10 +42,12 @@ Agenda::Batch Agenda::take(double now_s, Turn::Kind latest, Batch used) {
   instant_s_ = now_s;
   while (!heap_.empty() && not_after(heap_.front().time_s, now_s)) {
     std::pop_heap(heap_.begin(), heap_.end(), Later());
-    const Entry& top = heap_.back();
-    due_.push_back({held_[top.place].turn, top.number, top.time_s, top.place});
-    due_s_ = std::min(due_s_, top.time_s);
+    const Entry top = heap_.back();
     heap_.pop_back();
+    for (std::uint32_t place = top.place; place != kNoPlace; place = held_[place].next, --in_heap_)
+      due_.push_back({held_[place].turn, held_[place].number, top.time_s, place});
+    if (top.time_s == chain_s_) chain_s_ = -1;
+    due_s_ = std::min(due_s_, top.time_s);
     in_order_ = false;
   }
   if (!in_order_ && due_.size() > 1)

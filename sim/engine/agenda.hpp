@@ -44,23 +44,23 @@ class Agenda {
   /// The last `take` left something of the same instant.
   bool more_due() const { return left_; }
   /// Nothing of the model is left.
-  bool idle() const { return heap_.size() + due_.size() == after_; }
+  bool idle() const { return in_heap_ + due_.size() == after_; }
 
  private:
+  static constexpr std::uint32_t kNoPlace = 0xffffffff;
   // What is compared is small; the actions stay where they are.
   struct Entry {
     double time_s = 0;
-    std::uint64_t number = 0;
-    std::uint32_t place = 0;  // in held_
+    std::uint32_t place = 0;  // in held_: the first of a chain, all of that time
   };
   struct Held {
     Turn turn;
     Action action;
+    std::uint64_t number = 0;
+    std::uint32_t next = kNoPlace;
   };
   struct Later {
-    bool operator()(const Entry& a, const Entry& b) const {
-      return a.time_s != b.time_s ? a.time_s > b.time_s : a.number > b.number;
-    }
+    bool operator()(const Entry& a, const Entry& b) const { return a.time_s > b.time_s; }
   };
   // The same with what decides its place in the instant beside it.
   struct Due {
@@ -71,6 +71,9 @@ class Agenda {
   };
 
   std::vector<Entry> heap_;  // the earliest on top
+  std::size_t in_heap_ = 0;  // actions in its chains
+  double chain_s_ = -1;      // of the chain that was put down last, if that is in the heap
+  std::uint32_t chain_end_ = kNoPlace;
   std::vector<Due>
       due_;  // of the instant that is being served: what is put down for it takes no way through the heap
   std::vector<Held> held_;
