@@ -127,7 +127,8 @@ struct MergedNews {
 
 class DecoupledDiloco final : public Algorithm {
  public:
-  explicit DecoupledDiloco(const DecoupledOptions& options) : options_(options) {}
+  DecoupledDiloco(const DecoupledOptions& options, int workers)
+      : options_(options), waits_for_all_(options.wait && *options.quorum == workers) {}
 
   void run(Worker& worker) const override {
     const auto heard = std::make_shared<MergedNews>();
@@ -155,7 +156,7 @@ class DecoupledDiloco final : public Algorithm {
       since = 0;
     }
   }
-  bool needs_others() const override { return false; }
+  bool needs_others() const override { return waits_for_all_; }
   std::vector<MemoryPart> memory(const MemoryContext& context) const override {
     // On rank 0 the merged model, its momentum and the sum of what came.
     return replica_memory_and(context,
@@ -194,13 +195,14 @@ class DecoupledDiloco final : public Algorithm {
   }
 
   DecoupledOptions options_;
+  bool waits_for_all_;
 };
 
 MadeAlgorithm make_decoupled_diloco(const DecoupledOptions& options, const AlgorithmContext& context) {
   if (*options.quorum > context.workers)
     reject("quorum", fmt::format("is more than the {} workers, and would never be there", context.workers),
            fmt::format("Use at most {}", context.workers));
-  return std::make_unique<DecoupledDiloco>(options);
+  return std::make_unique<DecoupledDiloco>(options, context.workers);
 }
 
 }  // namespace

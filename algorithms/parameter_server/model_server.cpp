@@ -12,6 +12,11 @@ void ModelServer::take(std::size_t bucket, const PieceServer::Push& push) {
                             [self = shared_from_this(), bucket, push] { self->take_over(bucket, push); });
 }
 
+void ModelServer::take_own(std::size_t bucket, const PieceServer::Push& push) {
+  worker_.background().then(worker_.background().start_timer(0),
+                            [self = shared_from_this(), bucket, push] { self->take(bucket, push); });
+}
+
 void ModelServer::take_over(std::size_t bucket, const PieceServer::Push& push) {
   PieceServer& piece = pieces_[bucket];
   for (const PieceServer::Answer& each : piece.take(worker_.executor(), worker_.replica().optimizer(), push))

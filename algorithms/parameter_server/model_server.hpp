@@ -20,8 +20,10 @@ class ModelServer : public std::enable_shared_from_this<ModelServer> {
   ModelServer(Worker& worker, std::vector<PieceServer> pieces, std::vector<double> push_s, Answer answer)
       : worker_(worker), pieces_(std::move(pieces)), push_s_(std::move(push_s)), answer_(std::move(answer)) {}
 
-  /// A push has come.
+  /// A push has come; in a handler.
   void take(std::size_t bucket, const PieceServer::Push& push);
+  /// The same of its own worker, whose main thread may be ahead of what is due in the background.
+  void take_own(std::size_t bucket, const PieceServer::Push& push);
 
  private:
   void take_over(std::size_t bucket, const PieceServer::Push& push);

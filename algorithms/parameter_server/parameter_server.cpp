@@ -48,7 +48,7 @@ struct ParameterServerOptions : GradientFusion {
         "Servers wait for the gradients of all workers (synchronous), take over each as it comes (asynchronous), or do so and hold up workers that are too far ahead (stale_synchronous)");
     f.whole("servers", servers, "S: servers, each with an equal part of every bucket, spread over the ranks")
         .at_least(1)
-        .by_rule("one for each node");
+        .by_rule("one for each node, at most 4");
     f.whole("staleness", staleness,
             "s: steps that a worker may be ahead of the slowest, in mode stale_synchronous")
         .by_rule("3 in mode stale_synchronous");
@@ -56,7 +56,8 @@ struct ParameterServerOptions : GradientFusion {
   }
   void complete(const AlgorithmContext& context) {
     GradientFusion::complete(context);
-    if (!servers) servers = nodes_of(context);
+    // assumed: at most 4. Messages in a step, and the time to simulate them, grow with P S.
+    if (!servers) servers = std::min(4, nodes_of(context));
     // assumed: a few steps, as in the examples of Ho et al.
     if (!staleness && mode == Mode::stale_synchronous) staleness = 3;
   }
@@ -211,7 +212,7 @@ class ParameterServer final : public Algorithm {
       const Tensor part = part_of_whole(worker, gradient, piece);
       const int to = rank_of(worker, server);
       if (to == worker.rank())
-        own->take(bucket, {.from = to, .step = worker.step(), .gradient = part});
+        own->take_own(bucket, {.from = to, .step = worker.step(), .gradient = part});
       else
         worker.background().post(
             to, kPush, message_of(piece, Traffic::gradient, part, static_cast<double>(worker.step())));

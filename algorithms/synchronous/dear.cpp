@@ -21,11 +21,13 @@ namespace simsgd::algorithms {
 namespace {
 
 /// A bucket's half of an all-reduce. Values travel with the last one, which holds the first layers.
+/// `tensors`: gathering them into one buffer and scattering them from it again is charged to the first half,
+/// as it is once to an all-reduce; the second one's shards lie in that buffer.
 template <class Half>
-Half half_of(const Worker& worker, const Bucket& bucket) {
+Half half_of(const Worker& worker, const Bucket& bucket, int tensors) {
   Half half;
   half.bytes = bucket.parameters * worker.workload().bytes_per_parameter;
-  half.tensors = bucket.tensors;
+  half.tensors = tensors;
   return half;
 }
 
@@ -39,7 +41,7 @@ class PendingUpdate {
     step_ = worker_.step();
     gathers_.assign(buckets_.size(), {});
     for (std::size_t i = buckets_.size(); i-- > 0;) {
-      auto gather = half_of<AllGather>(worker_, buckets_[i]);
+      auto gather = half_of<AllGather>(worker_, buckets_[i], 0);
       if (i + 1 == buckets_.size()) gather.contribution = scattered[i].result();
       gathers_[i] = worker_.collectives().start(std::move(gather));
     }
@@ -94,7 +96,7 @@ class Dear final : public Algorithm {
     options.parameters = [&] { return worker.replica().parameters(); };
     options.gradient_ready = [&](const TensorInfo&, const Tensor& gradient) {
       const std::size_t i = scattered.size();
-      auto half = half_of<ReduceScatter>(worker, buckets_.buckets[i]);
+      auto half = half_of<ReduceScatter>(worker, buckets_.buckets[i], buckets_.buckets[i].tensors);
       half.scale = 1.0 / worker.size();
       if (i + 1 == buckets_.buckets.size()) half.contribution = gradient;
       scattered.push_back(worker.collectives().start(std::move(half)));

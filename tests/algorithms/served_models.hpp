@@ -61,27 +61,32 @@ inline SimulatedSteps simulated_steps(const std::function<Job()>& make, std::siz
 }
 
 /// Until the first worker of the simulation ends: when steps end to 1e-9, and the mean loss of each round to
-/// 1e-6. `model` fills in when each worker's steps end, and computes the gradients whose losses `workers`
-/// keeps.
+/// 1e-6; a round is everybody's step of a number where workers need each other (`together`). `model` fills in
+/// when each worker's steps end, and computes the gradients whose losses `workers` keeps.
 inline void check_steps(const SimulatedSteps& simulated, Workers& workers,
-                        const std::function<StepEnds(double until_s)>& model, std::size_t least_steps) {
+                        const std::function<StepEnds(double until_s)>& model, std::size_t least_steps,
+                        bool together = false) {
   double until_s = std::numeric_limits<double>::infinity();
   for (const std::vector<double>& ends : simulated.ends) until_s = std::min(until_s, ends.back());
   const StepEnds expected = model(until_s);
-  std::vector<std::pair<double, double>> steps;  // when, and the loss
+  std::vector<std::pair<double, double>> steps;  // when, or which; and the loss
+  std::size_t slowest = SIZE_MAX;                // steps of whoever has done the least
   for (std::size_t rank = 0; rank < expected.size(); ++rank) {
     CAPTURE(rank);
     const std::size_t both = std::min(expected[rank].size(), simulated.ends[rank].size());
     CHECK(both >= least_steps);
+    slowest = std::min(slowest, both);
     double worst = 0;
     for (std::size_t k = 0; k < both; ++k) {
       worst = std::max(worst, std::abs(simulated.ends[rank][k] / expected[rank][k] - 1));
-      if (expected[rank][k] <= until_s) steps.emplace_back(expected[rank][k], workers.losses(rank)[k]);
+      if (expected[rank][k] <= until_s)
+        steps.emplace_back(together ? static_cast<double>(k) : expected[rank][k], workers.losses(rank)[k]);
     }
     CHECK(worst < 1e-9);
   }
   std::sort(steps.begin(), steps.end());
-  const std::size_t rounds = std::min(steps.size() / workers.size(), simulated.losses.size());
+  const std::size_t rounds =
+      std::min(together ? slowest : steps.size() / workers.size(), simulated.losses.size());
   CHECK(rounds >= least_steps);
   double worst = 0;
   for (std::size_t round = 0; round < rounds; ++round) {
