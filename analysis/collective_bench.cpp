@@ -191,7 +191,7 @@ BenchResult bench_with_intervals(const Scenario& scenario, BenchSettings setting
   std::vector<std::string> notes;
   if (is_calibrated(scenario) && intervals.draws > 1)
     for (std::size_t i = 0; i < settings.sizes_bytes.size(); ++i) {
-      ParameterDraws draws(scenario, file.cluster.workers(), settings.sizes_bytes[i]);
+      ParameterDraws draws(scenario, file.cluster.workers(), settings.sizes_bytes[i], op_name(settings.op));
       reaches.push_back(draws.reach());
       for (const std::string& note : draws.notes())
         if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);

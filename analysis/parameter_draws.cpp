@@ -71,7 +71,8 @@ std::vector<Interval> intervals_of(double value, std::vector<double> drawn, cons
   return intervals;
 }
 
-ParameterDraws::ParameterDraws(const Scenario& scenario, int number, double size, bool operation)
+ParameterDraws::ParameterDraws(const Scenario& scenario, int number, double size,
+                               const std::optional<std::string>& operation)
     : cluster_(scenario.resolved.at("cluster")),
       calibration_(options_of<CalibrationSection>(cluster_.at("calibration"))) {
   if (calibration_.draws.present())
@@ -80,34 +81,50 @@ ParameterDraws::ParameterDraws(const Scenario& scenario, int number, double size
     count_ = calibration_.settings.front().draws.json().size();
   const MeasuredRange workers = calibration_.measured.workers.value_or(MeasuredRange{}),
                       bytes = calibration_.measured.bytes.value_or(MeasuredRange{});
-  const double by_workers = workers_widening(workers.low, workers.high, number, calibration_.model_error);
+  const double workers_beyond = doublings_beyond(workers.low, workers.high, number);
   // A model smaller than all measured ones needs no widening: its largest messages take most of the time, and
   // those were measured. If runs were fitted, the bytes are the size of the model.
   const bool of_runs = !calibration_.measured.workloads.value_or(std::vector<std::string>{}).empty();
   const bool no_matter = size < bytes.low && (!operation || of_runs);
-  const double by_bytes = no_matter ? 1 : range_widening(bytes.low, bytes.high, size);
-  factor_ = std::max(by_workers, by_bytes);
+  const double bytes_beyond = no_matter ? 0 : doublings_beyond(bytes.low, bytes.high, size);
+  factor_ = 1 + std::max(kWorkersGrowth * workers_beyond, kBytesGrowth * bytes_beyond);
   find_changed();
   choose_settings(scenario.resolved);
-  note(number, size, operation);
-  find_reach(scenario.resolved, range_widening(workers.low, workers.high, number), by_bytes, operation);
+  note(number, size, operation.has_value());
+  find_reach(scenario.resolved, workers_beyond, operation);
 }
 
-void ParameterDraws::find_reach(const Json& resolved, double by_workers, double by_bytes, bool operation) {
+void ParameterDraws::find_reach(const Json& resolved, double workers_beyond,
+                                const std::optional<std::string>& operation) {
   const LeftOutErrors left_out = calibration_.left_out.value_or(LeftOutErrors{});
   const auto name = [&](const char* section) {
     const Json& own = resolved.at(section);  // "self" of a workload
     return (own.is_object() ? own.at("name") : own).get<std::string>();
   };
-  const bool workload = !operation && is_unlike("workload", calibration_.measured.workloads, name("workload"),
-                                                left_out.workloads),
-             algorithm = !operation && is_unlike("method", calibration_.measured.algorithms,
-                                                 name("algorithm"), left_out.algorithms),
-             batch = !operation && is_unlike_batch(name("workload"), resolved.at("workload"));
+  int unlike = 0;
+  if (!operation) {
+    unlike +=
+        is_unlike("workload", calibration_.measured.workloads, name("workload"), left_out.workloads) ? 1 : 0;
+    unlike +=
+        is_unlike("method", calibration_.measured.algorithms, name("algorithm"), left_out.algorithms) ? 1 : 0;
+    unlike += is_unlike_batch(name("workload"), resolved.at("workload")) ? 1 : 0;
+  }
   const MeasuredRange workers = calibration_.measured.workers.value_or(MeasuredRange{});
-  reach_ = least_reach({left_out.half, left_out.nine_tenths}, std::max(by_workers, by_bytes),
-                       calibration_.measured.workers && workers.low == workers.high,
-                       (workload ? 1 : 0) + (algorithm ? 1 : 0) + (batch ? 1 : 0));
+  reach_ = least_reach({left_out.half, left_out.nine_tenths}, factor_,
+                       workers.low == workers.high ? workers_beyond : 0, unlike,
+                       operation ? reach_of_operation(*operation) : Reach{});
+}
+
+/// With a note.
+Reach ParameterDraws::reach_of_operation(const std::string& operation) {
+  const std::vector<std::string> fitted =
+      calibration_.measured.operations.value_or(std::vector<std::string>{});
+  const Reach reach = operation_reach(fitted, operation);
+  if (reach.back() > 0)
+    notes_.push_back(fmt::format(
+        "{} was not fitted, only {}: intervals reach as far as such operations were off on four devices of the book",
+        operation, fmt::join(fitted, ", ")));
+  return reach;
 }
 
 /// With a note. Of a workload that was fitted with other batches alone.

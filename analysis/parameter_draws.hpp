@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,15 +22,15 @@ std::vector<Interval> intervals_of(double value, std::vector<double> drawn, cons
 
 /// The draws of a scenario's calibrated cluster, as far as they are about this scenario: a number or setting
 /// that is not as the calibration found it keeps its value, and so does a setting that the algorithm lacks.
-/// Beyond what was measured deviations are multiplied by 1 + log2 of how far beyond.
+/// Beyond what was measured deviations grow with each doubling (analysis/widening.hpp).
 class ParameterDraws {
  public:
   /// Of a scenario that is_calibrated() and its job.
   ParameterDraws(const Scenario& scenario, const Job& job)
-      : ParameterDraws(scenario, job.workers(), job.workload.model_bytes(), false) {}
-  /// Of one operation or message by itself, on the cluster of a scenario that needs nothing else.
-  ParameterDraws(const Scenario& scenario, int workers, double bytes)
-      : ParameterDraws(scenario, workers, bytes, true) {}
+      : ParameterDraws(scenario, job.workers(), job.workload.model_bytes(), std::nullopt) {}
+  /// Of one operation by itself, or a message (""), on the cluster of a scenario that needs nothing else.
+  ParameterDraws(const Scenario& scenario, int workers, double bytes, const std::string& operation)
+      : ParameterDraws(scenario, workers, bytes, std::optional(operation)) {}
 
   std::size_t count() const { return count_; }
   /// How far intervals of this scenario's times reach at least, on both sides: as far as what was left out of
@@ -51,11 +52,13 @@ class ParameterDraws {
   Scenario scenario(const Scenario& base, std::size_t k) const;
 
  private:
-  ParameterDraws(const Scenario& scenario, int workers, double bytes, bool operation);
+  ParameterDraws(const Scenario& scenario, int workers, double bytes,
+                 const std::optional<std::string>& operation);
   void find_changed();
   void choose_settings(const Json& resolved);
   bool is_changed(const std::string& pointer) const;
-  void find_reach(const Json& resolved, double by_workers, double by_bytes, bool operation);
+  void find_reach(const Json& resolved, double workers_beyond, const std::optional<std::string>& operation);
+  Reach reach_of_operation(const std::string& operation);
   bool is_unlike_batch(const std::string& name, const Json& workload);
   bool is_unlike(const char* what, const std::optional<std::vector<std::string>>& fitted,
                  const std::string& name, bool told);

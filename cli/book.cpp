@@ -14,14 +14,16 @@
 #include "analysis/faces/web_files.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
+#include "scenarios/language/json_source.hpp"
 #include "scenarios/language/scenario.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd {
 
 namespace {
 
 struct BookVerb {
-  std::string book = "book/book.json", data, output, figures, judged, format = "text";
+  std::string book = "book/book.json", data, output, figures, judged, readme, format = "text";
   std::vector<std::string> only;
   bool record = false, last = false;
   int jobs = 0;
@@ -50,6 +52,18 @@ book::JudgedBook judged_book(const BookVerb& verb) {
   return judge_book(read, settings, std::move(last));
 }
 
+/// Between two comments of the file.
+void write_between_marks(const std::string& file, const std::string& text) {
+  constexpr const char *kBegin = "<!-- simsgd book -->\n", *kEnd = "<!-- end of simsgd book -->";
+  std::string page = read_file(file);
+  const std::size_t begin = page.find(kBegin), end = page.find(kEnd);
+  if (begin == std::string::npos || end == std::string::npos || end < begin)
+    throw ConfigError({file, "", "has no place for the book's table", "",
+                       std::string("Add two lines where it is to stand: ") + kBegin + kEnd});
+  const std::size_t from = begin + std::string(kBegin).size();
+  write_file_atomically(file, page.replace(from, end - from, text));
+}
+
 int show_book(const BookVerb& verb) {
   catch_interrupts();
   // What could be missing is looked for before anything runs.
@@ -69,6 +83,7 @@ int show_book(const BookVerb& verb) {
     faces::write_figures(page, vl2svg, {}, figure, verb.figures);
   }
   if (verb.record) write_file_atomically(judged_file(verb), book::lines_json(judged.lines).dump(1) + "\n");
+  if (!verb.readme.empty()) write_between_marks(verb.readme, book::book_by_machine(judged));
   fmt::print("{}", verb.format == "md"     ? book::book_markdown(judged, command + " --format md")
                    : verb.format == "json" ? book::book_json(judged).dump(2) + "\n"
                                            : book::book_text(judged));
@@ -89,6 +104,9 @@ void add_book(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("-o,--output", settings->output, "Write the page")->type_name("FILE");
   verb->add_option("--figures", settings->figures, "Write its figure below DIR, for light and for dark pages")
       ->type_name("DIR");
+  verb->add_option("--readme", settings->readme,
+                   "Write a line for each machine into this file, between its comments \"simsgd book\"")
+      ->type_name("FILE");
   verb->add_option("--format", settings->format, "Format of what is printed; md: docs/accuracy.md")
       ->check(CLI::IsMember({"text", "md", "json"}))
       ->capture_default_str();

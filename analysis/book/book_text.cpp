@@ -51,42 +51,66 @@ std::vector<std::string> row_of(const SetSpec& set, const Line* line) {
   return row;
 }
 
+/// Of some sets together; each counts the same in means.
 struct Overall {
   std::size_t sets = 0, cells = 0;
-  double mean_of_sets = 0, median_of_sets = 0;
+  std::vector<double> means;
+  std::vector<Coverage> coverage;         ///< of kIntervalLevels
+  std::vector<std::vector<double>> held;  ///< at each level, of each set with intervals: the share inside
+  std::vector<double> half_widths;        ///< at 90 %, over the mean error
+
+  void add(const Line& line) {
+    ++sets;
+    cells += line.cells;
+    means.push_back(line.mean);
+    coverage.resize(kIntervalLevels.size());
+    held.resize(kIntervalLevels.size());
+    for (std::size_t i = 0; i < kIntervalLevels.size(); ++i)
+      if (const Coverage* const one = line.at(kIntervalLevels[i])) {
+        coverage[i].inside += one->inside;
+        coverage[i].told += one->told;
+        held[i].push_back(static_cast<double>(one->inside) / static_cast<double>(one->told));
+      }
+    if (const Coverage* const one = line.at(0.9); one != nullptr && line.mean > 0)
+      half_widths.push_back(one->width / 2 / line.mean);
+  }
 };
 
-/// Over all sets but the explored ones.
-Overall overall(const JudgedBook& judged) {
-  Overall all;
-  std::vector<double> means;
-  for (const JudgedSet& each : judged.sets)
-    if (const Line* line = line_of_set(judged, each.set); line != nullptr && each.set.seen != "explored") {
-      all.cells += line->cells;
-      means.push_back(line->mean);
-      all.mean_of_sets += line->mean;
-    }
-  all.sets = means.size();
-  if (means.empty()) return all;
-  all.mean_of_sets /= static_cast<double>(means.size());
-  std::sort(means.begin(), means.end());
-  all.median_of_sets = means[means.size() / 2];
-  return all;
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double each : values) sum += each;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-/// In one sentence; "" where nothing was judged yet.
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+std::string held_of(const Coverage& all) {
+  return all.told == 0
+             ? ""
+             : fmt::format("{} of {} ({})", all.inside, all.told,
+                           percent(static_cast<double>(all.inside) / static_cast<double>(all.told)));
+}
+
+/// In some sentences, of all sets but the explored ones; "" where nothing was judged yet.
 std::string in_short(const JudgedBook& judged) {
-  const Overall all = overall(judged);
+  Overall all;
+  for (const JudgedSet& each : judged.sets)
+    if (const Line* line = line_of_set(judged, each.set); line != nullptr && each.set.seen != "explored")
+      all.add(*line);
   if (all.sets == 0) return "";
   std::string text = fmt::format(
       "{} public measurements in {} sets, none of which its prediction was fitted to: predictions are {} off in the mean over sets ({} in the median set).",
-      all.cells, all.sets, percent(all.mean_of_sets), percent(all.median_of_sets));
-  for (const double level : {0.9, 0.5}) {
-    const Coverage held = all_coverage(judged.book, judged.lines, level);
-    if (held.told > 0)
-      text += fmt::format(" Intervals of {:g} % hold {} of {} ({}).", 100 * level, held.inside, held.told,
-                          percent(static_cast<double>(held.inside) / static_cast<double>(held.told)));
-  }
+      all.cells, all.sets, percent(mean_of(all.means)), percent(median_of(all.means)));
+  for (std::size_t i = kIntervalLevels.size(); i-- > 0;)
+    if (all.coverage[i].told > 0)
+      text += fmt::format(" Intervals of {:g} % hold {}, and {} in the mean over sets.",
+                          100 * kIntervalLevels[i], held_of(all.coverage[i]), percent(mean_of(all.held[i])));
+  if (!all.half_widths.empty())
+    text += fmt::format(" Those of 90 % reach {:.1f} times the mean error to either side, in the median set.",
+                        median_of(all.half_widths));
   return text;
 }
 
@@ -157,6 +181,26 @@ std::string book_text(const JudgedBook& judged) {
         fmt::format("  {:>7}  {}: {}\n", signed_percent(each.cell.error), key_of(*each.set), each.cell.name);
   for (const std::string& note : notes) text += "Note: " + note + "\n";
   return text;
+}
+
+std::string book_by_machine(const JudgedBook& judged) {
+  std::string text = in_short(judged) + "\n" +
+                     markdown::heading({"measured on", "cells", "mean error", "inside 50 %", "inside 90 %"});
+  for (std::size_t first = 0; first < judged.sets.size();) {
+    const std::string& machine = judged.sets[first].set.measured_on;
+    Overall all, explored;
+    std::size_t end = first;
+    for (; end < judged.sets.size() && judged.sets[end].set.measured_on == machine; ++end)
+      if (const Line* line = line_of_set(judged, judged.sets[end].set))
+        (judged.sets[end].set.seen == "explored" ? explored : all).add(*line);
+    first = end;
+    const Overall& told = all.sets > 0 ? all : explored;
+    if (told.sets > 0)
+      text += markdown::row_text({machine + (all.sets > 0 ? "" : " \\*"), std::to_string(told.cells),
+                                  percent(mean_of(told.means)), held_of(told.coverage[0]),
+                                  held_of(told.coverage[1])});
+  }
+  return text + "\n\\* The model was chosen with these cells in sight.\n";
 }
 
 std::string book_markdown(const JudgedBook& judged, const std::string& command) {

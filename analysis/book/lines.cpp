@@ -115,19 +115,4 @@ Lines read_lines(const std::string& file) {
   return lines;
 }
 
-Coverage all_coverage(const Book& book, const Lines& lines, double level) {
-  Coverage all{level, 0, 0, 0};
-  for (const SetSpec& set : book.sets) {
-    const auto found = lines.find(key_of(set));
-    if (set.seen == "explored" || found == lines.end()) continue;
-    const Coverage* const one = found->second.at(level);
-    if (one == nullptr) continue;
-    all.inside += one->inside;
-    all.told += one->told;
-    all.width += one->width * static_cast<double>(one->told);
-  }
-  if (all.told > 0) all.width /= static_cast<double>(all.told);
-  return all;
-}
-
 }  // namespace simsgd::book

@@ -58,7 +58,4 @@ nlohmann::ordered_json lines_json(const Lines& lines);
 /// Throws ConfigError where the file is none of this program.
 Lines read_lines(const std::string& file);
 
-/// Of all cells that intervals were given of, over sets that are no "explored" ones.
-Coverage all_coverage(const Book& book, const Lines& lines, double level);
-
 }  // namespace simsgd::book

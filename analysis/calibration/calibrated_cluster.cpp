@@ -176,6 +176,7 @@ Json calibration_told(const Points& points, const Uncertainty& uncertainty) {
     range["high"] = std::max(range["high"].get<double>(), value);
   };
   std::set<std::size_t> seen;
+  std::set<std::string> operations;
   std::vector<std::size_t> fitted;
   for (std::size_t i = 0; i < points.points.size(); ++i) {
     const Point& point = points.points[i];
@@ -185,14 +186,16 @@ Json calibration_told(const Points& points, const Uncertainty& uncertainty) {
     extend("bytes", point.measurement.bytes);
     // Of a run that tells no size: what all of a model's gradients take, which intervals compare with.
     const Setting& setting = points.settings.at(point.setting);
+    if (setting.kind == PredictSpec::Kind::collective) operations.insert(point.measurement.operation);
     if (setting.kind == PredictSpec::Kind::run && !std::isfinite(point.measurement.bytes) &&
         seen.insert(point.setting).second)
       extend("bytes", make_job(setting.scenario).workload.model_bytes());
   }
+  if (!operations.empty()) ranges["operations"] = operations;
   ranges["workloads"] = names_of_runs(points, fitted, "/workload");
   ranges["batches"] = batches_of(points, fitted);
   ranges["algorithms"] = names_of_runs(points, fitted, "/algorithm");
-  Json told = {{"model_error", rounded(uncertainty.model_sigma)},
+  Json told = {{"model_error", rounded(uncertainty.model_sigma())},
                {"parts_left_out", uncertainty.parts},
                {"measured", std::move(ranges)}};
   if (uncertainty.reach.back() > 0)

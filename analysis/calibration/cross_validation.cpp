@@ -179,10 +179,6 @@ std::vector<std::vector<double>> Fitter::predict_members(const Fitted& fitted,
   return all;
 }
 
-std::vector<double> Fitter::spreads(const Fitted& fitted, const std::vector<std::size_t>& which) const {
-  return member_spreads(predict_members(fitted, which, 1), fitted.weights);
-}
-
 bool Fitter::runs() const {
   return std::any_of(points_.settings.begin(), points_.settings.end(),
                      [](const Setting& each) { return each.kind == PredictSpec::Kind::run; });
@@ -230,8 +226,7 @@ void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string&
     const Fitted fitted = best == nullptr
                               ? fitter.fit(fitter.weighted(rest))
                               : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations, kLeftOutRounds);
-    left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which)),
-                        fitter.spreads(fitted, which)});
+    left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which))});
   }
 }
 

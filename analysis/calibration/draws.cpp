@@ -1,18 +1,19 @@
 // The bootstrap: campaigns drawn with replacement where there are three or more, else points; each draw is
 // fitted again from the best fit on. Where parameters are as many as what would be drawn the fit goes through
 // all of it, and its residuals say nothing: measurements are then moved by the noise that repeats of them
-// show. And the model's own error: parts that are left out show it, as one factor on all that goes with
-// time; and how far off they were, whatever their times go with.
+// show. And the model's own error: how far off parts were that were left out, whatever their times go with;
+// as one factor on all that goes with time where errors grow with its share.
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
 #include "analysis/calibration/ensemble.hpp"
+#include "analysis/calibration/error_reach.hpp"
 #include "analysis/calibration/judge.hpp"
 #include "analysis/calibration/uncertainty.hpp"
 #include "sim/base/errors.hpp"
@@ -53,9 +54,8 @@ std::vector<double> sensitivities(const Fitter& fitter, const Fitted& best,
 
 namespace {
 
-constexpr int kLeastCampaigns = 3;
+constexpr std::size_t kLeastCampaigns = 3;
 constexpr std::uint64_t kDrawSeed = 1;
-constexpr double kLeastSlope = 0.02;  // a prediction that hardly goes with the factor says nothing of it
 
 /// Indices into the fitted points that are drawn together.
 std::vector<std::vector<std::size_t>> units_of(const Fitter& fitter, const std::vector<std::size_t>& which,
@@ -72,49 +72,27 @@ std::vector<std::vector<std::size_t>> units_of(const Fitter& fitter, const std::
   return units;
 }
 
-/// How far off a point is beyond what members of an ensemble differ in: draws have other members already.
-double unexplained(const LeftOut& part, std::size_t i) {
-  const double error = part.log_errors[i], spread = part.spreads.empty() ? 0 : part.spreads[i];
-  return std::sqrt(std::max(0.0, error * error - spread * spread));
-}
-
-/// So that half, and nine tenths, of what was left out is as near as Student's t says: the larger of the two.
-/// Not from squares, which one part at the end of the range would decide.
-double model_sigma(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out) {
-  if (left_out.size() < 2) return 0;
-  std::vector<std::pair<double, double>> sizes;  // and weights
-  for (const LeftOut& part : left_out) {
-    const WeightedPoints what = fitter.weighted(part.which);
-    const std::vector<double> slopes = sensitivities(fitter, best, part.which);
+/// What was left out counts as the fit weighs it, all together as often as it was left out (by each column
+/// once).
+std::vector<CountedError> counted_errors(const Fitter& fitter, const Fitted& best,
+                                         const std::vector<LeftOut>& left_out) {
+  std::map<std::size_t, std::vector<double>> of_point;
+  for (const LeftOut& part : left_out)
     for (std::size_t i = 0; i < part.which.size(); ++i)
-      if (std::isfinite(part.log_errors[i]) && std::fabs(slopes[i]) > kLeastSlope)
-        sizes.emplace_back(unexplained(part, i) / std::fabs(slopes[i]), what.weights[i]);
-  }
-  if (sizes.empty()) return 0;
-  const boost::math::students_t distribution(static_cast<double>(left_out.size() - 1));
-  double sigma = 0;
-  for (const double level : {0.5, 0.9})
-    sigma = std::max(sigma,
-                     weighted_quantile(sizes, level) / boost::math::quantile(distribution, (1 + level) / 2));
-  return sigma;
-}
-
-/// How far off half and nine tenths of the left-out cells were: of n the L (n + 1)-th, as a new one is to be
-/// among them (split conformal prediction).
-Reach left_out_reach(const Fitter& fitter, const std::vector<LeftOut>& left_out) {
-  std::vector<std::pair<double, double>> sizes;  // and weights
-  for (const LeftOut& part : left_out) {
-    const WeightedPoints what = fitter.weighted(part.which);
-    for (std::size_t i = 0; i < part.which.size(); ++i)
-      if (std::isfinite(part.log_errors[i]))
-        sizes.emplace_back(std::fabs(part.log_errors[i]), what.weights[i]);
-  }
-  Reach reach{};
-  if (sizes.empty()) return reach;
-  const auto count = static_cast<double>(sizes.size());
-  for (std::size_t i = 0; i < reach.size(); ++i)
-    reach[i] = weighted_quantile(sizes, std::min(1.0, kIntervalLevels[i] * (count + 1) / count));
-  return reach;
+      if (std::isfinite(part.log_errors[i])) of_point[part.which[i]].push_back(part.log_errors[i]);
+  std::vector<std::size_t> which;
+  for (const auto& [point, errors] : of_point) which.push_back(point);
+  if (which.empty()) return {};
+  const WeightedPoints what = fitter.weighted(which);
+  const std::vector<double> slopes = sensitivities(fitter, best, which);
+  std::vector<CountedError> all;
+  for (std::size_t i = 0; i < which.size(); ++i)
+    for (const double error : of_point[which[i]])
+      all.push_back({error,
+                     what.weights[i] * static_cast<double>(which.size()) /
+                         static_cast<double>(of_point[which[i]].size()),
+                     slopes[i]});
+  return all;
 }
 
 /// Whether some part held all cells of a workload, or of a method: "/workload", "/algorithm".
@@ -187,34 +165,46 @@ Fitted at_share(const ModelSpec& model, double share, const Patch& tables) {
   return fitted;
 }
 
-double factor_of(double sigma, int parts, std::uint64_t draw) {
-  if (!(sigma > 0) || parts < 2) return 1;
-  Stream stream({.seed = kDrawSeed, .purpose = Purpose::resampling, .entity = 1, .step = draw});
-  const boost::math::students_t distribution(parts - 1);
-  const double u = std::clamp(stream.uniform(), 1e-3, 1 - 1e-3);  // of few parts: no draw beyond reason
-  return std::exp(sigma * boost::math::quantile(distribution, u));
+/// What all that goes with time is off by, as far as errors were larger the more it takes of a time.
+std::vector<double> drawn_factors(const std::vector<CountedError>& errors, const Reach& reach,
+                                  std::size_t draws) {
+  const double share = share_with_slopes(errors);
+  double square = 0, count = 0;
+  for (const CountedError& each : errors) square += each.count * each.slope * each.slope, count += each.count;
+  std::vector<double> factors(draws, 1.0);
+  for (std::size_t draw = 0; share > 0 && draw < draws; ++draw) {
+    Stream stream({.seed = kDrawSeed, .purpose = Purpose::resampling, .entity = 1, .step = draw});
+    const double u = std::clamp(stream.uniform(), 1e-3, 1 - 1e-3);  // of few parts: no draw beyond reason
+    factors[draw] = std::exp(drawn_error(reach.back() * std::sqrt(share * count / square), u));
+  }
+  return factors;
 }
 
-/// The fit to points that were drawn, by one step of Gauss and Newton from the best fit: as far as
-/// predictions are straight in the parameters, no further simulation is needed.
-Fitted one_step(const Fitter& fitter, const Fitted& best, const Eigen::MatrixXd& slopes,
-                const std::vector<double>& errors, const std::vector<double>& weights) {
+/// What was drawn of the fitted points.
+struct Resample {
+  std::vector<double> weights, log_moves;  ///< how often each; how far each measurement is moved
+};
+
+/// The step of Gauss and Newton from the best fit to that of what was drawn, on the parameters' scales.
+Eigen::VectorXd step_to(const Fitter& fitter, const Fitted& best, const Eigen::MatrixXd& slopes,
+                        const std::vector<double>& errors, const Resample& drawn) {
   const Eigen::Index count = slopes.cols();
   Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(count, count);
   Eigen::VectorXd right = Eigen::VectorXd::Zero(count);
   for (Eigen::Index i = 0; i < slopes.rows(); ++i) {
-    const double error = errors[static_cast<std::size_t>(i)];
+    const auto k = static_cast<std::size_t>(i);
+    const double error = errors[k] + drawn.log_moves[k];
     const double share = error / fitter.spec().fit.outlier;
-    const double weight = weights[static_cast<std::size_t>(i)] / std::sqrt(1 + share * share);
+    const double weight = drawn.weights[k] / std::sqrt(1 + share * share);
     normal += weight * slopes.row(i).transpose() * slopes.row(i);
     right -= weight * error * slopes.row(i).transpose();
   }
   double sum = 0;
-  for (const double weight : weights) sum += weight;
+  for (const double weight : drawn.weights) sum += weight;
   for (Eigen::Index j = 0; j < count; ++j) {
     const ParameterSpec& parameter = fitter.model().parameters[static_cast<std::size_t>(j)];
     if (!parameter.usual) continue;
-    const double weight = sum / static_cast<double>(weights.size());
+    const double weight = sum / static_cast<double>(drawn.weights.size());
     normal(j, j) += weight;
     right[j] -= weight * (scale_of(parameter, best.values[static_cast<std::size_t>(j)]) -
                           scale_of(parameter, *parameter.usual));
@@ -222,12 +212,53 @@ Fitted one_step(const Fitter& fitter, const Fitted& best, const Eigen::MatrixXd&
   constexpr double kDamping = 1e-6;  // of a parameter that the points say nothing of
   const double most = normal.diagonal().maxCoeff();
   normal.diagonal().array() += kDamping * (most > 0 ? most : 1);
-  const Eigen::VectorXd step = normal.ldlt().solve(right);
+  return normal.ldlt().solve(right);
+}
+
+Fitted moved(const Fitter& fitter, const Fitted& best, const Eigen::VectorXd& step, double share) {
   Fitted drawn = best;
-  for (Eigen::Index j = 0; j < count; ++j)
-    move_inside(fitter.model().parameters[static_cast<std::size_t>(j)],
-                drawn.values[static_cast<std::size_t>(j)], step[j]);
+  for (std::size_t j = 0; j < drawn.values.size(); ++j)
+    move_inside(fitter.model().parameters[j], drawn.values[j], share * step[static_cast<Eigen::Index>(j)]);
   return drawn;
+}
+
+/// The fits to what was drawn: of each a step from the best fit, which is halved as long as it is further
+/// from what was drawn than the best fit is. Predictions are not straight in the parameters, and what
+/// measurements refute is no possible truth.
+std::vector<Fitted> refitted(const Fitter& fitter, const Fitted& best, const std::vector<std::size_t>& which,
+                             const std::vector<double>& errors, const std::vector<Resample>& drawn) {
+  constexpr int kHalvings = 6;
+  const Eigen::MatrixXd slopes = slopes_of(fitter, best, which);
+  const auto loss = [&](const Resample& each, const std::vector<double>& off) {
+    double sum = 0;
+    for (std::size_t i = 0; i < off.size(); ++i) {
+      const double share = (off[i] + each.log_moves[i]) / fitter.spec().fit.outlier;
+      if (each.weights[i] > 0) sum += each.weights[i] * (std::sqrt(1 + share * share) - 1);
+    }
+    return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
+  };
+  std::vector<Eigen::VectorXd> steps;
+  std::vector<std::size_t> open(drawn.size());
+  std::iota(open.begin(), open.end(), std::size_t{0});
+  for (const Resample& each : drawn) steps.push_back(step_to(fitter, best, slopes, errors, each));
+  std::vector<Fitted> all(drawn.size(), best);
+  double share = 1;
+  for (int halving = 0; halving <= kHalvings && !open.empty(); ++halving, share /= 2) {
+    std::vector<Patch> patches;
+    for (const std::size_t k : open)
+      patches.push_back(patch_of(fitter.model(), moved(fitter, best, steps[k], share)));
+    const std::vector<std::vector<double>> predicted = fitter.predict(patches, which);
+    std::vector<std::size_t> further;
+    for (std::size_t n = 0; n < open.size(); ++n) {
+      const Resample& each = drawn[open[n]];
+      if (loss(each, log_errors(fitter.points(), which, predicted[n])) <= loss(each, errors))
+        all[open[n]] = moved(fitter, best, steps[open[n]], share);
+      else
+        further.push_back(open[n]);
+    }
+    open = std::move(further);
+  }
+  return all;
 }
 
 std::size_t drawn_member(const Fitted& best, double u) {
@@ -289,38 +320,43 @@ Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std:
   const std::vector<std::vector<std::size_t>> units = units_of(fitter, which, all.resampled);
   const bool exact = units.size() <= free_parameters(model);
   if (exact) all.resampled = noise ? "noise" : "nothing";
-  const Eigen::MatrixXd slopes = slopes_of(fitter, best, which);
-  refuse_idle(fitter, best, which, slopes);
+  refuse_idle(fitter, best, which, slopes_of(fitter, best, which));
+  const std::vector<CountedError> off = counted_errors(fitter, best, left_out);
   all.parts = static_cast<int>(left_out.size());
-  all.model_sigma = model_sigma(fitter, best, left_out);
-  all.reach = left_out_reach(fitter, left_out);
+  all.reach = reach_of_errors(off);
   if (left_out.empty() && noise)
     for (std::size_t i = 0; i < all.reach.size(); ++i) all.reach[i] = kNormalReach[i] * *noise;
   all.workloads = whole_left_out(fitter, left_out, "/workload");
   all.algorithms = whole_left_out(fitter, left_out, "/algorithm");
   if (all.resampled == "nothing") return all;
-  const std::vector<double> errors = log_errors(fitter.points(), which, fitter.predict(best, which));
-  for (int draw = 0; draw < fitter.spec().fit.draws; ++draw) {
-    Stream stream({.seed = kDrawSeed,
-                   .purpose = Purpose::resampling,
-                   .entity = 0,
-                   .step = static_cast<std::uint64_t>(draw)});
-    std::vector<double> weights(which.size(), 0.0), drawn_errors = errors;
+  const auto draws = static_cast<std::size_t>(fitter.spec().fit.draws);
+  std::vector<Resample> drawn;
+  std::vector<std::size_t> members;
+  for (std::size_t draw = 0; draw < draws; ++draw) {
+    Stream stream({.seed = kDrawSeed, .purpose = Purpose::resampling, .entity = 0, .step = draw});
+    Resample each{std::vector<double>(which.size(), 0.0), std::vector<double>(which.size(), 0.0)};
     if (exact) {
-      weights = what.weights;
-      for (double& error : drawn_errors) error += *noise * stream.normal();
+      each.weights = what.weights;
+      for (double& move : each.log_moves) move = *noise * stream.normal();
     } else {
       for (std::size_t unit = 0; unit < units.size(); ++unit)
         for (const std::size_t i : units[stream.below(static_cast<std::uint32_t>(units.size()))])
-          weights[i] += what.weights[i];
+          each.weights[i] += what.weights[i];
     }
-    Fitted fitted = best;
-    if (!model.searches.empty()) fitted = fitter.fit({which, weights}, &best, 0);
-    if (model.searches.empty() && !model.parameters.empty())
-      fitted = one_step(fitter, best, slopes, drawn_errors, weights);
-    move_to_member(model, best, drawn_member(best, stream.uniform()), fitted);
-    all.draws.push_back(
-        {std::move(fitted), factor_of(all.model_sigma, all.parts, static_cast<std::uint64_t>(draw))});
+    members.push_back(drawn_member(best, stream.uniform()));
+    drawn.push_back(std::move(each));
+  }
+  std::vector<Fitted> fits(draws, best);
+  if (!model.searches.empty())
+    for (std::size_t draw = 0; draw < draws; ++draw)
+      fits[draw] = fitter.fit({which, drawn[draw].weights}, &best, 0);
+  else if (!model.parameters.empty())
+    fits =
+        refitted(fitter, best, which, log_errors(fitter.points(), which, fitter.predict(best, which)), drawn);
+  const std::vector<double> factors = drawn_factors(off, all.reach, draws);
+  for (std::size_t draw = 0; draw < draws; ++draw) {
+    move_to_member(model, best, members[draw], fits[draw]);
+    all.draws.push_back({std::move(fits[draw]), factors[draw]});
   }
   return all;
 }

@@ -96,21 +96,4 @@ std::vector<double> ensemble_mean(const std::vector<std::vector<double>>& predic
   return mean;
 }
 
-std::vector<double> member_spreads(const std::vector<std::vector<double>>& predictions,
-                                   const std::vector<double>& weights) {
-  const std::vector<double> mean = ensemble_mean(predictions, weights);
-  std::vector<double> spreads(mean.size(), 0.0);
-  double sum = 0;
-  for (std::size_t m = 0; m < predictions.size(); ++m) {
-    if (predictions[m].empty()) continue;
-    sum += weights[m];
-    for (std::size_t i = 0; i < mean.size(); ++i) {
-      const double off = std::log(predictions[m][i] / mean[i]);
-      spreads[i] += weights[m] * off * off;
-    }
-  }
-  for (double& each : spreads) each = std::sqrt(each / sum);
-  return spreads;
-}
-
 }  // namespace simsgd

@@ -47,8 +47,5 @@ std::vector<double> outcome_weights(const std::vector<double>& weights,
 /// weight.
 std::vector<double> ensemble_mean(const std::vector<std::vector<double>>& predictions,
                                   const std::vector<double>& weights);
-/// Weighted standard deviation of the members' logarithms, point by point; empty without members.
-std::vector<double> member_spreads(const std::vector<std::vector<double>>& predictions,
-                                   const std::vector<double>& weights);
 
 }  // namespace simsgd

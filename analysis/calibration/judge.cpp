@@ -206,7 +206,8 @@ void add_intervals(const Judge& judge, const Setting& setting, const Json& told,
   std::map<std::pair<double, Reach>, std::pair<ParameterDraws, std::vector<std::size_t>>> alike;
   for (const std::size_t i : which) {
     const Point& point = fitter.points().points[i];
-    ParameterDraws draws(scenario, scenario.resolved.at("cluster").at("workers").get<int>(), point.bytes());
+    ParameterDraws draws(scenario, scenario.resolved.at("cluster").at("workers").get<int>(), point.bytes(),
+                         setting.kind == PredictSpec::Kind::collective ? point.measurement.operation : "");
     const auto key = std::pair(draws.widening(), draws.reach());
     alike.try_emplace(key, std::move(draws), std::vector<std::size_t>{}).first->second.second.push_back(i);
   }

@@ -6,39 +6,40 @@
 #include <boost/math/distributions/beta.hpp>
 #include <cmath>
 
+#include "analysis/calibration/error_reach.hpp"
+
 namespace simsgd {
 
 namespace {
 
-constexpr double kLeftOutLevel = 0.9, kHalfLevel = 0.5;
-
-/// How far so much of the errors reaches, from the errors of others.
-double reach_of(std::vector<double> sizes, double level) {
-  if (sizes.empty()) return 0;
-  std::sort(sizes.begin(), sizes.end());
-  const double rank = std::ceil(level * (static_cast<double>(sizes.size()) + 1));
-  return sizes[std::min(sizes.size(), static_cast<std::size_t>(rank)) - 1];
-}
+constexpr double kLeftOutLevel = 0.9;
 
 const std::string& column_name(const LeftOut& part, const std::vector<std::string>& columns) {
   return *std::find_if(columns.begin(), columns.end(),
                        [&](const std::string& column) { return part.part.starts_with(column + " "); });
 }
 
-std::vector<double> other_errors(const std::vector<const LeftOut*>& parts, const LeftOut* but) {
-  std::vector<double> sizes;
+/// Those of all parts but one; they count as the fit weighs them, in all as many as they are.
+std::vector<CountedError> other_errors(const Calibration& calibration,
+                                       const std::vector<const LeftOut*>& parts, const LeftOut* but) {
+  std::vector<std::size_t> which;
+  std::vector<CountedError> errors;
   for (const LeftOut* part : parts)
-    if (part != but)
-      for (const double error : part->log_errors) sizes.push_back(std::fabs(error));
-  return sizes;
+    for (std::size_t i = 0; part != but && i < part->which.size(); ++i) {
+      which.push_back(part->which[i]);
+      errors.push_back({part->log_errors[i]});
+    }
+  const WeightedPoints what = weigh(calibration.points, which, calibration.spec.fit.octaves_equal);
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    errors[i].count = what.weights[i] * static_cast<double>(errors.size());
+  return errors;
 }
 
 LeftOutColumn judged_column(const Calibration& calibration, const std::string& column,
                             const std::vector<const LeftOut*>& parts) {
   LeftOutColumn judged{column, {}, 0, 0, 0, 0};
   for (const LeftOut* part : parts) {
-    const std::vector<double> others = other_errors(parts, part);
-    const double reach = reach_of(others, kLeftOutLevel), half = reach_of(others, kHalfLevel);
+    const auto [half, reach] = reach_of_errors(other_errors(calibration, parts, part));
     for (std::size_t i = 0; i < part->which.size(); ++i) {
       const double measured = calibration.points.points[part->which[i]].measurement.value;
       LeftOutPoint point{measured * std::exp(part->log_errors[i]), 0, 0, 0, 0, part->log_errors[i]};

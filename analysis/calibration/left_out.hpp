@@ -27,9 +27,7 @@ struct LeftOutColumn {
   double mean_width = 0;  ///< of high / low - 1, of those with an interval
 };
 
-/// An interval reaches as far on both sides as nine tenths of the cells of the *other* parts were off, on a
-/// logarithmic scale: the ceil(0.9 (n + 1))-th largest of their n errors (split conformal prediction: Vovk,
-/// Gammerman, Shafer 2005), the largest where there are too few.
+/// An interval reaches as far on both sides as the errors of the *other* parts tell (error_reach.hpp).
 std::vector<LeftOutColumn> left_out_columns(const Calibration& calibration);
 
 /// Bounds of 95 % of a share, of `inside` in `count` (Clopper and Pearson).

@@ -165,7 +165,7 @@ std::string calibration_text(const Calibration& calibration) {
       calibration.uncertainty.resampled,
       calibration.uncertainty.parts > 1
           ? fmt::format("the model's own error {} (standard deviation, from {} parts left out)",
-                        percent(calibration.uncertainty.model_sigma), calibration.uncertainty.parts)
+                        percent(calibration.uncertainty.model_sigma()), calibration.uncertainty.parts)
           : std::string("the model's own error is unknown"),
       calibration.noise_known
           ? fmt::format("noise of one measurement {}", percent(calibration.noise))
@@ -195,7 +195,7 @@ nlohmann::ordered_json calibration_json(const Calibration& calibration) {
   }
   json["uncertainty"] = {{"draws", calibration.uncertainty.draws.size()},
                          {"resampled", calibration.uncertainty.resampled},
-                         {"model_error", calibration.uncertainty.model_sigma},
+                         {"model_error", calibration.uncertainty.model_sigma()},
                          {"parts_left_out", calibration.uncertainty.parts},
                          {"noise", calibration.noise_known ? OrderedJson(calibration.noise) : OrderedJson()}};
   json["fit"] = judgement_json(calibration.points, calibration.fit);

@@ -51,8 +51,6 @@ class Fitter {
   std::vector<std::vector<double>> predict_members(const Fitted& fitted,
                                                    const std::vector<std::size_t>& which,
                                                    double factor = 1) const;
-  /// Of each point, how far the logarithms of its members' predictions are apart; empty without an ensemble.
-  std::vector<double> spreads(const Fitted& fitted, const std::vector<std::size_t>& which) const;
   /// Points that are fitted.
   std::vector<std::size_t> fitted_points() const;
   /// Whether some points are runs: each prediction then takes a simulation.
@@ -85,7 +83,6 @@ struct LeftOut {
   std::string part;
   std::vector<std::size_t> which;
   std::vector<double> log_errors;  ///< log(predicted / measured)
-  std::vector<double> spreads{};   ///< deviation of an ensemble's members from their mean; empty without one
 };
 
 /// Each part that `leave_out` of the spec tells apart, left out in turn; empty where there is only one.
@@ -118,12 +115,14 @@ struct Uncertainty {
   /// What the bootstrap drew: "campaigns" or "points"; "noise": the fit goes through all that was measured,
   /// which was moved by the noise of a measurement; "nothing": and that is unknown, so there are no draws.
   std::string resampled;
-  double model_sigma = 0;  ///< of the logarithm of the factor, from what was left out
-  int parts = 0;           ///< that were left out
-  /// How far off they were, as logarithms; 0 without any. And whether all cells of a workload, or of a
-  /// method, were among what was left out at once.
+  int parts = 0;  ///< that were left out
+  /// How far off what is like them is, as logarithms (error_reach.hpp); 0 without any. And whether all cells
+  /// of a workload, or of a method, were among what was left out at once.
   Reach reach{};
   bool workloads = false, algorithms = false;
+
+  /// As if errors were normal: the standard deviation of as many inside nine tenths.
+  double model_sigma() const { return reach.back() / kNormalReach.back(); }
 };
 
 inline constexpr std::size_t kMostDraws = 20;  ///< of a cluster's file: as many as a run draws

@@ -107,12 +107,14 @@ struct CalibrationSection {
   int parts_left_out = 0;
   struct Measured {
     std::optional<MeasuredRange> workers, bytes;
-    std::optional<std::vector<std::string>> workloads, algorithms;
+    std::optional<std::vector<std::string>> operations, workloads, algorithms;
     std::vector<MeasuredBatches> batches;
 
     void fields(Fields& f) {
       f.object("workers", workers, "The numbers of workers that were measured").by_rule("none");
       f.object("bytes", bytes, "The sizes of the operations or messages that were measured").by_rule("none");
+      f.list("operations", operations, "Collective operations that were fitted by themselves", "Name of one")
+          .by_rule("nobody wrote it down");
       f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one")
           .by_rule("nobody wrote it down");
       f.objects("batches", batches, "The batches of the runs that were fitted", "Batches of one workload");

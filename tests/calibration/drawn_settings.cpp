@@ -313,14 +313,23 @@ TEST_CASE("advice on a calibrated cluster draws it with every seed but the first
 }
 
 TEST_CASE("intervals reach as far as what was left out was off, and further where nothing of it was fitted") {
-  CHECK(least_reach({0.01, 0.05}, 1, false, 0) == Reach{0.01, 0.05});
-  CHECK(least_reach({0.01, 0.05}, 3, false, 0)[1] == doctest::Approx(0.15));  // beyond the range
-  CHECK(least_reach({0.01, 0.05}, 1, false, 1)[0] == doctest::Approx(0.1434).epsilon(1e-4));
-  CHECK(least_reach({0.01, 0.05}, 1, false, 1)[1] == 0.35);            // one thing is unlike
-  CHECK(least_reach({0.20, 0.40}, 1, false, 1) == Reach{0.20, 0.40});  // no less than what is known
-  CHECK(least_reach({0, 0}, 1, false, 2)[1] == doctest::Approx(0.4950).epsilon(1e-4));  // 0.35 sqrt 2
+  CHECK(least_reach({0.01, 0.05}, 1, 0, 0) == Reach{0.01, 0.05});
+  CHECK(least_reach({0.01, 0.05}, 3, 0, 0)[1] == doctest::Approx(0.15));  // beyond the range
+  CHECK(least_reach({0.01, 0.05}, 1, 0, 1)[0] == doctest::Approx(0.1434).epsilon(1e-4));
+  CHECK(least_reach({0.01, 0.05}, 1, 0, 1)[1] == 0.35);            // one thing is unlike
+  CHECK(least_reach({0.20, 0.40}, 1, 0, 1) == Reach{0.20, 0.40});  // no less than what is known
+  CHECK(least_reach({0, 0}, 1, 0, 2)[1] == doctest::Approx(0.4950).epsilon(1e-4));  // 0.35 sqrt 2
   // One number of workers, four times as many: 2 doublings of 5 % each, 1.645 deviations, beside 0.05
-  CHECK(least_reach({0, 0.05}, 3, true, 0)[1] == doctest::Approx(std::hypot(0.05, 0.1645)));
+  CHECK(least_reach({0, 0.05}, 1.6, 2, 0)[1] == doctest::Approx(std::hypot(0.05, 0.1645)));
+
+  // An operation that was not fitted, beside one on the same rings, and beside others; a message is none.
+  CHECK(operation_reach({"all_reduce"}, "all_reduce") == Reach{});
+  CHECK(operation_reach({"all_reduce"}, "reduce_scatter") == kRingReach);
+  CHECK(operation_reach({"all_reduce"}, "all_to_all") == kUnlikeOperationReach);
+  CHECK(operation_reach({"all_to_all"}, "all_reduce") == kUnlikeOperationReach);
+  CHECK(operation_reach({"all_reduce"}, "") == Reach{});
+  CHECK(operation_reach({}, "all_to_all") == Reach{});  // nobody wrote down what was fitted
+  CHECK(least_reach({0.01, 0.05}, 2, 0, 0, kUnlikeOperationReach)[1] == 2 * kUnlikeOperationReach[1]);
 
   struct Expected {
     Json workloads, algorithms;

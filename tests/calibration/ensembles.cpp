@@ -121,16 +121,6 @@ TEST_CASE("screening of one member, of equal ones, and of perfect ones") {
         std::vector<double>{0.4, 0.6000000000000001, 0, 0});
 }
 
-TEST_CASE("members that agree leave an error to the model, members that differ explain it") {
-  // Logarithms -a and +a with equal weights have a deviation of a; one with weight 1 / 4 beside: sqrt(3) / 4
-  // of what is between.
-  const std::vector<double> equal = member_spreads({{1, 5}, {}, {4, 5}}, {0.5, 0, 0.5});
-  CHECK(equal[0] == doctest::Approx(std::log(2)));
-  CHECK(equal[1] == doctest::Approx(0).epsilon(1e-12));
-  CHECK(member_spreads({{1}, {std::exp(1)}}, {0.75, 0.25})[0] == doctest::Approx(std::sqrt(3.0) / 4));
-  CHECK(member_spreads({}, {}).empty());
-}
-
 namespace {
 
 /// All-reduces by a ring or by recursive doubling (an eighth of the seeds), of 2 to 16 workers.

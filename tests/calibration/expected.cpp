@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "analysis/calibration/ensemble.hpp"
+#include "analysis/calibration/error_reach.hpp"
 #include "analysis/calibration/left_out.hpp"
 #include "analysis/calibration/solver.hpp"
 #include "analysis/intervals.hpp"
@@ -157,29 +158,28 @@ TEST_CASE(
     CHECK(each.intervals[0].low == doctest::Approx(each.predicted * std::exp(-0.1434)).epsilon(1e-3));
   }
   CHECK_FALSE(one->uncertainty.workloads);
-  // By hand: the reach is that of the left-out cells, of n the 0.9 (n + 1)-th, the largest of four.
-  std::vector<double> sizes;
-  for (const LeftOut& part : one->models[0].left_out)
-    for (const double error : part.log_errors) sizes.push_back(std::fabs(error));
-  std::sort(sizes.begin(), sizes.end());
-  REQUIRE(sizes.size() == 4);
-  CHECK(one->uncertainty.reach[1] == sizes[3]);
-  CHECK(one->uncertainty.reach[0] == sizes[2]);                                   // 0.5 x 5 = 2.5: the third
+  // The reach is that of the left-out cells, each of which counts once.
+  const auto reach_of = [](const Calibration& calibration) {
+    std::vector<CountedError> errors;
+    for (const LeftOut& part : calibration.models[0].left_out)
+      for (const double error : part.log_errors) errors.push_back({error});
+    return reach_of_errors(errors);
+  };
+  for (std::size_t level = 0; level < 2; ++level)
+    CHECK(one->uncertainty.reach[level] == doctest::Approx(reach_of(*one)[level]).epsilon(1e-6));
   for (const JudgedPoint& each : one->fit.points) CHECK(each.intervals.empty());  // it has seen them
   // With two workloads that were left out in turn, what they were off tells how far v's interval reaches.
   const auto two = judged("workload", "u");
   CHECK(two->uncertainty.workloads);
-  double largest = 0;
-  for (const LeftOut& part : two->models[0].left_out)
-    for (const double error : part.log_errors) largest = std::max(largest, std::fabs(error));
+  const Reach reach = reach_of(*two);
   const JudgedPoint& told = two->tests.at(0).front().points.front();
-  CHECK(told.intervals[1].high >= told.predicted * std::exp(largest) * (1 - 1e-5));  // a file's six digits
-  CHECK(two->uncertainty.reach[1] == largest);
+  CHECK(told.intervals[1].high >= told.predicted * std::exp(reach[1]) * (1 - 1e-5));  // a file's six digits
+  CHECK(two->uncertainty.reach[1] == doctest::Approx(reach[1]).epsilon(1e-6));
   // The file says all of it.
   const Json file = calibrated_cluster(*one, "", "2026-01-31").at("calibration");
   CHECK(file.at("measured").at("workloads") == Json{"w"});
   CHECK(file.at("measured").at("algorithms") == Json{"local_sgd"});
-  CHECK(file.at("left_out").at("nine_tenths").get<double>() == doctest::Approx(sizes[3]).epsilon(1e-5));
+  CHECK(file.at("left_out").at("nine_tenths").get<double>() == doctest::Approx(one->uncertainty.reach[1]).epsilon(1e-5));
   CHECK(file.at("left_out").at("workloads") == false);
 }
 
