@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "analysis/faces/table.hpp"
 #include "analysis/questions/advice.hpp"
 #include "analysis/questions/candidates.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
-#include "results/text_table.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
@@ -99,9 +99,9 @@ std::string shown(const std::string& label) { return label.empty() ? "as it is" 
 
 /// What each is worth under each circumstance.
 std::string under_each(const Advice& advice, std::size_t top) {
-  TextTable table;
-  table.rows = {{"", "under", advice.unit, "behind the best there"}, {"-"}};
-  table.left = 2;
+  Table table;
+  table.header = {"", "under", advice.unit, "behind the best there"};
+  table.align = "ll";
   for (std::size_t c = 0; c < advice.circumstances.size(); ++c) {
     const auto cost = [&](const RankedCandidate& each) {
       return advice.more_is_better ? 1 / each.under[c] : each.under[c];
@@ -114,13 +114,13 @@ std::string under_each(const Advice& advice, std::size_t top) {
                             cost(each) > least ? behind(cost(each) / least - 1) : "-"});
     }
   }
-  return table.text();
+  return text_rows(table);
 }
 
 std::string ranking(const Advice& advice, std::size_t top) {
-  TextTable table;
-  table.rows = {{"", "", advice.unit, "95 %", "seeds", "behind", "", "where the time of a step goes"}, {"-"}};
-  table.left = 2;
+  Table table;
+  table.header = {"", "", advice.unit, "95 %", "seeds", "behind", "", "where the time of a step goes"};
+  table.align = "ll";
   for (std::size_t i = 0; i < std::min(top, advice.ranked.size()); ++i) {
     const RankedCandidate& each = advice.ranked[i];
     table.rows.push_back({std::to_string(i + 1), shown(each.label), number(each.score.value),
@@ -130,7 +130,7 @@ std::string ranking(const Advice& advice, std::size_t top) {
                           std::to_string(each.scores.size()), i == 0 ? "-" : behind(each.behind),
                           i == 0 ? "best" : word_of(each), each.reason});
   }
-  return table.text();
+  return text_rows(table);
 }
 
 void print_reasons(const char* what, const std::vector<ImpossibleCandidate>& all) {

@@ -21,6 +21,13 @@ namespace {
 /// "INT" of "INT:INT in [1 - 1024]".
 std::string first_word(const std::string& type) { return type.substr(0, type.find(':')); }
 
+/// "mean" and "median" of "TEXT:{mean,median}", as CLI::IsMember describes itself.
+std::vector<std::string> choices_of(const std::string& type) {
+  const std::size_t open = type.find(":{");
+  if (open == std::string::npos) return {};
+  return CLI::detail::split(type.substr(open + 2, type.find('}', open) - open - 2), ',');
+}
+
 CommandOption option_of(const CLI::Option& option) {
   CommandOption made;
   for (const std::string& name : option.get_snames()) made.names.push_back("-" + name);
@@ -28,6 +35,7 @@ CommandOption option_of(const CLI::Option& option) {
   made.positional = made.names.empty();
   if (made.positional) made.names.push_back(option.get_name(true));
   if (option.get_items_expected_max() > 0) made.value = first_word(option.get_type_name());
+  made.choices = choices_of(option.get_type_name());
   made.description = option.get_description();
   made.required = option.get_required();
   made.repeated = option.get_items_expected_max() > 1;
@@ -99,6 +107,7 @@ std::vector<Command> commands_of(const CLI::App& app) {
 ShellCompletion completion_of(const Command& command, const CommandOption& option) {
   using Kind = ShellCompletion::Kind;
   const std::string& name = option.names.back();
+  if (!option.choices.empty()) return {Kind::words, option.choices};
   if (command.name == "list" && name == "KIND") return {Kind::list_kinds};
   if (command.name == "list" && name == "NAME") return {Kind::list_names};
   if (command.name == "schema" && name == "KIND") return {Kind::words, file_kinds()};
@@ -113,7 +122,6 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
   }
   if (command.name == "replay" && option.positional) return {Kind::files};
   if (command.name == "report") {
-    if (name == "--format") return {Kind::words, {"html", "md", "csv"}};
     if (name == "--chart") return {Kind::words, questions::chart_names()};
     if (option.value == "FILE") return {Kind::files};
   }
@@ -122,12 +130,7 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
   if (option.value == "DIR") return {Kind::directories};
   if (option.value == "F.db" || name == "F.db") return {Kind::files};
   if (name == "--metric") return {Kind::words, metric_names()};
-  if (command.name.starts_with("results")) {
-    if (name == "--format") return {Kind::words, {"text", "md", "csv", "json"}};
-    if (name == "--statistic") return {Kind::words, {"mean", "median"}};
-    if (name == "--interval") return {Kind::words, {"student", "bootstrap"}};
-    return {};
-  }
+  if (command.name.starts_with("results")) return {};
   if (name == "--cluster" || option.positional) return {Kind::json_files};
   return {};
 }

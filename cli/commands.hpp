@@ -12,8 +12,9 @@ class App;
 namespace simsgd {
 
 struct CommandOption {
-  std::vector<std::string> names;  ///< "-o", "--output"; of a positional argument its one name
-  std::string value;               ///< what follows it: "DIR"; empty for a flag
+  std::vector<std::string> names;         ///< "-o", "--output"; of a positional argument its one name
+  std::string value;                      ///< what follows it: "DIR"; empty for a flag
+  std::vector<std::string> choices = {};  ///< all that may follow it, where the set is closed
   std::string description;
   bool positional = false;
   bool required = false;

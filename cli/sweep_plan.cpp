@@ -6,13 +6,13 @@
 #include <map>
 #include <numeric>
 
+#include "analysis/faces/table.hpp"
 #include "analysis/intervals.hpp"
 #include "analysis/runs/adaptive_seeds.hpp"
 #include "analysis/runs/sweep.hpp"
 #include "analysis/runs/time_estimate.hpp"
 #include "cli/sweep.hpp"
 #include "cli/sweep_output.hpp"
-#include "results/text_table.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
 
@@ -84,9 +84,9 @@ int plan_sweep_command(const SweepCommand& command) {
   for (std::size_t i = 0; i < pending.size(); ++i)
     needs[pending[i].position].time = times.tried > 0 ? human_time(times.wall_s[i]) : "-";
   for (const PointEstimate& each : estimates) needs[each.position].memory = about(each.memory_bytes);
-  TextTable table;
-  table.rows = {{"point", "", "state", "memory", "time"}, {"-"}};
-  table.left = 3;
+  Table table;
+  table.header = {"point", "", "state", "memory", "time"};
+  table.align = "lll";
   std::size_t of_shard = 0, unneeded = 0;
   for (const SweepPoint& point : points) {
     if (!settings.shard.has(point)) continue;
@@ -105,7 +105,7 @@ int plan_sweep_command(const SweepCommand& command) {
   }
   fmt::print("{}: {} points, {} done, {} to run{}\n\n{}", printable(study.name), of_shard,
              of_shard - pending.size() - unneeded, pending.size(),
-             unneeded > 0 ? fmt::format(", {} more seeds where needed", unneeded) : "", table.text());
+             unneeded > 0 ? fmt::format(", {} more seeds where needed", unneeded) : "", text_rows(table));
   print_totals(study, settings, estimates, times, before_s);
   return 0;
 }

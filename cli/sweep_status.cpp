@@ -1,5 +1,6 @@
 // simsgd sweep status: how far the sweeps of a file are.
 #include "analysis/runs/sweep_status.hpp"
+#include "analysis/faces/table.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +10,6 @@
 #include <memory>
 
 #include "cli/sweep.hpp"
-#include "results/text_table.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd {
@@ -32,15 +32,14 @@ struct StatusCommand {
 };
 
 void print_status(const SweepStatus& status) {
-  TextTable table;
-  table.rows = {{"study", "points", "done", "running", "queued", "failed", "missing"}, {"-"}};
-  table.left = 1;
+  Table table;
+  table.header = {"study", "points", "done", "running", "queued", "failed", "missing"};
   for (const SweepStanding& each : status.sweeps) {
     std::vector<std::string> row = {printable(each.sweep.name), std::to_string(each.points.size())};
     for (const auto& [state, name] : kStates) row.push_back(std::to_string(each.count(state)));
     table.rows.push_back(std::move(row));
   }
-  fmt::print("{}", table.text());
+  fmt::print("{}", text_rows(table));
   for (const SweepStanding& each : status.sweeps)
     for (std::size_t i = 0; i < each.points.size(); ++i)
       if (each.points[i] == PointState::failed)

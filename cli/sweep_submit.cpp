@@ -149,7 +149,7 @@ int submit(const SubmitCommand& command) {
   const Study study = load_study(command.study, command.overrides.overrides());
   catch_interrupts();
   const std::vector<SweepPoint> points = sweep_points(study);
-  const SweepRow sweep = sweep_row(study, points);
+  const ResultStudy sweep = result_study(study, points);
   open_sink_to_look(command.database);  // another file than ours is refused before anything is made
   const SlurmLock lock(command.database);
   const Missing missing = missing_points(command, study, points, sweep.id);

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "analysis/calibration/calibrate.hpp"
-#include "results/text_table.hpp"
+#include "analysis/faces/table.hpp"
 
 namespace simsgd {
 
@@ -20,8 +20,8 @@ std::string percent(double share) {
 std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
 std::string models_text(const Calibration& calibration) {
-  TextTable table;
-  table.rows.push_back({"model", "parameters", "fitted", "left out", ""});
+  Table table;
+  table.header = {"model", "parameters", "fitted", "left out", ""};
   for (std::size_t i = 0; i < calibration.models.size(); ++i) {
     const ModelResult& each = calibration.models[i];
     double fit_error = std::sqrt(2 * each.fitted.loss);
@@ -29,12 +29,12 @@ std::string models_text(const Calibration& calibration) {
                           each.fitted.values.empty() ? "-" : percent(fit_error), percent(each.left_out_error),
                           i == calibration.chosen ? "<- chosen" : ""});
   }
-  return table.text();
+  return text_rows(table);
 }
 
 std::string numbers_text(const Calibration& calibration) {
-  TextTable table;
-  table.rows.push_back({"fitted", "value", "90 % interval", ""});
+  Table table;
+  table.header = {"fitted", "value", "90 % interval", ""};
   for (const NumberInterval& each : number_intervals(calibration, 0.9)) {
     std::string name;
     for (const ParameterSpec& parameter : calibration.model().parameters)
@@ -42,7 +42,7 @@ std::string numbers_text(const Calibration& calibration) {
     table.rows.push_back({each.pointer.substr(0, each.pointer.find('#')), fmt::format("{:.5g}", each.value),
                           each.known ? fmt::format("{:.5g} to {:.5g}", each.low, each.high) : "-", name});
   }
-  return table.text();
+  return text_rows(table);
 }
 
 std::string point_text(const Points& points, std::size_t number) {
@@ -54,7 +54,7 @@ std::string point_text(const Points& points, std::size_t number) {
   return text;
 }
 
-void add_row(TextTable& table, const std::string& name, const ErrorSummary& summary,
+void add_row(Table& table, const std::string& name, const ErrorSummary& summary,
              std::optional<double> noise) {
   std::vector<std::string> row{name,
                                std::to_string(summary.count),
@@ -69,16 +69,16 @@ void add_row(TextTable& table, const std::string& name, const ErrorSummary& summ
 }
 
 /// `noise`: of one measurement, or nothing where it is unknown.
-TextTable errors_table(bool intervals, std::optional<double> noise) {
-  TextTable table;
-  table.rows.push_back({"", "n", "mean", "median", "p95", "worst", "bias"});
-  if (noise) table.rows.back().emplace_back("mean / noise");
+Table errors_table(bool intervals, std::optional<double> noise) {
+  Table table;
+  table.header = {"", "n", "mean", "median", "p95", "worst", "bias"};
+  if (noise) table.header.emplace_back("mean / noise");
   if (intervals)
-    for (const char* head : {"in 50 %", "in 90 %"}) table.rows.back().emplace_back(head);
+    for (const char* head : {"in 50 %", "in 90 %"}) table.header.emplace_back(head);
   return table;
 }
 
-void add_parts(TextTable& table, const Judgement& judgement, std::optional<double> noise) {
+void add_parts(Table& table, const Judgement& judgement, std::optional<double> noise) {
   if (judgement.by_workers.size() > 1)
     for (const auto& [workers, summary] : judgement.by_workers)
       add_row(table, fmt::format("  {} workers", workers), summary, noise);
@@ -102,11 +102,11 @@ std::string test_text(const Calibration& calibration, std::size_t number) {
       test.goal > 0 ? fmt::format("; {}: {}", test.source.empty() ? "goal" : test.source, percent(test.goal))
                     : "");
   if (ways.front().points.empty()) return text + "  no measurements\n";
-  TextTable table = errors_table(!ways.front().all.inside.empty(), noise);
+  Table table = errors_table(!ways.front().all.inside.empty(), noise);
   add_row(table, ways.front().way, ways.front().all, noise);
   add_parts(table, ways.front(), noise);
   for (std::size_t i = 1; i < ways.size(); ++i) add_row(table, ways[i].way, ways[i].all, noise);
-  text += table.text();
+  text += text_rows(table);
   const JudgedPoint* worst = nullptr;
   for (const JudgedPoint& each : ways.front().points)
     if (each.point == ways.front().all.worst_point) worst = &each;
@@ -170,9 +170,9 @@ std::string calibration_text(const Calibration& calibration) {
       calibration.noise_known
           ? fmt::format("noise of one measurement {}", percent(calibration.noise))
           : std::string("no measurement was repeated, so the noise of one measurement is unknown"));
-  TextTable fit = errors_table(!calibration.fit.all.inside.empty(), floor_of(calibration));
+  Table fit = errors_table(!calibration.fit.all.inside.empty(), floor_of(calibration));
   add_row(fit, "what was fitted", calibration.fit.all, floor_of(calibration));
-  text += "\n" + fit.text();
+  text += "\n" + text_rows(fit);
   for (std::size_t t = 0; t < calibration.tests.size(); ++t) text += test_text(calibration, t);
   for (const std::string& warning : calibration.warnings) text += "Note: " + warning + "\n";
   return text;

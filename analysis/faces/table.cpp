@@ -100,12 +100,7 @@ std::string as_latex(const Table& table) {
 }
 
 std::string as_text(const Table& table) {
-  std::string text = printable(table.title) + "\n\n";
-  TextTable columns;
-  columns.left = std::min(table.align.find('r'), table.align.size());
-  columns.rows = {table.header, {"-"}};
-  columns.rows.insert(columns.rows.end(), table.rows.begin(), table.rows.end());
-  text += columns.text();
+  std::string text = printable(table.title) + "\n\n" + text_rows(table);
   if (!table.notes.empty()) text += "\n";
   for (const std::string& note : table.notes) text += printable(note) + "\n";
   return text;
@@ -120,6 +115,14 @@ void Table::add(const Record& record) {
     fields.push_back(field);
     records.back().push_back(value);
   }
+}
+
+std::string text_rows(const Table& table) {
+  TextTable columns;
+  columns.left = std::min(table.align.find('r'), table.align.size());
+  if (!table.header.empty()) columns.rows = {table.header, {"-"}};
+  columns.rows.insert(columns.rows.end(), table.rows.begin(), table.rows.end());
+  return columns.text();
 }
 
 std::string markdown_rows(const Table& table) {

@@ -33,7 +33,9 @@ struct Table {
 /// has it, with "\n"; a number has the shortest text that reads back as it was.
 std::string formatted(const Table& table, TableFormat format);
 
-/// Header and rows alone, as Markdown, after an empty line.
+/// Header and rows alone in columns, a rule between them; without a header the rows.
+std::string text_rows(const Table& table);
+/// The same as Markdown, after an empty line.
 std::string markdown_rows(const Table& table);
 
 }  // namespace simsgd

@@ -235,8 +235,7 @@ void explain(const std::vector<ComparedCell>& cells, Table& table) {
   const auto any = [&](auto holds) { return std::any_of(cells.begin(), cells.end(), holds); };
   for (const auto& [verdict, note] :
        {std::pair{"tie", "tie: after Holm's correction over the rows, chance may have made the difference"},
-        {kUndecided,
-         "undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)"},
+        {kUndecided, kUndecidedNote},
         {kNobody, "nobody arrives: neither has a run that reaches the target by then; give them longer"},
         {"one seed", "one seed: a difference without an interval; add \"seeds\" to the study"},
         {"no pair", "no pair: no seed of which both have a result"}})

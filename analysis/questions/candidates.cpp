@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 
 #include "analysis/frame/frame.hpp"
+#include "analysis/runs/sweep_points.hpp"
 #include "scenarios/language/axis_values.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/errors.hpp"
@@ -175,15 +175,9 @@ std::set<std::string> columns_that_happen(const Study& study, const std::vector<
   for (const StudyPoint& point : points)
     for (std::size_t i = 0; i < point.coordinates.size(); ++i) {
       const Assignment& set = point.coordinates[i];
-      const auto& [axis, label] = point.shown[i];
       if (set.pointer.empty() && set.value.empty()) continue;
-      std::optional<bool> said;
-      if (study.circumstances)
-        said = std::find(study.circumstances->begin(), study.circumstances->end(), axis) !=
-               study.circumstances->end();
-      const bool one = frame::is_circumstance(
-          {axis, set.pointer, label, nlohmann::ordered_json::parse(set.value.dump()), said});
-      const auto [place, fresh] = happens.try_emplace(axis, one);
+      const bool one = frame::is_circumstance(coordinate_of(study, point, i));
+      const auto [place, fresh] = happens.try_emplace(point.shown[i].first, one);
       if (!fresh) place->second = place->second && one;
     }
   std::set<std::string> names;

@@ -127,6 +127,7 @@ MadeChart winners_chart(const ChartSource& source) {
   Chart chart = source.chart({{"value", "best_" + measure->name, title_of(*measure), measure->unit},
                               {"tied", "tied_with", "tied with", ""},
                               {"undecided", "undecided_with", "undecided with", ""},
+                              {"off_by", "undecided_within", "undecided within ±", measure->unit},
                               {"until", "until_s", "tau", "s"}});
   chart.columns[*grid.series].title = "best " + series.name;
   bool certain = true;
@@ -143,11 +144,16 @@ MadeChart winners_chart(const ChartSource& source) {
           names += (names.empty() ? "" : ", ") + series.values[cells[i]->at[*grid.series]].label;
       return names;
     };
+    std::optional<double> off_by;  // at most, in a difference that is undecided
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      if (found.verdicts[i] == statistics::Verdict::undecided)
+        off_by = std::max(off_by, found.against_best[i]->off_by);
     for (std::size_t i = 0; i < cells.size(); ++i)
       certain = certain && (i == *found.best || found.verdicts[i] != statistics::Verdict::unknown);
-    add_row(chart, source, *cells[*found.best],
-            {*found.means[*found.best], named(statistics::Verdict::tie),
-             named(statistics::Verdict::undecided), found.tau ? Cell(*found.tau) : Cell()});
+    add_row(
+        chart, source, *cells[*found.best],
+        {*found.means[*found.best], named(statistics::Verdict::tie), named(statistics::Verdict::undecided),
+         off_by ? Cell(*off_by) : Cell(), found.tau ? Cell(*found.tau) : Cell()});
   }
   if (chart.rows.empty())
     return fmt::format("Nowhere are there two values of {} to compare that have {}.", series.name,

@@ -172,7 +172,7 @@ MadeChart measured_chart(const ChartSource& source) {
   for (const GridCell& cell : source.grid.cells)
     if (!cell.runs.empty() && ++read <= kMostScenarios) add_expected(source, cell, chart);
   if (chart.rows.empty()) return "These scenarios carry no expected values.";
-  chart.filters.clear();
+  chart.filters = source.grid.filters_without({source.grid.series, source.grid.workers});
   chart.caption = "Each dot is an expected value of a scenario, SI units, mean over seeds. Dashed: equal.";
   if (read > kMostScenarios) chart.caption += fmt::format(" Of the first {} cells.", kMostScenarios);
   chart.description = "Simulated values against measured ones; dots on the dashed line agree";

@@ -1,4 +1,5 @@
 #include "analysis/questions/claim_report.hpp"
+#include "analysis/faces/table.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +8,6 @@
 #include <filesystem>
 
 #include "analysis/markdown.hpp"
-#include "results/text_table.hpp"
 #include "scenarios/language/axis_values.hpp"
 
 namespace simsgd {
@@ -58,14 +58,17 @@ std::size_t total(const StateCounts& counts) {
 }
 
 /// Of each comparison: name, measured, simulated, settings.
-std::vector<std::vector<std::string>> comparison_rows(const ClaimVerdict& verdict) {
-  std::vector<std::vector<std::string>> rows = {{"compared", "measured", "simulated", "settings"}};
+Table comparisons_of(const ClaimVerdict& verdict) {
+  Table table;
+  table.header = {"compared", "measured", "simulated", "settings"};
+  table.align = "llll";
   for (std::size_t i = 0; i < verdict.comparisons.size(); ++i) {
     const ClaimComparison& comparison = verdict.claim.comparisons[i];
-    rows.push_back({comparison.name, comparison.measured, range_text(verdict.comparisons[i], comparison),
-                    counts_text(verdict.comparisons[i].counts)});
+    table.rows.push_back({comparison.name, comparison.measured,
+                          range_text(verdict.comparisons[i], comparison),
+                          counts_text(verdict.comparisons[i].counts)});
   }
-  return rows;
+  return table;
 }
 
 /// Settings that agree with the one that is claimed, "90 of 96".
@@ -97,9 +100,7 @@ std::string section_text(const ClaimVerdict& verdict) {
   std::string page =
       fmt::format("\n## {}: {}\n{}\n\n{}. Measured: {}. Study: [{}](../scenarios/claims/{})\n", claim.id,
                   verdict_text(verdict), claim.text, claim.source, claim.measured, file, file);
-  const auto rows = comparison_rows(verdict);
-  page += markdown::heading(rows.front());
-  for (std::size_t i = 1; i < rows.size(); ++i) page += markdown::row_text(rows[i]);
+  page += markdown_rows(comparisons_of(verdict));
   page +=
       fmt::format("\nAll comparisons hold in {} of {} settings", verdict.counts[0], total(verdict.counts));
   std::vector<std::string> names;
@@ -131,11 +132,9 @@ std::string verdict_text(const ClaimVerdict& verdict) {
 std::string claims_text(const std::vector<ClaimVerdict>& verdicts) {
   std::string text;
   for (const ClaimVerdict& verdict : verdicts) {
-    TextTable table;
-    table.left = 4;
-    table.rows = comparison_rows(verdict);
     text += fmt::format("{}{}: {} ({})\n{}\n{}", text.empty() ? "" : "\n", verdict.claim.id,
-                        verdict_text(verdict), counts_text(verdict.counts), verdict.claim.text, table.text());
+                        verdict_text(verdict), counts_text(verdict.counts), verdict.claim.text,
+                        text_rows(comparisons_of(verdict)));
     if (verdict.dependence) text += told_apart(verdict) + dependence_text(verdict);
   }
   return text;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/faces/table.hpp"
 #include "analysis/questions/scaling.hpp"
-#include "results/text_table.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
@@ -100,8 +100,8 @@ std::string bar(const std::vector<std::pair<char, double>>& parts, double whole_
 }
 
 std::string picture(const ScalingAnswer& answer) {
-  TextTable table;
-  table.left = 2;
+  Table table;
+  table.align = "ll";
   const double longest_s = std::max(answer.asked.step_s, answer.question.step_s);
   table.rows.push_back(
       {"one GPU", bar({{'#', answer.question.step_s}}, longest_s), human_time(answer.question.step_s)});
@@ -118,13 +118,13 @@ std::string picture(const ScalingAnswer& answer) {
          bar({{' ', std::max(0.0, end_s - answer.hidden_s)}, {'~', std::min(end_s, answer.hidden_s)}},
              longest_s),
          human_time(answer.hidden_s)});
-  return table.text() +
+  return text_rows(table) +
          "  # computing  - communication that is waited for  ~ communication behind computing  . waiting  h hosts, kernels\n";
 }
 
 std::string sizes_table(const ScalingAnswer& answer) {
-  TextTable table;
-  table.rows = {{"GPUs", "nodes", "step", "kept", "speed-up"}, {"-"}};
+  Table table;
+  table.header = {"GPUs", "nodes", "step", "kept", "speed-up"};
   for (const ScalingCase& each : answer.sizes)
     table.rows.push_back(
         each.impossible.empty()
@@ -132,20 +132,20 @@ std::string sizes_table(const ScalingAnswer& answer) {
                                        human_time(each.step_s), percent(each.efficiency),
                                        fmt::format("{:.1f}", speed_up(each))}
             : std::vector<std::string>{std::to_string(each.gpus), std::to_string(each.nodes), "-", "-", "-"});
-  return table.text();
+  return text_rows(table);
 }
 
 std::string remedies_table(const ScalingAnswer& answer) {
-  TextTable table;
-  table.left = 2;
-  table.rows = {{"what might help", "its price", "step", "kept", "saved"}, {"-"}};
+  Table table;
+  table.align = "ll";
+  table.header = {"what might help", "its price", "step", "kept", "saved"};
   for (const ScalingCase& each : answer.remedies)
     table.rows.push_back(
         each.impossible.empty()
             ? std::vector<std::string>{each.label, each.caveat, human_time(each.step_s),
                                        percent(each.efficiency), percent(saved(answer, each))}
             : std::vector<std::string>{each.label, printable(each.impossible), "-", "-", "-"});
-  return table.text();
+  return text_rows(table);
 }
 
 OrderedJson case_json(const ScalingCase& each) {

@@ -22,6 +22,7 @@ struct TableCell {
   std::vector<Sample> samples;
   CellSummary summary;
   enum class Mark { none, best, tie, undecided } mark = Mark::none;
+  double off_by = 0;  ///< where undecided: how far the model may be off in the difference
 };
 
 using Place = std::vector<std::size_t>;  // of each axis, which value
@@ -64,7 +65,9 @@ void settle(const Frame& frame, const std::vector<TableCell*>& group, const Meas
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (found.best == i) group[i]->mark = TableCell::Mark::best;
     if (found.verdicts[i] == statistics::Verdict::tie) group[i]->mark = TableCell::Mark::tie;
-    if (found.verdicts[i] == statistics::Verdict::undecided) group[i]->mark = TableCell::Mark::undecided;
+    if (found.verdicts[i] != statistics::Verdict::undecided) continue;
+    group[i]->mark = TableCell::Mark::undecided;
+    group[i]->off_by = *found.against_best[i]->off_by;
   }
 }
 
@@ -157,6 +160,7 @@ std::string cell_text(const TableCell& cell, const CommonUnit& unit, std::size_t
     remarks.push_back(fmt::format("n = {}", summary.count()));
   if (summary.failed > 0 && summary.count() > 0) remarks.push_back(fmt::format("{} failed", summary.failed));
   if (tell_deterministic && summary.method == kDeterministic) remarks.emplace_back(kDeterministic);
+  if (cell.mark == TableCell::Mark::undecided) remarks.push_back("within ± " + unit.show(cell.off_by));
   return shown_cell(summary, unit) + (remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", "))) +
          (cell.mark == TableCell::Mark::none && marked ? "  " : text_of(cell.mark).text);
 }
@@ -261,9 +265,7 @@ void explain(const Cells& cells, const CellQuestion& question, Table& table) {
         (marked(Mark::tie)
              ? "; = tie with it: by the paired difference, after Holm's correction, chance may have made it"
              : ""));
-  if (marked(Mark::undecided))
-    table.notes.emplace_back(
-        "~ undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)");
+  if (marked(Mark::undecided)) table.notes.push_back(std::string("~ ") + kUndecidedNote);
   if (marked(Mark::best) && !cells.within.empty())
     table.notes.push_back(
         fmt::format("Best for each value of {}, which {} and {} not chosen (\"circumstances\")",

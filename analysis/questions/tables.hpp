@@ -40,10 +40,11 @@ struct SeedTableQuestion {
 
 /// Among the cells of a row that differ in what is chosen (of a column, where no column is chosen) the best
 /// is marked "*", where the measure has a better way, "=" what ties with it, and "~" what differs from it by
-/// less than the model is off by (statistics::contest, with Holm's correction). Cells that differ in a
-/// circumstance (frame.hpp) are not compared. `errors`: what was wrong with the question so far. The best is
-/// chosen after the fact, which favours it a little. Throws ConfigError where the question names what is not
-/// there, or leaves an axis out that varies inside a cell; RunError where no run has a result.
+/// less than the model is off by, with how far that is (statistics::contest, with Holm's correction). Cells
+/// that differ in a circumstance (frame.hpp) are not compared. `errors`: what was wrong with the question so
+/// far. The best is chosen after the fact, which favours it a little. Throws ConfigError where the question
+/// names what is not there, or leaves an axis out that varies inside a cell; RunError where no run has a
+/// result.
 Table seed_table(const Frame& frame, const SeedTableQuestion& question, std::vector<InputError> errors);
 
 // `simsgd results compare`: every value of an axis against one of them, seed by seed, in every cell of the

@@ -144,7 +144,7 @@ Json run_one(const Study& study, const StudyPoint& candidate, const TrialOrder& 
 AdviceTrial trial_of(const ChildEnd& end) {
   AdviceTrial trial;
   if (end.kind != ChildEnd::Kind::answered) {
-    trial.failed = end.kind == ChildEnd::Kind::threw ? end.text : "The process " + end.text + ".";
+    trial.failed = failure_of(end);
     return trial;
   }
   const Json made = Json::parse(end.text);

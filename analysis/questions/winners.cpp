@@ -99,6 +99,15 @@ std::string how_sure(const Field& field) {
   return count(statistics::Verdict::unknown) > 0 ? "one seed" : "certain";
 }
 
+/// For people: with how far the model may be off in the differences that are undecided.
+std::string shown_sure(const Field& field, const CommonUnit& unit) {
+  double off_by = 0;
+  for (std::size_t i = 0; i < field.choices.size(); ++i)
+    if (field.contest.verdicts[i] == statistics::Verdict::undecided)
+      off_by = std::max(off_by, *field.contest.against_best[i]->off_by);
+  return how_sure(field) + (off_by > 0 ? ", within ± " + unit.show(off_by) : "");
+}
+
 struct Overall {
   Place choice;
   double mean = 0, worst = 0;  ///< behind the best of each circumstance, as a share
@@ -181,7 +190,7 @@ void fill(const Frame& frame, const std::vector<Field>& fields, const std::vecto
         field.next ? field.behind(*field.next, measure.better) : std::nullopt;
     const std::string next = field.next ? shown_place(frame, choices, field.choices[*field.next]) : "-";
     row.insert(row.end(), {shown_place(frame, choices, best), shown_cell(field.best, unit), next,
-                           behind ? fmt::format("{:.1f} %", 100 * *behind) : "-", how_sure(field)});
+                           behind ? fmt::format("{:.1f} %", 100 * *behind) : "-", shown_sure(field, unit)});
     record.insert(record.end(), {measure.name, measure.unit, finite_or_null(field.best.value),
                                  low_or_null(field.best.interval), high_or_null(field.best.interval), next,
                                  finite_or_null(behind), how_sure(field), finite_or_null(field.best.until)});
@@ -216,9 +225,7 @@ void explain(const Frame& frame, const std::vector<Field>& fields, const std::ve
   if (unsure)
     table.notes.emplace_back(
         "tie: after Holm's correction chance may have made the difference over the seeds");
-  if (undecided)
-    table.notes.emplace_back(
-        "undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)");
+  if (undecided) table.notes.emplace_back(kUndecidedNote);
   if (alone > 0)
     table.notes.push_back(
         fmt::format("No winner in {} circumstances, in which one choice alone was simulated", alone));

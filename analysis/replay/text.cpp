@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/faces/table.hpp"
 #include "analysis/replay/report.hpp"
 #include "results/text_table.hpp"
 #include "sim/base/printable.hpp"
@@ -37,8 +38,8 @@ std::string steps_text(const ReplayReport& report) {
   double error_s = 0;
   for (std::size_t s = 0; s < report.recorded_s.size(); ++s)
     error_s = std::max(error_s, std::fabs(report.replayed_s[s] - report.recorded_s[s]));
-  TextTable table;
-  table.rows.push_back({"", "mean step", "without gaps", "slow-down", "without gaps"});
+  Table table;
+  table.header = {"", "mean step", "without gaps", "slow-down", "without gaps"};
   const CommonUnit unit = common_time_unit({ideal_s / 10});
   const auto row = [&](const std::string& name, const std::vector<double>& with,
                        const std::vector<double>& without) {
@@ -50,7 +51,7 @@ std::string steps_text(const ReplayReport& report) {
   if (report.what_if) row(report.what_if->name, report.what_if->step_s, report.what_if->without_gaps_s);
   table.rows.push_back(
       {"ideal: operations of a kind equal", "", unit.show(ideal_s) + " " + unit.name, "", ratio(1)});
-  std::string text = table.text();
+  std::string text = text_rows(table);
   text += fmt::format(
       "\nSlow-down {}: {} by gaps (launch delays, host), {} by operations that are not equal\n",
       ratio(recorded_s / ideal_s), ratio(report.launch_slowdown()), ratio(report.blocking_slowdown()));
@@ -69,11 +70,11 @@ void list(std::string& text, const std::string& title, std::vector<Share> shares
                      [](const Share& a, const Share& b) { return a.slowdown > b.slowdown; });
     shares.resize(kMostListed);
   }
-  TextTable table;
+  Table table;
   for (const Share& each : shares) table.rows.push_back({"  " + each.name, ratio(each.slowdown)});
   text += fmt::format("\n{}{}\n{}", title,
                       all > kMostListed ? fmt::format(", the {} greatest of {}", kMostListed, all) : "",
-                      table.text());
+                      text_rows(table));
 }
 
 std::vector<Share> worker_shares(const ReplayReport& report) {
@@ -98,8 +99,8 @@ std::vector<Share> step_shares(const ReplayReport& report) {
 
 std::string sizes_text(const ReplayReport& report) {
   if (report.sizes.empty()) return "";
-  TextTable table;
-  table.rows.push_back({"workers", "mean step", "5 % to 95 % of draws", "slow-down", "ideal", "efficiency"});
+  Table table;
+  table.header = {"workers", "mean step", "5 % to 95 % of draws", "slow-down", "ideal", "efficiency"};
   const CommonUnit unit = common_time_unit({report.sizes.front().ideal_s / 10});
   const double first_s = mean(report.sizes.front().step_s);
   for (const ResizedJob& each : report.sizes)
@@ -109,7 +110,7 @@ std::string sizes_text(const ReplayReport& report) {
                           ratio(mean(each.without_gaps_s) / each.ideal_s),
                           unit.show(each.ideal_s) + " " + unit.name,
                           fmt::format("{:.1f} %", 100 * first_s / mean(each.step_s))});
-  return "\nWith more workers, the same stragglers drawn again\n" + table.text();
+  return "\nWith more workers, the same stragglers drawn again\n" + text_rows(table);
 }
 
 std::string listed(const std::vector<std::string>& each) {

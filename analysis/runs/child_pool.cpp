@@ -28,8 +28,10 @@ namespace {
 using WallClock = std::chrono::steady_clock;
 
 constexpr int kTick_ms = 100, kLater_ms = 20;
-// Tasks that are so short lie ready where a child takes them up: it would wait for us else.
+// Tasks that are so short lie ready where a child takes them up: it would wait for us else. And a child is
+// given neighbours, which have most in common: what it has read and built for one is there for the next.
 constexpr double kShort_s = 0.25;
+constexpr std::size_t kNeighbours = 16;
 
 // How a task ended, as a child tells it: followed by so many bytes of text.
 struct AnswerHead {
@@ -66,6 +68,7 @@ double resident_bytes(pid_t process) {
 struct Child {
   ChildProcess process;
   std::deque<std::size_t> tasks;  // the first one runs
+  std::deque<std::size_t> kept;   // for it, here
   WallClock::time_point begin;    // of that one
   std::string received;
   std::optional<ChildEnd> stopped;  // by us, and why
@@ -108,18 +111,29 @@ class ChildPool {
     for (const std::size_t depth : {std::size_t{1}, ready ? std::size_t{2} : std::size_t{1}}) {
       for (Child& child : children_) {
         if (child.stopped || child.tasks.size() >= depth) continue;
-        NextTask next{NextTask::Kind::task, 0};
-        if (!returned_.empty()) {
-          next.task = returned_.front();
-          returned_.pop_front();
-        } else {
-          next = tasks_.next();
-        }
+        const NextTask next = next_for(child, ready ? kNeighbours : 1);
         if (next.kind != NextTask::Kind::task) return next.kind == NextTask::Kind::later;
         give(child, next.task);
       }
     }
     return true;
+  }
+
+  NextTask next_for(Child& child, std::size_t neighbours) {
+    const auto taken = [](std::deque<std::size_t>& tasks) {
+      const NextTask next{NextTask::Kind::task, tasks.front()};
+      tasks.pop_front();
+      return next;
+    };
+    if (!returned_.empty()) return taken(returned_);
+    NextTask last{NextTask::Kind::task, 0};
+    if (child.kept.empty())
+      while (child.kept.size() < neighbours && (last = tasks_.next()).kind == NextTask::Kind::task)
+        child.kept.push_back(last.task);
+    if (!child.kept.empty()) return taken(child.kept);
+    for (Child& other : children_)  // of those that are kept for others some may take long
+      if (!other.kept.empty()) return taken(other.kept);
+    return last;
   }
 
   void give(Child& child, std::size_t task) {

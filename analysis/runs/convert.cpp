@@ -15,7 +15,7 @@ class Layout3 {
  public:
   explicit Layout3(const std::filesystem::path& file) : database_(file, Database::Mode::read) {}
 
-  std::vector<SweepRow> sweeps() const { return sweeps_in(database_); }
+  std::vector<ResultStudy> studies() const { return studies_in(database_); }
 
   void runs(const std::function<void(const RunRow&)>& take) const {
     Statement runs(
@@ -134,7 +134,7 @@ class Layout3 {
 
 void read_converted(const std::filesystem::path& file, const ConvertedRows& rows) {
   const Layout3 old(file);
-  for (const SweepRow& sweep : old.sweeps()) rows.sweep(sweep);
+  for (const ResultStudy& study : old.studies()) rows.study(study);
   old.runs(rows.run);
 }
 

@@ -36,6 +36,14 @@ OrderedJson links_of(const StoredResults& results, const std::string& key) {
   return links;
 }
 
+/// Short names, in the study's order, without the seed.
+std::vector<std::string> axis_names_of(const ResultStudy& study) {
+  std::vector<std::string> axes;
+  if (!study.points.empty())
+    for (const ResultCoordinate& each : study.points.front().coordinates) axes.push_back(each.axis);
+  return axes;
+}
+
 OrderedJson line_of(const StoredResults& results, const ResultStudy& study, const ResultPoint& point) {
   OrderedJson coordinates = OrderedJson::array();
   for (const ResultCoordinate& each : point.coordinates)
@@ -72,7 +80,7 @@ std::size_t export_results(const std::filesystem::path& store, std::ostream& out
   for (const ResultStudy* study : studies) {
     out << OrderedJson{{"study", study->name},
                        {"id", study->id},
-                       {"axes", study->axes},
+                       {"axes", axis_names_of(*study)},
                        {"points", study->points.size()}}
                .dump()
         << '\n';

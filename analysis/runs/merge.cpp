@@ -46,7 +46,7 @@ void put(ResultStore& into, const RunRow& run) {
 }
 
 void merge_store(const ResultStore& from, ResultStore& into) {
-  for (const SweepRow& sweep : from.sweeps()) into.put(sweep);
+  for (const ResultStudy& sweep : from.studies()) into.put(sweep);
   for (const auto& [key, unused] : from.statuses()) put(into, from.run(key).value());
 }
 
@@ -54,7 +54,7 @@ void check(const fs::path& file) {
   std::error_code none;
   if (!fs::exists(file, none)) reject(file, "does not exist");
   if (is_spool(file)) {
-    read_spool(file, {[](const RunRow&, std::uint64_t) {}, [](const SweepRow&) {}});
+    read_spool(file, {[](const RunRow&, std::uint64_t) {}, [](const ResultStudy&) {}});
     return;
   }
   if (layout_of(file) != kConvertedVersion && !ResultStore::read_only(file)) reject(file, "holds no study");
@@ -62,7 +62,7 @@ void check(const fs::path& file) {
 
 SpoolLines lines_into(ResultStore& store) {
   return {[&store](const RunRow& run, std::uint64_t) { put(store, run); },
-          [&store](const SweepRow& sweep) { store.put(sweep); }};
+          [&store](const ResultStudy& sweep) { store.put(sweep); }};
 }
 
 void merge_one(const fs::path& file, ResultStore& into) {
@@ -72,7 +72,7 @@ void merge_one(const fs::path& file, ResultStore& into) {
   }
   try {
     if (layout_of(file) == kConvertedVersion)
-      read_converted(file, {[&into](const SweepRow& sweep) { into.put(sweep); },
+      read_converted(file, {[&into](const ResultStudy& sweep) { into.put(sweep); },
                             [&into](const RunRow& run) { put(into, run); }});
     else
       merge_store(*ResultStore::read_only(file), into);

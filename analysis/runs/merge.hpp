@@ -20,7 +20,7 @@ void merge_stores(const std::vector<std::filesystem::path>& inputs, const std::f
 /// Calls one of the two for each sweep and each run of a file of kConvertedVersion. Throws RunError, or
 /// nlohmann's exceptions, where it is damaged.
 struct ConvertedRows {
-  std::function<void(const SweepRow&)> sweep;
+  std::function<void(const ResultStudy&)> study;
   std::function<void(const RunRow&)> run;
 };
 void read_converted(const std::filesystem::path& file, const ConvertedRows& rows);

@@ -5,7 +5,6 @@
 
 #include "analysis/runs/store.hpp"
 #include "results/document.hpp"
-#include "scenarios/language/axis_values.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -14,24 +13,6 @@ namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 namespace {
-
-ResultPoint point_of(const SweepPointRow& row, std::size_t position) {
-  ResultPoint point{position, row.label, {}, {}, row.key, {}, "", {}};
-  for (const OrderedJson& each : row.coordinates) {
-    const std::string pointer = each.at("pointer");
-    const OrderedJson& value = each.at("value");
-    if (pointer == "/seed" && value.is_number_integer()) {
-      point.seed = value.get<std::int64_t>();
-      continue;
-    }
-    point.coordinates.push_back(
-        {each.contains("axis") ? each["axis"].get<std::string>() : axis_label(pointer), pointer,
-         each.contains("label") ? each["label"].get<std::string>() : value_label(Json::parse(value.dump())),
-         value,
-         each.contains("circumstance") ? std::optional(each["circumstance"].get<bool>()) : std::nullopt});
-  }
-  return point;
-}
 
 const OrderedJson& part(const OrderedJson& document, const char* name) {
   static const OrderedJson none;
@@ -50,22 +31,17 @@ StoredResults::StoredResults(const fs::path& file) {
   if (!store) reject(fs::exists(file, none) ? "holds no study" : "does not exist");
   store_ = std::make_unique<const ResultStore>(std::move(*store));
   const std::unordered_map<std::string, StoredRun> runs = store_->runs();
-  for (const SweepRow& sweep : store_->sweeps()) {
-    ResultStudy study{sweep.id, sweep.name, sweep.file, {}, {}};
-    for (const SweepPointRow& row : sweep.points) {
-      ResultPoint point = point_of(row, study.points.size());
+  studies_ = store_->studies();
+  for (ResultStudy& study : studies_) {
+    for (ResultPoint& point : study.points)
       if (const auto run = runs.find(point.key); run != runs.end()) {
         point.status = run->second.status;
         point.metrics = run->second.metrics;
         point.error = run->second.error;
-      } else if (!row.coordinates.empty() && row.coordinates.back().value("optional", false)) {
-        continue;  // a seed that the study turned out not to need
       }
-      study.points.push_back(std::move(point));
-    }
-    if (!study.points.empty())
-      for (const ResultCoordinate& each : study.points.front().coordinates) study.axes.push_back(each.axis);
-    studies_.push_back(std::move(study));
+    // Seeds that the study turned out not to need.
+    std::erase_if(study.points, [](const ResultPoint& point) { return point.optional && !point.status; });
+    for (std::size_t i = 0; i < study.points.size(); ++i) study.points[i].position = i;
   }
   if (studies_.empty()) reject("holds no study");
 }

@@ -18,34 +18,6 @@ namespace simsgd {
 
 class ResultStore;
 
-/// Where a point stands on an axis of its study.
-struct ResultCoordinate {
-  std::string axis;                       ///< its short name: "algorithm", "cluster/workers", "severity"
-  std::string pointer;                    ///< what varies, or the first of several zipped ones
-  std::string label;                      ///< of the value, for people: "wagma (group_size 4)", "one slow"
-  nlohmann::ordered_json value;           ///< as it was set
-  std::optional<bool> circumstance = {};  ///< what the study says of it; see frame.hpp
-};
-
-/// A point of a study and what its run gave.
-struct ResultPoint {
-  std::size_t position = 0;  ///< in the study, from 0
-  std::string label;
-  std::vector<ResultCoordinate> coordinates;  ///< without the seed
-  std::optional<std::int64_t> seed;           ///< where the study varies it
-  std::string key;                            ///< of its run; points may share it
-  std::optional<RunStatus> status;            ///< none: not run yet
-  std::string error;                          ///< a sentence, where it failed
-  std::map<std::string, double> metrics;      ///< SI; those that have a value
-};
-
-/// A study in a store.
-struct ResultStudy {
-  std::string id, name, file;
-  std::vector<std::string> axes;    ///< short names in the study's order, without the seed
-  std::vector<ResultPoint> points;  ///< in the study's order
-};
-
 /// A value on a curve.
 struct CurvePoint {
   double step = 0;    ///< completed by every worker

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "analysis/data_sheet.hpp"
+#include "scenarios/language/axis_values.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
 
@@ -14,6 +15,8 @@ namespace {
 
 // Inside strings quotes are escaped: the first such text is the member.
 const std::string kDocument = ",\"document\":";
+
+const std::string kSeedPointer = "/seed";
 
 }  // namespace
 
@@ -100,22 +103,61 @@ RunRow run_from_text(const std::string& text) {
   return run;
 }
 
-OrderedJson to_json(const SweepRow& sweep) {
+OrderedJson coordinates_json(const ResultPoint& point) {
+  OrderedJson json = OrderedJson::array();
+  const auto add = [&](const std::string& pointer, const std::string& axis, const std::string& label,
+                       const OrderedJson& value) -> OrderedJson& {
+    json.push_back({{"pointer", pointer}, {"axis", axis}, {"label", label}, {"value", value}});
+    return json.back();
+  };
+  for (const ResultCoordinate& each : point.coordinates) {
+    OrderedJson& added = add(each.pointer, each.axis, each.label, each.value);
+    if (each.circumstance) added["circumstance"] = *each.circumstance;
+  }
+  if (point.seed) add(kSeedPointer, axis_label(kSeedPointer), std::to_string(*point.seed), *point.seed);
+  // Readers leave out such a point where it did not run.
+  if (point.optional && !json.empty()) json.back()["optional"] = true;
+  return json;
+}
+
+void read_coordinates(const OrderedJson& json, ResultPoint& point) {
+  for (const OrderedJson& each : json) {
+    const std::string pointer = each.at("pointer");
+    const OrderedJson& value = each.at("value");
+    point.optional = each.value("optional", false);
+    if (pointer == kSeedPointer && value.is_number_integer()) {
+      point.seed = value.get<std::int64_t>();
+      continue;
+    }
+    point.coordinates.push_back(
+        {each.contains("axis") ? each["axis"].get<std::string>() : axis_label(pointer), pointer,
+         each.contains("label") ? each["label"].get<std::string>() : value_label(Json::parse(value.dump())),
+         value,
+         each.contains("circumstance") ? std::optional(each["circumstance"].get<bool>()) : std::nullopt});
+  }
+}
+
+OrderedJson to_json(const ResultStudy& study) {
   OrderedJson points = OrderedJson::array();
-  for (const SweepPointRow& point : sweep.points)
-    points.push_back({{"label", point.label}, {"coordinates", point.coordinates}, {"key", point.key}});
-  return {{"id", sweep.id},
-          {"name", sweep.name},
-          {"file", sweep.file},
-          {"axes", sweep.axes},
+  for (const ResultPoint& point : study.points)
+    points.push_back({{"label", point.label}, {"coordinates", coordinates_json(point)}, {"key", point.key}});
+  return {{"id", study.id},
+          {"name", study.name},
+          {"file", study.file},
+          {"axes", study.axes},
           {"points", std::move(points)}};
 }
 
-SweepRow sweep_from_json(const OrderedJson& json) {
-  SweepRow sweep{json.at("id"), json.at("name"), json.at("file"), json.at("axes"), {}};
-  for (const OrderedJson& point : json.at("points"))
-    sweep.points.push_back({point.at("label"), point.at("coordinates"), point.at("key")});
-  return sweep;
+ResultStudy study_from_json(const OrderedJson& json) {
+  ResultStudy study{json.at("id"), json.at("name"), json.at("file"), json.at("axes"), {}};
+  for (const OrderedJson& each : json.at("points")) {
+    ResultPoint& point = study.points.emplace_back();
+    point.position = study.points.size() - 1;
+    point.label = each.at("label");
+    point.key = each.at("key");
+    read_coordinates(each.at("coordinates"), point);
+  }
+  return study;
 }
 
 }  // namespace simsgd

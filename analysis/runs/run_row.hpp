@@ -1,6 +1,8 @@
-// What is kept of runs and sweeps: the same for the store, for spool files, and between them.
+// What is kept of runs and of the studies that they belong to: the same for the store, for spool files, and
+// between them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -42,27 +44,49 @@ RunRow ended_run(const std::string& key, nlohmann::ordered_json document, bool w
 /// The same of a brief document that has null for its scenario, which is JSON.
 RunRow ended_run(nlohmann::ordered_json document, const std::string& scenario);
 
-/// A point of a sweep; the run may not have ended, and other sweeps may share it.
-struct SweepPointRow {
+/// Where a point stands on an axis of its study.
+struct ResultCoordinate {
+  std::string axis;                       ///< its short name: "algorithm", "cluster/workers", "severity"
+  std::string pointer;                    ///< what varies, or the first of several zipped ones
+  std::string label;                      ///< of the value, for people: "wagma (group_size 4)", "one slow"
+  nlohmann::ordered_json value;           ///< as it was set
+  std::optional<bool> circumstance = {};  ///< what the study says of it; see frame.hpp
+};
+
+/// A point of a study, and what its run gave.
+struct ResultPoint {
+  std::size_t position = 0;  ///< in the study, from 0
   std::string label;
-  nlohmann::ordered_json coordinates;  ///< [{"pointer": "/cluster/workers", "value": 8}, ...]
-  std::string key;                     ///< of its run
+  std::vector<ResultCoordinate> coordinates;  ///< without the seed
+  std::optional<std::int64_t> seed;           ///< where the study varies it
+  std::string key;                            ///< of its run; points may share it
+  std::optional<RunStatus> status;            ///< none: not run yet
+  std::string error;                          ///< a sentence, where it failed
+  std::map<std::string, double> metrics;      ///< SI; those that have a value
+  bool optional = false;                      ///< a seed that only runs where those before it are not enough
 };
 
-struct SweepRow {
-  std::string id;    ///< key of its name and the keys of its points
-  std::string name;  ///< of the study
-  std::string file;  ///< as it was named
-  std::vector<std::string> axes;
-  std::vector<SweepPointRow> points;  ///< in the study's order
+/// A study of which points have run, or will.
+struct ResultStudy {
+  std::string id;  ///< key of its name and the keys of its points
+  std::string name;
+  std::string file;                 ///< as it was named
+  std::vector<std::string> axes;    ///< pointers that vary, in the study's order
+  std::vector<ResultPoint> points;  ///< in the study's order
 };
 
-/// A run and a sweep as JSON text, for pipes and spool files. Reading throws nlohmann's exceptions or
-/// RunError where something is missing or unknown; it does not look into the document.
+/// The list of a point's coordinates, and of its seed, as the store has it: [{"pointer": "/cluster/workers",
+/// "axis": ..., "label": ..., "value": 8}, ...]. Reading throws nlohmann's exceptions.
+nlohmann::ordered_json coordinates_json(const ResultPoint& point);
+void read_coordinates(const nlohmann::ordered_json& json, ResultPoint& point);
+
+/// A run and a study (without what its runs gave) as JSON text, for pipes and spool files. Reading throws
+/// nlohmann's exceptions or RunError where something is missing or unknown; it does not look into the
+/// document.
 std::string to_text(const RunRow& run);
 RunRow run_from_text(const std::string& text);
-nlohmann::ordered_json to_json(const SweepRow& sweep);
-SweepRow sweep_from_json(const nlohmann::ordered_json& json);
+nlohmann::ordered_json to_json(const ResultStudy& study);
+ResultStudy study_from_json(const nlohmann::ordered_json& json);
 
 /// Throws RunError where there is no such status.
 RunStatus status_from_name(const std::string& name);

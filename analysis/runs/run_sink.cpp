@@ -31,7 +31,7 @@ class MemorySink final : public RunSink {
     const auto found = runs_.find(key);
     return found == runs_.end() ? std::nullopt : std::optional(found->second);
   }
-  void put(const SweepRow&) override {}
+  void put(const ResultStudy&) override {}
   void put(const RunRow& run) override { runs_[run.key] = run; }
   void forget(const std::string& key) override { runs_.erase(key); }
 
@@ -47,7 +47,7 @@ class StoreSink final : public RunSink {
   std::optional<RunStatus> status(const std::string& key) const override { return store_.status(key); }
   bool is_whole(const std::string& key) const override { return store_.is_whole(key); }
   std::optional<RunRow> run(const std::string& key) const override { return store_.run(key); }
-  void put(const SweepRow& sweep) override { store_.put(sweep); }
+  void put(const ResultStudy& sweep) override { store_.put(sweep); }
   void put(const RunRow& run) override { store_.put(run); }
   Turn ask(const std::string& key, bool force, bool whole) override { return turns_.ask(key, force, whole); }
   void tick() override { turns_.beat(); }
@@ -65,7 +65,7 @@ class Archive final : public RunSink {
     if (const auto store = ResultStore::read_only(database)) stored_ = store->statuses();
     for (const fs::path& file : spool_files(database))
       read_spool(file, {[&](const RunRow& run, std::uint64_t offset) { spooled(run, file, offset); },
-                        [](const SweepRow&) {}});
+                        [](const ResultStudy&) {}});
   }
 
   std::optional<RunStatus> status(const std::string& key) const override {
@@ -90,7 +90,7 @@ class Archive final : public RunSink {
     std::getline(file, line);
     return run_of_line(line);
   }
-  void put(const SweepRow&) override { CHECK(false, "an archive is for looking"); }
+  void put(const ResultStudy&) override { CHECK(false, "an archive is for looking"); }
   void put(const RunRow&) override { CHECK(false, "an archive is for looking"); }
 
   /// A result is better than a failure, and else the later one counts.
@@ -121,7 +121,7 @@ class SpoolSink final : public RunSink {
   std::optional<RunStatus> status(const std::string& key) const override { return archive_.status(key); }
   bool is_whole(const std::string& key) const override { return archive_.is_whole(key); }
   std::optional<RunRow> run(const std::string& key) const override { return archive_.run(key); }
-  void put(const SweepRow& sweep) override { writer_.append(sweep); }
+  void put(const ResultStudy& sweep) override { writer_.append(sweep); }
   void put(const RunRow& run) override { archive_.spooled(run, file_, writer_.append(run)); }
 
  private:

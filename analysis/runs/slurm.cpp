@@ -142,7 +142,7 @@ std::vector<SlurmArray> submitted_arrays(const fs::path& database) {
     try {
       std::ifstream stream(file);
       const OrderedJson json = OrderedJson::parse(stream);
-      SlurmArray array{json.at("name").get<std::string>(), sweep_from_json(json.at("sweep")), {}};
+      SlurmArray array{json.at("name").get<std::string>(), study_from_json(json.at("sweep")), {}};
       for (const OrderedJson& task : json.at("tasks"))
         array.tasks.push_back(parse_points(task.get<std::string>()).positions);
       arrays.push_back(std::move(array));

@@ -32,7 +32,7 @@ std::vector<std::vector<std::size_t>> balanced_parts(std::vector<WeightedPoint> 
 /// A submission, as array-K.json keeps it.
 struct SlurmArray {
   std::string name;  ///< in the queue: "simsgd-..."
-  SweepRow sweep;
+  ResultStudy sweep;
   std::vector<std::vector<std::size_t>> tasks;  ///< points of task 1, 2, ...
 };
 
@@ -58,7 +58,7 @@ std::string array_script(const SlurmArray& array, const ArrayScript& script,
 /// nothing is left. `tasks` may be submitted by one process at a time: others get a RunError.
 struct SlurmRequest {
   std::filesystem::path database;
-  SweepRow sweep;
+  ResultStudy sweep;
   std::vector<std::vector<std::size_t>> tasks;
   ArrayScript script;
 };

@@ -71,12 +71,12 @@ std::uint64_t read_spool(const fs::path& file, const SpoolLines& lines) {
   std::uint64_t whole = 0;
   for (std::string line; std::getline(stream, line) && !stream.eof(); whole += line.size() + 1) {
     if (!OrderedJson::accept(line)) continue;
-    std::variant<RunRow, SweepRow> row;
+    std::variant<RunRow, ResultStudy> row;
     try {
       if (line.starts_with(kRun))
         row = run_of_line(line);
       else
-        row = sweep_from_json(OrderedJson::parse(line).at("sweep"));
+        row = study_from_json(OrderedJson::parse(line).at("sweep"));
     } catch (const std::exception& error) {
       throw RunError(fmt::format("{}: the line at byte {} is not of this version of simsgd ({})",
                                  file.string(), whole, error.what()));
@@ -84,7 +84,7 @@ std::uint64_t read_spool(const fs::path& file, const SpoolLines& lines) {
     if (RunRow* run = std::get_if<RunRow>(&row))
       lines.run(std::move(*run), whole);
     else
-      lines.sweep(std::move(std::get<SweepRow>(row)));
+      lines.sweep(std::move(std::get<ResultStudy>(row)));
   }
   return whole;
 }
@@ -93,7 +93,7 @@ void merge_spool(const fs::path& database, ResultStore& store) {
   for (const fs::path& file : spool_files(database)) {
     const IdleFile idle(file);
     read_spool(file, {[&store](const RunRow& run, std::uint64_t) { store.put(run); },
-                      [&store](const SweepRow& sweep) { store.put(sweep); }});
+                      [&store](const ResultStudy& sweep) { store.put(sweep); }});
     std::error_code none;
     if (idle) fs::remove(file, none);
   }
@@ -132,7 +132,7 @@ SpoolWriter::SpoolWriter(const fs::path& file) : file_(file) {
     throw ConfigError({file.string(), "", "cannot be written", "",
                        fmt::format("Choose another place for -o ({})",
                                    failure ? failure.message() : std::strerror(errno))});
-  size_ = read_spool(file, {[](const RunRow&, std::uint64_t) {}, [](const SweepRow&) {}});
+  size_ = read_spool(file, {[](const RunRow&, std::uint64_t) {}, [](const ResultStudy&) {}});
   if (ftruncate(descriptor_, static_cast<off_t>(size_)) != 0)
     throw RunError(fmt::format("Cannot write {}: {}", file.string(), std::strerror(errno)));
 }
@@ -143,7 +143,7 @@ std::uint64_t SpoolWriter::append(const RunRow& run) {
   return append_line(std::string(kRun) + to_text(run) + "}\n");
 }
 
-void SpoolWriter::append(const SweepRow& sweep) {
+void SpoolWriter::append(const ResultStudy& sweep) {
   append_line(OrderedJson{{"sweep", to_json(sweep)}}.dump() + "\n");
 }
 

@@ -29,7 +29,7 @@ std::vector<std::filesystem::path> spool_files(const std::filesystem::path& data
 /// of bytes of whole lines. Throws RunError for lines of another layout.
 struct SpoolLines {
   std::function<void(RunRow, std::uint64_t offset)> run;
-  std::function<void(SweepRow)> sweep;
+  std::function<void(ResultStudy)> sweep;
 };
 std::uint64_t read_spool(const std::filesystem::path& file, const SpoolLines& lines);
 
@@ -52,7 +52,7 @@ class SpoolWriter {
 
   /// Returns where the line begins. Throws RunError.
   std::uint64_t append(const RunRow& run);
-  void append(const SweepRow& sweep);
+  void append(const ResultStudy& sweep);
 
  private:
   void acquire();

@@ -121,20 +121,20 @@ void ResultStore::create_tables() {
   transaction.commit();
 }
 
-void ResultStore::put(const SweepRow& sweep) {
+void ResultStore::put(const ResultStudy& study) {
   Transaction transaction(*database_);
   Statement insert(*database_, "INSERT OR IGNORE INTO sweeps VALUES (?, ?, ?, ?, ?, ?) RETURNING id");
-  insert.bind(sweep.id).bind(sweep.name).bind(sweep.file).bind(OrderedJson(sweep.axes).dump());
-  insert.bind(static_cast<std::int64_t>(sweep.points.size())).bind(with_machine({}).date);
+  insert.bind(study.id).bind(study.name).bind(study.file).bind(OrderedJson(study.axes).dump());
+  insert.bind(static_cast<std::int64_t>(study.points.size())).bind(with_machine({}).date);
   // One that is there has the same points: its id is made of them.
   const bool is_new = insert.step();
   insert.reset();
   if (!is_new) return;
   Statement point(*database_, "INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)");
-  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
-    const SweepPointRow& each = sweep.points[i];
-    point.bind(sweep.id).bind(static_cast<std::int64_t>(i)).bind(each.label);
-    point.bind(each.coordinates.dump()).bind(each.key).run();
+  for (std::size_t i = 0; i < study.points.size(); ++i) {
+    const ResultPoint& each = study.points[i];
+    point.bind(study.id).bind(static_cast<std::int64_t>(i)).bind(each.label);
+    point.bind(coordinates_json(each).dump()).bind(each.key).run();
   }
   transaction.commit();
 }
@@ -299,32 +299,36 @@ std::map<std::string, std::vector<std::string>> ResultStore::notes() const {
   return notes;
 }
 
-std::vector<SweepRow> sweeps_in(const Database& database) {
-  std::vector<SweepRow> sweeps;
+std::vector<ResultStudy> studies_in(const Database& database) {
+  std::vector<ResultStudy> studies;
   Statement statement(database, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
   while (statement.step()) {
-    SweepRow sweep;
-    sweep.id = statement.text();
-    sweep.name = statement.text();
-    sweep.file = statement.text();
+    ResultStudy& study = studies.emplace_back();
+    study.id = statement.text();
+    study.name = statement.text();
+    study.file = statement.text();
     const OrderedJson axes = OrderedJson::parse(statement.text(), nullptr, false);
     if (!axes.is_array()) throw damaged(database, "text that is not JSON");
     for (const OrderedJson& axis : axes)
-      sweep.axes.push_back(axis.is_string() ? axis.get<std::string>() : axis.dump());
+      study.axes.push_back(axis.is_string() ? axis.get<std::string>() : axis.dump());
     Statement points(database,
                      "SELECT label, coordinates, run FROM points WHERE sweep = ? ORDER BY position");
-    points.bind(sweep.id);
+    points.bind(study.id);
     while (points.step()) {
-      SweepPointRow point;
+      ResultPoint& point = study.points.emplace_back();
+      point.position = study.points.size() - 1;
       point.label = points.text();
-      point.coordinates = OrderedJson::parse(points.text(), nullptr, false);
-      if (!point.coordinates.is_array()) throw damaged(database, "text that is not JSON");
+      const OrderedJson coordinates = OrderedJson::parse(points.text(), nullptr, false);
+      if (!coordinates.is_array()) throw damaged(database, "text that is not JSON");
+      try {
+        read_coordinates(coordinates, point);
+      } catch (const OrderedJson::exception&) {
+        throw damaged(database, "coordinates of a point that are none");
+      }
       point.key = points.text();
-      sweep.points.push_back(std::move(point));
     }
-    sweeps.push_back(std::move(sweep));
   }
-  return sweeps;
+  return studies;
 }
 
 }  // namespace simsgd

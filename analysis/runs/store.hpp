@@ -24,8 +24,8 @@ struct StoredRun {
   std::map<std::string, double> metrics;
 };
 
-/// The sweeps of a file of this layout or the one before.
-std::vector<SweepRow> sweeps_in(const Database& database);
+/// The studies of a file of this layout or the one before; of their points nothing that runs gave.
+std::vector<ResultStudy> studies_in(const Database& database);
 
 class ResultStore {
  public:
@@ -37,7 +37,7 @@ class ResultStore {
   /// as above.
   static std::optional<ResultStore> read_only(const std::filesystem::path& file);
 
-  void put(const SweepRow& sweep);
+  void put(const ResultStudy& study);
   /// Replaces the run of the same key, unless that would put a failure in the place of a result.
   void put(const RunRow& run);
 
@@ -50,7 +50,7 @@ class ResultStore {
   /// Of all runs, by key.
   std::unordered_map<std::string, StoredRun> runs() const;
   /// In the order in which they were first begun.
-  std::vector<SweepRow> sweeps() const { return sweeps_in(*database_); }
+  std::vector<ResultStudy> studies() const { return studies_in(*database_); }
   /// Of a run by its key; empty where it has none.
   std::map<std::string, double> metrics(const std::string& key) const;
   /// RunRow::document, parsed; an empty object where there is no such run.

@@ -58,7 +58,7 @@ class Sweep {
     const std::vector<PointEstimate> estimates =
         examine_points(study_, all_, settings_, *open_sink_to_look(settings_.database));
     sink_ = open_sink(settings_.database, settings_.shard);
-    sink_->put(sweep_row(study_, all_));
+    sink_->put(result_study(study_, all_));
     if (!settings_.force) rounds_.look(all_, *sink_);
     for (const SweepPoint& point : points_to_run(all_, settings_, *sink_)) left_.insert(point.position);
     next_round();

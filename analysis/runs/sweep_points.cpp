@@ -137,30 +137,40 @@ std::vector<SweepPoint> points_to_examine(const Study& study) {
   return points;
 }
 
-SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points) {
-  SweepRow sweep{"", study.name, study.file, study.axes, {}};
+ResultCoordinate coordinate_of(const Study& study, const StudyPoint& point, std::size_t place) {
+  const Assignment& set = point.coordinates.at(place);
+  const auto& [axis, label] = point.shown.at(place);
+  ResultCoordinate made{axis, set.pointer, label, OrderedJson::parse(set.value.dump()), {}};
+  if (const auto& said = study.circumstances)
+    made.circumstance = std::find(said->begin(), said->end(), axis) != said->end();
+  return made;
+}
+
+ResultPoint result_point(const Study& study, const SweepPoint& point) {
+  ResultPoint made;
+  made.position = point.position;
+  made.label = point.point.label;
+  made.key = point.key;
+  made.optional = point.point.optional;
+  for (std::size_t i = 0; i < point.point.coordinates.size(); ++i) {
+    const Assignment& set = point.point.coordinates[i];
+    if (set.pointer == "/seed" && set.value.is_number_integer())
+      made.seed = set.value.get<std::int64_t>();
+    else
+      made.coordinates.push_back(coordinate_of(study, point.point, i));
+  }
+  return made;
+}
+
+ResultStudy result_study(const Study& study, const std::vector<SweepPoint>& points) {
+  ResultStudy made{"", study.name, study.file, study.axes, {}};
   std::string identity = study.name;
   for (const SweepPoint& each : points) {
-    OrderedJson coordinates = OrderedJson::array();
-    for (std::size_t i = 0; i < each.point.coordinates.size(); ++i) {
-      const Assignment& set = each.point.coordinates[i];
-      const auto& [axis, label] = each.point.shown.at(i);
-      coordinates.push_back({{"pointer", set.pointer},
-                             {"axis", axis},
-                             {"label", label},
-                             {"value", OrderedJson::parse(set.value.dump())}});
-      if (study.circumstances && set.pointer != "/seed")
-        coordinates.back()["circumstance"] =
-            std::find(study.circumstances->begin(), study.circumstances->end(), axis) !=
-            study.circumstances->end();
-    }
-    // Readers leave out such a point where it did not run.
-    if (each.point.optional) coordinates.back()["optional"] = true;
     identity += "\n" + each.key;
-    sweep.points.push_back({each.point.label, std::move(coordinates), each.key});
+    made.points.push_back(result_point(study, each));
   }
-  sweep.id = name_key("sweep", identity);
-  return sweep;
+  made.id = name_key("sweep", identity);
+  return made;
 }
 
 }  // namespace simsgd

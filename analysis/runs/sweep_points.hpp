@@ -52,7 +52,11 @@ using PointsReady = std::function<void(std::size_t points)>;
 std::vector<SweepPoint> sweep_points(const Study& study, int jobs = 1,
                                      const std::function<bool()>& interrupted = {});
 
-SweepRow sweep_row(const Study& study, const std::vector<SweepPoint>& points);
+/// A coordinate of a point, with what the study says of its axis.
+ResultCoordinate coordinate_of(const Study& study, const StudyPoint& point, std::size_t place);
+/// Points as they are kept, before anything ran.
+ResultPoint result_point(const Study& study, const SweepPoint& point);
+ResultStudy result_study(const Study& study, const std::vector<SweepPoint>& points);
 
 /// What running a point will need.
 struct PointEstimate {

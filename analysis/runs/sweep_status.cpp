@@ -29,18 +29,18 @@ bool held(const fs::path& file) {
   return taken;
 }
 
-void add_new(std::vector<SweepRow>& all, const SweepRow& sweep) {
-  if (std::none_of(all.begin(), all.end(), [&](const SweepRow& each) { return each.id == sweep.id; }))
+void add_new(std::vector<ResultStudy>& all, const ResultStudy& sweep) {
+  if (std::none_of(all.begin(), all.end(), [&](const ResultStudy& each) { return each.id == sweep.id; }))
     all.push_back(sweep);
 }
 
-std::vector<SweepRow> sweeps_of(const fs::path& database, const std::vector<SlurmArray>& arrays) {
-  std::vector<SweepRow> all;
+std::vector<ResultStudy> sweeps_of(const fs::path& database, const std::vector<SlurmArray>& arrays) {
+  std::vector<ResultStudy> all;
   const auto store = ResultStore::read_only(database);
-  if (store) all = store->sweeps();
+  if (store) all = store->studies();
   for (const fs::path& file : spool_files(database))
     read_spool(file,
-               {[](const RunRow&, std::uint64_t) {}, [&](const SweepRow& sweep) { add_new(all, sweep); }});
+               {[](const RunRow&, std::uint64_t) {}, [&](const ResultStudy& sweep) { add_new(all, sweep); }});
   for (const SlurmArray& array : arrays) add_new(all, array.sweep);
   if (all.empty() && !store)
     throw ConfigError({database.string(), "", "is not there, nor is anything spooled or submitted for it", "",
@@ -77,7 +77,7 @@ std::map<std::size_t, PointState> in_work(const fs::path& database, const std::v
     bool of_sweep = false;
     if (held(file))
       read_spool(file, {[](const RunRow&, std::uint64_t) {},
-                        [&](const SweepRow& sweep) { of_sweep = of_sweep || sweep.id == id; }});
+                        [&](const ResultStudy& sweep) { of_sweep = of_sweep || sweep.id == id; }});
     const Shard shard = of_sweep ? shard_of(file, arrays) : Shard{0, 1};
     for (std::size_t position = 0; shard.index > 0 && position < points; ++position)
       if (shard.has(position, position)) states[position] = PointState::running;
@@ -106,8 +106,8 @@ SweepStatus sweep_status(const fs::path& database) {
   const std::optional<QueuedTasks> queue = queued_tasks(arrays);
   status.queue_unknown = !queue;
   std::vector<std::map<std::size_t, PointState>> working;
-  std::vector<SweepRow> sweeps = sweeps_of(database, arrays);
-  for (const SweepRow& sweep : sweeps)
+  std::vector<ResultStudy> sweeps = sweeps_of(database, arrays);
+  for (const ResultStudy& sweep : sweeps)
     working.push_back(
         in_work(database, arrays, queue.value_or(QueuedTasks{}), sweep.id, sweep.points.size()));
   const auto sink = open_sink_to_look(database);

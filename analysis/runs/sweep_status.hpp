@@ -14,7 +14,7 @@ namespace simsgd {
 enum class PointState { done, running, queued, failed, missing };
 
 struct SweepStanding {
-  SweepRow sweep;
+  ResultStudy sweep;
   std::vector<PointState> points;  ///< of each, in the study's order
   std::size_t count(PointState state) const;
 };

@@ -45,23 +45,6 @@ Difference paired_difference(const std::vector<Pair>& pairs, double level) {
                 level);
 }
 
-Difference unpaired_difference(const std::vector<double>& baseline, const std::vector<double>& values,
-                               double level) {
-  const double value = mean(values) - mean(baseline);
-  const std::size_t count = std::min(baseline.size(), values.size());
-  if (count < 2) return {value, {}, 1, count};
-  const auto square_error = [](const std::vector<double>& each) {
-    const double deviation = standard_deviation(each);
-    return deviation * deviation / static_cast<double>(each.size());
-  };
-  const double a = square_error(baseline), b = square_error(values);
-  const auto less_one = [](const std::vector<double>& each) { return static_cast<double>(each.size() - 1); };
-  const double degrees = a + b > 0
-                             ? (a + b) * (a + b) / (a * a / less_one(baseline) + b * b / less_one(values))
-                             : less_one(baseline) + less_one(values);
-  return tested(value, std::sqrt(a + b), degrees, count, level);
-}
-
 std::optional<Estimate> paired_ratio(const std::vector<Pair>& pairs, double level) {
   CHECK(!pairs.empty(), "A ratio is of one pair at least.");
   std::vector<double> logs;

@@ -6,7 +6,6 @@
 // ratio        geometric mean of value_i / baseline_i: exp of Student's interval of log(value_i /
 // baseline_i).
 //              On the log scale a ratio and its inverse have the same verdict.
-// unpaired     Welch, Biometrika 34 (1947) 28: for runs without common seeds.
 // holm         Holm, Scand. J. Statist. 6 (1979) 65: the probability that any of the verdicts of a table is
 //              wrong stays below the level, however they depend on each other.
 #pragma once
@@ -27,16 +26,12 @@ struct Difference {
   double value = 0;                  ///< value - baseline, mean
   std::optional<Interval> interval;  ///< none of one pair
   double p = 1;                      ///< two-sided, of no difference; 1 where there is no interval
-  std::size_t count = 0;             ///< of pairs; unpaired, of the smaller sample
+  std::size_t count = 0;             ///< of pairs
 };
 
 /// Of one pair at least. Differences within 1e-12 of the values are none: rounding, where times do not depend
 /// on the seed.
 Difference paired_difference(const std::vector<Pair>& pairs, double level = kUsualLevel);
-
-/// Of one value each at least; an interval from two each.
-Difference unpaired_difference(const std::vector<double>& baseline, const std::vector<double>& values,
-                               double level = kUsualLevel);
 
 /// value / baseline; nothing where any number is not above 0.
 std::optional<Estimate> paired_ratio(const std::vector<Pair>& pairs, double level = kUsualLevel);

@@ -73,6 +73,27 @@ TEST_CASE("an interruption ends children that would run for ever") {
                   Interrupted);
 }
 
+TEST_CASE("of many short tasks in lasting children each ends once, also beside one that dies") {
+  constexpr std::size_t kTasks = 300, kDies = 150;
+  std::size_t begun = 0;
+  std::vector<int> ends(kTasks, 0);
+  const auto next = [&]() -> NextTask {
+    return begun < kTasks ? NextTask{NextTask::Kind::task, begun++} : NextTask{NextTask::Kind::none, 0};
+  };
+  const auto work = [](std::size_t task) {
+    if (task == kDies) raise(SIGKILL);
+    return std::to_string(task);
+  };
+  const auto ended = [&](std::size_t task, const ChildEnd& end) {
+    ++ends[task];
+    CHECK((end.kind == ChildEnd::Kind::answered) == (task != kDies));
+    if (task != kDies) CHECK(end.text == std::to_string(task));
+  };
+  run_in_children({.jobs = 4, .timeout_s = {}, .interrupted = {}, .tick = {}},
+                  {.next = next, .work = work, .ended = ended, .lasting = true});
+  CHECK(ends == std::vector<int>(kTasks, 1));
+}
+
 TEST_CASE("tasks may come up while others run, and a file wakes the pool") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);

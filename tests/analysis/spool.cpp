@@ -13,8 +13,8 @@ namespace {
 
 std::vector<std::string> keys(const std::string& file) {
   std::vector<std::string> keys;
-  read_spool(
-      file, {[&keys](const RunRow& run, std::uint64_t) { keys.push_back(run.key); }, [](const SweepRow&) {}});
+  read_spool(file, {[&keys](const RunRow& run, std::uint64_t) { keys.push_back(run.key); },
+                    [](const ResultStudy&) {}});
   return keys;
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("a whole document is kept with every byte, compressed; a brief one tel
   CHECK(one(folder, "SELECT length(document) < 500 FROM runs WHERE key = 'whole'") == "1");
   CHECK(!store.run("brief")->read().contains("workers"));
   ResultStore(folder.path("r.db"))
-      .put(SweepRow{"id", "study", "s.json", {}, {{"", OrderedJson::array(), "whole"}}});
+      .put(ResultStudy{"id", "study", "s.json", {}, {{0, "", {}, {}, "whole", {}, "", {}}}});
   const StoredResults results(folder.path("r.db"));
   CHECK(results.workers("brief").at("compute_s").back() == 0.1);
   CHECK(results.workers("whole").at("compute_s").at(2).get<double>() == doctest::Approx(0.075));
@@ -155,15 +155,23 @@ TEST_CASE("a result replaces an earlier run; a failure does not replace a result
 TEST_CASE("a sweep keeps the order of its points, once however often it runs") {
   const Folder folder;
   ResultStore store(folder.path("r.db"));
-  SweepRow sweep{"id", "study", "s.json", {"/seed"}, {}};
-  for (const int seed : {3, 1, 2})
-    sweep.points.push_back(
-        {fmt::format("seed={}", seed), {{{"pointer", "/seed"}, {"value", seed}}}, fmt::format("k{}", seed)});
+  ResultStudy sweep{"id", "study", "s.json", {"/seed"}, {}};
+  for (const int seed : {3, 1, 2}) {
+    ResultPoint& point = sweep.points.emplace_back();
+    point.label = fmt::format("seed={}", seed);
+    point.coordinates = {{"cluster/workers", "/cluster/workers", "8", 8, true}};
+    point.seed = seed;
+    point.key = fmt::format("k{}", seed);
+    point.optional = seed == 2;
+  }
   store.put(sweep);
   store.put(sweep);
-  const std::vector<SweepRow> sweeps = store.sweeps();
+  const std::vector<ResultStudy> sweeps = store.studies();
   REQUIRE(sweeps.size() == 1);
   CHECK(to_json(sweeps[0]) == to_json(sweep));
+  CHECK(sweeps[0].points[2].seed == 2);
+  CHECK(sweeps[0].points[2].optional);
+  CHECK(sweeps[0].points[1].coordinates.at(0).circumstance == true);
 }
 
 TEST_CASE("every column and every metric of a result file is documented in it") {

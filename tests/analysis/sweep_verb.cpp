@@ -97,7 +97,7 @@ TEST_CASE("Ctrl-C ends what runs, keeps what has ended, and exits with 130") {
     CHECK(ended.err.find("1 of 2 points are done and kept; the same command goes on from there.") !=
           std::string::npos);
     const ResultStore store(folder.path("r.db"));
-    const std::vector<SweepPointRow> points = store.sweeps().at(0).points;
+    const std::vector<ResultPoint> points = store.studies().at(0).points;
     CHECK(store.status(points.at(0).key) == RunStatus::ok);
     CHECK(!store.status(points.at(1).key));
   }

@@ -183,6 +183,8 @@ TEST_CASE("bash completes verbs, options, files, kinds, keys and their values") 
            Asked{"sw", "sweep"},
            {"sweep ''", "run plan submit status"},
            {"sweep run --sh", "--shard"},
+           {"results table a.db --format l", "latex"},
+           {"advise s.json --target ''", "cost energy throughput time"},
            {"run mi", "mine.json"},
            {"check mi", "mine.json"},
            {"run mine.json --o", "--on --output"},

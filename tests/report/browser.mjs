@@ -90,9 +90,16 @@ for (const select of filters) {
   check(after !== before, "a filter does not change what charts say they show");
   const same = await page.evaluate(() => window.simsgd.views.every((view) => view.view.data("rows").length === view.rows.length));
   check(same, "a chart draws other rows than the filter chose");
+  // Whatever a chart shows has the chosen values, in every chart that does not spread them along or by colour.
+  const strays = await page.evaluate(() => window.simsgd.views.filter(({ chart, rows, study }) =>
+    rows.some((row) => chart.filters.some((field) => row[field] !== study.chosen[field]))).map((view) => view.chart.name));
+  check(strays.length === 0, `charts show what was not chosen: ${strays}`);
   moved += 1;
 }
 console.log(`filters moved by arrow key: ${moved}`);
+const deaf = await page.evaluate(() => window.simsgd.views.filter(({ chart, study }) => chart.name === "measured" &&
+  study.axes.some((axis) => axis.field !== study.series && axis.name !== "cluster/workers") && chart.filters.length === 0).length);
+check(deaf === 0, "no filter moves the chart of measured values");
 for (const select of await page.$$("select[data-filter^='highlight ']")) {
   await select.focus();
   await page.keyboard.press("ArrowDown");

@@ -254,9 +254,19 @@ TEST_CASE("measured against simulated: error, tolerance, and what no run gave") 
   };
   const faces::Chart chart = chart_of(study_of(points), "measured", details);
   REQUIRE(chart.rows.size() == 4);
+  CHECK(chart.filters.empty());
   CHECK(near(numbers(chart, "error")[0], 0.1));
   CHECK(texts(chart, "holds") == std::vector<std::string>{"within", "outside", "outside", "outside"});
   CHECK(std::isnan(numbers(chart, "simulated")[1]));
+  // Methods and numbers of workers are seen together; whatever else varies is chosen.
+  std::vector<ResultPoint> more;
+  for (const char* algorithm : {"sgp", "wagma"})
+    for (const int workers : {2, 4})
+      for (const char* delay : {"none", "80 ms"})
+        more.push_back(made_point(
+            {{"/algorithm", algorithm}, {"/cluster/workers", workers}, {"/stragglers/0/mean", delay}}, 1,
+            {{"wait_s", 1.1}}));
+  CHECK(chart_of(study_of(more), "measured", details).filters == std::vector<std::string>{"axis_2"});
 }
 
 TEST_CASE("a chart that is not there") {

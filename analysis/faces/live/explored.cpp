@@ -43,14 +43,14 @@ class Places {
 
 }  // namespace
 
-ExploredPoints::ExploredPoints(const ResultStore& store, const SweepRow& study)
+ExploredPoints::ExploredPoints(const ResultStore& store, const ResultStudy& study)
     : study_id_(study.id), sweep_{"", study.name + ": explored", study.file, study.axes, {}} {
-  for (const SweepPointRow& each : study.points) study_keys_.push_back(each.key);
+  for (const ResultPoint& each : study.points) study_keys_.push_back(each.key);
   std::sort(study_keys_.begin(), study_keys_.end());
-  for (SweepRow& each : store.sweeps()) {
+  for (ResultStudy& each : store.studies()) {
     if (each.name != sweep_.name || each.file != sweep_.file) continue;
     ids_.push_back(each.id);
-    for (SweepPointRow& point : each.points)
+    for (ResultPoint& point : each.points)
       if (!has(point.key)) sweep_.points.push_back(std::move(point));
   }
 }
@@ -58,13 +58,13 @@ ExploredPoints::ExploredPoints(const ResultStore& store, const SweepRow& study)
 bool ExploredPoints::has(const std::string& key) const {
   return std::binary_search(study_keys_.begin(), study_keys_.end(), key) ||
          std::any_of(sweep_.points.begin(), sweep_.points.end(),
-                     [&](const SweepPointRow& each) { return each.key == key; });
+                     [&](const ResultPoint& each) { return each.key == key; });
 }
 
-void ExploredPoints::add(ResultStore& store, SweepPointRow point) {
+void ExploredPoints::add(ResultStore& store, ResultPoint point) {
   sweep_.points.push_back(std::move(point));
   std::string identity = sweep_.name;
-  for (const SweepPointRow& each : sweep_.points) identity += "\n" + each.key;
+  for (const ResultPoint& each : sweep_.points) identity += "\n" + each.key;
   sweep_.id = name_key("sweep", identity);
   // The new one first: whoever is killed between the two leaves one too many, and the next one joins them.
   store.put(sweep_);

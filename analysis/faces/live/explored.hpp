@@ -13,15 +13,14 @@ namespace simsgd::live {
 class ExploredPoints {
  public:
   /// Of a study, with those that are in the store already.
-  ExploredPoints(const ResultStore& store, const SweepRow& study);
+  ExploredPoints(const ResultStore& store, const ResultStudy& study);
 
   /// Whether the study, or what was added to it, has a point of that run.
   bool has(const std::string& key) const;
   /// Adds a point and writes the sweep.
-  void add(ResultStore& store, SweepPointRow point);
+  void add(ResultStore& store, ResultPoint point);
 
   std::size_t count() const { return sweep_.points.size(); }
-  const std::string& study_id() const { return study_id_; }
 
   /// `studies` with these points in the study, each where its values have their place, and no longer by
   /// themselves.
@@ -30,7 +29,7 @@ class ExploredPoints {
  private:
   std::string study_id_;
   std::vector<std::string> study_keys_;  // sorted
-  SweepRow sweep_;
+  ResultStudy sweep_;
   std::vector<std::string> ids_;  // under which the store has it; more than one where a process was killed
 };
 

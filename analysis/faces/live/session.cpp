@@ -57,10 +57,6 @@ OrderedJson labels_of(const StudyPoint& point, bool has_seeds) {
   return labels;
 }
 
-SweepPointRow row_of(const Study& study, const StudyPoint& point, const std::string& key) {
-  return sweep_row(study, {{0, point, key, "", "", 0}}).points.front();
-}
-
 }  // namespace
 
 Session::Session(Source source, SessionSettings settings)
@@ -283,7 +279,7 @@ void Session::ended(std::size_t task, const ChildEnd& end) {
   const bool ok = run.status == RunStatus::ok;
   if (!ok) ++failed_;
   if (!asked.open->explored.has(asked.key))
-    asked.open->explored.add(*store_, row_of(study, asked.point, asked.key));
+    asked.open->explored.add(*store_, result_point(study, {0, asked.point, asked.key, "", "", 0}));
   set(asked.key, ok ? "done" : "failed", run.error);
 }
 

@@ -64,7 +64,7 @@ Study study_of(const std::string& path, Overrides overrides) {
 
 OpenStudy opened(Study study, const SourceSettings& settings) {
   auto kept = std::make_unique<const Study>(std::move(study));
-  SweepRow row = sweep_row(*kept, sweep_points(*kept, settings.jobs, settings.interrupted));
+  ResultStudy row = result_study(*kept, sweep_points(*kept, settings.jobs, settings.interrupted));
   return {std::move(kept), std::move(row)};
 }
 
@@ -88,7 +88,7 @@ class StudyFiles {
   explicit StudyFiles(const SourceSettings& settings) : settings_(settings) {}
 
   /// Opens the study of a row, or says why it cannot be.
-  std::optional<OpenStudy> open(const SweepRow& row, std::string& why) {
+  std::optional<OpenStudy> open(const ResultStudy& row, std::string& why) {
     const auto [found, fresh] = read_.try_emplace(row.file);
     File& file = found->second;
     if (fresh) read(row.file, file);
@@ -131,7 +131,7 @@ Source of_store(const SourceSettings& settings) {
   source.store = settings.path;
   (void)StoredResults(source.store);  // says what is wrong with it
   StudyFiles files(settings);
-  for (const SweepRow& row : ResultStore::read_only(source.store)->sweeps()) {
+  for (const ResultStudy& row : ResultStore::read_only(source.store)->studies()) {
     if (row.name.ends_with(": explored")) continue;
     std::string why;
     if (std::optional<OpenStudy> open = files.open(row, why))

@@ -37,7 +37,7 @@ class TemporaryFolder {
 /// A study whose points can be simulated.
 struct OpenStudy {
   std::unique_ptr<const Study> study;  ///< others refer to it
-  SweepRow row;                        ///< as the store has it, or will have it
+  ResultStudy row;                     ///< as the store has it, or will have it
 };
 
 struct Source {
