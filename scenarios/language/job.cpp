@@ -60,8 +60,7 @@ void build_timing(const Reader& reader, Job& job) {
 void build_training(const Reader& reader, int workers, KnownData* known, Job& job) {
   if (auto learner = build_learner(reader, workers, known)) {
     job.learner = std::move(*learner);
-    if (job.learner)
-      job.optimizer.rule = rule_of_model(job.optimizer.rule, job.learner->model().layers());
+    if (job.learner) job.optimizer.rule = rule_of_model(job.optimizer.rule, job.learner->model().layers());
     check_learning(reader, job.learner.get());
   }
   const Cluster* cluster = job.workers() > 0 ? &job.cluster : nullptr;
