@@ -12,7 +12,7 @@
 
 #include "results/text_table.hpp"
 #include "scenarios/language/json_source.hpp"
-#include "scenarios/language/training_methods.hpp"
+#include "scenarios/language/sections.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/units.hpp"
 #include "sim/cluster/kernels.hpp"

@@ -8,7 +8,6 @@
 #include "algorithms/registry.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
-#include "scenarios/language/training_methods.hpp"
 #include "sim/base/units.hpp"
 #include "topologies/graphs/graph.hpp"
 

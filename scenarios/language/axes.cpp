@@ -222,6 +222,14 @@ std::vector<StudyAxis> read_axes(const Json& scenario, const Provenance& origins
 
 namespace {
 
+void add_value(StudyPoint& point, const StudyAxis& axis, const AxisValue& value) {
+  for (std::size_t c = 0; c < axis.columns.size(); ++c) {
+    point.coordinates.push_back(value.coordinates.at(c));
+    point.shown.emplace_back(axis.columns[c], value.labels.at(c));
+    point.label += (point.label.empty() ? "" : ", ") + axis.columns[c] + "=" + value.labels[c];
+  }
+}
+
 /// Walks all combinations, the last axis fastest, and keeps those that no condition excludes.
 class Expansion {
  public:
@@ -345,14 +353,7 @@ class Expansion {
       return;
     }
     StudyPoint& point = made_.points.emplace_back();
-    for (std::size_t i = 0; i < axes_.size(); ++i) {
-      const AxisValue& value = chosen.of(i);
-      for (std::size_t c = 0; c < axes_[i].columns.size(); ++c) {
-        point.coordinates.push_back(value.coordinates[c]);
-        point.shown.emplace_back(axes_[i].columns[c], value.labels[c]);
-        point.label += (point.label.empty() ? "" : ", ") + axes_[i].columns[c] + "=" + value.labels[c];
-      }
-    }
+    for (std::size_t i = 0; i < axes_.size(); ++i) add_value(point, axes_[i], chosen.of(i));
     point.cell = has_seeds() ? cell_ - 1 : made_.points.size() - 1;
     const auto& rule = made_.seed_rule;
     point.optional = rule && chosen_.back() >= static_cast<std::size_t>(rule->at_least);
@@ -403,12 +404,7 @@ std::optional<StudyPoint> StudyAxes::point(const std::vector<AxisValue>& values)
         axis.when.is_null() || conditions.hold(axis.when, child(axis.at, "when"), {chosen_axes, chosen});
     chosen_axes.push_back({axis.columns, axis.pointers, {values[i]}, axis.when, axis.at, axis.absent});
     chosen.push_back(varies ? 0 : 1);
-    const AxisValue& value = varies ? values[i] : axis.absent;
-    for (std::size_t c = 0; c < axis.columns.size(); ++c) {
-      point.coordinates.push_back(value.coordinates.at(c));
-      point.shown.emplace_back(axis.columns[c], value.labels.at(c));
-      point.label += (point.label.empty() ? "" : ", ") + axis.columns[c] + "=" + value.labels[c];
-    }
+    add_value(point, axis, varies ? values[i] : axis.absent);
   }
   const Json exclude = study_.written->keys.value("exclude", Json::array());
   if (!exclude.empty() && conditions.hold(exclude, "/exclude", {chosen_axes, chosen})) return std::nullopt;

@@ -10,7 +10,6 @@
 
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/explain.hpp"
-#include "scenarios/language/forms.hpp"
 #include "scenarios/language/schema.hpp"
 
 namespace simsgd {
@@ -45,29 +44,14 @@ Forms forms_at(const std::string& pointer) {
   return here;
 }
 
-/// Checks a number without a validator: clusters have hundreds, and every load looks at them.
-bool takes_number(const Json& form, double value) {
-  const auto bound = [&](const char* key, double otherwise) { return form.value(key, otherwise); };
-  const bool whole = form.value("type", Json()) == "integer";
-  return value >= bound("minimum", value) && value <= bound("maximum", value) &&
-         !(form.contains("exclusiveMinimum") && value <= bound("exclusiveMinimum", 0)) &&
-         !(form.contains("exclusiveMaximum") && value >= bound("exclusiveMaximum", 0)) &&
-         (!whole || std::trunc(value) == value);
-}
-
 bool is_of_numbers(const Json& form) {
   const Json type = form.value("type", Json());
   return form.contains("x-quantity") || type == "number" || type == "integer";
 }
 
 std::optional<Json> as_taken(const Forms& forms, const Json& value) {
-  for (const Json* form : forms) {
-    if (value.is_number() && is_of_numbers(*form)) {
-      if (takes_number(*form, value.get<double>())) return value;
-      continue;
-    }
-    if (explain(*form, value).empty()) return in_si(*form, value);
-  }
+  for (const Json* form : forms)
+    if (explain(*form, with_defaults(*form, value)).empty()) return in_si(*form, value);
   return std::nullopt;
 }
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "scenarios/language/explain.hpp"
-#include "scenarios/language/forms.hpp"
+#include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
@@ -158,19 +158,15 @@ Json claim() {
 
 }  // namespace schema
 
-Claim load_claim(const std::string& path, const Overrides& overrides) {
-  JsonFiles files;
-  ErrorList errors;
-  const std::string file = scenario_path(path);
-  const Sourced sourced = resolve_uses(files, file, assignments(overrides), named_choices(), errors);
+namespace {
+
+/// Nothing where there is no claim, or something is wrong with it, which is reported.
+std::optional<Claim> read_claim(const Sourced& sourced, ErrorList& errors) {
   const auto found = sourced.value.find("claim");
-  if (found == sourced.value.end())
-    throw ConfigError({shown_name(file), "/claim", "is missing", "",
-                       "Say in \"claim\" what the study is to test (simsgd list claim)"});
+  if (found == sourced.value.end()) return std::nullopt;
   const Json only = {{"type", "object"}, {"properties", {{"claim", schema::claim()}}}};
-  const Json value = with_defaults(only, Json{{"claim", *found}});
-  validate(only, value, sourced.origins, {}, errors);
-  errors.throw_if_any("/claim");
+  const Json value = checked(only, Json{{"claim", *found}}, sourced.origins, {}, errors);
+  if (errors.touches("/claim")) return std::nullopt;
   auto section = options_of<ClaimSection>(value["claim"]);
   if (section.names.present())
     section.claim.names = section.names.json().get<std::map<std::string, std::string>>();
@@ -182,8 +178,24 @@ Claim load_claim(const std::string& path, const Overrides& overrides) {
                  error.remedy);
     }
   }
-  errors.throw_if_any("/claim");
   return section.claim;
+}
+
+}  // namespace
+
+void check_claim(const Sourced& sourced, ErrorList& errors) { read_claim(sourced, errors); }
+
+Claim load_claim(const std::string& path, const Overrides& overrides) {
+  JsonFiles files;
+  ErrorList errors;
+  const std::string file = scenario_path(path);
+  const Sourced sourced = resolve_uses(files, file, assignments(overrides), named_choices(), errors);
+  if (!sourced.value.contains("claim"))
+    throw ConfigError({shown_name(file), "/claim", "is missing", "",
+                       "Say in \"claim\" what the study is to test (simsgd list claim)"});
+  std::optional<Claim> claim = read_claim(sourced, errors);
+  errors.throw_if_any("/claim");
+  return std::move(*claim);
 }
 
 }  // namespace simsgd

@@ -135,6 +135,31 @@ NodeShape shape_of(const ClusterSection& section) {
           .host_memory_Bps = host_memory_Bps(section)};
 }
 
+StackContext context_of(const ClusterSection& section) {
+  return {.gpu_link_Bps = section.gpu_link ? section.gpu_link->bandwidth_Bps : 0,
+          .nic_Bps = section.nic.payload_Bps(),
+          .workers = static_cast<int>(section.workers),
+          .gpus_per_node = static_cast<int>(section.gpus_per_node),
+          .nics = section.nic.count,
+          .compute_capability = section.device.compute_capability.value_or(0)};
+}
+
+/// The stack, where there is one and nothing contradicts it; what does is reported, and `right` becomes
+/// false.
+std::optional<Stack> build_stack(const Reader& reader, const ClusterSection& section, bool& right) {
+  if (!section.stack.present()) return std::nullopt;
+  const std::string at = "/cluster/stack";
+  auto stack = reader.attempt(at, [&] { return make_stack(section.stack.json(), context_of(section)); });
+  right = right && stack.has_value();
+  if (!stack) return std::nullopt;
+  const Json collectives = reader.value("/cluster").value("collectives", Json::object());
+  for (const StackConflict& each : conflicts(*stack, section.host, collectives)) {
+    reader.error(at + each.key, each.problem, each.remedy);
+    right = false;
+  }
+  return stack;
+}
+
 void check_inverse(const InverseKernel& inverse) {
   for (std::size_t i = 1; i < inverse.times.size(); ++i)
     if (inverse.times[i].dimension <= inverse.times[i - 1].dimension)
@@ -250,13 +275,29 @@ void complete_cluster(Json& json) {
   json["nodes"] = (json["workers"].get<std::int64_t>() + per_node - 1) / per_node;
 }
 
-void complete_topology(Json& cluster) {
+void complete_machines(Json& cluster, Json& network) {
   const auto section = options_of<ClusterSection>(cluster);
   find_plugin(topology_plugins(), section.topology.name(), "topology")
       .complete(cluster["topology"], shape_of(section));
+  std::optional<Stack> stack;
+  if (section.stack.present()) {
+    const StackContext context = context_of(section);
+    find_plugin(stack_plugins(), section.stack.name(), "communication stack")
+        .complete(cluster["stack"], context);
+    stack = make_stack(cluster["stack"], context);
+  }
+  const Json standing = standing_policies(section.collectives, stack);
+  for (const auto& [operation, policy] : standing.items()) network.emplace(operation, policy);
 }
 
-std::optional<Cluster> build_cluster(const Reader& reader) {
+Json standing_policies(const Json& cluster) {
+  const auto section = options_of<ClusterSection>(cluster);
+  std::optional<Stack> stack;
+  if (section.stack.present()) stack = make_stack(section.stack.json(), context_of(section));
+  return standing_policies(section.collectives, stack);
+}
+
+std::optional<Machines> build_cluster(const Reader& reader) {
   if (!reader.usable("/cluster")) return std::nullopt;
   auto section = reader.section<ClusterSection>("/cluster");
   if (section.calibration && !check_calibration(reader, *section.calibration)) return std::nullopt;
@@ -279,7 +320,7 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
            true;
   });
   bool stack_right = true;
-  const std::optional<Stack> stack = build_stack(reader, section.host, stack_right);
+  std::optional<Stack> stack = build_stack(reader, section, stack_right);
   if (!gpu_of_rank || !network || !kernels || !links || !stack_right) return std::nullopt;
   if (section.gpu_link) network->inside = segments_of(*section.gpu_link);
   network->between = segments_of(section.nic);
@@ -296,7 +337,7 @@ std::optional<Cluster> build_cluster(const Reader& reader) {
                   .node_speed = speeds_of(section, *gpu_of_rank),
                   .endpoint_of_rank = std::move(*gpu_of_rank)};
   if (stack) set_stack(*stack, cluster);
-  return cluster;
+  return Machines{std::move(cluster), std::move(stack)};
 }
 
 }  // namespace simsgd

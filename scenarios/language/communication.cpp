@@ -1,7 +1,7 @@
 #include "scenarios/language/communication.hpp"
 
+#include <algorithm>
 #include <cmath>
-
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/errors.hpp"
@@ -123,69 +123,17 @@ MessageSegments segments_of(const Nic& nic) {
 
 namespace {
 
-double bandwidth_of(const Json& cluster, const char* key) {
-  Json link = cluster.value(key, Json::object());
-  Nic read;
-  if (!link.is_object() || !link.contains("bandwidth")) return 0;  // is said where the link is read
-  take_options(read, link);
-  return read.payload_Bps();
-}
-
-int count_of(const Json& cluster, const char* key, int otherwise) {
-  const auto found = cluster.find(key);
-  return found != cluster.end() && found->is_number_integer() ? found->get<int>() : otherwise;
-}
-
-StackContext context_of(const Json& cluster) {
-  const int per_node = count_of(cluster, "gpus_per_node", 1);
-  return {.gpu_link_Bps = bandwidth_of(cluster, "gpu_link"),
-          .nic_Bps = bandwidth_of(cluster, "nic"),
-          .workers = count_of(cluster, "workers", count_of(cluster, "nodes", 0) * per_node),
-          .gpus_per_node = per_node,
-          .nics = count_of(cluster.value("nic", Json::object()), "count", 1),
-          .compute_capability = count_of(cluster.value("device", Json::object()), "compute_capability", 0)};
-}
-
-}  // namespace
-
-std::optional<Stack> build_stack(const Reader& reader, const HostCosts& given, bool& right) {
-  const std::string at = "/cluster/stack";
-  if (!reader.has(at)) return std::nullopt;
-  const Json& cluster = reader.value("/cluster");
-  auto stack = reader.attempt(at, [&] { return make_stack(reader.value(at), context_of(cluster)); });
-  right = right && stack.has_value();
-  if (!stack) return std::nullopt;
-  for (const StackConflict& each : conflicts(*stack, given, cluster.value("collectives", Json::object()))) {
-    reader.error(at + each.key, each.problem, each.remedy);
-    right = false;
-  }
-  return stack;
-}
-
-Json stack_collectives(const Json& cluster) {
-  Json all = Json::object();
-  if (!cluster.is_object() || !cluster.contains("stack")) return all;
-  try {
-    for (auto& [operation, policy] : make_stack(cluster["stack"], context_of(cluster)).collectives)
-      all[operation] = std::move(policy);
-  } catch (const ParameterError&) {
-    return Json::object();  // is reported where the cluster is built
-  }
-  return all;
-}
-
-void complete_stack(Json& cluster) {
-  if (!cluster.contains("stack")) return;
-  const StackContext context = context_of(cluster);
-  Json& stack = cluster["stack"];
-  find_plugin(stack_plugins(), RawValue(stack).name(), "communication stack").complete(stack, context);
-}
-
-namespace {
-
 using Op = CollectiveOp;
 constexpr Op kOperations[] = {Op::all_reduce, Op::reduce_scatter, Op::all_gather, Op::all_to_all,
                               Op::broadcast,  Op::reduce,         Op::barrier};
+
+/// What the stack says of an operation; null where it says nothing.
+const Json* said_by(const std::optional<Stack>& stack, Op op) {
+  if (!stack) return nullptr;
+  const auto said = std::find_if(stack->collectives.begin(), stack->collectives.end(),
+                                 [op](const auto& each) { return each.first == op_name(op); });
+  return said == stack->collectives.end() ? nullptr : &said->second;
+}
 
 void read_policies(const Reader& reader, const std::string& at, CollectivePolicies& policies) {
   for (const Op op : kOperations) {
@@ -204,26 +152,25 @@ void PolicySection::fields(Fields& f, const std::string& otherwise) {
         .by_rule((otherwise.empty() ? "" : otherwise + ", else ") + default_schedule(op));
 }
 
-CollectivePolicies build_policies(const Reader& reader) {
+CollectivePolicies build_policies(const Reader& reader, const std::optional<Stack>& stack) {
   CollectivePolicies policies;
-  if (reader.usable("/cluster")) {
-    const Json of_stack = stack_collectives(reader.value("/cluster"));
-    for (const Op op : kOperations)
-      if (of_stack.contains(op_name(op))) policies[op] = read_policy(op, of_stack[op_name(op)]);
-  }
+  for (const Op op : kOperations)
+    if (const Json* said = said_by(stack, op)) policies[op] = read_policy(op, *said);
   read_policies(reader, "/cluster/collectives", policies);
   read_policies(reader, "/network", policies);
   return policies;
 }
 
-void complete_network(Json& network, const Json& cluster) {
-  Json said = stack_collectives(cluster);
-  for (const Op op : kOperations)
-    if (said.contains(op_name(op))) said[op_name(op)] = completed_policy(op, said[op_name(op)]);
-  said.update(cluster.value("collectives", Json::object()));
-  for (const Op op : kOperations)
-    if (!network.contains(op_name(op)))
-      network[op_name(op)] = said.value(op_name(op), Json(default_schedule(op)));
+Json standing_policies(const PolicySection& collectives, const std::optional<Stack>& stack) {
+  Json all = Json::object();
+  for (const Op op : kOperations) {
+    const RawValue& own = collectives.of_op.at(op);
+    const Json* said = said_by(stack, op);
+    all[op_name(op)] = own.present()     ? own.json()
+                       : said != nullptr ? completed_policy(op, *said)
+                                         : Json(default_schedule(op));
+  }
+  return all;
 }
 
 }  // namespace simsgd

@@ -62,16 +62,6 @@ MessageSegments segments_of(const GpuLink& link);
 /// With its burst.
 MessageSegments segments_of(const Nic& nic);
 
-/// The stack of the section "cluster"; nothing where there is none. What contradicts it there is reported.
-/// `given`: the section's host costs as they are written. `right` becomes false where anything is wrong.
-std::optional<Stack> build_stack(const Reader& reader, const HostCosts& given, bool& right);
-
-/// What the stack of a section "cluster" says of operations, by name; {} without one, or where it is wrong.
-Json stack_collectives(const Json& cluster);
-
-/// Writes the stack's defaults.
-void complete_stack(Json& cluster);
-
 /// One policy for each operation, of those that say one.
 struct PolicySection {
   std::map<CollectiveOp, RawValue> of_op;
@@ -82,11 +72,12 @@ struct PolicySection {
   void fields(Fields& f) { fields(f, ""); }
 };
 
-/// Those of the cluster and of its stack, replaced by those of the network. What a schema cannot say is
+/// Those of the stack and of the cluster, replaced by those of the network. What a schema cannot say is
 /// reported.
-CollectivePolicies build_policies(const Reader& reader);
+CollectivePolicies build_policies(const Reader& reader, const std::optional<Stack>& stack);
 
-/// Writes into the section "network" what the cluster or its stack says, or the default.
-void complete_network(Json& network, const Json& cluster);
+/// What holds of each operation, by name, where the section "network" says nothing. `collectives`: read from
+/// the section "cluster".
+Json standing_policies(const PolicySection& collectives, const std::optional<Stack>& stack);
 
 }  // namespace simsgd

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "scenarios/language/axis_values.hpp"
-#include "scenarios/language/forms.hpp"
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema.hpp"
 
 namespace simsgd {

@@ -3,41 +3,175 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "scenarios/language/errors.hpp"
-#include "scenarios/language/forms.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/field_reading.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
+
+const Json* name_of_form(const Json& form) {
+  const auto properties = form.find("properties");
+  if (properties == form.end() || !properties->contains("name")) return nullptr;
+  const auto name = (*properties)["name"].find("const");
+  return name == (*properties)["name"].end() ? nullptr : &*name;
+}
+
+namespace {
+
+/// The types that a schema names; none where it does not say.
+void add_types(const Json& schema, std::set<std::string>& types) {
+  if (const auto type = schema.find("type"); type != schema.end()) {
+    for (const Json& each : *type) types.insert(each.get<std::string>());  // of a text: itself
+    return;
+  }
+  for (const char* keyword : {"oneOf", "anyOf"})
+    if (const auto forms = schema.find(keyword); forms != schema.end())
+      for (const Json& form : *forms) add_types(form, types);
+  if (const auto values = schema.find("enum"); values != schema.end())
+    for (const Json& value : *values) types.insert(value.type_name());
+  if (const auto only = schema.find("const"); only != schema.end()) types.insert(only->type_name());
+}
+
+bool admits_type(const Json& schema, const Json& value) {
+  std::set<std::string> types;
+  add_types(schema, types);
+  return types.empty() || types.contains(value.type_name()) ||
+         (value.is_number() && types.contains("integer"));
+}
+
+/// The schema of an object whose "name" is none of those that the forms have.
+Json any_name(const std::vector<const Json*>& forms) {
+  std::vector<std::string> names;
+  for (const Json* form : forms) names.push_back(name_of_form(*form)->get<std::string>());
+  return {{"type", "object"},
+          {"required", {"name"}},
+          {"properties", {{"name", {{"enum", names}, {"description", one_of(names)}}}}}};
+}
+
+/// How many keys of `object` the form knows; a form whose required keys are there wins over others.
+std::size_t likeness(const Json& form, const Json& object) {
+  std::size_t known = 0;
+  for (const auto& member : object.items())
+    known += form.contains("properties") && form["properties"].contains(member.key()) ? 1U : 0U;
+  const auto required = form.find("required");
+  const bool complete =
+      required == form.end() || std::all_of(required->begin(), required->end(),
+                                            [&object](const Json& key) { return object.contains(key); });
+  return 2 * known + (complete ? 1 : 0);
+}
+
+std::vector<const Json*> fitting(const Json& forms, const Json& value) {
+  std::vector<const Json*> all;
+  for (const Json& form : forms)
+    if (admits_type(form, value)) all.push_back(&form);
+  return all;
+}
+
+/// The form that the value is meant to have; null where there is none of its type or name.
+const Json* choose_form(const Json& forms, const Json& value) {
+  if (const auto name = value.is_object() ? value.find("name") : value.end(); name != value.end())
+    for (const Json& form : forms)
+      if (const Json* of_form = name_of_form(form); of_form != nullptr && *of_form == *name) return &form;
+  const std::vector<const Json*> all = fitting(forms, value);
+  if (all.empty()) return nullptr;
+  if (!value.is_object()) return all.front();
+  if (std::all_of(all.begin(), all.end(), [](const Json* form) { return name_of_form(*form); }))
+    return nullptr;
+  return *std::max_element(all.begin(), all.end(), [&value](const Json* a, const Json* b) {
+    return likeness(*a, value) < likeness(*b, value);
+  });
+}
+
+/// A schema that a value without a form does not meet.
+Json no_form(const Json& forms, const Json& value) {
+  const std::vector<const Json*> all = fitting(forms, value);
+  if (!all.empty()) return any_name(all);
+  std::set<std::string> types;
+  for (const Json& form : forms) add_types(form, types);
+  return {{"type", types}, {"x-forms", forms}};
+}
+
+}  // namespace
+
+const Json& form_of(const Json& schema, const Json& value, Json& made) {
+  const Json* node = &schema;
+  for (const char* keyword : {"oneOf", "anyOf"}) {
+    for (auto forms = node->find(keyword); forms != node->end(); forms = node->find(keyword)) {
+      const Json* form = choose_form(*forms, value);
+      if (form == nullptr) return made = no_form(*forms, value);
+      node = form;
+    }
+  }
+  return *node;
+}
+
+const Json* part_schema(const Json& form, const std::string& key) {
+  const auto properties = form.find("properties");
+  if (properties != form.end())
+    if (const auto property = properties->find(key); property != properties->end()) return &*property;
+  const auto others = form.find("additionalProperties");
+  return others != form.end() && others->is_object() ? &*others : nullptr;
+}
+
+const Json* element_schema(const Json& form) {
+  const auto items = form.find("items");
+  return items == form.end() ? nullptr : &*items;
+}
+
+const Json* schema_at(const Json& schema, const Json& value, const std::vector<std::string>& path) {
+  const Json* found = &schema;
+  const Json* here = &value;
+  for (const std::string& token : path) {
+    if (found == nullptr || here == nullptr) return nullptr;
+    Json made;
+    const Json& form = form_of(*found, *here, made);
+    if (&form == &made) return nullptr;
+    found = here->is_array() ? element_schema(form) : part_schema(form, token);
+    here = value_at(*here, child("", token));
+  }
+  return found;
+}
+
+std::optional<double> number_of(const Json& schema, const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  Dimension dimension{};
+  const auto quantity = schema.find("x-quantity");
+  if (quantity == schema.end() || !value.is_string() ||
+      !dimension_from_name(quantity->get_ref<const std::string&>(), dimension))
+    return std::nullopt;
+  const ParsedQuantity parsed = parse_quantity(value.get_ref<const std::string&>(), dimension);
+  return parsed.ok ? std::optional(parsed.value) : std::nullopt;
+}
+
+Json in_si(const Json& schema, Json value) {
+  Json made;
+  const Json& form = form_of(schema, value, made);
+  if (value.is_string()) {
+    const std::optional<double> number = number_of(form, value);
+    return number ? Json(*number) : value;
+  }
+  if (!value.is_structured()) return value;
+  for (auto& [key, part] : value.items())
+    if (const Json* of_part = value.is_array() ? element_schema(form) : part_schema(form, key))
+      part = in_si(*of_part, std::move(part));
+  return value;
+}
 
 namespace {
 
 /// Bounds that only keep a number inside its type are not worth a word until they are passed.
 constexpr double kTypeBound = 2147483647;
 
-std::string range(const Json& schema) {
-  const bool low = schema.contains("minimum");
-  const bool high = schema.contains("maximum") && schema["maximum"] < kTypeBound;
-  if (low && high)
-    return fmt::format(" from {} to {}", schema["minimum"].get<double>(), schema["maximum"].get<double>());
-  std::string text;
-  if (low) text += fmt::format(" of at least {}", schema["minimum"].get<double>());
-  if (schema.contains("exclusiveMinimum"))
-    text += fmt::format(" above {}", schema["exclusiveMinimum"].get<double>());
-  const char* const joint = text.empty() ? "" : " and";
-  if (high) text += fmt::format("{} of at most {}", joint, schema["maximum"].get<double>());
-  if (schema.contains("exclusiveMaximum"))
-    text += fmt::format("{} below {}", joint, schema["exclusiveMaximum"].get<double>());
-  return text;
-}
-
 std::string type_in_words(const std::string& type, const Json& schema) {
-  if (type == "integer") return "a whole number" + range(schema);
-  if (type == "number") return "a number" + range(schema);
+  if (type == "integer") return "a whole number" + fields::bounds_text(schema);
+  if (type == "number") return "a number" + fields::bounds_text(schema);
   if (type == "string") return "text";
   if (type == "boolean") return "true or false";
   if (type == "array") return "a list";
@@ -71,17 +205,9 @@ bool has_wrong_type(const Json& schema, const Json& value) {
   });
 }
 
-std::string characters(std::size_t count) {
-  return fmt::format("{} character{}", count, count == 1 ? "" : "s");
-}
-
 std::string suggestion(const std::string& found, const std::vector<std::string>& valid) {
   const std::string guess = nearest(found, valid);
   return guess.empty() ? "" : fmt::format("Did you mean \"{}\"? ", guess);
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 Explanation wrong_type(const Json& schema, const Json& written) {
@@ -108,7 +234,7 @@ std::string wanted_number(const Json& schema, double found) {
   const double most = schema.value("maximum", found);
   if (found > most && most >= kTypeBound) return fmt::format("at most {}", most);
   if (!schema.contains("x-quantity")) return wanted(schema);
-  return fmt::format("a number{}, such as {}", range(schema), wanted(schema));
+  return fmt::format("a number{}, such as {}", fields::bounds_text(schema), wanted(schema));
 }
 
 void explain_number(const Json& schema, double value, std::vector<Explanation>& all) {
@@ -128,9 +254,11 @@ void explain_text(const Json& schema, const std::string& text, std::vector<Expla
   const std::size_t least = schema.value("minLength", std::size_t{0});
   const std::size_t most = schema.value("maxLength", text.size());
   if (text.size() < least)
-    all.push_back({"", "is too short", fmt::format("Write at least {}", characters(least))});
+    all.push_back(
+        {"", "is too short", fmt::format("Write at least {} character{}", least, least == 1 ? "" : "s")});
   if (text.size() > most)
-    all.push_back({"", "is too long", fmt::format("Write at most {}", characters(most))});
+    all.push_back(
+        {"", "is too long", fmt::format("Write at most {} character{}", most, most == 1 ? "" : "s")});
 }
 
 void explain_list(const Json& schema, const Json& list, std::vector<Explanation>& all) {
@@ -164,7 +292,8 @@ void explain_object(const Json& schema, const Json& object, std::vector<Explanat
     const std::string owner =
         schema.contains("title") ? " of " + schema["title"].get<std::string>() : " here";
     all.push_back({child("", member.key()), "is an unknown key",
-                   suggestion(member.key(), keys()) + "Valid keys" + owner + ": " + joined(keys())});
+                   fmt::format("{}Valid keys{}: {}", suggestion(member.key(), keys()), owner,
+                               fmt::join(keys(), ", "))});
   }
   const auto required = schema.find("required");
   for (const Json& key : required == schema.end() ? kNone : *required) {
@@ -196,21 +325,69 @@ std::vector<Explanation> explain_itself(const Json& form, const Json& value) {
   return all;
 }
 
-void explain_all(const Json& schema, const Json& value, std::vector<Explanation>& all) {
-  Json made;
-  const Json& form = form_of(schema, value, made);
-  const auto explain_part = [&all](const Json& of_part, const Json& part, const auto& key) {
-    std::size_t fresh = all.size();
-    explain_all(of_part, part, all);
-    for (; fresh < all.size(); ++fresh) all[fresh].pointer.insert(0, child("", key));
-  };
-  if (value.is_object()) {
-    for (const auto& [key, member] : value.items())
-      if (const Json* of_member = part_schema(form, key)) explain_part(*of_member, member, key);
-  } else if (const Json* items = element_schema(form); value.is_array() && items != nullptr) {
-    for (std::size_t i = 0; i < value.size(); ++i) explain_part(*items, value[i], i);
+void add_defaults(const Json& form, Json& object) {
+  const auto properties = form.find("properties");
+  if (properties == form.end()) return;
+  for (const auto& [key, property] : properties->items())
+    if (const auto otherwise = property.find("default"); otherwise != property.end() && !object.contains(key))
+      object.emplace(key, *otherwise);
+}
+
+/// Writes 8.0 as 8 where a whole number is wanted.
+void make_whole(const Json& form, Json& value) {
+  const auto type = form.find("type");
+  if (!value.is_number_float() || type == form.end() || *type != "integer") return;
+  const double number = value.get<double>();
+  if (std::trunc(number) == number && std::fabs(number) < 0x1p53) value = static_cast<std::int64_t>(number);
+}
+
+/// One walk through a value and its schema side by side. It fills in what is missing, and finds what is
+/// wrong.
+class SchemaWalk {
+ public:
+  SchemaWalk(bool completes, bool explains) : completes_(completes), explains_(explains) {}
+
+  void enter(const Json& schema, Json& value) {
+    Json made;
+    const Json& form = form_of(schema, value, made);
+    if (value.is_object()) {
+      if (completes_) add_defaults(form, value);
+      for (auto member = value.begin(); member != value.end(); ++member)
+        if (const Json* of_member = part_schema(form, member.key()))
+          enter_part(*of_member, *member, member.key());
+    } else if (const Json* items = element_schema(form); value.is_array() && items != nullptr) {
+      for (std::size_t i = 0; i < value.size(); ++i) enter_part(*items, value[i], i);
+    } else if (completes_) {
+      make_whole(form, value);
+    }
+    if (!explains_) return;
+    for (Explanation& each : explain_itself(form, value)) found_.push_back(std::move(each));
   }
-  for (Explanation& each : explain_itself(form, value)) all.push_back(std::move(each));
+
+  std::vector<Explanation> found() && { return std::move(found_); }
+
+ private:
+  template <class Key>
+  void enter_part(const Json& schema, Json& part, const Key& key) {
+    std::size_t fresh = found_.size();
+    enter(schema, part);
+    for (; fresh < found_.size(); ++fresh) found_[fresh].pointer.insert(0, child("", key));
+  }
+
+  bool completes_, explains_;
+  std::vector<Explanation> found_;
+};
+
+void add_to(ErrorList& errors, const std::vector<Explanation>& found, const Json& value,
+            const Provenance& origins, const std::set<std::string>& incomplete) {
+  for (const Explanation& each : found) {
+    if (!each.about_missing_key) {
+      errors.add(value, origins, each.pointer, each.problem, each.remedy);
+    } else if (!incomplete.contains(each.pointer)) {
+      const Origin origin = origins.at(each.pointer);
+      errors.add(each.pointer, {origin.file, origin.pointer, each.problem, "", each.remedy});
+    }
+  }
 }
 
 }  // namespace
@@ -236,22 +413,28 @@ std::string wanted(const Json& schema) {
   return one_of(types);
 }
 
-std::vector<Explanation> explain(const Json& schema, const Json& value) {
-  std::vector<Explanation> all;
-  explain_all(schema, value, all);
-  return all;
+std::vector<Explanation> explain(const Json& schema, Json value) {
+  SchemaWalk walk(false, true);
+  walk.enter(schema, value);
+  return std::move(walk).found();
+}
+
+Json with_defaults(const Json& schema, Json value) {
+  SchemaWalk(true, false).enter(schema, value);
+  return value;
+}
+
+Json checked(const Json& schema, Json value, const Provenance& origins,
+             const std::set<std::string>& incomplete, ErrorList& errors) {
+  SchemaWalk walk(true, true);
+  walk.enter(schema, value);
+  add_to(errors, std::move(walk).found(), value, origins, incomplete);
+  return value;
 }
 
 void validate(const Json& schema, const Json& value, const Provenance& origins,
               const std::set<std::string>& incomplete, ErrorList& errors) {
-  for (const Explanation& each : explain(schema, value)) {
-    if (!each.about_missing_key) {
-      errors.add(value, origins, each.pointer, each.problem, each.remedy);
-    } else if (!incomplete.contains(each.pointer)) {
-      const Origin origin = origins.at(each.pointer);
-      errors.add(each.pointer, {origin.file, origin.pointer, each.problem, "", each.remedy});
-    }
-  }
+  add_to(errors, explain(schema, value), value, origins, incomplete);
 }
 
 }  // namespace simsgd

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "scenarios/language/errors.hpp"
-#include "scenarios/language/forms.hpp"
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/check.hpp"
 

@@ -33,17 +33,16 @@ void build_settings(const Reader& reader, Job& job) {
   job.name = reader.value("/name").is_string() ? reader.value("/name").get<std::string>() : "";
   if (reader.usable("/seed")) job.seed = reader.seed();
   if (reader.usable("/optimizer")) job.optimizer = build_optimizer(reader);
-  if (auto network = build_network(reader)) job.network = std::move(*network);
   if (reader.usable("/stop")) job.stop = build_stop(reader);
   if (reader.usable("/target")) job.target = build_target(reader);
   if (reader.usable("/record")) job.record = build_record(reader);
 }
 
 void build_machines(const Reader& reader, Job& job) {
-  auto cluster = build_cluster(reader);
-  if (!cluster) return;
-  job.cluster = std::move(*cluster);
-  build_slow_links(reader, job.cluster);
+  auto machines = build_cluster(reader);
+  if (auto network = build_network(reader, machines ? &*machines : nullptr))
+    job.network = std::move(*network);
+  if (machines) job.cluster = std::move(machines->cluster);
 }
 
 void build_timing(const Reader& reader, Job& job) {
@@ -111,9 +110,7 @@ Job build_job(const Scenario& scenario, ErrorList& errors, KnownData* known) {
 
 Json completed(const Scenario& scenario, const Job& job) {
   Json all = scenario.resolved;
-  complete_topology(all["cluster"]);
-  complete_stack(all["cluster"]);
-  complete_network(all["network"], all["cluster"]);
+  complete_machines(all["cluster"], all["network"]);
   complete_learner(all["learner"], job);
   complete_algorithm(all["algorithm"], job);
   return all;
@@ -166,11 +163,11 @@ namespace {
 /// What is missing or wrong in other sections is not an error here.
 ClusterFile cluster_of(const Scenario& scenario, ErrorList& errors) {
   const Reader reader(scenario, errors);
-  std::optional<Cluster> cluster = build_cluster(reader);
-  CollectivePolicies collectives = build_policies(reader);
+  std::optional<Machines> machines = build_cluster(reader);
+  CollectivePolicies collectives = build_policies(reader, machines ? machines->stack : std::nullopt);
   errors.throw_if_any("/cluster");
   errors.throw_if_any("/network");
-  return {std::move(*cluster), std::move(collectives)};
+  return {std::move(machines->cluster), std::move(collectives)};
 }
 
 }  // namespace

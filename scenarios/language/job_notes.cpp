@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "scenarios/language/communication.hpp"
-#include "scenarios/language/forms.hpp"
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema.hpp"
+#include "scenarios/language/sections.hpp"
 #include "sim/base/notes.hpp"
 #include "sim/base/units.hpp"
 #include "sim/collectives/schedules.hpp"
@@ -211,15 +211,16 @@ std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRe
         notes,
         {"unused-option",
          "/compute has no effect: a simulation takes the workload's times; simsgd-measure takes the time that computing takes"});
-  Json standing = Json::object();
-  complete_network(standing, scenario.value("cluster", Json::object()));
+  const Json network = scenario.value("network", Json::object());
+  Json standing;
   for (const SchedulePlugin& plugin : schedule_plugins()) {
     const std::string op = op_name(plugin.op);
+    if (!network.contains(op)) continue;
+    if (standing.is_null()) standing = standing_policies(scenario.at("cluster"));
     const bool performed =
         std::any_of(record.fidelities.begin(), record.fidelities.end(),
                     [&](const FidelityRecord& each) { return each.operation.starts_with(op + " "); });
-    const Json network = scenario.value("network", Json::object());
-    if (!performed && network.value(op, standing[op]) != standing[op])
+    if (!performed && network[op] != standing[op])
       add_note(notes, {"unused-option", fmt::format("/network/{} has no effect: the run performs none", op)});
   }
   if (const std::optional<double> late = lateness(job, record); late && *late > kLateTarget)

@@ -129,20 +129,9 @@ Json schema::network() {
   return with_default(of(section, "How communication is simulated"), Json::object());
 }
 
-std::optional<NetworkSettings> build_network(const Reader& reader) {
-  if (!reader.usable("/network")) return std::nullopt;
-  auto section = reader.section<NetworkSection>("/network");
-  auto jitter =
-      reader.attempt("/network", [&] { return draw_of(section.jitter.json(), "jitter", DrawUnit::seconds); });
-  if (!jitter) return std::nullopt;
-  section.settings.jitter = std::move(*jitter);
-  section.settings.collectives = build_policies(reader);
-  return std::move(section.settings);
-}
+namespace {
 
-void build_slow_links(const Reader& reader, Cluster& cluster) {
-  if (!reader.usable("/network")) return;
-  const std::vector<SlowLinks> all = reader.section<NetworkSection>("/network").slow_links;
+void slow_down(const Reader& reader, const std::vector<SlowLinks>& all, Cluster& cluster) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     reader.attempt(child("/network/slow_links", i), [&] {
       for (const LinkId id : selected(cluster, all[i])) {
@@ -154,6 +143,20 @@ void build_slow_links(const Reader& reader, Cluster& cluster) {
       return true;
     });
   }
+}
+
+}  // namespace
+
+std::optional<NetworkSettings> build_network(const Reader& reader, Machines* machines) {
+  if (!reader.usable("/network")) return std::nullopt;
+  auto section = reader.section<NetworkSection>("/network");
+  auto jitter =
+      reader.attempt("/network", [&] { return draw_of(section.jitter.json(), "jitter", DrawUnit::seconds); });
+  section.settings.collectives = build_policies(reader, machines != nullptr ? machines->stack : std::nullopt);
+  if (machines != nullptr) slow_down(reader, section.slow_links, machines->cluster);
+  if (!jitter) return std::nullopt;
+  section.settings.jitter = std::move(*jitter);
+  return std::move(section.settings);
 }
 
 }  // namespace simsgd

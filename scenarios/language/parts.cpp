@@ -82,11 +82,12 @@ Json frame_of(const Part& part, const Json& object) {
 void check_loaded(Loading loading, const Part& part, const std::string& file) {
   const Reader reader(loading.scenario, loading.errors);
   std::vector<Note> notes;  // of no interest
+  std::optional<Machines> machines;
   if (part.pointer == "/workload")
     build_workload(reader, {}, notes);
   else
-    build_cluster(reader);
-  if (part.pointer == "/cluster") build_policies(reader);
+    machines = build_cluster(reader);
+  if (part.pointer == "/cluster") build_policies(reader, machines ? machines->stack : std::nullopt);
   try {
     loading.errors.throw_if_any(part.pointer);
   } catch (const ConfigError& error) {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/explain.hpp"
-#include "scenarios/language/forms.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
@@ -69,13 +68,6 @@ bool refuse_keys_of_studies(const Sourced& sourced, ErrorList& errors) {
   return file.contains("exclude") || file.contains("circumstances");
 }
 
-void check_claim(const Sourced& sourced, ErrorList& errors) {
-  const auto claim = sourced.value.find("claim");
-  if (claim == sourced.value.end()) return;
-  const Json only = {{"type", "object"}, {"properties", {{"claim", schema::claim()}}}};
-  validate(only, with_defaults(only, Json{{"claim", *claim}}), sourced.origins, {}, errors);
-}
-
 std::string name_of_file(const std::string& file) {
   std::error_code ignored;
   const bool is_file = file != shown_name("-") && std::filesystem::is_regular_file(file, ignored);
@@ -95,8 +87,8 @@ Loading load(JsonFiles& files, const std::string& path, const std::vector<Assign
     reject_study_keys(sourced, loading.errors);
   }
   if (!sourced.value.contains("name")) sourced.value["name"] = name_of_file(shown_name(path));
-  Json resolved = with_defaults(schema, std::move(sourced.value));
-  validate(schema, resolved, sourced.origins, sourced.incomplete, loading.errors);
+  Json resolved =
+      checked(schema, std::move(sourced.value), sourced.origins, sourced.incomplete, loading.errors);
   complete(resolved, loading.errors);
   if (!loading.errors.touches("/expected")) select_expected(sourced, resolved);
   loading.scenario = {shown_name(path), std::move(resolved), std::move(sourced.origins)};

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/errors.hpp"
-#include "scenarios/language/forms.hpp"
+#include "scenarios/language/explain.hpp"
 #include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/limits.hpp"

@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "algorithms/plugin.hpp"
 #include "scenarios/language/reader.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/job.hpp"
+#include "sim/stacks/stack.hpp"
 
 namespace simsgd {
 
@@ -40,15 +42,27 @@ void complete_workload(Json& json);
 void complete_optimizer(Json& json, const Json& stop);
 
 // Defaults that a plug-in's rule gives (Options::complete), once the job is there.
-void complete_topology(Json& cluster);
+/// Of the topology, of the stack, and of collectives in "network", which do as the cluster says.
+void complete_machines(Json& cluster, Json& network);
 void complete_learner(Json& learner, const Job& job);
 void complete_algorithm(Json& algorithm, const Job& job);
 
-std::optional<Cluster> build_cluster(const Reader& reader);
+/// How the section "cluster" has each operation done, by name.
+Json standing_policies(const Json& cluster);
+
+struct Machines {
+  Cluster cluster;
+  std::optional<Stack> stack;  ///< what the library says that the cluster has not taken over: its policies
+};
+std::optional<Machines> build_cluster(const Reader& reader);
 
 /// Null without a learner. `known`: data that were read before, of any seed.
 std::optional<std::unique_ptr<const Learner>> build_learner(const Reader& reader, int workers,
                                                             KnownData* known = nullptr);
+
+/// All training methods that a scenario may name: the program's own, methods in Python, and those of
+/// libraries (algorithms/loaded_algorithms.hpp). Throws ConfigError where a library cannot be used.
+const std::vector<AlgorithmPlugin>& training_methods();
 
 /// The graph that the algorithm asks for; an empty one if it asks for none.
 std::optional<LogicalGraph> build_graph(const Reader& reader, int workers);
@@ -60,9 +74,9 @@ OptimizerSpec build_optimizer(const Reader& reader);
 /// `cluster`: null where it is wrong; then nodes are not known.
 std::optional<Stragglers> build_stragglers(const Reader& reader, int workers, const Cluster* cluster);
 std::optional<FailureModel> build_failures(const Reader& reader, int workers);
-std::optional<NetworkSettings> build_network(const Reader& reader);
-/// Changes the links that the section "network" says are slow.
-void build_slow_links(const Reader& reader, Cluster& cluster);
+/// With what the cluster says of collectives; changes its links that are slow. `machines`: null where the
+/// cluster is wrong.
+std::optional<NetworkSettings> build_network(const Reader& reader, Machines* machines);
 StopRule build_stop(const Reader& reader);
 /// "stop": {"epochs": E}, once learner and workload are there.
 void build_epochs(const Reader& reader, Job& job);

@@ -10,7 +10,6 @@
 
 #include "scenarios/language/axes.hpp"
 #include "scenarios/language/explain.hpp"
-#include "scenarios/language/forms.hpp"
 #include "scenarios/language/loading.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/use.hpp"
@@ -126,12 +125,11 @@ Study expand_study(const std::string& path, const Overrides& overrides) {
   const Json& file = study.files->read(study.file);
   study.file = shown_name(study.file);
   const Json schema = study_schema();
-  const Json value = with_defaults(schema, sourced.value);
   ErrorList study_errors;  // errors in other sections are found again in the points
   for (const InputError& each : errors.all())
     for (const char* key : {"/axes", "/exclude", "/seeds", "/circumstances", "/claim"})
       if (within(each.pointer, key)) study_errors.add("/axes", each);
-  validate(schema, value, sourced.origins, {}, study_errors);
+  const Json value = checked(schema, sourced.value, sourced.origins, {}, study_errors);
   refuse_keys_of_studies(sourced, study_errors);
   check_claim(sourced, study_errors);
   study_errors.throw_if_any();
@@ -167,10 +165,7 @@ Examined examined(const Job& job) {
 }
 
 Examined examine_point(const Study& study, const StudyPoint& point) {
-  Loading loading = load_at(study, point);
-  const Job job = build_job(loading.scenario, loading.errors, study.known.get());
-  loading.errors.throw_if_any();
-  return examined(job);
+  return examined(make_job(load_point(study, point), study.known.get()));
 }
 
 Scenario load_point(const Study& study, const StudyPoint& point) { return finished(load_at(study, point)); }
