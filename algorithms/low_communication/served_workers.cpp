@@ -43,7 +43,7 @@ Message model_sized(const Worker& worker, Tensor values, std::vector<double> num
 }
 
 void run_served(Worker& worker, int inner_steps, int server,
-                std::function<ServedModel(const Tensor& difference)> take) {
+                const std::function<ServedModel(const Tensor& difference)>& take) {
   const bool serves = worker.rank() == server;
   if (serves) serve(worker, take);
   const std::shared_ptr<Answer> answer = serves ? std::make_shared<Answer>() : listen(worker);

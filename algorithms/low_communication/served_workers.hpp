@@ -19,7 +19,7 @@ struct ServedModel {
 /// theta; on that rank `take` is called for every difference that comes, in the order in which they come.
 /// Staleness: the differences of others that the server took over meanwhile. Uses the tags 0x616c and 0x616d.
 void run_served(Worker& worker, int inner_steps, int server,
-                std::function<ServedModel(const Tensor& difference)> take);
+                const std::function<ServedModel(const Tensor& difference)>& take);
 
 /// A message as long as the model.
 Message model_sized(const Worker& worker, Tensor values, std::vector<double> numbers = {});
