@@ -15,11 +15,11 @@ struct CountedError {
                      ///< goes with time
 };
 
-/// Errors are Student's t with two degrees of freedom around 0, of a scale that nothing but `errors` tells (as
-/// likely in every octave beforehand): within what half, and nine tenths, of a further one lie. Few errors give
-/// wide intervals, and one that is far out does not decide alone. Two: nearly as many of the book's left-out
-/// cells are held as with 1.5 degrees, by narrower intervals, and more than with three (docs/calibration.md).
-/// All 0 where nothing tells.
+/// Errors are Student's t with two degrees of freedom around 0, of a scale that nothing but `errors` tells
+/// (as likely in every octave beforehand): within what half, and nine tenths, of a further one lie. Few
+/// errors give wide intervals, and one that is far out does not decide alone. Two: nearly as many of the
+/// book's left-out cells are held as with 1.5 degrees, by narrower intervals, and more than with three
+/// (docs/calibration.md). All 0 where nothing tells.
 Reach reach_of_errors(const std::vector<CountedError>& errors);
 
 /// Which share of the squares of `errors` goes with their slopes, as far as they show it: 0 where one scale
