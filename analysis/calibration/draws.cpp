@@ -72,26 +72,26 @@ std::vector<std::vector<std::size_t>> units_of(const Fitter& fitter, const std::
   return units;
 }
 
-/// What was left out counts as the fit weighs it, all together as often as it was left out (by each column
-/// once).
+/// Errors of what was left out. A point that several columns left out counts as much as one that one did.
 std::vector<CountedError> counted_errors(const Fitter& fitter, const Fitted& best,
                                          const std::vector<LeftOut>& left_out) {
-  std::map<std::size_t, std::vector<double>> of_point;
+  std::map<std::size_t, double> slope_of, times;
   for (const LeftOut& part : left_out)
-    for (std::size_t i = 0; i < part.which.size(); ++i)
-      if (std::isfinite(part.log_errors[i])) of_point[part.which[i]].push_back(part.log_errors[i]);
-  std::vector<std::size_t> which;
-  for (const auto& [point, errors] : of_point) which.push_back(point);
-  if (which.empty()) return {};
-  const WeightedPoints what = fitter.weighted(which);
-  const std::vector<double> slopes = sensitivities(fitter, best, which);
+    for (const std::size_t point : part.which) ++times[point];
+  std::vector<std::size_t> points;
+  for (const auto& [point, count] : times) points.push_back(point);
+  if (points.empty()) return {};
+  const std::vector<double> slopes = sensitivities(fitter, best, points);
+  for (std::size_t i = 0; i < points.size(); ++i) slope_of[points[i]] = slopes[i];
   std::vector<CountedError> all;
-  for (std::size_t i = 0; i < which.size(); ++i)
-    for (const double error : of_point[which[i]])
-      all.push_back({error,
-                     what.weights[i] * static_cast<double>(which.size()) /
-                         static_cast<double>(of_point[which[i]].size()),
-                     slopes[i]});
+  for (const LeftOut& part : left_out) {
+    const WeightedPoints what = fitter.weighted(part.which);
+    for (std::size_t i = 0; i < part.which.size(); ++i)
+      if (std::isfinite(part.log_errors[i]))
+        all.push_back({part.log_errors[i],
+                       what.weights[i] * count_of_part(part.which.size()) / times[part.which[i]],
+                       slope_of[part.which[i]]});
+  }
   return all;
 }
 

@@ -15,7 +15,7 @@ double quantile_of(double u) { return (2 * u - 1) / std::sqrt(2 * u * (1 - u)); 
 
 /// Scales that may be the errors', as logarithms, from 1e-4 of the largest one to 1e3 times as much.
 constexpr double kScaleStep = 0.1, kLeastScale = -9.2, kMostScale = 6.9;
-constexpr double kMostShare = 1, kShareStep = 0.1;
+constexpr int kScales = 162, kShares = 10;
 
 /// Logarithm of the likelihood of a scale, but for a constant; of a share of squares that goes with slopes.
 double log_likelihood(const std::vector<CountedError>& errors, double log_scale, double share,
@@ -41,12 +41,14 @@ std::vector<double> over_scales(const std::vector<CountedError>& errors, double 
                                 double mean_square_slope = 1) {
   std::vector<double> all;
   const double most = std::log(largest(errors));
-  for (double x = kLeastScale; x <= kMostScale; x += kScaleStep)
-    all.push_back(log_likelihood(errors, most + x, share, mean_square_slope));
+  for (int i = 0; i < kScales; ++i)
+    all.push_back(log_likelihood(errors, most + kLeastScale + i * kScaleStep, share, mean_square_slope));
   return all;
 }
 
 }  // namespace
+
+double count_of_part(std::size_t cells) { return std::sqrt(static_cast<double>(cells)); }
 
 Reach reach_of_errors(const std::vector<CountedError>& errors) {
   Reach reach{};
@@ -81,13 +83,14 @@ double share_with_slopes(const std::vector<CountedError>& errors) {
   for (const CountedError& each : errors) square += each.count * each.slope * each.slope, count += each.count;
   if (!(square > 0) || !(largest(errors) > 0)) return 0;
   double share = 0, least = kLeastGain, flat = 0;
-  for (double tried = 0; tried <= kMostShare + kShareStep / 2; tried += kShareStep) {
+  for (int i = 0; i <= kShares; ++i) {
+    const double tried = static_cast<double>(i) / kShares;
     const std::vector<double> likelihoods = over_scales(errors, tried, square / count);
     const double best = *std::max_element(likelihoods.begin(), likelihoods.end());
-    if (tried == 0) flat = best;
+    if (i == 0) flat = best;
     if (best - flat > least) share = tried, least = best - flat;
   }
-  return std::min(share, kMostShare);
+  return share;
 }
 
 double drawn_error(double nine_tenths, double u) { return nine_tenths / quantile_of(0.95) * quantile_of(u); }

@@ -19,19 +19,16 @@ const std::string& column_name(const LeftOut& part, const std::vector<std::strin
                        [&](const std::string& column) { return part.part.starts_with(column + " "); });
 }
 
-/// Those of all parts but one; they count as the fit weighs them, in all as many as they are.
+/// Those of all parts but one.
 std::vector<CountedError> other_errors(const Calibration& calibration,
                                        const std::vector<const LeftOut*>& parts, const LeftOut* but) {
-  std::vector<std::size_t> which;
   std::vector<CountedError> errors;
-  for (const LeftOut* part : parts)
-    for (std::size_t i = 0; part != but && i < part->which.size(); ++i) {
-      which.push_back(part->which[i]);
-      errors.push_back({part->log_errors[i]});
-    }
-  const WeightedPoints what = weigh(calibration.points, which, calibration.spec.fit.octaves_equal);
-  for (std::size_t i = 0; i < errors.size(); ++i)
-    errors[i].count = what.weights[i] * static_cast<double>(errors.size());
+  for (const LeftOut* part : parts) {
+    if (part == but) continue;
+    const WeightedPoints what = weigh(calibration.points, part->which, calibration.spec.fit.octaves_equal);
+    for (std::size_t i = 0; i < part->which.size(); ++i)
+      errors.push_back({part->log_errors[i], what.weights[i] * count_of_part(part->which.size())});
+  }
   return errors;
 }
 

@@ -158,11 +158,12 @@ TEST_CASE(
     CHECK(each.intervals[0].low == doctest::Approx(each.predicted * std::exp(-0.1434)).epsilon(1e-3));
   }
   CHECK_FALSE(one->uncertainty.workloads);
-  // The reach is that of the left-out cells, each of which counts once.
+  // The reach is that of the left-out cells. Those of a part count as the root of their number.
   const auto reach_of = [](const Calibration& calibration) {
     std::vector<CountedError> errors;
     for (const LeftOut& part : calibration.models[0].left_out)
-      for (const double error : part.log_errors) errors.push_back({error});
+      for (const double error : part.log_errors)
+        errors.push_back({error, 1 / std::sqrt(static_cast<double>(part.log_errors.size()))});
     return reach_of_errors(errors);
   };
   for (std::size_t level = 0; level < 2; ++level)
@@ -261,8 +262,9 @@ TEST_CASE("the interval of a left-out cell comes from the other parts alone") {
   parts = {{"workers 1", {0, 1}, {0.01, -0.02}}, {"workers 2", {2}, {0.03}}, {"workers 4", {3}, {0.5}}};
   const LeftOutColumn column = left_out_columns(calibration).at(0);
   // The cell that is far off does not widen its own interval, but that of all others.
+  const double one_of_two = 1 / std::sqrt(2.0);
   CHECK(column.points.at(3).high / column.points.at(3).predicted ==
-        doctest::Approx(std::exp(reach_of_errors({{0.01}, {-0.02}, {0.03}})[1])));
+        doctest::Approx(std::exp(reach_of_errors({{0.01, one_of_two}, {-0.02, one_of_two}, {0.03}})[1])));
   CHECK(column.points.at(0).high / column.points.at(0).predicted ==
         doctest::Approx(std::exp(reach_of_errors({{0.03}, {0.5}})[1])));
   CHECK(column.inside == 3);

@@ -41,11 +41,16 @@ void check_errors(const std::string& name, const std::vector<double>& most) {
   }
 }
 
-/// Mean errors of what is left out by each column of a spec of the book, and what share intervals hold.
-void check_left_out(const std::string& name, const std::vector<double>& most, double held) {
+struct Held {
+  std::size_t inside = 0, of = 0;
+};
+
+/// Mean errors of what is left out by each column of a spec of the book. How many its intervals hold.
+Held check_left_out(const std::string& name, const std::vector<double>& most) {
+  Held held;
   if (!std::filesystem::exists(kData)) {
     MESSAGE("skipped: there are no measurements at ../shared/data");
-    return;
+    return held;
   }
   CAPTURE(name);
   CalibrationSettings settings;
@@ -58,21 +63,28 @@ void check_left_out(const std::string& name, const std::vector<double>& most, do
   for (std::size_t i = 0; i < most.size(); ++i) {
     CAPTURE(columns[i].column);
     CHECK(columns[i].mean_error <= most[i]);
-    CHECK(static_cast<double>(columns[i].inside) >= held * static_cast<double>(columns[i].with_interval));
+    held.inside += columns[i].inside;
+    held.of += columns[i].with_interval;
   }
+  return held;
 }
 
 }  // namespace
 
 TEST_CASE("MLPerf: larger systems of each vendor, and of each device, from smaller ones") {
-  check_left_out("mlperf_resnet", {0.06, 0.10}, 0.85);
-  check_left_out("mlperf_ssd", {0.06, 0.10}, 0.85);
-  check_left_out("mlperf_retinanet", {0.08, 0.10}, 0.85);
-  check_left_out("mlperf_bert", {0.20, 0.10}, 0.85);
+  // Intervals are held to all four together: of one alone two cells more or less are chance.
+  std::size_t inside = 0, of = 0;
+  const auto count = [&](const Held& held) { inside += held.inside, of += held.of; };
+  count(check_left_out("mlperf_resnet", {0.06, 0.10}));
+  count(check_left_out("mlperf_ssd", {0.06, 0.10}));
+  count(check_left_out("mlperf_retinanet", {0.08, 0.10}));
+  count(check_left_out("mlperf_bert", {0.20, 0.10}));
+  CHECK(static_cast<double>(inside) >= 0.85 * static_cast<double>(of));
 }
 
 TEST_CASE("DiLoCo over shaped TCP: each rate from the others") {
-  check_left_out("low_communication", {0.08}, 0.7);
+  const Held held = check_left_out("low_communication", {0.08});
+  CHECK(static_cast<double>(held.inside) >= 0.85 * static_cast<double>(held.of));
 }
 
 TEST_CASE("NCCL on one node: other sizes") {
