@@ -11,6 +11,7 @@ if [ -z "$node" ] || [ ! -d "$web/puppeteer-core" ] || [ -z "$chromium" ]; then
   exit 77
 fi
 mkdir -p "$work"
+rm -f "$work/address"  # of an earlier run
 "$simsgd" explore "$sources/tests/live/study.json" --jobs 2 > "$work/address" &
 server=$!
 trap 'kill "$server" 2>/dev/null || true' EXIT
