@@ -56,7 +56,7 @@ inline bool batch_is_unlike(const std::vector<double>& fitted, double batch) {
   });
 }
 
-/// How far off operations were of which nothing was fitted, beside others of the same device that were: of
+/// How far off operations were that were not fitted, where others of the same device were: of
 /// all_gather and reduce_scatter from all_reduce, which pass around the same rings, and of all_to_all. Half
 /// and nine tenths of the cells of 2 and 4 A100, H100, B200 and L40S (nccl_devices). From the others, each
 /// device's cells are held as docs/calibration.md says.

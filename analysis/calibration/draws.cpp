@@ -224,7 +224,7 @@ Fitted moved(const Fitter& fitter, const Fitted& best, const Eigen::VectorXd& st
 
 /// The fits to what was drawn: of each a step from the best fit, which is halved as long as it is further
 /// from what was drawn than the best fit is. Predictions are not straight in the parameters, and what
-/// measurements refute is no possible truth.
+/// measurements refute cannot be the truth.
 std::vector<Fitted> refitted(const Fitter& fitter, const Fitted& best, const std::vector<std::size_t>& which,
                              const std::vector<double>& errors, const std::vector<Resample>& drawn) {
   constexpr int kHalvings = 6;
