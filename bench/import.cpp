@@ -10,7 +10,7 @@
 
 #include "bench/benchmarks.hpp"
 #include "traces/import.hpp"
-#include "traces/measurement_table.hpp"
+#include "traces/measurements.hpp"
 
 namespace simsgd::bench {
 

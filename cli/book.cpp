@@ -11,7 +11,6 @@
 #include "analysis/book/book_text.hpp"
 #include "analysis/faces/figures.hpp"
 #include "analysis/faces/page.hpp"
-#include "analysis/faces/web_files.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
 #include "scenarios/language/json_source.hpp"

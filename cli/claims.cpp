@@ -6,9 +6,8 @@
 
 #include <memory>
 
-#include "analysis/questions/claim_report.hpp"
-#include "analysis/questions/test_claim.hpp"
-#include "cli/sweep_progress.hpp"
+#include "analysis/questions/claims.hpp"
+#include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/printable.hpp"
 

@@ -1,13 +1,12 @@
 // simsgd documents: what is installed beside the program and made from it, its man page simsgd(1), from the
 // command line's own definition and the reference of keys, and completion for shells. The build calls it.
-#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <memory>
 
-#include "cli/commands.hpp"
+#include "cli/complete.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
 #include "scenarios/language/errors.hpp"

@@ -1,6 +1,4 @@
 // simsgd explore: a report that is served, and simulates what its visitors ask for.
-#include "analysis/faces/live/explore.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +7,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "analysis/faces/web_files.hpp"
+#include "analysis/faces/figures.hpp"
+#include "analysis/faces/live/explore.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"

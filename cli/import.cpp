@@ -14,7 +14,7 @@
 #include "sim/base/printable.hpp"
 #include "traces/import.hpp"
 #include "traces/import_format.hpp"
-#include "traces/measurement_table.hpp"
+#include "traces/measurements.hpp"
 
 namespace simsgd {
 

@@ -1,12 +1,11 @@
 // Logical graphs and physical networks, as `simsgd list` shows and draws them.
-#include "cli/list_drawings.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/mixing.hpp"
+#include "cli/list.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/base/errors.hpp"
 

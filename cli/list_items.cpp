@@ -1,5 +1,3 @@
-#include "cli/list_items.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 #include <optional>
 #include <sstream>
 
+#include "cli/list.hpp"
 #include "results/text_table.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/sections.hpp"

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "cli/command_line.hpp"
+#include "cli/verbs.hpp"
 #include "sim/base/interrupts.hpp"
 #include "sim/learn/numerics.hpp"
 

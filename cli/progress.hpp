@@ -8,6 +8,8 @@
 
 namespace simsgd {
 
+struct SweepProgress;
+
 /// "9 s", "2 min 05 s", "26 h 07 min", "12 days 3 h".
 std::string clock_text(double seconds);
 
@@ -30,5 +32,25 @@ class Progress {
   bool shown_ = false;
   std::chrono::steady_clock::time_point begin_, last_;
 };
+
+/// Of a sweep: a bar on a terminal, a line for each point elsewhere.
+class SweepBar {
+ public:
+  explicit SweepBar(bool terminal) : terminal_(terminal) {}
+  ~SweepBar() { clear(); }
+  SweepBar(const SweepBar&) = delete;
+  SweepBar& operator=(const SweepBar&) = delete;
+
+  void show(const SweepProgress& progress);
+  /// Removes the bar; before other output.
+  void clear();
+
+ private:
+  bool terminal_;
+  std::string shown_;
+};
+
+/// "5/10 points, 12 s, about 14 s left".
+std::string progress_text(const SweepProgress& progress);
 
 }  // namespace simsgd

@@ -8,7 +8,6 @@
 #include "analysis/faces/figures.hpp"
 #include "analysis/faces/page.hpp"
 #include "analysis/faces/report_text.hpp"
-#include "analysis/faces/web_files.hpp"
 #include "analysis/questions/study_report.hpp"
 #include "analysis/runs/results.hpp"
 #include "cli/verbs.hpp"

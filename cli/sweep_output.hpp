@@ -6,13 +6,31 @@
 #include <string>
 #include <vector>
 
+#include "analysis/intervals.hpp"
 #include "analysis/runs/sweep.hpp"
-#include "cli/sweep.hpp"
-#include "cli/sweep_progress.hpp"
+#include "cli/progress.hpp"
+#include "cli/verbs.hpp"
 #include "results/expected.hpp"
 #include "results/summary.hpp"
 
 namespace simsgd {
+
+/// `sweep run`, and what of it `sweep plan` takes.
+struct SweepCommand {
+  std::string study;      ///< a file, or "-"
+  std::string database;   ///< -o; empty: results are only printed
+  std::string artifacts;  ///< a directory, or empty
+  std::string shard;      ///< "i/n", or empty
+  std::string points;     ///< "1-4,9", "-" for standard input, or empty
+  OverrideOptions overrides;
+  int jobs = 0;             ///< 0: all cores
+  int draws = kUsualDraws;  ///< of each point on a calibrated cluster
+  int threads = 0;          ///< of each point; 0: the cores that `jobs` leave
+  double timeout_s = 0;     ///< 0: none
+  std::string memory;       ///< of each point, such as "4 GB", or empty
+  double try_s = 5;         ///< for estimating times
+  bool json = false, documents = false, check = false, force = false;
+};
 
 class SweepOutput {
  public:

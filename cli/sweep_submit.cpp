@@ -15,7 +15,7 @@
 #include "analysis/runs/sweep.hpp"
 #include "analysis/runs/sweep_status.hpp"
 #include "analysis/runs/time_estimate.hpp"
-#include "cli/sweep.hpp"
+#include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 

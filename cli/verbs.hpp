@@ -2,7 +2,6 @@
 // ConfigError, RunError or Interrupted, and main turns these into exit codes.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,6 +31,12 @@ struct OverrideOptions {
   void add_to(CLI::App& verb);
   Overrides overrides() const;  ///< throws ConfigError
 };
+
+struct InputError;
+
+/// Parses the words after the program's name, runs one verb, and turns errors into sentences; returns the
+/// exit code. `errors` gets what is wrong with the input too.
+int run_command_line(std::vector<std::string> words, std::vector<InputError>* errors = nullptr);
 
 /// All verbs, in the order of cli/CMakeLists.txt, which writes this: each NAME.cpp there has add_NAME.
 void add_verbs(CLI::App& app, ExitCode& exit_code);

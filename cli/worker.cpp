@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -20,7 +21,6 @@
 
 #include "analysis/runner.hpp"
 #include "analysis/runs/child_process.hpp"
-#include "cli/command_line.hpp"
 #include "cli/verbs.hpp"
 #include "results/run_context.hpp"
 #include "scenarios/language/schema.hpp"

@@ -4,7 +4,6 @@
 //   other keys say is ignored; directed edges, hyperedges, ports and nested graphs are refused.
 // Brandes et al., "GraphML progress report", Graph Drawing 2001, doi 10.1007/3-540-45848-4_59. Routes and
 // checks: network_file.hpp. Tests: tests/topologies/network_files.cpp.
-#include <fmt/format.h>
 
 #include "topologies/network_file.hpp"
 #include "topologies/xml.hpp"

@@ -10,7 +10,6 @@
 // tests/topologies/network_files.cpp.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "topologies/network_file.hpp"

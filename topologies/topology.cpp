@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/units.hpp"
-
 namespace simsgd {
 
 Network make_network(const Json& object, const NodeShape& shape) {

@@ -10,7 +10,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
-#include "traces/reading/json_text.hpp"
+#include "traces/reading/json.hpp"
 #include "traces/tables/map.hpp"
 
 namespace simsgd {

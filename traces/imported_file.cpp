@@ -10,7 +10,7 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/measurement_table.hpp"
+#include "traces/measurements.hpp"
 #include "traces/reading/text.hpp"
 
 namespace simsgd {

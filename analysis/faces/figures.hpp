@@ -8,10 +8,23 @@
 #include <vector>
 
 #include "analysis/faces/vega.hpp"
-#include "analysis/faces/web_files.hpp"
 #include "analysis/questions/study_report.hpp"
 
 namespace simsgd::faces {
+
+// What pages and figures are drawn with: vega, vega-lite and vega-embed, and Node, which npm has put into a
+// folder (./setup.sh web). Looked for in $SIMSGD_WEB, beside the build (build/web), and in the install
+// (PREFIX/share/simsgd/web).
+
+/// JavaScript of the first three, in the order in which they need each other. Throws ConfigError, with the
+/// way to get them, where they are missing.
+std::string web_libraries();
+
+struct Vl2svg {
+  std::filesystem::path node, script;
+};
+/// Throws ConfigError as above.
+Vl2svg find_vl2svg();
 
 /// How a figure is drawn.
 struct FigureSettings {

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <map>
 
-#include "analysis/faces/assets.hpp"
 #include "analysis/faces/report_text.hpp"
 #include "analysis/faces/theme.hpp"
 #include "analysis/faces/vega.hpp"

@@ -32,4 +32,10 @@ std::string html_text(const std::string& text);
 std::string gzip(const std::string& data);
 std::string base64(const std::string& data);
 
+// Style and script of the page, and of its part that starts simulations, compiled in from web/.
+std::string page_css();
+std::string page_js();
+std::string live_css();
+std::string live_js();
+
 }  // namespace simsgd::faces

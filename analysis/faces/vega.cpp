@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/questions/numbers.hpp"
 
@@ -37,23 +36,16 @@ Spec ordered(const ChartAxis& axis, const std::string& type = "nominal") {
 /// Numbers along a direction.
 Spec along(const Direction& direction) {
   using Scale = Direction::Scale;
+  const Scale scale = direction.scale;
   Spec made = channel(direction.field, "quantitative", direction.title);
-  switch (direction.scale) {
-    case Scale::usual:
-      break;
-    case Scale::from_zero:
-    case Scale::spread:
-      made["scale"] = {{"zero", direction.scale == Scale::from_zero}};
-      break;
-    case Scale::doubling:
-      made["scale"] = {{"type", "log"}, {"base", 2}};
-      break;
-    case Scale::tenfold:
-      made["scale"] = {{"type", "log"}, {"nice", false}};
-      made["axis"] = {{"tickCount", 4}};
-      break;
+  if (scale == Scale::from_zero || scale == Scale::spread)
+    made["scale"] = {{"zero", scale == Scale::from_zero}};
+  if (scale == Scale::doubling) made["scale"] = {{"type", "log"}, {"base", 2}};
+  if (scale == Scale::tenfold) {
+    made["scale"] = {{"type", "log"}, {"nice", false}};
+    made["axis"] = {{"tickCount", 4}};
   }
-  if (direction.scale == Scale::doubling && direction.ticks.empty()) made["axis"]["tickCount"] = 8;
+  if (scale == Scale::doubling && direction.ticks.empty()) made["axis"]["tickCount"] = 8;
   if (!direction.ticks.empty()) {
     made["scale"]["nice"] = false;
     made["axis"]["values"] = direction.ticks;
@@ -77,6 +69,15 @@ Spec tooltip(const Chart& chart) {
 
 Spec line_mark(const char* colour) {
   return {{"type", "line"}, {"strokeDash", {5, 4}}, {"strokeWidth", 1.5}, {"color", colour}};
+}
+
+Spec quantity(const std::string& field) { return {{"field", field}, {"type", "quantitative"}}; }
+
+/// A dashed line at one value along `way`, which is no row's.
+Spec line_at(const char* way, const char* field, const Spec& value, const char* colour) {
+  return {{"data", {{"values", {{{field, value}}}}}},
+          {"mark", {{"type", "rule"}, {"strokeDash", {5, 4}}, {"color", colour}}},
+          {"encoding", {{way, quantity(field)}}}};
 }
 
 Spec calculated(const std::string& expression, const std::string& as) {
@@ -103,32 +104,11 @@ class Drawing {
              {"autosize", {{"type", "fit-x"}, {"contains", "padding"}}},
              {"data", {{"name", "rows"}}},
              {"params", Spec::array({{{"name", "highlight"}, {"value", ""}}})}};
-    switch (marks_.kind) {
-      case Marks::Kind::lines:
-        lines();
-        break;
-      case Marks::Kind::intervals:
-        intervals();
-        break;
-      case Marks::Kind::parts:
-        parts();
-        break;
-      case Marks::Kind::bars:
-        bars();
-        break;
-      case Marks::Kind::boxes:
-        boxes();
-        break;
-      case Marks::Kind::dots:
-        dots();
-        break;
-      case Marks::Kind::ratios:
-        ratios();
-        break;
-      case Marks::Kind::places:
-        places();
-        break;
-    }
+    // In the order of Marks::Kind.
+    static constexpr void (Drawing::*kDraw[])() = {&Drawing::lines,  &Drawing::intervals, &Drawing::parts,
+                                                   &Drawing::bars,   &Drawing::boxes,     &Drawing::dots,
+                                                   &Drawing::ratios, &Drawing::places};
+    (this->*kDraw[static_cast<std::size_t>(marks_.kind)])();
     return std::move(spec_);
   }
 
@@ -203,9 +183,7 @@ class Drawing {
     for (const auto& [x, y] : marks_.ideal) values.push_back({{"x", x}, {"y", y}});
     spec_["layer"].push_back({{"data", {{"values", values}}},
                               {"mark", line_mark("var(--muted)")},
-                              {"encoding",
-                               {{"x", {{"field", "x"}, {"type", "quantitative"}}},
-                                {"y", {{"field", "y"}, {"type", "quantitative"}}}}}});
+                              {"encoding", {{"x", quantity("x")}, {"y", quantity("y")}}}});
   }
 
   void lines() {
@@ -236,10 +214,7 @@ class Drawing {
     spec_["layer"].push_back(band);
     spec_["layer"].push_back(layer({{"type", "line"}, {"aria", false}}, y, strong(1)));
     spec_["layer"].push_back(met);
-    if (marks_.level)
-      spec_["layer"].push_back({{"data", {{"values", {{{"level", *marks_.level}}}}}},
-                                {"mark", {{"type", "rule"}, {"strokeDash", {5, 4}}, {"color", "var(--ink)"}}},
-                                {"encoding", {{"y", {{"field", "level"}, {"type", "quantitative"}}}}}});
+    if (marks_.level) spec_["layer"].push_back(line_at("y", "level", *marks_.level, "var(--ink)"));
   }
 
   void intervals() {
@@ -298,7 +273,7 @@ class Drawing {
                         {{"x", across},
                          {"y", y},
                          {"color", coloured(marks_.told)},
-                         {"order", {{"field", "part"}, {"type", "quantitative"}}},
+                         {"order", quantity("part")},
                          {"opacity", opacity},
                          {"tooltip", tips_}}}}};
   }
@@ -392,9 +367,7 @@ class Drawing {
     y["axis"] = {{"title", nullptr}, {"labelLimit", 560}};
     spec_["height"] = 17 * std::max<std::size_t>(4, marks_.y.axis.labels.size());
     spec_["layer"] = {
-        {{"data", {{"values", {{{"one", 1}}}}}},
-         {"mark", {{"type", "rule"}, {"strokeDash", {5, 4}}, {"color", "var(--muted)"}}},
-         {"encoding", {{"x", {{"field", "one"}, {"type", "quantitative"}}}}}},
+        line_at("x", "one", 1, "var(--muted)"),
         {{"params", picked(marks_.told.field)},
          {"mark", {{"type", "point"}, {"filled", true}, {"size", 28}}},
          {"encoding",

@@ -1,7 +1,6 @@
 #include "analysis/frame/measure.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "sim/base/units.hpp"

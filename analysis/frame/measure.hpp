@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/frame/exactness.hpp"
 #include "analysis/frame/frame.hpp"
 #include "sim/recording/better.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/questions/claim_verdict.hpp"
+#include "analysis/questions/claims.hpp"
 
 namespace simsgd {
 

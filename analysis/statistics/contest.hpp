@@ -6,15 +6,21 @@
 // value        of a run in its group's mean up to tau: min(T, tau) where nobody is censored before tau. Else
 //              the pseudo-value n m - (n - 1) m(-i) of the restricted mean m (Andersen, Klein and Rosthoej,
 //              Biometrika 90 (2003) 15), all of a group moved alike so that their mean is m.
-// difference   of values, seed by seed (comparison.hpp).
+// difference   d_i = value_i - baseline_i of the same seed: runs of two algorithms with it meet the same
+//              stragglers and batches (sim/base/random.hpp), and what both suffer from cancels. Student's
+//              interval and t test of mean(d) on n - 1 degrees.
+// ratio        geometric mean of value_i / baseline_i: exp of Student's interval of its logarithm. On the log
+//              scale a ratio and its inverse have the same verdict.
+// holm         Holm, Scand. J. Statist. 6 (1979) 65: the probability that any of the verdicts of a table is
+//              wrong stays below the level, however they depend on each other.
 // arrivals     of the seeds with which one of two arrives by tau and the other does not, how many favour one:
 //              McNemar, Psychometrika 12 (1947) 153, exact. Where there are such seeds, p is twice the
 //              smaller one of both tests.
 // tie          where p, after Holm's correction over all that are compared, is above 5 %. Equal values are a
 //              tie, also of one seed. Two groups of which no run arrives by tau are not called a tie.
 // undecided    two deterministic groups differ for certain, in the model. The difference is undecided where
-// it is
-//              smaller than the model's own error.
+// it
+//              is smaller than the model's own error.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +29,39 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/statistics/comparison.hpp"
+#include "analysis/statistics/intervals.hpp"
 #include "analysis/statistics/survival.hpp"
+#include "sim/recording/better.hpp"
 
 namespace simsgd::statistics {
+
+struct Pair {
+  double baseline = 0, value = 0;  ///< of the same seed
+};
+
+struct Difference {
+  double value = 0;                  ///< value - baseline, mean
+  std::optional<Interval> interval;  ///< none of one pair
+  double p = 1;                      ///< two-sided, of no difference; 1 where there is no interval
+  std::size_t count = 0;             ///< of pairs
+};
+
+/// Of one pair at least. Differences within 1e-12 of the values are none: rounding, where times do not depend
+/// on the seed.
+Difference paired_difference(const std::vector<Pair>& pairs, double level = kUsualLevel);
+
+/// value / baseline; nothing where any number is not above 0.
+std::optional<Estimate> paired_ratio(const std::vector<Pair>& pairs, double level = kUsualLevel);
+
+/// How many times as fast as the baseline: the ratio of what is to be large, its inverse of what is to be
+/// small.
+std::optional<Estimate> paired_speed_up(const std::vector<Pair>& pairs, Better better,
+                                        double level = kUsualLevel);
+/// Speed-up over how many times as many workers: 1 is linear.
+Estimate efficiency(const Estimate& speed_up, double times_workers);
+
+/// Holm's adjusted p values, in the order of `p`: reject where they are at most 1 - level.
+std::vector<double> holm(const std::vector<double>& p);
 
 /// A group's runs by seed. For a metric other than a time to target, every run arrives, at its value.
 using Runs = std::map<std::int64_t, Observation>;

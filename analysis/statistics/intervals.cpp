@@ -1,15 +1,67 @@
 #include "analysis/statistics/intervals.hpp"
 
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
-#include "analysis/statistics/distributions.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/random.hpp"
 
 namespace simsgd::statistics {
+
+namespace {
+
+/// Efron's acceleration: a sixth of the skewness of the statistic's influence, by leaving out one at a time.
+double acceleration(const std::vector<double>& values, const Statistic& statistic) {
+  std::vector<double> without(values.begin() + 1, values.end()), influence;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    influence.push_back(statistic(without));
+    if (i < without.size()) without[i] = values[i];
+  }
+  const double centre = mean(influence);
+  double squares = 0, cubes = 0;
+  for (const double each : influence) {
+    squares += (centre - each) * (centre - each);
+    cubes += (centre - each) * (centre - each) * (centre - each);
+  }
+  return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0;
+}
+
+std::vector<double> resampled(const std::vector<double>& values, const Statistic& statistic,
+                              const Resampling& resampling) {
+  Stream stream({.seed = resampling.seed, .purpose = Purpose::resampling, .entity = 0, .step = 0});
+  std::vector<double> drawn(values.size()), statistics;
+  for (int i = 0; i < resampling.resamples; ++i) {
+    for (double& each : drawn) each = values[stream.below(static_cast<std::uint32_t>(values.size()))];
+    statistics.push_back(statistic(drawn));
+  }
+  std::sort(statistics.begin(), statistics.end());
+  return statistics;
+}
+
+}  // namespace
+
+double student_quantile(double probability, double degrees) {
+  return boost::math::quantile(boost::math::students_t(degrees), probability);
+}
+
+double student_two_sided_p(double t, double degrees) {
+  if (std::isinf(t)) return 0;
+  return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(degrees), std::fabs(t)));
+}
+
+double normal_quantile(double probability) {
+  return boost::math::quantile(boost::math::normal(), probability);
+}
+
+double normal_cdf(double z) { return boost::math::cdf(boost::math::normal(), z); }
+
+double fair_coin_cdf(std::size_t k, std::size_t n) {
+  return boost::math::cdf(boost::math::binomial(static_cast<double>(n), 0.5), static_cast<double>(k));
+}
 
 double mean(const std::vector<double>& values) {
   CHECK(!values.empty(), "A mean is of one value at least.");
@@ -48,38 +100,6 @@ Estimate order_median(const std::vector<double>& values, double level) {
   estimate.interval = {sorted[k - 1], sorted[sorted.size() - k]};
   return estimate;
 }
-
-namespace {
-
-/// Efron's acceleration: a sixth of the skewness of the statistic's influence, by leaving out one at a time.
-double acceleration(const std::vector<double>& values, const Statistic& statistic) {
-  std::vector<double> without(values.begin() + 1, values.end()), influence;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    influence.push_back(statistic(without));
-    if (i < without.size()) without[i] = values[i];
-  }
-  const double centre = mean(influence);
-  double squares = 0, cubes = 0;
-  for (const double each : influence) {
-    squares += (centre - each) * (centre - each);
-    cubes += (centre - each) * (centre - each) * (centre - each);
-  }
-  return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0;
-}
-
-std::vector<double> resampled(const std::vector<double>& values, const Statistic& statistic,
-                              const Resampling& resampling) {
-  Stream stream({.seed = resampling.seed, .purpose = Purpose::resampling, .entity = 0, .step = 0});
-  std::vector<double> drawn(values.size()), statistics;
-  for (int i = 0; i < resampling.resamples; ++i) {
-    for (double& each : drawn) each = values[stream.below(static_cast<std::uint32_t>(values.size()))];
-    statistics.push_back(statistic(drawn));
-  }
-  std::sort(statistics.begin(), statistics.end());
-  return statistics;
-}
-
-}  // namespace
 
 Estimate bootstrap(const std::vector<double>& values, const Statistic& statistic, double level,
                    const Resampling& resampling) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "analysis/statistics/distributions.hpp"
+#include "analysis/statistics/intervals.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd::statistics {

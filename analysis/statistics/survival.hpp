@@ -4,10 +4,9 @@
 // curve            S(t) = product over arrivals t_i <= t of (1 - d_i / n_i), the share still on its way.
 //                  Kaplan and Meier, JASA 53 (1958) 457; variance S^2 sum d_i / (n_i (n_i - d_i)), Greenwood
 //                  1926.
-// median           first t with S(t) <= 1/2 (where S stays 1/2 until the next arrival, midway), unknown where
-// S
-//                  stays above. Interval: the t at which log(-log S)'s interval holds 1/2 (Brookmeyer and
-//                  Crowley, Biometrics 38 (1982) 29; Kalbfleisch and Prentice's transform), its upper end
+// median           first t with S(t) <= 1/2 (where S stays 1/2 until the next arrival, midway), unknown
+//                  where S stays above. Interval: the t at which log(-log S)'s interval holds 1/2 (Brookmeyer
+//                  and Crowley, Biometrics 38 (1982) 29; Kalbfleisch and Prentice's transform), its upper end
 //                  often infinite. It holds for many runs; for fewer than about ten it is rough.
 // restricted mean  mean of min(T, tau) = integral of S up to tau (Irwin, J. Hyg. 47 (1949) 188). Where nobody
 //                  is censored before tau its interval is Student's of min(T, tau).

@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "analysis/questions/claim_verdict.hpp"
+#include "analysis/questions/claims.hpp"
 #include "tests/analysis/support.hpp"
 #include "tests/cli/scratch.hpp"
 

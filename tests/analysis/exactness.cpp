@@ -1,5 +1,5 @@
 // Runs without chance, and what the model may be off by where two of them differ, by hand.
-#include "analysis/frame/exactness.hpp"
+#include "analysis/frame/cell.hpp"
 
 #include <doctest/doctest.h>
 

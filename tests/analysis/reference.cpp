@@ -1,12 +1,15 @@
-#include "analysis/faces/reference.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 
+#include "tests/analysis/committed_documents.hpp"
+
 namespace simsgd::test::analysis_reference {
+
+using committed::committed_documents;
+using committed::results_reference;
 
 TEST_CASE("docs/reference.md, docs/results.md and schemas/ are what the program's tables say") {
   for (const auto& [name, text] : committed_documents()) {

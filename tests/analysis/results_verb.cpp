@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "analysis/runs/results.hpp"
-#include "analysis/statistics/comparison.hpp"
-#include "analysis/statistics/distributions.hpp"
+#include "analysis/statistics/contest.hpp"
+#include "analysis/statistics/intervals.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_results_verb {

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "cli/command_line.hpp"
+#include "cli/verbs.hpp"
 #include "sim/engine/simulate.hpp"
 
 namespace simsgd::test {

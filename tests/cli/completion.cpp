@@ -11,11 +11,11 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/faces/reference.hpp"
-#include "cli/commands.hpp"
-#include "cli/list_keys.hpp"
+#include "cli/complete.hpp"
+#include "cli/list.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
+#include "tests/analysis/committed_documents.hpp"
 #include "tests/cli/scratch.hpp"
 
 namespace simsgd::test::cli_completion {
@@ -99,7 +99,7 @@ std::string without_backslashes(std::string text) {
 
 TEST_CASE("list, reference, man page and completion have every key") {
   const Documents documents;
-  const std::string page = key_reference(), man = without_backslashes(documents.text("simsgd.1")),
+  const std::string page = committed::key_reference(), man = without_backslashes(documents.text("simsgd.1")),
                     offered = documents.scratch().simsgd("complete -- run --set /").out;
   for (const ReferenceObject& object : reference()) {
     const bool whole = object.pointer.empty();

@@ -12,7 +12,7 @@
 #include "sim/base/errors.hpp"
 #include "traces/import.hpp"
 #include "traces/import_format.hpp"
-#include "traces/measurement_table.hpp"
+#include "traces/measurements.hpp"
 
 namespace {
 

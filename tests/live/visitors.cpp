@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "analysis/faces/live/http_rules.hpp"
+#include "analysis/faces/live/front.hpp"
 #include "tests/live/served.hpp"
 #include "tests/scenarios/support.hpp"
 

@@ -4,7 +4,7 @@
 #include "tests/traces/imports.hpp"
 #include "traces/import_format.hpp"
 #include "traces/imported_file.hpp"
-#include "traces/reading/json_text.hpp"
+#include "traces/reading/json.hpp"
 
 namespace simsgd::test::traces_bad_input {
 

@@ -6,7 +6,7 @@
 
 #include "tests/traces/imports.hpp"
 #include "traces/import_format.hpp"
-#include "traces/measurement_table.hpp"
+#include "traces/measurements.hpp"
 
 namespace simsgd::test::traces_table {
 

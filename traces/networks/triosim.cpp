@@ -185,10 +185,8 @@ std::string operator_kind(std::string_view name) {
 
 // "[64, 3, 7, 7]" -> 64, 3, 7, 7; empty where it is not a shape.
 std::vector<double> shape_of(std::string_view text) {
-  std::string list(text);
-  std::replace(list.begin(), list.end(), ',', ';');
   std::vector<double> sides;
-  if (!read_list(list, sides)) return {};
+  if (!read_list(text, sides, ',')) return {};
   const bool possible = std::all_of(sides.begin(), sides.end(), [](double side) {
     return side >= 1 && side <= 1e12 && side == std::floor(side);
   });

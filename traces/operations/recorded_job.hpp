@@ -1,6 +1,6 @@
 // The operations of a recorded job, one by one: what every worker computed, sent and reduced, and when.
-// Read of tables (operation_table.cpp) and timelines (operation_timeline.cpp) of operations, and of steps
-// (step_rows.cpp, kineto_job.cpp).
+// Read of tables and timelines of operations (operation_files.cpp), and of steps (stepped_job.cpp,
+// kineto_job.cpp).
 #pragma once
 
 #include <cstddef>

@@ -60,14 +60,14 @@ bool read_count(std::string_view text, int least, int& value) {
   return true;
 }
 
-bool read_list(std::string_view text, std::vector<double>& values) {
+bool read_list(std::string_view text, std::vector<double>& values, char separator) {
   values.clear();
   text = trimmed(text);
   const bool list = text.starts_with('[') && text.ends_with(']') && text.size() > 1;
   if (list) text = text.substr(1, text.size() - 2);
   if (list && trimmed(text).empty()) return true;
   for (;;) {
-    const std::size_t end = list ? text.find(';') : std::string_view::npos;
+    const std::size_t end = list ? text.find(separator) : std::string_view::npos;
     double value = 0;
     if (!read_number(trimmed(text.substr(0, end)), value)) return false;
     values.push_back(value);

@@ -1,7 +1,6 @@
 // Words, numbers and units of a line of text, read without a copy.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +23,9 @@ void split_words(std::string_view line, std::vector<std::string_view>& words);
 bool read_number(std::string_view text, double& value);
 /// The same, a whole number from `least` to 2^31 - 1.
 bool read_count(std::string_view text, int least, int& value);
-/// All of `text`: a number, or several as "[a; b]"; replaces `values`. False otherwise.
-bool read_list(std::string_view text, std::vector<double>& values);
+/// All of `text`: a number, or several as "[a; b]" or with another separator; replaces `values`. False
+/// otherwise.
+bool read_list(std::string_view text, std::vector<double>& values, char separator = ';');
 /// The number that follows `after` in `text` (blanks between); false where there is none.
 bool number_after(std::string_view text, std::string_view after, double& value);
 /// The word that follows `after` and blanks; empty where there is none.

@@ -9,11 +9,9 @@
 #include <cmath>
 #include <map>
 
-#include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
 #include "traces/names.hpp"
-#include "traces/reading/json_stream.hpp"
-#include "traces/reading/json_text.hpp"
+#include "traces/reading/json.hpp"
 #include "traces/reading/text.hpp"
 #include "traces/recorders/collective_records.hpp"
 

@@ -83,10 +83,8 @@ constexpr CountedKind kCounted[kKindCount] = {{"events used: ticks of ranks whos
 // "[64, 3, 7, 7]"; empty where it is not read. A scalar, "[]", has one element.
 std::vector<double> sizes_of(std::string_view shape) {
   if (!shape.starts_with('[') || !shape.ends_with(']')) return {};
-  std::string list(shape);
-  std::replace(list.begin(), list.end(), ',', ';');
   std::vector<double> sizes;
-  if (!read_list(list, sizes)) return {};
+  if (!read_list(shape, sizes, ',')) return {};
   for (const double size : sizes)
     if (size < 0 || size > 0x1p40) return {};
   if (sizes.empty()) sizes.push_back(1);

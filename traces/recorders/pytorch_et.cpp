@@ -14,15 +14,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <unordered_map>
 
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
 #include "traces/imported_file.hpp"
 #include "traces/names.hpp"
-#include "traces/reading/json_stream.hpp"
-#include "traces/reading/json_text.hpp"
+#include "traces/reading/json.hpp"
 #include "traces/reading/text.hpp"
 #include "traces/recorders/kineto.hpp"
 

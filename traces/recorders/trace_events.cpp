@@ -1,11 +1,10 @@
 #include "traces/recorders/trace_events.hpp"
 
-#include <cstdint>
 #include <span>
 #include <utility>
 #include <variant>
 
-#include "traces/reading/json_stream.hpp"
+#include "traces/reading/json.hpp"
 #include "traces/reading/text.hpp"
 
 namespace simsgd {

@@ -1,16 +1,13 @@
 // samples: raw samples of simsgd-measure's micro-benchmarks (measure/bench/campaigns.cpp has the columns).
 // The median over the samples of a point in a campaign is one measurement: campaigns are what drifts.
-#include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "sim/base/errors.hpp"
-#include "sim/base/printable.hpp"
 #include "sim/base/quantiles.hpp"
 #include "traces/import_format.hpp"
-#include "traces/measurement_table.hpp"
+#include "traces/measurements.hpp"
 #include "traces/reading/csv.hpp"
 #include "traces/reading/text.hpp"
 

@@ -4,7 +4,6 @@
 // from it again.
 //   https://github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <string>

@@ -8,7 +8,7 @@
 #include "sim/base/printable.hpp"
 #include "traces/import_format.hpp"
 #include "traces/names.hpp"
-#include "traces/reading/json_text.hpp"
+#include "traces/reading/json.hpp"
 #include "traces/reading/text.hpp"
 
 namespace simsgd::importers {

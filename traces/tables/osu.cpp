@@ -2,7 +2,6 @@
 // processes took part, and count some collectives' sizes per process: whole arrays then need `workers` to be
 // set.
 //   https://mvapich.cse.ohio-state.edu/benchmarks
-#include <cmath>
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"

@@ -3,8 +3,11 @@
 // by message, and passes on what that says.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/runs/child_process.hpp"
 
@@ -53,5 +56,28 @@ bool receive_message(int file, std::string& message, std::size_t most);
 
 /// In the process of its own: serves until it is killed.
 [[noreturn]] void serve(int port, int commands, int answers);
+
+// Who is answered: a page of ours, open on this machine. A name that an attacker's server resolves to
+// 127.0.0.1 (DNS rebinding) shows in Host, and another site's page in Origin.
+
+/// The longest body that is read, bytes.
+inline constexpr std::size_t kMostBody = 4096;
+
+/// What decides of a request, as it came.
+struct RequestHead {
+  std::string method;
+  std::vector<std::string> hosts, origins;  ///< all headers of that name
+  std::string content_type;
+  bool has_length = false, is_chunked = false;
+};
+
+/// A status of HTTP and a sentence.
+struct Refusal {
+  int status = 0;
+  std::string why;
+};
+
+/// Why the request is not answered by the server at 127.0.0.1:`port`; nothing where it is.
+std::optional<Refusal> refusal(const RequestHead& head, int port);
 
 }  // namespace simsgd::live

@@ -12,7 +12,6 @@
 #include <mutex>
 
 #include "analysis/faces/live/front.hpp"
-#include "analysis/faces/live/http_rules.hpp"
 
 namespace simsgd::live {
 

@@ -1,6 +1,6 @@
 // measurements: our own table, as `simsgd import -o data.csv` writes it. What is read of it is what was
 // written.
-#include "traces/measurement_table.hpp"
+#include "traces/measurements.hpp"
 
 #include <fmt/compile.h>
 #include <fmt/format.h>
@@ -175,7 +175,7 @@ bool is_measurement_table(std::string_view head) {
 
 }  // namespace
 
-std::vector<ImportFormat> measurement_table() {
+std::vector<ImportFormat> measurements() {
   return {{{.name = "measurements", .summary = "the table that simsgd import writes", .citation = ""},
            is_measurement_table,
            make_importer<FileImporter<read_measurement_table>>}};

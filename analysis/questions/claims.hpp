@@ -5,12 +5,15 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/frame/frame.hpp"
+#include "analysis/runs/sweep.hpp"
 #include "scenarios/language/claim.hpp"
 
 namespace simsgd {
@@ -85,5 +88,27 @@ ClaimVerdict judge_claim(const Claim& claim, const std::string& file, const fram
 /// Which inputs best tell the states of the cells apart.
 std::optional<Dependence> find_dependence(const std::vector<ClaimCell>& cells,
                                           const std::vector<std::string>& inputs);
+
+struct TestedClaim {
+  ClaimVerdict verdict;
+  std::size_t points = 0, failed = 0;
+  std::string first_failure;  ///< a sentence
+};
+
+/// Runs the study of a claim, or finds its runs in a store, and judges the claim. `settings` as of a sweep;
+/// `progress` as its listener's. Throws as load_claim, load_study and run_sweep do.
+TestedClaim test_claim(const std::string& study, const Overrides& overrides, const SweepSettings& settings,
+                       const std::function<void(const SweepProgress&)>& progress = {});
+
+/// "reproduced", "depends on coupling".
+std::string verdict_text(const ClaimVerdict& verdict);
+/// "reproduced 18 of 24, reversed 6 of 24".
+std::string counts_text(const StateCounts& counts);
+
+/// For people and programs.
+std::string claims_text(const std::vector<ClaimVerdict>& verdicts);
+/// A page: `command` made it. Links to studies are relative to docs/.
+std::string claims_markdown(const std::vector<ClaimVerdict>& verdicts, const std::string& command);
+nlohmann::ordered_json claims_json(const std::vector<ClaimVerdict>& verdicts);
 
 }  // namespace simsgd

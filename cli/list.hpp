@@ -1,12 +1,16 @@
-// What `simsgd list` says of a logical graph, which depends on the number of workers, and of an example of a
-// physical network; and their drawings.
+// What `simsgd list` knows of: the kinds, and the things of each, from the plug-ins' own tables and the
+// scenario files; keys of scenario files (list.cpp); logical graphs, which depend on the number of workers,
+// and physical networks, and their drawings (list_drawings.cpp).
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/base/fields.hpp"
 #include "topologies/graphs/graph.hpp"
 #include "topologies/topology.hpp"
 
@@ -38,5 +42,39 @@ struct NetworkOptions {
 /// The network in DOT: of the example, nodes with two GPUs, two NICs of 1 GB/s and 2 us, and the parameters
 /// in `set`; or of the cluster. Throws ConfigError where there is no such network.
 std::string drawn_network(const TopologyPlugin& plugin, const NetworkOptions& options);
+
+/// One thing that can be listed. `details` are lines for `list KIND NAME`.
+struct ListedItem {
+  std::string name, summary, citation;
+  std::vector<std::string> details = {};
+  Json properties = Json::object();
+  Json facts{};    ///< of a graph, what --json adds; null: nothing
+  Json numbers{};  ///< of a file, the same
+  Json kernels{};  ///< of a device, the same
+  Json uses{};     ///< of an algorithm, the same
+};
+
+struct ListedKind {
+  std::string name, summary;
+  /// `name` is the one that is asked for, or empty; of graphs alone it and `options` matter.
+  std::function<std::vector<ListedItem>(const std::string& name, const GraphOptions& options)> items;
+};
+
+/// By name.
+const std::vector<ListedKind>& listed_kinds();
+/// Their names.
+std::vector<std::string> list_kinds();
+
+/// Prints the key that `text` names, or every key of the object: "network", "cluster/device",
+/// "/stragglers/0/mean". False where there is none.
+bool list_key(const std::string& text, bool json);
+
+/// What `list KEY --json` prints: the key once for each plug-in that has it, and the objects at its place.
+Json key_json(const std::string& text);
+
+/// Keys as `list` takes them: "cluster/device/memory".
+std::vector<std::string> key_names();
+/// Those keys whose last word is `text` or the nearest to it: what may have been meant.
+std::vector<std::string> keys_like(const std::string& text);
 
 }  // namespace simsgd

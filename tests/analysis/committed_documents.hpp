@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace simsgd {
+namespace simsgd::test::committed {
 
 /// docs/results.md: every name in what comes out of a run. Metrics, keys of the document, columns of the
 /// curves, tables of the result store.
@@ -17,4 +17,4 @@ std::string key_reference();
 /// All of them, and the schemas of files: path from the root of the source tree, contents.
 std::map<std::string, std::string> committed_documents();
 
-}  // namespace simsgd
+}  // namespace simsgd::test::committed

@@ -1,9 +1,8 @@
-// JSON of any size, read once from front to back by nlohmann's SAX parser: memory is that of a piece. Bytes
-// that are not UTF-8, and control characters, would stop the parser; they are replaced on the way, and
-// counted.
+// JSON that others wrote: with limits, and with errors in our words. JSON of any size is read once from front
+// to back by nlohmann's SAX parser: memory is that of a piece. Bytes that are not UTF-8, and control
+// characters, would stop the parser; they are replaced on the way, and counted.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <istream>
@@ -11,13 +10,37 @@
 #include <set>
 #include <streambuf>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traces/imported_file.hpp"
 #include "traces/reading/input.hpp"
-#include "traces/reading/json_text.hpp"
 
 namespace simsgd {
+
+/// Deeper documents are refused: what looks at them calls itself once per level.
+inline constexpr int kDeepestJson = 100;
+
+/// What the library says of a text that it cannot read, in our words.
+struct JsonProblem {
+  std::string problem, remedy;
+};
+JsonProblem json_problem(const std::string& sentence);
+
+/// A document. `comments`: // may stand in it. Throws ConfigError, which calls it `name`.
+nlohmann::json parse_document(std::string_view text, const std::string& name, bool comments = false);
+
+/// A line of JSON lines; discarded (is_discarded()) where it is not JSON.
+nlohmann::json parse_line(std::string_view text);
+
+/// The member of an object, null where it is none or has no such member.
+const nlohmann::json& member(const nlohmann::json& object, std::string_view key);
+/// As text: what is a text; "" otherwise.
+std::string text_of(const nlohmann::json& value);
+/// A number, also where it is written as text; kNotGiven otherwise.
+double number_of(const nlohmann::json& value);
+/// A whole number of at least `least`, else `otherwise`.
+int count_of(const nlohmann::json& value, int least, int otherwise);
 
 /// The bytes of an input, mended.
 class JsonBytes {
