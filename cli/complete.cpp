@@ -62,28 +62,20 @@ void add_commands(const CLI::App& app, const std::string& name, std::vector<Comm
     add_commands(*verb, name.empty() ? verb->get_name() : name + " " + verb->get_name(), all);
 }
 
-std::vector<std::string> operations() {
-  std::set<std::string> names;
-  for (const SchedulePlugin& plugin : schedule_plugins()) names.insert(op_name(plugin.op));
-  return {names.begin(), names.end()};
-}
-
-std::vector<std::string> schedule_names() {
-  std::set<std::string> names;
-  for (const SchedulePlugin& plugin : schedule_plugins()) names.insert(plugin.info.name);
-  return {names.begin(), names.end()};
-}
-
-std::vector<std::string> import_format_names() {
+/// Of each its name, in their order.
+template <class All, class Name>
+std::vector<std::string> names_of(const All& all, Name name) {
   std::vector<std::string> names;
-  for (const ImportFormat& format : import_formats()) names.push_back(format.info.name);
+  for (const auto& each : all) names.push_back(name(each));
   return names;
 }
 
-std::vector<std::string> metric_names() {
-  std::vector<std::string> names;
-  for (const Metric& metric : metrics()) names.push_back(metric.name);
-  return names;
+/// By name, each once.
+template <class Name>
+std::vector<std::string> of_schedules(Name name) {
+  const std::vector<std::string> all = names_of(schedule_plugins(), name);
+  const std::set<std::string> names(all.begin(), all.end());
+  return {names.begin(), names.end()};
 }
 
 std::string with_first_elements(const std::string& pointer) {
@@ -237,11 +229,14 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
   if (command.name == "list" && name == "KIND") return {Kind::list_kinds};
   if (command.name == "list" && name == "NAME") return {Kind::list_names};
   if (command.name == "schema" && name == "KIND") return {Kind::words, file_kinds()};
-  if (name == "OPERATION") return {Kind::words, operations()};
-  if (name == "--schedule") return {Kind::words, schedule_names()};
+  if (name == "OPERATION")
+    return {Kind::words, of_schedules([](const auto& each) { return op_name(each.op); })};
+  if (name == "--schedule")
+    return {Kind::words, of_schedules([](const auto& each) { return each.info.name; })};
   if (name == "--fidelity") return {Kind::words, values_at("/network/fidelity")};
   if (command.name == "import") {
-    if (name == "--format") return {Kind::words, import_format_names()};
+    if (name == "--format")
+      return {Kind::words, names_of(import_formats(), [](const auto& each) { return each.info.name; })};
     if (name == "--set") return {};
     if (option.positional || option.value == "FILE") return {Kind::files};
     if (name == "--map") return {Kind::json_files};
@@ -255,7 +250,8 @@ ShellCompletion completion_of(const Command& command, const CommandOption& optio
   if (name == "--set" && command.name != "list") return {Kind::pointers};
   if (option.value == "DIR") return {Kind::directories};
   if (option.value == "F.db" || name == "F.db") return {Kind::files};
-  if (name == "--metric") return {Kind::words, metric_names()};
+  if (name == "--metric")
+    return {Kind::words, names_of(metrics(), [](const auto& each) { return each.name; })};
   if (command.name.starts_with("results")) return {};
   if (name == "--cluster" || option.positional) return {Kind::json_files};
   return {};

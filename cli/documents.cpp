@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "cli/complete.hpp"
@@ -18,24 +19,14 @@ namespace {
 
 /// Text that roff prints as it is.
 std::string roff(const std::string& text) {
+  static const std::map<char, std::string> kSaid = {{'\\', "\\e"},  {'-', "\\-"},   {'\'', "\\(aq"},
+                                                    {'^', "\\(ha"}, {'~', "\\(ti"}, {'`', "\\(ga"}};
   std::string escaped;
   bool at_begin = true;
   for (const char c : text) {
     if (at_begin && (c == '.' || c == '\'')) escaped += "\\&";
-    if (c == '\\')
-      escaped += "\\e";
-    else if (c == '-')
-      escaped += "\\-";
-    else if (c == '\'')
-      escaped += "\\(aq";
-    else if (c == '^')
-      escaped += "\\(ha";
-    else if (c == '~')
-      escaped += "\\(ti";
-    else if (c == '`')
-      escaped += "\\(ga";
-    else
-      escaped += c;
+    const auto found = kSaid.find(c);
+    escaped += found == kSaid.end() ? std::string(1, c) : found->second;
     at_begin = c == '\n';
   }
   return escaped;

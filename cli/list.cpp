@@ -204,16 +204,10 @@ std::string written(const std::string& pointer) {
   return text;
 }
 
-std::string names_text(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 /// "of wagma", "of graph torus of d_psgd, sgp"; empty outside of plug-ins.
 std::string owner(const ReferenceObject& object) {
   std::string text = object.plugin.empty() ? "" : " of " + object.plugin;
-  if (!object.of.empty()) text += " of " + names_text(object.of);
+  if (!object.of.empty()) text += fmt::format(" of {}", fmt::join(object.of, ", "));
   return text;
 }
 

@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "analysis/questions/tables.hpp"
-#include "analysis/questions/winners.hpp"
 #include "analysis/runs/export.hpp"
 #include "analysis/runs/merge.hpp"
 #include "cli/verbs.hpp"

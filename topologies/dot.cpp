@@ -84,8 +84,7 @@ FileNetwork read_dot(const std::string& text, FileErrors& errors) {
     const std::string cable = from + " -- " + file.vertices[static_cast<std::size_t>(b)].name;
     const DotEdge& values = graph[*edge];
     const double bandwidth_Bps = bandwidth_of(values.bandwidth, "bandwidth of " + cable, 0, errors);
-    const double latency_s =
-        values.latency.empty() ? 0 : latency_of(values.latency, "latency of " + cable, 0, errors);
+    const double latency_s = latency_of(values.latency, "latency of " + cable, 0, errors);
     if (a == b)
       errors.add(0, "joins a vertex to itself", cable, "Remove that edge");
     else

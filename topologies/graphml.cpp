@@ -122,10 +122,9 @@ class GraphmlReader {
     for (const std::string& end : {edge.source, edge.target})
       if (!index_.contains(end))
         errors_.add(edge.line, "joins a node that is not there", end, "Write the id of a node");
-    const std::string latency = value(edge.data, "edge", "latency");
     const double bandwidth_Bps =
         bandwidth_of(value(edge.data, "edge", "bandwidth"), "bandwidth", edge.line, errors_);
-    const double latency_s = latency.empty() ? 0 : latency_of(latency, "latency", edge.line, errors_);
+    const double latency_s = latency_of(value(edge.data, "edge", "latency"), "latency", edge.line, errors_);
     if (a == index_.end() || b == index_.end()) return;
     if (a == b) return errors_.add(edge.line, "joins a node to itself", edge.source, "Remove that edge");
     network_.add_cable(a->second, b->second, bandwidth_Bps, latency_s);

@@ -120,7 +120,7 @@ double bandwidth_of(const std::string& text, const std::string& what, int line, 
 }
 
 double latency_of(const std::string& text, const std::string& what, int line, FileErrors& errors) {
-  return quantity_of(text, what, Dimension::time_s, line, errors);
+  return text.empty() ? 0 : quantity_of(text, what, Dimension::time_s, line, errors);
 }
 
 bool host_of(const std::string& type, const std::string& vertex, int line, FileErrors& errors) {

@@ -70,7 +70,8 @@ void network_path_field(Fields& f, std::string& path);
 std::string find_network_file(const std::string& path, const NodeShape& shape);
 std::string network_file_text(const std::string& path);
 
-/// A bandwidth (above 0) or a latency (at least 0) with its unit or in SI; what is wrong goes to `errors`.
+/// A bandwidth (above 0) or a latency (at least 0, and 0 where it is empty) with its unit or in SI; what is
+/// wrong goes to `errors`.
 double bandwidth_of(const std::string& text, const std::string& what, int line, FileErrors& errors);
 double latency_of(const std::string& text, const std::string& what, int line, FileErrors& errors);
 /// "host" is one, "switch" and nothing are none.

@@ -115,8 +115,7 @@ class PlatformReader {
                                       : "Write SHARED or SPLITDUPLEX");
     const double bandwidth_Bps =
         bandwidth_of(bytes_per_second(element["bandwidth"]), "bandwidth", element.line, errors_);
-    const std::string latency = element["latency"];
-    const double latency_s = latency.empty() ? 0 : latency_of(latency, "latency", element.line, errors_);
+    const double latency_s = latency_of(element["latency"], "latency", element.line, errors_);
     const auto first = static_cast<int>(network_.links.size());
     if (!channels_.emplace(id, Channel{first, split ? first + 1 : first}).second)
       errors_.add(element.line, "is a link that was there before", id, "Give each link an id of its own");

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "analysis/faces/page.hpp"
 #include "analysis/faces/report_text.hpp"
-#include "analysis/faces/theme.hpp"
 #include "analysis/faces/vega.hpp"
 #include "analysis/runs/slurm.hpp"
 #include "results/atomic_file.hpp"

@@ -25,6 +25,19 @@ struct PageSettings {
 /// which is escaped.
 std::string html_page(const Report& report, const PageSettings& settings);
 
+// How charts look, on the page and in figures alike.
+
+/// Colours of both themes: {"s1", "#0072b2", "#56b4e9"}: light, dark.
+struct PaletteColour {
+  const char* name;
+  const char* light;
+  const char* dark;
+};
+const std::vector<PaletteColour>& palette();
+
+/// Fonts, axes and grid, as Vega-Lite's "config".
+nlohmann::ordered_json chart_config();
+
 /// Text as HTML shows it: & < > " ' escaped.
 std::string html_text(const std::string& text);
 

@@ -138,19 +138,10 @@ std::string markdown_rows(const Table& table) {
 }
 
 std::string formatted(const Table& table, TableFormat format) {
-  switch (format) {
-    case TableFormat::csv:
-      return as_csv(table);
-    case TableFormat::json:
-      return as_json(table);
-    case TableFormat::md:
-      return as_markdown(table);
-    case TableFormat::latex:
-      return as_latex(table);
-    case TableFormat::text:
-      break;
-  }
-  return as_text(table);
+  if (format == TableFormat::csv) return as_csv(table);
+  if (format == TableFormat::json) return as_json(table);
+  if (format == TableFormat::md) return as_markdown(table);
+  return format == TableFormat::latex ? as_latex(table) : as_text(table);
 }
 
 }  // namespace simsgd

@@ -8,7 +8,7 @@
 
 #include "analysis/frame/cell.hpp"
 #include "analysis/questions/chart.hpp"
-#include "analysis/questions/winners.hpp"
+#include "analysis/questions/tables.hpp"
 
 namespace simsgd::questions {
 

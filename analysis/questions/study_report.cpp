@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 
-#include "analysis/questions/winners.hpp"
+#include "analysis/questions/tables.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd::questions {

@@ -1,5 +1,3 @@
-#include "analysis/questions/winners.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +6,7 @@
 #include <map>
 
 #include "analysis/questions/numbers.hpp"
+#include "analysis/questions/tables.hpp"
 
 namespace simsgd::questions {
 

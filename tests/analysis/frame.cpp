@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/questions/winners.hpp"
+#include "analysis/questions/tables.hpp"
 #include "tests/report/support.hpp"
 
 namespace simsgd::test::analysis_frame {

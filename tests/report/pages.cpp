@@ -9,7 +9,6 @@
 #include "analysis/faces/figures.hpp"
 #include "analysis/faces/page.hpp"
 #include "analysis/faces/report_text.hpp"
-#include "analysis/faces/theme.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/report/support.hpp"

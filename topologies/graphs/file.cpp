@@ -19,13 +19,9 @@ using FileGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirec
   reject("path", problem, remedy);
 }
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 FileGraph read(const std::string& path) {
-  const bool graphml = ends_with(path, ".graphml") || ends_with(path, ".xml");
-  if (!graphml && !ends_with(path, ".dot") && !ends_with(path, ".gv"))
+  const bool graphml = path.ends_with(".graphml") || path.ends_with(".xml");
+  if (!graphml && !path.ends_with(".dot") && !path.ends_with(".gv"))
     refuse("is neither GraphML nor DOT by its name", "Name the file .graphml, .xml, .dot or .gv");
   std::ifstream stream(path);
   if (!stream) refuse("cannot be read", "Write the path of a GraphML or DOT file");

@@ -45,9 +45,7 @@ std::optional<NumberRange> range_of(const std::vector<Json>& values, bool log) {
 }
 
 std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
-  return all;
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 std::size_t chosen(const Json& asked, const Control& control) {
