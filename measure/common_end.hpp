@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
-#include "measure/gathering.hpp"
 #include "measure/mpi_progress.hpp"
+#include "measure/packing.hpp"
 #include "sim/job.hpp"
 #include "sim/observer.hpp"
 #include "sim/recording/ledger.hpp"

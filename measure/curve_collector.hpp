@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "measure/common_end.hpp"
-#include "measure/gathering.hpp"
+#include "measure/packing.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/job.hpp"
 #include "sim/recording/learning_curve.hpp"

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "measure/gathering.hpp"
+#include "measure/packing.hpp"
 #include "sim/job.hpp"
 #include "sim/observer.hpp"
 #include "sim/recording/timeline.hpp"

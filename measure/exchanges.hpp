@@ -14,8 +14,8 @@
 #include "measure/communicators.hpp"
 #include "measure/mpi_progress.hpp"
 #include "measure/packing.hpp"
-#include "measure/run_clock.hpp"
 #include "measure/scheduled_exchange.hpp"
+#include "measure/waiting.hpp"
 #include "sim/base/check.hpp"
 #include "sim/job.hpp"
 

@@ -13,7 +13,6 @@
 #include <set>
 #include <string_view>
 
-#include "measure/gathering.hpp"
 #include "measure/packing.hpp"
 
 namespace simsgd {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "measure/packing.hpp"
-#include "measure/run_clock.hpp"
 #include "measure/waiting.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/handle.hpp"

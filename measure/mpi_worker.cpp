@@ -6,7 +6,7 @@
 #include <iterator>
 #include <limits>
 
-#include "measure/gathering.hpp"
+#include "measure/packing.hpp"
 #include "sim/base/check.hpp"
 
 namespace simsgd {

@@ -20,7 +20,7 @@
 #include "measure/mpi_messages.hpp"
 #include "measure/mpi_preemption.hpp"
 #include "measure/mpi_progress.hpp"
-#include "measure/run_clock.hpp"
+#include "measure/waiting.hpp"
 #include "sim/recording/ledger.hpp"
 #include "sim/recording/step_log.hpp"
 #include "sim/worker.hpp"

@@ -13,8 +13,6 @@
 #include <filesystem>
 #include <string>
 
-#include "measure/run_clock.hpp"
-
 namespace simsgd {
 
 namespace {

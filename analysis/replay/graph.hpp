@@ -92,6 +92,11 @@ struct Graph {
   int replicas = 1, stages = 1, tensors = 1;
   std::vector<Synchronisation> synchronisations;
   std::map<std::string, std::size_t> warnings;  ///< what was not as it should be, by reason
+
+  const Kind& role_of(const Operation& each) const { return roles[static_cast<std::size_t>(each.kind)]; }
+  const RecordedPlace& place_of(const Operation& each) const {
+    return workers[static_cast<std::size_t>(each.worker)];
+  }
 };
 
 /// Throws ConfigError with all that is wrong: operations that wait for each other in a circle.

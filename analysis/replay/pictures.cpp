@@ -87,8 +87,8 @@ class TimelineText {
     line(fmt::format(
         "{{\"ph\":\"X\",\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{\"micro-batch\":{},\"waited_us\":{:.3f}}}}}",
         quoted_text(graph_.kinds[static_cast<std::size_t>(each.kind)]),
-        graph_.roles[static_cast<std::size_t>(each.kind)].communication ? "communication" : "computing",
-        process, track, start_s * 1e6, (end_s - start_s) * 1e6, each.micro_batch, waited_s * 1e6));
+        graph_.role_of(each).communication ? "communication" : "computing", process, track, start_s * 1e6,
+        (end_s - start_s) * 1e6, each.micro_batch, waited_s * 1e6));
   }
 
   void line(const std::string& text) {

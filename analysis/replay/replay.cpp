@@ -66,7 +66,7 @@ enum class PeersOf { slice, stage, all };
 using Work = std::tuple<std::size_t, std::int32_t, int, int, std::int32_t, std::int32_t, std::int32_t>;
 
 Work work_of(const Graph& graph, std::size_t step, const Operation& each, PeersOf peers) {
-  const RecordedPlace& place = graph.workers[static_cast<std::size_t>(each.worker)];
+  const RecordedPlace& place = graph.place_of(each);
   return {step,
           each.kind,
           peers == PeersOf::all ? -1 : place.stage,
@@ -193,7 +193,7 @@ Times healed(const Graph& graph, Times times, const std::vector<int>& workers, c
     const Peers& found = peers.at(work_of(graph, step, graph.operations[o], whose));
     if (found.count == 0) return;
     if (!times.gap_s.empty() && whose != PeersOf::all) times.gap_s[o] = found.gap_s / found.count;
-    if (!graph.roles[static_cast<std::size_t>(graph.operations[o].kind)].communication)
+    if (!graph.role_of(graph.operations[o]).communication)
       times.duration_s[o] = found.duration_s / found.count;
   });
   return times;
@@ -211,7 +211,7 @@ void SlowParts::add(const Graph& piece) {
   computing_s_.resize(piece.workers.size());
   gaps_s_.resize(piece.workers.size());
   for (const Operation& each : piece.operations) {
-    if (piece.roles[static_cast<std::size_t>(each.kind)].communication) continue;
+    if (piece.role_of(each).communication) continue;
     computing_s_[static_cast<std::size_t>(each.worker)] += std::max(each.duration_s, 0.0);
     gaps_s_[static_cast<std::size_t>(each.worker)] += std::max(each.gap_s, 0.0);
   }

@@ -30,7 +30,7 @@ class Decomposition {
     const auto add_places = [&](std::vector<Share>& shares, int count, int RecordedPlace::*which) {
       for (int place = 0; place < count; ++place)
         parts_.push_back({shares, fmt::format("{}", place), [&graph, which, place](const Operation& each) {
-                            return graph.workers[static_cast<std::size_t>(each.worker)].*which == place;
+                            return graph.place_of(each).*which == place;
                           }});
     };
     if (graph.stages > 1) add_places(report.stages, graph.stages, &RecordedPlace::stage);

@@ -20,7 +20,7 @@ constexpr double kMostOperations = 5e5;  // 60 MB
 using Slot = std::tuple<std::int32_t, int, int, std::int32_t, std::int32_t, std::int32_t>;
 
 Slot slot_of(const Graph& graph, const Operation& each) {
-  const RecordedPlace& place = graph.workers[static_cast<std::size_t>(each.worker)];
+  const RecordedPlace& place = graph.place_of(each);
   return {each.kind, place.stage, place.tensor, each.micro_batch, each.chunk, each.occurrence};
 }
 
@@ -64,9 +64,9 @@ class Samples {
       const std::size_t slot = slots_.emplace(slot_of(graph, each), slots_.size()).first->second;
       if (values_.size() <= slot) values_.resize(slot + 1);
       if (values_[slot].empty()) values_[slot].resize(static_cast<std::size_t>(replicas_) * steps_);
-      const int replica = graph.workers[static_cast<std::size_t>(each.worker)].replica;
+      const int replica = graph.place_of(each).replica;
       values_[slot][at(replica, s)] = {each.duration_s, each.gap_s};
-      if (!graph.roles[static_cast<std::size_t>(each.kind)].communication)
+      if (!graph.role_of(each).communication)
         computing_s[static_cast<std::size_t>(replica)][s] += each.duration_s;
     });
     step_factor_ = step_factors(computing_s);
@@ -163,8 +163,8 @@ class Resizing {
       slots_.push_back(samples_.slot(slot_of(graph_, each)));
       const Sample& own = samples_.of(slots_[o], replica_of(each) % recorded.replicas, kept_[s]);
       base_.gap_s[o] = own.gap_s;
-      base_.duration_s[o] = own.duration_s * ring_factor(graph_.roles[static_cast<std::size_t>(each.kind)],
-                                                         recorded.replicas, graph_.replicas);
+      base_.duration_s[o] =
+          own.duration_s * ring_factor(graph_.role_of(each), recorded.replicas, graph_.replicas);
     });
     base_ = faster_network(graph_, std::move(base_), network);
   }
@@ -197,7 +197,7 @@ class Resizing {
 
   void take(Times& times, const std::vector<Source>& sources, std::size_t s, std::size_t o) const {
     const Operation& each = graph_.operations[o];
-    const Kind& kind = graph_.roles[static_cast<std::size_t>(each.kind)];
+    const Kind& kind = graph_.role_of(each);
     const auto replica = static_cast<std::size_t>(replica_of(each));
     const std::size_t step = sources[replica].steps[s];
     const Sample& sample = samples_.of(slots_[o], sources[replica].replica, step);
@@ -212,9 +212,7 @@ class Resizing {
     times.duration_s[o] = sample.duration_s * samples_.step_factor(kept_[s]) / samples_.step_factor(step);
   }
 
-  int replica_of(const Operation& each) const {
-    return graph_.workers[static_cast<std::size_t>(each.worker)].replica;
-  }
+  int replica_of(const Operation& each) const { return graph_.place_of(each).replica; }
 
   Graph graph_;
   std::vector<std::size_t> kept_;  // steps of the record

@@ -38,14 +38,10 @@ class StepLinker {
   }
 
  private:
-  const Kind& role(std::size_t o) const {
-    return graph_.roles[static_cast<std::size_t>(operations()[o].kind)];
-  }
+  const Kind& role(std::size_t o) const { return graph_.role_of(operations()[o]); }
   std::vector<Operation>& operations() { return links_.operations; }
   const std::vector<Operation>& operations() const { return links_.operations; }
-  const RecordedPlace& place(std::size_t o) const {
-    return graph_.workers[static_cast<std::size_t>(operations()[o].worker)];
-  }
+  const RecordedPlace& place(std::size_t o) const { return graph_.place_of(operations()[o]); }
   /// `what`: kNone where there is none.
   void waits_for(std::size_t who, std::size_t what) {
     if (what != kNone) links_.waits.emplace_back(what, who);

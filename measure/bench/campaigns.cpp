@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "measure/run_clock.hpp"
+#include "measure/waiting.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/random.hpp"
 #include "traces/reading/csv.hpp"

@@ -9,7 +9,7 @@
 #include "algorithms/low_communication/low_rank.hpp"
 #include "algorithms/sparse/sparse.hpp"
 #include "measure/bench/campaigns.hpp"
-#include "measure/gathering.hpp"
+#include "measure/packing.hpp"
 #include "sim/base/random.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/learn/model.hpp"

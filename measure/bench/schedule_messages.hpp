@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "measure/packing.hpp"
-#include "measure/run_clock.hpp"
 #include "measure/waiting.hpp"
 #include "sim/base/units.hpp"
 #include "sim/collectives/operation.hpp"

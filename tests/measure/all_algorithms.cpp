@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "algorithms/registry.hpp"
-#include "measure/gathering.hpp"
+#include "measure/packing.hpp"
 #include "tests/measure/world.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/graphs.hpp"

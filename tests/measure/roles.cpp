@@ -1,7 +1,7 @@
 // The real worker is held to what every worker does, on three ranks.
 #include <doctest/doctest.h>
 
-#include "measure/gathering.hpp"
+#include "measure/packing.hpp"
 #include "sim/base/errors.hpp"
 #include "tests/measure/world.hpp"
 #include "tests/roles/behaviours.hpp"

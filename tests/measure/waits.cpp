@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "measure/gathering.hpp"
+#include "measure/packing.hpp"
 #include "tests/measure/world.hpp"
 #include "tests/roles/behaviours.hpp"
 
