@@ -94,6 +94,7 @@ struct LinkRecord {
   std::string name;
   double bandwidth_Bps = 0;
   double bytes = 0;
+  double price_usd_per_byte = 0;
 };
 
 /// How one kind of collective was costed, and why.

@@ -135,6 +135,7 @@ void build_algorithm(const Reader& reader, Job& job) {
   if (!algorithm) return;
   job.algorithm = std::move(*algorithm);
   job.memory = job.algorithm->memory({job.workload, job.optimizer, job.workers()});
+  share_memory(job);
   check_memory(reader, job);
 }
 

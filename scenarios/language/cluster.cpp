@@ -59,6 +59,7 @@ struct ClusterSection {
   std::int64_t workers = 1;
   std::optional<std::int64_t> nodes;
   std::int64_t gpus_per_node = 1;
+  std::optional<Island> island;
   Device device;
   std::optional<GpuLink> gpu_link;
   Nic nic;
@@ -74,12 +75,17 @@ struct ClusterSection {
 
   void fields(Fields& f) {
     f.text("name", name, "What reports call it");
-    f.whole("workers", workers, "This many GPUs train").required().at_least(1).at_most(kMostCounted);
+    f.whole("workers", workers, "This many GPUs train, or as many islands")
+        .required()
+        .at_least(1)
+        .at_most(kMostCounted);
     f.whole("nodes", nodes, "There are this many nodes")
         .at_least(1)
         .at_most(kMostCounted)
         .by_rule("as many as the workers need");
     f.whole("gpus_per_node", gpus_per_node, "A node has this many GPUs").at_least(1).at_most(kMostCounted);
+    f.object("island", island, "Several GPUs on fast links are one worker")
+        .by_rule("none: a worker is one GPU");
     f.object("device", device, "The GPU that every worker has").required();
     f.object("gpu_link", gpu_link,
              "The link of each GPU to the others of its node, in each direction: NVLink or PCIe")
@@ -113,13 +119,15 @@ struct ClusterSection {
   }
 
   std::int64_t gpus() const { return *nodes * gpus_per_node; }
+  std::int64_t gpus_per_worker() const { return island ? island->gpus : 1; }
+  std::int64_t used_gpus() const { return workers * gpus_per_worker(); }
 };
 
 /// What the workers of a node pass on together: of two as it is given, of n so much less that each has 2/n of
 /// what it would have of an even share.
 double host_memory_Bps(const ClusterSection& section) {
   if (!section.gpu_link || !section.gpu_link->host_memory_Bps) return 0;
-  const auto together = static_cast<double>(std::min(section.workers, section.gpus_per_node));
+  const auto together = static_cast<double>(std::min(section.used_gpus(), section.gpus_per_node));
   return *section.gpu_link->host_memory_Bps * 2 / std::max(2.0, together);
 }
 
@@ -195,7 +203,20 @@ bool check_counts(const Reader& reader, const ClusterSection& section) {
   if (section.nic.count > kMostGpus / std::max<std::int64_t>(1, std::min(nodes, kMostGpus)))
     wrong("/cluster/nic/count", fmt::format("makes {} NICs on {} nodes", section.nic.count * nodes, nodes),
           fmt::format("Use at most {} in all", kMostGpus));
-  if (section.workers > section.gpus())
+  if (section.island && per_node % section.gpus_per_worker() != 0 &&
+      section.gpus_per_worker() % per_node != 0)
+    wrong("/cluster/island/gpus",
+          fmt::format("neither divides the {} GPUs of a node, nor is a multiple of them", per_node),
+          "Let islands be equal parts of a node, or whole nodes");
+  if (section.island && section.placement.json() != "block")
+    wrong("/cluster/placement", "deals single GPUs, and workers are islands",
+          "Leave it out: islands lie side by side");
+  if (section.island && section.used_gpus() > section.gpus())
+    wrong("/cluster/workers",
+          fmt::format("are {} islands of {} GPUs, and the cluster has {} GPUs", section.workers,
+                      section.gpus_per_worker(), section.gpus()),
+          "Use fewer workers, smaller islands, or more nodes");
+  else if (section.workers > section.gpus())
     wrong("/cluster/workers",
           fmt::format("is more than the {} GPU{} of the cluster ({} node{} x {})", section.gpus(),
                       section.gpus() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", per_node),
@@ -237,6 +258,7 @@ std::optional<std::vector<int>> place(const Reader& reader, const ClusterSection
   std::vector<int> gpu_of_rank(
       static_cast<std::size_t>(placement.is_object() ? section.gpus() : section.workers));
   std::iota(gpu_of_rank.begin(), gpu_of_rank.end(), 0);
+  for (int& gpu : gpu_of_rank) gpu *= static_cast<int>(section.gpus_per_worker());
   if (placement == "round_robin")
     for (int& gpu : gpu_of_rank) gpu = gpu % nodes * per_node + gpu / nodes;
   if (placement.is_object()) {
@@ -251,15 +273,25 @@ std::optional<std::vector<int>> place(const Reader& reader, const ClusterSection
   return gpu_of_rank;
 }
 
-/// Relative speed of each node's GPUs: as it is given, less what workers of one node take from each other.
+/// Relative speed of each node's GPUs: as it is given, less what GPUs of one node that train take from each
+/// other. An island of several nodes is as fast as its slowest, and has its speed at its first.
 std::vector<double> speeds_of(const ClusterSection& section, const std::vector<int>& gpu_of_rank) {
-  if (section.shared_host.value_or(0) == 0) return section.node_speed;
-  std::vector<int> workers(static_cast<std::size_t>(*section.nodes), 0);
-  for (const int gpu : gpu_of_rank) ++workers[static_cast<std::size_t>(gpu / section.gpus_per_node)];
   std::vector<double> speeds = section.node_speed;
-  speeds.resize(workers.size(), 1);
-  for (std::size_t node = 0; node < speeds.size(); ++node)
-    speeds[node] /= 1 + *section.shared_host * std::max(0, workers[node] - 1);
+  const std::int64_t per_node = section.gpus_per_node, per_worker = section.gpus_per_worker();
+  if (section.shared_host.value_or(0) > 0) {
+    std::vector<int> training(static_cast<std::size_t>(*section.nodes), 0);
+    for (const int first : gpu_of_rank)
+      for (std::int64_t gpu = first; gpu < first + per_worker; ++gpu)
+        ++training[static_cast<std::size_t>(gpu / per_node)];
+    speeds.resize(training.size(), 1);
+    for (std::size_t node = 0; node < speeds.size(); ++node)
+      speeds[node] /= 1 + *section.shared_host * std::max(0, training[node] - 1);
+  }
+  if (speeds.empty() || per_worker <= per_node) return speeds;
+  for (const int first : gpu_of_rank) {
+    const auto node = speeds.begin() + first / per_node;
+    *node = *std::min_element(node, node + per_worker / per_node);
+  }
   return speeds;
 }
 
@@ -273,7 +305,8 @@ Json schema::cluster() {
 void complete_cluster(Json& json) {
   if (json.contains("nodes")) return;
   const std::int64_t per_node = json["gpus_per_node"].get<std::int64_t>();
-  json["nodes"] = (json["workers"].get<std::int64_t>() + per_node - 1) / per_node;
+  const std::int64_t per_worker = json.contains("island") ? json["island"].value("gpus", std::int64_t{1}) : 1;
+  json["nodes"] = (json["workers"].get<std::int64_t>() * per_worker + per_node - 1) / per_node;
 }
 
 void complete_machines(Json& cluster, Json& network) {
@@ -336,7 +369,8 @@ std::optional<Machines> build_cluster(const Reader& reader) {
                   .host = section.host,
                   .network = std::move(*network),
                   .node_speed = speeds_of(section, *gpu_of_rank),
-                  .endpoint_of_rank = std::move(*gpu_of_rank)};
+                  .endpoint_of_rank = std::move(*gpu_of_rank),
+                  .island = section.island};
   if (stack) set_stack(*stack, cluster);
   return Machines{std::move(cluster), std::move(stack)};
 }

@@ -53,6 +53,7 @@ void build_timing(const Reader& reader, Job& job) {
                                 .learner = job.learner.get(),
                                 .precision = job.network.precision};
   if (auto workload = build_workload(reader, setting, job.notes)) job.workload = std::move(*workload);
+  build_island(reader, job);
 }
 
 /// What depends on the number of workers.

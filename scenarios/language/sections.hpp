@@ -67,6 +67,12 @@ const std::vector<AlgorithmPlugin>& training_methods();
 /// The graph that the algorithm asks for; an empty one if it asks for none.
 std::optional<LogicalGraph> build_graph(const Reader& reader, int workers);
 
+/// What the GPUs of a worker exchange among themselves, added to the workload; once that and the network are
+/// there.
+void build_island(const Reader& reader, Job& job);
+/// Of what a worker needs, what each of its GPUs does.
+void share_memory(Job& job);
+
 /// Once everything that it may look at is in the job.
 void build_algorithm(const Reader& reader, Job& job);
 

@@ -1,11 +1,13 @@
 // The cluster that a job runs on: devices, hosts and network, and where each worker sits.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/cluster/device.hpp"
 #include "sim/cluster/handover.hpp"
+#include "sim/cluster/island.hpp"
 #include "sim/cluster/network.hpp"
 
 namespace simsgd {
@@ -19,8 +21,10 @@ struct Cluster {
   Network network;
   std::vector<double> node_speed;  ///< relative speed of each node's GPUs; empty: all 1
   std::vector<int> endpoint_of_rank;
-  Handover handover{};  ///< of the communication stack
+  Handover handover{};             ///< of the communication stack
+  std::optional<Island> island{};  ///< that each worker is; none: a GPU
 
+  int gpus_per_worker() const { return island ? island->gpus : 1; }
   int workers() const { return static_cast<int>(endpoint_of_rank.size()); }
   int node_of_rank(int rank) const {
     return endpoint_of_rank[static_cast<std::size_t>(rank)] / gpus_per_node;

@@ -23,6 +23,7 @@ struct Link {
   int from_vertex = -1;      ///< vertices of Network::vertices that it joins; -1 where not known
   int to_vertex = -1;
   double jitter_factor = 1;  ///< of the network's jitter, for messages that cross it
+  double price_usd_per_byte = 0;
 };
 
 using LinkId = std::int32_t;

@@ -237,7 +237,8 @@ RunRecord Simulation::make_record() {
   collectives_.add_link_bytes(bytes);
   for (std::size_t id = 0; id < bytes.size(); ++id) {
     const Link& link = job_.cluster.network.links[id];
-    if (bytes[id] > 0) record.links.push_back({link.name, link.bandwidth_Bps, bytes[id]});
+    if (bytes[id] > 0)
+      record.links.push_back({link.name, link.bandwidth_Bps, bytes[id], link.price_usd_per_byte});
   }
   notebook_.fill(record);
   for (const auto& worker : workers_)

@@ -59,9 +59,16 @@ Value time_to_target(const RunRecord& record, const Job& job) {
 }
 
 Value cost(const RunRecord& record, const Job& job) {
-  if (!(job.cluster.device.price_usd_per_h > 0)) return std::nullopt;
-  return job.cluster.device.price_usd_per_h * static_cast<double>(record.workers.size()) * record.end_s /
-         3600;
+  const double price_usd_per_h = job.cluster.device.price_usd_per_h;
+  double traffic_usd = 0;
+  bool traffic_costs = false;
+  for (const LinkRecord& link : record.links) {
+    traffic_costs |= link.price_usd_per_byte > 0;
+    traffic_usd += link.bytes * link.price_usd_per_byte;
+  }
+  if (!(price_usd_per_h > 0) && !traffic_costs) return std::nullopt;
+  const double gpus = static_cast<double>(record.workers.size()) * job.cluster.gpus_per_worker();
+  return price_usd_per_h * gpus * record.end_s / 3600 + traffic_usd;
 }
 
 Value energy(const RunRecord& record, const Job& job) {
@@ -72,7 +79,7 @@ Value energy(const RunRecord& record, const Job& job) {
     const double busy_s = busy_time_s(worker);
     joules += busy_s * device.busy_W + std::max(0.0, record.end_s - busy_s) * device.idle_W;
   }
-  return joules;
+  return joules * job.cluster.gpus_per_worker();
 }
 
 }  // namespace
@@ -132,7 +139,7 @@ std::vector<Metric> resource_metrics() {
        "Parameters, gradients, optimizer state and the activations of a micro-batch, fp32.",
        [](const RunRecord&, const Job& job) -> Value { return total_bytes(job.memory); }, Better::less},
       {"cost_usd", "USD",
-       "Price of the workers' GPUs for the duration of the run. No value where the device has no price.",
+       "Price of the workers' GPUs for the duration of the run, and of the traffic between sites. No value where neither has a price.",
        cost, Better::less},
       {"energy_J", "J",
        "Of the workers' GPUs: busy power while computing or straggling, idle power else. No value where the device has no power.",

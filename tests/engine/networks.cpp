@@ -65,6 +65,21 @@ TEST_CASE("a ring along a torus, or along a rail, shares no link: every fidelity
   }
 }
 
+TEST_CASE("two sites: a ring crosses each way once, recursive doubling shares the slow link among four") {
+  const Json link = {{"between", {"a", "b"}}, {"bandwidth", "100 MB/s"}, {"latency", 0.03}};
+  const Json sites = {{"name", "sites"}, {"sites", {{{"name", "a"}}, {{"name", "b"}}}}, {"links", {link}}};
+  CHECK(time_of(sites, nodes(8), Fidelity::messages, "ring") ==
+        doctest::Approx(14 * (kNic_s + 0.03 + 1e6 / 1e8)).epsilon(1e-9));
+  CHECK(time_of(sites, nodes(8), Fidelity::messages, "recursive_doubling") ==
+        doctest::Approx(2 * (kNic_s + kBytes / kBps) + kNic_s + 0.03 + 4 * kBytes / 1e8).epsilon(1e-9));
+  Json windows = sites;
+  windows["tcp_window"] =
+      30e3;  // half a megabyte a second for each of the four, who then do not fill the link
+  CHECK(time_of(windows, nodes(8), Fidelity::messages, "recursive_doubling") ==
+        doctest::Approx(2 * (kNic_s + kBytes / kBps) + kNic_s + 0.03 + kBytes * 2 * (kNic_s + 0.03) / 30e3)
+            .epsilon(1e-9));
+}
+
 TEST_CASE(
     "recursive doubling on a ring of 8: partners 2 and 4 apart share each cable with one other message") {
   // Distances 1, 2, 4. At 4 even routers send upwards and odd ones downwards: two messages a cable each way.

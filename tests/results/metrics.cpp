@@ -109,6 +109,10 @@ TEST_CASE("cost and energy, where the device has a price and a power") {
   scenario["cluster"]["device"]["idle_power"] = 10;
   values = values_of(example_record(), job_of(scenario));
   CHECK(values.at("cost_usd") == Approx(2 * 3 * 3.6 / 3600).epsilon(1e-12));
+  RunRecord between_sites = example_record();
+  between_sites.links[1].price_usd_per_byte = 1e-6;  // of 900 bytes
+  CHECK(values_of(between_sites, job_of(scenario)).at("cost_usd") ==
+        Approx(2 * 3 * 3.6 / 3600 + 900e-6).epsilon(1e-12));
   // Busy: computing 2 s and straggling 0.1 s each, the first one also selection, factors and inverses; idle
   // the rest of 3 s.
   CHECK(values.at("energy_J") == Approx((2.16 + 2.1) * 100 + (0.84 + 0.9) * 10).epsilon(1e-12));

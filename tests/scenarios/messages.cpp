@@ -111,7 +111,7 @@ TEST_CASE("every message is that of its block") {
   for (const auto& entry : std::filesystem::directory_iterator(SIMSGD_SOURCE_DIR "/tests/scenarios/messages"))
     paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
-  REQUIRE(paths.size() == 8);
+  REQUIRE(paths.size() == 9);
   for (const std::filesystem::path& path : paths) {
     CAPTURE(path.filename().string());
     Lines always;
