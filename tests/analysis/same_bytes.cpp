@@ -296,7 +296,7 @@ Json many_axes() {
   study["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}};
   study["workload"]["layers"][0]["forward_flop"] = 2e9;
   study["stop"] = {{"steps", 4}};
-  study["optimizer"] = {{"schedule", {{"name", "cosine"}}}};
+  study["optimizer"] = {{"name", "sgd"}, {"schedule", {{"name", "cosine"}}}};
   study["expected"] = {{{"metric", "throughput_samples_per_s"},
                         {"value", 1},
                         {"tolerance", 1},
