@@ -101,15 +101,15 @@ void JobBuilder::build_training(const Reader& reader, int workers) {
 
 void JobBuilder::build_timing(const Reader& reader) {
   const bool machines = job_.workers() > 0;
-  const Json device = machines ? reader.value("/cluster/device") : Json();
-  if (!learner_is_new_ && !differs({"workload"}) && device == device_ && job_.network.precision == precision_)
+  const bool other_device = differs({"cluster"}) && (!machines || reader.value("/cluster/device") != device_);
+  if (!learner_is_new_ && !other_device && !differs({"workload"}) && job_.network.precision == precision_)
     return;
   const WorkloadSetting setting{.device = machines ? &job_.cluster.device : nullptr,
                                 .learner = job_.learner.get(),
                                 .precision = job_.network.precision};
   timing_notes_.clear();
   if (auto workload = build_workload(reader, setting, timing_notes_)) job_.workload = std::move(*workload);
-  device_ = device;
+  if (machines) device_ = reader.value("/cluster/device");
   precision_ = job_.network.precision;
 }
 
