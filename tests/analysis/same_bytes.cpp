@@ -427,4 +427,29 @@ TEST_CASE("what is wrong with a point is what is wrong with it alone, whichever 
   CHECK(right == 3);
 }
 
+TEST_CASE("points of a study that uses a whole file, which an axis exchanges, are those of the files") {
+  const Folder folder;
+  Json four = small_scenario(), eight = four;
+  eight["cluster"]["workers"] = 8;
+  eight["stragglers"] = {{{"name", "constant"}, {"count", 1}, {"factor", 3}}};
+  folder.write_json("four.json", four);
+  folder.write_json("eight.json", eight);
+  const Json axes = {{{"pointer", "/use"}, {"values", {"four.json", "eight.json"}}},
+                     {{"pointer", "/stop/steps"}, {"values", {3, 4}}}};
+  const Study study =
+      expand_study(folder.write_json("s.json", {{"use", "four.json"}, {"name", "files"}, {"axes", axes}}));
+  REQUIRE(study.points.size() == 4);
+  PointLoader loader(study);
+  for (const std::size_t i : {0, 3, 1, 2, 0}) {
+    CAPTURE(i);
+    Json alone = i < 2 ? four : eight;
+    alone["name"] = "files";
+    alone["stop"]["steps"] = i % 2 == 0 ? 3 : 4;
+    const Scenario whole = load(alone);
+    CHECK(loader.load(study.points[i]).resolved == whole.resolved);
+    CHECK(loader.job().workers() == (i < 2 ? 4 : 8));
+    CHECK(loader.completed_text() == completed(whole, make_job(whole)).dump());
+  }
+}
+
 }  // namespace simsgd::test::analysis_same_bytes
