@@ -133,7 +133,7 @@ bool check_island(const Reader& reader, const Job& job) {
 
 }  // namespace
 
-void build_island(const Reader& reader, Job& job) {
+void build_island(const Reader& reader, Job& job, std::vector<Note>& notes) {
   if (!job.cluster.island || job.cluster.island->gpus == 1 || job.workers() == 0 ||
       job.workload.layers.empty())
     return;

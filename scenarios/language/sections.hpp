@@ -69,7 +69,7 @@ std::optional<LogicalGraph> build_graph(const Reader& reader, int workers);
 
 /// What the GPUs of a worker exchange among themselves, added to the workload; once that and the network are
 /// there.
-void build_island(const Reader& reader, Job& job);
+void build_island(const Reader& reader, Job& job, std::vector<Note>& notes);
 /// Of what a worker needs, what each of its GPUs does.
 void share_memory(Job& job);
 
