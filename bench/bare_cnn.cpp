@@ -9,18 +9,15 @@ namespace simsgd::bench {
 
 namespace {
 
-using Eigen::Index;
-using Eigen::Map;
-using Eigen::MatrixXf;
-using Eigen::VectorXf;
+using namespace Eigen;
 
 constexpr Index kKernel = 3, kFilters[] = {8, 16};
 
 struct Level {
   Index channels, side, filters;
+  Index pixels() const { return side * side; }
   Index patch() const { return channels * kKernel * kKernel; }
   Index parameters() const { return filters * (patch() + 1); }
-  Index pixels() const { return side * side; }
 };
 
 // Calls entry(plane, image) for every entry of the kernel: the part of a column of patches that lies in the
@@ -39,22 +36,19 @@ void for_each_entry(const Level& level, MatrixXf& patches, Image& images, Entry 
 }
 
 // Every second pixel of a plane, from one of four on.
-template <class T>
-auto quarter(T* plane, Index side, int which) {
-  using Strides = Eigen::Stride<Eigen::Dynamic, 2>;
-  using Quarter = std::conditional_t<std::is_const_v<T>, const Eigen::ArrayXXf, Eigen::ArrayXXf>;
-  return Map<Quarter, 0, Strides>(plane + which / 2 * side + which % 2, side / 2, side / 2,
-                                  Strides(2 * side, 2));
+auto quarter(float* plane, Index side, int which) {
+  using Strides = Stride<Dynamic, 2>;
+  return Map<ArrayXXf, 0, Strides>(plane + which / 2 * side + which % 2, side / 2, side / 2,
+                                   Strides(2 * side, 2));
 }
 
-/// Of a batch: images below each other, a column for each sample.
 struct Pass {
-  MatrixXf outputs, pooled;
+  MatrixXf outputs, pooled;  // images below each other, a column for each sample
 };
 
 void forward(const Level& level, const float* parameters, const MatrixXf& images, Pass& pass) {
   const Map<const MatrixXf> weights(parameters, level.filters, level.patch());
-  const Map<const Eigen::RowVectorXf> biases(parameters + weights.size(), level.filters);
+  const Map<const RowVectorXf> biases(parameters + weights.size(), level.filters);
   pass.outputs.resize(level.pixels() * level.filters, images.cols());
   pass.pooled.resize(pass.outputs.rows() / 4, images.cols());
   MatrixXf patches = MatrixXf::Zero(level.pixels(), level.patch());
@@ -66,15 +60,15 @@ void forward(const Level& level, const float* parameters, const MatrixXf& images
     output = (output.rowwise() + biases).cwiseMax(0.0F);
     for (Index f = 0; f < level.filters; ++f) {
       const auto part = [&](int which) { return quarter(output.col(f).data(), level.side, which); };
-      Map<Eigen::ArrayXXf>(pass.pooled.col(s).data() + f * level.pixels() / 4, level.side / 2,
-                           level.side / 2) = part(0).max(part(1)).max(part(2).max(part(3)));
+      Map<ArrayXXf>(pass.pooled.col(s).data() + f * level.pixels() / 4, level.side / 2, level.side / 2) =
+          part(0).max(part(1)).max(part(2).max(part(3)));
     }
   }
 }
 
 // `arriving`: of the pooled outputs. The images' gradient, where there is a layer before.
 MatrixXf backward(const Level& level, const float* parameters, const MatrixXf& images,
-                  const MatrixXf& arriving, const Pass& pass, float* gradient) {
+                  const MatrixXf& arriving, Pass& pass, float* gradient) {
   const Map<const MatrixXf> weights(parameters, level.filters, level.patch());
   Map<MatrixXf> change_of_weights(gradient, level.filters, level.patch());
   Map<VectorXf> change_of_biases(gradient + weights.size(), level.filters);
@@ -84,13 +78,13 @@ MatrixXf backward(const Level& level, const float* parameters, const MatrixXf& i
   const Index half = level.side / 2;
   for (Index s = 0; s < images.cols(); ++s) {
     for (Index f = 0; f < level.filters; ++f) {
-      const Map<const Eigen::ArrayXXf> best(pass.pooled.col(s).data() + f * half * half, half, half);
-      Eigen::ArrayXXf left = (best > 0).cast<float>();  // what no pixel has taken yet
-      left *= Map<const Eigen::ArrayXXf>(arriving.col(s).data() + f * half * half, half, half);
+      const Map<const ArrayXXf> best(pass.pooled.col(s).data() + f * half * half, half, half);
+      ArrayXXf left = (best > 0).cast<float>();  // what no pixel has taken yet
+      left *= Map<const ArrayXXf>(arriving.col(s).data() + f * half * half, half, half);
       for (const int which : {0, 1, 2, 3}) {
         auto to = quarter(change.col(f).data(), level.side, which);
-        to = left * (quarter(pass.outputs.col(s).data() + f * level.pixels(), level.side, which) == best)
-                        .template cast<float>();
+        const auto output = quarter(pass.outputs.col(s).data() + f * level.pixels(), level.side, which);
+        to = left * (output == best).cast<float>();
         left -= to;
       }
     }

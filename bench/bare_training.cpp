@@ -10,13 +10,11 @@ namespace simsgd::bench {
 
 namespace {
 
-using Eigen::Map;
-using Eigen::MatrixXf;
-using Eigen::VectorXf;
+using namespace Eigen;
 
 struct Shape {
-  Eigen::Index inputs, hidden, classes;
-  Eigen::Index second() const { return hidden * inputs + hidden; }  // where the second layer begins
+  Index inputs, hidden, classes;
+  Index second() const { return hidden * inputs + hidden; }  // where the second layer begins
 };
 
 // Weights of a layer are outputs x inputs, column by column, and then the biases.
@@ -48,10 +46,10 @@ void compute(const Shape& shape, const VectorXf& parameters, const DataSet& data
 }  // namespace
 
 MatrixXf bare_images(const DataSet& data, const std::vector<std::int32_t>& samples) {
-  MatrixXf inputs(data.features, static_cast<Eigen::Index>(samples.size()));
-  for (Eigen::Index s = 0; s < inputs.cols(); ++s)
+  MatrixXf inputs(data.features, static_cast<Index>(samples.size()));
+  for (Index s = 0; s < inputs.cols(); ++s)
     inputs.col(s) =
-        Map<const Eigen::Matrix<std::uint8_t, Eigen::Dynamic, 1>>(
+        Map<const Eigen::Matrix<std::uint8_t, Dynamic, 1>>(
             data.bytes.data() + samples[static_cast<std::size_t>(s)] * data.features, data.features)
                 .cast<float>()
                 .array() *
@@ -61,9 +59,9 @@ MatrixXf bare_images(const DataSet& data, const std::vector<std::int32_t>& sampl
 }
 
 double bare_cross_entropy(const DataSet& data, const std::vector<std::int32_t>& samples, MatrixXf& outputs) {
-  const Eigen::Index batch = outputs.cols();
+  const Index batch = outputs.cols();
   double loss = 0;
-  for (Eigen::Index s = 0; s < batch; ++s) {
+  for (Index s = 0; s < batch; ++s) {
     const std::int32_t label = data.labels[static_cast<std::size_t>(samples[static_cast<std::size_t>(s)])];
     auto column = outputs.col(s).array();
     column -= column.maxCoeff();
@@ -78,8 +76,8 @@ double bare_cross_entropy(const DataSet& data, const std::vector<std::int32_t>& 
 }
 
 BareNetwork bare_mlp(const Learner& learner, const DataSet& data) {
-  const Eigen::Index inputs = data.features, classes = data.classes;
-  const auto parameters = static_cast<Eigen::Index>(learner.parameters());
+  const Index inputs = data.features, classes = data.classes;
+  const auto parameters = static_cast<Index>(learner.parameters());
   const Shape shape{inputs, (parameters - classes) / (inputs + 1 + classes), classes};
   return [shape](const VectorXf& at, const DataSet& of, const std::vector<std::int32_t>& samples,
                  BareGradient& gradient) { compute(shape, at, of, samples, gradient); };
@@ -88,7 +86,7 @@ BareNetwork bare_mlp(const Learner& learner, const DataSet& data) {
 std::vector<double> train_bare(const BareTraining& settings, const BareNetwork& network,
                                const Learner& learner, const DataSet& data) {
   const std::vector<float> start = learner.initial_parameters();
-  VectorXf parameters = Map<const VectorXf>(start.data(), static_cast<Eigen::Index>(start.size()));
+  VectorXf parameters = Map<const VectorXf>(start.data(), static_cast<Index>(start.size()));
   VectorXf velocity = VectorXf::Zero(parameters.size());
   std::vector<BareGradient> gradients(static_cast<std::size_t>(settings.workers));
   std::vector<double> losses;
