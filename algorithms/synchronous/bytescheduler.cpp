@@ -97,6 +97,8 @@ class PartitionScheduler : public std::enable_shared_from_this<PartitionSchedule
   }
   /// The gradient of the tensor at that place is there.
   void take(std::size_t place, const Tensor& gradient) {
+    // A pass may be ahead of what happens beside it; now everything up to here has.
+    worker_.wait(worker_.background().start_timer(0));
     gradient_ = gradient;
     for (std::size_t p = partitions_.first_of_tensor[place]; p < partitions_.end_of_tensor[place]; ++p) {
       ready_[p] = true;
