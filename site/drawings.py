@@ -52,6 +52,8 @@ SETTINGS = {
     "bytescheduler": (3, {"/algorithm/partition": "4 MB"}),
     "ok_topk": (2, {"/algorithm/density": 0.1}),
     "sidco": (2, {"/algorithm/density": 0.1}),
+    "hsdp": (2, {"/algorithm/shards": 2}),
+    "dp_kfac": (2, BUCKETS),
     "ad_psgd": (3, {}),
     "sgp": (3, BUCKETS),
     "matcha": (3, {}),

@@ -83,6 +83,10 @@ TEST_CASE("memory of ResNet-50 on 64 workers, part by part") {
   check({{"name", "des_loc"}}, replica_and({}));
   check({{"name", "powersgd"}}, replica_and({{"residual", kVector}, {"factors", kThin}}));
   check({{"name", "diloco"}}, replica_and({{"outer model and momentum", 2 * kVector}}));
+  check({{"name", "hsdp"}, {"stage", 1}, {"shards", 4}}, {{"parameters", kVector},
+                                                          {"gradients", kVector},
+                                                          {"optimizer state", kVector / 4},
+                                                          {"activations", kActivations}});
   check({{"name", "fsdp"}, {"stage", 1}}, {{"parameters", kVector},
                                            {"gradients", kVector},
                                            {"optimizer state", kVector / 64},
