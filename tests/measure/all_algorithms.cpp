@@ -155,6 +155,9 @@ TEST_CASE("200 steps of every algorithm that time does not decide give the model
       {"dropcompute", {{"deadline", 100.0}, {"micro_batches", 4}}},
       {"nonblocking", {{"trigger", "none"}, {"micro_batches", 4}}},
       {"gtopk", {{"density", 0.2}}},
+      {"hsdp", {{"shards", 2}}},
+      {"ok_topk", {{"density", 0.2}, {"threshold_interval", 4}}},
+      {"sidco", {{"density", 0.2}}},
       {"topk_sgd", {{"density", 0.2}}},
   };
   const std::vector<std::string> by_time = {"ad_psgd", "async_local_sgd", "eager_sgd", "halos", "wagma"};
