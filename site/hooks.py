@@ -32,6 +32,9 @@ FITTED = """
   window.mermaid = {...mermaid, mermaidAPI: {...api, render}};
 })(mermaid.mermaidAPI);
 """
+# A method's drawing stands in the page itself, where its words take the colour of the page's.
+TIMELINE = re.compile(r'<img alt="[^"]*" src="(?:\.\./)*(figures/methods/\w+\.svg)" ?/?>')
+TIMELINE_STYLE = "svg.timeline { max-width: 100%; height: auto; } svg.timeline .t { fill: var(--md-default-fg-color--light) !important; }"
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".json": "json", ".py": "python", ".ipynb": "python", ".sh": "bash"}
 
 
@@ -102,7 +105,8 @@ def on_post_page(output, page, config):
     names = ["search_index.js", "search_worker.js"] + (["mermaid.js"] if 'class="mermaid"' in output else [])
     scripts = "".join(f'<script src="{up}assets/{name}"></script>' for name in names)
     output = PICTURE.sub(THEMED, output)
-    output = output.replace("</head>", f"<style>{STYLE}</style></head>", 1)
+    output = TIMELINE.sub(lambda match: (ROOT / "docs" / match[1]).read_text(), output)
+    output = output.replace("</head>", f"<style>{STYLE}{TIMELINE_STYLE}</style></head>", 1)
     return re.sub(r'(<script src="[^"]*javascripts/bundle)', lambda match: scripts + match[1], output, count=1)
 
 

@@ -16,6 +16,10 @@ std::string pointer_of(const std::string& column) {
 }  // namespace
 
 std::string column_of_measurements(const Selection& selection) {
+  // A scenario has one value of a column: a list of conditions is of measurements alone.
+  if (!selection.any_of().empty())
+    return selection.any_of().front().empty() ? "quantity"
+                                              : selection.any_of().front().conditions().front().column;
   for (const Condition& each : selection.conditions())
     if (pointer_of(each.column).empty() || each.power_of != 0 || each.no_power_of != 0) return each.column;
   return "";

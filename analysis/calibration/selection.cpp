@@ -125,12 +125,17 @@ bool Condition::holds(const Measurement& measurement) const {
 }
 
 Selection::Selection(const Json& json) {
+  if (json.is_array()) {
+    for (const Json& each : json) any_of_.emplace_back(each);
+    return;
+  }
   for (const auto& member : json.items()) conditions_.push_back(condition_of(member.key(), member.value()));
 }
 
 bool Selection::holds(const Measurement& measurement) const {
-  return std::all_of(conditions_.begin(), conditions_.end(),
-                     [&](const Condition& each) { return each.holds(measurement); });
+  const auto holds_too = [&](const auto& each) { return each.holds(measurement); };
+  return std::all_of(conditions_.begin(), conditions_.end(), holds_too) &&
+         (any_of_.empty() || std::any_of(any_of_.begin(), any_of_.end(), holds_too));
 }
 
 Selection Selection::with(const std::string& column, const std::string& value) const {
@@ -146,6 +151,7 @@ std::string Selection::shown(const std::vector<Measurement>& all) const {
         "\"{}\": {} holds of {} measurements; {}", each.column, each.text,
         std::count_if(all.begin(), all.end(), [&](const Measurement& one) { return each.holds(one); }),
         values_shown(all, each.column)));
+  for (const Selection& each : any_of_) parts.push_back(each.shown(all));
   return fmt::format("{}", fmt::join(parts, ". "));
 }
 
@@ -163,13 +169,15 @@ Json Selection::schema(const std::string& meaning) {
                         {"power_of", base},
                         {"no_power_of", base}}}};
   const Json plain = {{"type", {"string", "number", "boolean"}}};
-  return {
+  const Json one = {
       {"type", "object"},
       {"description",
        meaning +
            ": each column (quantity, operation, workers, nodes, bytes, campaign, source or a label) with a value, a list of values, a range, or what it contains"},
       {"additionalProperties",
        {{"oneOf", {plain, {{"type", "array"}, {"items", plain}, {"minItems", 1}}, range}}}}};
+  return {{"oneOf", {one, {{"type", "array"}, {"items", one}, {"minItems", 1}}}},
+          {"description", meaning + ": by its columns, or a list of such, of which one has to hold"}};
 }
 
 }  // namespace simsgd

@@ -1,5 +1,6 @@
 // Which measurements: conditions on their columns, as specs write them.
 //   {"bytes": {"at_least": "64 KiB", "power_of": 2}, "placement": "out_of_place", "workers": [2, 4]}
+// or a list of such, of which one has to hold.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -39,10 +40,12 @@ class Selection {
   explicit Selection(const Json& json);
 
   bool holds(const Measurement& measurement) const;
-  bool empty() const { return conditions_.empty(); }
+  bool empty() const { return conditions_.empty() && any_of_.empty(); }
   /// And that a column has a value.
   Selection with(const std::string& column, const std::string& value) const;
+  /// All have to hold, and one of any_of() where there are some.
   const std::vector<Condition>& conditions() const { return conditions_; }
+  const std::vector<Selection>& any_of() const { return any_of_; }
   /// For errors: each condition, of how many measurements it holds, and the values that they have.
   std::string shown(const std::vector<Measurement>& all) const;
 
@@ -50,6 +53,7 @@ class Selection {
 
  private:
   std::vector<Condition> conditions_;
+  std::vector<Selection> any_of_;
 };
 
 }  // namespace simsgd

@@ -117,11 +117,12 @@ fs::path executable_directory() {
   return failed ? fs::path() : executable.parent_path();
 }
 
-std::string json_files_in(const fs::path& directory, const std::string& name, std::string& guess) {
+std::string files_like_it_in(const fs::path& directory, const std::string& name, std::string& guess) {
+  const std::string extension = fs::path(name).extension() == ".csv" ? ".csv" : ".json";
   std::vector<std::string> names;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored))
-    if (entry.path().extension() == ".json") names.push_back(entry.path().filename().string());
+    if (entry.path().extension() == extension) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   if (guess.empty()) guess = nearest(fs::path(name).filename().string(), names);
   return one_of(names);
@@ -161,11 +162,12 @@ std::string read_file(const std::string& path) {
   return all_of(stream, path);
 }
 
-const Json& JsonFiles::read(const std::string& path) {
+const Json& JsonFiles::read(const std::string& path,
+                            Json (*parse)(const std::string& text, const std::string& file)) {
   const std::string name = shown_name(path);
   const auto known = read_.find(name);
   if (known != read_.end()) return known->second;
-  return read_[name] = parse_json(path == "-" ? all_of(std::cin, name) : read_file(path), name);
+  return read_[name] = parse(path == "-" ? all_of(std::cin, name) : read_file(path), name);
 }
 
 std::string shown_name(const std::string& path) { return path == "-" ? "<stdin>" : path; }
@@ -203,7 +205,7 @@ FoundFile find_file(const std::string& name, const std::string& from) {
   std::string guess;
   std::string there;
   for (const std::string& path : paths) {
-    const std::string names = json_files_in(fs::path(path).parent_path(), name, guess);
+    const std::string names = files_like_it_in(fs::path(path).parent_path(), name, guess);
     if (there.empty()) there = names;
   }
   std::string remedy;

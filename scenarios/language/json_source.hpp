@@ -21,8 +21,10 @@ std::string read_file(const std::string& path);
 /// The files that a scenario is made of; each is read once.
 class JsonFiles {
  public:
-  /// "-" is standard input, which errors call "<stdin>". Throws ConfigError.
-  const Json& read(const std::string& path);
+  /// "-" is standard input, which errors call "<stdin>". `parse` makes an object of the text, and is given
+  /// the name under which errors speak of it. Throws ConfigError.
+  const Json& read(const std::string& path,
+                   Json (*parse)(const std::string& text, const std::string& file) = parse_json);
   /// A document that is not in a file; errors call it `name`.
   void put(const std::string& name, Json value) { read_[name] = std::move(value); }
 

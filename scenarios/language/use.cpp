@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/language/gemm_file.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -171,13 +172,19 @@ class UseResolver {
     if (base == nullptr) return;
     if (!base->is_object())
       return fail("names a file that holds no object", "Use a file that holds one object");
+    // Measured times are not those of a device file, which has come under this object already.
+    if (found.path.ends_with(".csv") && document_.origins.at(child(pointer, "times")).file != origin.file)
+      node(pointer).erase("times");
     merge_under(pointer, *base, {found.path, ""});
   }
 
   /// Null where the file cannot be read, which is reported for the object at `pointer`.
   const Json* read(const std::string& path, const std::string& pointer) {
     try {
-      return &files_.read(path);
+      if (!path.ends_with(".csv")) return &files_.read(path);
+      if (last_key(pointer) == "gemm") return &files_.read(path, gemm_of_csv);
+      throw ConfigError({path, "", "is a table, which only a device's \"gemm\" reads", "",
+                         "Use a JSON file that holds one object"});
     } catch (const ConfigError& error) {
       for (const InputError& each : error.errors()) errors_.add(pointer, each);
       document_.incomplete.insert(pointer);

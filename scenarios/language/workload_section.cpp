@@ -29,6 +29,9 @@ std::optional<StepLaw> read_step_cost(const Reader& reader, const std::string& p
     }
     law.times.push_back({static_cast<double>(time.batch), time.step_s});
   }
+  const double evaluation_s = section.evaluation_s.value_or(0);
+  law.per_sample_s += evaluation_s;
+  for (StepLaw::Time& time : law.times) time.seconds += time.samples * evaluation_s;
   return law;
 }
 

@@ -29,13 +29,17 @@ struct StepCostSection {
           .above(0);
     }
   };
-  std::optional<double> fixed_s, per_sample_s;
+  std::optional<double> fixed_s, per_sample_s, evaluation_s;
   std::optional<std::vector<Time>> times;
 
   void fields(Fields& f) {
     f.time("fixed", fixed_s, "What each pass takes (each micro-batch, where gradients are accumulated)")
         .by_rule("0 beside per_sample");
     f.time("per_sample", per_sample_s, "What each sample takes on top of it").by_rule("0 beside fixed");
+    f.time(
+         "evaluation", evaluation_s,
+         "What evaluations of the model between steps take for each sample that is trained on, spread evenly over the steps")
+        .by_rule("none: no time");
     f.objects(
          "times", times,
          "Measured passes in place of the two, by ascending batch. They are interpolated on logarithmic scales; a batch outside their range is refused",

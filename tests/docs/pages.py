@@ -108,6 +108,22 @@ class Pages(unittest.TestCase):
                 self.assertEqual(re.findall(r"^## (.*)$", text, flags=re.M),
                                  ["Pseudo-code", "What it sends", "Memory", "When it wins, and when not"])
                 self.assertIn(f"({page}.md)", (ROOT / "docs/algorithms/glance.md").read_text())
+                self.assertIn(f"](../figures/methods/{page}.svg)", text, "its drawing, which site/drawings.py makes")
+
+    def test_the_page_of_notes_has_all(self):
+        page = (ROOT / "docs/notes.md").read_text()
+        sources = {path: path.read_text() for folder in ("algorithms", "analysis", "measure", "results", "scenarios/language", "sim")
+                   for path in (ROOT / folder).rglob("*.cpp")}
+        sources |= {path: path.read_text() for path in (ROOT / "algorithms").glob("*.hpp")}
+        about = {name for text in sources.values() for name in re.findall(r'(?:add_note\([^;]*?|Note)\{\s*"([a-z-]+)"', text)}
+        self.assertEqual(sorted(about), re.search(r"<!-- notes: ([^>]*?)-->", page)[1].split())
+        # What the page says that a note says, a source says: its words between two places that are filled in.
+        literals = "\n".join("".join(re.findall(r'"((?:[^"\\]|\\.)*)"', re.sub(r"\{[^{}\n]*\}", "...", text))) for text in sources.values())
+        for cell in re.findall(r"^\| (`.*?`) \| ", page, flags=re.M):
+            for words in re.findall(r"`([^`]*)`", cell):
+                for part in filter(None, (each.strip(" ,") for each in re.sub(r'"\.\.\."', "...", words).split("..."))):
+                    with self.subTest(note=words):
+                        self.assertTrue(part in literals, f"no source says {part}")
 
 
 if __name__ == "__main__":

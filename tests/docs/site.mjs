@@ -51,6 +51,14 @@ const blank = await page.evaluate(async () => {
 });
 check(!blank, "a drawing has a height of its own");
 
+// A method's drawing stands in its page, and its words follow the switch.
+await open("algorithms/wagma.html");
+const ink = () => page.$eval("article svg.timeline .t", (text) => getComputedStyle(text).fill);
+const bright = await ink();
+await page.$eval("label[for='__palette_2']:not([hidden]), label[for='__palette_1']:not([hidden])", (label) => label.click());
+check((await ink()) !== bright, "words of a drawing keep their colour on a dark page");
+await page.$eval("label[for='__palette_2']:not([hidden]), label[for='__palette_1']:not([hidden])", (label) => label.click());
+
 // Charts follow the site's switch.
 await open("studies.html");
 const shown = () => page.$$eval("article img[src*='only-']", (images) => images.filter((image) => image.offsetParent).map((image) => image.getAttribute("src").split("#")[1]));

@@ -77,6 +77,18 @@ TEST_CASE("a step takes its fixed cost once for each micro-batch, and its sample
   CHECK(step_s(measured({{"fixed", 0.5}, {"per_sample", 0}}, 8)) == exactly(0.5));
 }
 
+TEST_CASE("evaluations are spread over the samples that are trained on") {
+  Json cost = kAffine;
+  cost["evaluation"] = "500 us";
+  CHECK(step_s(given(cost, 8)) == exactly(12e-3 + 2.5e-3 * 8));
+  CHECK(step_s(measured(cost, 64, 4)) == exactly(4 * 12e-3 + 2.5e-3 * 64));
+  cost = kTable;
+  cost["evaluation"] = "500 us";
+  CHECK(step_s(given(cost, 8)) == exactly(20e-3 + 0.5e-3 * 8));
+  CHECK(errors_with("/workload/step_cost", {{"evaluation", "1 s"}})
+            .find("does not say how long a pass takes") != std::string::npos);
+}
+
 TEST_CASE("without a fixed cost it is a measured step in proportion") {
   Json scenario = small_scenario();
   scenario["workload"]["batch"] = 48;
