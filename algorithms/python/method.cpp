@@ -108,7 +108,8 @@ class PythonMethod final : public Algorithm {
     parts_.sends = named_in(said, "sends", &python::traffic_of);
     parts_.activities = named_in(said, "activities", &python::activity_of);
     if (context.notes != nullptr)
-      for (const Json& text : said.at("notes")) add_note(*context.notes, {"method", text});
+      for (const Json& text : said.at("notes"))
+        add_note(*context.notes, {"method", fmt::format("the method says: {}", text.get<std::string>())});
   }
 
   void run(Worker& worker) const override {
