@@ -160,7 +160,7 @@ void build_island(const Reader& reader, Job& job, std::vector<Note>& notes) {
   if (workload.step_law) share_law(*workload.step_law, island);
   if (island.multiplies_batch()) workload.batch *= island.gpus;
   add_note(
-      job.notes,
+      notes,
       {"island",
        fmt::format("a worker is {} GPUs: a step computes for {:.4g} ms, and {:.4g} ms of exchange inside the "
                    "island are added to it",
