@@ -55,7 +55,8 @@ SvgConverter find_svg_converter(std::vector<std::string> formats);
 std::string drawn_svg(const Vl2svg& vl2svg, const std::string& specification);
 std::string converted(const SvgConverter& converter, const std::string& svg);
 
-/// JSON: of each chart its study with its id, name, title, caption and Vega-Lite specification with its numbers.
+/// JSON: of each chart its study with its id, name, title, caption and Vega-Lite specification with its
+/// numbers.
 std::string specifications(const Report& report, const FigureSettings& settings);
 
 /// Makes the folder. Each file appears whole or not at all. Throws RunError.
