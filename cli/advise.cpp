@@ -262,7 +262,7 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str()
       ->check(CLI::IsMember(targets));
   verb->add_option("--budget", settings->budget,
-                   "What it may cost, in full runs: a run of a tenth of the steps costs a tenth")
+                   "The search may cost this many full runs; a run of a tenth of the steps costs a tenth")
       ->type_name("RUNS")
       ->capture_default_str()
       ->check(CLI::Range(4.0, 1e6));

@@ -135,7 +135,7 @@ void add_replay(CLI::App& app, ExitCode& exit_code) {
       ->type_name("N")
       ->capture_default_str();
   verb->add_flag("--no-inferred", settings->no_inferred,
-                 "Take what holds workers together, and nobody recorded, for gaps and not for a barrier");
+                 "Treat waiting that nobody recorded as gaps, not as a barrier");
   verb->add_flag(
       "--strict", settings->strict,
       "Refuse what is otherwise skipped and counted: events of negative length, steps that a worker has twice");

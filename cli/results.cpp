@@ -236,7 +236,7 @@ void add_export(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   command->format = "json";
   CLI::App* verb = results.add_subcommand(
-      "export", "Print all that is reproducible of a file: the same bytes, however it came about");
+      "export", "Print what is reproducible of a file: always the same bytes for the same results");
   verb->add_option("F.db", command->file, "Results that simsgd sweep run -o made")->required();
   verb->add_option(
           "--format", command->format,

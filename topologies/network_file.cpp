@@ -66,7 +66,7 @@ void FileErrors::refuse(int line, const std::string& problem, std::string remedy
 void FileErrors::throw_if_any() {
   if (more_ > 0)
     errors_.push_back({path_, "", fmt::format("has {} more error{}", more_, more_ == 1 ? "" : "s"), "",
-                       "Mend those above first"});
+                       "Correct those above first"});
   if (!errors_.empty()) throw ConfigError(errors_);
 }
 

@@ -69,7 +69,7 @@ MadeAlgorithm make_async_local_sgd(const AsyncLocalOptions& options, const Algor
 
 std::vector<AlgorithmPlugin> async_local_sgd() {
   return {{{.name = "async_local_sgd",
-            .summary = "workers train alone; a server takes over how far each went as it comes",
+            .summary = "workers train alone; a server applies each one's progress when it arrives",
             .citation = "Liu et al., 2024, arXiv:2401.09135"},
            "the model to rank 0 and back every H steps; nothing from rank 0's own worker",
            {.sends = {Traffic::model}},

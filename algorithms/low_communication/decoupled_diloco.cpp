@@ -46,7 +46,7 @@ struct DecoupledOptions {
         .at_least(1)
         .by_rule("half of the workers, rounded up");
     f.number("grace", grace,
-             "The syncer waits on for this share of the time from the last merge to the quorum")
+             "After the quorum the syncer waits on for this share of the time since the last merge")
         .at_least(0);
     f.flag("wait", wait, "A learner that has sent waits for the answer, instead of training on");
     f.number("mixing", mixing,
@@ -208,12 +208,14 @@ MadeAlgorithm make_decoupled_diloco(const DecoupledOptions& options, const Algor
 }  // namespace
 
 std::vector<AlgorithmPlugin> decoupled_diloco() {
-  return {{{.name = "decoupled_diloco",
-            .summary = "DiLoCo whose outer steps are of those who are there: a quorum, and a grace window",
-            .citation = "Douillard et al., 2026, arXiv:2604.21428"},
-           "the model to rank 0 and back for each merge that a learner is in; nothing from rank 0's own",
-           {.sends = {Traffic::model}},
-           make_decoupled_diloco}};
+  return {
+      {{.name = "decoupled_diloco",
+        .summary =
+            "DiLoCo whose outer steps need only a quorum of the learners, and those who come within a grace window",
+        .citation = "Douillard et al., 2026, arXiv:2604.21428"},
+       "the model to rank 0 and back for each merge that a learner is in; nothing from rank 0's own",
+       {.sends = {Traffic::model}},
+       make_decoupled_diloco}};
 }
 
 }  // namespace simsgd::algorithms

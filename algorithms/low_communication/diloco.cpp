@@ -152,7 +152,7 @@ MadeAlgorithm make_diloco(const DilocoOptions& options, const AlgorithmContext& 
 
 std::vector<AlgorithmPlugin> diloco() {
   return {{{.name = "diloco",
-            .summary = "workers train alone; an outer optimizer follows the mean of how far they went",
+            .summary = "workers train alone; an outer optimizer follows their mean progress",
             .citation = "Douillard et al., 2023, arXiv:2311.08105; streaming: arXiv:2501.18512"},
            "one all-reduce of the model every H steps, in `fragments`, at `bits` per number",
            {.sends = {Traffic::model}},

@@ -80,7 +80,7 @@ MadeAlgorithm make_sparseloco(const SparselocoOptions& options, const AlgorithmC
 
 std::vector<AlgorithmPlugin> sparseloco() {
   return {{{.name = "sparseloco",
-            .summary = "workers train alone; the largest parts of how far they went are gathered",
+            .summary = "workers train alone; the largest parts of their progress are gathered",
             .citation = "Sarfi et al., 2025, arXiv:2508.15706"},
            "one all-gather of the codec's bits every H steps: (P-1) messages",
            {.sends = {Traffic::model}, .activities = {Activity::selection}},

@@ -15,7 +15,8 @@ struct DropComputeOptions {
   int micro_batches = 8;
 
   void fields(Fields& f) {
-    f.time("deadline", deadline_s, "What is unfinished after this time of a step is dropped")
+    f.time("deadline", deadline_s,
+           "Micro-batches that are not finished after this time of a step are dropped")
         .required()
         .above(0);
     f.whole("micro_batches", micro_batches, "A worker's batch is cut into this many micro-batches")

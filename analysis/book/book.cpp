@@ -21,7 +21,7 @@ struct SetSection {
     f.text("measured_on", set.measured_on, "The machine; sets of one stand together").required();
     f.text("spec", set.spec, "A calibration").required();
     f.text("left_out", set.left_out, "Column of its parts that are left out in turn, and judged");
-    f.text("test", set.test, "Or the name of one of its tests");
+    f.text("test", set.test, "Name of one of its tests, in place of left_out");
     f.choice(
          "seen", set.seen, std::vector<std::string>{"left out", "blind", "explored"},
          "left out: not fitted, and the model was made with the cells in sight; blind: nobody had looked at them; explored: the model was chosen by these cells")

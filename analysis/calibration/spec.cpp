@@ -36,12 +36,12 @@ struct FitSection {
     f.raw(
         "leave_out_where", leave_out_where,
         Selection::schema(
-            "Of what is fitted, what is left out in turn, if not all: what a model is told beforehand says nothing of it"));
+            "Of what is fitted, only these measurements are left out in turn: what a model is told beforehand cannot test it"));
     f.flag("octaves_equal", fit.octaves_equal,
            "Whether each octave of bytes of one number of workers weighs the same");
     f.number("outlier", fit.outlier, "Relative error beyond which a point counts linearly, not squared")
         .above(0);
-    f.whole("draws", fit.draws, "Of the bootstrap").at_least(0).at_most(10000);
+    f.whole("draws", fit.draws, "Draws of the bootstrap").at_least(0).at_most(10000);
     f.whole(
          "starts", fit.starts,
          "Places inside the bounds where a fit may begin, the middle first. Of runs each costs one simulation of every measurement, and the fit goes on from the best (points of Sobol's sequence); else the best after a few steps from each")
@@ -68,11 +68,11 @@ struct TestSection {
     f.raw("where", where, Selection::schema("Measurements that are predicted and were not fitted"))
         .required();
     f.choice("judge", test.judge, std::vector<std::string>{"mean", "median", "p95", "worst"},
-             "Which of the relative errors --max-error is held against");
+             "The statistic of the relative errors that --max-error limits");
     f.flag("octaves_equal", test.octaves_equal, "Whether each octave of bytes weighs the same");
-    f.number("goal", test.goal, "What was reached elsewhere, or is hoped for; shown beside the error")
+    f.number("goal", test.goal, "An error that was reached elsewhere, or is hoped for; shown beside ours")
         .at_least(0);
-    f.text("source", test.source, "Of the goal");
+    f.text("source", test.source, "Source of the goal");
   }
   TestSpec made() {
     test.where = selection_from(where);
@@ -112,7 +112,7 @@ struct SpecSection {
          "In place of scenario, predict and models: times of workers and steps, to which stragglers are fitted")
         .by_rule("none");
     f.objects("data", data, "Measurements", "Files of measurements").required().least_items(1);
-    f.objects("marks", marks, "Columns that tell the least of each group from its others", "A column");
+    f.objects("marks", marks, "Columns that mark the least of each group", "A column");
     f.objects("predict", predict, "How measurements are predicted", "Measurements of one kind");
     f.objects("models", models, "Descriptions to choose from: the one whose left-out points it predicts best",
               "A description");

@@ -75,11 +75,12 @@ struct MarkSection {
 
   void fields(Fields& f) {
     f.text("column", mark.column, "Name of the column that is made").required();
-    f.text("least", mark.least, "Column whose least number of each group is looked for").required();
+    f.text("least", mark.least, "The row with the least number in this column, in each group, is marked")
+        .required();
     f.list("by", mark.by, "Columns that tell groups apart", "A column");
-    f.raw("where", where, Selection::schema("What may be the least; the rest is beside it"));
-    f.text("marked", mark.marked, "Value of the least ones").required();
-    f.text("others", mark.others, "Value of the others").required();
+    f.raw("where", where, Selection::schema("Only these rows may be the least of their group"));
+    f.text("marked", mark.marked, "Value for the least rows").required();
+    f.text("others", mark.others, "Value for the other rows").required();
   }
   MarkSpec made() {
     mark.where = selection_from(where);

@@ -47,7 +47,7 @@ struct ParameterSection {
          {{"with_time", Scales::with_time},
           {"against_time", Scales::against_time},
           {"neither", Scales::neither}},
-         "How it goes with an error of the model that makes everything slower: times with_time, rates against_time")
+         "How the parameter moves with an error of the model that makes everything slower: times with_time, rates against_time")
         .by_rule("by its unit: times with_time, bandwidths against_time, else neither");
     f.text("source", parameter.source, "Where its bounds come from");
     f.raw("where", where,
@@ -57,7 +57,7 @@ struct ParameterSection {
         "A column, or several with commas between: there is a parameter for each of their values among what is fitted, such as one factor for each vendor. \"\": one for all");
     f.number(
          "usual", parameter.usual,
-         "What it is where nothing else is measured: it weighs as one measurement, so that a factor of a vendor with one entry is half as far from it as that entry says")
+         "Its value where nothing is measured. It weighs as one measurement, so that a vendor with one entry gets a factor half-way between this and what the entry says")
         .by_rule("none: only measurements tell");
   }
   ParameterSpec made() {
@@ -94,8 +94,8 @@ struct SearchSection {
     f.list("parts", search.parts,
            "What is fitted of each entry of a policy: launch, step_latency, bandwidth_share, payload",
            "A key of an entry");
-    f.time("least_latency", search.least_latency_s, "Of a segment or a message");
-    f.time("most_latency", search.most_latency_s, "The same, at most");
+    f.time("least_latency", search.least_latency_s, "Least latency of a segment or a message");
+    f.time("most_latency", search.most_latency_s, "Greatest latency of a segment or a message");
   }
 };
 

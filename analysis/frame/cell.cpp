@@ -12,12 +12,23 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kRounding = 1e-12;  // relative
+constexpr const char* kShownByEvaluations =
+    "time_to_target_s";  // learned: evaluations may show it at equal times
 
 bool is_same(const std::map<std::string, double>& one, const std::map<std::string, double>& other) {
   return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const auto& a, const auto& b) {
     const double size = std::max(std::fabs(a.second), std::fabs(b.second));
     return a.first == b.first && std::fabs(a.second - b.second) <= kRounding * size;
   });
+}
+
+/// Of these metrics those that there are.
+std::map<std::string, double> those_of(const std::map<std::string, double>& all,
+                                       const std::vector<std::string>& names) {
+  std::map<std::string, double> found;
+  for (const std::string& name : names)
+    if (const auto metric = all.find(name); metric != all.end()) found.insert(*metric);
+  return found;
 }
 
 /// Whether any object below has such a key, and not 0 or null there.
@@ -82,7 +93,8 @@ void summarise_censored(const std::vector<statistics::Observation>& observations
 
 }  // namespace
 
-bool is_deterministic(const ScenarioOf& scenario_of, const std::vector<const ResultPoint*>& runs) {
+bool is_deterministic(const ScenarioOf& scenario_of, const std::string& metric,
+                      const std::vector<const ResultPoint*>& runs) {
   if (runs.empty()) return false;
   const std::map<std::string, double>& first = runs.front()->metrics;
   if (runs.size() == 1) {
@@ -91,14 +103,20 @@ bool is_deterministic(const ScenarioOf& scenario_of, const std::vector<const Res
         first.contains("train_loss_final") || (straggle != first.end() && straggle->second > 0);
     return !drawn && draws_nothing(scenario_of(runs.front()->key));
   }
-  return std::all_of(runs.begin(), runs.end(),
-                     [&](const ResultPoint* each) { return is_same(each->metrics, first); });
+  if (!goes_with_time(metric) || metric == kShownByEvaluations || !first.contains(metric))
+    return std::all_of(runs.begin(), runs.end(),
+                       [&](const ResultPoint* each) { return is_same(each->metrics, first); });
+  const std::map<std::string, double> told = those_of(first, {metric, "compute_s", "straggle_s"});
+  return std::all_of(runs.begin(), runs.end(), [&](const ResultPoint* each) {
+    return is_same(those_of(each->metrics, {metric, "compute_s", "straggle_s"}), told);
+  });
 }
 
 std::optional<double> off_by(const ScenarioOf& scenario_of, const std::string& metric,
                              const std::vector<const ResultPoint*>& one,
                              const std::vector<const ResultPoint*>& other) {
-  if (!is_deterministic(scenario_of, one) || !is_deterministic(scenario_of, other)) return std::nullopt;
+  if (!is_deterministic(scenario_of, metric, one) || !is_deterministic(scenario_of, metric, other))
+    return std::nullopt;
   const std::map<std::string, double>&a = one.front()->metrics, &b = other.front()->metrics;
   const auto first = a.find(metric), second = b.find(metric);
   if (first == a.end() || second == b.end() || !goes_with_time(metric)) return 0;

@@ -18,9 +18,11 @@ namespace simsgd::frame {
 /// The resolved scenario of a run, by its key (RunDetails).
 using ScenarioOf = std::function<nlohmann::ordered_json(const std::string& key)>;
 
-/// Whether no seed changes anything of these runs, of one setting: all their metrics are equal; of a single
-/// run, whether nothing in its scenario is drawn.
-bool is_deterministic(const ScenarioOf& scenario_of, const std::vector<const ResultPoint*>& runs);
+/// Whether no seed changes this metric of these runs, of one setting: it is equal in all of them, and not by
+/// chance. Of what goes with time, computing and straggling are equal too; of what is learned or counted, all
+/// metrics. Of a single run, whether nothing in its scenario is drawn.
+bool is_deterministic(const ScenarioOf& scenario_of, const std::string& metric,
+                      const std::vector<const ResultPoint*>& runs);
 
 /// How far the model may be off in the difference of a metric, in its unit; nothing unless both are
 /// deterministic. On a calibrated cluster, as far as half of what was left out of the fit was off. Else as

@@ -210,7 +210,7 @@ class Halving {
     if (impossible && made_.failed.empty())
       throw ConfigError({study_.file, "",
                          "makes every candidate impossible: " + first.label + ": " + first.why, "",
-                         "Mend the scenario, or restrict the candidates"});
+                         "Correct the scenario, or restrict the candidates"});
     throw RunError("Every candidate failed: " + first.label + ": " + first.why);
   }
 

@@ -30,8 +30,9 @@ void add_measured(const ChartSource& source, const frame::Measure& measure, Row 
   for (const GridCell& cell : source.grid.cells) {
     const std::vector<frame::Sample> samples = frame::samples_of(source.frame, cell.runs, measure);
     if (frame::points_of(samples).empty()) continue;
-    row(cell, frame::summarise(samples, {}, taus.at(&cell),
-                               frame::is_deterministic(source.frame.details().scenario, cell.runs)));
+    row(cell,
+        frame::summarise(samples, {}, taus.at(&cell),
+                         frame::is_deterministic(source.frame.details().scenario, measure.name, cell.runs)));
   }
 }
 

@@ -53,8 +53,9 @@ void settle(const Frame& frame, const std::vector<TableCell*>& group, const Meas
   const std::optional<double> tau = statistics::common_tau(runs);
   std::vector<std::optional<double>> shown;
   for (TableCell* cell : group) {
-    cell->summary = summarise(cell->samples, question, tau,
-                              is_deterministic(frame.details().scenario, points_of(cell->samples)));
+    cell->summary =
+        summarise(cell->samples, question, tau,
+                  is_deterministic(frame.details().scenario, measure.name, points_of(cell->samples)));
     shown.push_back(cell->summary.value);
     if (cell->summary.until && std::find(cells.taus.begin(), cells.taus.end(), *tau) == cells.taus.end())
       cells.taus.push_back(*tau);

@@ -60,9 +60,9 @@ std::vector<Field> fields_of(const Frame& frame, const std::vector<std::size_t>&
     }
     field.contest = contest(frame, measure, samples);
     if (field.contest.best)
-      field.best =
-          summarise(samples[*field.contest.best], {}, field.contest.tau,
-                    is_deterministic(frame.details().scenario, points_of(samples[*field.contest.best])));
+      field.best = summarise(
+          samples[*field.contest.best], {}, field.contest.tau,
+          is_deterministic(frame.details().scenario, measure.name, points_of(samples[*field.contest.best])));
     for (std::size_t i = 0; i < groups.size(); ++i) {
       const auto behind = i == field.contest.best ? std::nullopt : field.behind(i, measure.better);
       if (behind && (!field.next || *behind < *field.behind(*field.next, measure.better))) field.next = i;

@@ -193,7 +193,8 @@ SubmittedJob submit_array(const SlurmRequest& request) {
                          "Submit where Slurm is; `simsgd sweep run` with --shard needs none"});
     if (end.code != 0)
       throw ConfigError({"sbatch", "", fmt::format("refused the array (exit code {})", end.code),
-                         end.err.substr(0, end.err.find_last_not_of('\n') + 1), "Mend --slurm \"OPTIONS\""});
+                         end.err.substr(0, end.err.find_last_not_of('\n') + 1),
+                         "Correct --slurm \"OPTIONS\""});
     return {end.out.substr(0, end.out.find_first_of(";\n")), script};
   } catch (...) {
     std::error_code none;

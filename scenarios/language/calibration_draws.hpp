@@ -21,9 +21,9 @@ struct CalibratedNumber {
 
   void fields(Fields& f) {
     f.text("pointer", pointer, "Where the number is, in the cluster").required();
-    f.number("value", value, "The number as it was fitted; if it is another by now, it is not drawn")
+    f.number("value", value, "The fitted value; if the cluster has another one now, it is not drawn")
         .required();
-    f.number("low", low, "Lower end of its interval; absent where nothing tells it");
+    f.number("low", low, "Lower end of its interval; absent where it is unknown");
     f.number("high", high, "Upper end of its interval");
   }
 };
@@ -45,7 +45,7 @@ struct MeasuredBatches {
   void fields(Fields& f) {
     f.text("workload", workload, "The workload's name").required();
     f.list("batches", batches, "Samples per worker and step of the runs that were fitted",
-           "Samples of one of them")
+           "Samples per worker and step of one run")
         .required()
         .items_above(0);
   }
@@ -64,20 +64,20 @@ struct DrawnSetting {
          "value", value,
          {{"examples", Json::array({"global"})},
           {"description",
-           "The likeliest one; a scenario that has another value keeps it in all draws, and a note says so"}})
+           "The likeliest value; a scenario with another value keeps that in all draws, and a note says so"}})
         .required();
     f.raw(
         "where", where,
         {{"type", "object"},
          {"description",
-          "Scenarios that it goes with: pointers, and a value, a list of which one must be equal, or {at_least, at_most}; an algorithm that lacks the setting is left alone anyhow"}});
+          "Only these scenarios have it drawn: pointers, and a value, a list of which one must be equal, or {at_least, at_most}. An algorithm without the setting never has"}});
     f.raw("draws", draws,
           {{"type", "array"},
            {"examples", Json::array({Json::array({"global", "neighbour"})})},
            {"description", "Its value in each of the cluster's draws"}})
         .required();
-    f.number("low", low, "Lower end of its interval, of a number that was fitted")
-        .by_rule("none: it is one of some values");
+    f.number("low", low, "Lower end of its interval, if it is a number that was fitted")
+        .by_rule("none: it has a few possible values");
     f.number("high", high, "Upper end of its interval").by_rule("none");
   }
 };
@@ -113,13 +113,11 @@ struct CalibrationSection {
     void fields(Fields& f) {
       f.object("workers", workers, "The numbers of workers that were measured").by_rule("none");
       f.object("bytes", bytes, "The sizes of the operations or messages that were measured").by_rule("none");
-      f.list("operations", operations, "Collective operations that were fitted by themselves", "Name of one")
-          .by_rule("nobody wrote it down");
-      f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one")
-          .by_rule("nobody wrote it down");
+      f.list("operations", operations, "Collective operations that were fitted one by one", "Name of one")
+          .by_rule("unknown");
+      f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one").by_rule("unknown");
       f.objects("batches", batches, "The batches of the runs that were fitted", "Batches of one workload");
-      f.list("algorithms", algorithms, "Methods of which runs were fitted", "Name of one")
-          .by_rule("nobody wrote it down");
+      f.list("algorithms", algorithms, "Methods of which runs were fitted", "Name of one").by_rule("unknown");
     }
   } measured;
   std::optional<LeftOutErrors> left_out;
@@ -129,29 +127,30 @@ struct CalibrationSection {
 
   void fields(Fields& f) {
     f.text("spec", spec, "The calibration that was fitted").required();
-    f.text("model", model, "The model of the spec that was taken");
+    f.text("model", model, "The model that was chosen among those of the spec");
     f.text("date", date, "The date of the fit");
     f.raw("data", data,
           {{"type", "array"},
            {"description", "The files that were fitted, with their hashes and numbers of rows"}});
     f.text(
         "resampled", resampled,
-        "What the bootstrap drew: campaigns or points; noise: measurements as far off as repeats of them are, where parameters are as many; nothing: there are no repeats either");
+        "What the bootstrap resampled: campaigns or points; noise: measurements vary as their repeats do, where there are as many parameters as points; nothing: there are no repeats either");
     f.number(
          "model_error", model_error,
          "Standard deviation of the logarithm of the factor by which the model as a whole is off, from parts that were left out")
         .at_least(0);
-    f.whole("parts_left_out", parts_left_out, "This many parts were left out, one after another").at_least(0);
+    f.whole("parts_left_out", parts_left_out, "The number of parts that were left out, one after another")
+        .at_least(0);
     f.number("level", level, "Probability with which a parameter lies in its interval").above(0).below(1);
-    f.object("measured", measured, "Where it was measured; intervals widen beyond");
+    f.object("measured", measured, "The range that was measured; intervals widen beyond it");
     f.object("left_out", left_out,
-             "How far off parts were that were left out of the fit: intervals of times reach as far at least")
+             "Errors of the parts that were left out of the fit; intervals of times are at least as wide")
         .by_rule("nothing tells");
     f.objects("parameters", parameters, "What was fitted", "A number");
-    f.objects("settings", settings, "What else is drawn, of scenarios on this cluster", "A setting");
+    f.objects("settings", settings, "Settings of scenarios on this cluster that are drawn too", "A setting");
     f.raw("draws", draws,
           {{"type", "array"},
-           {"description", "What all of them together may be: pointers of the cluster, and values"},
+           {"description", "Joint draws of the fitted numbers: pointers of the cluster, and values"},
            {"items", {{"type", "object"}}}});
   }
 };

@@ -78,25 +78,26 @@ struct ComparisonSection {
         .required();
     f.raw("to", to, side_schema("What it is compared with. What the sides do not name is equal in both"))
         .required();
-    f.list("free", made.free, "What the sides need not have in common; each one's values count as inputs",
+    f.list("free", made.free, "Pointers in which the sides may differ; their values count as inputs",
            "A JSON pointer");
     f.choice("claimed", made.direction,
              {{"above", Direction::above},
               {"below", Direction::below},
               {"not_above", Direction::not_above},
               {"close", Direction::close}},
-             "Where the quantity is claimed to be, against \"than\"");
-    f.number("than", made.than, "What the quantity is held against")
+             "The claimed relation between the quantity and \"than\"");
+    f.number("than", made.than, "The value that the quantity is compared with")
         .by_rule("1 of a ratio, 0 of a difference");
     f.number("within", made.within,
-             "How far apart two sides may be that are claimed to be close (of a ratio, relative)")
+             "Sides that are claimed to be close may differ by this (relative for a ratio)")
         .above(0);
     f.number("low", made.low, "Lower end of a range that is claimed of the quantity");
-    f.number("high", made.high, "Its upper end");
-    f.number("noise", made.noise,
-             "What is within noise even without an interval over seeds (of a ratio, relative)")
+    f.number("high", made.high, "Upper end of that range");
+    f.number(
+         "noise", made.noise,
+         "Differences up to this count as noise, even without an interval over seeds (relative for a ratio)")
         .at_least(0);
-    f.number("absent", made.absent, "What a metric without a value stands for");
+    f.number("absent", made.absent, "The value that replaces a metric without one");
     f.text("along", made.along,
            "Pointer along whose values, in their order, the quantity is claimed to grow");
     f.text("measured", made.measured, "What its authors measured");
@@ -116,7 +117,7 @@ struct ClaimSection {
     f.text("inputs", claim.inputs, "Why the axes have these values: what is not known of the measurement")
         .required();
     f.list("for_all", claim.for_all,
-           "Pointers that are not unknown inputs: the claim must hold for every value of it",
+           "Pointers that are not unknown inputs: the claim must hold for each of their values",
            "A JSON pointer");
     f.raw("names", names,
           {{"type", "object"},

@@ -96,7 +96,7 @@ struct ClusterSection {
     f.object("collectives", collectives, "How the communication library does each operation");
     f.object(
          "calibration", calibration,
-         "What the numbers of a cluster that a calibration wrote come from and may be; times then have intervals")
+         "Written by simsgd calibrate: where the cluster's numbers come from, and how far off they may be. Times then have intervals")
         .by_rule("none");
     f.list("node_speed", node_speed,
            "Relative speed of each node's GPUs, one number per node; [] is 1 for all",
@@ -104,7 +104,7 @@ struct ClusterSection {
         .items_above(0);
     f.number(
          "shared_host", shared_host,
-         "What GPUs of a node take from each other's computing, on the host that feeds them: with g workers on a node it takes 1 + this x (g - 1) times as long. Usually below 0.05")
+         "GPUs of a node slow each other's computing, since one host feeds them: with g workers on a node it takes 1 + this x (g - 1) times as long. Usually below 0.05")
         .at_least(0)
         .at_most(10)
         .by_rule("0: nothing");

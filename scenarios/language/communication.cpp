@@ -15,7 +15,7 @@ namespace {
 void segments_field(Fields& f, std::vector<LinkSegment>& segments) {
   f.objects(
       "segments", segments,
-      "What a lone message takes by its size, where a library's protocols make it another than latency + bytes / bandwidth; messages that meet still share the bandwidth of the link",
+      "Time of a lone message by its size, where a library's protocols make it differ from latency + bytes / bandwidth. Messages that meet still share the bandwidth of the link",
       "Messages of some sizes");
 }
 
@@ -66,16 +66,16 @@ void GpuLink::fields(Fields& f) {
   f.time("latency", latency_s, "A message takes this latency one way, from GPU to GPU of one node");
   f.bandwidth(
        "host_memory", host_memory_Bps,
-       "Bytes per second that two GPUs of a node pass on together where they have no path to each other, but write to the host's memory what others read there. All share it, and n workers of a node have 2/n of it: measured of 2 and 4 L40S")
+       "Where GPUs of a node cannot reach each other, messages go through the host's memory, and two GPUs together have this bandwidth. All GPUs of the node share it: n workers have 2/n of it (measured with 2 and 4 L40S)")
       .by_rule("none: GPUs reach each other");
   segments_field(f, segments);
 }
 
 void Nic::fields(Fields& f) {
-  f.bandwidth("bandwidth", bandwidth_Bps, "What each NIC carries in each direction").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "Each NIC has this bandwidth in each direction").required();
   f.number(
        "goodput", goodput,
-       "Share of the bandwidth that payloads get, of the line rate that a data sheet says: frames, headers and what the host's protocol code reaches take the rest. Burst and segments are payload already")
+       "Payloads get this share of the bandwidth, if that is the line rate of a data sheet; frames, headers and the host's protocol code take the rest. Burst and segments are payload already")
       .above(0)
       .at_most(1)
       .by_rule("1: the bandwidth is that of payloads");

@@ -144,8 +144,9 @@ Json parse_json(const std::string& text, const std::string& file) {
     const std::string what = where_and_what(error.what());
     const bool truncated = what.find("unexpected end of input") != std::string::npos;
     throw ConfigError({file, "", "is not valid JSON, " + what, "",
-                       truncated ? "The file ends too early: close every brace, bracket and quotation mark"
-                                 : "Mend the text there; // comments are allowed, trailing commas are not"});
+                       truncated
+                           ? "The file ends too early: close every brace, bracket and quotation mark"
+                           : "Correct the text there; // comments are allowed, trailing commas are not"});
   } catch (const Json::out_of_range& error) {
     throw ConfigError({file, "", "holds a number that is too large, " + where_and_what(error.what()), "",
                        "Write numbers below 1.8e308"});

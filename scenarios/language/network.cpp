@@ -32,10 +32,11 @@ struct SlowLinks {
         .example("[\"node0.nic0.up\"]");
     f.number("bandwidth_factor", bandwidth_factor, "Share of the bandwidth that is left").above(0);
     f.time("extra_latency", extra_latency_s, "Latency that is added, for each such link crossed");
-    f.number("jitter_factor", jitter_factor,
-             "Sets how many times the jitter counts on messages that cross them: the greatest of their path")
+    f.number(
+         "jitter_factor", jitter_factor,
+         "The jitter of messages that cross them is multiplied by this; the greatest factor on their path counts")
         .at_least(0)
-        .by_rule("1 where nothing sets it");
+        .by_rule("1");
   }
 };
 
@@ -52,13 +53,14 @@ struct NetworkSection {
               {"steps", Fidelity::steps},
               {"flows", Fidelity::flows},
               {"messages", Fidelity::messages}},
-             "How collectives are costed; auto: the fastest way that is exact here");
+             "How the time of collectives is found; auto: the fastest way that is exact here");
     f.choice("precision", settings.precision,
              {{"fp32", Precision::fp32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}},
              "Format of numbers in messages; sums are fp32");
-    add_draw(f, "jitter", jitter, "Each message takes this longer, by a draw of its own");
-    f.objects("slow_links", slow_links, "Links that differ from what the cluster says, in order",
-              "Changes of some links; without \"nodes\" and \"links\" of all");
+    add_draw(f, "jitter", jitter, "Each message takes longer by a draw of its own");
+    f.objects("slow_links", slow_links,
+              "Links that differ from what the cluster says; changes are made in this order",
+              "A change of some links; of all, without \"nodes\" and \"links\"");
     collectives.fields(f, "as the cluster's \"collectives\" say");
   }
 };

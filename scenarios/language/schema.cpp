@@ -22,7 +22,7 @@ struct RootSection {
 
   void fields(Fields& f) {
     f.text("name", name, "What reports call it").by_rule("the file's name");
-    f.text("description", description, "What it shows");
+    f.text("description", description, "What the scenario shows");
     f.whole("seed", seed, "Seed of all random numbers");
     f.choice(
          "compute", compute, {{"real", Computing::real}, {"emulated", Computing::emulated}},

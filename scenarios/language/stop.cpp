@@ -16,7 +16,7 @@ struct StopSection {
   void fields(Fields& f) {
     f.whole(
          "steps", steps,
-         "The run ends when all workers together have completed this many steps for each of them; where they need each other, each does exactly this many")
+         "The run ends when all workers together have completed this many steps a worker; where they wait for each other, each does exactly this many")
         .at_least(1)
         .example("500");
     f.time("time", time_s, "The run ends at this simulated time").above(0);

@@ -29,7 +29,7 @@ Json object(const std::string& description, Json properties, const std::vector<s
 Json pointer_text() { return text("JSON pointer to what varies, such as \"/cluster/workers\""); }
 
 Json name_text() {
-  Json name = text("What tables call it; without: what the pointer says");
+  Json name = text("Its name in tables; by default that of the pointer");
   name["minLength"] = 1;
   return name;
 }
@@ -50,7 +50,7 @@ Json condition() {
 
 Json conditions(const std::string& description) {
   return either(description,
-                {condition(), at_least_one(list("Conditions of which any must hold", condition()))});
+                {condition(), at_least_one(list("Conditions, one of which must hold", condition()))});
 }
 
 Json with_when(Json axis) {
@@ -129,10 +129,10 @@ Json seeds_until(const std::vector<std::string>& metrics) {
        {"half_width",
         {{"type", {"number", "string"}},
          {"description",
-          "Enough seeds are there when the half-width of Student's 95 % interval is this share of the mean, \"5 %\" or 0.05"}}}},
+          "There are enough seeds when the half-width of Student's 95 % interval is at most this share of the mean, \"5 %\" or 0.05"}}}},
       {"metric", "half_width"});
   return object(
-      "Seeds 1, 2, ... of each combination until the mean is certain. Looked at after at_least seeds and then each time that a quarter more have run; a seed that fails or has no value of the metric keeps its combination going up to at_most, except where none of the first at_least has a value",
+      "Seeds 1, 2, ... of each combination until its mean is certain enough, which is judged after at_least seeds and then after each quarter more. If a seed fails or has no value of the metric, its combination goes on to at_most, except where none of the first at_least has a value",
       {{"at_least", integer("Each point has at least this many seeds", 2, kMostPoints)},
        {"at_most", integer("Each point has at most this many seeds", 2, kMostPoints)},
        {"until", std::move(until)}},

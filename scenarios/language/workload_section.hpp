@@ -216,9 +216,10 @@ struct WorkloadSection {
     add_measured(f, "compute_factor", compute_factor, "Factor on the compute time of each worker and step",
                  DrawUnit::factor)
         .by_rule("1");
-    add_measured(f, "compute_time", compute_time,
-                 "Measured compute time of a step: only its shape counts, the factor is it over its mean",
-                 DrawUnit::seconds);
+    add_measured(
+        f, "compute_time", compute_time,
+        "Measured compute time of a step, of which only the shape counts: the factor is a draw over the mean",
+        DrawUnit::seconds);
     f.text("source", source, "Where the numbers come from");
   }
 };

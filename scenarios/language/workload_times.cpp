@@ -89,7 +89,7 @@ bool resolve_times(const Reader& reader, const Device& device, WorkloadTable& ta
     if (law && !check_range(reader, measured->pointer, *law, samples)) return false;
     if (!share_measured_time(table.layers, device, samples, measured->seconds(samples))) {
       reader.error("/workload/layers", "have times of their own that add up to more than the measured step",
-                   fmt::format("Mend them, or the one-device time of {} for {} samples",
+                   fmt::format("Correct them, or the one-device time of {} for {} samples",
                                human_time(law ? law->seconds(samples) : measured->step_s),
                                law ? human_number(samples) : std::to_string(measured->batch)));
       return false;

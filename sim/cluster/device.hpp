@@ -254,7 +254,7 @@ struct HostCosts {
          "Whether payloads are copied device to host before and host to device after, at the device's copy_bandwidth; false: no copy (RDMA)")
         .by_rule("unknown");
     f.quantity(Dimension::rate_Bps, "staging_bandwidth", staging_Bps,
-               "These copies have this bandwidth, where it is another one; 0: nothing is copied")
+               "These copies have this bandwidth; 0: nothing is copied")
         .at_least(0)
         .by_rule("as \"staged\" says");
     f.number("reduce", reduce_s_per_byte, "Adding what arrived to the local sum takes this for each byte")
@@ -275,7 +275,7 @@ struct HostCosts {
         .by_rule("unknown");
     f.time(
         "overlap", overlap_s,
-        "What follows a backward pass begins this long before its end: tensors that are ready travel meanwhile");
+        "Communication after the backward pass begins this long before its end, with the tensors that are ready");
   }
   /// Fills what follows from the device where nothing is said.
   void complete(const Device& device);

@@ -24,7 +24,7 @@ struct MpiOptions {
         {{"as_asked", Handover::Gradients::as_asked},
          {"per_tensor", Handover::Gradients::tensor_by_tensor},
          {"fused", Handover::Gradients::all_at_once}},
-        "How they are handed over where the algorithm's \"fusion\" is not given: as its own default has it, tensor by tensor, or all in one vector");
+        "How gradients are handed over where the algorithm's \"fusion\" is not given: by the algorithm's own default, tensor by tensor, or all in one vector");
     f.choice(
         "calls", blocking, {{"immediate", false}, {"blocking", true}},
         "An immediate operation travels while the worker computes on; a blocking one begins when the worker waits or has computed its gradient");
@@ -34,7 +34,7 @@ struct MpiOptions {
          {"tuned", MpiDecisions::tuned},
          {"libnbc", MpiDecisions::libnbc},
          {"cluster", MpiDecisions::cluster}},
-        "Which algorithm does an operation of a size: those of Open MPI 4.1 for such calls (\"tuned\" of blocking ones, \"libnbc\" of immediate ones), those of one of its two components, or as the cluster's \"collectives\" say");
+        "Which algorithm serves an operation of a given size: those of Open MPI 4.1 for such calls (\"tuned\" of blocking ones, \"libnbc\" of immediate ones), those of one of its two components, or as the cluster's \"collectives\" say");
     costs.fields(f);
   }
 };

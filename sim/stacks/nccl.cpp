@@ -99,10 +99,11 @@ struct NcclOptions {
         .by_rule("NCCL's choice of those that it allows here");
     f.choice(
         "choice", by_estimate, {{"nccl", true}, {"fastest", false}},
-        "What is taken: what NCCL's own tuning model estimates to take least, or what does on this cluster");
+        "Which way is taken: the one that NCCL's tuning model estimates to be fastest, or the one that is fastest on this cluster");
     f.flag("nvls", nvls, "Whether the switch of a node reduces (NCCL_NVLS_ENABLE), of types that it can add")
         .by_rule("from compute capability 9.0 on, with NVLink");
-    f.bandwidth("taken_for", taken_Bps, "What NCCL's search takes the links of a GPU inside a node for")
+    f.bandwidth("taken_for", taken_Bps,
+                "The bandwidth that NCCL's search assumes of a GPU's links inside a node")
         .by_rule(
             "as NCCL's tables have NVLink of the compute capability; over PCIe the gpu_link's bandwidth");
     f.flag("amd", amd, "Whether the processors are AMD's, of which NCCL expects less by LL between nodes");

@@ -243,7 +243,7 @@ void NcclMachine::fields(Fields& f) {
           "The GPUs have this compute capability, times ten (A100: 80, H100: 90)")
       .at_least(10);
   f.flag("nvlink", nvlink, "Whether NVLink joins the GPUs of a node; else PCIe");
-  f.bandwidth("inside", inside_Bps, "What it takes the links of a GPU for")
+  f.bandwidth("inside", inside_Bps, "The bandwidth that it assumes of a GPU's links")
       .by_rule("as its tables have NVLink");
   f.bandwidth("nic", nic_Bps, "Each NIC has this bandwidth").by_rule("none: one node");
   f.whole("nics", nics, "A node has this many NICs").at_least(1);

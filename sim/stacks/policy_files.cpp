@@ -26,22 +26,22 @@ struct WaySection {
   std::optional<double> between_share{};
 
   void fields(Fields& f) {
-    f.whole("workers", way.workers, "This way is taken among exactly this many workers")
+    f.whole("workers", way.workers, "The entry holds for exactly this many workers")
         .at_least(1)
         .by_rule("any number");
-    f.whole("up_to_workers", way.up_to_workers, "This way is taken among at most this many workers")
+    f.whole("up_to_workers", way.up_to_workers, "The entry holds for at most this many workers")
         .at_least(1)
         .by_rule("any number");
-    f.bytes("up_to", way.up_to_bytes, "Largest vector that is done in this way").by_rule("any size");
+    f.bytes("up_to", way.up_to_bytes, "The entry holds for vectors up to this size").by_rule("any size");
     f.bytes("up_to_part", way.up_to_part_bytes,
-            "Largest part of one worker that is done in this way: bytes of the vector / workers")
+            "The entry holds for parts of a worker (bytes of the vector / workers) up to this size")
         .by_rule("any size");
     f.choice("schedule", way.schedule, schedule_names(op),
              "The schedule says who sends how much to whom, in which order")
         .required();
     f.choice("protocol", way.protocol,
              {{"ll", NcclProtocol::ll}, {"ll128", NcclProtocol::ll128}, {"simple", NcclProtocol::simple}},
-             "The protocol of NCCL by which it estimates this way, which it may choose")
+             "NCCL estimates the entry's time by this protocol, and may choose it")
         .by_rule("none: NCCL does not estimate it");
     f.time("launch", way.costs.launch_s,
            "A worker spends this once in each operation, beside the host's launch");
@@ -55,7 +55,7 @@ struct WaySection {
            "Each message between nodes takes this longer, beside step_latency");
     f.flag(
         "pipelined", way.costs.pipelined,
-        "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step: a block then meets the latency of each hop of its way once; else every step takes that of its longest hop");
+        "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step. A block then meets the latency of each hop once; else every step takes that of its slowest hop");
     f.whole(
          "nics", way.costs.nics,
          "NICs of a node over which each message between nodes is spread, no more than have a GPU of the group")
@@ -127,7 +127,7 @@ Json chosen_schema(CollectiveOp op) {
   EstimateSection section;
   Fields f;
   section.fields(f);
-  Json schema = object_of("chosen", list_of(op, "Ways that NCCL chooses among"),
+  Json schema = object_of("chosen", list_of(op, "Entries that NCCL chooses among"),
                           "The one that NCCL estimates to take least, whatever it takes here");
   schema["properties"].update(f.schema("")["properties"]);
   schema["required"].push_back("by");
@@ -188,8 +188,9 @@ Json policy_schema(CollectiveOp op) {
   measured.fields(f);
   return {{"description", fmt::format("How {} is done", op_name(op))},
           {"oneOf",
-           {name, list_of(op, "By size: the first entry whose \"up_to\" is not below it"),
-            object_of("fastest", list_of(op, "Any of them that takes the size and fits the group"),
+           {name, list_of(op, "By size: the first entry whose \"up_to\" is at least the size"),
+            object_of("fastest",
+                      list_of(op, "Entries, of which any that holds for the size and the group may be taken"),
                       "The fastest of several, by what each would take alone"),
             chosen_schema(op), f.schema("Whole operations as they were measured")}}};
 }

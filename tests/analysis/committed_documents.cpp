@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -52,11 +53,27 @@ std::string default_text(const ReferenceKey& key) {
   return key.source.empty() ? text : text + " (" + key.source + ")";
 }
 
+/// Names of metrics are listed once, in docs/results.md.
+std::string type_cell(const ReferenceKey& key) {
+  const std::vector<Metric>& all = metrics();
+  const auto is_metric = [&](const std::string& value) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Metric& metric) { return value == "\"" + metric.name + "\""; });
+  };
+  constexpr std::size_t kMostNamed = 5;
+  const bool metric =
+      key.values.size() > kMostNamed && std::all_of(key.values.begin(), key.values.end(), is_metric);
+  return metric ? "a [metric](results.md#metrics)" : key.type;
+}
+
+std::string key_row(const ReferenceKey& key) {
+  return row_text({code(last_key(key.pointer)), key.meaning, type_cell(key), key.unit, key.range,
+                   default_text(key), code(key.example)});
+}
+
 std::string table(const std::vector<ReferenceKey>& keys) {
   std::string text = heading({"key", "meaning", "type", "unit", "range", "default", "example"});
-  for (const ReferenceKey& key : keys)
-    text += row_text({code(last_key(key.pointer)), key.meaning, key.type, key.unit, key.range,
-                      default_text(key), code(key.example)});
+  for (const ReferenceKey& key : keys) text += key_row(key);
   return text;
 }
 
@@ -104,11 +121,55 @@ std::optional<std::vector<ReferenceKey>> differences(const ReferenceObject& obje
   return different;
 }
 
+/// Keys that every plug-in at a pointer has, and in the same words: they stand once, with the plug-ins'
+/// names.
+std::vector<ReferenceObject> with_common_keys_once(std::vector<ReferenceObject> all) {
+  constexpr std::size_t kLeastCommon = 4;
+  std::map<std::string, std::vector<ReferenceObject*>> kinds, names;
+  for (ReferenceObject& object : all)
+    (object.plugin.empty() ? names : kinds)[object.pointer].push_back(&object);
+  for (auto& [pointer, plugins] : kinds) {
+    if (plugins.size() < 2 || names[pointer].size() != 1) continue;
+    const auto has = [](const ReferenceObject& object, const ReferenceKey& key) {
+      return std::any_of(object.keys.begin(), object.keys.end(),
+                         [&](const ReferenceKey& each) { return key_row(each) == key_row(key); });
+    };
+    std::vector<ReferenceKey> common;
+    for (const ReferenceKey& key : plugins.front()->keys)
+      if (std::all_of(plugins.begin(), plugins.end(), [&](const auto* plugin) { return has(*plugin, key); }))
+        common.push_back(key);
+    if (common.size() < kLeastCommon) continue;
+    ReferenceObject shared = *names[pointer].front();
+    shared.keys.insert(shared.keys.end(), common.begin(), common.end());
+    for (ReferenceObject* plugin : plugins)
+      std::erase_if(plugin->keys, [&](const ReferenceKey& key) { return has(shared, key); });
+    shared.meaning += ". All kinds have the keys of this table";
+    *names[pointer].front() = std::move(shared);
+  }
+  return all;
+}
+
 /// Objects that are alike stand together, below the first one's title.
 struct Alike {
   const ReferenceObject* first;
   std::vector<std::string> others;
 };
+
+/// Where each of the plug-ins at a pointer has the keys of one elsewhere: that pointer.
+std::string model_of_all(const std::string& pointer, const std::vector<ReferenceObject>& all,
+                         const std::vector<const ReferenceObject*>& whole) {
+  std::string found;
+  for (const ReferenceObject& object : all) {
+    if (object.pointer != pointer || object.plugin.empty()) continue;
+    const auto model = std::find_if(whole.begin(), whole.end(), [&](const ReferenceObject* each) {
+      const auto different = each->pointer == pointer ? std::nullopt : differences(object, *each);
+      return different && different->empty() && (found.empty() || found == each->pointer);
+    });
+    if (model == whole.end()) return "";
+    found = (*model)->pointer;
+  }
+  return found;
+}
 
 /// Each table once: where one before has nearly the same keys, those that differ.
 std::string alike_text(const Alike& each, std::vector<const ReferenceObject*>& whole) {
@@ -126,7 +187,8 @@ std::string alike_text(const Alike& each, std::vector<const ReferenceObject*>& w
 std::string objects_text() {
   std::vector<Alike> all;
   std::map<std::pair<std::string, std::string>, std::size_t> places;  // by plug-in and body
-  for (const ReferenceObject& object : reference()) {
+  const std::vector<ReferenceObject> objects = with_common_keys_once(reference());
+  for (const ReferenceObject& object : objects) {
     const auto [place, fresh] = places.try_emplace({object.plugin, body_text(object)}, all.size());
     if (fresh)
       all.push_back({&object, {}});
@@ -135,7 +197,19 @@ std::string objects_text() {
   }
   std::string text;
   std::vector<const ReferenceObject*> whole;
-  for (const Alike& each : all) text += alike_text(each, whole);
+  std::map<std::string, std::string> told;  // of a pointer, where the keys of its plug-ins stand
+  for (const Alike& each : all) {
+    const ReferenceObject& object = *each.first;
+    if (told.contains(object.pointer)) continue;
+    const std::string model = each.others.empty() ? model_of_all(object.pointer, objects, whole) : "";
+    if (model.empty()) {
+      text += alike_text(each, whole);
+      continue;
+    }
+    told[object.pointer] = model;
+    text +=
+        "\n" + title(object) + "\n" + introduction(object) + "\nThe kinds and keys of " + code(model) + ".\n";
+  }
   return text;
 }
 

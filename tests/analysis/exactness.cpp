@@ -30,7 +30,7 @@ bool is_fixed(const std::string& pointer, const Json& value) {
   scenario["learner"] = nullptr;
   if (!pointer.empty()) scenario[Json::json_pointer(pointer)] = value;
   const ResultPoint point = point_of({{"simulated_time_s", 1}});
-  return is_deterministic(always(load(scenario).resolved), {&point});
+  return is_deterministic(always(load(scenario).resolved), "simulated_time_s", {&point});
 }
 
 }  // namespace
@@ -45,13 +45,33 @@ TEST_CASE("a single run is deterministic where nothing in its scenario is drawn"
   CHECK(!is_fixed("/failures", {{"mean_time_between", "1 h"}}));
 }
 
-TEST_CASE("several runs are deterministic where all that they have is equal") {
-  const ResultPoint one = point_of({{"compute_s", 0.1}, {"simulated_time_s", 1}}), same = one,
-                    other = point_of({{"compute_s", 0.1}, {"simulated_time_s", 1.1}});
+TEST_CASE("several runs are deterministic in a metric of time that is equal in all of them") {
+  const auto run = [](double straggle_s, double wait_s, double time_s) {
+    return point_of({{"straggle_s", straggle_s}, {"wait_s", wait_s}, {"simulated_time_s", time_s}});
+  };
+  // Two slow nodes, drawn once: who waits for them differs, how long the run takes does not.
+  const ResultPoint one = run(0.1, 0.02, 1), same = one, other = run(0.1, 0.03, 1);
   const frame::ScenarioOf none = always(Json::object());
-  CHECK(is_deterministic(none, {&one, &same}));
-  CHECK(!is_deterministic(none, {&one, &other}));
-  CHECK(!is_deterministic(none, {&one}));  // of which nothing is known
+  CHECK(is_deterministic(none, "simulated_time_s", {&one, &same}));
+  CHECK(is_deterministic(none, "simulated_time_s", {&one, &other}));
+  CHECK(!is_deterministic(none, "wait_s", {&one, &other}));
+  const ResultPoint longer = run(0.1, 0.02, 1.1), chance = run(0.2, 0.02, 1);
+  CHECK(!is_deterministic(none, "simulated_time_s", {&one, &longer}));
+  CHECK(!is_deterministic(none, "simulated_time_s", {&one, &chance}));
+  CHECK(!is_deterministic(none, "simulated_time_s", {&one}));  // its scenario is not known
+}
+
+TEST_CASE("what is learned or counted, and equal over seeds, is deterministic only if all else is equal") {
+  const auto run = [](double loss) {
+    return point_of(
+        {{"crashes", 0}, {"test_accuracy_final", 0.5}, {"time_to_target_s", 3}, {"test_loss_final", loss}});
+  };
+  const ResultPoint one = run(0.7), same = one, other = run(0.8);
+  const frame::ScenarioOf none = always(Json::object());
+  for (const char* metric : {"crashes", "test_accuracy_final", "time_to_target_s"}) {
+    CHECK(is_deterministic(none, metric, {&one, &same}));
+    CHECK(!is_deterministic(none, metric, {&one, &other}));
+  }
 }
 
 TEST_CASE("from data sheets: what half of the published steps were longer or shorter by") {

@@ -90,6 +90,18 @@ std::string sections_on(const std::string& page, const std::string& pointer, con
   return found + others;
 }
 
+/// What all kinds at a pointer have, which stands once; and where the kinds are those of another pointer,
+/// what those have.
+std::string of_all_kinds(const std::string& page, const std::string& pointer, const std::string& plugin) {
+  constexpr std::string_view kinds_of = "\nThe kinds and keys of `";
+  const std::string names = sections_on(page, pointer, "");
+  const std::size_t at = names.find(kinds_of);
+  if (at == std::string::npos) return names;
+  const std::size_t begin = at + kinds_of.size();
+  const std::string other = names.substr(begin, names.find('`', begin) - begin);
+  return names + sections_on(page, other, plugin) + sections_on(page, other, "");
+}
+
 std::string without_backslashes(std::string text) {
   std::erase(text, '\\');
   return text;
@@ -105,7 +117,8 @@ TEST_CASE("list, reference, man page and completion have every key") {
     const bool whole = object.pointer.empty();
     const std::string plugin = object.plugin.empty() ? "" : ": `" + object.plugin + "`";
     const std::string in_page =
-        whole ? parts(page, "## The scenario\n", "\n##") : sections_on(page, object.pointer, plugin);
+        whole ? parts(page, "## The scenario\n", "\n##")
+              : sections_on(page, object.pointer, plugin) + of_all_kinds(page, object.pointer, plugin);
     const std::string title =
         whole ? "The scenario" : object.pointer + (object.plugin.empty() ? "" : ": " + object.plugin);
     const std::string in_man = parts(man, ".SS \"" + title + "\"\n", "\n.SS");

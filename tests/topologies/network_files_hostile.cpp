@@ -192,7 +192,7 @@ TEST_CASE("a thousand errors are twenty and a count") {
   for (int i = 0; i < 1000; ++i) text += "a" + std::to_string(i) + " [type=x]; ";
   const std::string all = refusal("dot", ".dot", text + "}");
   CHECK(std::count(all.begin(), all.end(), '\n') == 20);
-  CHECK(has(all, "F: has 1981 more errors. Mend those above first."));
+  CHECK(has(all, "F: has 1981 more errors. Correct those above first."));
 }
 
 }  // namespace simsgd::test::topologies_network_files_hostile

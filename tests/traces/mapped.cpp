@@ -111,7 +111,7 @@ TEST_CASE("JSON: what is not where the map says") {
   CHECK(import_errors(R"x({"a": {}})x", mapped(map)) ==
         "f:/a/b: is not a list of records. Set the map's /records to a JSON pointer to it.\n");
   CHECK(import_errors(R"x({"a": {"b": [{"t": 1}]}})x", mapped(map)) ==
-        "f:/P: is missing. Mend the map's /document/workers.\n");
+        "f:/P: is missing. Correct the map's /document/workers.\n");
   CHECK(import_errors(R"x({"P": 0.5, "a": {"b": [{"t": 1}]}})x", mapped(map)) ==
         "f:/P: is not a whole number of at least 1. Found: 0.5. Write workers as 8.\n");
 }

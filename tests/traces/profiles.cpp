@@ -88,7 +88,7 @@ TEST_CASE("pipedream: batches by what is there, by the user, or not at all") {
 TEST_CASE("pipedream: circles, lines that are none, times that cannot be") {
   CHECK(
       import_errors(kGraph + "\tnode4 -- node2\n") ==
-      "f: has edges that go in a circle. Found: at node2. Mend its edges: a network's layers have an order.\n");
+      "f: has edges that go in a circle. Found: at node2. Correct its edges: a network's layers have an order.\n");
   const Imported all = import_text(
       "f",
       "node1 -- ReLU -- forward_compute_time=-1, backward_compute_time=1e400, activation_size=x, parameter_size=6\nnode1 -- ReLU -- forward_compute_time=1\nnode99999999999 -- node1\nnode1 -- node7\nhello\n"

@@ -161,7 +161,7 @@ class ProfileGraph {
         std::find_if(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.second.leaders > 0; });
     throw ConfigError({file_.name(), "", "has edges that go in a circle",
                        fmt::format("at node{}", left->first),
-                       "Mend its edges: a network's layers have an order"});
+                       "Correct its edges: a network's layers have an order"});
   }
 
   RecordedLayer layer(std::uint32_t number, const ProfileNode& node) {

@@ -237,7 +237,8 @@ RecordedJob RecordedJobBuilder::finish() {
     check_places();
   }
   if (more_errors_ > 0)
-    errors_.push_back({job_.file, "", fmt::format("has {} more such errors", more_errors_), "", "Mend it"});
+    errors_.push_back(
+        {job_.file, "", fmt::format("has {} more such errors", more_errors_), "", "Correct it"});
   if (!errors_.empty()) throw ConfigError(std::move(errors_));
   sort_operations(job_);
   skip_steps_done_twice();

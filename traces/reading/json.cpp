@@ -104,7 +104,7 @@ JsonProblem json_problem(const std::string& sentence) {
   const bool bytes = what.find("UTF-8") != std::string::npos;
   return {"is not valid JSON, " + what, cut     ? "The file ends too early: copy or write it again"
                                         : bytes ? "Write the text in UTF-8"
-                                                : "Mend the text there, or name its format with --format"};
+                                                : "Correct the text there, or name its format with --format"};
 }
 
 nlohmann::json parse_document(std::string_view text, const std::string& name, bool comments) {

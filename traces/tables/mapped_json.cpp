@@ -107,7 +107,7 @@ class MappedJson final : public Importer {
       const Json& value = at_pointer(document, each.tokens);
       const std::string text = scalar_text(value);
       std::string problem = value.is_null() ? "is missing" : "is neither text nor a number",
-                  remedy = "Mend the map's /document/" + each.name;
+                  remedy = "Correct the map's /document/" + each.name;
       if (!text.empty()) {
         problem.clear();
         if (set_constant(constants, each.name, text, problem, remedy)) continue;

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What pages show below a command is what the command prints: their commands run, page by page, and every line that is shown begins one
+that is printed, in this order; spaces count once.   printed.py ROOT PROGRAM [PAGE...]
+
+A block of code without a language that follows a block of commands is what the last of them prints, and so is a table below `<!-- printed -->`, but
+for its headings and its marks of the best. `<!-- not run: WHY -->` before the commands leaves both alone. A block of JSON behind "Save this as `NAME`:" becomes that file."""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT, PROGRAM = (Path(argument).resolve() for argument in sys.argv[1:3])
+PAGES = [Path(name).resolve() for name in sys.argv[3:]] or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMAND = re.compile(r"(build/release/)?simsgd \S|\./setup\.sh run$")
+QUICK_START = "simsgd sweep run scenarios/quickstart.json -o out/quickstart.db --artifacts out/quickstart"
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.S | re.M)
+
+
+def lines_of(text):
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+def commands_of(block):
+    lines = re.sub(r"\\\n\s*", "", block).splitlines()
+    return [re.sub(r"\s+#.*$", "", line) for line in lines] if lines and all(COMMAND.match(line) for line in lines) else []
+
+
+def missing(shown, printed):
+    """The first line that is shown and does not begin one that is printed after those before it. A paragraph may be broken elsewhere."""
+    whole, rest = " ".join(lines_of(printed)), iter(lines_of(printed))
+    for paragraph in re.split(r"\n\s*\n", shown):
+        lines = lines_of(paragraph)
+        if len(lines) > 1 and " ".join(lines) in whole:
+            continue
+        for line in lines:
+            if not any(each.startswith(line) for each in rest):
+                return line
+    return None
+
+
+def rows_of(table):
+    """Cells of a table in Markdown, without headings and marks."""
+    rows = [[re.sub(r"\s*(\\\*|=)?$", "", cell.strip()) for cell in line.strip().strip("|").split("|")] for line in table.splitlines() if line.startswith("|")]
+    return [" | ".join(row) for row in rows[2:]]
+
+
+def shown_outputs(page):
+    """Of a page in order: files to be saved, commands, and what the last of them prints, or nothing."""
+    text = page.read_text()
+    blocks = list(BLOCK.finditer(text))
+    for i, block in enumerate(blocks):
+        before = text[blocks[i - 1].end() if i else 0:block.start()]
+        if saved := re.search(r"Save this as `([^`]+)`:\s*$", before):
+            yield "file", saved[1], block[2]
+        commands = commands_of(block[2]) if not block[1] else []
+        if not commands:
+            continue
+        following = blocks[i + 1] if i + 1 < len(blocks) else None
+        between = text[block.end():following.start()] if following else ""
+        shown = following and not following[1] and not commands_of(following[2]) and "```" not in between and "\n## " not in between
+        if "<!-- not run" not in before:
+            table = re.match(r"\s*<!-- printed -->\n\n?((?:\|.*\n)+)", text[block.end():])
+            yield "commands", commands, following[2] if shown else table[1] if table else None
+
+
+def check(page):
+    found, problems = 0, []
+    steps = list(shown_outputs(page))
+    if not any(kind == "commands" and shown for kind, _, shown in steps):
+        return 0, []
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "scenarios").symlink_to(ROOT / "scenarios")
+        last = max(i for i, (kind, _, shown) in enumerate(steps) if kind == "commands" and shown)
+        for kind, what, shown in steps[:last + 1]:
+            if kind == "file":
+                (Path(folder) / what).write_text(shown)
+                continue
+            for command in what:
+                command = QUICK_START if command == "./setup.sh run" else command
+                line = re.sub(r"^(build/release/)?simsgd ", f"{PROGRAM} ", command)
+                ran = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=300)
+            if shown:
+                found += 1
+                printed = ran.stdout + ran.stderr
+                if shown.startswith("|"):
+                    shown, printed = "\n".join(rows_of(shown)), "\n".join(rows_of(printed[printed.index("|"):]))
+                line = missing(shown, printed)
+                if line is not None:
+                    problems.append(f"{page.relative_to(ROOT)}: {what[-1]}\n  does not print: {line}")
+    return found, problems
+
+
+def main():
+    found, problems = 0, []
+    for page in PAGES:
+        count, wrong = check(page)
+        found += count
+        problems += wrong
+    print(f"{found} outputs")
+    print("\n".join(problems))
+    return bool(problems) or (found < 10 and len(sys.argv) == 3)
+
+
+sys.exit(main())
