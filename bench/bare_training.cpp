@@ -10,32 +10,17 @@ namespace simsgd::bench {
 
 namespace {
 
-using Eigen::Map;
-using Eigen::MatrixXf;
-using Eigen::VectorXf;
+using namespace Eigen;
 
 struct Shape {
-  Eigen::Index inputs, hidden, classes;
-  Eigen::Index second() const { return hidden * inputs + hidden; }  // where the second layer begins
-};
-
-struct Gradient {
-  VectorXf values;
-  double loss = 0;
+  Index inputs, hidden, classes;
+  Index second() const { return hidden * inputs + hidden; }  // where the second layer begins
 };
 
 // Weights of a layer are outputs x inputs, column by column, and then the biases.
 void compute(const Shape& shape, const VectorXf& parameters, const DataSet& data,
-             const std::vector<std::int32_t>& samples, Gradient& gradient) {
-  const auto batch = static_cast<Eigen::Index>(samples.size());
-  MatrixXf inputs(shape.inputs, batch);
-  for (Eigen::Index s = 0; s < batch; ++s)
-    inputs.col(s) = Map<const Eigen::Matrix<std::uint8_t, Eigen::Dynamic, 1>>(
-                        data.bytes.data() + samples[static_cast<std::size_t>(s)] * shape.inputs, shape.inputs)
-                            .cast<float>()
-                            .array() *
-                        data.scale +
-                    data.shift;
+             const std::vector<std::int32_t>& samples, BareGradient& gradient) {
+  const MatrixXf inputs = bare_images(data, samples);
   const Map<const MatrixXf> weights1(parameters.data(), shape.hidden, shape.inputs);
   const Map<const VectorXf> biases1(parameters.data() + shape.hidden * shape.inputs, shape.hidden);
   const Map<const MatrixXf> weights2(parameters.data() + shape.second(), shape.classes, shape.hidden);
@@ -46,19 +31,7 @@ void compute(const Shape& shape, const VectorXf& parameters, const DataSet& data
   hidden = (hidden.colwise() + biases1).cwiseMax(0.0F);
   MatrixXf outputs = weights2 * hidden;
   outputs.colwise() += biases2;
-  gradient.loss = 0;
-  for (Eigen::Index s = 0; s < batch; ++s) {
-    const std::int32_t label = data.labels[static_cast<std::size_t>(samples[static_cast<std::size_t>(s)])];
-    auto column = outputs.col(s).array();
-    column -= column.maxCoeff();
-    gradient.loss -= column(label);
-    column = column.exp();
-    const float sum = column.sum();
-    gradient.loss += std::log(sum);
-    column /= sum * static_cast<float>(batch);
-    column(label) -= 1.0F / static_cast<float>(batch);
-  }
-  gradient.loss /= static_cast<double>(batch);
+  gradient.loss = bare_cross_entropy(data, samples, outputs);
   MatrixXf back = weights2.transpose() * outputs;
   back = (hidden.array() > 0).select(back, 0.0F);
 
@@ -72,14 +45,50 @@ void compute(const Shape& shape, const VectorXf& parameters, const DataSet& data
 
 }  // namespace
 
-std::vector<double> train_bare(const BareTraining& settings, const Learner& learner, const DataSet& data) {
-  const Eigen::Index inputs = data.features, classes = data.classes;
-  const auto parameters_count = static_cast<Eigen::Index>(learner.parameters());
-  const Shape shape{inputs, (parameters_count - classes) / (inputs + 1 + classes), classes};
+MatrixXf bare_images(const DataSet& data, const std::vector<std::int32_t>& samples) {
+  MatrixXf inputs(data.features, static_cast<Index>(samples.size()));
+  for (Index s = 0; s < inputs.cols(); ++s)
+    inputs.col(s) =
+        Map<const Eigen::Matrix<std::uint8_t, Dynamic, 1>>(
+            data.bytes.data() + samples[static_cast<std::size_t>(s)] * data.features, data.features)
+                .cast<float>()
+                .array() *
+            data.scale +
+        data.shift;
+  return inputs;
+}
+
+double bare_cross_entropy(const DataSet& data, const std::vector<std::int32_t>& samples, MatrixXf& outputs) {
+  const Index batch = outputs.cols();
+  double loss = 0;
+  for (Index s = 0; s < batch; ++s) {
+    const std::int32_t label = data.labels[static_cast<std::size_t>(samples[static_cast<std::size_t>(s)])];
+    auto column = outputs.col(s).array();
+    column -= column.maxCoeff();
+    loss -= column(label);
+    column = column.exp();
+    const float sum = column.sum();
+    loss += std::log(sum);
+    column /= sum * static_cast<float>(batch);
+    column(label) -= 1.0F / static_cast<float>(batch);
+  }
+  return loss / static_cast<double>(batch);
+}
+
+BareNetwork bare_mlp(const Learner& learner, const DataSet& data) {
+  const Index inputs = data.features, classes = data.classes;
+  const auto parameters = static_cast<Index>(learner.parameters());
+  const Shape shape{inputs, (parameters - classes) / (inputs + 1 + classes), classes};
+  return [shape](const VectorXf& at, const DataSet& of, const std::vector<std::int32_t>& samples,
+                 BareGradient& gradient) { compute(shape, at, of, samples, gradient); };
+}
+
+std::vector<double> train_bare(const BareTraining& settings, const BareNetwork& network,
+                               const Learner& learner, const DataSet& data) {
   const std::vector<float> start = learner.initial_parameters();
-  VectorXf parameters = Map<const VectorXf>(start.data(), parameters_count);
-  VectorXf velocity = VectorXf::Zero(parameters_count);
-  std::vector<Gradient> gradients(static_cast<std::size_t>(settings.workers));
+  VectorXf parameters = Map<const VectorXf>(start.data(), static_cast<Index>(start.size()));
+  VectorXf velocity = VectorXf::Zero(parameters.size());
+  std::vector<BareGradient> gradients(static_cast<std::size_t>(settings.workers));
   std::vector<double> losses;
   const auto finish_step = [&]() noexcept {
     VectorXf mean = gradients.front().values;
@@ -97,7 +106,7 @@ std::vector<double> train_bare(const BareTraining& settings, const Learner& lear
   const auto work = [&](int thread) {
     for (int step = 1; step <= settings.steps; ++step) {
       for (int w = thread; w < settings.workers; w += settings.threads)
-        compute(shape, parameters, data, learner.samples(w, static_cast<std::uint64_t>(step)),
+        network(parameters, data, learner.samples(w, static_cast<std::uint64_t>(step)),
                 gradients[static_cast<std::size_t>(w)]);
       all.arrive_and_wait();
     }

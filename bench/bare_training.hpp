@@ -2,6 +2,9 @@
 // steps, the gradients of all workers in plain Eigen, their mean, one optimizer step.
 #pragma once
 
+#include <Eigen/Core>
+#include <functional>
+
 #include "sim/learn/dataset.hpp"
 #include "sim/learn/learner.hpp"
 
@@ -15,8 +18,29 @@ struct BareTraining {
   float momentum = 0.9F;
 };
 
-/// An MLP with one hidden layer of ReLU and cross-entropy, on `data` of bytes. The learner gives the starting
-/// point and tells which samples a worker draws; the mean loss of each step comes back.
-std::vector<double> train_bare(const BareTraining& settings, const Learner& learner, const DataSet& data);
+struct BareGradient {
+  Eigen::VectorXf values;
+  double loss = 0;
+};
+
+/// What a network's loss and gradient are on samples of data of bytes.
+using BareNetwork = std::function<void(const Eigen::VectorXf& parameters, const DataSet& data,
+                                       const std::vector<std::int32_t>& samples, BareGradient& gradient)>;
+
+/// An MLP with one hidden layer of ReLU and cross-entropy.
+BareNetwork bare_mlp(const Learner& learner, const DataSet& data);
+/// The model cnn with its defaults: a product of all patches of a batch for each convolution.
+BareNetwork bare_cnn(const DataSet& data);
+
+/// The learner gives the starting point and tells which samples a worker draws; the mean loss of each step
+/// comes back.
+std::vector<double> train_bare(const BareTraining& settings, const BareNetwork& network,
+                               const Learner& learner, const DataSet& data);
+
+/// The samples' images, a column each.
+Eigen::MatrixXf bare_images(const DataSet& data, const std::vector<std::int32_t>& samples);
+/// The mean cross-entropy; `outputs` become its gradient.
+double bare_cross_entropy(const DataSet& data, const std::vector<std::int32_t>& samples,
+                          Eigen::MatrixXf& outputs);
 
 }  // namespace simsgd::bench

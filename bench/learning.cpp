@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <tuple>
 
 #include "analysis/runner.hpp"
 #include "bench/bare_training.hpp"
@@ -33,12 +34,15 @@ std::shared_ptr<const DataSet> fashion_mnist() {
 
 // Wall and CPU seconds of the simulation, of the same training in a bare loop, and of the learner's own
 // gradients in it; and the last loss of the first two. Data sets are loaded before.
-std::vector<double> compare(int threads) {
-  const Job job = make_job(load_scenario(kLearningScenario));
+std::vector<double> compare(int threads, bool images) {
+  const Overrides cnn = {{{"/learner/model", R"({"name": "cnn"})"}, {"/stop/steps", "20"}}, {}};
+  const Job job = make_job(load_scenario(kLearningScenario, images ? cnn : Overrides{}));
   const std::shared_ptr<const DataSet> data = fashion_mnist();
   const auto steps = static_cast<int>(job.stop.steps);
   const Stopwatch bare_watch;
-  const std::vector<double> losses = train_bare({job.workers(), steps, threads}, *job.learner, *data);
+  const std::vector<double> losses =
+      train_bare({job.workers(), steps, threads}, images ? bare_cnn(*data) : bare_mlp(*job.learner, *data),
+                 *job.learner, *data);
   const Elapsed bare = bare_watch.elapsed();
   SimulationOptions options;
   options.threads = threads;
@@ -52,12 +56,13 @@ std::vector<double> compare(int threads) {
   return {simulated.wall_s, simulated.cpu_s, bare.wall_s, bare.cpu_s};
 }
 
-void against_bare_loop(benchmark::State& state, Summary& summary, int threads) {
+void against_bare_loop(benchmark::State& state, Summary& summary, int threads, bool images) {
   for ([[maybe_unused]] auto _ : state) {
-    const ChildRun run = run_in_child([threads] { return compare(threads); });
+    const ChildRun run = run_in_child([=] { return compare(threads, images); });
     const Elapsed simulated{run.numbers.at(0), run.numbers.at(1)}, bare{run.numbers.at(2), run.numbers.at(3)};
     state.SetIterationTime(simulated.wall_s);
-    const std::string what = fmt::format("64 workers x 100 steps on Fashion-MNIST, {} thread(s)", threads);
+    const std::string what = fmt::format("64 workers x {} on Fashion-MNIST, {} thread(s)",
+                                         images ? "20 steps of a cnn" : "100 steps", threads);
     summary.time(what, simulated, 0);
     summary.ratio(what + " / bare Eigen loop", simulated, bare, 1.3);
   }
@@ -75,10 +80,12 @@ void many_replicas(benchmark::State& state, Summary& summary) {
 }  // namespace
 
 void register_learning(Summary& summary) {
-  for (const int threads : {1, 2})
-    benchmark::RegisterBenchmark(
-        fmt::format("learning_64/threads_{}", threads).c_str(),
-        [&summary, threads](benchmark::State& state) { against_bare_loop(state, summary, threads); })
+  for (const auto& [name, threads, images] :
+       {std::tuple{"threads_1", 1, false}, {"threads_2", 2, false}, {"cnn", 1, true}})
+    benchmark::RegisterBenchmark(fmt::format("learning_64/{}", name).c_str(),
+                                 [&summary, threads, images](benchmark::State& state) {
+                                   against_bare_loop(state, summary, threads, images);
+                                 })
         ->Unit(benchmark::kMillisecond)
         ->UseManualTime()
         ->Iterations(3);

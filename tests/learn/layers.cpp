@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "sim/learn/layers/convolution.hpp"
@@ -22,8 +24,8 @@ TEST_CASE("patches of a 3 x 3 image under a 3 x 3 kernel with padding 1 and stri
                                .padding = 1};
   REQUIRE(shape.positions() == 4);
   const std::vector<double> image = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  std::vector<double> patches(std::size_t{4} * 9, -1);
-  image_to_patches(shape, image.data(), patches.data());
+  std::vector<double> patches(std::size_t{4} * 9, -1), padded(25);
+  image_to_patches(shape, image.data(), patches.data(), padded.data());
   const std::vector<std::vector<double>> by_kernel_entry = {
       {0, 0, 0, 5},  // upper left of each centre: outside, outside, outside, 5
       {0, 0, 4, 6},  // above
@@ -43,7 +45,7 @@ TEST_CASE("patches of a 3 x 3 image under a 3 x 3 kernel with padding 1 and stri
     }
 }
 
-TEST_CASE("adding patches to an image is the transpose of taking them: <patches(x), p> = <x, image(p)>") {
+TEST_CASE("an image of patches is the transpose of taking them: <patches(x), p> = <x, image(p)>") {
   for (const std::int64_t kernel : {1, 2, 3, 5})
     for (const std::int64_t stride : {1, 2, 3})
       for (const std::int64_t padding : {0, 1, 4}) {
@@ -62,11 +64,11 @@ TEST_CASE("adding patches to an image is the transpose of taking them: <patches(
         std::vector<double> image(std::size_t{2} * 5 * 7),
             patches(static_cast<std::size_t>(shape.positions() * shape.patch()));
         for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<double>(i % 11) - 5;
-        std::vector<double> weights(patches.size());
+        std::vector<double> weights(patches.size()), padded(static_cast<std::size_t>(shape.padded()));
         for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i % 7) - 3;
-        image_to_patches(shape, image.data(), patches.data());
-        std::vector<double> back(image.size(), 0);
-        add_patches_to_image(shape, weights.data(), back.data());
+        image_to_patches(shape, image.data(), patches.data(), padded.data());
+        std::vector<double> back(image.size(), -1);
+        patches_to_image(shape, weights.data(), back.data(), padded.data());
         CHECK(std::inner_product(patches.begin(), patches.end(), weights.begin(), 0.0) ==
               std::inner_product(image.begin(), image.end(), back.begin(), 0.0));
       }
@@ -94,6 +96,42 @@ TEST_CASE("max pooling takes the largest of each block and gives it the block's 
                  .scratch = nullptr,
                  .tap = nullptr});
   CHECK(input_gradient == std::vector<double>{0, 10, 20, 0, 0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE(
+    "max pooling of blocks of 2 x 2 is that of any block: the first largest wins, and a NaN that comes first") {
+  // Blocks of four entries of 0 to 3, with ties, side by side; some have a NaN.
+  std::vector<double> input(512), expected(128), expected_gradient(512, 0);
+  for (std::size_t b = 0; b < 128; ++b) {
+    std::array<double, 4> block{};
+    for (std::size_t i = 0; i < 4; ++i) block[i] = static_cast<double>((b * 37 + 11) >> (2 * i) & 3);
+    if (b % 16 == 5) block[b / 16 % 4] = std::numeric_limits<double>::quiet_NaN();
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < 4; ++i)
+      if (block[i] > block[best]) best = i;
+    const std::array<std::size_t, 4> at = {2 * b, 2 * b + 1, 256 + 2 * b, 256 + 2 * b + 1};
+    for (std::size_t i = 0; i < 4; ++i) input[at[i]] = block[i];
+    expected[b] = block[best];
+    expected_gradient[at[best]] = static_cast<double>(b + 1);
+  }
+  std::vector<double> output(128), arriving(128), gradient(512, -1);
+  std::iota(arriving.begin(), arriving.end(), 1.0);
+  const MaxPool<double> pool(PoolShape{.channels = 1, .height = 2, .width = 256, .window = 2});
+  pool.forward({.weights = nullptr,
+                .input = ConstView<double>(input.data(), 512, 1),
+                .output = View<double>(output.data(), 128, 1),
+                .scratch = nullptr});
+  pool.backward({.weights = nullptr,
+                 .input = ConstView<double>(input.data(), 512, 1),
+                 .output = ConstView<double>(output.data(), 128, 1),
+                 .output_gradient = ConstView<double>(arriving.data(), 128, 1),
+                 .input_gradient = View<double>(gradient.data(), 512, 1),
+                 .weight_gradient = nullptr,
+                 .scratch = nullptr,
+                 .tap = nullptr});
+  for (std::size_t b = 0; b < 128; ++b)
+    CHECK((output[b] == expected[b] || (std::isnan(output[b]) && std::isnan(expected[b]))));
+  CHECK(gradient == expected_gradient);
 }
 
 TEST_CASE("weights start uniform between plus and minus one over the root of the fan-in") {

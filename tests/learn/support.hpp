@@ -1,6 +1,10 @@
 // What the learner's tests share: plug-ins by name, tiny data sets, a model bound to its data.
 #pragma once
 
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -95,6 +99,54 @@ inline Differentiated differentiate(const Model<double>& model, const std::vecto
   result.loss = model.loss_and_gradient(parameters, data.batch<double>(all_samples(data)), result.gradient,
                                         &result.tap);
   return result;
+}
+
+/// Parameters drawn at random.
+inline std::vector<double> random_point(std::size_t size, std::uint64_t seed) {
+  Stream stream({seed, Purpose::initial_model, 0, 0});
+  std::vector<double> parameters(size);
+  for (double& parameter : parameters) parameter = 0.4 * stream.normal();
+  return parameters;
+}
+
+inline double largest_difference(const std::vector<double>& one, const std::vector<double>& other) {
+  if (one.size() != other.size()) throw std::runtime_error("vectors of different lengths");
+  double worst = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) worst = std::max(worst, std::abs(one[i] - other[i]));
+  return worst;
+}
+
+/// Images drawn at random, with labels.
+inline DataSet random_images(int channels, int height, int width, int classes, std::int64_t count = 5) {
+  DataSet data = random_classes(count, std::int64_t{channels} * height * width, classes, 3);
+  data.channels = channels, data.height = height, data.width = width;
+  return data;
+}
+
+/// What a command prints; empty if it fails.
+inline std::string output_of(const std::string& command) {
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("cannot run " + command);
+  std::string all;
+  std::array<char, 4096> block{};
+  for (std::size_t got; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
+    all.append(block.data(), got);
+  return pclose(pipe) == 0 ? all : "";
+}
+
+inline bool torch_is_there() {
+  return !output_of("/usr/bin/python3 -c 'import torch; print(1)' 2>/dev/null").empty();
+}
+
+/// Loss and gradient of a case that tests/learn/NAME_torch.py computes.
+inline Differentiated by_torch(const std::string& name, const Json& example) {
+  const std::string path = SIMSGD_BINARY_DIR "/" + name + "_case.json";
+  std::ofstream(path) << example;
+  const std::string said =
+      output_of("/usr/bin/python3 " SIMSGD_SOURCE_DIR "/tests/learn/" + name + "_torch.py " + path);
+  if (said.empty()) throw std::runtime_error(name + "_torch.py has failed");
+  const Json json = Json::parse(said);
+  return {json["loss"].get<double>(), json["gradient"].get<std::vector<double>>(), {}};
 }
 
 }  // namespace simsgd::testing

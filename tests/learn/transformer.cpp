@@ -4,9 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -22,30 +19,8 @@ using doctest::Approx;
 
 namespace {
 
-std::vector<double> random_point(std::size_t size, std::uint64_t seed) {
-  Stream stream({seed, Purpose::initial_model, 0, 0});
-  std::vector<double> parameters(size);
-  for (double& parameter : parameters) parameter = 0.4 * stream.normal();
-  return parameters;
-}
-
-/// What a command prints; empty if it fails.
-std::string output_of(const std::string& command) {
-  std::FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string all;
-  std::array<char, 4096> block{};
-  for (std::size_t got; (got = std::fread(block.data(), 1, block.size(), pipe)) > 0;)
-    all.append(block.data(), got);
-  return pclose(pipe) == 0 ? all : "";
-}
-
-struct Found {
-  double loss;
-  std::vector<double> gradient;
-};
-
-Found by_torch(const TransformerShape& shape, const std::vector<double>& parameters, const DataSet& data) {
+Differentiated transformer_by_torch(const TransformerShape& shape, const std::vector<double>& parameters,
+                                    const DataSet& data) {
   const Batch<double> batch = data.batch<double>(all_samples(data));
   Json tokens = Json::array(), labels = Json::array();
   for (std::int64_t s = 0; s < batch.size(); ++s) {
@@ -57,28 +32,22 @@ Found by_torch(const TransformerShape& shape, const std::vector<double>& paramet
     tokens.push_back(of_sample);
     labels.push_back(after);
   }
-  const std::string path = SIMSGD_BINARY_DIR "/transformer_case.json";
-  std::ofstream(path) << Json{{"shape",
-                               {{"vocabulary", shape.vocabulary},
-                                {"context", shape.context},
-                                {"width", shape.width},
-                                {"heads", shape.heads},
-                                {"depth", shape.depth},
-                                {"bias", shape.bias}}},
-                              {"parameters", parameters},
-                              {"tokens", tokens},
-                              {"labels", labels}};
-  const std::string said =
-      output_of("/usr/bin/python3 " SIMSGD_SOURCE_DIR "/tests/learn/transformer_torch.py " + path);
-  REQUIRE(!said.empty());
-  const Json json = Json::parse(said);
-  return {json["loss"].get<double>(), json["gradient"].get<std::vector<double>>()};
+  return by_torch("transformer", {{"shape",
+                                   {{"vocabulary", shape.vocabulary},
+                                    {"context", shape.context},
+                                    {"width", shape.width},
+                                    {"heads", shape.heads},
+                                    {"depth", shape.depth},
+                                    {"bias", shape.bias}}},
+                                  {"parameters", parameters},
+                                  {"tokens", tokens},
+                                  {"labels", labels}});
 }
 
 }  // namespace
 
 TEST_CASE("loss and gradient of a transformer are PyTorch's") {
-  if (output_of("/usr/bin/python3 -c 'import torch; print(1)' 2>/dev/null").empty()) {
+  if (!torch_is_there()) {
     MESSAGE("SKIPPED: no python3-torch");
     return;
   }
@@ -91,13 +60,10 @@ TEST_CASE("loss and gradient of a transformer are PyTorch's") {
     const DataSet data = random_text(static_cast<int>(shape.vocabulary), shape.context, 4, 5);
     const CausalTransformer<double> model(shape);
     const std::vector<double> at = random_point(model.parameters(), 3);
-    const Found torch = by_torch(shape, at, data);
+    const Differentiated torch = transformer_by_torch(shape, at, data);
     const Differentiated ours = differentiate(model, at, data);
     CHECK(ours.loss == Approx(torch.loss).epsilon(1e-12));
-    double worst = 0;
-    for (std::size_t i = 0; i < at.size(); ++i)
-      worst = std::max(worst, std::abs(ours.gradient[i] - torch.gradient[i]));
-    CHECK(worst < 1e-12);
+    CHECK(largest_difference(ours.gradient, torch.gradient) < 1e-12);
   }
 }
 

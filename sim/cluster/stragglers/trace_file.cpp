@@ -27,7 +27,7 @@ enum Column : std::size_t { kWorker, kStep, kDelay, kSlowFactor, kCompute, kColu
 const std::array<std::string, kColumns> kNames = {"worker", "step", "delay_s", "factor", "compute_s"};
 constexpr double kMaximumStep = 0x1p38 - 1;  // as straggler streams
 
-[[noreturn]] void reject(const std::string& problem, const std::string& remedy) {
+[[noreturn]] void reject_trace(const std::string& problem, const std::string& remedy) {
   simsgd::reject("file", "names a trace that " + problem, remedy);
 }
 
@@ -50,11 +50,11 @@ class Lines {
   explicit Lines(const std::filesystem::path& path) : guard_(path.string()) {
     std::error_code failed;
     if (std::filesystem::is_character_file(path, failed))
-      reject("is a device, which never ends", "Give a CSV file");
+      reject_trace("is a device, which never ends", "Give a CSV file");
     file_.open(path);
     if (!file_)
-      reject(fmt::format("cannot be read ({})", std::strerror(errno)),
-             "Give a CSV file with the columns worker, step and delay_s, factor or compute_s");
+      reject_trace(fmt::format("cannot be read ({})", std::strerror(errno)),
+                   "Give a CSV file with the columns worker, step and delay_s, factor or compute_s");
   }
 
   /// The fields of the next line that is neither empty nor a comment; false at the end.
@@ -87,20 +87,20 @@ Header read_header(const std::vector<std::string_view>& fields) {
     const auto found = std::find(kNames.begin(), kNames.end(), fields[field]);
     if (found == kNames.end()) {
       const std::string guess = nearest(std::string(fields[field]), valid);
-      reject(fmt::format("has the unknown column \"{}\"", fields[field]),
-             (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Valid are " + one_of(valid));
+      reject_trace(fmt::format("has the unknown column \"{}\"", fields[field]),
+                   (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Valid are " + one_of(valid));
     }
     auto& place = header[static_cast<std::size_t>(found - kNames.begin())];
-    if (place) reject(fmt::format("has the column \"{}\" twice", *found), "Leave one of them out");
+    if (place) reject_trace(fmt::format("has the column \"{}\" twice", *found), "Leave one of them out");
     place = field;
   }
   for (const Column column : {kWorker, kStep})
     if (!header[column])
-      reject(fmt::format("has no column \"{}\"", kNames[column]), "Name the columns in the first line");
+      reject_trace(fmt::format("has no column \"{}\"", kNames[column]), "Name the columns in the first line");
   if (!header[kDelay] && !header[kSlowFactor] && !header[kCompute])
-    reject("says nothing about lateness", "Add a column delay_s, factor or compute_s");
+    reject_trace("says nothing about lateness", "Add a column delay_s, factor or compute_s");
   if (header[kSlowFactor] && header[kCompute])
-    reject("has both \"factor\" and \"compute_s\"", "Leave one of the two columns out");
+    reject_trace("has both \"factor\" and \"compute_s\"", "Leave one of the two columns out");
   return header;
 }
 
@@ -116,7 +116,7 @@ struct Line {
     double value = 0;
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
     if (error != std::errc() || end != field.data() + field.size() || !std::isfinite(value) || !valid(value))
-      reject(fmt::format("has \"{}\" as {} in line {}", field, kNames[column], number), what);
+      reject_trace(fmt::format("has \"{}\" as {} in line {}", field, kNames[column], number), what);
     return value;
   }
 };
@@ -136,8 +136,8 @@ void sort_and_count(StragglerTrace& trace) {
     std::ranges::sort(entries, {}, step_of);
     const auto twice = std::ranges::adjacent_find(entries, {}, step_of);
     if (twice != entries.end())
-      reject(fmt::format("has worker {} in step {} twice", worker, twice->step),
-             "Give one line per worker and step");
+      reject_trace(fmt::format("has worker {} in step {} twice", worker, twice->step),
+                   "Give one line per worker and step");
     first = std::min(first, entries.front().step);
     last = std::max(last, entries.back().step);
   }
@@ -157,14 +157,14 @@ const StragglerTrace::Entry* StragglerTrace::find(std::size_t worker, std::uint6
 StragglerTrace read_straggler_trace(const std::filesystem::path& path) {
   Lines lines(path);
   std::vector<std::string_view> fields;
-  if (!lines.next(fields)) reject("is empty", "Begin it with the names of its columns");
+  if (!lines.next(fields)) reject_trace("is empty", "Begin it with the names of its columns");
   const Header header = read_header(fields);
   const std::size_t columns = fields.size();
   StragglerTrace trace;
   while (lines.next(fields)) {
     if (fields.size() != columns)
-      reject(fmt::format("has {} fields in line {}", fields.size(), lines.number()),
-             fmt::format("Give {} fields, as many as columns", columns));
+      reject_trace(fmt::format("has {} fields in line {}", fields.size(), lines.number()),
+                   fmt::format("Give {} fields, as many as columns", columns));
     const Line line{header, fields, lines.number()};
     const auto worker =
         static_cast<std::size_t>(line.value(kWorker, 0, "Ranks are whole numbers from 0", is_rank));
@@ -176,7 +176,8 @@ StragglerTrace read_straggler_trace(const std::filesystem::path& path) {
     if (worker >= trace.workers.size()) trace.workers.resize(worker + 1);
     trace.workers[worker].push_back(entry);
   }
-  if (trace.workers.empty()) reject("has no line below its columns", "Give one line per worker and step");
+  if (trace.workers.empty())
+    reject_trace("has no line below its columns", "Give one line per worker and step");
   sort_and_count(trace);
   return trace;
 }

@@ -1,12 +1,15 @@
 #include "sim/learn/data/file.hpp"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "sim/base/reject.hpp"
+#include "sim/base/units.hpp"
 
 namespace simsgd {
 
@@ -52,6 +55,37 @@ std::size_t DataFile::read(std::span<std::uint8_t> to) {
   }
   position_ += done;
   return done;
+}
+
+std::vector<std::uint8_t> read_whole(const FileSource& source) {
+  constexpr std::size_t kMostBytes = std::numeric_limits<std::int32_t>::max();
+  DataFile file(source);
+  std::vector<std::uint8_t> all;
+  constexpr std::size_t kBlock = 1u << 20;
+  for (;;) {
+    const std::size_t before = all.size();
+    all.resize(before + kBlock);
+    const std::size_t got = file.read(std::span(all).subspan(before));
+    all.resize(before + got);
+    if (all.size() > kMostBytes) file.fail("has more than 2^31 - 1 bytes");
+    if (got < kBlock) break;
+  }
+  if (all.empty()) file.fail("is empty");
+  return all;
+}
+
+std::int64_t samples_to_use(const std::string& key, std::optional<std::int64_t> asked, std::int64_t available,
+                            const std::filesystem::path& path) {
+  if (asked.value_or(0) > available)
+    reject(key,
+           fmt::format("asks for {} samples of the {} in {}", with_commas(*asked), with_commas(available),
+                       path.string()),
+           "Ask for fewer, or leave it out to use all");
+  return asked.value_or(available);
+}
+
+std::string with_commas(std::int64_t value) {
+  return value < 1000 ? std::to_string(value) : human_number(static_cast<double>(value));
 }
 
 }  // namespace simsgd

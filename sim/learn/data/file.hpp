@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace simsgd {
 
@@ -39,5 +41,15 @@ class DataFile {
   std::unique_ptr<Handle> handle_;
   std::size_t position_ = 0;
 };
+
+/// The whole file; fails where it is empty or has 2^31 bytes and more.
+std::vector<std::uint8_t> read_whole(const FileSource& source);
+
+/// How many of a file's samples are used: those that option `key` asks for, or all.
+std::int64_t samples_to_use(const std::string& key, std::optional<std::int64_t> asked, std::int64_t available,
+                            const std::filesystem::path& path);
+
+/// With commas where it is large.
+std::string with_commas(std::int64_t value);
 
 }  // namespace simsgd

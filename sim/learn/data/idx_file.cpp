@@ -6,15 +6,10 @@
 #include <array>
 
 #include "sim/base/reject.hpp"
-#include "sim/base/units.hpp"
 
 namespace simsgd {
 
 namespace {
-
-std::string with_commas(std::int64_t value) {
-  return value < 1000 ? std::to_string(value) : human_number(static_cast<double>(value));
-}
 
 std::vector<std::int64_t> read_shape(DataFile& file) {
   std::array<std::uint8_t, 4> magic{};
@@ -101,11 +96,7 @@ DataSet load_idx_pair(const IdxPair& pair) {
   if (labels.shape.size() != 1)
     reject_file(pair.labels, fmt::format("has {} dimensions, where labels have 1", labels.shape.size()));
   const std::int64_t available = labels.shape[0];
-  if (pair.samples && *pair.samples > available)
-    reject(pair.samples_key,
-           fmt::format("asks for {} samples of the {} in {}", with_commas(*pair.samples),
-                       with_commas(available), pair.labels.path.string()),
-           "Ask for fewer, or leave it out to use all");
+  const std::int64_t count = samples_to_use(pair.samples_key, pair.samples, available, pair.labels.path);
   IdxFile images = read_idx(pair.images, pair.samples);
   if (images.shape[0] != available)
     reject_file(pair.images,
@@ -113,7 +104,7 @@ DataSet load_idx_pair(const IdxPair& pair) {
                             pair.labels.path.string(), with_commas(available)));
   DataSet data;
   data.name = pair.name;
-  data.count = pair.samples.value_or(available);
+  data.count = count;
   set_shape(data, pair.images, images.shape);
   data.bytes = std::move(images.bytes);
   data.scale = 1.0f / 255.0f;

@@ -15,7 +15,6 @@ namespace simsgd::data_sources {
 
 namespace {
 
-constexpr std::size_t kMostBytes = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t kMostKinds = 65536;  // that a token of 16 bits can be
 
 enum class TokenKind : std::uint8_t { character, byte };
@@ -43,22 +42,6 @@ struct TextOptions {
         .by_rule("all");
   }
 };
-
-std::vector<std::uint8_t> read_all(const FileSource& source) {
-  DataFile file(source);
-  std::vector<std::uint8_t> all;
-  constexpr std::size_t kBlock = 1u << 20;
-  for (;;) {
-    const std::size_t before = all.size();
-    all.resize(before + kBlock);
-    const std::size_t got = file.read(std::span(all).subspan(before));
-    all.resize(before + got);
-    if (all.size() > kMostBytes) file.fail("has more than 2^31 - 1 bytes");
-    if (got < kBlock) break;
-  }
-  if (all.empty()) file.fail("is empty");
-  return all;
-}
 
 struct CodePoint {
   std::uint32_t value = 0;
@@ -146,7 +129,7 @@ DataSets load_text(const TextOptions& options, const DataContext& context) {
   const FileSource source{
       context.resolve(options.path), "path",
       "Name a text, or install the Debian package jargon-text (slim images leave out /usr/share/doc)"};
-  const std::vector<std::uint8_t> text = read_all(source);
+  const std::vector<std::uint8_t> text = read_whole(source);
   const Tokens tokens = options.tokens == TokenKind::character
                             ? characters_of(text, source)
                             : Tokens{{text.begin(), text.end()}, std::vector<std::uint8_t>(256, 1)};

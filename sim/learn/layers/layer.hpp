@@ -63,12 +63,23 @@ class ModelLayer {
   virtual void backward(const BackwardPass<T>& pass) const = 0;
 };
 
+/// How a layer's weights are drawn: `uniform` or `he`, below.
+enum class StartingWeights : std::uint8_t { uniform, he };
+
 /// Weights and biases uniform on +-1/sqrt(fan_in), the starting point of PyTorch's nn.Linear and nn.Conv2d
 /// (LeCun et al., "Efficient BackProp", 1998, up to a constant).
 template <class T>
 void initialise_uniform(Stream& stream, std::int64_t fan_in, std::span<T> weights) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
   for (T& weight : weights) weight = static_cast<T>(bound * (2.0 * stream.uniform() - 1.0));
+}
+
+/// Normal with variance 2/fan_in, for what ReLU has halved: He, Zhang, Ren, Sun, ICCV 2015, arXiv:1502.01852,
+/// equation 10.
+template <class T>
+void initialise_he(Stream& stream, std::int64_t fan_in, std::span<T> weights) {
+  const double deviation = std::sqrt(2.0 / static_cast<double>(fan_in));
+  for (T& weight : weights) weight = static_cast<T>(deviation * stream.normal());
 }
 
 }  // namespace simsgd

@@ -6,8 +6,8 @@
 #include "sim/base/check.hpp"
 #include "sim/learn/layers/attention.hpp"
 #include "sim/learn/layers/gelu.hpp"
-#include "sim/learn/layers/layer_norm.hpp"
 #include "sim/learn/layers/linear.hpp"
+#include "sim/learn/layers/norm.hpp"
 #include "sim/learn/loss.hpp"
 #include "sim/learn/model.hpp"
 
@@ -29,6 +29,11 @@ std::unique_ptr<const ModelLayer<T>> linear(std::string name, std::int64_t input
       LinearShape{.name = std::move(name), .inputs = inputs, .outputs = outputs, .bias = bias});
 }
 
+template <class T>
+std::unique_ptr<const ModelLayer<T>> layer_norm(std::string name, std::int64_t size, bool bias) {
+  return std::make_unique<Norm<T>>(NormShape{.name = std::move(name), .channels = size, .bias = bias});
+}
+
 }  // namespace
 
 template <class T>
@@ -42,12 +47,12 @@ CausalTransformer<T>::CausalTransformer(const TransformerShape& shape) : shape_(
     const std::string block = "block" + std::to_string(b);
     const std::string see = block + ".attention", think = block + ".mlp";
     Branch seeing{see, {}}, thinking{think, {}};
-    seeing.stages[0].layer = std::make_unique<LayerNorm<T>>(see + ".norm", width, shape.bias);
+    seeing.stages[0].layer = layer_norm<T>(see + ".norm", width, shape.bias);
     seeing.stages[1].layer = linear<T>(see + ".qkv", width, 3 * width, shape.bias);
     seeing.stages[2].layer = std::make_unique<CausalAttention<T>>(attention);
     seeing.stages[2].whole_sequences = true;
     seeing.stages[3].layer = linear<T>(see + ".join", width, width, shape.bias);
-    thinking.stages[0].layer = std::make_unique<LayerNorm<T>>(think + ".norm", width, shape.bias);
+    thinking.stages[0].layer = layer_norm<T>(think + ".norm", width, shape.bias);
     thinking.stages[1].layer = linear<T>(think + ".widen", width, 4 * width, shape.bias);
     thinking.stages[2].layer = std::make_unique<Gelu<T>>(4 * width);
     thinking.stages[3].layer = linear<T>(think + ".narrow", 4 * width, width, shape.bias);
@@ -55,7 +60,7 @@ CausalTransformer<T>::CausalTransformer(const TransformerShape& shape) : shape_(
     add(std::move(thinking));
   }
   last_ = reserve(width);
-  norm_.layer = std::make_unique<LayerNorm<T>>("norm", width, shape.bias);
+  norm_.layer = layer_norm<T>("norm", width, shape.bias);
   place(norm_);
   scores_ = reserve(shape.vocabulary);
 }

@@ -52,10 +52,7 @@ void check_fits(const ConvolutionShape& shape, std::int64_t pool) {
 
 template <class T>
 std::unique_ptr<Model<T>> make_cnn(const CnnOptions& options, const DataSet& data) {
-  reject_text("cnn", data);
-  if (data.height == 0 || data.classes == 0)
-    reject("name", "cnn classifies images, and the data set \"" + data.name + "\" has none",
-           "Use mlp, or a data set of images such as fashion_mnist");
+  reject_other_than_images("cnn", data);
   typename FeedForward<T>::Layers layers;
   std::int64_t channels = data.channels, height = data.height, width = data.width;
   for (std::size_t l = 0; l < options.channels.size(); ++l) {

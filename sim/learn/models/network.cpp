@@ -12,7 +12,8 @@
 namespace simsgd {
 
 template <class T>
-FeedForward<T>::FeedForward(Layers layers, LossKind loss) : layers_(std::move(layers)), loss_(loss) {
+FeedForward<T>::FeedForward(Layers layers, LossKind loss, std::vector<Skip> skips)
+    : layers_(std::move(layers)), loss_(loss), skips_(std::move(skips)) {
   CHECK(!layers_.empty() && !layers_.front()->in_place() && !layers_.back()->in_place(),
         "a network begins and ends with a layer that is not in place");
   for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -29,6 +30,17 @@ FeedForward<T>::FeedForward(Layers layers, LossKind loss) : layers_(std::move(la
     widest_ = std::max({widest_, layer.outputs(), l == 0 ? 0 : layer.inputs()});
     scratch_ = std::max(scratch_, layer.scratch());
     places_.push_back(place);
+  }
+  for (std::size_t k = 0; k < skips_.size(); ++k) {
+    const Skip& skip = skips_[k];
+    CHECK(skip.from < skip.to && skip.to + 1 < layers_.size() && (k == 0 || skips_[k - 1].to <= skip.from),
+          "skips that do not lie behind each other");
+    CHECK(!layers_[skip.to]->in_place() && !layers_[skip.from + 1]->in_place(),
+          "a skip from or to what a layer overwrites");
+    CHECK(layers_[skip.from]->outputs() == skip.way.inputs() &&
+              layers_[skip.to]->outputs() == skip.way.outputs(),
+          "a skip that does not fit its layers");
+    places_[skip.from].leaves = places_[skip.to].joins = &skip;
   }
 }
 
@@ -87,15 +99,18 @@ double FeedForward<T>::loss(View<T> outputs, const Batch<T>& batch, bool differe
 template <class T>
 void FeedForward<T>::forward(std::span<const T> parameters, const Batch<T>& batch, T* memory) const {
   T* scratch = memory + activations_ * batch.size();
-  for (std::size_t l = 0; l < layers_.size() && batch.wanted(); ++l)
+  for (std::size_t l = 0; l < layers_.size() && batch.wanted(); ++l) {
+    const View<T> output = outputs_of(l, memory, batch.size());
     layers_[l]->forward({.weights = parameters.data() + places_[l].weights,
                          .input = inputs_of(l, memory, batch),
-                         .output = outputs_of(l, memory, batch.size()),
+                         .output = output,
                          .scratch = scratch});
+    if (const Skip* skip = places_[l].joins) skip->way.add(inputs_of(skip->from + 1, memory, batch), output);
+  }
 }
 
 // `memory`: outputs of all layers, of which the last holds the gradient of the loss; scratch space; two
-// gradients.
+// gradients, and one that takes a shortcut.
 template <class T>
 void FeedForward<T>::backward(std::span<const T> parameters, const Batch<T>& batch, T* memory,
                               std::span<T> gradient, LayerTap<T>* tap) const {
@@ -103,11 +118,16 @@ void FeedForward<T>::backward(std::span<const T> parameters, const Batch<T>& bat
   T* const scratch = memory + activations_ * samples;
   T* spare = scratch + scratch_;
   T* other_spare = spare + widest_ * samples;
+  T* const aside = other_spare + widest_ * samples;
   T* arriving = outputs_of(layers_.size() - 1, memory, samples).data();
   for (std::size_t l = layers_.size(); l-- > 0 && batch.wanted();) {
     const ModelLayer<T>& layer = *layers_[l];
     T* const leaving = l == 0 ? nullptr : layer.in_place() ? arriving : spare;
     const View<T> output = outputs_of(l, memory, samples);
+    if (const Skip* skip = places_[l].leaves)
+      skip->way.add_back(ConstView<T>(aside, skip->way.outputs(), samples),
+                         View<T>(arriving, layer.outputs(), samples));
+    if (places_[l].joins != nullptr) std::copy_n(arriving, output.size(), aside);
     layer.backward({.weights = parameters.data() + places_[l].weights,
                     .input = inputs_of(l, memory, batch),
                     .output = ConstView<T>(output.data(), output.rows(), output.cols()),
@@ -128,7 +148,7 @@ T FeedForward<T>::loss_and_gradient(std::span<const T> parameters, const Batch<T
                                     std::span<T> gradient, LayerTap<T>* tap) const {
   check(parameters, batch);
   CHECK(gradient.size() == parameters_, "a gradient of the wrong length");
-  Memory memory((activations_ + 2 * widest_) * batch.size() + scratch_);
+  Memory memory((activations_ + (skips_.empty() ? 2 : 3) * widest_) * batch.size() + scratch_);
   forward(parameters, batch, memory.data());
   if (!batch.wanted()) return 0;
   const double value = loss(outputs_of(layers_.size() - 1, memory.data(), batch.size()), batch, true);
@@ -155,6 +175,13 @@ void reject_text(const char* model, const DataSet& data) {
   if (data.is_text())
     reject("name", fmt::format("{} takes numbers, and the samples of \"{}\" are tokens", model, data.name),
            "Use the model transformer, or another data set");
+}
+
+void reject_other_than_images(const char* model, const DataSet& data) {
+  reject_text(model, data);
+  if (data.height == 0 || data.classes == 0)
+    reject("name", fmt::format("{} classifies images, and the data set \"{}\" has none", model, data.name),
+           "Use mlp, or a data set of images such as fashion_mnist");
 }
 
 template class FeedForward<float>;

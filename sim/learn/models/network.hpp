@@ -1,12 +1,13 @@
-// Network: layers one after another, and a loss on the outputs of the last. Most models are a Network; a
-// model's file only says which layers. All memory of a call is one block of its own, so that a network is
-// safe to use from several threads at once.
+// Network: layers one after another, shortcuts around some of them, and a loss on the outputs of the last.
+// Most models are a Network; a model's file only says which layers. All memory of a call is one block of its
+// own, so that a network is safe to use from several threads at once.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "sim/learn/layers/layer.hpp"
+#include "sim/learn/layers/shortcut.hpp"
 #include "sim/learn/model.hpp"
 
 namespace simsgd {
@@ -18,9 +19,16 @@ template <class T>
 class FeedForward final : public Model<T> {
  public:
   using Layers = std::vector<std::unique_ptr<const ModelLayer<T>>>;
+  /// Adds to the outputs of layer `to` those of the earlier layer `from`.
+  struct Skip {
+    std::size_t from = 0, to = 0;
+    Shortcut way;
+  };
 
   /// Outputs of a layer are as many as the inputs of the next; neither the first nor the last is in place.
-  FeedForward(Layers layers, LossKind loss);
+  /// Skips come in order and lie behind each other; `to` does not need its outputs to go backward (a norm),
+  /// and what follows `from` is not in place.
+  FeedForward(Layers layers, LossKind loss, std::vector<Skip> skips = {});
 
   std::size_t parameters() const override { return parameters_; }
   std::vector<LayerInfo> layers() const override;
@@ -40,6 +48,8 @@ class FeedForward final : public Model<T> {
     std::size_t weights = 0;
     std::int64_t outputs = 0;
     std::int64_t tap = -1;
+    const Skip* joins = nullptr;   // what ends here
+    const Skip* leaves = nullptr;  // what begins here
   };
 
   View<T> outputs_of(std::size_t layer, T* memory, std::int64_t samples) const;
@@ -52,6 +62,7 @@ class FeedForward final : public Model<T> {
 
   Layers layers_;
   LossKind loss_;
+  std::vector<Skip> skips_;
   std::vector<Place> places_;
   std::size_t parameters_ = 0;
   std::int64_t taps_ = 0;

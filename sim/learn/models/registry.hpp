@@ -27,6 +27,9 @@ struct ModelPlugin : Plugin<std::unique_ptr<Model<float>>, const DataSet&> {
 /// Throws ParameterError if `data` are text, whose tokens no other model than a transformer reads.
 void reject_text(const char* model, const DataSet& data);
 
+/// Throws ParameterError if `data` are not images with classes.
+void reject_other_than_images(const char* model, const DataSet& data);
+
 /// In alphabetical order.
 const std::vector<ModelPlugin>& model_plugins();
 
