@@ -1,6 +1,6 @@
 # An image of the Debian packages that ./setup.sh image makes:
 #   docker build -t simsgd -f Dockerfile build/release/packages
-#   docker run --rm -v "$PWD:/work" simsgd sweep run quickstart.json -o quickstart.db
+#   docker run --rm -v "$PWD:/work" simsgd quickstart
 #   docker run --rm -it -v "$PWD:/work" --entrypoint python3 simsgd
 # With notebooks: --build-arg EXTRA=jupyter-notebook, then
 #   docker run --rm -p 8888:8888 -v "$PWD:/work" --entrypoint jupyter simsgd notebook --ip=0.0.0.0 --allow-root

@@ -30,8 +30,8 @@ readonly tools=(clang-format clang-tidy clang libclang-rt-14-dev)
 # Python package and its notebooks.
 readonly slurm=(munge slurmctld slurmd slurm-client)
 readonly manual=(mkdocs mkdocs-material)
-readonly tested_with=(chromium python3-torch librsvg2-bin python3-numpy python3-pandas libpython3.11 python3-nbconvert
-  python3-ipykernel mypy)
+readonly tested_with=(chromium python3-torch librsvg2-bin python3-numpy python3-pandas libpython3.11 python3-venv
+  python3-nbconvert python3-ipykernel mypy)
 
 say() { printf '\n== %s\n' "$*" >&2; }
 

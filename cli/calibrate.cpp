@@ -90,9 +90,10 @@ void refuse_options_of_logs(const CalibrateVerb& verb) {
 
 int calibrate_verb(const CalibrateVerb& verb) {
   catch_interrupts();
-  if (verb.files.size() > 1 || !is_spec(verb.files.front())) return calibrate_logs_verb(verb);
+  const std::string& file = verb.files.front();
+  if (verb.files.size() > 1 || (file != "-" && !is_spec(file))) return calibrate_logs_verb(verb);
   refuse_options_of_logs(verb);
-  Spec spec = load_spec(verb.files.front(), verb.output.empty() ? SpecUse::reports : SpecUse::cluster);
+  Spec spec = load_spec(file, verb.output.empty() ? SpecUse::reports : SpecUse::cluster);
   if (spec.stragglers) {
     const StragglerCalibration stragglers = calibrate_stragglers(std::move(spec), settings_of(verb));
     if (!verb.output.empty())
@@ -197,7 +198,7 @@ void add_calibrate(CLI::App& app, ExitCode& exit_code) {
   auto settings = std::make_shared<CalibrateVerb>();
   verb->add_option(
           "FILES", settings->files,
-          "A calibration (scenarios/calibration has examples), or logs of nccl-tests, RCCL, OSU, ...")
+          "A calibration (scenarios/calibration has examples; - for standard input), or logs of nccl-tests, RCCL, OSU, ...")
       ->required();
   add_common(*verb, *settings);
   verb->add_option("-o,--output", settings->output, "Write the calibrated cluster")->type_name("FILE");

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "analysis/faces/figures.hpp"
+#include "analysis/faces/notebook.hpp"
 #include "analysis/faces/page.hpp"
 #include "analysis/faces/report_text.hpp"
 #include "analysis/questions/study_report.hpp"
@@ -20,7 +21,7 @@ namespace simsgd {
 namespace {
 
 struct ReportVerb {
-  std::string database, output, figures, format = "html";
+  std::string database, study, output, figures, format = "html";
   std::vector<std::string> charts;
   faces::FigureSettings figure;
   bool pdf = false, png = false;
@@ -30,6 +31,7 @@ std::string text_of(const ReportVerb& verb, const faces::Report& made) {
   if (verb.format == "md") return faces::report_markdown(made);
   if (verb.format == "csv") return faces::report_csv(made);
   if (verb.format == "vega") return faces::specifications(made, verb.figure);
+  if (verb.format == "notebook") return faces::notebook_bundle(made, verb.figure);
   return faces::html_page(made, {faces::web_libraries(), false});
 }
 
@@ -38,10 +40,14 @@ int write_report(const ReportVerb& verb) {
   if (verb.format == "html" && verb.output.empty() && verb.figures.empty())
     throw ConfigError(
         {"simsgd report", "", "has no file for its page", "",
-         "Name it with -o R.html, or ask for --format md, csv or vega, which go to standard output"});
+         "Name it with -o R.html, or ask for --format md, csv, vega or notebook, which go to standard output"});
   const StoredResults results(verb.database);
+  std::vector<ResultStudy> studies = results.studies();
+  std::vector<InputError> errors;
+  if (!verb.study.empty())
+    studies = {frame::frame_of(results, {verb.database, verb.study, {}}, errors).study()};
   const faces::Report made =
-      faces::make_report(results.studies(), frame::details_of(results), verb.database, verb.charts);
+      faces::make_report(studies, frame::details_of(results), verb.database, verb.charts);
   const bool page = verb.format != "html" || !verb.output.empty();
   const std::string text = page ? text_of(verb, made) : "";
   faces::Vl2svg vl2svg;
@@ -65,16 +71,21 @@ int write_report(const ReportVerb& verb) {
 }  // namespace
 
 void add_report(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb =
-      app.add_subcommand("report", "Draw the charts of a sweep's results on one page that needs no network");
+  CLI::App* verb = app.add_subcommand(
+      "report", "Draw the charts of a sweep's results, or of one run, on one page that needs no network");
   auto settings = std::make_shared<ReportVerb>();
-  verb->add_option("F.db", settings->database, "What simsgd sweep run -o wrote")->required();
+  verb->add_option(
+          "F.db", settings->database,
+          "What simsgd sweep run -o wrote; or one run: the directory or document that simsgd run -o wrote, or - for a document from standard input")
+      ->required();
+  verb->add_option("--study", settings->study, "Only the study of this name or id, in a file with several")
+      ->type_name("NAME");
   verb->add_option("-o,--output", settings->output, "Write the page, or the text, to this file")
       ->type_name("FILE");
   verb->add_option(
           "--format", settings->format,
-          "html: one page, drawn by its reader's browser; md, csv: the charts' tables; vega: their Vega-Lite specifications as JSON; these need no Node")
-      ->check(CLI::IsMember({"html", "md", "csv", "vega"}))
+          "html: one page, drawn by its reader's browser; md, csv: the charts' tables; vega: their Vega-Lite specifications as JSON; notebook: Jupyter's MIME bundle, with a picture where one can be drawn; these need no Node")
+      ->check(CLI::IsMember({"html", "md", "csv", "vega", "notebook"}))
       ->capture_default_str();
   CLI::Option* figures =
       verb->add_option(
@@ -105,7 +116,8 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
       ->allow_extra_args(false);
   verb->footer(
       "Exit codes: 0 done; 1 a file could not be written; 2 usage or input, or what draws is missing (./setup.sh web).\n"
-      "Example:\n  simsgd report results.db -o report.html --figures figures");
+      "Example:\n  simsgd report results.db -o report.html --figures figures\n"
+      "  simsgd run scenario.json --json | simsgd report - --format md");
   verb->callback([settings, &exit_code] { exit_code.value = write_report(*settings); });
 }
 

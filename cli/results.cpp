@@ -6,15 +6,22 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 
+#include "analysis/faces/curve_logs.hpp"
 #include "analysis/questions/tables.hpp"
 #include "analysis/runs/export.hpp"
 #include "analysis/runs/merge.hpp"
 #include "cli/verbs.hpp"
+#include "results/atomic_file.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd {
 
 namespace {
+
+constexpr const char* kResults =
+    "Results that simsgd sweep run -o made; or one run: its directory, its document, or - for standard input";
 
 /// What the verbs have in common.
 struct ResultsCommand {
@@ -30,13 +37,12 @@ struct ResultsCommand {
   std::string output;
 
   TableFormat table_format() const {
-    static const std::map<std::string, TableFormat> formats = {{"text", TableFormat::text},
-                                                               {"md", TableFormat::md},
-                                                               {"latex", TableFormat::latex},
-                                                               {"csv", TableFormat::csv},
-                                                               {"json", TableFormat::json}};
+    static const std::map<std::string, TableFormat> formats = {
+        {"text", TableFormat::text}, {"md", TableFormat::md},   {"latex", TableFormat::latex},
+        {"html", TableFormat::html}, {"csv", TableFormat::csv}, {"json", TableFormat::json}};
     return formats.at(format);
   }
+  bool curves() const { return format == "wandb" || format == "tensorboard"; }
   frame::FrameQuestion question() const { return {file, study, where}; }
   frame::CellQuestion cell() const {
     using frame::CellQuestion;
@@ -47,11 +53,12 @@ struct ResultsCommand {
 using Shared = std::shared_ptr<ResultsCommand>;
 
 void add_file(CLI::App& verb, const Shared& command) {
-  verb.add_option("F.db", command->file, "Results that simsgd sweep run -o made")->required();
-  verb.add_option("--format", command->format, "text, md, latex, csv or json; csv and json have SI numbers")
+  verb.add_option("F.db", command->file, kResults)->required();
+  verb.add_option("--format", command->format,
+                  "text, md, latex, html, csv or json; csv and json have SI numbers")
       ->type_name("FORMAT")
       ->capture_default_str()
-      ->check(CLI::IsMember({"text", "md", "latex", "csv", "json"}));
+      ->check(CLI::IsMember({"text", "md", "latex", "html", "csv", "json"}));
 }
 
 void add_selection(CLI::App& verb, const Shared& command) {
@@ -211,19 +218,53 @@ void add_compare(CLI::App& results) {
   });
 }
 
+/// To -o, or to standard output.
+void put_out(const ResultsCommand& command, const std::string& text) {
+  if (command.output.empty())
+    fmt::print("{}", text);
+  else
+    write_file_atomically(command.output, text);
+}
+
+/// How many results have no intervals.
+std::size_t export_documents(const ResultsCommand& command) {
+  if (command.output.empty()) {
+    const std::size_t without = export_results(command.file, std::cout);
+    std::cout.flush();
+    return without;
+  }
+  std::ostringstream lines;
+  const std::size_t without = export_results(command.file, lines);
+  put_out(command, lines.str());
+  return without;
+}
+
+void export_curves(const ResultsCommand& command, const frame::Frame& frame) {
+  frame::expect_results(frame);
+  const std::vector<faces::LoggedRun> runs = faces::logged_runs(frame);
+  if (command.format == "wandb") return put_out(command, faces::history_lines(runs));
+  for (const auto& path : faces::write_event_files(runs, command.output)) fmt::print("{}\n", path.string());
+}
+
 void run_export(const ResultsCommand& command) {
+  if (command.format == "tensorboard" && command.output.empty())
+    throw ConfigError({"--format", "", "has no folder for its event files", command.format,
+                       "Name it with -o DIR, which TensorBoard is then given as --logdir"});
   std::size_t without = 0;
   if (command.format == "json") {
-    without = export_results(command.file, std::cout);
-    std::cout.flush();
+    without = export_documents(command);
   } else {
     const Table table = asked_of(command, [&](const frame::Frame& frame, std::vector<InputError> errors) {
       if (!errors.empty()) throw ConfigError(std::move(errors));
+      if (command.curves()) {
+        export_curves(command, frame);
+        return Table{};
+      }
       Table points = questions::points_table(frame);
       without = questions::add_intervals(frame, points);
       return points;
     });
-    fmt::print("{}", formatted(table, command.table_format()));
+    if (!command.curves()) put_out(command, formatted(table, command.table_format()));
   }
   if (without > 0)
     fmt::print(
@@ -237,18 +278,22 @@ void add_export(CLI::App& results) {
   command->format = "json";
   CLI::App* verb = results.add_subcommand(
       "export", "Print what is reproducible of a file: always the same bytes for the same results");
-  verb->add_option("F.db", command->file, "Results that simsgd sweep run -o made")->required();
+  verb->add_option("F.db", command->file, kResults)->required();
   verb->add_option(
           "--format", command->format,
-          "json: all studies, a JSON document a line; csv, md, latex, text: points and metrics of one study")
+          "json: all studies, a JSON document a line; csv, md, latex, html, text: points and metrics of one study; its curves against simulated seconds: wandb, JSON lines as W&B's history has them, and tensorboard, event files below -o DIR")
       ->type_name("FORMAT")
       ->capture_default_str()
-      ->check(CLI::IsMember({"text", "md", "latex", "csv", "json"}));
-  verb->add_option("--study", command->study, "Name or id of the study, with csv and a file with several")
+      ->check(CLI::IsMember({"text", "md", "latex", "html", "csv", "json", "wandb", "tensorboard"}));
+  verb->add_option("-o,--output", command->output,
+                   "Write to this file, or folder, instead of standard output")
+      ->type_name("FILE");
+  verb->add_option("--study", command->study, "Name or id of the study, in a file with several")
       ->type_name("NAME");
   verb->footer(
       "Examples:\n  simsgd results export results.db > results.jsonl\n"
-      "  simsgd results export results.db --format csv > points.csv");
+      "  simsgd results export results.db --format csv > points.csv\n"
+      "  simsgd results export results.db --format tensorboard -o logs");
   verb->callback([command] { run_export(*command); });
 }
 

@@ -20,34 +20,76 @@ constexpr Function function(const char* name) {
 }
 
 #define SIMSGD_DOOR(name) function<&Door::name>("_" #name)
-const std::array kFunctions = {SIMSGD_DOOR(step),          SIMSGD_DOOR(now),
-                               SIMSGD_DOOR(slower),        SIMSGD_DOOR(model_bytes),
-                               SIMSGD_DOOR(learning_rate), SIMSGD_DOOR(parameters),
-                               SIMSGD_DOOR(set),           SIMSGD_DOOR(tensor),
-                               SIMSGD_DOOR(view),          SIMSGD_DOOR(combine),
-                               SIMSGD_DOOR(slice),         SIMSGD_DOOR(neighbours),
-                               SIMSGD_DOOR(layers),        SIMSGD_DOOR(group),
-                               SIMSGD_DOOR(done),          SIMSGD_DOOR(event),
-                               SIMSGD_DOOR(signal),        SIMSGD_DOOR(timer),
-                               SIMSGD_DOOR(serve),         SIMSGD_DOOR(post),
-                               SIMSGD_DOOR(then),          SIMSGD_DOOR(start_gradient),
-                               SIMSGD_DOOR(cancel),        SIMSGD_DOOR(take),
-                               SIMSGD_DOOR(number),        SIMSGD_DOOR(staleness),
-                               SIMSGD_DOOR(table),         SIMSGD_DOOR(kernel_s),
-                               SIMSGD_DOOR(predict),       SIMSGD_DOOR(next_step),
-                               SIMSGD_DOOR(gradient),      SIMSGD_DOOR(apply),
-                               SIMSGD_DOOR(collective),    SIMSGD_DOOR(send),
-                               SIMSGD_DOOR(receive),       SIMSGD_DOOR(start),
-                               SIMSGD_DOOR(wait),          SIMSGD_DOOR(wait_any),
-                               SIMSGD_DOOR(spend),         SIMSGD_DOOR(spend_on),
-                               SIMSGD_DOOR(fragment),      SIMSGD_DOOR(own_part),
-                               SIMSGD_DOOR(set_own_part),  SIMSGD_DOOR(rounded),
-                               SIMSGD_DOOR(wait_avoiding), SIMSGD_DOOR(call_service),
-                               SIMSGD_DOOR(sparsifier),    SIMSGD_DOOR(choose),
-                               SIMSGD_DOOR(merge),         SIMSGD_DOOR(keep),
-                               SIMSGD_DOOR(dense),         SIMSGD_DOOR(note_merges),
-                               SIMSGD_DOOR(keep_shard),    SIMSGD_DOOR(recover_by),
-                               SIMSGD_DOOR(hear),          SIMSGD_DOOR(flood),
+const std::array kFunctions = {SIMSGD_DOOR(step),
+                               SIMSGD_DOOR(now),
+                               SIMSGD_DOOR(slower),
+                               SIMSGD_DOOR(model_bytes),
+                               SIMSGD_DOOR(learning_rate),
+                               SIMSGD_DOOR(parameters),
+                               SIMSGD_DOOR(set),
+                               SIMSGD_DOOR(state_names),
+                               SIMSGD_DOOR(state),
+                               SIMSGD_DOOR(restore),
+                               SIMSGD_DOOR(tensor),
+                               SIMSGD_DOOR(view),
+                               SIMSGD_DOOR(combine),
+                               SIMSGD_DOOR(concatenate),
+                               SIMSGD_DOOR(with_entries),
+                               SIMSGD_DOOR(slice),
+                               SIMSGD_DOOR(neighbours),
+                               SIMSGD_DOOR(graph),
+                               SIMSGD_DOOR(layers),
+                               SIMSGD_DOOR(workload),
+                               SIMSGD_DOOR(group),
+                               SIMSGD_DOOR(done),
+                               SIMSGD_DOOR(event),
+                               SIMSGD_DOOR(signal),
+                               SIMSGD_DOOR(timer),
+                               SIMSGD_DOOR(serve),
+                               SIMSGD_DOOR(post),
+                               SIMSGD_DOOR(then),
+                               SIMSGD_DOOR(start_gradient),
+                               SIMSGD_DOOR(cancel),
+                               SIMSGD_DOOR(take),
+                               SIMSGD_DOOR(number),
+                               SIMSGD_DOOR(staleness),
+                               SIMSGD_DOOR(table),
+                               SIMSGD_DOOR(kernel_s),
+                               SIMSGD_DOOR(predict),
+                               SIMSGD_DOOR(next_step),
+                               SIMSGD_DOOR(gradient),
+                               SIMSGD_DOOR(apply),
+                               SIMSGD_DOOR(collective),
+                               SIMSGD_DOOR(send),
+                               SIMSGD_DOOR(receive),
+                               SIMSGD_DOOR(start),
+                               SIMSGD_DOOR(wait),
+                               SIMSGD_DOOR(wait_any),
+                               SIMSGD_DOOR(spend),
+                               SIMSGD_DOOR(spend_on),
+                               SIMSGD_DOOR(fragment),
+                               SIMSGD_DOOR(own_part),
+                               SIMSGD_DOOR(set_own_part),
+                               SIMSGD_DOOR(rounded),
+                               SIMSGD_DOOR(wait_avoiding),
+                               SIMSGD_DOOR(call_service),
+                               SIMSGD_DOOR(sparsifier),
+                               SIMSGD_DOOR(choose),
+                               SIMSGD_DOOR(merge),
+                               SIMSGD_DOOR(keep),
+                               SIMSGD_DOOR(dense),
+                               SIMSGD_DOOR(note_merges),
+                               SIMSGD_DOOR(kfac),
+                               SIMSGD_DOOR(kfac_costs),
+                               SIMSGD_DOOR(kfac_layers),
+                               SIMSGD_DOOR(kfac_average),
+                               SIMSGD_DOOR(kfac_invert),
+                               SIMSGD_DOOR(kfac_set_inverses),
+                               SIMSGD_DOOR(kfac_precondition),
+                               SIMSGD_DOOR(keep_shard),
+                               SIMSGD_DOOR(recover_by),
+                               SIMSGD_DOOR(hear),
+                               SIMSGD_DOOR(flood),
                                SIMSGD_DOOR(exchange)};
 #undef SIMSGD_DOOR
 
@@ -100,6 +142,7 @@ void Door::run(long long number) {
   const Ref capsule(api().PyCapsule_New(this, kDoor, nullptr));
   own_ = call(of_door("Worker"), {capsule, to_python(worker_.rank()), to_python(worker_.size()),
                                   to_python(static_cast<long long>(worker_.seed()))});
+  present_ = worker_.background().make_event();
   Ref generator;
   try {
     generator = call(of_door("begin"), {to_python(number), own_});
@@ -114,6 +157,7 @@ void Door::drive(const Ref& generator) {
   static PyObject* const asked = of_door("ASKED");
   static PyObject* const ended = of_door("ENDED");
   for (Ref value = none();;) {
+    come_to_the_present();
     python_begins();
     const Ref got(api().PyObject_CallFunctionObjArgs(advance, generator.get(), value.get(),
                                                      static_cast<PyObject*>(nullptr)));
@@ -121,13 +165,13 @@ void Door::drive(const Ref& generator) {
     if (got.get() == asked && !asked_.name.empty()) {
       const Asked now = taken();
       for (; unpaid_updates_ > 0; --unpaid_updates_)
-        worker_.compute().update(worker_.replica().parameters(), 1);
+        worker_.compute().update(worker_.replica().parameters(), share_);
       value = now.run();
       continue;
     }
     if (got.get() == ended) {
       for (; unpaid_updates_ > 0; --unpaid_updates_)
-        worker_.compute().update(worker_.replica().parameters(), 1);
+        worker_.compute().update(worker_.replica().parameters(), share_);
       if (asked_.name.empty() || asked_.may_be_left) return;
       fail(fmt::format("The method ended with {} asked for and not yielded. Write `yield w.{}(...)`.",
                        asked_.name, asked_.name));

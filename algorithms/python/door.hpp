@@ -23,8 +23,9 @@ PyObject* of_door(const char* name);
 /// Calls into Python; throws RunError with the place in the method where it failed.
 Ref call(PyObject* function, const std::vector<Ref>& arguments);
 
-/// Throws RunError with the names that there are.
+/// Throw RunError with the names that there are.
 Traffic traffic_of(const std::string& name);
+Activity activity_of(const std::string& name);
 /// A handle of any kind, as what a worker waits for.
 Awaited awaited(const AnyHandle& handle);
 
@@ -43,12 +44,19 @@ class Door : public std::enable_shared_from_this<Door> {
   double learning_rate() { return worker_.replica().learning_rate(); }
   Tensor parameters() { return worker_.replica().parameters(); }
   void set(Tensor parameters);
+  std::vector<std::string> state_names();
+  std::vector<Tensor> state();  ///< of the optimizer, by these names
+  void restore(Tensor parameters, std::vector<Tensor> state);
   Tensor tensor(long long address, long long size);
   std::vector<long long> view(const Tensor& values);  ///< address and size
   Tensor combine(const std::vector<double>& weights, const std::vector<Tensor>& terms, double scale);
+  Tensor concatenate(const std::vector<Tensor>& parts);
+  Tensor with_entries(const Tensor& whole, long long begin, const Tensor& entries);
   Tensor slice(const Tensor& whole, long long begin, long long end);
   std::vector<long long> neighbours();
+  Ref graph();                   ///< name, neighbours of all, edges, matchings, eigenvalues
   std::vector<double> layers();  ///< parameters of each
+  Ref workload();
   long long group(std::vector<long long> ranks);
   bool done(const AnyHandle& handle);
   AnyHandle event();
@@ -58,9 +66,6 @@ class Door : public std::enable_shared_from_this<Door> {
   void post(long long to, long long tag, Tensor values, std::vector<double> numbers, double bytes,
             const std::string& traffic);
   void then(const AnyHandle& handle, Borrowed action);
-  AnyHandle start_gradient(long long index, long long count);
-  void cancel(AnyHandle gradient);
-  Tensor take(AnyHandle gradient);
   void number(const std::string& name, double value) { worker_.record().number(name, value); }
   void staleness(double steps) { worker_.record().staleness(steps); }
   void table(std::string name, std::vector<std::string> columns,
@@ -74,11 +79,14 @@ class Door : public std::enable_shared_from_this<Door> {
   void next_step();
   void gradient(long long index, long long count, Borrowed ready, Borrowed before_forward,
                 Borrowed after_forward, Borrowed before_backward, Borrowed after_backward,
-                Borrowed parameters);
+                Borrowed parameters, const std::vector<long long>& ready_at, bool factors);
   void apply(const Tensor& gradient);
+  void start_gradient(long long index, long long count, long long batch);
+  void cancel(const AnyHandle& gradient);
+  void take(const AnyHandle& gradient);
   void collective(std::string kind, Tensor values, double scale, double bytes, long long tensors,
                   const std::string& traffic, long long group, long long channel, std::string schedule,
-                  long long root);
+                  long long root, const std::vector<long long>& entries);
   void send(long long to, long long tag, Tensor values, std::vector<double> numbers, double bytes,
             const std::string& traffic);
   void receive(long long from, long long tag);
@@ -93,10 +101,11 @@ class Door : public std::enable_shared_from_this<Door> {
   void recover_by(const std::string& how, Borrowed restarted);
   bool hear(long long tag, Borrowed heard);
   void flood(long long tag, long long number);
-  /// In each stage rank i of the group sends its values to stage[i] (-1: nobody); all messages at once.
-  void exchange(const std::vector<std::vector<long long>>& stages, Tensor values, Borrowed effect,
-                double bytes, long long tensors, const std::string& traffic, long long group,
-                long long channel, bool together);
+  /// See OwnMessages. With `merge` the values are merged on their way, else `effect` is given what came.
+  void exchange(std::vector<std::vector<long long>> stages, Tensor values, Borrowed effect, double bytes,
+                long long tensors, const std::string& traffic, long long group, long long channel,
+                bool together, Borrowed merge, Borrowed sent, Borrowed finish, std::vector<long long> merges,
+                double merge_s);
 
   // Parts of methods that the program has (parts.hpp).
   std::vector<double> fragment(long long index, long long count) { return shipped_.fragment(index, count); }
@@ -117,6 +126,15 @@ class Door : public std::enable_shared_from_this<Door> {
   }
   Tensor dense(long long sparsifier, const Tensor& merged) { return shipped_.dense(sparsifier, merged); }
   void note_merges(long long sparsifier) { shipped_.note_merges(sparsifier); }
+  long long kfac(double damping, bool by_pi, double old_weight, double kl_clip);
+  std::vector<std::vector<double>> kfac_costs(long long kfac) { return shipped_.kfac(kfac).costs(); }
+  std::vector<std::vector<double>> kfac_layers(long long kfac) { return shipped_.kfac(kfac).layers(); }
+  void kfac_average(long long kfac, const Tensor& factors) { shipped_.kfac(kfac).average(factors); }
+  Tensor kfac_invert(long long kfac) { return shipped_.kfac(kfac).invert(); }
+  void kfac_set_inverses(long long kfac, const Tensor& all) { shipped_.kfac(kfac).set_inverses(all); }
+  Tensor kfac_precondition(long long kfac, const Tensor& gradient) {
+    return shipped_.kfac(kfac).precondition(gradient);
+  }
 
  private:
   struct Asked {
@@ -128,6 +146,9 @@ class Door : public std::enable_shared_from_this<Door> {
   };
 
   void drive(const Ref& generator);
+  /// Before Python on the main thread: the worker's clock may have run ahead of the machine's events, and
+  /// what Python calls must not wait for them.
+  void come_to_the_present() { worker_.background().signal(present_); }
   void ask(Asked asked);
   void ask_collective(std::string kind, AnyCollective operation);
   Asked taken();
@@ -136,6 +157,13 @@ class Door : public std::enable_shared_from_this<Door> {
   Ref wrapped(const Message& message);
   Ref result(const AnyHandle& handle);
   LayerHook hook(Borrowed function);
+  int peer(long long rank) const;
+  MicroBatch micro_batch(long long index, long long count);
+  /// Of the names that the method declares, where it does.
+  Traffic traffic(const std::string& name) const;
+  Activity activity(const std::string& name) const;
+  Handle<RunningGradient> running(const AnyHandle& gradient, const char* what) const;
+  Merging merging(Borrowed merge, Borrowed sent, Borrowed finish);
   [[noreturn]] void fail(const std::string& text) const;
   /// Calls a handler outside the main thread: what it asks for stays with it.
   Ref call_back(const Ref& function, const std::vector<Ref>& arguments);
@@ -146,6 +174,9 @@ class Door : public std::enable_shared_from_this<Door> {
   Ref own_;  // the Worker of door.py
   Asked asked_;
   int unpaid_updates_ = 0;
+  double share_ = 1;                 // of the model that this worker has
+  Handle<RunningGradient> running_;  // neither taken nor cancelled
+  Handle<Nothing> present_;          // complete since the run began
 };
 
 }  // namespace simsgd::python

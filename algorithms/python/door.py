@@ -1,6 +1,7 @@
 """The other side of door.hpp: what a method in Python sees. Names that begin with an underscore and are not defined here are
 functions of door.cpp. docs/python.md documents Worker."""
 
+import collections
 import os
 import sys
 
@@ -9,6 +10,11 @@ sys.path[:0] = [path for path in os.environ.get("SIMSGD_PYTHON_PATH", "").split(
 
 ASKED = object()  # what every operation returns that a method has to yield
 ENDED = object()
+
+
+Graph = collections.namedtuple("Graph", "name neighbours edges matchings laplacian_eigenvalues")
+Workload = collections.namedtuple("Workload", "name batch micro_batches bytes_per_parameter layers")
+Layer = collections.namedtuple("Layer", "name tensors forward_s backward_s forward_flop activations positions")
 
 
 class Tensor:
@@ -87,6 +93,17 @@ class Worker:
     neighbours = property(lambda self: _neighbours(self._d))
     layers = property(lambda self: _layers(self._d))
 
+    @property
+    def graph(self):
+        """The scenario's graph of workers ("graph" of the algorithm), of all ranks; without one its name is empty."""
+        return Graph(*_graph(self._d))
+
+    @property
+    def workload(self):
+        """Name, batch, micro_batches, bytes_per_parameter, and layers: name, shapes of tensors, seconds, FLOPs."""
+        *rest, layers = _workload(self._d)
+        return Workload(*rest, tuple(Layer(*each) for each in layers))
+
     def next_step(self):
         """Yield: False when the run is over."""
         _next_step(self._d)
@@ -98,6 +115,18 @@ class Worker:
 
     def set(self, values):
         _set(self._d, raw(self, values))
+
+    @property
+    def optimizer_state(self):
+        """The optimizer's vectors by their names, such as "momentum"; empty tensors before the first update."""
+        return {name: Tensor(self, each) for name, each in zip(_state_names(self._d), _state(self._d))}
+
+    def restore(self, parameters, optimizer_state):
+        """Parameters and the optimizer's vectors together: of another moment, or another worker."""
+        names = _state_names(self._d)
+        if {*optimizer_state} != {*names}:
+            raise ValueError(f"the optimizer has {', '.join(names) or 'no vectors'}, and not {', '.join(optimizer_state) or 'none'}")
+        _restore(self._d, raw(self, parameters), tuple(raw(self, optimizer_state[name]) for name in names))
 
     def apply(self, gradient):
         """An update by the scenario's optimizer. Its time passes at this yield, or at the next one."""
@@ -116,14 +145,24 @@ class Worker:
     def zeros_like(self, values):
         return self.combine((0.0,), (values,))
 
+    def concatenate(self, parts):
+        return Tensor(self, _concatenate(self._d, tuple(raw(self, each) for each in parts)))
+
+    def with_entries(self, whole, begin, entries):
+        """`whole` with other numbers from `begin` on."""
+        return Tensor(self, _with_entries(self._d, raw(self, whole), begin, raw(self, entries)))
+
     # Compute.
     def gradient(self, part=(0, 1), ready=None, before_forward=None, after_forward=None, before_backward=None,
-                 after_backward=None, parameters=None):
+                 after_backward=None, parameters=None, ready_at=(), factors=False):
         """Yield: the mean gradient of this step's mini-batch, or of part (i, n) of it. Hooks are functions of (layer,
         micro_batch, last), or generators that may wait; ready has (layer, offset, parameters, gradient). `parameters` is a
-        function that gives those at which it is taken, asked when the first forward pass is through."""
+        function that gives those at which it is taken, asked when the first forward pass is through. `ready_at`: places of
+        the tensors that ready is called for, counted as their gradients become ready, last layer first; none: all. With
+        `factors` the gradient and K-FAC's factors of the same pass, packed (kfac)."""
         asked = None if parameters is None else lambda: raw(self, parameters())
-        _gradient(self._d, part[0], part[1], ready, before_forward, after_forward, before_backward, after_backward, asked)
+        _gradient(self._d, part[0], part[1], ready, before_forward, after_forward, before_backward, after_backward, asked,
+                  tuple(ready_at), factors)
         return ASKED
 
     def recover_by(self, how, restarted=None):
@@ -147,14 +186,16 @@ class Worker:
         return _kernel_s(self._d, name, a, b, c)
 
     # Collectives. `bytes` are the workload's, of the whole model by default.
-    def _ask(self, kind, values, scale, bytes, tensors, traffic, group, channel, schedule, root=0):
+    def _ask(self, kind, values, scale, bytes, tensors, traffic, group, channel, schedule, root=0,
+             entries=()):
         size = self.model_bytes if bytes is None else bytes
-        _collective(self._d, kind, raw(self, values), scale, size, tensors, traffic, group, channel, schedule, root)
+        _collective(self._d, kind, raw(self, values), scale, size, tensors, traffic, group, channel, schedule, root, tuple(entries))
         return ASKED
 
-    def all_reduce(self, values=None, scale=1.0, bytes=None, tensors=1, traffic="gradient", group=0, channel=0, schedule=""):
-        """Yield: scale * sum of what everybody in the group gives."""
-        return self._ask("all_reduce", values, scale, bytes, tensors, traffic, group, channel, schedule)
+    def all_reduce(self, values=None, scale=1.0, bytes=None, tensors=1, traffic="gradient", group=0, channel=0, schedule="",
+                   entries=()):
+        """Yield: scale * sum of what everybody in the group gives; of the `entries` (begin, end) of it alone."""
+        return self._ask("all_reduce", values, scale, bytes, tensors, traffic, group, channel, schedule, 0, entries)
 
     def reduce_scatter(self, values=None, scale=1.0, bytes=None, tensors=1, traffic="gradient", group=0, channel=0, schedule=""):
         return self._ask("reduce_scatter", values, scale, bytes, tensors, traffic, group, channel, schedule)
@@ -175,13 +216,23 @@ class Worker:
     def barrier(self, group=0, channel=0):
         return self._ask("barrier", None, 1.0, 0.0, 1, "control", group, channel, "")
 
-    def exchange(self, stages, values=None, effect=None, bytes=None, tensors=1, traffic="model", group=0, channel=0, together=False):
+    def exchange(self, stages, values=None, effect=None, bytes=None, tensors=1, traffic="model", group=0, channel=0, together=False,
+                 merge=None, sent=None, finish=None, merges=None, merge_s=0.0):
         """Yield: what `effect(rank, contributions)` makes of the values that were sent here; it must not look at others. In each of
         `stages`, the same on all ranks, rank i sends its own to stage[i] (-1: nobody), all messages at once; `together`: when
-        all have come. `bytes` of a message."""
+        all have come. `bytes` of a message.
+
+        With `merge` instead of `effect` values are merged on their way, stage after stage: merge(rank, sender, held, received)
+        is what rank holds then, for `merge_s` seconds. sent(held): what of it a message takes along; finish(rank, held): what
+        rank gets in the end. In stages of which `merges` says False what comes takes the place of what is held."""
         size = self.model_bytes if bytes is None else bytes
-        _exchange(self._d, tuple(tuple(each) for each in stages), raw(self, values),
-                  lambda rank, contributions: raw(self, effect(rank, contributions)), size, tensors, traffic, group, channel, together)
+
+        def own(function):
+            return function and (lambda *arguments: raw(self, function(*arguments)))
+        stages = tuple(tuple(each) for each in stages)
+        merges = () if merge is None else tuple(map(int, merges or [True] * len(stages)))
+        _exchange(self._d, stages, raw(self, values), own(effect), size, tensors, traffic, group, channel, together,
+                  own(merge), own(sent), own(finish), merges, float(merge_s))
         return ASKED
 
     def group(self, ranks):
@@ -249,15 +300,20 @@ class Worker:
         return _timer(self._d, seconds)
 
     # Preemption.
-    def start_gradient(self, part=(0, 1)):
-        """A handle of a gradient that may be given up."""
-        return _start_gradient(self._d, *part)
+    def start_gradient(self, part=(0, 1), batch=0):
+        """Yield: a handle of a gradient that may be given up, one at a time; `batch`: the mini-batch of which step (0: this one)."""
+        _start_gradient(self._d, *part, batch)
+        return ASKED
 
     def cancel(self, gradient):
+        """Yield."""
         _cancel(self._d, gradient)
+        return ASKED
 
     def take(self, gradient):
-        return Tensor(self, _take(self._d, gradient))
+        """Yield: a gradient that was waited for."""
+        _take(self._d, gradient)
+        return ASKED
 
     # Record.
     def number(self, name, value):
@@ -296,6 +352,11 @@ class Worker:
         return Sparsifier(self, _sparsifier(self._d, density, put_back))
 
 
+    def kfac(self, damping=0.002, old_weight=0.05, kl_clip=0.001, by_pi=False):
+        """K-FAC's averages, inverses and preconditioned gradients (Martens and Grosse, ICML 2015), with what they cost."""
+        return Kfac(self, _kfac(self._d, damping, by_pi, old_weight, kl_clip))
+
+
 class WaitAvoiding:
     def __init__(self, worker, number):
         self._w, self._n = worker, number
@@ -331,3 +392,29 @@ class Sparsifier:
     def note(self):
         """At the end of a run: the table of merges."""
         _note_merges(self._w._d, self._n)
+
+
+class Kfac:
+    """Of each factor of the workload, A and G of a layer after the other: `numbers` of its triangle, `factor_s` and `inverse_s` of
+    computing it, at nominal speed; `precondition_s` of a gradient. Of the learner's layers `layers`: (dimension of A, of G, where
+    their packed triangles begin). All values are packed as w.gradient(factors=True) gives them."""
+
+    def __init__(self, worker, number):
+        self._w, self._n = worker, number
+        self.numbers, self.factor_s, self.inverse_s, (self.precondition_s,) = _kfac_costs(worker._d, number)
+        self.layers = tuple(tuple(map(int, each)) for each in _kfac_layers(worker._d, number))
+
+    def average(self, factors):
+        """The running averages take these in."""
+        _kfac_average(self._w._d, self._n, raw(self._w, factors))
+
+    def invert(self):
+        """All inverses, of the averages and with damping; also kept for precondition()."""
+        return Tensor(self._w, _kfac_invert(self._w._d, self._n))
+
+    def set_inverses(self, inverses):
+        """Those of another worker."""
+        _kfac_set_inverses(self._w._d, self._n, raw(self._w, inverses))
+
+    def precondition(self, gradient):
+        return Tensor(self._w, _kfac_precondition(self._w._d, self._n, raw(self._w, gradient)))

@@ -14,6 +14,27 @@ void Door::set(Tensor parameters) {
   worker_.replica().set(std::move(parameters));
 }
 
+std::vector<std::string> Door::state_names() { return worker_.replica().optimizer().rule->state_names(); }
+
+std::vector<Tensor> Door::state() {
+  std::vector<Tensor> all = worker_.replica().state().state;
+  all.resize(state_names().size());  // none before the first step
+  return all;
+}
+
+void Door::restore(Tensor parameters, std::vector<Tensor> state) {
+  const auto size = [this](const Tensor& values) {
+    return values ? worker_.executor().get(values).values.size() : 0;
+  };
+  const std::size_t expected = size(worker_.replica().parameters());
+  const bool fits = std::all_of(state.begin(), state.end(),
+                                [&](const Tensor& each) { return !each || size(each) == expected; });
+  if (size(parameters) != expected || !fits)
+    throw RunError(fmt::format("restore() takes parameters and vectors of {} numbers each.", expected));
+  if (std::none_of(state.begin(), state.end(), [](const Tensor& each) { return bool(each); })) state.clear();
+  worker_.replica().restore({std::move(parameters), std::move(state)});
+}
+
 Tensor Door::tensor(long long address, long long size) {
   if (size == 0) return {};
   // numpy gives an array's place as a number.
@@ -35,6 +56,21 @@ Tensor Door::combine(const std::vector<double>& weights, const std::vector<Tenso
   return linear_combination(worker_.executor(), weights, terms, scale);
 }
 
+Tensor Door::concatenate(const std::vector<Tensor>& parts) {
+  for (const Tensor& each : parts)
+    if (!each) return {};
+  return simsgd::concatenate(worker_.executor(), parts);
+}
+
+Tensor Door::with_entries(const Tensor& whole, long long begin, const Tensor& entries) {
+  if (!whole || !entries) return whole;
+  const std::size_t size = worker_.executor().get(whole).values.size(),
+                    count = worker_.executor().get(entries).values.size();
+  if (begin < 0 || static_cast<std::size_t>(begin) + count > size)
+    throw RunError(fmt::format("with_entries() puts {} numbers at {} of {}.", count, begin, size));
+  return simsgd::with_entries(worker_.executor(), whole, static_cast<std::size_t>(begin), entries);
+}
+
 Tensor Door::slice(const Tensor& whole, long long begin, long long end) {
   if (!whole) return {};
   return simsgd::slice(worker_.executor(), whole, static_cast<std::size_t>(begin),
@@ -45,6 +81,35 @@ std::vector<long long> Door::neighbours() {
   if (worker_.graph().neighbours.empty()) return {};
   const std::vector<int>& all = worker_.graph().neighbours[static_cast<std::size_t>(worker_.rank())];
   return {all.begin(), all.end()};
+}
+
+Ref Door::graph() {
+  const LogicalGraph& graph = worker_.graph();
+  const auto pairs = [](const std::vector<LogicalGraph::Edge>& edges) {
+    std::vector<Ref> all;
+    for (const auto& [a, b] : edges) all.push_back(tuple({to_python(a), to_python(b)}));
+    return tuple(std::move(all));
+  };
+  std::vector<Ref> matchings;
+  for (const auto& matching : graph.matchings) matchings.push_back(pairs(matching));
+  return tuple({to_python(graph.name), to_python(graph.neighbours), pairs(graph.edges),
+                tuple(std::move(matchings)), to_python(graph.laplacian_eigenvalues)});
+}
+
+Ref Door::workload() {
+  const Workload& workload = worker_.workload();
+  std::vector<Ref> layers;
+  for (const Layer& layer : workload.layers) {
+    std::vector<Ref> tensors;
+    for (const TensorShape& each : layer.tensors)
+      tensors.push_back(each.is_matrix() ? tuple({to_python(each.rows), to_python(each.columns)})
+                                         : tuple({to_python(each.rows)}));
+    layers.push_back(tuple({to_python(layer.name), tuple(std::move(tensors)), to_python(layer.forward_s),
+                            to_python(layer.backward_s), to_python(layer.forward_flop),
+                            to_python(layer.activations), to_python(layer.positions)}));
+  }
+  return tuple({to_python(workload.name), to_python(workload.batch), to_python(workload.micro_batches),
+                to_python(workload.bytes_per_parameter), tuple(std::move(layers))});
 }
 
 std::vector<double> Door::layers() {
@@ -83,8 +148,8 @@ void Door::serve(long long tag, Borrowed handler) {
 
 void Door::post(long long to, long long tag, Tensor values, std::vector<double> numbers, double bytes,
                 const std::string& traffic) {
-  worker_.background().post(static_cast<int>(to), static_cast<int>(tag),
-                            {bytes, traffic_of(traffic), std::move(values), std::move(numbers)});
+  worker_.background().post(peer(to), static_cast<int>(tag),
+                            {bytes, this->traffic(traffic), std::move(values), std::move(numbers)});
 }
 
 void Door::then(const AnyHandle& handle, Borrowed action) {
@@ -92,18 +157,6 @@ void Door::then(const AnyHandle& handle, Borrowed action) {
                             [self = shared_from_this(), function = Ref::borrowed(action.object)] {
                               self->call_back(function, {});
                             });
-}
-
-AnyHandle Door::start_gradient(long long index, long long count) {
-  GradientOptions options;
-  options.part = {static_cast<int>(index), static_cast<int>(count)};
-  return worker_.preemption().start(options);
-}
-void Door::cancel(AnyHandle gradient) {
-  worker_.preemption().cancel(std::get<Handle<RunningGradient>>(gradient));
-}
-Tensor Door::take(AnyHandle gradient) {
-  return worker_.preemption().take(std::get<Handle<RunningGradient>>(gradient));
 }
 
 void Door::table(std::string name, std::vector<std::string> columns,

@@ -11,6 +11,7 @@ void Door::keep_shard(long long part, long long parts) {
   if (parts < 1 || part < 0 || part >= parts)
     throw RunError(
         fmt::format("keep_shard() takes a part from 0 to parts - 1, and not {} of {}.", part, parts));
+  share_ = 1 / static_cast<double>(parts);
   worker_.replica().keep_shard(static_cast<std::size_t>(part), static_cast<std::size_t>(parts));
 }
 
@@ -20,6 +21,7 @@ void Door::recover_by(const std::string& how, Borrowed restarted) {
   std::function<void()> then;
   if (restarted.object != api().none)
     then = [self = shared_from_this(), function = Ref::borrowed(restarted.object)] {
+      self->come_to_the_present();
       self->call_back(function, {});
     };
   worker_.compute().recover_by(how == "rejoin" ? Recovery::rejoin : Recovery::recompute, std::move(then));
@@ -37,26 +39,61 @@ void Door::flood(long long tag, long long number) {
   worker_.background().flood(static_cast<int>(tag), static_cast<std::uint64_t>(number));
 }
 
-void Door::exchange(const std::vector<std::vector<long long>>& stages, Tensor values, Borrowed effect,
-                    double bytes, long long tensors, const std::string& traffic, long long group,
-                    long long channel, bool together) {
+Merging Door::merging(Borrowed merge, Borrowed sent, Borrowed finish) {
+  const auto asked = [self = shared_from_this()](const Ref& function, std::vector<Ref> arguments) {
+    Tensor result;
+    from_python(self->call_back(function, arguments).get(), result);
+    return result;
+  };
+  const auto number = [](std::int32_t rank) { return to_python(static_cast<long long>(rank)); };
+  Merging merging;
+  merging.merge = [=, self = shared_from_this(), function = Ref::borrowed(merge.object)](
+                      Executor&, std::int32_t member, std::int32_t sender, const Tensor& held,
+                      const Tensor& received) {
+    return asked(function, {number(member), number(sender), self->wrapped(held), self->wrapped(received)});
+  };
+  if (sent.object != api().none)
+    merging.sent = [=, self = shared_from_this(), function = Ref::borrowed(sent.object)](
+                       Executor&, const Tensor& held) { return asked(function, {self->wrapped(held)}); };
+  merging.finish = [](Executor&, std::int32_t, const Tensor& held) { return held; };
+  if (finish.object != api().none)
+    merging.finish = [=, self = shared_from_this(), function = Ref::borrowed(finish.object)](
+                         Executor&, std::int32_t member, const Tensor& held) {
+      return asked(function, {number(member), self->wrapped(held)});
+    };
+  return merging;
+}
+
+void Door::exchange(std::vector<std::vector<long long>> stages, Tensor values, Borrowed effect, double bytes,
+                    long long tensors, const std::string& traffic, long long group, long long channel,
+                    bool together, Borrowed merge, Borrowed sent, Borrowed finish,
+                    std::vector<long long> merges, double merge_s) {
   CustomCollective operation;
-  operation.messages = shipped_.messages(stages, bytes, together);
+  operation.messages = shipped_.messages({std::move(stages), bytes, together, std::move(merges), merge_s});
   operation.bytes = bytes;
   operation.tensors = static_cast<int>(tensors);
-  operation.traffic = traffic_of(traffic);
+  operation.traffic = this->traffic(traffic);
   operation.group = static_cast<GroupId>(group);
   operation.channel = static_cast<ChannelId>(channel);
   operation.contribution = std::move(values);
-  operation.member_effect = [self = shared_from_this(), function = Ref::borrowed(effect.object)](
-                                Executor&, std::int32_t member, const std::vector<Tensor>& contributions) {
-    Tensor result;
-    from_python(
-        self->call_back(function, {to_python(static_cast<long long>(member)), self->wrapped(contributions)})
-            .get(),
-        result);
-    return result;
-  };
+  if (merge.object != api().none) {
+    operation.merging = merging(merge, sent, finish);
+    operation.effect = [schedule = operation.messages, merging = operation.merging](
+                           Executor& executor, const std::vector<Tensor>& contributions) {
+      return contributions.front() ? merged_along(executor, *schedule, merging, contributions)
+                                   : std::vector<Tensor>{};
+    };
+  } else {
+    operation.member_effect = [self = shared_from_this(), function = Ref::borrowed(effect.object)](
+                                  Executor&, std::int32_t member, const std::vector<Tensor>& contributions) {
+      Tensor result;
+      from_python(
+          self->call_back(function, {to_python(static_cast<long long>(member)), self->wrapped(contributions)})
+              .get(),
+          result);
+      return result;
+    };
+  }
   ask_collective("exchange", std::move(operation));
 }
 
@@ -87,6 +124,11 @@ void Door::call_service(long long service) {
              shipped_.services.at(static_cast<std::size_t>(service))->call();
          return tuple({to_python(outcome.fresh), wrapped(outcome.result), wrapped(outcome.seen_result)});
        }});
+}
+
+long long Door::kfac(double damping, bool by_pi, double old_weight, double kl_clip) {
+  return shipped_.kfac(
+      {.damping = damping, .split_by_pi = by_pi, .old_weight = old_weight, .kl_clip = kl_clip});
 }
 
 void Door::choose(long long sparsifier, const Tensor& gradient) {

@@ -12,6 +12,7 @@
 #include "algorithms/python/door.hpp"
 #include "algorithms/python/watchdog.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd {
 
@@ -23,7 +24,7 @@ using python::to_python;
 struct PythonOptions {
   std::optional<std::string> source;
   std::string file = "method.py", function;
-  RawValue options;
+  RawValue options, graph;
   double yield_limit_s = 60;
 
   void fields(Fields& f) {
@@ -36,6 +37,11 @@ struct PythonOptions {
     f.raw("options", options,
           {{"type", "object"}, {"description", "What the method is told, as its second parameter"}})
         .by_rule("what the method declares");
+    f.raw("graph", graph,
+          {{"type", "object"},
+           {"x-plugin", "graph"},
+           {"description", "The graph that the method sees as w.graph: one of `simsgd list graphs`"}})
+        .by_rule("none");
     f.time("yield_limit", yield_limit_s,
            "How long the method may compute between two yields, by the wall clock; then it fails")
         .above(0);
@@ -49,7 +55,7 @@ struct PythonOptions {
   }
 };
 
-/// What the method says of itself: its number, memory, needs_others, shards.
+/// What the method says of itself: its number, memory, needs_others, shards, sends, activities, notes.
 Json declared(const PythonOptions& options) {
   python::Ref answer;
   try {
@@ -72,16 +78,38 @@ Json declared(const PythonOptions& options) {
   return said;
 }
 
+/// What the method declares by names; nothing where it does not.
+template <class Kind>
+std::optional<std::vector<Kind>> named_in(const Json& said, const char* key,
+                                          Kind (*of_name)(const std::string&)) {
+  if (said.at(key).is_null()) return std::nullopt;
+  std::vector<Kind> kinds;
+  try {
+    for (const Json& name : said[key]) kinds.push_back(of_name(name));
+  } catch (const RunError& error) {
+    reject("source", fmt::format("declares {} that are none: {}", key, error.what()), "Correct it");
+  }
+  return kinds;
+}
+
 class PythonMethod final : public Algorithm {
  public:
   PythonMethod(const Json& said, double yield_limit_s, const AlgorithmContext& context)
       : number_(said.at("number")),
         yield_limit_s_(yield_limit_s),
         needs_others_(said.at("needs_others")),
-        shards_(said.at("shards")) {
-    if (context.cluster != nullptr) parts_ = {.cluster = *context.cluster, .has_cluster = true};
-    for (const auto& [name, vectors] : said.at("memory").items())
-      memory_.emplace_back(name, vectors.get<double>());
+        shards_(said.at("shards")),
+        memory_(said.at("memory")) {
+    if (context.cluster != nullptr) {
+      parts_.cluster = *context.cluster;
+      parts_.has_cluster = true;
+    }
+    if (context.learner != nullptr) parts_.factors = factor_layout(context.learner->model().layers());
+    parts_.sends = named_in(said, "sends", &python::traffic_of);
+    parts_.activities = named_in(said, "activities", &python::activity_of);
+    if (context.notes != nullptr)
+      for (const Json& text : said.at("notes"))
+        add_note(*context.notes, {"method", fmt::format("the method says: {}", text.get<std::string>())});
   }
 
   void run(Worker& worker) const override {
@@ -91,16 +119,34 @@ class PythonMethod final : public Algorithm {
   bool needs_others() const override { return needs_others_; }
   bool shards() const override { return shards_; }
   std::vector<MemoryPart> memory(const MemoryContext& context) const override {
-    std::vector<MemoryPart> more;
-    for (const auto& [name, vectors] : memory_) more.push_back({name, vectors * context.vector_bytes()});
-    return replica_memory_and(context, std::move(more));
+    if (memory_.is_object()) {
+      std::vector<MemoryPart> more;
+      for (const auto& [name, vectors] : memory_.items())
+        more.push_back({name, vectors.get<double>() * context.vector_bytes()});
+      return replica_memory_and(context, std::move(more));
+    }
+    Json about = {{"workers", context.workers},
+                  {"parameters", context.workload.parameters()},
+                  {"vector_bytes", context.vector_bytes()},
+                  {"batch", context.workload.batch},
+                  {"micro_batches", context.workload.micro_batches},
+                  {"replica", Json::object()}};
+    for (const MemoryPart& part : replica_memory(context)) about["replica"][part.name] = part.bytes;
+    std::string text;
+    python::from_python(
+        python::call(python::of_door("memory_of"), {to_python(number_), to_python(about.dump())}).get(),
+        text);
+    const Json told = Json::parse(text);
+    std::vector<MemoryPart> parts;
+    for (const auto& [name, bytes] : told.items()) parts.push_back({name, bytes.get<double>()});
+    return parts;
   }
 
  private:
   long long number_;
   double yield_limit_s_;
   bool needs_others_, shards_;
-  std::vector<std::pair<std::string, double>> memory_;  // in vectors of the model's size
+  Json memory_;  // in vectors of the model's size; else the method has a function for it
   python::Parts parts_;
 };
 

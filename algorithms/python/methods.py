@@ -65,12 +65,12 @@ def checked(key, declared, value):
     kind = type(declared["default"]) if declared.get("default") is not None else None
     fits = kind is None or (type(value) in (int, float) if kind is float else type(value) is kind)
     if not fits:
-        return [(f"/options/{key}", f"is {value!r}, which is not {TYPES.get(kind, kind.__name__)}", f"Write {TYPES.get(kind, kind.__name__)}")]
-    for bound, wrong, word in (("minimum", lambda a, b: a < b, "at least"), ("maximum", lambda a, b: a > b, "at most")):
+        return [(f"/options/{key}", f"is not {TYPES.get(kind, kind.__name__)}", f"Write {TYPES.get(kind, kind.__name__)}")]
+    for bound, beyond, wrong, word in (("minimum", "below", lambda a, b: a < b, "at least"), ("maximum", "above", lambda a, b: a > b, "at most")):
         if bound in declared and wrong(value, declared[bound]):
-            return [(f"/options/{key}", f"is {value!r}", f"Write {word} {declared[bound]}")]
+            return [(f"/options/{key}", f"is {beyond} {declared[bound]}", f"Write {word} {declared[bound]}")]
     if "choices" in declared and value not in declared["choices"]:
-        return [(f"/options/{key}", f"is {value!r}", "Use " + ", ".join(map(repr, declared["choices"])))]
+        return [(f"/options/{key}", "is not one of the choices", "Use " + ", ".join(map(repr, declared["choices"])))]
     return []
 
 
@@ -116,9 +116,17 @@ def load_anew(source, file, function, options_text):
             else:
                 problems += checked(key, each, given[key])
     methods.append((method, given))
-    return json.dumps({"problems": problems, "number": len(methods) - 1, "memory": getattr(method, "memory", {}),
+    memory = getattr(method, "memory", {})
+    return json.dumps({"problems": problems, "number": len(methods) - 1, "memory": None if callable(memory) else memory,
+                       "sends": getattr(method, "sends", None), "activities": getattr(method, "activities", None),
+                       "notes": [*getattr(method, "notes", [])],
                        "needs_others": bool(getattr(method, "needs_others", True)), "shards": bool(getattr(method, "shards", False)),
                        "options": given})
+
+
+def memory_of(number, about):
+    """JSON: the bytes of each part of a GPU's memory, as the method's function says."""
+    return json.dumps(methods[number][0].memory(json.loads(about)))
 
 
 def begin(number, worker):

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "algorithms/exchange.hpp"
@@ -19,20 +20,57 @@ struct ShippedParts::Sparse {
   StepAverages distinct{};
 };
 
-std::shared_ptr<const Schedule> ShippedParts::messages(const std::vector<std::vector<long long>>& stages,
-                                                       double bytes, bool together) const {
-  std::shared_ptr<const Schedule>& made = parts_.messages[{stages, bytes, together}];
+namespace {
+
+/// Whether every rank hears of every other one on the way.
+bool all_hear_of_all(const Schedule& schedule) {
+  const auto ranks = static_cast<std::size_t>(schedule.ranks);
+  std::vector<std::set<std::size_t>> heard(ranks);
+  for (std::size_t i = 0; i < ranks; ++i) heard[i] = {i};
+  for (const Stage& stage : schedule.stages) {
+    const std::vector<std::set<std::size_t>> before = heard;
+    for (std::size_t i = 0; i < ranks; ++i)
+      if (stage.to[i] >= 0)
+        heard[static_cast<std::size_t>(stage.to[i])].insert(before[i].begin(), before[i].end());
+  }
+  return std::all_of(heard.begin(), heard.end(), [&](const auto& each) { return each.size() == ranks; });
+}
+
+}  // namespace
+
+std::vector<Tensor> merged_along(Executor& executor, const Schedule& schedule, const Merging& merging,
+                                 std::vector<Tensor> held) {
+  for (const Stage& stage : schedule.stages) {
+    const std::vector<Tensor> before = held;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (stage.to[i] < 0) continue;
+      const auto to = static_cast<std::size_t>(stage.to[i]);
+      const Tensor sent = merging.sent ? merging.sent(executor, before[i]) : before[i];
+      held[to] = stage.carries.adds
+                     ? merging.merge(executor, stage.to[i], static_cast<std::int32_t>(i), before[to], sent)
+                     : sent;
+    }
+  }
+  for (std::size_t i = 0; i < held.size(); ++i)
+    held[i] = merging.finish(executor, static_cast<std::int32_t>(i), held[i]);
+  return held;
+}
+
+std::shared_ptr<const Schedule> ShippedParts::messages(const OwnMessages& asked) const {
+  std::shared_ptr<const Schedule>& made = parts_.messages[asked];
   if (made) return made;
+  const bool merged = !asked.merges.empty();
   Schedule schedule;
   schedule.name = "exchange";
-  schedule.ranks = stages.empty() ? worker_.size() : static_cast<int>(stages.front().size());
-  schedule.blocks = schedule.ranks;
-  schedule.concurrent = true;
-  schedule.together = schedule.all_wait_for_all = together;
-  for (const std::vector<long long>& stage : stages) {
+  schedule.ranks = asked.stages.empty() ? worker_.size() : static_cast<int>(asked.stages.front().size());
+  schedule.blocks = merged ? 1 : schedule.ranks;
+  schedule.concurrent = !merged;
+  schedule.together = asked.together;
+  schedule.all_wait_for_all = asked.together || merged;
+  for (std::size_t s = 0; s < asked.stages.size(); ++s) {
     std::vector<std::int32_t> to;
     std::set<long long> named;
-    for (const long long rank : stage) {
+    for (const long long rank : asked.stages[s]) {
       if (rank < -1 || rank >= schedule.ranks || (rank >= 0 && !named.insert(rank).second)) break;
       to.push_back(static_cast<std::int32_t>(rank));
     }
@@ -40,8 +78,15 @@ std::shared_ptr<const Schedule> ShippedParts::messages(const std::vector<std::ve
       throw RunError(fmt::format(
           "A stage of exchange() says for each of the {} ranks whom it sends to: another rank, each at most once, or -1.",
           schedule.ranks));
-    schedule.stages.push_back(make_stage(std::move(to), bytes, bytes));
+    const bool merges = merged && asked.merges.at(s) != 0;
+    Stage stage = merged ? make_stage(std::move(to), asked.bytes, 0, 1, all_of(merges))
+                         : make_stage(std::move(to), asked.bytes, asked.bytes);
+    if (merges) stage.receive_s = asked.merge_s;
+    schedule.stages.push_back(std::move(stage));
   }
+  if (merged && !all_hear_of_all(schedule))
+    throw RunError(
+        "exchange() that merges ends for all together: its stages must bring something of every rank to every other one.");
   made = std::make_shared<const Schedule>(std::move(schedule));
   return made;
 }
@@ -104,6 +149,12 @@ long long ShippedParts::sparsifier(double density, const std::string& put_back) 
   made->sparsifier = std::make_unique<Sparsifier>(worker_, made->settings);
   sparse_.push_back(std::move(made));
   return static_cast<long long>(sparse_.size()) - 1;
+}
+
+long long ShippedParts::kfac(const KfacMath& math) {
+  kfac_.push_back(std::make_unique<KfacPart>(worker_, parts_.factors,
+                                             parts_.has_cluster ? &parts_.cluster : nullptr, math));
+  return static_cast<long long>(kfac_.size()) - 1;
 }
 
 ShippedParts::Sparse& ShippedParts::sparse(long long number) {

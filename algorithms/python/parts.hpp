@@ -5,12 +5,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "algorithms/buckets.hpp"
+#include "algorithms/python/kfac_part.hpp"
 #include "algorithms/sparse/sparse_exchange.hpp"
 #include "algorithms/sparse/sparsification.hpp"
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
@@ -18,17 +19,36 @@
 
 namespace simsgd::python {
 
-/// What a method keeps of its context, which ends before the run.
+/// The messages of a collective of a method's own.
+struct OwnMessages {
+  std::vector<std::vector<long long>> stages;  ///< rank i sends to stage[i]; -1: to nobody
+  double bytes = 0;                            ///< of each
+  bool together = false;                       ///< none begins before all ranks have come
+  /// By stage, whether what comes is merged with what the receiver holds, or takes its place. Empty: nothing
+  /// is merged, and all messages are sent at once.
+  std::vector<long long> merges = {};
+  double merge_s = 0;
+
+  auto operator<=>(const OwnMessages&) const = default;
+};
+
+/// What a method keeps of its context, which ends before the run, and what it says of itself.
 struct Parts {
   Cluster cluster;
   bool has_cluster = false;
+  FactorLayout factors{};                             ///< of the learner
+  std::optional<std::vector<Traffic>> sends{};        ///< and nothing else
+  std::optional<std::vector<Activity>> activities{};  ///< beside those of every method
   /// By density and what is put back: one object for all ranks.
   mutable std::map<std::pair<double, std::string>, std::shared_ptr<const Schedule>> merges{};
-  /// The same of messages of the method's own: by stages, bytes, and whether all wait for all.
-  mutable std::map<std::tuple<std::vector<std::vector<long long>>, double, bool>,
-                   std::shared_ptr<const Schedule>>
-      messages{};
+  /// The same of messages of the method's own.
+  mutable std::map<OwnMessages, std::shared_ptr<const Schedule>> messages{};
 };
+
+/// What every member gets when its vector goes along `schedule` and is merged on the way: what a real run's
+/// messages do (Merging), for all at once.
+std::vector<Tensor> merged_along(Executor& executor, const Schedule& schedule, const Merging& merging,
+                                 std::vector<Tensor> held);
 
 /// Those of one worker.
 class ShippedParts {
@@ -36,8 +56,7 @@ class ShippedParts {
   ShippedParts(Worker& worker, const Parts& parts) : worker_(worker), parts_(parts) {}
 
   /// Throws RunError where the stages do not fit the group.
-  std::shared_ptr<const Schedule> messages(const std::vector<std::vector<long long>>& stages, double bytes,
-                                           bool together) const;
+  std::shared_ptr<const Schedule> messages(const OwnMessages& asked) const;
   double kernel_s(const std::string& kernel, double a, double b, double c) const;
 
   /// One of `count` parts of consecutive layers: its parameters (of the workload).
@@ -53,6 +72,9 @@ class ShippedParts {
   Tensor dense(long long sparsifier, const Tensor& merged);
   void note_merges(long long sparsifier);
 
+  long long kfac(const KfacMath& math);
+  KfacPart& kfac(long long number) { return *kfac_.at(static_cast<std::size_t>(number)); }
+
   std::deque<std::unique_ptr<WaitAvoiding>> services;
 
  private:
@@ -63,6 +85,7 @@ class ShippedParts {
   Worker& worker_;
   const Parts& parts_;
   std::vector<std::vector<Bucket>> fragments_;  // by their count
+  std::deque<std::unique_ptr<KfacPart>> kfac_;
   std::deque<std::shared_ptr<Sparse>> sparse_;  // shared with nobody; complete in parts.cpp alone
 };
 

@@ -1,6 +1,7 @@
 #include "analysis/faces/figures.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cctype>
 #include <cmath>
@@ -58,16 +59,6 @@ Spec json_of(const Cell& cell) {
   return nullptr;
 }
 
-std::string plain(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    const bool safe = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
-    if (safe || (!text.empty() && text.back() != '-')) text += safe ? c : '-';
-  }
-  while (!text.empty() && text.back() == '-') text.pop_back();
-  return text.empty() ? "study" : text;
-}
-
 /// Throws RunError.
 std::string output_of(const std::vector<std::string>& command) {
   const ProgramEnd end = run_program(command);
@@ -75,6 +66,30 @@ std::string output_of(const std::vector<std::string>& command) {
     throw RunError(fmt::format("{} could not draw {}: {}", command.front(), command.back(), end.err));
   return end.out;
 }
+
+/// A file for a program that reads no pipe; removed again.
+class ScratchFile {
+ public:
+  ScratchFile(const std::string& ending, const std::string& text) {
+    std::string name = (fs::temp_directory_path() / "simsgd-XXXXXX").string() + ending;
+    const int opened = mkstemps(name.data(), static_cast<int>(ending.size()));
+    if (opened < 0)
+      throw RunError(fmt::format("No file can be made in {}", fs::temp_directory_path().string()));
+    close(opened);
+    path_ = name;
+    write_file_atomically(path_, text);
+  }
+  ~ScratchFile() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
 
 std::string drawn(const Vl2svg& vl2svg, const fs::path& spec) {
   return output_of({vl2svg.node.string(), vl2svg.script.string(), spec.string()});
@@ -141,11 +156,22 @@ Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
   return spec;
 }
 
+std::string drawn_svg(const Vl2svg& vl2svg, const std::string& specification) {
+  const ScratchFile file(".vl.json", specification);
+  return drawn(vl2svg, file.path());
+}
+
+std::string converted(const SvgConverter& converter, const std::string& svg) {
+  const ScratchFile file(".svg", svg);
+  return output_of({converter.program.string(), "-f", converter.formats.front(), file.path().string()});
+}
+
 std::string specifications(const Report& report, const FigureSettings& settings) {
   Spec all = Spec::array();
   for (const StudyReport& study : report.studies)
     for (const Chart& chart : study.charts)
       all.push_back({{"study", study.name},
+                     {"id", study.id},
                      {"chart", chart.name},
                      {"title", chart.title},
                      {"caption", chart.caption},
@@ -153,10 +179,20 @@ std::string specifications(const Report& report, const FigureSettings& settings)
   return all.dump(1, ' ', false, Spec::error_handler_t::replace) + "\n";
 }
 
+std::string plain_name(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    const bool safe = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
+    if (safe || (!text.empty() && text.back() != '-')) text += safe ? c : '-';
+  }
+  while (!text.empty() && text.back() == '-') text.pop_back();
+  return text.empty() ? "study" : text;
+}
+
 std::string figure_name(const Report& report, std::size_t study, const Chart& chart) {
-  const std::string name = plain(report.studies[study].name);
+  const std::string name = plain_name(report.studies[study].name);
   int same = 1;
-  for (std::size_t s = 0; s < study; ++s) same += plain(report.studies[s].name) == name;
+  for (std::size_t s = 0; s < study; ++s) same += plain_name(report.studies[s].name) == name;
   return fmt::format("{}{}-{}", name, same > 1 ? "-" + std::to_string(same) : "", chart.name);
 }
 

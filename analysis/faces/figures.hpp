@@ -37,6 +37,9 @@ struct FigureSettings {
 Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
                 const FigureSettings& settings);
 
+/// Of letters, digits, - and _; "study" where nothing is left.
+std::string plain_name(const std::string& name);
+
 /// "STUDY-CHART" of letters, digits, - and _; the n-th of several studies of one name has its number.
 std::string figure_name(const Report& report, std::size_t study, const Chart& chart);
 
@@ -48,7 +51,12 @@ struct SvgConverter {
 };
 SvgConverter find_svg_converter(std::vector<std::string> formats);
 
-/// JSON: of each chart its study, name, title, caption and Vega-Lite specification with its numbers.
+/// A specification drawn as SVG, and that in the one format of `converter`. Throw RunError.
+std::string drawn_svg(const Vl2svg& vl2svg, const std::string& specification);
+std::string converted(const SvgConverter& converter, const std::string& svg);
+
+/// JSON: of each chart its study with its id, name, title, caption and Vega-Lite specification with its
+/// numbers.
 std::string specifications(const Report& report, const FigureSettings& settings);
 
 /// Makes the folder. Each file appears whole or not at all. Throws RunError.

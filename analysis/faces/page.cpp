@@ -146,17 +146,6 @@ nlohmann::ordered_json page_data(const Report& report) {
   return {{"store", report.store}, {"config", chart_config()}, {"studies", studies}};
 }
 
-std::string html_text(const std::string& text) {
-  static const std::map<char, std::string> kSaid = {
-      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
-  std::string escaped;
-  for (const char c : text) {
-    const auto found = kSaid.find(c);
-    escaped += found == kSaid.end() ? std::string(1, c) : found->second;
-  }
-  return escaped;
-}
-
 std::string html_page(const Report& report, const PageSettings& settings) {
   // Names may hold bytes that are not UTF-8: they are replaced, not thrown at.
   const std::string data =

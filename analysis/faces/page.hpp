@@ -38,9 +38,6 @@ const std::vector<PaletteColour>& palette();
 /// Fonts, axes and grid, as Vega-Lite's "config".
 nlohmann::ordered_json chart_config();
 
-/// Text as HTML shows it: & < > " ' escaped.
-std::string html_text(const std::string& text);
-
 /// gzip, RFC 1952; and base 64, RFC 4648.
 std::string gzip(const std::string& data);
 std::string base64(const std::string& data);

@@ -1,5 +1,7 @@
 #include "analysis/faces/table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -99,6 +101,21 @@ std::string as_latex(const Table& table) {
   return text;
 }
 
+std::string as_html(const Table& table) {
+  const auto row = [&](const std::vector<std::string>& cells, const char* kind) {
+    std::string text = "<tr>";
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      text += fmt::format("<{0} style=\"text-align: {1}\">{2}</{0}>", kind,
+                          align_of(table, i) == 'l' ? "left" : "right", html_text(cells[i]));
+    return text + "</tr>\n";
+  };
+  std::string text = "<table>\n<caption>" + html_text(table.title) + "</caption>\n" + row(table.header, "th");
+  for (const std::vector<std::string>& cells : table.rows) text += row(cells, "td");
+  text += "</table>\n";
+  for (const std::string& note : table.notes) text += "<p>" + html_text(note) + "</p>\n";
+  return text;
+}
+
 std::string as_text(const Table& table) {
   std::string text = printable(table.title) + "\n\n" + text_rows(table);
   if (!table.notes.empty()) text += "\n";
@@ -115,6 +132,17 @@ void Table::add(const Record& record) {
     fields.push_back(field);
     records.back().push_back(value);
   }
+}
+
+std::string html_text(const std::string& text) {
+  static const std::map<char, std::string> kSaid = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+  std::string escaped;
+  for (const char c : text) {
+    const auto found = kSaid.find(c);
+    escaped += found == kSaid.end() ? std::string(1, c) : found->second;
+  }
+  return escaped;
 }
 
 std::string text_rows(const Table& table) {
@@ -141,6 +169,7 @@ std::string formatted(const Table& table, TableFormat format) {
   if (format == TableFormat::csv) return as_csv(table);
   if (format == TableFormat::json) return as_json(table);
   if (format == TableFormat::md) return as_markdown(table);
+  if (format == TableFormat::html) return as_html(table);
   return format == TableFormat::latex ? as_latex(table) : as_text(table);
 }
 

@@ -1,4 +1,4 @@
-// The one table of all faces: for people (text, Markdown, LaTeX) and for programs (CSV, JSON).
+// The one table of all faces: for people (text, Markdown, LaTeX, HTML) and for programs (CSV, JSON).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace simsgd {
 
-enum class TableFormat { text, md, latex, csv, json };
+enum class TableFormat { text, md, latex, html, csv, json };
 
 struct Table {
   /// For people: a sentence above, a header and rows of cells, and sentences below.
@@ -29,9 +29,13 @@ struct Table {
   void add(const Record& record);
 };
 
-/// Ends with a line feed. LaTeX is a tabular of booktabs, with title and notes as comments. CSV as RFC 4180
+/// Ends with a line feed. LaTeX is a tabular of booktabs, with title and notes as comments; HTML a table with
+/// its title as caption, and paragraphs. CSV as RFC 4180
 /// has it, with "\n"; a number has the shortest text that reads back as it was.
 std::string formatted(const Table& table, TableFormat format);
+
+/// Text as HTML shows it: & < > " ' escaped.
+std::string html_text(const std::string& text);
 
 /// Header and rows alone in columns, a rule between them; without a header the rows.
 std::string text_rows(const Table& table);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
+#include "analysis/runs/single_run.hpp"
 #include "results/step_table.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
@@ -30,22 +30,9 @@ struct ComparedRun {
 };
 
 ComparedRun read_run(const std::string& path) {
-  const bool folder = fs::is_directory(path);
-  const fs::path file = folder ? fs::path(path) / "result.json" : fs::path(path);
-  const auto refuse = [&](const std::string& problem) {
-    throw ConfigError(
-        InputError{path, "", problem, "",
-                   "Name a directory that simsgd run -o or simsgd-measure run -o made, or its result.json"});
-  };
-  std::ifstream stream(file);
-  if (!stream) refuse("has no result.json that can be read");
-  ComparedRun run;
-  run.name = path;
-  run.document = RunJson::parse(stream, nullptr, false);
-  const bool is_run = run.document.is_object() && run.document.contains("metrics") &&
-                      run.document.contains("workers") && run.document.contains("series");
-  if (!is_run) refuse("is not the document of a run");
-  const fs::path steps = file.parent_path() / kStepsFile;
+  ComparedRun run{path, run_document(path), {}};
+  const fs::path steps =
+      (fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path()) / kStepsFile;
   if (fs::exists(steps)) run.steps = read_steps(steps);
   return run;
 }

@@ -43,7 +43,8 @@ std::vector<std::string> notes_of(const frame::Frame& frame, std::size_t done) {
 StudyReport report_of(const frame::Frame& frame, const std::vector<std::string>& charts) {
   const ResultStudy& study = frame.study();
   const Grid grid = make_grid(frame);
-  StudyReport made{study.name, study.file, study.points.size(), 0, 0, grid.seeds, {}, {}, {}, {}, {}, "", {}};
+  StudyReport made{study.name, study.file, study.points.size(), 0, 0, grid.seeds, {}, {}, {}, {}, {}, "",
+                   {},         study.id};
   for (std::size_t i = 0; i < grid.axes.size(); ++i) made.axes.push_back(grid.axis(i));
   if (grid.series) made.series = made.axes[*grid.series].field;
   for (const ResultPoint& point : study.points) {

@@ -27,6 +27,7 @@ struct StudyReport {
   std::string series;  ///< field of the axis that colours tell; empty where there is none
   /// What is best in each circumstance (winners_table); none where nothing that is chosen varies.
   std::optional<Table> headline = {};
+  std::string id = {};  ///< in the store
 };
 
 struct Report {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <ostream>
 #include <tuple>
 
@@ -16,11 +15,9 @@ using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::array kCurves = {"train_loss", "test_loss", "test_accuracy", "consensus_distance"};
-
 OrderedJson curves_of(const StoredResults& results, const std::string& key) {
   OrderedJson curves = OrderedJson::object();
-  for (const char* name : kCurves) {
+  for (const char* name : kCurveNames) {
     OrderedJson points = OrderedJson::array();
     for (const CurvePoint& each : results.curve(key, name))
       points.push_back({each.step, each.time_s, each.value});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analysis/runs/single_run.hpp"
 #include "analysis/runs/store.hpp"
 #include "results/document.hpp"
 #include "sim/base/errors.hpp"
@@ -26,7 +27,11 @@ StoredResults::StoredResults(const fs::path& file) {
   const auto reject = [&](const std::string& problem) {
     throw ConfigError({file.string(), "", problem, "", "Name a file that simsgd sweep run -o made"});
   };
-  std::optional<ResultStore> store = ResultStore::read_only(file);
+  std::optional<ResultStore> store;
+  if (is_single_run(file.string()))
+    store = store_of_run(file.string());
+  else
+    store = ResultStore::read_only(file);
   std::error_code none;
   if (!store) reject(fs::exists(file, none) ? "holds no study" : "does not exist");
   store_ = std::make_unique<const ResultStore>(std::move(*store));

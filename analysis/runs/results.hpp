@@ -2,6 +2,7 @@
 // them; they know nothing of its layout.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -17,6 +18,9 @@
 namespace simsgd {
 
 class ResultStore;
+
+/// Names of curves.
+inline constexpr std::array kCurveNames = {"train_loss", "test_loss", "test_accuracy", "consensus_distance"};
 
 /// A value on a curve.
 struct CurvePoint {
@@ -35,8 +39,8 @@ struct ResultLink {
 
 class StoredResults {
  public:
-  /// Reads a file that may be written meanwhile; makes none. Throws ConfigError where there is none, or it is
-  /// none of ours, or has no run.
+  /// Reads a file that may be written meanwhile; makes none. A single run (single_run.hpp) is a study of one
+  /// point. Throws ConfigError where there is none, or it is none of ours, or has no run.
   explicit StoredResults(const std::filesystem::path& file);
   ~StoredResults();
   StoredResults(StoredResults&&) noexcept;
@@ -49,7 +53,7 @@ class StoredResults {
   nlohmann::ordered_json scenario(const std::string& key) const;
   /// What each run's document says under "notes", by the keys of those that say anything.
   std::map<std::string, std::vector<std::string>> notes() const;
-  /// "train_loss", "test_loss", "test_accuracy", "consensus_distance"; empty where the run has none.
+  /// One of kCurveNames; empty where the run has none.
   std::vector<CurvePoint> curve(const std::string& key, const std::string& name) const;
   /// Of its document, "intervals": of each metric that goes with time a list of a level, low and high. Empty
   /// where the run was asked for none.

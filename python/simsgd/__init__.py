@@ -1,15 +1,11 @@
 """SimSGD from Python: it drives the program `simsgd`, and needs nothing but the standard library.
 
-    import simsgd
     run = simsgd.run("scenarios/quickstart.json", {"/cluster/workers": 64})
-    run.metrics["throughput_samples_per_s"], run.intervals, run.notes, run.curves["train_loss"]
+    frame = simsgd.Study("scenarios/quickstart.json").over("/cluster/workers", [4, 16, 64]).seeds(5).run("workers.db").frame()
 
-    study = simsgd.Study("scenarios/studies/tutorial.json").over("/cluster/workers", [4, 16, 64]).seeds(5)
-    frame = study.run("workers.db").frame()                  # pandas: a row a run
-    frame.simsgd.winners("throughput_samples_per_s")         # the program's own statistics
+docs/python.md tells the rest: methods of your own, errors, exports."""
 
-docs/python.md tells the rest: methods of your own, errors, exports.
-"""
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"  # of the program that this package drives
 
@@ -17,8 +13,18 @@ from .errors import InputError, Problem, ProgramError, RunFailed, SimSGDError
 from .program import command, find_program
 from .result import Result, run
 from .study import Chart, Study, StudyResults, sweep
-from .verbs import advise, bench, calibrate, explain, list, record, report, results
+from .verbs import advise, bench, calibrate, explain, list, report, results
+
+if TYPE_CHECKING:
+    from .recording import record
 
 __all__ = ["Chart", "InputError", "Problem", "ProgramError", "Result", "RunFailed", "SimSGDError", "Study", "StudyResults",
            "__version__", "advise", "bench", "calibrate", "command", "explain", "find_program", "list", "record", "report",
            "results", "run", "sweep"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "record":  # needs PyTorch
+        raise AttributeError(f"module simsgd has no {name}")
+    from .recording import record
+    return record

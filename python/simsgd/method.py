@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List
 
 from .errors import InputError
 
-_DECLARED = ("options", "memory", "needs_others", "shards")  # attributes of a method: docs/python.md
+_DECLARED = ("options", "memory", "needs_others", "shards", "sends", "activities", "notes")  # attributes of a method: docs/python.md
 
 
 def source_of(method: Callable[..., Any]) -> str:
@@ -15,8 +15,12 @@ def source_of(method: Callable[..., Any]) -> str:
     parts: Dict[str, str] = {}
     _add(method, parts)
     for name in _DECLARED:
+        value = getattr(method, name, None)
+        if inspect.isfunction(value):
+            _add(value, parts)
         if hasattr(method, name):
-            parts[f"{method.__name__}.{name}"] = f"{method.__name__}.{name} = {_literal(getattr(method, name), name)}"
+            text = value.__name__ if inspect.isfunction(value) else _literal(value, name)
+            parts[f"{method.__name__}.{name}"] = f"{method.__name__}.{name} = {text}"
     return "\n".join(parts.values()) + "\n"
 
 

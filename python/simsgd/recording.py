@@ -242,6 +242,14 @@ class Recording:
         return path
 
 
+def record(model: Any, batch: Optional[int] = None, device_name: Optional[str] = None, name: Optional[str] = None,
+           comm_hook: Any = None, comm_state: Any = None) -> Recording:
+    """Records the steps of a PyTorch script inside `with`: layers with their parameters, shapes, and times of both passes; of a
+    model in DistributedDataParallel also when each bucket is ready. `batch`: samples a step (default: the first dimension of the
+    model's input). `comm_hook`, `comm_state`: DDP's, where the script has one of its own, which DDP takes but once."""
+    return Recording(model, batch, device_name, name, comm_hook, comm_state)
+
+
 def to_text(workload: Dict[str, Any]) -> str:
     """JSON, a layer a line."""
     rest = {key: value for key, value in workload.items() if key != "layers"}

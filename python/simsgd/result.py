@@ -7,7 +7,6 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from .errors import InputError
 from .method import source_of
-from .output import output
 from .program import command
 
 Path = Union[str, "os.PathLike[str]"]
@@ -36,11 +35,12 @@ def settings(overrides: Optional[Mapping[str, Any]]) -> List[str]:
 
 
 def flags(options: Mapping[str, Any]) -> List[str]:
-    """budget=20 is --budget 20, check=True is --check, b=8 is -b 8; None and False are nothing."""
+    """budget=20 is --budget 20, check=True is --check, b=8 is -b 8, where=[1, 2] is --where 1 --where 2; None and False are nothing."""
     words: List[str] = []
     for name, value in options.items():
-        if value is not None and value is not False:
-            words += [("-" if len(name) == 1 else "--") + name.replace("_", "-"), *([] if value is True else [str(value)])]
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if each is not None and each is not False:
+                words += [("-" if len(name) == 1 else "--") + name.replace("_", "-"), *([] if each is True else [str(each)])]
     return words
 
 
@@ -59,7 +59,7 @@ class Result:
         self.scenario: Dict[str, Any] = document["scenario"]
         self.metrics: Dict[str, float] = document["metrics"]
         self.intervals: Dict[str, List[Dict[str, float]]] = document.get("intervals", {})
-        self.notes: List[Any] = document.get("notes", [])
+        self.notes: List[str] = document.get("notes", [])
 
     @property
     def curves(self) -> Dict[str, List[Tuple[float, float]]]:
@@ -71,45 +71,34 @@ class Result:
                     curves.setdefault(name, []).append((row["time_s"], value))
         return curves
 
-    def _points(self) -> List[Dict[str, Any]]:
-        return [{"curve": name, "time_s": time_s, "value": value} for name, points in self.curves.items() for time_s, value in points]
-
     def frame(self) -> Any:
         """The curves as a pandas DataFrame: curve, time_s, value."""
         import pandas
-        return pandas.DataFrame(self._points(), columns=["curve", "time_s", "value"])
+        rows = [(name, *point) for name, points in self.curves.items() for point in points]
+        return pandas.DataFrame(rows, columns=["curve", "time_s", "value"])
 
     def __repr__(self) -> str:
         return f"<simsgd.Result {self.scenario.get('name', '')}: {len(self.metrics)} metrics>"
 
+    def ask(self, verb: str, *words: Any) -> str:
+        """`simsgd VERB` about this run: ask("report", "-", "--format", "md"), where "-" is this run."""
+        return command(verb, *words, input=to_json(self.document))
+
     def _repr_html_(self) -> str:
-        def interval(name: str) -> str:
-            return ", ".join(f"{100 * each['level']:.0f} %: {each['low']:.4g} to {each['high']:.4g}" for each in self.intervals.get(name, []))
-        rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{value:.6g}</td><td>{interval(name)}</td></tr>"
-                       for name, value in self.metrics.items() if isinstance(value, (int, float)))
-        notes = "".join(f"<li>{html.escape(each['text'] if isinstance(each, dict) else str(each))}</li>" for each in self.notes)
-        return f"<table><tr><th>{html.escape(self.scenario.get('name', 'run'))}</th><th>SI</th><th>interval</th></tr>{rows}</table><ul>{notes}</ul>"
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return self.ask("results", "show", "-", "1", "--format", "html") + notes
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
-        bundle: Dict[str, Any] = {"text/plain": repr(self), "text/html": self._repr_html_()}
-        if self.curves:
-            bundle["application/vnd.vegalite.v5+json"] = {
-                "$schema": "https://vega.github.io/schema/vega-lite/v5.json", "data": {"values": self._points()}, "mark": "line",
-                "encoding": {"x": {"field": "time_s", "type": "quantitative", "title": "simulated time (s)"}, "row": {"field": "curve"},
-                             "y": {"field": "value", "type": "quantitative", "scale": {"zero": False}}},
-                "resolve": {"scale": {"y": "independent"}}}
-        return bundle
+        shown = json.loads(self.ask("report", "-", "--format", "notebook", *flags({"chart": ["loss", "accuracy", "breakdown"]})))
+        return {**shown, "text/plain": repr(self), "text/html": self._repr_html_()}
 
     def to_wandb(self, path: Path) -> None:
         """JSON lines as W&B's history has them: a line an instant, with its curves."""
-        from .export import history
-        with output(path) as file:
-            file.writelines(json.dumps(row) + "\n" for row in history(self.curves))
+        self.ask("results", "export", "-", "--format", "wandb", "-o", os.fspath(path))
 
     def to_tensorboard(self, directory: Path) -> str:
         """An event file of the curves in a folder; simulated seconds are both step (in ms) and wall time. Returns its path."""
-        from .export import write_events
-        return write_events(self.curves, directory)
+        return self.ask("results", "export", "-", "--format", "tensorboard", "-o", os.fspath(directory)).strip()
 
 
 def run(scenario: Scenario, overrides: Optional[Mapping[str, Any]] = None, *, algorithm: Union[str, Callable[..., Any], None] = None,

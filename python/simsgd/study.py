@@ -1,6 +1,5 @@
 """Studies: a scenario with axes, run in parallel, kept in a file and asked by the program's own statistics."""
 
-import base64
 import copy
 import csv
 import io
@@ -12,7 +11,6 @@ import tempfile
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from .errors import InputError
-from .output import output
 from .program import command
 from .result import Path, Scenario, algorithm_section, flags, place, settings
 
@@ -78,27 +76,22 @@ def sweep(study: Scenario, database: Optional[Path] = None, **options: Any) -> "
 
 class Chart:
     """A chart of `simsgd report`, as its page shows it first: of an axis that readers choose a value of, the first. A notebook
-    draws it with Vega-Lite, or shows its picture, where the program can draw one."""
+    draws it with Vega-Lite, or shows its picture, or its table, whatever can be had (docs/report.md)."""
 
     def __init__(self, file: str, described: Mapping[str, Any]):
         self.spec, self.title, self.caption, self.name = (described[key] for key in ("spec", "title", "caption", "chart"))
-        self._file = file
+        self._words = ["report", file, "--chart", self.name, "--study", described["id"]]
 
     def png(self) -> bytes:
         """Needs Node and rsvg-convert (docs/report.md)."""
         with tempfile.TemporaryDirectory() as folder:
-            command("report", self._file, "--figures", folder, "--png", "--chart", self.name)
+            command(*self._words, "--figures", folder, "--png")
             picture = next(name for name in sorted(os.listdir(folder)) if name.endswith(".png"))
             with open(os.path.join(folder, picture), "rb") as opened:
                 return opened.read()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
-        bundle = {"text/plain": f"{self.title}: {self.caption}", **{f"application/vnd.vegalite.v{v}+json": self.spec for v in (5, 6)}}
-        try:
-            bundle["image/png"] = base64.b64encode(self.png()).decode()
-        except InputError:
-            pass  # there is nothing to draw with
-        return bundle
+        return dict(json.loads(command(*self._words, "--format", "notebook")))
 
 
 class StudyResults:
@@ -120,9 +113,7 @@ class StudyResults:
         chosen = formats.get(os.path.splitext(path)[1])
         if not chosen:
             raise InputError(f"{path} ends in no format. Use {', '.join(formats)}")
-        text = self.table("export", *flags({"format": chosen, "study": study}))
-        with output(path) as file:
-            file.write(text)
+        self.table("export", "-o", os.fspath(path), *flags({"format": chosen, "study": study}))
 
     def frame(self, study: Optional[str] = None) -> Any:
         """pandas: a row a run, with its axes and metrics, and `frame.simsgd` to ask the program."""
@@ -136,8 +127,8 @@ class StudyResults:
 
     def charts(self, *names: str) -> List[Chart]:
         """The report's charts of these names, or all that can be made."""
-        words = [word for name in names for word in ("--chart", name)]
-        return [Chart(self.file, each) for each in json.loads(command("report", self.file, "--format", "vega", *words))]
+        described = json.loads(command("report", self.file, "--format", "vega", *flags({"chart": names})))
+        return [Chart(self.file, each) for each in described]
 
     def chart(self, name: str) -> Chart:
         for each in self.charts(name):
@@ -156,8 +147,7 @@ class FrameQuestions:
         return self  # copies of a frame come from the same study
 
     def _ask(self, question: str, where: Names, **options: Any) -> Any:
-        conditions = [where] if isinstance(where, str) else where
-        words = [*flags({"format": "csv", "study": self._study, **options}), *(word for each in conditions for word in ("--where", each))]
+        words = flags({"format": "csv", "study": self._study, "where": where, **options})
         return _pandas().read_csv(io.StringIO(self._results.table(question, *words)))
 
     def winners(self, metric: Optional[str] = None, where: Names = ()) -> Any:
@@ -166,9 +156,7 @@ class FrameQuestions:
 
     def table(self, metric: str, rows: Names = (), columns: Names = (), where: Names = ()) -> Any:
         """Means over seeds with their intervals, over the axes."""
-        def listed(names: Names) -> Optional[str]:
-            return (names if isinstance(names, str) else ",".join(names)) or None
-        return self._ask("table", where, metric=metric, rows=listed(rows), columns=listed(columns))
+        return self._ask("table", where, metric=metric, rows=rows or None, columns=columns or None)
 
     def compare(self, by: str, baseline: Any, metric: str, where: Names = ()) -> Any:
         """The values of an axis against one of them, seed by seed, with a verdict."""

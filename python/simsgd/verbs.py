@@ -2,15 +2,11 @@
 
 import json
 import os
-import tempfile
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from .program import command
-from .result import Path, Scenario, flags, place, settings, to_json
+from .result import Path, Scenario, flags, place, settings
 from .study import StudyResults
-
-if TYPE_CHECKING:
-    from .recording import Recording
 
 
 def results(file: Path) -> StudyResults:
@@ -48,21 +44,5 @@ def explain(**options: Any) -> Dict[str, Any]:
 def calibrate(specification: Scenario, *logs: Path, output: Optional[Path] = None, **options: Any) -> Dict[str, Any]:
     """Fits a cluster to measurements: of a specification, a file or a dict whose files are looked for from here on (or in
     `data`), or of logs of nccl-tests and the like. With `output` the cluster's file is written. Returns the report."""
-    with tempfile.TemporaryDirectory() as folder:
-        if isinstance(specification, Mapping):
-            options = {"data": os.getcwd(), **options}
-            file = os.path.join(folder, "specification.json")
-            with open(file, "w", encoding="utf-8") as opened:
-                opened.write(to_json(dict(specification)))
-        else:
-            file = os.fspath(specification)
-        return dict(json.loads(command("calibrate", file, *logs, "--json", *flags({"output": output, **options}))))
-
-
-def record(model: Any, batch: Optional[int] = None, device_name: Optional[str] = None, name: Optional[str] = None,
-           comm_hook: Any = None, comm_state: Any = None) -> "Recording":
-    """Records the steps of a PyTorch script inside `with`: layers with their parameters, shapes, and times of both passes; of a
-    model in DistributedDataParallel also when each bucket is ready. `batch`: samples a step (default: the first dimension of the
-    model's input). `comm_hook`, `comm_state`: DDP's, where the script has one of its own, which DDP takes but once."""
-    from .recording import Recording  # needs PyTorch
-    return Recording(model, batch, device_name, name, comm_hook, comm_state)
+    name, text = place(specification)
+    return dict(json.loads(command("calibrate", name, *logs, "--json", *flags({"output": output, **options}), input=text)))

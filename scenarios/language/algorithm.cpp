@@ -19,9 +19,10 @@ namespace {
 void fill_in_graphs(Json& algorithm) {
   for (Json& form : algorithm["oneOf"])
     for (Json& property : form["properties"])
-      if (property.value("x-plugin", "") == "graph")
-        property = schema::with_default(schema::plugin(property.at("description"), graph_plugins()),
-                                        property.at("default"));
+      if (property.value("x-plugin", "") == "graph") {
+        Json forms = schema::plugin(property.at("description"), graph_plugins());
+        property = property.contains("default") ? schema::with_default(forms, property["default"]) : forms;
+      }
 }
 
 // A method of a library says in the resolved scenario which contents of the library it is, so that another

@@ -246,6 +246,8 @@ constexpr Bound kBounds[] = {
 };
 
 constexpr Bound kHelpBounds[] = {
+    {"simsgd quickstart", "simsgd quickstart -o first.db --set /stop/steps=5",
+     "2,000 steps that learn take seconds: five"},
     {"simsgd run scenarios/papers/wagma_resnet50_wagma.json",
      "simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 --set /stop/steps=20 -o out",
      "intervals take 40 runs of 2,000 steps: 20"},

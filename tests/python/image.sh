@@ -58,7 +58,7 @@ chroot "$root" /sbin/ldconfig
 echo "$(wc -l <"$folder/packages") packages, $(du -sm "$root" | cut -f1) MB"
 
 inside() { env -i PATH=/usr/bin HOME=/work /usr/sbin/chroot "$root" "$@"; }
-inside simsgd sweep run quickstart.json -o /work/quickstart.db --set /stop/steps=4 --set /target=null >"$folder/said" 2>&1 || { cat "$folder/said" && exit 1; }
+inside simsgd quickstart -o /work/quickstart.db --set /stop/steps=4 --set /target=null >"$folder/said" 2>&1 || { cat "$folder/said" && exit 1; }
 inside simsgd results list /work/quickstart.db
 cat >"$root/work/mine.py" <<'METHOD'
 def mine(w):
