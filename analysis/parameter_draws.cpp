@@ -114,7 +114,8 @@ void ParameterDraws::find_reach(const Json& resolved, double workers_beyond,
       beside = operation ? reach_of_operation(*operation) : Reach{};
   double widening = factor_;
   // Among workers that were measured, left-out sizes say how far off other sizes are.
-  if (operation && left_out.fitted && !(workers_beyond > 0) && !calibration_.measured.sizes.empty()) {
+  if (operation && size > 0 && left_out.fitted && !(workers_beyond > 0) &&
+      !calibration_.measured.sizes.empty()) {
     const double steps =
         std::ceil(doublings_to_nearest(calibration_.measured.sizes, size) / kSizeStep - kSame);
     reach = reach_at_size({left_out.fitted->half, left_out.fitted->nine_tenths}, reach, steps * kSizeStep,

@@ -201,7 +201,7 @@ Json calibration_told(const Points& points, const Uncertainty& uncertainty) {
     // Of a run that tells no size: what all of a model's gradients take, which intervals compare with.
     const Setting& setting = points.settings.at(point.setting);
     if (setting.kind == PredictSpec::Kind::collective) operations.insert(point.measurement.operation);
-    if (setting.kind != PredictSpec::Kind::run) sizes.insert(point.bytes());
+    if (setting.kind != PredictSpec::Kind::run && point.bytes() > 0) sizes.insert(point.bytes());
     if (setting.kind == PredictSpec::Kind::run && !std::isfinite(point.measurement.bytes) &&
         seen.insert(point.setting).second)
       extend("bytes", make_job(setting.scenario).workload.model_bytes());

@@ -105,7 +105,7 @@ void compare_with_fit(const Fitter& fitter, const Fitted& best, const std::vecto
   for (const LeftOut& part : left_out) {
     std::set<double> others;
     for (const std::size_t i : fitter.fitted_points())
-      if (std::find(part.which.begin(), part.which.end(), i) == part.which.end())
+      if (points[i].bytes() > 0 && std::find(part.which.begin(), part.which.end(), i) == part.which.end())
         others.insert(points[i].bytes());
     const std::vector<double> off = log_errors(fitter.points(), part.which, fitter.predict(best, part.which));
     const WeightedPoints what = fitter.weighted(part.which);
