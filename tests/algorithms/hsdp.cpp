@@ -79,7 +79,7 @@ TEST_CASE("evaluations of hsdp see one model, the one of allreduce_sgd") {
   };
   const std::vector<double> whole = curve("allreduce_sgd", Json::object()),
                             parts = curve("hsdp", {{"shards", 2}});
-  REQUIRE(whole.size() == 20 + 5 * 3);
+  REQUIRE(whole.size() == 20 + 4 * 3);
   REQUIRE(parts.size() == whole.size());
   for (std::size_t i = 0; i < whole.size(); ++i) CHECK(parts[i] == Approx(whole[i]).epsilon(1e-6).scale(1));
 }
