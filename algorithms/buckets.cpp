@@ -53,24 +53,38 @@ void FusionSettings::threshold_field(Fields& f) {
 }
 
 Buckets make_buckets(const Workload& workload, const FusionSettings& settings) {
+  std::vector<std::size_t> sizes;
+  double held = 0;
+  bool full = true;
+  for (const TensorInfo& tensor : workload.tensors()) {
+    if (full) {
+      sizes.push_back(0);
+      held = 0;
+    }
+    ++sizes.back();
+    held += tensor.parameters();
+    full = settings.kind == FusionSettings::Kind::none ||
+           (settings.kind == FusionSettings::Kind::threshold &&
+            held * workload.bytes_per_parameter >= settings.threshold_bytes);
+  }
+  return make_buckets(workload, sizes);
+}
+
+Buckets make_buckets(const Workload& workload, const std::vector<std::size_t>& sizes) {
   const double total = workload.parameters();
   const std::vector<TensorInfo> tensors = workload.tensors();
   Buckets result;
-  bool full = true;
-  for (std::size_t position = 0; position < tensors.size(); ++position) {
-    const TensorInfo& tensor = tensors[position];
-    if (full) {
-      result.buckets.emplace_back().end_share = (tensor.offset + tensor.parameters()) / total;
-      result.last_tensors.push_back(position);
+  std::size_t position = 0;
+  for (const std::size_t size : sizes) {
+    Bucket& bucket = result.buckets.emplace_back();
+    bucket.end_share = (tensors[position].offset + tensors[position].parameters()) / total;
+    for (const std::size_t end = position + size; position < end; ++position) {
+      bucket.parameters += tensors[position].parameters();
+      ++bucket.tensors;
     }
-    Bucket& bucket = result.buckets.back();
-    bucket.parameters += tensor.parameters();
-    ++bucket.tensors;
-    bucket.begin_share = tensor.offset / total;  // tensors come last layer first: the latest is the leftmost
-    result.last_tensors.back() = position;
-    full = settings.kind == FusionSettings::Kind::none ||
-           (settings.kind == FusionSettings::Kind::threshold &&
-            bucket.parameters * workload.bytes_per_parameter >= settings.threshold_bytes);
+    // Tensors come last layer first: the latest is the leftmost.
+    bucket.begin_share = tensors[position - 1].offset / total;
+    result.last_tensors.push_back(position - 1);
   }
   return result;
 }
@@ -116,6 +130,15 @@ AllReduce mean_of(Worker& worker, const Bucket& bucket, double bytes_per_number,
   return mean;
 }
 
+AllReduce gradient_mean(Worker& worker, const Bucket& bucket, const Tensor& gradient) {
+  const auto entries = static_cast<double>(worker.replica().size());
+  AllReduce mean = mean_of(worker, bucket, worker.workload().bytes_per_parameter, Traffic::gradient);
+  mean.contribution = gradient;
+  mean.entries = {static_cast<std::size_t>(std::llround(bucket.begin_share * entries)),
+                  static_cast<std::size_t>(std::llround(bucket.end_share * entries))};
+  return mean;
+}
+
 Tensor BucketedAllreduce::compute_gradient(const GradientOptions& also) {
   started_.reserve(buckets_.buckets.size());
   std::vector<std::size_t> positions;
@@ -136,13 +159,8 @@ Tensor BucketedAllreduce::compute_gradient(const GradientOptions& also) {
 }
 
 void BucketedAllreduce::send_next(const Tensor& gradient) {
-  const Bucket& bucket = buckets_.buckets[started_.size()];
-  const auto entries = static_cast<double>(worker_.replica().size());
-  AllReduce collective = mean_of(worker_, bucket, worker_.workload().bytes_per_parameter, Traffic::gradient);
-  collective.contribution = gradient;
-  collective.entries = {static_cast<std::size_t>(std::llround(bucket.begin_share * entries)),
-                        static_cast<std::size_t>(std::llround(bucket.end_share * entries))};
-  started_.push_back(worker_.collectives().start(std::move(collective)));
+  started_.push_back(
+      worker_.collectives().start(gradient_mean(worker_, buckets_.buckets[started_.size()], gradient)));
 }
 
 Tensor BucketedAllreduce::wait() {

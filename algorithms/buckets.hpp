@@ -54,6 +54,8 @@ struct Buckets {
 };
 
 Buckets make_buckets(const Workload& workload, const FusionSettings& settings);
+/// Of so many consecutive tensors each, in the order in which they become ready.
+Buckets make_buckets(const Workload& workload, const std::vector<std::size_t>& tensors);
 
 /// A step of a BucketedAllreduce, and the update after it.
 Lockstep lockstep_of(const Buckets& buckets, const Workload& workload);
@@ -66,6 +68,9 @@ std::vector<Bucket> equal_buckets(const Workload& workload, int count);
 
 /// An all-reduce that takes the mean over all workers of what they contribute, of a bucket's size.
 AllReduce mean_of(Worker& worker, const Bucket& bucket, double bytes_per_number, Traffic traffic);
+
+/// The same of the bucket's part of a gradient.
+AllReduce gradient_mean(Worker& worker, const Bucket& bucket, const Tensor& gradient);
 
 /// The all-reduce of one step's gradient, bucket by bucket, while the backward pass goes on.
 class BucketedAllreduce {

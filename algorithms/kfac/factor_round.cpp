@@ -4,45 +4,10 @@
 
 namespace simsgd {
 
-FactorGroups separate_groups(std::size_t count) { return FactorGroups(count, 1); }
-
-FactorGroups groups_by_threshold(const std::vector<ReadyFactor>& factors, double elements) {
-  FactorGroups groups;
-  double held = elements;  // of the last group; full, so that the first factor begins one
-  for (const ReadyFactor& factor : factors) {
-    if (held >= elements) {
-      groups.push_back(0);
-      held = 0;
-    }
-    ++groups.back();
-    held += factor.elements;
-  }
-  return groups;
-}
-
-FactorGroups dynamic_groups(const std::vector<ReadyFactor>& factors, const FusionCost& cost) {
-  FactorGroups groups;
-  double free_s = 0;    // when the messages of all earlier groups have ended
-  double elements = 0;  // of the last group
-  for (std::size_t l = 0; l < factors.size(); ++l) {
-    if (l > 0) {
-      const double start_s = std::max(free_s, factors[l - 1].ready_s);
-      const double end_s = start_s + cost.latency_s + elements * cost.per_element_s;
-      const bool joins = factors[l].ready_s < end_s && factors[l].ready_s <= start_s + cost.latency_s;
-      if (!joins) free_s = end_s;
-      if (!joins) elements = 0;
-    }
-    if (elements == 0) groups.push_back(0);
-    ++groups.back();
-    elements += factors[l].elements;
-  }
-  return groups;
-}
-
 namespace {
 
 /// Appends the groups of consecutive `factors` of these sizes.
-void add_groups(const FactorGroups& sizes, const std::vector<std::size_t>& factors, FactorPlan& plan) {
+void add_groups(const GroupSizes& sizes, const std::vector<std::size_t>& factors, FactorPlan& plan) {
   std::size_t next = 0;
   for (const std::size_t size : sizes) {
     plan.groups.emplace_back();
@@ -83,7 +48,7 @@ FactorOrder factor_order(const Workload& workload, const KfacSetup& setup) {
 
 FactorPlan bulk_plan(const FactorOrder& order, double fusion_elements) {
   std::vector<std::size_t> factors = order.a;
-  std::vector<ReadyFactor> ready = order.a_ready;
+  std::vector<ReadyPart> ready = order.a_ready;
   factors.insert(factors.end(), order.g.begin(), order.g.end());
   ready.insert(ready.end(), order.g_ready.begin(), order.g_ready.end());
   FactorPlan plan;
@@ -91,7 +56,7 @@ FactorPlan bulk_plan(const FactorOrder& order, double fusion_elements) {
   return plan;
 }
 
-FactorPlan pipelined_plan(const FactorOrder& order, const FactorGroups& a, const FactorGroups& g) {
+FactorPlan pipelined_plan(const FactorOrder& order, const GroupSizes& a, const GroupSizes& g) {
   FactorPlan plan;
   plan.pipelined = true;
   add_groups(a, order.a, plan);

@@ -212,33 +212,54 @@ Tensor inverse_g(Executor& executor, const LayerFactors& layer, const FactorPair
   return invert(executor, layer, factors, math, step, false);
 }
 
-Tensor precondition(Executor& executor, const FactorLayout& layout, const Tensor& gradient,
-                    const std::vector<FactorPair>& inverses, double learning_rate, double kl_clip) {
+Tensor preconditioned_layer(Executor& executor, const LayerFactors& layer, const Tensor& gradient,
+                            const FactorPair& inverses) {
+  if (!gradient) return {};
+  return executor.submit_shared(
+      "kfac_layer", {static_cast<double>(layer.layer.offset)}, {gradient, inverses.a, inverses.g},
+      [layer](TensorData& out, auto in) {
+        const Eigen::Map<const FloatMatrix> own(in[0]->values.data() + layer.layer.offset, layer.g_dim,
+                                                layer.a_dim);
+        out.values.resize(layer.layer.size());
+        const FloatMatrix halfway = unpack_symmetric<float>(in[2]->values, layer.g_dim) * own;
+        Eigen::Map<FloatMatrix>(out.values.data(), layer.g_dim, layer.a_dim).noalias() =
+            halfway * unpack_symmetric<float>(in[1]->values, layer.a_dim);
+      });
+}
+
+Tensor clipped_direction(Executor& executor, const FactorLayout& layout, const Tensor& gradient,
+                         const std::vector<Tensor>& preconditioned, double learning_rate, double kl_clip) {
   if (!gradient) return {};
   std::vector<Tensor> inputs = {gradient};
-  for (const FactorPair& pair : inverses) {
-    inputs.push_back(pair.a);
-    inputs.push_back(pair.g);
-  }
-  return executor.submit_shared(
-      "kfac_precondition", {learning_rate, kl_clip}, std::move(inputs),
-      [layout, learning_rate, kl_clip](TensorData& out, auto in) {
-        out.values = in[0]->values;
-        double alignment = 0;  // sum of V W over layers and entries
-        for (std::size_t l = 0; l < layout.layers.size(); ++l) {
-          const LayerFactors& layer = layout.layers[l];
-          Eigen::Map<FloatMatrix> direction(out.values.data() + layer.layer.offset, layer.g_dim, layer.a_dim);
-          const FloatMatrix own = direction;
-          const FloatMatrix halfway = unpack_symmetric<float>(in[2 * l + 2]->values, layer.g_dim) * own;
-          direction.noalias() = halfway * unpack_symmetric<float>(in[2 * l + 1]->values, layer.a_dim);
-          alignment += (direction.cast<double>().array() * own.cast<double>().array()).sum();
-        }
-        const double change = std::fabs(alignment) * learning_rate * learning_rate;
-        if (!(kl_clip > 0) || !(change > kl_clip)) return;
-        const auto nu = static_cast<float>(std::sqrt(kl_clip / change));
-        for (const LayerFactors& layer : layout.layers)
-          for (std::size_t i = 0; i < layer.layer.size(); ++i) out.values[layer.layer.offset + i] *= nu;
-      });
+  inputs.insert(inputs.end(), preconditioned.begin(), preconditioned.end());
+  return executor.submit_shared("kfac_clip", {learning_rate, kl_clip}, std::move(inputs),
+                                [layout, learning_rate, kl_clip](TensorData& out, auto in) {
+                                  out.values = in[0]->values;
+                                  double alignment = 0;  // sum of V W over layers and entries
+                                  for (std::size_t l = 0; l < layout.layers.size(); ++l) {
+                                    const LayerInfo& layer = layout.layers[l].layer;
+                                    const auto size = static_cast<Eigen::Index>(layer.size());
+                                    const Eigen::Map<const Eigen::ArrayXf> direction(in[l + 1]->values.data(),
+                                                                                     size);
+                                    Eigen::Map<Eigen::ArrayXf> own(out.values.data() + layer.offset, size);
+                                    alignment += (direction.cast<double>() * own.cast<double>()).sum();
+                                    own = direction;
+                                  }
+                                  const double change = std::fabs(alignment) * learning_rate * learning_rate;
+                                  if (!(kl_clip > 0) || !(change > kl_clip)) return;
+                                  const auto nu = static_cast<float>(std::sqrt(kl_clip / change));
+                                  for (const LayerFactors& layer : layout.layers)
+                                    for (std::size_t i = 0; i < layer.layer.size(); ++i)
+                                      out.values[layer.layer.offset + i] *= nu;
+                                });
+}
+
+Tensor precondition(Executor& executor, const FactorLayout& layout, const Tensor& gradient,
+                    const std::vector<FactorPair>& inverses, double learning_rate, double kl_clip) {
+  std::vector<Tensor> preconditioned;
+  for (std::size_t l = 0; l < layout.layers.size(); ++l)
+    preconditioned.push_back(preconditioned_layer(executor, layout.layers[l], gradient, inverses[l]));
+  return clipped_direction(executor, layout, gradient, preconditioned, learning_rate, kl_clip);
 }
 
 }  // namespace simsgd

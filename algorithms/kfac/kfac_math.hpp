@@ -88,8 +88,14 @@ Tensor inverse_a(Executor& executor, const LayerFactors& layer, const FactorPair
 Tensor inverse_g(Executor& executor, const LayerFactors& layer, const FactorPair& factors,
                  const KfacMath& math, std::uint64_t step);
 
-/// The whole gradient with the layers of `layout` preconditioned and clipped; other parameters as they are.
-/// `inverses` by layer.
+/// V of one layer, g_dim x a_dim numbers column by column, of the whole gradient.
+Tensor preconditioned_layer(Executor& executor, const LayerFactors& layer, const Tensor& gradient,
+                            const FactorPair& inverses);
+/// The whole gradient with these V, by layer of `layout`, in place of its own, clipped.
+Tensor clipped_direction(Executor& executor, const FactorLayout& layout, const Tensor& gradient,
+                         const std::vector<Tensor>& preconditioned, double learning_rate, double kl_clip);
+/// Both: the whole gradient with the layers of `layout` preconditioned and clipped; other parameters as they
+/// are. `inverses` by layer.
 Tensor precondition(Executor& executor, const FactorLayout& layout, const Tensor& gradient,
                     const std::vector<FactorPair>& inverses, double learning_rate, double kl_clip);
 

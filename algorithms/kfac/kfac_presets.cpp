@@ -81,16 +81,10 @@ struct SpdKfacOptions : DistributedKfacOptions {
   }
 };
 
-/// A line through the predicted times of an empty and a large all-reduce of this cluster.
 FusionCost fusion_cost(Worker& worker, const KfacMethod& method) {
-  constexpr double kElements = 1e7;
-  AllReduce collective;
-  collective.tensors = 1;
-  const double empty_s = worker.collectives().predict(collective);
-  collective.bytes = kElements * worker.workload().bytes_per_parameter;
-  const double full_s = worker.collectives().predict(collective);
-  return {method.fusion_latency_s.value_or(empty_s),
-          method.fusion_per_element_s.value_or((full_s - empty_s) / kElements)};
+  const FusionCost predicted = predicted_fusion_cost(worker);
+  return {method.fusion_latency_s.value_or(predicted.latency_s),
+          method.fusion_per_element_s.value_or(predicted.per_element_s)};
 }
 
 class Kfac final : public Algorithm {
@@ -134,8 +128,7 @@ class Kfac final : public Algorithm {
                               groups_by_threshold(order.g_ready, setup_.fusion_elements));
       case Pipelining::dynamic: {
         const FusionCost cost = fusion_cost(worker, method_);
-        return pipelined_plan(order, dynamic_groups(order.a_ready, cost),
-                              dynamic_groups(order.g_ready, cost));
+        return pipelined_plan(order, merged_groups(order.a_ready, cost), merged_groups(order.g_ready, cost));
       }
     }
     return bulk_plan(order, setup_.fusion_elements);

@@ -1,6 +1,8 @@
 // Fully sharded data parallelism (ZeRO): every worker holds and updates 1/P of the model.
 //   x_s <- x_s - eta U(s-th part of 1/P sum_i g_i(x)),  s = rank;  x = all shards, gathered where it is
 //   needed
+//   hsdp: groups of S ranks, as the GPUs of a node, hold a model each; s = rank mod S, and the s-th part of
+//   the mean is added up within the group, then across groups
 // Stage 1 shards the optimizer's state, 2 the gradients too, 3 the parameters too: then the parameters of
 // each layer are gathered before its forward pass, freed, and gathered again before its backward pass,
 // `prefetch` layers ahead, in every micro-batch. Gradients are reduce-scattered layer by layer during the
@@ -9,11 +11,17 @@
 // another on its stream. Rajbhandari, Rasley, Ruwase, He, "ZeRO", SC 2020, arXiv:1910.02054; Zhao et al.,
 // "PyTorch FSDP", VLDB 2023, arXiv:2304.11277, 3.3 (prefetching, one stream for both). Bytes per worker
 // and step, N of parameters, M micro-batches, R = 1 or M reductions: stages 1 and 2 (R + 1) N (P-1)/P, stage
-// 3 (2 M + R) N (P-1)/P. Values travel with the operations of one layer: layers are no different on the
-// numeric plane. After a crash a worker computes again what it lost; the others wait.
+// 3 (2 M + R) N (P-1)/P; of hsdp the same with S for P, and 2 R N/S (G-1)/G across G = P/S groups, on a
+// channel of their own (PyTorch's HYBRID_SHARD). Values travel with the operations of one layer: layers are
+// no different on the numeric plane. After a crash a worker computes again what it lost; the others wait.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/sharded/layer_shards.hpp"
+#include "sim/base/reject.hpp"
 #include "sim/learn/optimizers/matrix_rule.hpp"
 
 namespace simsgd::algorithms {
@@ -41,17 +49,32 @@ struct FsdpOptions {
   }
 };
 
+struct HsdpOptions : FsdpOptions {
+  std::optional<int> shards;
+
+  void fields(Fields& f) {
+    f.whole("shards", shards, "S: so many consecutive ranks hold a model together; it divides the workers")
+        .at_least(1)
+        .by_rule("the GPUs of a node");
+    FsdpOptions::fields(f);
+  }
+  void complete(const AlgorithmContext& context) {
+    if (!shards) shards = context.cluster ? std::min(context.cluster->gpus_per_node, context.workers) : 1;
+  }
+};
+
 class Fsdp final : public Algorithm {
  public:
-  explicit Fsdp(const FsdpOptions& options) : options_(options) {}
+  Fsdp(const FsdpOptions& options, int shards) : options_(options), shards_(shards) {}
 
   void run(Worker& worker) const override {
-    worker.replica().keep_shard(static_cast<std::size_t>(worker.rank()),
-                                static_cast<std::size_t>(worker.size()));
+    const ShardGroups groups = shard_groups(worker, shards_);
+    worker.replica().keep_shard(static_cast<std::size_t>(groups.shard),
+                                static_cast<std::size_t>(groups.shards));
     const int last = static_cast<int>(worker.workload().layers.size()) - 1;
     const bool frees = options_.stage == 3;
-    LayerGathers gathers(worker, frees ? options_.prefetch : last);
-    LayerReductions reductions(worker, options_.channels - 1);
+    LayerGathers gathers(worker, groups, frees ? options_.prefetch : last);
+    LayerReductions reductions(worker, groups, options_.channels - 1);
     GradientOptions options;
     options.before_forward = [&](const LayerPass& pass) {
       if (pass.layer == 0 && (frees || pass.micro_batch == 0)) gathers.begin(0, 1);
@@ -80,7 +103,7 @@ class Fsdp final : public Algorithm {
     for (MemoryPart& part : parts)
       if (part.name == "optimizer state" || (part.name == "gradients" && !whole_gradients) ||
           (part.name == "parameters" && options_.stage == 3))
-        part.bytes /= context.workers;
+        part.bytes /= shards_;
     const auto layers = [&](int count) { return kBytesPerNumber * most_parameters(context.workload, count); };
     if (!whole_gradients) parts.push_back({"a layer's gradients", layers(1)});
     if (options_.stage == 3) parts.push_back({"gathered layers", layers(options_.prefetch + 1)});
@@ -89,9 +112,10 @@ class Fsdp final : public Algorithm {
 
  private:
   FsdpOptions options_;
+  int shards_;
 };
 
-MadeAlgorithm make_fsdp(const FsdpOptions& options, const AlgorithmContext& context) {
+MadeAlgorithm make_sharded(const FsdpOptions& options, int shards, const AlgorithmContext& context) {
   if (context.optimizer != nullptr && context.optimizer->clip_norm > 0)
     reject("name", "shards the gradient, and /optimizer/clip_norm needs the norm of all of it",
            "Leave out /optimizer/clip_norm, or use allreduce_sgd");
@@ -99,7 +123,19 @@ MadeAlgorithm make_fsdp(const FsdpOptions& options, const AlgorithmContext& cont
     reject("name", "shards the model, and /optimizer/name treats whole matrices",
            "Use another optimizer, or allreduce_sgd");
   note_overlap(context);
-  return std::make_unique<Fsdp>(options);
+  return std::make_unique<Fsdp>(options, shards);
+}
+
+MadeAlgorithm make_fsdp(const FsdpOptions& options, const AlgorithmContext& context) {
+  return make_sharded(options, context.workers, context);
+}
+
+MadeAlgorithm make_hsdp(const HsdpOptions& options, const AlgorithmContext& context) {
+  if (context.workers % *options.shards != 0)
+    reject("shards",
+           fmt::format("is {}, and does not divide the {} workers", *options.shards, context.workers),
+           "Use a number of ranks that does");
+  return make_sharded(options, *options.shards, context);
 }
 
 }  // namespace
@@ -111,7 +147,13 @@ std::vector<AlgorithmPlugin> fsdp() {
         .citation = "Rajbhandari et al., SC 2020, arXiv:1910.02054"},
        "(R + 1) (P-1)/P m for stages 1 and 2, (2 M + R) (P-1)/P m for stage 3: M micro-batches, R reductions",
        {.sends = {Traffic::gradient, Traffic::model}},
-       make_fsdp}};
+       make_fsdp},
+      {{.name = "hsdp",
+        .summary = "groups of S ranks hold a model in parts each, and average their gradients across groups",
+        .citation = "Zhao et al., VLDB 2023, arXiv:2304.11277"},
+       "as fsdp with S for P; and all-reduces of a shard across G = P/S groups, 2 R (G-1)/G m/S",
+       {.sends = {Traffic::gradient, Traffic::model}},
+       make_hsdp}};
 }
 
 }  // namespace simsgd::algorithms

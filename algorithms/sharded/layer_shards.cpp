@@ -6,7 +6,8 @@ namespace simsgd {
 
 namespace {
 
-constexpr int kBearer = 0;  // the layer whose operations carry the values of all
+constexpr int kBearer = 0;        // the layer whose operations carry the values of all
+constexpr ChannelId kAcross = 2;  // after those of gathers and reductions
 
 const Layer& layer_at(const Worker& worker, int index) {
   return worker.workload().layers[static_cast<std::size_t>(index)];
@@ -17,8 +18,9 @@ bool travels(const Worker& worker, int index) {
 }
 
 template <class Operation>
-Operation of_layer(const Worker& worker, int index, Traffic traffic, ChannelId channel) {
+Operation of_layer(const Worker& worker, int index, Traffic traffic, GroupId group, ChannelId channel) {
   Operation operation;
+  operation.group = group;
   operation.bytes = layer_at(worker, index).parameters() * worker.workload().bytes_per_parameter;
   operation.tensors = static_cast<int>(layer_at(worker, index).tensors.size());
   operation.traffic = traffic;
@@ -27,6 +29,18 @@ Operation of_layer(const Worker& worker, int index, Traffic traffic, ChannelId c
 }
 
 }  // namespace
+
+ShardGroups shard_groups(Worker& worker, int shards) {
+  ShardGroups groups{.shard = worker.rank() % shards, .shards = shards};
+  if (shards == worker.size()) return groups;
+  const int first = worker.rank() - groups.shard;
+  std::vector<int> within, across;
+  for (int i = 0; i < shards; ++i) within.push_back(first + i);
+  for (int rank = groups.shard; rank < worker.size(); rank += shards) across.push_back(rank);
+  groups.within = worker.collectives().group(within);
+  groups.across = worker.collectives().group(across);
+  return groups;
+}
 
 void LayerGathers::begin(int first, int direction) {
   next_ = first;
@@ -47,26 +61,48 @@ void LayerGathers::need(int layer) {
 
 void LayerGathers::start(int layer) {
   if (!travels(worker_, layer)) return;
-  auto gather = of_layer<AllGather>(worker_, layer, Traffic::model, 0);
+  auto gather = of_layer<AllGather>(worker_, layer, Traffic::model, group_, 0);
   if (layer == kBearer) gather.contribution = worker_.replica().parameters();
   pending_[static_cast<std::size_t>(layer)] = worker_.collectives().start(std::move(gather));
 }
 
 void LayerReductions::start(const LayerPass& pass) {
   if (!travels(worker_, pass.layer)) return;
-  auto mean = of_layer<ReduceScatter>(worker_, pass.layer, Traffic::gradient, channel_);
+  auto mean = of_layer<ReduceScatter>(worker_, pass.layer, Traffic::gradient, groups_.within, channel_);
   mean.scale = 1.0 / worker_.size();
   if (pass.last && pass.layer == kBearer) mean.contribution = gradient_;
-  started_.push_back(worker_.collectives().start(std::move(mean)));
+  const Handle<Tensor> reduction = worker_.collectives().start(std::move(mean));
+  started_.push_back(reduction);
+  if (groups_.across)
+    worker_.background().then(
+        reduction, [this, layer = pass.layer, reduction] { start_across(layer, reduction.result()); });
+}
+
+void LayerReductions::start_across(int layer, const Tensor& shard) {
+  auto sum = of_layer<AllReduce>(worker_, layer, Traffic::gradient, *groups_.across, kAcross);
+  sum.bytes /= groups_.shards;
+  sum.tensors = 0;  // from the buffer that it was scattered into
+  sum.contribution = shard;
+  across_.push_back(worker_.collectives().start(std::move(sum)));
+  if (all_across_ && across_.size() == started_.size()) worker_.background().signal(all_across_);
+}
+
+void LayerReductions::wait_for_start_of_all() {
+  if (!groups_.across || across_.size() == started_.size()) return;
+  all_across_ = worker_.background().make_event();
+  worker_.wait(all_across_);
+  all_across_ = {};
 }
 
 Tensor LayerReductions::wait() {
   Tensor shard;
-  for (const Handle<Tensor>& reduction : started_) {
+  wait_for_start_of_all();
+  for (const Handle<Tensor>& reduction : groups_.across ? across_ : started_) {
     worker_.wait(reduction);
     shard = reduction.result();  // the bearer's is the last one
   }
   started_.clear();
+  across_.clear();
   gradient_ = {};
   return shard;
 }

@@ -3,18 +3,29 @@
 // all of them travel with the operations of the first one. Bytes per worker: (P-1)/P of a layer each way.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sim/worker.hpp"
 
 namespace simsgd {
 
+/// Ranks that shard the model among them: all, or consecutive ones. Then as many as there are such groups
+/// hold the same shard.
+struct ShardGroups {
+  GroupId within = kWorld;          ///< this rank's group
+  int shard = 0, shards = 1;        ///< this rank's shard
+  std::optional<GroupId> across{};  ///< holders of the same shard; none: this rank alone
+};
+/// Groups of so many ranks, which divides the number of workers.
+ShardGroups shard_groups(Worker& worker, int shards);
+
 /// One rank's gathers of its layers' parameters. On channel 0.
 class LayerGathers {
  public:
   /// Layers are asked for `ahead` of the one that is needed.
-  LayerGathers(Worker& worker, int ahead)
-      : worker_(worker), layers_(worker.workload().layers), ahead_(ahead) {}
+  LayerGathers(Worker& worker, const ShardGroups& groups, int ahead)
+      : worker_(worker), layers_(worker.workload().layers), group_(groups.within), ahead_(ahead) {}
 
   /// From now on layers are needed one after another from `first` on, in this direction (1 or -1); none of
   /// them is there.
@@ -28,16 +39,19 @@ class LayerGathers {
 
   Worker& worker_;
   const std::vector<Layer>& layers_;
+  GroupId group_;
   int ahead_, next_ = 0, direction_ = 1;
   std::vector<Handle<std::vector<Tensor>>> pending_;  // by layer
   Tensor whole_;
 };
 
-/// One rank's reductions of its layers' gradients, to their means over all workers.
+/// One rank's reductions of its layers' gradients, to their means over all workers: within its group, and
+/// then across groups, on a channel of their own, each as soon as the one before it has ended.
 class LayerReductions {
  public:
   /// On channel 0 gathers and reductions take turns, in the order in which they are started.
-  LayerReductions(Worker& worker, ChannelId channel) : worker_(worker), channel_(channel) {}
+  LayerReductions(Worker& worker, const ShardGroups& groups, ChannelId channel)
+      : worker_(worker), groups_(groups), channel_(channel) {}
 
   /// The gradient whose values the last micro-batch's reductions carry.
   void give(const Tensor& gradient) { gradient_ = gradient; }
@@ -47,10 +61,15 @@ class LayerReductions {
   Tensor wait();
 
  private:
+  void start_across(int layer, const Tensor& shard);
+  void wait_for_start_of_all();
+
   Worker& worker_;
+  ShardGroups groups_;
   ChannelId channel_;
   Tensor gradient_;
-  std::vector<Handle<Tensor>> started_;
+  std::vector<Handle<Tensor>> started_, across_;
+  Handle<Nothing> all_across_;  // to be told of, while somebody waits
 };
 
 /// Parameters of the `count` consecutive layers that have the most.

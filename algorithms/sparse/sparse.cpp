@@ -131,6 +131,21 @@ void select_by_sample(std::span<const float> dense, std::size_t k, std::size_t s
   cut_to(k, out);
 }
 
+float top_k_threshold(std::span<const float> dense, std::size_t k) {
+  CHECK(k > 0, "the largest entries are at least one");
+  if (k > dense.size()) return 0;
+  if (k < dense.size()) return std::bit_cast<float>(cut_of(dense, k).key);
+  std::uint32_t least = UINT32_MAX;
+  for (const float value : dense) least = std::min(least, magnitude(value));
+  return std::bit_cast<float>(least);
+}
+
+void select_from(std::span<const float> dense, float threshold, TensorData& out) {
+  out.values.clear();
+  out.indices.clear();
+  take(dense, {magnitude(threshold), dense.size()}, 0, out);
+}
+
 MergeOutcome merge_top_k(const TensorData& a, const TensorData& b, std::size_t k, TensorData& out) {
   CHECK(k > 0, "a sparse vector needs an entry");
   out.values.clear();

@@ -28,6 +28,11 @@ void select_top_k(std::span<const float> dense, std::size_t k, TensorData& out);
 void select_by_sample(std::span<const float> dense, std::size_t k, std::size_t sample, Stream stream,
                       TensorData& out);
 
+/// The magnitude of the k-th largest entry; 0 where there are fewer.
+float top_k_threshold(std::span<const float> dense, std::size_t k);
+/// All entries of at least that magnitude.
+void select_from(std::span<const float> dense, float threshold, TensorData& out);
+
 /// What happened in a merge.
 struct MergeOutcome {
   std::size_t distinct = 0;           ///< indices of the sum, before the cut

@@ -9,6 +9,7 @@
 #include "algorithms/sparse/sparse.hpp"
 #include "sim/base/check.hpp"
 #include "sim/cluster/kernels.hpp"
+#include "sim/collectives/schedules.hpp"
 
 namespace simsgd {
 
@@ -63,9 +64,9 @@ void read_costs(const Cluster& cluster, SparsificationSettings& settings) {
     settings.selection_s.push_back(select_s(device, selection_in(settings, phase)) + pass_s);
 }
 
-void note_costs(const AlgorithmContext& context, const SparsificationSettings& settings) {
-  note_kernel(context, DeviceKernel::select);
-  for (std::size_t phase = 0; phase < settings.phases.size(); ++phase)
+void note_costs(const AlgorithmContext& context, const SparsificationSettings& settings, bool selects) {
+  if (selects) note_kernel(context, DeviceKernel::select);
+  for (std::size_t phase = 0; selects && phase < settings.phases.size(); ++phase)
     note_size(context, selection_in(settings, phase));
   if (settings.sampled) note_kernel(context, DeviceKernel::vector_pass);
   note_kernel(context, DeviceKernel::accumulate);
@@ -93,17 +94,25 @@ double SparsificationSettings::message_entries(std::size_t phase) const {
 }
 
 void SparsificationOptions::fields(Fields& f) {
-  f.number("density", density, "This share of the entries is sent, k / d")
-      .above(0)
-      .at_most(1)
-      .by_rule("0.001, unless \"k\" is given");
-  f.whole("k", k, "This many entries of the workload's gradient are sent; in place of density").at_least(1);
+  density_fields(f);
   f.choice(
       "selection", sampled, {{"exact", false}, {"sampled", true}},
       "Chosen are the k largest entries (exact), or those above a threshold that a sample gives, at most k (sampled)");
   f.number("sample", sample, "Sampled selection draws this share of the entries for its threshold")
       .above(0)
       .at_most(1);
+  message_fields(f);
+}
+
+void SparsificationOptions::density_fields(Fields& f) {
+  f.number("density", density, "This share of the entries is sent, k / d")
+      .above(0)
+      .at_most(1)
+      .by_rule("0.001, unless \"k\" is given");
+  f.whole("k", k, "This many entries of the workload's gradient are sent; in place of density").at_least(1);
+}
+
+void SparsificationOptions::message_fields(Fields& f) {
   f.bytes("bytes_per_entry", bytes_per_entry, "A value and its index take this many bytes in a message")
       .above(0)
       .by_rule("a value in network.precision and 4 bytes of index");
@@ -126,7 +135,7 @@ void SparsificationOptions::complete(const AlgorithmContext& context) {
 }
 
 SparsificationSettings sparsification_of(const SparsificationOptions& options,
-                                         const AlgorithmContext& context) {
+                                         const AlgorithmContext& context, bool selects) {
   SparsificationSettings settings;
   settings.workload_entries = context.workload->parameters();
   settings.phases = phases_of(options, density_of(options, settings.workload_entries));
@@ -135,7 +144,7 @@ SparsificationSettings sparsification_of(const SparsificationOptions& options,
   settings.bytes_per_entry = options.bytes_per_entry.value();
   if (context.cluster == nullptr) return settings;
   read_costs(*context.cluster, settings);
-  note_costs(context, settings);
+  note_costs(context, settings, selects);
   return settings;
 }
 
@@ -146,6 +155,7 @@ std::size_t Sparsifier::entries() const {
 Tensor Sparsifier::select(const Tensor& accumulated) const {
   if (!accumulated) return {};
   const std::size_t k = entries();
+  if (selection_ != nullptr) return selection_->choose(worker_, accumulated, before_, k);
   if (!settings_.sampled)
     return worker_.executor().submit({accumulated},
                                      [k](TensorData& out, auto in) { select_top_k(in[0]->values, k, out); });
@@ -162,9 +172,11 @@ Sparsifier::Choice Sparsifier::choose(const Tensor& gradient) {
       residual_ ? linear_combination(worker_.executor(), {1.0, 1.0}, {residual_, gradient}) : gradient;
   const double slower = worker_.compute().slower();
   worker_.compute().spend_on(Activity::compute, settings_.accumulate_s * slower, choice.accumulated);
-  choice.selected = select(choice.accumulated);
-  const double selection_s =
-      settings_.selection_s.empty() ? 0 : settings_.selection_s[settings_.phase_at(worker_.step())];
+  choice.selected = before_ = select(choice.accumulated);
+  const double selection_s = selection_ != nullptr ? selection_->seconds(worker_.step())
+                             : settings_.selection_s.empty()
+                                 ? 0
+                                 : settings_.selection_s[settings_.phase_at(worker_.step())];
   worker_.compute().spend_on(Activity::selection, selection_s * slower, choice.selected);
   if (worker_.size() > 1) worker_.compute().spend(Activity::host, settings_.crossing_s);
   return choice;
@@ -179,6 +191,37 @@ Tensor to_dense(Executor& executor, const Tensor& sparse, std::size_t size, doub
                                     out.values[static_cast<std::size_t>(in[0]->indices[i])] =
                                         scale * in[0]->values[i];
                                 });
+}
+
+Tensor without(Executor& executor, const Tensor& accumulated, const Tensor& selected) {
+  if (!accumulated) return {};
+  return executor.submit({accumulated, selected}, [](TensorData& out, auto in) {
+    out.values = in[0]->values;
+    for (const std::int32_t index : in[1]->indices) out.values[static_cast<std::size_t>(index)] = 0;
+  });
+}
+
+Tensor share_chosen(Executor& executor, const Tensor& sparse, std::size_t k) {
+  if (!sparse) return {};
+  return executor.submit({sparse}, [k](TensorData& out, auto in) {
+    out.scalars = {static_cast<double>(in[0]->values.size()) / static_cast<double>(k)};
+  });
+}
+
+std::vector<std::string> all_gather_schedules() {
+  std::vector<std::string> names;
+  for (const SchedulePlugin& plugin : schedule_plugins())
+    if (plugin.op == CollectiveOp::all_gather) names.push_back(plugin.info.name);
+  return names;
+}
+
+Schedule all_gather_of(const std::string& name, int workers, double bytes) {
+  const SchedulePlugin* plugin = find_schedule(CollectiveOp::all_gather, name);
+  CHECK(plugin != nullptr, "the schema offers only schedules that there are");
+  ScheduleRequest request;
+  request.ranks = workers;
+  request.bytes = bytes;
+  return plugin->make(request);
 }
 
 void StepAverages::add(Executor& executor, Tensor numbers) {

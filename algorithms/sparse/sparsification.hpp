@@ -8,10 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "algorithms/plugin.hpp"
+#include "sim/collectives/schedule.hpp"
 #include "sim/worker.hpp"
 
 namespace simsgd {
@@ -43,6 +46,15 @@ struct SparsificationSettings {
 /// max(1, floor(density n)).
 std::size_t entries_of(double density, std::size_t n);
 
+/// Which entries of a dense vector are sent, and the device's time for it. Of a method that chooses otherwise
+/// than SparsificationSettings say.
+struct EntrySelection {
+  /// About `k` entries of `accumulated`, which is not empty; `before`: what it chose in the step before,
+  /// whose scalars are its own, or empty.
+  std::function<Tensor(Worker&, const Tensor& accumulated, const Tensor& before, std::size_t k)> choose;
+  std::function<double(std::uint64_t step)> seconds;
+};
+
 /// What all sparsified algorithms may be told.
 struct SparsificationOptions {
   std::optional<double> density;
@@ -55,11 +67,16 @@ struct SparsificationOptions {
 
   void fields(Fields& f);
   void complete(const AlgorithmContext& context);
+
+ protected:
+  void density_fields(Fields& f);
+  void message_fields(Fields& f);
 };
 
 /// Of completed options, with what the job and its cluster give. Throws ParameterError.
+/// `selects`: chosen entries are the k largest, or above a sampled threshold.
 SparsificationSettings sparsification_of(const SparsificationOptions& options,
-                                         const AlgorithmContext& context);
+                                         const AlgorithmContext& context, bool selects = true);
 
 /// One worker's half of a step.
 class Sparsifier {
@@ -70,7 +87,10 @@ class Sparsifier {
     Tensor selected;
   };
 
-  Sparsifier(Worker& worker, const SparsificationSettings& settings) : worker_(worker), settings_(settings) {}
+  /// `selection`: null for that of the settings.
+  Sparsifier(Worker& worker, const SparsificationSettings& settings,
+             const EntrySelection* selection = nullptr)
+      : worker_(worker), settings_(settings), selection_(selection) {}
 
   /// Takes the time of it on the device, and that of the dense vector on its way through the host.
   Choice choose(const Tensor& gradient);
@@ -85,11 +105,22 @@ class Sparsifier {
 
   Worker& worker_;
   const SparsificationSettings& settings_;
-  Tensor residual_;
+  const EntrySelection* selection_;
+  Tensor residual_, before_;
 };
 
 /// `sparse` as a dense vector of `size` entries, times `scale`.
 Tensor to_dense(Executor& executor, const Tensor& sparse, std::size_t size, double scale);
+
+/// A dense vector without the entries of a sparse one.
+Tensor without(Executor& executor, const Tensor& dense, const Tensor& sparse);
+
+/// Scalars: entries of a sparse tensor, as a share of `k`.
+Tensor share_chosen(Executor& executor, const Tensor& sparse, std::size_t k);
+
+/// The all-gathers that an exchange may take, by name; one of them for k entries of each worker.
+std::vector<std::string> all_gather_schedules();
+Schedule all_gather_of(const std::string& name, int workers, double bytes);
 
 /// A small table of numbers averaged over steps, noted at the end of a run. Values are looked at some steps
 /// after they were submitted, so that numerics go on in the background.

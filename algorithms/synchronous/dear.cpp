@@ -15,6 +15,7 @@
 #include "algorithms/buckets.hpp"
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
+#include "algorithms/synchronous/late_update.hpp"
 
 namespace simsgd::algorithms {
 
@@ -61,9 +62,7 @@ class PendingUpdate {
  private:
   void apply(const std::vector<Tensor>& shards) {
     if (shards.empty() || !shards.front()) return;
-    Replica& replica = worker_.replica();
-    replica.restore(replica.optimizer().step(worker_.executor(), step_, replica.state(),
-                                             concatenate(worker_.executor(), shards)));
+    apply_late(worker_, step_, concatenate(worker_.executor(), shards));
   }
 
   Worker& worker_;

@@ -39,6 +39,16 @@ Tensor consensus_distance(Executor& executor, const std::vector<Tensor>& models,
 
 // That they are not the same tensor does not tell that they differ: a tensor that nobody holds any more is
 // computed again for whoever comes later.
+/// Of shards in the order of ranks, which are the model, or several copies of it: the first one.
+Tensor whole_model(Executor& executor, std::vector<Tensor> shards, std::size_t size) {
+  return executor.submit(std::move(shards), [size](TensorData& out, auto in) {
+    for (const TensorData* shard : in) {
+      if (out.values.size() == size) return;
+      out.values.insert(out.values.end(), shard->values.begin(), shard->values.end());
+    }
+  });
+}
+
 bool same_tensor(const std::vector<Tensor>& models) {
   return std::all_of(models.begin(), models.end(),
                      [&](const Tensor& model) { return model.id() == models.front().id(); });
@@ -103,7 +113,7 @@ void LearningCurve::evaluate(std::uint64_t step, double time_s, const std::vecto
                          : worker.model);
     point.worker_steps.push_back(worker.step);
   }
-  if (shards) models = {concatenate(executor_, models)};
+  if (shards) models = {whole_model(executor_, models, job_.learner->parameters())};
   const bool same = same_tensor(models);
   const Tensor mean = same ? models.front()
                            : linear_combination(executor_, std::vector<double>(models.size(), 1.0), models,

@@ -152,9 +152,14 @@ TEST_CASE("200 steps of every algorithm that time does not decide give the model
   // Of those that it may decide, the options with which it does not; of others what they must be given.
   const std::map<std::string, Json> options = {
       {"decoupled_diloco", {{"quorum", 4}, {"wait", true}, {"inner_steps", 5}}},
+      // With the default damping inverses of one mini-batch's factors multiply rounding by up to 500 twice.
+      {"dp_kfac", {{"damping", 0.1}}},
       {"dropcompute", {{"deadline", 100.0}, {"micro_batches", 4}}},
       {"nonblocking", {{"trigger", "none"}, {"micro_batches", 4}}},
       {"gtopk", {{"density", 0.2}}},
+      {"hsdp", {{"shards", 2}}},
+      {"ok_topk", {{"density", 0.2}, {"threshold_interval", 4}}},
+      {"sidco", {{"density", 0.2}}},
       {"topk_sgd", {{"density", 0.2}}},
   };
   const std::vector<std::string> by_time = {"ad_psgd", "async_local_sgd", "eager_sgd", "halos", "wagma"};

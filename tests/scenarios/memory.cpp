@@ -72,7 +72,7 @@ TEST_CASE("memory of ResNet-50 on 64 workers, part by part") {
   check({{"name", "halos"}}, replica_and({{"start and, on rank 0, two servers", 8 * kVector}}));
   check({{"name", "decoupled_diloco"}},
         replica_and({{"received model and, on rank 0, the syncer", 4 * kVector}}));
-  check({{"name", "dear"}}, replica_and({}));
+  for (const char* name : {"bytescheduler", "dear", "mg_wfbp"}) check({{"name", name}}, replica_and({}));
   check({{"name", "onebit_adam"}}, replica_and({{"moments and errors", (3 + 1.0 / 64) * kVector},
                                                 {"coded first moment", 2 * (25'557'032 + 32 * 6240) / 8.0}}));
   // The optimizer's state is the servers', in the memory of hosts.
@@ -83,6 +83,10 @@ TEST_CASE("memory of ResNet-50 on 64 workers, part by part") {
   check({{"name", "des_loc"}}, replica_and({}));
   check({{"name", "powersgd"}}, replica_and({{"residual", kVector}, {"factors", kThin}}));
   check({{"name", "diloco"}}, replica_and({{"outer model and momentum", 2 * kVector}}));
+  check({{"name", "hsdp"}, {"stage", 1}, {"shards", 4}}, {{"parameters", kVector},
+                                                          {"gradients", kVector},
+                                                          {"optimizer state", kVector / 4},
+                                                          {"activations", kActivations}});
   check({{"name", "fsdp"}, {"stage", 1}}, {{"parameters", kVector},
                                            {"gradients", kVector},
                                            {"optimizer state", kVector / 64},
