@@ -179,7 +179,8 @@ TEST_CASE("list shows a key and the keys below it, and says what may have been m
   CHECK(scratch.simsgd("list /").out.starts_with("/\n  A scenario: "));
   CHECK(scratch.simsgd("list network/fidelty").err.find("Did you mean network/fidelity?") !=
         std::string::npos);
-  CHECK(scratch.simsgd("list latency").err.find("Did you mean cluster/gpu_link/latency, ") !=
+  CHECK(scratch.simsgd("list latency")
+            .err.find("cluster/gpu_link/latency, cluster/gpu_link/segments/0/latency, ") !=
         std::string::npos);
   const Json json = Json::parse(scratch.simsgd("list cluster/nic/bandwidth --json").out);
   CHECK(json[0]["unit"] == "B/s");

@@ -92,7 +92,7 @@ TEST_CASE("a key that several plug-ins share is there once, with all of them") {
   for (const ReferenceObject& object : reference()) {
     if (object.pointer != "/algorithm/graph" || object.plugin != "torus") continue;
     ++found;
-    CHECK(object.of == std::vector<std::string>{"ad_psgd", "d_psgd", "matcha", "nonblocking"});
+    CHECK(object.of == std::vector<std::string>{"ad_psgd", "d_psgd", "matcha", "nonblocking", "python"});
   }
   CHECK(found == 1);
 }
