@@ -162,33 +162,33 @@ int runs_per_draw(const Scenario& scenario, const Job& job) {
   return draws.count() == 0 ? 0 : runs_each_draw(draws_seeds_too(scenario, job, draws));
 }
 
-RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
+RunOutcome run_with_intervals(const Scenario& scenario, const Job& job, const SimulationOptions& options,
                               const IntervalSettings& settings) {
-  if (settings.draws < 2) return run_scenario(scenario, options);
-  bool random = false;
+  if (settings.draws < 2) return run_job(scenario, job, options, false);
   std::optional<ParameterDraws> draws;
-  if (is_calibrated(scenario)) {
-    const Job job = make_job(scenario);
-    draws.emplace(scenario, job);
-    random = draws_seeds_too(scenario, job, *draws);
-  }
+  if (is_calibrated(scenario)) draws.emplace(scenario, job);
   if (!draws || draws->count() == 0) {
-    const Job job = make_job(scenario);
     RunOutcome outcome = run_job(scenario, job, options, false);
     tell_data_sheets(scenario.resolved, job, false, outcome.document);
     add_data_sheet_intervals(outcome.document);
     return outcome;
   }
+  const bool random = draws_seeds_too(scenario, job, *draws);
   // Before this process simulates: its children are small then.
   const Drawn drawn = draw(scenario, *draws, random, options, settings);
   if (options.interrupted && options.interrupted()) throw Interrupted();
-  RunOutcome outcome = run_scenario(scenario, options);
+  RunOutcome outcome = run_job(scenario, job, options, false);
   write_intervals(drawn, *draws, random, settings, outcome.document);
   if (draws->operations_only()) {
-    tell_data_sheets(scenario.resolved, make_job(scenario), true, outcome.document);
+    tell_data_sheets(scenario.resolved, job, true, outcome.document);
     add_data_sheet_intervals(outcome.document);
   }
   return outcome;
+}
+
+RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
+                              const IntervalSettings& settings) {
+  return run_with_intervals(scenario, make_job(scenario), options, settings);
 }
 
 }  // namespace simsgd

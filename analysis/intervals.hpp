@@ -37,6 +37,9 @@ inline int runs_with_intervals(int runs_per_draw, int draws) {
 /// algorithms meet the same ones. Beyond what was measured the parameters' deviations are multiplied
 /// (analysis/widening.hpp), and a note says so. Every interval reaches at least as far from the run's own
 /// value as times were off that were left out of the fit.
+RunOutcome run_with_intervals(const Scenario& scenario, const Job& job, const SimulationOptions& options,
+                              const IntervalSettings& settings);
+/// The same with the scenario's job.
 RunOutcome run_with_intervals(const Scenario& scenario, const SimulationOptions& options,
                               const IntervalSettings& settings);
 

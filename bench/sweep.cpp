@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "analysis/runs/point_loader.hpp"
 #include "analysis/runs/sweep.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/child.hpp"
+#include "scenarios/language/point_loader.hpp"
 #include "sim/engine/simulate.hpp"
 
 namespace simsgd::bench {

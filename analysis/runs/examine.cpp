@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 
 #include "analysis/intervals.hpp"
 #include "analysis/runs/child_pool.hpp"
-#include "analysis/runs/point_loader.hpp"
+#include "analysis/runs/run_key.hpp"
 #include "analysis/runs/sweep_points.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/point_loader.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {
@@ -56,16 +55,6 @@ Json to_json(const InputError& error) {
 
 InputError error_from_json(const Json& json) { return {json[0], json[1], json[2], json[3], json[4]}; }
 
-struct Seen {
-  Examined examined;
-  int runs_per_draw = 0;
-};
-
-Seen look_at(const Study& study, const Scenario& scenario) {
-  const Job job = make_job(scenario, study.known.get());
-  return {examined(job), runs_per_draw(scenario, job)};
-}
-
 // `look` at each point, which may throw what is wrong with it.
 Json errors_in(const Points& part, const std::function<void(const SweepPoint&)>& look) {
   Json errors = Json::array();
@@ -81,22 +70,20 @@ Json errors_in(const Points& part, const std::function<void(const SweepPoint&)>&
 
 // Each point is loaded once, for its key and, where it is asked for, its job.
 Json look_at_part(const Study& study, const Points& part, const Wanted& runs) {
-  PointLoader loader(study);
+  PointLoader loader(study, study.known.get());
   Json keys = Json::array(), estimates = Json::array();
-  std::optional<Seen> last;  // of the scenario loaded last, but for its seed
   Json errors = errors_in(part, [&](const SweepPoint& point) {
     const Scenario& scenario = loader.load(point.point);
-    if (!loader.was_only_another_seed() || depends_on_seed(scenario)) last.reset();
     SweepPoint keyed = point;
-    keyed.key = loader.key();
+    keyed.key = run_key_of_text(loader.text());
     keys.push_back({point.position, keyed.key});
     if (!runs || !runs(keyed)) return;
-    if (!last) last = look_at(study, scenario);
+    const Job& job = loader.job();
+    const Examined seen = examined(job);
     const double bytes_per_worker =
-        kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(last->examined.parameters);
-    estimates.push_back({point.position,
-                         peak_memory_bytes() + kRecordBytes + last->examined.workers * bytes_per_worker,
-                         last->examined.workers, last->examined.steps, last->runs_per_draw});
+        kWorkerBytes + kVectorsPerWorker * sizeof(float) * static_cast<double>(seen.parameters);
+    estimates.push_back({point.position, peak_memory_bytes() + kRecordBytes + seen.workers * bytes_per_worker,
+                         seen.workers, seen.steps, runs_per_draw(scenario, job)});
   });
   return {{"keys", std::move(keys)}, {"estimates", std::move(estimates)}, {"errors", std::move(errors)}};
 }

@@ -19,11 +19,15 @@ uInt size_of_dictionary(const std::string& like) {
   return static_cast<uInt>(std::min<std::size_t>(like.size(), std::size_t{1} << 15));
 }
 
+// Of a run's document over one like it, 24 kB, on one machine: 1.17 kB in 118 us; at zlib's own choice, 6,
+// 0.98 kB in 239 us.
+constexpr int kLevel = 3;
+
 }  // namespace
 
 std::string packed(const std::string& text, const std::string& like) {
   z_stream stream = {};
-  CHECK(deflateInit(&stream, Z_DEFAULT_COMPRESSION) == Z_OK, "zlib has memory");
+  CHECK(deflateInit(&stream, kLevel) == Z_OK, "zlib has memory");
   if (!like.empty()) deflateSetDictionary(&stream, bytes_of(like), size_of_dictionary(like));
   std::string bytes(deflateBound(&stream, text.size()), '\0');
   stream.next_in = bytes_of(text);

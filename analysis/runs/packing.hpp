@@ -8,7 +8,7 @@ namespace simsgd {
 /// Which 32 kB of a text are the dictionary.
 enum class Dictionary { begin, end };
 
-/// Compressed with zlib at a middling level. `like`: a text that the reader has too, of which it may repeat
+/// Compressed with zlib, quickly. `like`: a text that the reader has too, of which it may repeat
 /// parts (of its first 32 kB); empty: none.
 std::string packed(const std::string& text, const std::string& like = "");
 

@@ -3,7 +3,6 @@
 #include "analysis/data_sheet.hpp"
 #include "analysis/intervals.hpp"
 #include "analysis/parameter_draws.hpp"
-#include "scenarios/language/loading.hpp"
 
 namespace simsgd {
 
@@ -30,10 +29,10 @@ std::string PointRunner::run(const SweepPoint& point) {
     if (settings_.draws > 1) tell_data_sheets(scenario.resolved, job, false, document);
     return to_text(ended_run(std::move(document), loader_.completed_text()));
   }
-  RunOutcome outcome =
-      settings_.run
-          ? settings_.run(scenario, options)
-          : run_with_intervals(scenario, options, {.draws = settings_.draws, .jobs = 1, .progress = {}});
+  RunOutcome outcome = settings_.run
+                           ? settings_.run(scenario, options)
+                           : run_with_intervals(scenario, loader_.job(), options,
+                                                {.draws = settings_.draws, .jobs = 1, .progress = {}});
   if (!settings_.artifacts.empty()) write_run(outcome, artifact_directory(settings_.artifacts, point));
   return to_text(ended_run("", std::move(outcome.document), settings_.documents));
 }

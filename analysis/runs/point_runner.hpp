@@ -4,9 +4,9 @@
 #include <string>
 
 #include "analysis/runs/child_pool.hpp"
-#include "analysis/runs/point_loader.hpp"
 #include "analysis/runs/run_row.hpp"
 #include "analysis/runs/sweep.hpp"
+#include "scenarios/language/point_loader.hpp"
 
 namespace simsgd {
 

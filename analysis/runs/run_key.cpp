@@ -22,7 +22,11 @@ std::string name_key(const std::string& kind, const std::string& text) {
 
 std::string run_key(const Json& resolved_scenario, int model_version) {
   // Members of a Json are sorted, and its numbers have one shortest text: equal values give equal bytes.
-  return name_key("run", fmt::format("{}\n{}", model_version, resolved_scenario.dump()));
+  return run_key_of_text(resolved_scenario.dump(), model_version);
+}
+
+std::string run_key_of_text(const std::string& resolved_scenario, int model_version) {
+  return name_key("run", fmt::format("{}\n{}", model_version, resolved_scenario));
 }
 
 }  // namespace simsgd

@@ -13,6 +13,8 @@ namespace simsgd {
 /// the seed: 36 characters. What lies in data files is not part of it; where such a file was changed, redo
 /// the runs with --force.
 std::string run_key(const Json& resolved_scenario, int model_version = kModelVersion);
+/// Of its text.
+std::string run_key_of_text(const std::string& resolved_scenario, int model_version = kModelVersion);
 
 /// The same for other texts, told apart by `kind`.
 std::string name_key(const std::string& kind, const std::string& text);

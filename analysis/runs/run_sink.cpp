@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <unordered_map>
@@ -39,22 +40,71 @@ class MemorySink final : public RunSink {
   std::map<std::string, RunRow> runs_;
 };
 
+// Rows are written some at a time: a transaction costs more than a row.
 class StoreSink final : public RunSink {
  public:
   explicit StoreSink(const fs::path& database) : store_(database), turns_(store_.database()) {
     merge_spool(database, store_);
   }
-  std::optional<RunStatus> status(const std::string& key) const override { return store_.status(key); }
-  bool is_whole(const std::string& key) const override { return store_.is_whole(key); }
-  std::optional<RunRow> run(const std::string& key) const override { return store_.run(key); }
+  ~StoreSink() override {
+    try {
+      StoreSink::flush();
+    } catch (const RunError&) {
+      // Whoever could be told was told when the file could not be written before.
+    }
+  }
+  StoreSink(const StoreSink&) = delete;
+  StoreSink& operator=(const StoreSink&) = delete;
+
+  std::optional<RunStatus> status(const std::string& key) const override {
+    const RunRow* run = unwritten(key);
+    return run != nullptr ? run->status : store_.status(key);
+  }
+  bool is_whole(const std::string& key) const override {
+    const RunRow* run = unwritten(key);
+    return run != nullptr ? run->whole : store_.is_whole(key);
+  }
+  std::optional<RunRow> run(const std::string& key) const override {
+    const RunRow* run = unwritten(key);
+    return run != nullptr ? *run : store_.run(key);
+  }
   void put(const ResultStudy& sweep) override { store_.put(sweep); }
-  void put(const RunRow& run) override { store_.put(run); }
-  Turn ask(const std::string& key, bool force, bool whole) override { return turns_.ask(key, force, whole); }
-  void tick() override { turns_.beat(); }
+  void put(const RunRow& run) override {
+    if (unwritten_.empty()) since_ = Clock::now();
+    unwritten_.push_back(run);
+    // Which of two rows is kept, only the file tells.
+    if (run.status != RunStatus::ok || unwritten_.size() == kMostUnwritten) flush();
+  }
+  Turn ask(const std::string& key, bool force, bool whole) override {
+    if (unwritten(key) != nullptr) flush();
+    return turns_.ask(key, force, whole);
+  }
+  void tick() override {
+    turns_.beat();
+    if (!unwritten_.empty() && Clock::now() - since_ > kLongestUnwritten) flush();
+  }
+  void flush() override {
+    if (unwritten_.empty()) return;
+    store_.put(unwritten_);
+    unwritten_.clear();
+  }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMostUnwritten = 32;
+  static constexpr std::chrono::milliseconds kLongestUnwritten{100};
+
+  /// The last one of that key; null where all are written.
+  const RunRow* unwritten(const std::string& key) const {
+    const auto found = std::find_if(unwritten_.rbegin(), unwritten_.rend(),
+                                    [&key](const RunRow& run) { return run.key == key; });
+    return found == unwritten_.rend() ? nullptr : &*found;
+  }
+
   ResultStore store_;
   Turns turns_;
+  std::vector<RunRow> unwritten_;  // results
+  Clock::time_point since_;
 };
 
 // What is in F.db and in all spool files beside it, without changing any. F.db is opened anew for each look:

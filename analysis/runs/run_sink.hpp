@@ -28,6 +28,8 @@ class RunSink {
   virtual Turn ask(const std::string& /*key*/, bool /*force*/, bool /*whole*/) { return Turn::mine; }
   /// Called several times a second.
   virtual void tick() {}
+  /// Writes what is not written yet. Throws RunError.
+  virtual void flush() {}
 };
 
 /// Keeps runs until they are forgotten.

@@ -139,11 +139,13 @@ void ResultStore::put(const ResultStudy& study) {
   transaction.commit();
 }
 
-void ResultStore::put(const RunRow& run) {
+void ResultStore::put(const std::vector<RunRow>& runs) {
   Transaction transaction(*database_);
   try {
-    if (run.status == RunStatus::ok || status(run.key) != RunStatus::ok) put_run(run);
-    prepared("UPDATE claims SET ended = 1 WHERE run = ?").bind(run.key).run();
+    for (const RunRow& run : runs) {
+      if (run.status == RunStatus::ok || status(run.key) != RunStatus::ok) put_run(run);
+      prepared("UPDATE claims SET ended = 1 WHERE run = ?").bind(run.key).run();
+    }
     transaction.commit();
   } catch (...) {
     bases_.clear();  // what was remembered of the file may be undone

@@ -39,7 +39,9 @@ class ResultStore {
 
   void put(const ResultStudy& study);
   /// Replaces the run of the same key, unless that would put a failure in the place of a result.
-  void put(const RunRow& run);
+  void put(const RunRow& run) { put(std::vector<RunRow>{run}); }
+  /// At once: all of them, or none.
+  void put(const std::vector<RunRow>& runs);
 
   std::optional<RunStatus> status(const std::string& key) const;
   /// Whether its whole document is kept.

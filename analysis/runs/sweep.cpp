@@ -73,6 +73,7 @@ class Sweep {
     if (listener_.begin)
       listener_.begin({needed, to_run_.size(), run_again(), memory_at_once_bytes(estimates, settings_.jobs)});
     run_points();
+    sink_->flush();
     CHECK(undelivered_.empty(), "every point was run or found");
   }
 

@@ -54,14 +54,15 @@ void check_step(const Reader& reader, const Job& job) {
 }
 
 void check_links(const Reader& reader, const Job& job) {
+  const double model_bytes = job.workload.model_bytes();
   for (const Link& link : job.cluster.network.links) {
-    const double seconds = link.latency_s + job.workload.model_bytes() / link.bandwidth_Bps;
+    const double seconds = link.latency_s + model_bytes / link.bandwidth_Bps;
     if (fits(seconds)) continue;
     const bool slowed = reader.usable("/network") && !reader.value("/network/slow_links").empty();
     reader.error(
         slowed ? "/network/slow_links" : "/cluster",
         fmt::format("has a link ({}) that takes {:g} s for the {:g} bytes of the workload's parameters",
-                    link.name, seconds, job.workload.model_bytes()),
+                    link.name, seconds, model_bytes),
         longest());
     return;
   }

@@ -29,6 +29,13 @@ void Provenance::replace(const std::string& pointer, Origin origin) {
   origins_[pointer] = std::move(origin);
 }
 
+void Provenance::replace(const std::string& pointer, const Provenance& other) {
+  replace(pointer, other.at(pointer));
+  for (auto below = other.origins_.lower_bound(pointer + "/");
+       below != other.origins_.end() && within(below->first, pointer); ++below)
+    origins_.insert(*below);
+}
+
 Origin Provenance::at(const std::string& pointer) const {
   std::string ancestor = pointer;
   while (true) {
@@ -155,6 +162,11 @@ void ErrorList::add(const std::string& pointer, InputError error) {
     pointers_.emplace_back();
   }
   pointers_[index].push_back(pointer);
+}
+
+void ErrorList::add(const ErrorList& others) {
+  for (std::size_t i = 0; i < others.errors_.size(); ++i)
+    for (const std::string& pointer : others.pointers_[i]) add(pointer, others.errors_[i]);
 }
 
 bool ErrorList::touches(const std::string& pointer) const {

@@ -23,6 +23,8 @@ class Provenance {
  public:
   /// Everything at and below `pointer` comes from `origin`; forgets what was known below it.
   void replace(const std::string& pointer, Origin origin);
+  /// What lies at and below `pointer` comes from where `other` has it.
+  void replace(const std::string& pointer, const Provenance& other);
   Origin at(const std::string& pointer) const;
 
  private:
@@ -61,6 +63,7 @@ class ErrorList {
   void add(const Json& document, const Provenance& origins, const std::string& pointer,
            const std::string& problem, const std::string& remedy);
   void add(const std::string& pointer, InputError error);
+  void add(const ErrorList& others);
 
   /// Whether anything at or below `pointer` is wrong.
   bool touches(const std::string& pointer) const;

@@ -366,7 +366,6 @@ class SchemaWalk {
 
   std::vector<Explanation> found() && { return std::move(found_); }
 
- private:
   template <class Key>
   void enter_part(const Json& schema, Json& part, const Key& key) {
     std::size_t fresh = found_.size();
@@ -374,6 +373,7 @@ class SchemaWalk {
     for (; fresh < found_.size(); ++fresh) found_[fresh].pointer.insert(0, child("", key));
   }
 
+ private:
   bool completes_, explains_;
   std::vector<Explanation> found_;
 };
@@ -430,6 +430,18 @@ Json checked(const Json& schema, Json value, const Provenance& origins,
   walk.enter(schema, value);
   add_to(errors, std::move(walk).found(), value, origins, incomplete);
   return value;
+}
+
+void check_member(const Json& schema, const std::string& key, Json& object, const Provenance& origins,
+                  const std::set<std::string>& incomplete, ErrorList& errors) {
+  SchemaWalk walk(true, true);
+  walk.enter_part(*part_schema(schema, key), object[key], key);
+  add_to(errors, std::move(walk).found(), object, origins, incomplete);
+}
+
+void check_keys(const Json& schema, const Json& object, const Provenance& origins,
+                const std::set<std::string>& incomplete, ErrorList& errors) {
+  add_to(errors, explain_itself(schema, object), object, origins, incomplete);
 }
 
 void validate(const Json& schema, const Json& value, const Provenance& origins,

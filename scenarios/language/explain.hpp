@@ -54,6 +54,13 @@ Json with_defaults(const Json& schema, Json value);
 Json checked(const Json& schema, Json value, const Provenance& origins,
              const std::set<std::string>& incomplete, ErrorList& errors);
 
+/// The same of one member of an object, in place; `schema` is the object's and has the member.
+void check_member(const Json& schema, const std::string& key, Json& object, const Provenance& origins,
+                  const std::set<std::string>& incomplete, ErrorList& errors);
+/// What is wrong with an object apart from its members: keys that are unknown or missing.
+void check_keys(const Json& schema, const Json& object, const Provenance& origins,
+                const std::set<std::string>& incomplete, ErrorList& errors);
+
 /// Adds everything that is wrong with an object. Keys that are missing in the objects of `incomplete` are not
 /// errors of their own.
 void validate(const Json& schema, const Json& value, const Provenance& origins,

@@ -28,11 +28,6 @@ Job build_job(const Scenario& scenario, ErrorList& errors, KnownData* known = nu
 /// The same, and throws what cannot be built.
 Job make_job(const Scenario& scenario, KnownData* known);
 
-/// Whether more of a run than its draws, or what may be wrong with it, can depend on its seed.
-bool depends_on_seed(const Scenario& scenario);
-/// Gives a job the seed of a scenario that differs from its own in that alone, and does not depend on it.
-void reseed(Job& job, const Scenario& scenario);
-
 /// A cluster file, as a scenario of nothing else; a scenario or study as it is (load_cluster).
 Loading load_around_cluster(const std::string& path, std::optional<int> workers, const Overrides& overrides);
 

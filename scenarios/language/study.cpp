@@ -11,6 +11,7 @@
 #include "scenarios/language/axes.hpp"
 #include "scenarios/language/explain.hpp"
 #include "scenarios/language/loading.hpp"
+#include "scenarios/language/point_loader.hpp"
 #include "scenarios/language/schema.hpp"
 #include "scenarios/language/use.hpp"
 
@@ -42,14 +43,6 @@ void check_overrides(const Study& study, ErrorList& errors) {
   }
 }
 
-std::string read_as(const Study& study) { return study.file == shown_name("-") ? "-" : study.file; }
-
-Loading load_at(const Study& study, const StudyPoint& point) {
-  std::vector<Assignment> all = study.overrides;
-  for (Assignment& each : settings_of(point)) all.push_back(std::move(each));
-  return load(*study.files, read_as(study), all, true);
-}
-
 double most_steps(const Job& job) {
   const double per_step = static_cast<double>(job.workload.batch) * job.workers();
   double steps = std::ceil(job.stop.samples / per_step);
@@ -59,12 +52,12 @@ double most_steps(const Job& job) {
 }
 
 /// Everything that is wrong with any point.
-void check_points(const Study& study) {
+void check_points(const Study& study, PointLoader& loader) {
   std::vector<InputError> all;
   std::set<std::string> told;
   for (const StudyPoint& point : study.points) {
     try {
-      finished(load_at(study, point));
+      loader.load(point);
     } catch (const ConfigError& error) {
       for (const InputError& each : error.errors())
         if (told.insert(each.text()).second) all.push_back(each);
@@ -93,8 +86,11 @@ StudySection section_of(const Study& study, const std::string& name,
                         const std::vector<Assignment>& assignments) {
   std::vector<Assignment> all = study.overrides;
   all.insert(all.end(), assignments.begin(), assignments.end());
+  std::erase_if(
+      all, [&](const Assignment& each) { return each.pointer != "/use" && changed_section(each) != name; });
   ErrorList ignored;  // found again in the points
-  const Sourced sourced = resolve_uses(*study.files, read_as(study), all, named_choices(), ignored);
+  const std::string file = study.file == shown_name("-") ? "-" : study.file;
+  const Sourced sourced = resolve_uses_in(name, *study.files, file, all, named_choices(), ignored);
   const Json& properties = resolved_schema()["properties"];
   const Json schema = properties.value(name, Json::object());
   Json value = sourced.value.value(name, schema.value("default", Json()));
@@ -155,8 +151,9 @@ Study expand_study(const std::string& path, const Overrides& overrides) {
 
 Study load_study(const std::string& path, const Overrides& overrides) {
   Study study = expand_study(path, overrides);
-  check_points(study);
-  study.name = load_at(study, study.points.front()).scenario.resolved["name"].get<std::string>();
+  PointLoader loader(study);
+  check_points(study, loader);
+  study.name = loader.load(study.points.front()).resolved["name"].get<std::string>();
   return study;
 }
 
@@ -168,7 +165,7 @@ Examined examine_point(const Study& study, const StudyPoint& point) {
   return examined(make_job(load_point(study, point), study.known.get()));
 }
 
-Scenario load_point(const Study& study, const StudyPoint& point) { return finished(load_at(study, point)); }
+Scenario load_point(const Study& study, const StudyPoint& point) { return PointLoader(study).load(point); }
 
 NumberedPoint load_numbered_point(const std::string& path, std::int64_t number, const Overrides& overrides) {
   if (number == 0) {

@@ -33,6 +33,11 @@ std::pair<std::string, std::string> parse_set(const std::string& argument) {
   return {argument.substr(0, equals), argument.substr(equals + 1)};
 }
 
+std::string changed_section(const Assignment& assignment) {
+  const std::size_t end = assignment.pointer.find('/', 1);
+  return last_key(assignment.pointer.substr(0, end));
+}
+
 std::vector<Assignment> assignments(const Overrides& overrides) {
   std::vector<Assignment> all;
   for (const auto& [pointer, text] : overrides.set) {
@@ -86,8 +91,17 @@ class UseResolver {
               const std::set<std::string>& choices, ErrorList& errors)
       : files_(files), file_(std::move(file)), all_(all), choices_(choices), errors_(errors) {}
 
-  Sourced run() {
-    document_.value = files_.read(file_);
+  /// All of the file, or of its top-level members that one alone.
+  Sourced run(const std::string* section = nullptr) {
+    section_ = section;
+    const Json& file = files_.read(file_);
+    if (section != nullptr && file.is_object()) {
+      document_.value = Json::object();
+      for (const std::string& key : {std::string("use"), *section})
+        if (const auto member = file.find(key); member != file.end()) document_.value[key] = *member;
+    } else {
+      document_.value = file;
+    }
     document_.origins.replace("", {shown_name(file_), ""});
     if (!document_.value.is_object()) {
       errors_.add("", {shown_name(file_), "", "is not a scenario", shown_value(document_.value),
@@ -196,6 +210,8 @@ class UseResolver {
   void merge_under(const std::string& pointer, const Json& base, const Origin& origin) {
     for (const auto& member : base.items()) {
       if (member.key() == kEditorKey) continue;
+      if (section_ != nullptr && pointer.empty() && member.key() != *section_ && member.key() != "use")
+        continue;
       const std::string at = child(pointer, member.key());
       const Origin from{origin.file, child(origin.pointer, member.key())};
       Json& mine = node(pointer);
@@ -253,6 +269,7 @@ class UseResolver {
   const std::vector<Assignment>& all_;
   const std::set<std::string>& choices_;
   ErrorList& errors_;
+  const std::string* section_ = nullptr;
   Sourced document_;
 };
 
@@ -261,6 +278,12 @@ class UseResolver {
 Sourced resolve_uses(JsonFiles& files, const std::string& file, const std::vector<Assignment>& assignments,
                      const std::set<std::string>& choices, ErrorList& errors) {
   return UseResolver(files, file, assignments, choices, errors).run();
+}
+
+Sourced resolve_uses_in(const std::string& section, JsonFiles& files, const std::string& file,
+                        const std::vector<Assignment>& assignments, const std::set<std::string>& choices,
+                        ErrorList& errors) {
+  return UseResolver(files, file, assignments, choices, errors).run(&section);
 }
 
 }  // namespace simsgd

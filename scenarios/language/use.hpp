@@ -55,9 +55,16 @@ struct Sourced {
   std::set<std::string> incomplete;         ///< objects whose file could not be used
 };
 
+/// The top-level member that an assignment changes, or "use", which may change all.
+std::string changed_section(const Assignment& assignment);
+
 /// Reads `file`, resolves every `use`, and makes the assignments: those of a `use` before, all others after
 /// it. `choices`: pointers of the objects whose `name` chooses a plug-in.
 Sourced resolve_uses(JsonFiles& files, const std::string& file, const std::vector<Assignment>& assignments,
                      const std::set<std::string>& choices, ErrorList& errors);
+/// The same of one top-level member, as if the files had no other. `assignments`: that change it.
+Sourced resolve_uses_in(const std::string& section, JsonFiles& files, const std::string& file,
+                        const std::vector<Assignment>& assignments, const std::set<std::string>& choices,
+                        ErrorList& errors);
 
 }  // namespace simsgd

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 #include <set>
 #include <sstream>
@@ -16,10 +18,10 @@
 #include "analysis/intervals.hpp"
 #include "analysis/runs/export.hpp"
 #include "analysis/runs/merge.hpp"
-#include "analysis/runs/point_loader.hpp"
 #include "analysis/runs/run_key.hpp"
 #include "analysis/runs/store.hpp"
 #include "analysis/runs/turns.hpp"
+#include "scenarios/language/point_loader.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::analysis_same_bytes {
@@ -279,8 +281,174 @@ TEST_CASE("loading only what differs gives the scenarios, origins and keys of lo
       const Scenario& quick = loader.load(study.points[i]);
       CHECK(quick.resolved == whole.resolved);
       CHECK(quick.origins.at("/seed") == whole.origins.at("/seed"));
-      CHECK(loader.key() == run_key(whole.resolved));
+      CHECK(loader.text() == whole.resolved.dump());
     }
+  }
+}
+
+namespace {
+
+// 96 points: whatever a point shares with the one before it, something differs.
+Json many_axes() {
+  Json study = small_scenario();
+  study["name"] = "many";
+  study["cluster"]["gpus_per_node"] = 2;
+  study["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}};
+  study["workload"]["layers"][0]["forward_flop"] = 2e9;
+  study["stop"] = {{"steps", 4}};
+  study["optimizer"] = {{"name", "sgd"}, {"schedule", {{"name", "cosine"}}}};
+  study["expected"] = {{{"metric", "throughput_samples_per_s"},
+                        {"value", 1},
+                        {"tolerance", 1},
+                        {"source", "nobody"},
+                        {"when", {{"/cluster/workers", 8}}}}};
+  study["axes"] = {
+      {{"pointer", "/algorithm"},
+       {"values",
+        {{{"name", "allreduce_sgd"}}, {{"name", "local_sgd"}, {"period", 2}}, {{"name", "d_psgd"}}}}},
+      {{"pointer", "/cluster/workers"}, {"values", {4, 8}}},
+      {{"name", "network"},
+       {"values",
+        {{{"label", "plain"}, {"set", Json::object()}},
+         {{"label", "poor"},
+          {"set",
+           {{"/network/precision", "fp16"},
+            {"/network/slow_links", {{{"nodes", {0}}, {"bandwidth_factor", 0.5}}}},
+            {"/cluster/placement", {{"name", "random"}}},
+            {"/stop/steps", 3}}}}}}},
+      {{"pointer", "/stragglers"},
+       {"values", {Json::array(), {{{"name", "constant"}, {"count", 1}, {"factor", 3}}}}}},
+      {{"pointer", "/learner"}, {"values", {nullptr, small_learner()}}}};
+  study["seeds"] = 2;
+  return study;
+}
+
+// Without its context.
+std::string document_of(const Scenario& scenario, const Job& job) {
+  const IntervalSettings usual{.draws = kUsualDraws, .jobs = 1, .progress = {}};
+  nlohmann::ordered_json document = run_with_intervals(scenario, job, {}, usual).document;
+  document.erase("context");
+  return document.dump();
+}
+
+// A process of its own, which may simulate; a line of what it gives for each.
+std::vector<std::string> in_a_child(const Folder& folder, const std::function<void(std::ostream&)>& work) {
+  const std::string file = folder.path("lines");
+  const pid_t child = fork();
+  if (child == 0) {
+    std::ofstream lines(file);
+    work(lines);
+    lines.close();
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  std::vector<std::string> all;
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) all.push_back(line);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("points over many axes give the documents that they give alone, in any order and with two jobs") {
+  const Folder folder;
+  const std::string file = folder.write_json("s.json", many_axes());
+  const Study study = load_study(file);
+  REQUIRE(study.points.size() == 96);
+  std::vector<std::string> alone;
+  for (const StudyPoint& point : study.points) {
+    const Scenario scenario = load_point(study, point);
+    const std::vector<std::string> lines = in_a_child(
+        folder, [&](std::ostream& out) { out << document_of(scenario, make_job(scenario)) << "\n"; });
+    REQUIRE(lines.size() == 1);
+    alone.push_back(lines.front());
+  }
+  CHECK(std::set<std::string>(alone.begin(), alone.end()).size() >= 90);
+  for (const char* jobs : {"1", "2"}) {
+    CAPTURE(jobs);
+    const Ended ended = run_simsgd({"sweep", "run", file, "--json", "--jobs", jobs});
+    CHECK(ended.code == 0);
+    CHECK(without_context(ended.out) == alone);
+  }
+  std::vector<std::size_t> order(study.points.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937 random(3);
+  std::shuffle(order.begin(), order.end(), random);
+  const std::vector<std::string> shuffled = in_a_child(folder, [&](std::ostream& out) {
+    PointLoader loader(study);
+    for (const std::size_t i : order) {
+      const Scenario& scenario = loader.load(study.points[i]);
+      out << document_of(scenario, loader.job()) << "\n";
+      const Scenario whole = load_point(study, study.points[i]);
+      out << (loader.text() == whole.resolved.dump() &&
+              loader.completed_text() == completed(whole, make_job(whole)).dump())
+          << "\n";
+    }
+  });
+  REQUIRE(shuffled.size() == 2 * order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    CAPTURE(order[i]);
+    CHECK(shuffled[2 * i] == alone[order[i]]);
+    CHECK(shuffled[2 * i + 1] == "1");
+  }
+}
+
+TEST_CASE("what is wrong with a point is what is wrong with it alone, whichever point came before") {
+  const Folder folder;
+  Json study = small_scenario();
+  study["cluster"]["nodes"] = 4;
+  study["axes"] = {{{"pointer", "/cluster/workers"}, {"values", {4, 8, "many"}}},
+                   {{"pointer", "/workload/batch"}, {"values", {8, -1}}},
+                   {{"pointer", "/algorithm"},
+                    {"values", {{{"name", "allreduce_sgd"}}, {{"name", "local_sgd"}, {"perod", 2}}}}},
+                   {{"pointer", "/target"}, {"values", {nullptr, {{"metric", "train_loss"}, {"value", 1}}}}}};
+  const Study expanded = expand_study(folder.write_json("s.json", study));
+  const auto error_of = [](const std::function<void()>& load) -> std::string {
+    try {
+      load();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  PointLoader loader(expanded);
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < 3 * expanded.points.size(); ++i) {
+    const StudyPoint& point = expanded.points[i * 7 % expanded.points.size()];
+    CAPTURE(point.label);
+    const std::string alone = error_of([&] { (void)make_job(load_point(expanded, point)); });
+    const std::string after_others = error_of([&] {
+      loader.load(point);
+      (void)loader.job();
+    });
+    CHECK(after_others == alone);
+    right += alone.empty() ? 1 : 0;
+  }
+  CHECK(right == 3);
+}
+
+TEST_CASE("points of a study that uses a whole file, which an axis exchanges, are those of the files") {
+  const Folder folder;
+  Json four = small_scenario(), eight = four;
+  eight["cluster"]["workers"] = 8;
+  eight["stragglers"] = {{{"name", "constant"}, {"count", 1}, {"factor", 3}}};
+  folder.write_json("four.json", four);
+  folder.write_json("eight.json", eight);
+  const Json axes = {{{"pointer", "/use"}, {"values", {"four.json", "eight.json"}}},
+                     {{"pointer", "/stop/steps"}, {"values", {3, 4}}}};
+  const Study study =
+      expand_study(folder.write_json("s.json", {{"use", "four.json"}, {"name", "files"}, {"axes", axes}}));
+  REQUIRE(study.points.size() == 4);
+  PointLoader loader(study);
+  for (const std::size_t i : {0, 3, 1, 2, 0}) {
+    CAPTURE(i);
+    Json alone = i < 2 ? four : eight;
+    alone["name"] = "files";
+    alone["stop"]["steps"] = i % 2 == 0 ? 3 : 4;
+    const Scenario whole = load(alone);
+    CHECK(loader.load(study.points[i]).resolved == whole.resolved);
+    CHECK(loader.job().workers() == (i < 2 ? 4 : 8));
+    CHECK(loader.completed_text() == completed(whole, make_job(whole)).dump());
   }
 }
 

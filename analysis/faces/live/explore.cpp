@@ -16,8 +16,8 @@
 #include "analysis/faces/page.hpp"
 #include "analysis/intervals.hpp"
 #include "analysis/runs/child_pool.hpp"
-#include "analysis/runs/point_loader.hpp"
 #include "analysis/runs/point_runner.hpp"
+#include "analysis/runs/run_key.hpp"
 #include "analysis/runs/spool.hpp"
 #include "analysis/runs/sweep_points.hpp"
 #include "analysis/runs/turns.hpp"
@@ -276,7 +276,7 @@ Reply Session::enter(Open& open, std::vector<StudyPoint> points) {
   std::vector<Task> needed;
   for (StudyPoint& point : points) {
     (void)open.loader.load(point);  // throws what is wrong with it
-    const std::string key = open.loader.key();
+    const std::string key = run_key_of_text(open.loader.text());
     ticket.runs.emplace_back(has_seeds ? point.shown.back().second : "", key);
     if (is_needed(key)) needed.push_back({&open, std::move(point), key});
   }

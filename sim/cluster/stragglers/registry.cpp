@@ -11,7 +11,7 @@ namespace {
 /// Moves the common options from an object to one of their own.
 Json taken_common(Json& object) {
   StragglerCommon common;
-  Fields fields;
+  Fields fields(DrawUnit::seconds, Fields::Purpose::read);
   common.fields(fields);
   Json taken = Json::object();
   const Json known = fields.schema("")["properties"];

@@ -1,0 +1,209 @@
+#include "scenarios/language/scenario_loader.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/language/explain.hpp"
+#include "scenarios/language/schema.hpp"
+#include "scenarios/language/sections.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr const char* kStudyKeys[] = {"axes", "exclude", "seeds", "circumstances"};
+constexpr const char* kClaim = "claim";
+constexpr std::size_t kMostKept = 32;  // of each section: a workload of some hundred layers is 200 kB
+
+bool is_study_key(const std::string& name) {
+  return std::find(std::begin(kStudyKeys), std::end(kStudyKeys), name) != std::end(kStudyKeys);
+}
+
+const Json& root_properties() {
+  static const Json& properties = resolved_schema()["properties"];
+  return properties;
+}
+
+void reject_study_keys(const Sourced& sourced, ErrorList& errors) {
+  if (refuse_keys_of_studies(sourced, errors)) return;
+  for (const char* key : kStudyKeys)
+    if (sourced.value.contains(key))
+      errors.add(
+          sourced.value, sourced.origins, std::string("/") + key, "makes this a study of several runs",
+          "Run all of them with simsgd sweep run, or one with simsgd run --point N (0: without its axes)");
+}
+
+/// The sections as they are written, of which only some are looked at.
+Sourced written(const Sections& sections, const std::string& file) {
+  Sourced all;
+  all.value = Json::object();
+  all.origins.replace("", {file, ""});
+  for (const auto& [name, section] : sections) {
+    if (!section->present || (!is_study_key(name) && name != kClaim)) continue;
+    all.value[name] = section->value;
+    all.origins.replace(child("", name), section->origins);
+  }
+  return all;
+}
+
+bool holds(const Sections& sections, const Json& resolved, const std::string& pointer, const Json& wanted) {
+  if (last_key(pointer) == "use")
+    for (const auto& [name, section] : sections)
+      if (const auto used = section->uses.find(parent(pointer)); used != section->uses.end())
+        return wanted == used->second;
+  const Json* found = value_at(resolved, pointer);
+  return found != nullptr && *found == wanted;
+}
+
+/// Keeps the expectations that are about this scenario.
+void select_expected(const Sections& sections, Json& resolved) {
+  Json kept = Json::array();
+  for (Json each : resolved["expected"]) {
+    const Json when = each.value("when", Json::object());
+    bool applies = true;
+    for (const auto& condition : when.items())
+      applies = applies && holds(sections, resolved, condition.key(), condition.value());
+    each.erase("when");
+    if (applies) kept.push_back(std::move(each));
+  }
+  resolved["expected"] = std::move(kept);
+}
+
+}  // namespace
+
+bool refuse_keys_of_studies(const Sourced& sourced, ErrorList& errors) {
+  const Json& file = sourced.value;
+  if (file.contains("axes") || file.contains("seeds")) return false;
+  if (file.contains("exclude"))
+    errors.add(file, sourced.origins, "/exclude", "excludes nothing, since there are no axes",
+               "Leave it out, or give the study axes");
+  if (file.contains("circumstances"))
+    errors.add(file, sourced.origins, "/circumstances", "names no axis, since there are none",
+               "Leave it out, or give the study axes");
+  return file.contains("exclude") || file.contains("circumstances");
+}
+
+bool ScenarioLoader::is_dropped(const std::string& name) const {
+  return name == kClaim || (as_point_ && is_study_key(name));  // of a study, and no setting of a run
+}
+
+/// The top-level members of the file and of what it uses.
+const std::set<std::string>& ScenarioLoader::members(const std::vector<Assignment>& of_use) {
+  for (const Members& each : members_)
+    if (each.assignments == of_use) return each.names;
+  if (members_.size() == kMostKept) members_.pop_front();
+  Members& made = members_.emplace_back();
+  made.assignments = of_use;
+  const Json& file = files_.read(path_);
+  ErrorList found_again;
+  const bool uses = !of_use.empty() || (file.is_object() && file.contains("use"));
+  const Json all = uses ? resolve_uses(files_, path_, of_use, named_choices(), found_again).value : file;
+  if (all.is_object())
+    for (const auto& member : all.items())
+      if (member.key() != "$schema") made.names.insert(member.key());
+  for (const auto& property : root_properties().items())
+    if (property.value().contains("default")) made.names.insert(property.key());
+  made.names.insert("name");
+  return made.names;
+}
+
+LoadedSection ScenarioLoader::load_section(const std::string& name,
+                                           const std::vector<Assignment>& assignments) const {
+  LoadedSection made;
+  Sourced sourced = resolve_uses_in(name, files_, path_, assignments, named_choices(), made.of_uses);
+  Json& whole = sourced.value;
+  const auto property = root_properties().find(name);
+  if (!whole.contains(name) && name == "name") whole[name] = name_of_file(shown_name(path_));
+  if (!whole.contains(name) && property != root_properties().end() && property->contains("default"))
+    whole[name] = (*property)["default"];
+  made.present = whole.contains(name);
+  if (made.present && !is_dropped(name) && property != root_properties().end()) {
+    check_member(resolved_schema(), name, whole, sourced.origins, sourced.incomplete, made.of_schema);
+    const std::string at = child("", name);
+    if (!made.of_uses.touches(at) && !made.of_schema.touches(at)) {
+      if (name == "cluster") complete_cluster(whole[name]);
+      if (name == "workload") complete_workload(whole[name]);
+    }
+  }
+  if (made.present) made.value = std::move(whole[name]);
+  made.origins = std::move(sourced.origins);
+  made.uses = std::move(sourced.uses);
+  made.incomplete = std::move(sourced.incomplete);
+  return made;
+}
+
+std::shared_ptr<const LoadedSection> ScenarioLoader::section(const std::string& name,
+                                                             const std::vector<Assignment>& assignments) {
+  std::deque<Kept>& kept = kept_[name];
+  for (const Kept& each : kept)
+    if (each.assignments == assignments) return each.section;
+  if (kept.size() == kMostKept) kept.pop_front();
+  kept.push_back({assignments, std::make_shared<const LoadedSection>(load_section(name, assignments))});
+  return kept.back().section;
+}
+
+const Loading& ScenarioLoader::load(const std::vector<Assignment>& assignments) {
+  std::map<std::string, std::vector<Assignment>> changes;
+  std::vector<Assignment> of_use;
+  for (const Assignment& each : assignments)
+    each.pointer == "/use" ? of_use.push_back(each) : changes[changed_section(each)].push_back(each);
+  for (const std::string& name : members(of_use)) changes.try_emplace(name);
+  Sections now;
+  for (auto& [name, of_section] : changes) {
+    of_section.insert(of_section.begin(), of_use.begin(), of_use.end());
+    now.emplace(name, section(name, of_section));
+  }
+  put_together(now);
+  sections_ = std::move(now);
+  return loading_;
+}
+
+void ScenarioLoader::put_together(const Sections& now) {
+  Scenario& scenario = loading_.scenario;
+  if (scenario.file.empty()) {
+    scenario.file = shown_name(path_);
+    scenario.resolved = Json::object();
+    scenario.origins.replace("", {scenario.file, ""});
+  }
+  for (const auto& [name, section] : sections_)
+    if (!now.contains(name)) scenario.resolved.erase(name);
+  for (const auto& [name, section] : now) {
+    if (is_dropped(name)) continue;
+    const auto before = sections_.find(name);
+    const bool same = before != sections_.end() && before->second == section;
+    if (!section->present)
+      scenario.resolved.erase(name);
+    else if (!same || name == "optimizer" || name == "expected")  // which others change
+      scenario.resolved[name] = section->value;
+    if (!same) scenario.origins.replace(child("", name), section->origins);
+  }
+  find_errors(now);
+  const auto right = [&](const char* section) {
+    return scenario.resolved.contains(section) && !loading_.errors.touches(std::string("/") + section);
+  };
+  if (right("optimizer"))
+    complete_optimizer(scenario.resolved["optimizer"], right("stop") ? scenario.resolved["stop"] : Json());
+  if (right("expected") && !scenario.resolved["expected"].empty()) select_expected(now, scenario.resolved);
+}
+
+void ScenarioLoader::find_errors(const Sections& now) {
+  ErrorList& errors = loading_.errors;
+  errors = {};
+  std::set<std::string> incomplete;
+  for (const auto& [name, section] : now) {
+    errors.add(section->of_uses);
+    incomplete.insert(section->incomplete.begin(), section->incomplete.end());
+  }
+  const Sourced of_studies = written(now, loading_.scenario.file);
+  check_claim(of_studies, errors);
+  if (!as_point_) reject_study_keys(of_studies, errors);
+  for (const auto& [name, section] : now) errors.add(section->of_schema);
+  check_keys(resolved_schema(), loading_.scenario.resolved, loading_.scenario.origins, incomplete, errors);
+}
+
+Loading load(JsonFiles& files, const std::string& path, const std::vector<Assignment>& assignments,
+             bool as_point) {
+  return ScenarioLoader(files, path, as_point).load(assignments);
+}
+
+}  // namespace simsgd
