@@ -87,15 +87,15 @@ ParameterDraws::ParameterDraws(const Scenario& scenario, int number, double size
   const bool of_runs = !calibration_.measured.workloads.value_or(std::vector<std::string>{}).empty();
   const bool no_matter = size < bytes.low && (!operation || of_runs);
   const double bytes_beyond = no_matter ? 0 : doublings_beyond(bytes.low, bytes.high, size);
-  factor_ = 1 + std::max(kWorkersGrowth * workers_beyond, kBytesGrowth * bytes_beyond);
+  factor_ = std::max(1 + kWorkersGrowth * workers_beyond, growth_with_bytes(bytes_beyond));
   find_changed();
   choose_settings(scenario.resolved);
   note(number, size, operation.has_value());
-  find_reach(scenario.resolved, workers_beyond, operation);
+  find_reach(scenario.resolved, workers_beyond, operation, size);
 }
 
 void ParameterDraws::find_reach(const Json& resolved, double workers_beyond,
-                                const std::optional<std::string>& operation) {
+                                const std::optional<std::string>& operation, double size) {
   const LeftOutErrors left_out = calibration_.left_out.value_or(LeftOutErrors{});
   const auto name = [&](const char* section) {
     const Json& own = resolved.at(section);  // "self" of a workload
@@ -110,9 +110,20 @@ void ParameterDraws::find_reach(const Json& resolved, double workers_beyond,
     unlike += is_unlike_batch(name("workload"), resolved.at("workload")) ? 1 : 0;
   }
   const MeasuredRange workers = calibration_.measured.workers.value_or(MeasuredRange{});
-  reach_ = least_reach({left_out.half, left_out.nine_tenths}, factor_,
-                       workers.low == workers.high ? workers_beyond : 0, unlike,
-                       operation ? reach_of_operation(*operation) : Reach{});
+  Reach reach{left_out.half, left_out.nine_tenths},
+      beside = operation ? reach_of_operation(*operation) : Reach{};
+  double widening = factor_;
+  // Among workers that were measured, left-out sizes say how far off other sizes are.
+  if (operation && size > 0 && left_out.fitted && !(workers_beyond > 0) &&
+      !calibration_.measured.sizes.empty()) {
+    const double steps =
+        std::ceil(doublings_to_nearest(calibration_.measured.sizes, size) / kSizeStep - kSame);
+    reach = reach_at_size({left_out.fitted->half, left_out.fitted->nine_tenths}, reach, steps * kSizeStep,
+                          left_out.fitted->doublings);
+    for (double& each : beside) each *= widening;
+    widening = 1;
+  }
+  reach_ = least_reach(reach, widening, workers.low == workers.high ? workers_beyond : 0, unlike, beside);
 }
 
 /// With a note.

@@ -57,7 +57,8 @@ class ParameterDraws {
   void find_changed();
   void choose_settings(const Json& resolved);
   bool is_changed(const std::string& pointer) const;
-  void find_reach(const Json& resolved, double workers_beyond, const std::optional<std::string>& operation);
+  void find_reach(const Json& resolved, double workers_beyond, const std::optional<std::string>& operation,
+                  double size);
   Reach reach_of_operation(const std::string& operation);
   bool is_unlike_batch(const std::string& name, const Json& workload);
   bool is_unlike(const char* what, const std::optional<std::vector<std::string>>& fitted,

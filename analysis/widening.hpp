@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,24 @@ inline double doublings_beyond(double low, double high, double value) {
   return std::log2(std::max({1.0, value / high, low / value}));
 }
 
+/// How many doublings `value` lies from the nearest of some sizes.
+template <class Sizes>
+double doublings_to_nearest(const Sizes& sizes, double value) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const double each : sizes) least = std::min(least, std::fabs(std::log2(value / each)));
+  return least;
+}
+
 /// How much errors grow with each doubling beyond what was measured. Of workers: five sets of the book are
 /// one doubling beyond (nccl_a100_workers, _nodes, nccl_devices_a100, throughput_10gbe, _ib100), and errors
 /// there, by Student's t of the scale of what was left out, are likeliest with 0 to 0.3, whichever set is
-/// left aside: the most of these. Of bytes, assumed: nothing public was predicted from smaller ones.
-inline constexpr double kWorkersGrowth = 0.3, kBytesGrowth = 1;
+/// left aside: the most of these.
+inline constexpr double kWorkersGrowth = 0.3;
+
+/// The same of bytes: what a model misses goes on as a random walk in the logarithm of the size, so that each
+/// doubling adds as much variance as there is within what was measured. Nine specs of NCCL's all_reduce, from
+/// which the three largest or smallest octaves were left out, are held to 44 and 85 % (docs/calibration.md).
+inline double growth_with_bytes(double doublings) { return std::sqrt(1 + doublings); }
 
 /// assumed: what a model whose parameters are of one number of workers misses per doubling, a standard
 /// deviation. A ring with parameters of 2 and 4 GPUs is 3.9 % off for 8 in the mean over sizes, 9.6 % over
@@ -38,6 +52,24 @@ struct Interval {
 
 /// How far off, as logarithms of times: of half, and of nine tenths of the cells. 0: nothing tells.
 using Reach = std::array<double, 2>;
+
+/// Sizes are told apart by so many doublings.
+inline constexpr double kSizeStep = 0.125;
+
+/// Of an operation among workers that were measured, at a size that lies so many `doublings` from the nearest
+/// measured one. `fitted`: how far the fit is off at its own sizes; `left_out`: at sizes that were left out,
+/// `apart` doublings from the others. Between the two the variance goes in proportion, and from there on as
+/// growth_with_bytes.
+inline Reach reach_at_size(const Reach& fitted, const Reach& left_out, double doublings, double apart) {
+  Reach reach = left_out;
+  const double share = std::min(1.0, doublings / apart);
+  for (std::size_t i = 0; i < reach.size(); ++i) {
+    const double least = std::min(fitted[i], left_out[i]);
+    reach[i] = std::sqrt(least * least * (1 - share) + left_out[i] * left_out[i] * share) *
+               growth_with_bytes(std::max(0.0, doublings - apart));
+  }
+  return reach;
+}
 
 /// assumed: how far off times are of a workload, a method or a batch of which no cell was fitted, where no
 /// part that was left out tells it. Nine tenths: 0.26, as far as two papers' networks were off that were left

@@ -167,6 +167,19 @@ Json rounded_json(Json value) {
   return value;
 }
 
+namespace {
+
+/// At least a step apart, the largest among them.
+std::vector<double> sizes_told(const std::set<double>& sizes) {
+  std::vector<double> all;
+  for (const double each : sizes)
+    if (all.empty() || each >= all.back() * std::exp2(kSizeStep)) all.push_back(each);
+  if (!all.empty() && all.back() != *sizes.rbegin()) all.push_back(*sizes.rbegin());
+  return all;
+}
+
+}  // namespace
+
 Json calibration_told(const Points& points, const Uncertainty& uncertainty) {
   Json ranges = Json::object();
   const auto extend = [&ranges](const char* what, double value) {
@@ -177,6 +190,7 @@ Json calibration_told(const Points& points, const Uncertainty& uncertainty) {
   };
   std::set<std::size_t> seen;
   std::set<std::string> operations;
+  std::set<double> sizes;
   std::vector<std::size_t> fitted;
   for (std::size_t i = 0; i < points.points.size(); ++i) {
     const Point& point = points.points[i];
@@ -187,6 +201,7 @@ Json calibration_told(const Points& points, const Uncertainty& uncertainty) {
     // Of a run that tells no size: what all of a model's gradients take, which intervals compare with.
     const Setting& setting = points.settings.at(point.setting);
     if (setting.kind == PredictSpec::Kind::collective) operations.insert(point.measurement.operation);
+    if (setting.kind != PredictSpec::Kind::run && point.bytes() > 0) sizes.insert(point.bytes());
     if (setting.kind == PredictSpec::Kind::run && !std::isfinite(point.measurement.bytes) &&
         seen.insert(point.setting).second)
       extend("bytes", make_job(setting.scenario).workload.model_bytes());
@@ -203,6 +218,12 @@ Json calibration_told(const Points& points, const Uncertainty& uncertainty) {
                         {"nine_tenths", rounded(uncertainty.reach[1])},
                         {"workloads", uncertainty.workloads},
                         {"algorithms", uncertainty.algorithms}};
+  if (uncertainty.reach.back() > 0 && uncertainty.doublings > 0 && !sizes.empty()) {
+    told["left_out"]["fitted"] = {{"half", rounded(uncertainty.fitted[0])},
+                                  {"nine_tenths", rounded(uncertainty.fitted[1])},
+                                  {"doublings", rounded(uncertainty.doublings)}};
+    told["measured"]["sizes"] = sizes_told(sizes);
+  }
   return told;
 }
 

@@ -95,6 +95,33 @@ std::vector<CountedError> counted_errors(const Fitter& fitter, const Fitted& bes
   return all;
 }
 
+/// Where sizes were left out, octave by octave, and nothing else.
+void compare_with_fit(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out,
+                      Uncertainty& all) {
+  if (fitter.spec().fit.leave_out != std::vector<std::string>{"octave"} || left_out.empty()) return;
+  const std::vector<Point>& points = fitter.points().points;
+  std::vector<CountedError> errors;
+  double doublings = 0, counts = 0;
+  for (const LeftOut& part : left_out) {
+    std::set<double> others;
+    for (const std::size_t i : fitter.fitted_points())
+      if (points[i].bytes() > 0 && std::find(part.which.begin(), part.which.end(), i) == part.which.end())
+        others.insert(points[i].bytes());
+    const std::vector<double> off = log_errors(fitter.points(), part.which, fitter.predict(best, part.which));
+    const WeightedPoints what = fitter.weighted(part.which);
+    for (std::size_t i = 0; i < part.which.size(); ++i) {
+      const double bytes = points[part.which[i]].bytes(),
+                   count = what.weights[i] * count_of_part(part.which.size());
+      if (!(bytes > 0)) return;
+      if (std::isfinite(off[i])) errors.push_back({off[i], count});
+      doublings += count * doublings_to_nearest(others, bytes);
+      counts += count;
+    }
+  }
+  all.fitted = reach_of_errors(errors);
+  all.doublings = doublings / counts;
+}
+
 /// Whether some part held all cells of a workload, or of a method: "/workload", "/algorithm".
 bool whole_left_out(const Fitter& fitter, const std::vector<LeftOut>& left_out, const std::string& section) {
   const std::set<std::string> all = names_of_runs(fitter.points(), fitter.fitted_points(), section);
@@ -326,6 +353,7 @@ Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std:
   all.reach = reach_of_errors(off);
   if (left_out.empty() && noise)
     for (std::size_t i = 0; i < all.reach.size(); ++i) all.reach[i] = kNormalReach[i] * *noise;
+  compare_with_fit(fitter, best, left_out, all);
   all.workloads = whole_left_out(fitter, left_out, "/workload");
   all.algorithms = whole_left_out(fitter, left_out, "/algorithm");
   if (all.resampled == "nothing") return all;

@@ -120,6 +120,10 @@ struct Uncertainty {
   /// of a workload, or of a method, were among what was left out at once.
   Reach reach{};
   bool workloads = false, algorithms = false;
+  /// Where octaves of size were left out: how far off their cells are in the fit to everything, and how many
+  /// doublings they lay from the nearest size of the others, in the mean; 0: something else was left out.
+  Reach fitted{};
+  double doublings = 0;
 
   /// As if errors were normal: the standard deviation of as many inside nine tenths.
   double model_sigma() const { return reach.back() / kNormalReach.back(); }

@@ -86,6 +86,24 @@ struct DrawnSetting {
 struct LeftOutErrors {
   double half = 0, nine_tenths = 0;
   bool workloads = false, algorithms = false;
+  /// Of sizes that were left out, octave by octave.
+  struct Fitted {
+    double half = 0, nine_tenths = 0, doublings = 1;
+
+    void fields(Fields& f) {
+      f.number("half", half, "Half of the same cells are no further off in the fit to all")
+          .required()
+          .at_least(0);
+      f.number("nine_tenths", nine_tenths, "Nine tenths of them are no further off there")
+          .required()
+          .at_least(0);
+      f.number("doublings", doublings,
+               "Left-out sizes lay so many doublings from the nearest of the others, in the mean")
+          .required()
+          .above(0);
+    }
+  };
+  std::optional<Fitted> fitted;
 
   void fields(Fields& f) {
     f.number("half", half, "Half of the cells that were left out were no further off than this, a logarithm")
@@ -97,6 +115,10 @@ struct LeftOutErrors {
         .at_least(0);
     f.flag("workloads", workloads, "Whether whole workloads were left out");
     f.flag("algorithms", algorithms, "Whether whole methods were left out");
+    f.object(
+         "fitted", fitted,
+         "Of octaves of size that were left out: how far off they are where they are fitted. The nearer an operation's size is to measured ones, the nearer its interval is to this")
+        .by_rule("none: something else was left out");
   }
 };
 
@@ -109,10 +131,15 @@ struct CalibrationSection {
     std::optional<MeasuredRange> workers, bytes;
     std::optional<std::vector<std::string>> operations, workloads, algorithms;
     std::vector<MeasuredBatches> batches;
+    std::vector<double> sizes;
 
     void fields(Fields& f) {
       f.object("workers", workers, "The numbers of workers that were measured").by_rule("none");
       f.object("bytes", bytes, "The sizes of the operations or messages that were measured").by_rule("none");
+      f.list("sizes", sizes,
+             "Sizes of operations or messages that were fitted, an eighth of a doubling apart at least",
+             "Bytes")
+          .items_above(0);
       f.list("operations", operations, "Collective operations that were fitted one by one", "Name of one")
           .by_rule("unknown");
       f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one").by_rule("unknown");

@@ -364,6 +364,40 @@ TEST_CASE("intervals reach as far as what was left out was off, and further wher
   }
 }
 
+TEST_CASE(
+    "the nearer an operation's size is to measured ones, the nearer its interval is to what the fit is off by") {
+  const Reach fitted{0.01, 0.03}, left_out{0.02, 0.05};
+  CHECK(reach_at_size(fitted, left_out, 0, 2)[0] == doctest::Approx(0.01));
+  CHECK(reach_at_size(fitted, left_out, 1, 2)[0] == doctest::Approx(0.01 * std::sqrt(2.5)));  // (1 + 4) / 2
+  CHECK(reach_at_size(fitted, left_out, 2, 2)[1] == doctest::Approx(0.05));
+  CHECK(reach_at_size(fitted, left_out, 5, 2)[0] == doctest::Approx(0.04));  // 3 doublings more: times 2
+  CHECK(reach_at_size({0.03, 0.06}, left_out, 0, 2) == left_out);            // what was left out says no less
+  CHECK(doublings_to_nearest(std::vector<double>{1, 8}, 4) == 1);
+  CHECK(growth_with_bytes(3) == 2);
+
+  Json scenario = hand_made();
+  Json& calibration = scenario["cluster"]["calibration"];
+  calibration["measured"] = {{"workers", {{"low", 2}, {"high", 4}}},
+                             {"bytes", {{"low", 1024}, {"high", 4096}}},
+                             {"sizes", {1024, 4096}},
+                             {"operations", {"all_reduce"}}};
+  calibration["left_out"] = {{"half", 0.02},
+                             {"nine_tenths", 0.05},
+                             {"fitted", {{"half", 0.01}, {"nine_tenths", 0.03}, {"doublings", 2}}}};
+  const Scenario read = load(scenario);
+  const auto half = [&](int workers, double bytes, const char* operation = "all_reduce") {
+    return ParameterDraws(read, workers, bytes, std::string(operation)).reach()[0];
+  };
+  CHECK(half(2, 4096) == doctest::Approx(0.01));
+  CHECK(half(2, 2048) == doctest::Approx(0.01 * std::sqrt(2.5)));  // one doubling of two
+  CHECK(half(2, 2100) == doctest::Approx(0.01 * std::sqrt(2.5)));  // log2(4096 / 2100) = 0.964: up to 1
+  CHECK(half(2, 3900) == doctest::Approx(0.01 * std::sqrt(1 + 3 * 0.125 / 2)));  // 0.071: an eighth
+  CHECK(half(2, 16384) == doctest::Approx(0.02));       // as far as what was left out
+  CHECK(half(2, 131072) == doctest::Approx(0.04));      // five doublings
+  CHECK(half(8, 2048) == doctest::Approx(0.02 * 1.3));  // sizes tell nothing of other workers
+  CHECK(half(2, 16384, "all_gather") == doctest::Approx(kRingReach[0] * std::sqrt(3)));
+}
+
 TEST_CASE("a batch a factor of two from all that were fitted is unlike them, and a note says so") {
   CHECK_FALSE(batch_is_unlike({32, 64}, 33));
   CHECK_FALSE(batch_is_unlike({32, 64}, 127));

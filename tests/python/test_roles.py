@@ -209,11 +209,14 @@ def posts_from_hooks(w):
     heard = [0]
     if w.rank == 0:
         w.serve(3, lambda values, numbers, source: heard.append(source))
+
+    def tell(*about):
+        if w.rank:
+            w.post(0, 3, numbers=[w.now])
     while (yield w.next_step()):
         yield w.spend("compute", 1e-3 * (1 + (w.rank * 7 + w.step * 3) % 5))
-        if w.rank:
-            yield w.gradient(before_backward=lambda layer, micro_batch, last: w.post(0, 3, numbers=[w.now]),
-                             ready=lambda layer, offset, parameters, gradient: w.post(0, 3), ready_at=(0,))
+        yield w.gradient(before_backward=tell, ready=tell, ready_at=(0,))
+        yield w.barrier()
     w.number("heard", len(heard) - 1)
 
 
@@ -446,8 +449,8 @@ class Roles(unittest.TestCase):
     def test_a_method_says_what_it_sends_needs_and_leaves_out(self):
         run = self.run_method(speaks_for_itself)
         self.assertIn("the outer optimizer takes no time", " ".join(run.notes))
-        plain = {each["name"]: each["bytes"] for each in simsgd.run(TIMED, {"/stop/steps": 1}).document["memory"]}
-        parts = {each["name"]: each["bytes"] for each in run.document["memory"]}
+        plain = {each["part"]: each["bytes"] for each in simsgd.run(TIMED, {"/stop/steps": 1}).document["memory"]}
+        parts = {each["part"]: each["bytes"] for each in run.document["memory"]}
         self.assertEqual(parts, {"shards": 0.75 * plain["parameters"], "activations": plain["activations"]})
         self.assertIn("The method's `sends` has no factor, and it sends that. Add it there.", self.said(sends_what_it_does_not_say))
         self.assertIn("The method's `activities` has no selection", self.said(selects_what_it_does_not_say))
