@@ -48,7 +48,7 @@ struct SidcoOptions : SparsificationOptions {
     f.whole("stages", stages, "M: fits that a run begins with, each to what exceeds the threshold before")
         .at_least(1)
         .at_most(64);
-    f.number("first_ratio", first_ratio, "Of several stages the first one keeps this share of the entries")
+    f.number("first_ratio", first_ratio, "The first of several stages keeps this share of the entries")
         .above(0)
         .below(1);
     f.whole("adapt_every", adapt_every, "Q: steps after which the number of stages is adapted; 0: never");

@@ -85,8 +85,13 @@ class StoreSink final : public RunSink {
   }
   void flush() override {
     if (unwritten_.empty()) return;
-    store_.put(unwritten_);
-    unwritten_.clear();
+    try {
+      store_.put(unwritten_);
+      unwritten_.clear();
+    } catch (const RunError&) {
+      // A disk that is full may have room for some of them.
+      for (; !unwritten_.empty(); unwritten_.erase(unwritten_.begin())) store_.put(unwritten_.front());
+    }
   }
 
  private:
