@@ -48,7 +48,8 @@ struct SiteLink {
         .least_items(2)
         .required();
     f.bandwidth("bandwidth", bandwidth_Bps, "The link carries this in each direction").required();
-    f.time("latency", latency_s, "One way from site to site, beside the NIC's latency").required();
+    f.time("latency", latency_s, "A message takes this one way from site to site, beside the NIC's latency")
+        .required();
   }
 };
 
@@ -65,7 +66,7 @@ struct SitesOptions {
     f.bandwidth("bandwidth", bandwidth_Bps,
                 "Sites that no entry of `links` joins have this between them, in each direction")
         .by_rule("none: each two sites need an entry");
-    f.time("latency", latency_s, "One way between sites that no entry of `links` joins");
+    f.time("latency", latency_s, "The same for sites that no entry of `links` joins");
     f.bytes(
          "tcp_window", tcp_window_bytes,
          "A TCP stream between sites has at most this many bytes on the way, which limits what one node sends to another")

@@ -94,7 +94,7 @@ struct LeftOutErrors {
       f.number("half", half, "Half of the same cells are no further off in the fit to all")
           .required()
           .at_least(0);
-      f.number("nine_tenths", nine_tenths, "Nine tenths of them are no further off there")
+      f.number("nine_tenths", nine_tenths, "They are off by at most this in nine tenths of the cells")
           .required()
           .at_least(0);
       f.number("doublings", doublings,
@@ -117,7 +117,7 @@ struct LeftOutErrors {
     f.flag("algorithms", algorithms, "Whether whole methods were left out");
     f.object(
          "fitted", fitted,
-         "Of octaves of size that were left out: how far off they are where they are fitted. The nearer an operation's size is to measured ones, the nearer its interval is to this")
+         "How far octaves of size that were left out are off where they are fitted. The nearer an operation's size is to measured ones, the nearer its interval is to this")
         .by_rule("none: something else was left out");
   }
 };
