@@ -65,7 +65,9 @@ Partitions partitions_of(const Workload& workload, double part_bytes) {
   for (std::size_t place = tensors.size(); place-- > 0;) {
     const TensorInfo& tensor = tensors[place];
     all.first_of_tensor[place] = all.parts.size();
-    for (double begin = 0; begin < tensor.parameters(); begin += most) {
+    const auto parts = static_cast<std::int64_t>(std::ceil(tensor.parameters() / most));
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const double begin = static_cast<double>(part) * most;
       const double end = std::min(begin + most, tensor.parameters());
       all.parts.push_back({.parameters = end - begin,
                            .tensors = 1,

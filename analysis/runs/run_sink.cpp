@@ -72,8 +72,12 @@ class StoreSink final : public RunSink {
   void put(const RunRow& run) override {
     if (unwritten_.empty()) since_ = Clock::now();
     unwritten_.push_back(run);
-    // Which of two rows is kept, only the file tells.
-    if (run.status != RunStatus::ok || unwritten_.size() == kMostUnwritten) flush();
+    unwritten_bytes_ += run.document.size();
+    // Which of two rows is kept, only the file tells. A disk that is nearly full takes small transactions
+    // only.
+    if (run.status != RunStatus::ok || unwritten_.size() == kMostUnwritten ||
+        unwritten_bytes_ > kMostUnwrittenBytes)
+      flush();
   }
   Turn ask(const std::string& key, bool force, bool whole) override {
     if (unwritten(key) != nullptr) flush();
@@ -85,6 +89,7 @@ class StoreSink final : public RunSink {
   }
   void flush() override {
     if (unwritten_.empty()) return;
+    unwritten_bytes_ = 0;
     try {
       store_.put(unwritten_);
       unwritten_.clear();
@@ -96,7 +101,7 @@ class StoreSink final : public RunSink {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t kMostUnwritten = 32;
+  static constexpr std::size_t kMostUnwritten = 32, kMostUnwrittenBytes = 64 << 10;
   static constexpr std::chrono::milliseconds kLongestUnwritten{100};
 
   /// The last one of that key; null where all are written.
@@ -108,7 +113,8 @@ class StoreSink final : public RunSink {
 
   ResultStore store_;
   Turns turns_;
-  std::vector<RunRow> unwritten_;  // results
+  std::vector<RunRow> unwritten_;    // results
+  std::size_t unwritten_bytes_ = 0;  // of their documents
   Clock::time_point since_;
 };
 
