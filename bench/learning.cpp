@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <tuple>
 
 #include "analysis/runner.hpp"
 #include "bench/bare_training.hpp"
@@ -80,8 +79,7 @@ void many_replicas(benchmark::State& state, Summary& summary) {
 }  // namespace
 
 void register_learning(Summary& summary) {
-  for (const auto& [name, threads, images] :
-       {std::tuple{"threads_1", 1, false}, {"threads_2", 2, false}, {"cnn", 1, true}})
+  const auto compare = [&summary](const char* name, int threads, bool images) {
     benchmark::RegisterBenchmark(fmt::format("learning_64/{}", name).c_str(),
                                  [&summary, threads, images](benchmark::State& state) {
                                    against_bare_loop(state, summary, threads, images);
@@ -89,6 +87,10 @@ void register_learning(Summary& summary) {
         ->Unit(benchmark::kMillisecond)
         ->UseManualTime()
         ->Iterations(3);
+  };
+  compare("threads_1", 1, false);
+  compare("threads_2", 2, false);
+  compare("cnn", 1, true);
   benchmark::RegisterBenchmark("learning_1024",
                                [&summary](benchmark::State& state) { many_replicas(state, summary); })
       ->Unit(benchmark::kMillisecond)

@@ -40,7 +40,7 @@ void Door::flood(long long tag, long long number) {
 }
 
 Merging Door::merging(Borrowed merge, Borrowed sent, Borrowed finish) {
-  const auto asked = [self = shared_from_this()](const Ref& function, std::vector<Ref> arguments) {
+  const auto asked = [self = shared_from_this()](const Ref& function, const std::vector<Ref>& arguments) {
     Tensor result;
     from_python(self->call_back(function, arguments).get(), result);
     return result;

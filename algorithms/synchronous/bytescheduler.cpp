@@ -15,6 +15,7 @@
 // model, 2 (P-1)/P m for rings. After a crash a worker computes again what it lost; the others wait.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
 
