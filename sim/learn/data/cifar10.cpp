@@ -16,7 +16,7 @@ namespace simsgd::data_sources {
 
 namespace {
 
-constexpr std::size_t kColours = 3, kPlane = 32 * 32, kRecord = 1 + kColours * kPlane;
+constexpr std::size_t kColours = 3, kPlane = 1024, kRecord = 1 + kColours * kPlane;  // 32 x 32
 constexpr int kCifarClasses = 10;
 
 struct CifarOptions {
