@@ -80,7 +80,7 @@ TEST_CASE(
   const std::filesystem::path folder = copy("scale");
   const DataSets sets = load("cifar10", {{"path", folder.string()}});
   const Batch<double> batch = sets.train->batch<double>(all_samples(*sets.train));
-  for (int colour = 0; colour < 2; ++colour) {
+  for (Eigen::Index colour = 0; colour < 2; ++colour) {
     CAPTURE(colour);
     const auto plane = batch.inputs.middleRows(colour * 1024, 1024).array();
     CHECK(plane.mean() == Approx(0).epsilon(1e-6));
