@@ -440,7 +440,7 @@ TEST_CASE("points of a study that uses a whole file, which an axis exchanges, ar
       expand_study(folder.write_json("s.json", {{"use", "four.json"}, {"name", "files"}, {"axes", axes}}));
   REQUIRE(study.points.size() == 4);
   PointLoader loader(study);
-  for (const std::size_t i : {0, 3, 1, 2, 0}) {
+  for (const std::size_t i : {0U, 3U, 1U, 2U, 0U}) {
     CAPTURE(i);
     Json alone = i < 2 ? four : eight;
     alone["name"] = "files";
