@@ -23,7 +23,7 @@ double kth_largest(const Vector& v, std::size_t k) {
 }  // namespace
 
 TEST_CASE("ok_topk is its paper's algorithm, and applies or keeps every gradient once") {
-  for (const std::uint64_t interval : {1, 7}) {
+  for (const std::uint64_t interval : {1U, 7U}) {
     CAPTURE(interval);
     const Job job = learning_job(4, "ok_topk", {{"k", 6}, {"threshold_interval", interval}});
     Workers workers(job);
