@@ -91,7 +91,7 @@ struct LeftOutErrors {
     double half = 0, nine_tenths = 0, doublings = 1;
 
     void fields(Fields& f) {
-      f.number("half", half, "Half of the same cells are no further off in the fit to all")
+      f.number("half", half, "The fit to all cells is off by at most this in half of them")
           .required()
           .at_least(0);
       f.number("nine_tenths", nine_tenths, "They are off by at most this in nine tenths of the cells")
@@ -161,7 +161,7 @@ struct CalibrationSection {
            {"description", "The files that were fitted, with their hashes and numbers of rows"}});
     f.text(
         "resampled", resampled,
-        "What the bootstrap resampled: campaigns or points; noise: measurements vary as their repeats do, where there are as many parameters as points; nothing: there are no repeats either");
+        "What the bootstrap drew anew: whole campaigns, single points, noise of the size that repeated measurements show (with as many parameters as points), or nothing (without repeats)");
     f.number(
          "model_error", model_error,
          "Standard deviation of the logarithm of the factor by which the model as a whole is off, from parts that were left out")

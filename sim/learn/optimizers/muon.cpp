@@ -4,8 +4,8 @@
 //   A = X X^T, of the side that is shorter;  w <- (1 - eta d') w - eta 0.2 sqrt(max(r, c)) X
 // which makes X of about equal singular values, 0.7 to 1.2. Jordan et al., "Muon", 2024
 // (github.com/KellerJordan/Muon), whose a, b', c' these are; the factor, with which one learning rate and
-// decay d' serve both kinds: Liu et al., "Muon is Scalable for LLM Training", 2025, arXiv:2502.16982. As
-// inner optimizer of DiLoCo: MuLoCo, arXiv:2505.23725. Matrices are the weights of linear layers and
+// decay d' serve both kinds: Liu et al., "Muon is Scalable for LLM Training", 2025, arXiv:2502.16982. As the
+// optimizer between rare exchanges: arXiv:2505.23725. Matrices are the weights of linear layers and
 // convolutions but the last one; embeddings, norms, biases and the last layer are AdamW's (adamw.cpp). A rule
 // that was made for no model knows no matrix. State: u or m, with t as in AdamW, and v, which matrices leave
 // at 0. Moves at most AdamW's 28 bytes per parameter, beside 3 products for each of the 5 times. Products are
