@@ -4,7 +4,7 @@
 
 #include "scenarios/language/explain.hpp"
 #include "scenarios/language/scenario.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/use.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/fields.hpp"

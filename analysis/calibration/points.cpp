@@ -10,7 +10,7 @@
 
 #include "analysis/calibration/expected_rows.hpp"
 #include "analysis/calibration/fit.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

@@ -11,7 +11,7 @@
 #include "analysis/calibration/spec_model.hpp"
 #include "scenarios/language/explain.hpp"
 #include "scenarios/language/scenario.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/use.hpp"
 
 namespace simsgd {

@@ -16,7 +16,7 @@
 
 #include "analysis/calibration/straggler_series.hpp"
 #include "sim/base/quantiles.hpp"
-#include "sim/cluster/stragglers/inverse_gaussian.hpp"
+#include "sim/cluster/stragglers/noise_marginal.hpp"
 
 namespace simsgd::calibration {
 

@@ -6,7 +6,7 @@
 #include "algorithms/loaded_algorithms.hpp"
 #include "algorithms/python/method.hpp"
 #include "algorithms/registry.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/units.hpp"
 #include "topologies/graphs/graph.hpp"

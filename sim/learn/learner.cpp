@@ -11,7 +11,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/reject.hpp"
 #include "sim/learn/model.hpp"
-#include "sim/learn/partition.hpp"
+#include "sim/learn/sampler.hpp"
 
 namespace simsgd {
 

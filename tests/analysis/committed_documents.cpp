@@ -14,7 +14,6 @@
 #include "analysis/runs/database.hpp"
 #include "results/curves.hpp"
 #include "results/document.hpp"
-#include "results/step_table.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"

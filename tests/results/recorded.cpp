@@ -13,7 +13,7 @@
 #include <set>
 
 #include "algorithms/registry.hpp"
-#include "results/run_context.hpp"
+#include "results/document.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "tests/results/committed_scenarios.hpp"
 #include "topologies/topology.hpp"
