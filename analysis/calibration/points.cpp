@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/calibration/expected_rows.hpp"
 #include "analysis/calibration/fit.hpp"
+#include "analysis/calibration/measured_rows.hpp"
 #include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 

@@ -6,9 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/calibration/scenario_columns.hpp"
+#include "analysis/calibration/selection.hpp"
 #include "analysis/calibration/spec_data.hpp"
-#include "analysis/calibration/spec_model.hpp"
 #include "scenarios/language/explain.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "scenarios/language/schema.hpp"

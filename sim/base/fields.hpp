@@ -31,8 +31,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/errors.hpp"
 #include "sim/base/field.hpp"
-#include "sim/base/reject.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {

@@ -7,7 +7,6 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/log_interpolation.hpp"
-#include "sim/base/reject.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/plugin.hpp"
 #include "sim/stacks/stack.hpp"

@@ -8,7 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/learn/codec.hpp"
 #include "sim/learn/sampler.hpp"
 #include "tests/algorithms/model_workers.hpp"

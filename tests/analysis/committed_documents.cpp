@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/markdown.hpp"
+#include "analysis/faces/table.hpp"
 #include "analysis/runs/database.hpp"
 #include "results/curves.hpp"
 #include "results/document.hpp"

@@ -12,7 +12,7 @@
 #include <map>
 #include <set>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 #include "results/document.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "tests/results/committed_scenarios.hpp"

@@ -25,7 +25,6 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/interrupts.hpp"
-#include "sim/base/reject.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
 
 namespace simsgd {

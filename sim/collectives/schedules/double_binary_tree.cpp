@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/collectives/schedules.hpp"
 
 namespace simsgd::schedules {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/learn/data/registry.hpp"
 
 namespace simsgd::data_sources {
