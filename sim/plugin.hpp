@@ -55,7 +55,7 @@ Options options_of(const Json& object, DrawUnit amounts = DrawUnit::seconds) {
 /// have, beside the options of each.
 template <class Options>
 void take_options(Options& options, Json& object) {
-  Fields fields;
+  Fields fields(DrawUnit::seconds, Fields::Purpose::read);
   options.fields(fields);
   take(fields, object);
 }

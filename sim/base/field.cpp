@@ -1,5 +1,6 @@
 #include "sim/base/field.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/errors.hpp"
@@ -8,15 +9,6 @@
 namespace simsgd {
 
 using fields::put;
-
-namespace {
-
-/// A field that is only read has no description, and needs none.
-void describe(Json& schema, const char* key, std::string_view words) {
-  if (schema.contains("description")) schema[key] = words;
-}
-
-}  // namespace
 
 RawValue::RawValue(const Json& value) : value_(std::make_shared<const Json>(value)) {}
 
@@ -40,71 +32,67 @@ Field::~Field() = default;
 
 Field& Field::required() {
   required_ = true;
-  schema().erase("default");
+  if (schema_) schema_->erase("default");
   return *this;
 }
 Field& Field::at_least(double bound) {
-  schema().erase("exclusiveMinimum");
-  put(schema()["minimum"], bound);
+  range_.at_least = bound;
+  range_.above = -std::numeric_limits<double>::infinity();
   return *this;
 }
 Field& Field::above(double bound) {
-  schema().erase("minimum");
-  put(schema()["exclusiveMinimum"], bound);
+  range_.above = bound;
+  range_.at_least = -std::numeric_limits<double>::infinity();
   return *this;
 }
 Field& Field::at_most(double bound) {
-  put(schema()["maximum"], bound);
+  range_.at_most = bound;
   return *this;
 }
 Field& Field::below(double bound) {
-  put(schema()["exclusiveMaximum"], bound);
+  range_.below = bound;
   return *this;
 }
 Field& Field::items_at_least(double bound) {
-  put(schema()["items"]["minimum"], bound);
+  items_.at_least = bound;
   return *this;
 }
 Field& Field::items_above(double bound) {
-  schema()["items"].erase("minimum");
-  put(schema()["items"]["exclusiveMinimum"], bound);
+  items_.above = bound;
+  items_.at_least = -std::numeric_limits<double>::infinity();
   return *this;
 }
 Field& Field::items_at_most(double bound) {
-  put(schema()["items"]["maximum"], bound);
+  items_.at_most = bound;
   return *this;
 }
 Field& Field::least_items(int count) {
-  schema()["minItems"] = count;
-  return *this;
+  least_items_ = static_cast<std::size_t>(count);
+  return describe("minItems", count);
 }
-Field& Field::distinct() {
-  schema()["uniqueItems"] = true;
-  return *this;
-}
-Field& Field::least_characters(int count) {
-  schema()["minLength"] = count;
-  return *this;
-}
-Field& Field::most_characters(int count) {
-  schema()["maxLength"] = count;
-  return *this;
-}
-Field& Field::by_rule(std::string_view rule) {
-  describe(schema(), "x-default", rule);
-  return *this;
-}
+Field& Field::distinct() { return describe("uniqueItems", true); }
+Field& Field::least_characters(int count) { return describe("minLength", count); }
+Field& Field::most_characters(int count) { return describe("maxLength", count); }
+Field& Field::by_rule(std::string_view rule) { return describe("x-default", rule); }
 Field& Field::example(std::string_view json) {
-  if (schema().contains("description")) schema()["examples"] = Json::array({Json::parse(json)});
-  return *this;
+  return schema_ ? describe("examples", Json::array({Json::parse(json)})) : *this;
 }
-Field& Field::source(std::string_view source) {
-  describe(schema(), "x-source", source);
-  return *this;
-}
-Field& Field::remedy(std::string_view remedy) {
-  describe(schema(), "x-remedy", remedy);
-  return *this;
+Field& Field::source(std::string_view source) { return describe("x-source", source); }
+Field& Field::remedy(std::string_view remedy) { return describe("x-remedy", remedy); }
+
+Json Field::described() const {
+  Json schema = *schema_;
+  const auto say = [](const Range& range, Json& json) {
+    const std::pair<const char*, double> bounds[] = {{"minimum", range.at_least},
+                                                     {"exclusiveMinimum", range.above},
+                                                     {"maximum", range.at_most},
+                                                     {"exclusiveMaximum", range.below}};
+    for (const auto& [key, bound] : bounds)
+      if (std::isfinite(bound)) put(json[key], bound);
+  };
+  say(range_, schema);
+  if (const auto items = schema.find("items"); items != schema.end()) say(items_, *items);
+  return schema;
 }
 
 }  // namespace simsgd

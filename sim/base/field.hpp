@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -46,6 +47,16 @@ struct Amount {
   double in(DrawUnit unit, const std::string& key) const;
 };
 
+/// Which numbers may be written.
+struct Range {
+  double at_least = -std::numeric_limits<double>::infinity(), above = at_least;
+  double at_most = std::numeric_limits<double>::infinity(), below = at_most;
+
+  bool admits(double value) const {
+    return value >= at_least && value > above && value <= at_most && value < below;
+  }
+};
+
 /// One field, to say more about after it was added.
 class Field {
  public:
@@ -82,10 +93,16 @@ class Field {
 
  private:
   friend class Fields;
-  Json& schema() { return *schema_; }
+  /// Says `value` in the schema; nothing of a field that is only read.
+  template <class Value>
+  Field& describe(const char* key, const Value& value);
+  /// The schema, with the ranges.
+  Json described() const;
 
   std::string key_;
-  std::unique_ptr<Json> schema_;
+  std::unique_ptr<Json> schema_;  ///< null: the field is only read
+  Range range_, items_;           ///< of the value; of those of a list
+  std::size_t least_items_ = 0;
   bool required_ = false;
   std::function<void(const Json&)> read_;
   std::function<bool(Json&)> write_;  // false: there is nothing to write

@@ -55,10 +55,6 @@ bool put(Json& json, const T& value) {
   return true;
 }
 
-/// The schema of a field that is only read, before it has bounds: most of what reading cost was its
-/// description.
-Json nothing() { return Json::object(); }
-
 template <class T>
 std::function<bool(Json&)> writer(const T& value) {
   return [&value](Json& json) {
@@ -72,19 +68,22 @@ constexpr std::int64_t largest() {
   return std::is_same_v<T, int> ? std::numeric_limits<std::int32_t>::max() : std::int64_t{1} << 53;
 }
 
+/// Of whole numbers.
 template <class T>
-void bound(Json& schema) {
-  schema["minimum"] = 0;
-  schema["maximum"] = largest<T>();
+Range whole_range() {
+  Range range;
+  range.at_least = 0;
+  range.at_most = static_cast<double>(largest<T>());
+  return range;
 }
 
 template <class T>
-T element(const std::string& key, const Json& schema, const Json& json) {
+T element(const std::string& key, const Range& range, const Json& json) {
   if constexpr (std::is_same_v<T, std::string>) {
     if (!json.is_string()) reject(key, "is not text", "Give text");
     return json.get<std::string>();
   } else {
-    return static_cast<T>(read_number(key, schema, json));
+    return static_cast<T>(read_number(key, range, json));
   }
 }
 
@@ -92,27 +91,16 @@ template <class T>
 Json element_schema(std::string_view each) {
   if constexpr (std::is_same_v<T, std::string>) return {{"type", "string"}, {"description", each}};
   if constexpr (std::is_same_v<T, double>) return {{"type", "number"}, {"description", each}};
-  if constexpr (std::is_integral_v<T>)
-    return {{"type", "integer"}, {"minimum", 0}, {"maximum", largest<T>()}, {"description", each}};
+  if constexpr (std::is_integral_v<T>) return {{"type", "integer"}, {"description", each}};
 }
 
 template <class T>
-Json list_schema(std::string_view each, bool only_reads) {
-  if (!only_reads) return {{"type", "array"}, {"items", element_schema<T>(each)}};
-  Json schema = nothing();
-  schema["items"] = nothing();
-  if constexpr (std::is_integral_v<T>) bound<T>(schema["items"]);
-  return schema;
-}
-
-template <class T>
-std::vector<T> read_list(const std::string& key, const Json& schema, const Json& json) {
+std::vector<T> read_list(const std::string& key, const Range& items, std::size_t least, const Json& json) {
   if (!json.is_array()) reject(key, "is not a list", "Give a list");
-  if (json.size() < schema.value("minItems", std::size_t{0}))
-    reject(key, "is too short", fmt::format("Give at least {} of them", schema["minItems"].dump()));
+  if (json.size() < least) reject(key, "is too short", fmt::format("Give at least {} of them", least));
   std::vector<T> values;
   for (std::size_t i = 0; i < json.size(); ++i)
-    values.push_back(element<T>(fmt::format("{}/{}", key, i), schema["items"], json[i]));
+    values.push_back(element<T>(fmt::format("{}/{}", key, i), items, json[i]));
   return values;
 }
 
@@ -120,26 +108,23 @@ std::vector<T> read_list(const std::string& key, const Json& schema, const Json&
 
 template <class T>
 Field& Fields::number(std::string_view key, T& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "number"}}, meaning);
+  Field& field = add(key, only_reads() ? Json() : Json{{"type", "number"}}, meaning);
   field.write_ = writer(value);
-  if (Json otherwise; !only_reads() && field.write_(otherwise))
-    field.schema()["default"] = std::move(otherwise);
-  field.read_ = [&value, &field](const Json& json) { value = read_number(field.key_, field.schema(), json); };
+  give_default(field);
+  field.read_ = [&value, &field](const Json& json) { value = read_number(field.key_, field.range_, json); };
   return field;
 }
 
 template <class T>
 Field& Fields::quantity(Dimension dimension, std::string_view key, T& value, std::string_view meaning) {
-  Field& field =
-      add(key,
-          only_reads() ? nothing()
-                       : Json{{"type", {"number", "string"}}, {"x-quantity", dimension_name(dimension)}},
-          meaning);
+  Field& field = add(
+      key,
+      only_reads() ? Json() : Json{{"type", {"number", "string"}}, {"x-quantity", dimension_name(dimension)}},
+      meaning);
   field.write_ = writer(value);
-  if (Json otherwise; !only_reads() && field.write_(otherwise))
-    field.schema()["default"] = std::move(otherwise);
+  give_default(field);
   field.read_ = [&value, &field, dimension](const Json& json) {
-    value = read_quantity(field.key_, field.schema(), dimension, json);
+    value = read_quantity(field.key_, field.range_, dimension, json);
   };
   return field;
 }
@@ -149,7 +134,7 @@ Field& Fields::amount(std::string_view key, T& value, std::string_view meaning) 
   Field& field =
       amounts_ == DrawUnit::seconds ? time(key, value, meaning) : number(key, value, meaning).at_least(0);
   field.read_ = [&value, &field, unit = amounts_](const Json& json) {
-    value = read_amount(field.key_, field.schema(), unit, json);
+    value = read_amount(field.key_, field.range_, unit, json);
   };
   return field;
 }
@@ -159,23 +144,27 @@ Field& Fields::amounts(std::string_view key, std::optional<std::vector<double>>&
   double sample = 0;
   Fields inner(amounts_, purpose_);
   inner.amount("each", sample, each).required();
-  Field& field = add(key, {{"type", "array"}, {"items", *inner.all_.front().schema_}}, meaning);
+  const Field& item = inner.all_.front();
+  Field& field =
+      add(key, only_reads() ? Json() : Json{{"type", "array"}, {"items", item.described()}}, meaning);
+  field.items_ = item.range_;
   field.write_ = writer(values);
   field.read_ = [&values, &field, unit = amounts_](const Json& json) {
     if (!json.is_array()) reject(field.key_, "is not a list", "Give a list");
     values.emplace();
     for (std::size_t i = 0; i < json.size(); ++i)
-      values->push_back(
-          read_amount(fmt::format("{}/{}", field.key_, i), field.schema()["items"], unit, json[i]));
+      values->push_back(read_amount(fmt::format("{}/{}", field.key_, i), field.items_, unit, json[i]));
   };
   return field;
 }
 
 Field& Fields::amount(std::string_view key, std::optional<Amount>& value, std::string_view meaning) {
-  Field& field = add(key, {{"type", {"number", "string"}}, {"x-quantity", "time"}, {"minimum", 0}}, meaning);
+  Field& field =
+      add(key, only_reads() ? Json() : Json{{"type", {"number", "string"}}, {"x-quantity", "time"}}, meaning);
+  field.range_.at_least = 0;
   field.write_ = [](Json&) { return false; };
   field.read_ = [&value, &field](const Json& json) {
-    value = Amount{read_quantity(field.key_, field.schema(), Dimension::time_s, json), json.is_string()};
+    value = Amount{read_quantity(field.key_, field.range_, Dimension::time_s, json), json.is_string()};
   };
   return field;
 }
@@ -183,24 +172,23 @@ Field& Fields::amount(std::string_view key, std::optional<Amount>& value, std::s
 template <class T>
 Field& Fields::whole(std::string_view key, T& value, std::string_view meaning) {
   using Value = typename Unwrapped<T>::type;
-  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "integer"}}, meaning);
-  bound<Value>(field.schema());
+  Field& field = add(key, only_reads() ? Json() : Json{{"type", "integer"}}, meaning);
+  field.range_ = whole_range<Value>();
   field.write_ = writer(value);
-  if (Json otherwise; !only_reads() && field.write_(otherwise))
-    field.schema()["default"] = std::move(otherwise);
+  give_default(field);
   field.read_ = [&value, &field](const Json& json) {
     const bool whole = json.is_number_integer() ||
                        (json.is_number() && std::trunc(json.get<double>()) == json.get<double>());
     if (!whole)
-      reject(field.key_, "is not a whole number", "Give a whole number" + bounds_text(field.schema()));
-    check_bounds(field.key_, field.schema(), json.get<double>(), "a whole number");
+      reject(field.key_, "is not a whole number", "Give a whole number" + bounds_text(field.range_));
+    check_bounds(field.key_, field.range_, json.get<double>(), "a whole number");
     value = json.get<Value>();
   };
   return field;
 }
 
 Field& Fields::flag(std::string_view key, bool& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "boolean"}, {"default", value}}, meaning);
+  Field& field = add(key, only_reads() ? Json() : Json{{"type", "boolean"}, {"default", value}}, meaning);
   field.write_ = writer(value);
   field.read_ = [&value, &field](const Json& json) {
     if (!json.is_boolean()) reject(field.key_, "is neither true nor false", "Give true or false");
@@ -210,7 +198,7 @@ Field& Fields::flag(std::string_view key, bool& value, std::string_view meaning)
 }
 
 Field& Fields::flag(std::string_view key, std::optional<bool>& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "boolean"}}, meaning);
+  Field& field = add(key, only_reads() ? Json() : Json{{"type", "boolean"}}, meaning);
   field.write_ = writer(value);
   field.read_ = [&value, &field](const Json& json) {
     if (!json.is_boolean()) reject(field.key_, "is neither true nor false", "Give true or false");
@@ -220,14 +208,14 @@ Field& Fields::flag(std::string_view key, std::optional<bool>& value, std::strin
 }
 
 Field& Fields::text(std::string_view key, std::string& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "string"}, {"default", value}}, meaning);
+  Field& field = add(key, only_reads() ? Json() : Json{{"type", "string"}, {"default", value}}, meaning);
   field.write_ = writer(value);
   field.read_ = [&value, &field](const Json& json) { value = element<std::string>(field.key_, {}, json); };
   return field;
 }
 
 Field& Fields::text(std::string_view key, std::optional<std::string>& value, std::string_view meaning) {
-  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "string"}}, meaning);
+  Field& field = add(key, only_reads() ? Json() : Json{{"type", "string"}}, meaning);
   field.write_ = writer(value);
   field.read_ = [&value, &field](const Json& json) { value = element<std::string>(field.key_, {}, json); };
   return field;
@@ -248,14 +236,13 @@ Field& Fields::choice(std::string_view key, std::string& value, const std::vecto
 Field& Fields::add_choice(std::string_view key, const std::vector<std::string>& names,
                           std::string_view meaning, std::function<int()> get,
                           std::function<void(std::size_t)> set) {
-  Field& field = add(key, only_reads() ? nothing() : Json{{"type", "string"}, {"enum", names}}, meaning);
+  Field& field = add(key, only_reads() ? Json() : Json{{"type", "string"}, {"enum", names}}, meaning);
   field.write_ = [names, get = std::move(get)](Json& json) {
     const int chosen = get();
     if (chosen >= 0) json = names[static_cast<std::size_t>(chosen)];
     return chosen >= 0;
   };
-  if (Json otherwise; !only_reads() && field.write_(otherwise))
-    field.schema()["default"] = std::move(otherwise);
+  give_default(field);
   field.read_ = [&field, names, set = std::move(set)](const Json& json) {
     for (std::size_t i = 0; i < names.size(); ++i)
       if (json == names[i]) return set(i);
@@ -265,13 +252,21 @@ Field& Fields::add_choice(std::string_view key, const std::vector<std::string>& 
 }
 
 template <class T>
+Field& Fields::add_list(std::string_view key, std::string_view meaning, std::string_view each) {
+  Field& field =
+      add(key, only_reads() ? Json() : Json{{"type", "array"}, {"items", element_schema<T>(each)}}, meaning);
+  if constexpr (std::is_integral_v<T>) field.items_ = whole_range<T>();
+  return field;
+}
+
+template <class T>
 Field& Fields::list(std::string_view key, std::vector<T>& values, std::string_view meaning,
                     std::string_view each) {
-  Field& field = add(key, list_schema<T>(each, only_reads()), meaning);
-  if (!only_reads()) field.schema()["default"] = values;
+  Field& field = add_list<T>(key, meaning, each);
   field.write_ = writer(values);
+  give_default(field);
   field.read_ = [&values, &field](const Json& json) {
-    values = read_list<T>(field.key_, field.schema(), json);
+    values = read_list<T>(field.key_, field.items_, field.least_items_, json);
   };
   return field;
 }
@@ -279,10 +274,10 @@ Field& Fields::list(std::string_view key, std::vector<T>& values, std::string_vi
 template <class T>
 Field& Fields::list(std::string_view key, std::optional<std::vector<T>>& values, std::string_view meaning,
                     std::string_view each) {
-  Field& field = add(key, list_schema<T>(each, only_reads()), meaning);
+  Field& field = add_list<T>(key, meaning, each);
   field.write_ = writer(values);
   field.read_ = [&values, &field](const Json& json) {
-    values = read_list<T>(field.key_, field.schema(), json);
+    values = read_list<T>(field.key_, field.items_, field.least_items_, json);
   };
   return field;
 }

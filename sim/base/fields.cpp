@@ -17,9 +17,9 @@ Fields::Fields(Fields&&) noexcept = default;
 Field& Fields::add(std::string_view key, Json schema, std::string_view meaning) {
   Field& field = all_.emplace_back();
   field.key_ = key;
+  if (only_reads()) return field;
   field.schema_ = std::make_unique<Json>(std::move(schema));
-  if (!only_reads()) field.schema()["description"] = meaning;
-  return field;
+  return field.describe("description", meaning);
 }
 
 Field& Fields::add_object(std::string_view key, std::shared_ptr<Fields> inner, std::string_view meaning) {
@@ -29,7 +29,7 @@ Field& Fields::add_object(std::string_view key, std::shared_ptr<Fields> inner, s
     for (const Json& property : schema["properties"])
       has_default = has_default || property.contains("default");
   Field& field = add(key, std::move(schema), meaning);
-  if (complete && has_default) field.schema()["default"] = Json::object();
+  if (complete && has_default) field.describe("default", Json::object());
   field.read_ = [inner, &field](const Json& json) { below(field.key_, [&] { inner->read(json); }); };
   field.write_ = [inner, complete, has_default](Json& json) {
     if (!json.is_object()) json = Json::object();
@@ -83,21 +83,24 @@ Field& Fields::plugin_of(std::string_view kind, std::string_view key, RawValue& 
 }
 
 Field& Fields::raw(std::string_view key, RawValue& value, const Json& schema) {
-  Field& field = add(key, schema, schema.value("description", ""));
+  Field& field = add(key, schema, only_reads() ? "" : schema.value("description", ""));
   field.write_ = [&value](Json& json) {
     if (value.present()) json = value.json();
     return value.present();
   };
-  if (Json otherwise; !only_reads() && field.write_(otherwise))
-    field.schema()["default"] = std::move(otherwise);
+  give_default(field);
   field.read_ = [&value](const Json& json) { value = RawValue(json); };
   return field;
+}
+
+void Fields::give_default(Field& field) {
+  if (Json otherwise; field.schema_ && field.write_(otherwise)) field.describe("default", otherwise);
 }
 
 Json Fields::schema(std::string_view meaning) const {
   Json properties = Json::object(), required = Json::array();
   for (const Field& field : all_) {
-    properties[field.key_] = *field.schema_;
+    properties[field.key_] = field.described();
     if (field.required_) required.push_back(field.key_);
   }
   Json schema = {{"type", "object"},
@@ -109,10 +112,11 @@ Json Fields::schema(std::string_view meaning) const {
 }
 
 void Fields::reject_unknown(const Json& object) const {
-  std::vector<std::string> keys;
-  for (const Field& field : all_) keys.push_back(field.key_);
   for (const auto& member : object.items()) {
-    if (std::find(keys.begin(), keys.end(), member.key()) != keys.end() || member.key() == "name") continue;
+    const auto known = [&member](const Field& field) { return field.key_ == member.key(); };
+    if (std::any_of(all_.begin(), all_.end(), known) || member.key() == "name") continue;
+    std::vector<std::string> keys;
+    for (const Field& field : all_) keys.push_back(field.key_);
     const std::string guess = nearest(member.key(), keys);
     reject(member.key(), "is not a key here",
            (guess.empty() ? "" : "Did you mean \"" + guess + "\"? ") + "Valid are " + one_of(keys));
@@ -133,7 +137,7 @@ void Fields::read(const Json& object) const {
 void Fields::write_missing(Json& object) const {
   for (const Field& field : all_) {
     const bool present = object.contains(field.key_);
-    if (present && field.schema_->contains("properties")) field.write_(object[field.key_]);
+    if (present && field.schema_ && field.schema_->contains("properties")) field.write_(object[field.key_]);
     if (present) continue;
     if (Json value; field.write_(value)) object[field.key_] = std::move(value);
   }
@@ -144,7 +148,7 @@ void Fields::read_each(const Json& list, const std::function<void(std::size_t, c
 }
 
 void Fields::without_default(Field& field) {
-  field.schema().erase("default");
+  if (field.schema_) field.schema_->erase("default");
   field.write_ = [](Json&) { return false; };
 }
 
@@ -159,7 +163,7 @@ void Fields::clear_to_empty_object(Json& json) {
 }
 
 void Fields::make_optional(Field& field, std::function<void()> after, std::function<bool()> before) {
-  field.schema().erase("default");
+  if (field.schema_) field.schema_->erase("default");
   field.read_ = [read = std::move(field.read_), after = std::move(after)](const Json& json) {
     read(json);
     after();

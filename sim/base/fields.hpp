@@ -175,6 +175,8 @@ class Fields {
 
  private:
   Field& add(std::string_view key, Json schema, std::string_view meaning);
+  template <class T>
+  Field& add_list(std::string_view key, std::string_view meaning, std::string_view each);
   Field& add_choice(std::string_view key, const std::vector<std::string>& names, std::string_view meaning,
                     std::function<int()> get, std::function<void(std::size_t)> set);
   Field& add_object(std::string_view key, std::shared_ptr<Fields> inner, std::string_view meaning);
@@ -187,6 +189,8 @@ class Fields {
                    const std::function<void(std::size_t, Json&)>& form);
   static void read_each(const Json& list, const std::function<void(std::size_t, const Json&)>& read);
   static void clear_to_empty_object(Json& json);
+  /// In the schema, what is written where the file says nothing.
+  static void give_default(Field& field);
   /// A field whose value may be missing: `after` it was read, and whether it is there, `before` it is
   /// written.
   static void make_optional(Field& field, std::function<void()> after, std::function<bool()> before);
