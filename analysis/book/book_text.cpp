@@ -21,7 +21,12 @@ std::string signed_percent(double share) {
 }
 std::string held(const Line& line, double level) {
   const Coverage* const coverage = line.at(level);
-  return coverage == nullptr ? "" : fmt::format("{} of {}", coverage->inside, coverage->told);
+  if (coverage == nullptr) return "";
+  const auto plain = static_cast<double>(coverage->inside) / static_cast<double>(coverage->told);
+  return fmt::format("{} of {}", coverage->inside, coverage->told) +
+         (std::fabs(coverage->share - plain) < 0.005
+              ? ""
+              : fmt::format(" ({} by octave)", percent(coverage->share)));
 }
 std::string width(const Line& line, double level) {
   const Coverage* const coverage = line.at(level);
@@ -69,7 +74,7 @@ struct Overall {
       if (const Coverage* const one = line.at(kIntervalLevels[i])) {
         coverage[i].inside += one->inside;
         coverage[i].told += one->told;
-        held[i].push_back(static_cast<double>(one->inside) / static_cast<double>(one->told));
+        held[i].push_back(one->share);
       }
     if (const Coverage* const one = line.at(0.9); one != nullptr && line.mean > 0)
       half_widths.push_back(one->width / 2 / line.mean);
@@ -108,6 +113,8 @@ std::string in_short(const JudgedBook& judged) {
     if (all.coverage[i].told > 0)
       text += fmt::format(" Intervals of {:g} % hold {}, and {} in the mean over sets.",
                           100 * kIntervalLevels[i], held_of(all.coverage[i]), percent(mean_of(all.held[i])));
+  text +=
+      " Where cells are sizes, each octave counts the same in a set: half of a table's rows lie in its last one.";
   if (!all.half_widths.empty())
     text += fmt::format(" Those of 90 % reach {:.1f} times the mean error to either side, in the median set.",
                         median_of(all.half_widths));

@@ -16,18 +16,23 @@ namespace {
 
 constexpr std::size_t kWorstCells = 10;
 
-Coverage coverage_of(const std::vector<Cell>& cells, std::size_t level) {
-  Coverage coverage{kIntervalLevels[level], 0, 0, 0};
-  for (const Cell& cell : cells) {
+Coverage coverage_of(const std::vector<Cell>& cells, const std::vector<double>& weights, std::size_t level) {
+  Coverage coverage{kIntervalLevels[level], 0, 0, 0, 0};
+  double sum = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i];
     const auto found = std::find_if(cell.intervals.begin(), cell.intervals.end(), [&](const Interval& each) {
       return each.level == coverage.level && each.low > 0;
     });
     if (found == cell.intervals.end()) continue;
+    const bool inside = cell.measured >= found->low && cell.measured <= found->high;
     ++coverage.told;
-    coverage.inside += cell.measured >= found->low && cell.measured <= found->high ? 1U : 0U;
-    coverage.width += found->high / found->low - 1;
+    coverage.inside += inside ? 1U : 0U;
+    coverage.share += inside ? weights[i] : 0;
+    coverage.width += weights[i] * (found->high / found->low - 1);
+    sum += weights[i];
   }
-  if (coverage.told > 0) coverage.width /= static_cast<double>(coverage.told);
+  if (sum > 0) coverage.share /= sum, coverage.width /= sum;
   return coverage;
 }
 
@@ -44,7 +49,8 @@ Line line_from(const nlohmann::json& json) {
             {},
             {}};
   for (const auto& each : json.at("coverage"))
-    line.coverage.push_back({each.at("level"), each.at("inside"), each.at("told"), each.at("width")});
+    line.coverage.push_back(
+        {each.at("level"), each.at("inside"), each.at("told"), each.at("width"), each.at("share")});
   if (json.contains("noise")) line.noise = json.at("noise").get<double>();
   for (const auto& each : json.at("worst_cells"))
     line.worst_cells.push_back({each.at("name"), each.at("error")});
@@ -59,16 +65,16 @@ const Coverage* Line::at(double level) const {
   return nullptr;
 }
 
-Line line_of(const std::vector<Cell>& cells, const std::vector<double>& weights, std::optional<double> noise,
+Line line_of(const std::vector<Cell>& cells, const std::vector<double>& given, std::optional<double> noise,
              const std::string& date) {
+  const std::vector<double> weights = given.empty() ? std::vector<double>(cells.size(), 1) : given;
   std::vector<JudgedPoint> points;
   for (std::size_t i = 0; i < cells.size(); ++i)
     points.push_back({i, cells[i].measured, cells[i].predicted, {}, 0});
-  const ErrorSummary summary =
-      summarise_errors(points, weights.empty() ? std::vector<double>(cells.size(), 1) : weights);
+  const ErrorSummary summary = summarise_errors(points, weights);
   Line line{date, cells.size(), summary.mean, summary.median, summary.worst, summary.bias, {}, noise, {}};
   for (std::size_t level = 0; level < kIntervalLevels.size(); ++level)
-    line.coverage.push_back(coverage_of(cells, level));
+    line.coverage.push_back(coverage_of(cells, weights, level));
   for (const Cell& cell : cells) line.worst_cells.push_back({cell.name, cell.error()});
   std::stable_sort(
       line.worst_cells.begin(), line.worst_cells.end(),
@@ -93,6 +99,7 @@ nlohmann::ordered_json lines_json(const Lines& lines) {
       one["coverage"].push_back({{"level", each.level},
                                  {"inside", each.inside},
                                  {"told", each.told},
+                                 {"share", rounded(each.share)},
                                  {"width", rounded(each.width)}});
     if (line.noise) one["noise"] = rounded(*line.noise);
     one["worst_cells"] = nlohmann::ordered_json::array();

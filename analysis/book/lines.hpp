@@ -32,6 +32,7 @@ struct Coverage {
   double level = 0.9;
   std::size_t inside = 0, told = 0;
   double width = 0;  ///< mean of high / low - 1
+  double share = 0;  ///< inside, with the cells' weights in means: of sizes, each octave counts the same
 };
 
 struct Line {

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/questions/numbers.hpp"
-
 namespace simsgd::questions {
 
 namespace {
