@@ -1,7 +1,7 @@
 // Runs one scenario in the simulator.
 #pragma once
 
-#include "results/run_context.hpp"
+#include "results/document.hpp"
 #include "results/run_files.hpp"
 #include "sim/engine/simulate.hpp"
 

@@ -2,8 +2,8 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/benchmarks.hpp"
-#include "bench/child.hpp"
 #include "bench/networks.hpp"
+#include "bench/scenario_run.hpp"
 #include "sim/engine/simulate_plans.hpp"
 
 namespace simsgd::bench {

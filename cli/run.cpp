@@ -15,7 +15,7 @@
 #include "cli/verbs.hpp"
 #include "results/expected.hpp"
 #include "results/run_files.hpp"
-#include "results/run_summary.hpp"
+#include "results/summary.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"

@@ -13,8 +13,8 @@
 #include "analysis/intervals.hpp"
 #include "analysis/runs/child_pool.hpp"
 #include "analysis/runs/run_row.hpp"
-#include "scenarios/language/parts.hpp"
 #include "scenarios/language/point_loader.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

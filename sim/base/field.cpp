@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/base/errors.hpp"
 #include "sim/base/field_reading.hpp"
-#include "sim/base/reject.hpp"
 
 namespace simsgd {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd::fields {
 

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "analysis/calibration/ensemble.hpp"
-#include "analysis/calibration/error_reach.hpp"
 #include "analysis/calibration/left_out.hpp"
 #include "analysis/calibration/solver.hpp"
+#include "analysis/calibration/uncertainty.hpp"
 #include "analysis/intervals.hpp"
 #include "sim/engine/simulate.hpp"
 #include "support.hpp"

@@ -10,7 +10,7 @@
 #include "analysis/data_sheet.hpp"
 #include "analysis/runs/sweep_points.hpp"
 #include "analysis/widening.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/study.hpp"
 #include "support.hpp"
 #include "tests/support/in_child.hpp"
