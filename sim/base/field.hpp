@@ -12,6 +12,9 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/errors.hpp"
+#include "sim/base/units.hpp"
+
 namespace simsgd {
 
 using Json = nlohmann::json;
@@ -93,9 +96,9 @@ class Field {
 
  private:
   friend class Fields;
-  /// Says `value` in the schema; nothing of a field that is only read.
-  template <class Value>
-  Field& describe(const char* key, const Value& value);
+  /// Says it in the schema; nothing of a field that is only read.
+  Field& describe(const char* key, std::string_view words);
+  Field& describe(const char* key, const Json& value);
   /// The schema, with the ranges.
   Json described() const;
 
@@ -109,3 +112,28 @@ class Field {
 };
 
 }  // namespace simsgd
+
+namespace simsgd::fields {
+
+// How the value of a field is read: checked against its range, rejected with what would be right.
+
+/// " from 1 to 8", " of at least 0": for a sentence.
+std::string bounds_text(const Range& range);
+/// Rejects what is out of range; `what`: "a number", with its article.
+void check_bounds(const std::string& key, const Range& range, double value, const std::string& what);
+double read_number(const std::string& key, const Range& range, const Json& json);
+double read_quantity(const std::string& key, const Range& range, Dimension dimension, const Json& json);
+double read_amount(const std::string& key, const Range& range, DrawUnit unit, const Json& json);
+/// Errors of what is nested name the whole way.
+template <class Read>
+void below(const std::string& key, const Read& read) {
+  try {
+    read();
+  } catch (const ParameterError& error) {
+    throw ParameterError("/" + key + error.key, error.problem, error.remedy);
+  }
+}
+/// Whole numbers without a point, as people write them; what is not finite is not a value.
+bool put(Json& json, double value);
+
+}  // namespace simsgd::fields
