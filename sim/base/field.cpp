@@ -158,7 +158,7 @@ double read_amount(const std::string& key, const Range& range, DrawUnit unit, co
 
 bool put(Json& json, double value) {
   if (!std::isfinite(value)) return false;
-  if (std::trunc(value) == value && std::fabs(value) < 0x1p53)
+  if (std::trunc(value) == value && std::fabs(value) <= 0x1p53)
     json = static_cast<std::int64_t>(value);
   else
     json = value;
