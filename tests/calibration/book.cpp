@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/book/book_page.hpp"
 #include "analysis/book/book_text.hpp"
 #include "support.hpp"
 
