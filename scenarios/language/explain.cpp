@@ -169,9 +169,19 @@ namespace {
 /// Bounds that only keep a number inside its type are not worth a word until they are passed.
 constexpr double kTypeBound = 2147483647;
 
+/// " from 1 to 8", " of at least 0".
+std::string bounds_in_words(const Json& schema) {
+  NumberRange range;
+  range.at_least = schema.value("minimum", range.at_least);
+  range.above = schema.value("exclusiveMinimum", range.above);
+  range.at_most = schema.value("maximum", range.at_most);
+  range.below = schema.value("exclusiveMaximum", range.below);
+  return fields::bounds_text(range);
+}
+
 std::string type_in_words(const std::string& type, const Json& schema) {
-  if (type == "integer") return "a whole number" + fields::bounds_text(schema);
-  if (type == "number") return "a number" + fields::bounds_text(schema);
+  if (type == "integer") return "a whole number" + bounds_in_words(schema);
+  if (type == "number") return "a number" + bounds_in_words(schema);
   if (type == "string") return "text";
   if (type == "boolean") return "true or false";
   if (type == "array") return "a list";
@@ -234,7 +244,7 @@ std::string wanted_number(const Json& schema, double found) {
   const double most = schema.value("maximum", found);
   if (found > most && most >= kTypeBound) return fmt::format("at most {}", most);
   if (!schema.contains("x-quantity")) return wanted(schema);
-  return fmt::format("a number{}, such as {}", fields::bounds_text(schema), wanted(schema));
+  return fmt::format("a number{}, such as {}", bounds_in_words(schema), wanted(schema));
 }
 
 void explain_number(const Json& schema, double value, std::vector<Explanation>& all) {

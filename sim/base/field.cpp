@@ -92,7 +92,7 @@ Field& Field::remedy(std::string_view remedy) { return describe("x-remedy", reme
 
 Json Field::described() const {
   Json schema = *schema_;
-  const auto say = [](const Range& range, Json& json) {
+  const auto say = [](const NumberRange& range, Json& json) {
     const std::pair<const char*, double> bounds[] = {{"minimum", range.at_least},
                                                      {"exclusiveMinimum", range.above},
                                                      {"maximum", range.at_most},
@@ -109,7 +109,7 @@ Json Field::described() const {
 
 namespace simsgd::fields {
 
-std::string bounds_text(const Range& range) {
+std::string bounds_text(const NumberRange& range) {
   const auto bound = [](double value, const char* words) {
     return std::isfinite(value) ? fmt::format("{} {}", words, value) : "";
   };
@@ -122,19 +122,20 @@ std::string bounds_text(const Range& range) {
   return low + " and" + high;
 }
 
-void check_bounds(const std::string& key, const Range& range, double value, const std::string& what) {
+void check_bounds(const std::string& key, const NumberRange& range, double value, const std::string& what) {
   if (!range.admits(value))
     reject(key, "is out of range", fmt::format("Give {}{}", what, bounds_text(range)));
 }
 
-double read_number(const std::string& key, const Range& range, const Json& json) {
+double read_number(const std::string& key, const NumberRange& range, const Json& json) {
   if (!json.is_number()) reject(key, "is not a number", "Give a number" + bounds_text(range));
   const double value = json.get<double>();
   check_bounds(key, range, value, "a number");
   return value;
 }
 
-double read_quantity(const std::string& key, const Range& range, Dimension dimension, const Json& json) {
+double read_quantity(const std::string& key, const NumberRange& range, Dimension dimension,
+                     const Json& json) {
   double value = 0;
   if (json.is_number()) {
     value = json.get<double>();
@@ -148,7 +149,7 @@ double read_quantity(const std::string& key, const Range& range, Dimension dimen
   return value;
 }
 
-double read_amount(const std::string& key, const Range& range, DrawUnit unit, const Json& json) {
+double read_amount(const std::string& key, const NumberRange& range, DrawUnit unit, const Json& json) {
   if (unit == DrawUnit::seconds) return read_quantity(key, range, Dimension::time_s, json);
   if (unit == DrawUnit::factor && !json.is_number())
     reject(key, "is not a plain number", "Give a factor without a unit, such as 1.5");

@@ -51,7 +51,7 @@ struct Amount {
 };
 
 /// Which numbers may be written.
-struct Range {
+struct NumberRange {
   double at_least = -std::numeric_limits<double>::infinity(), above = at_least;
   double at_most = std::numeric_limits<double>::infinity(), below = at_most;
 
@@ -104,7 +104,7 @@ class Field {
 
   std::string key_;
   std::unique_ptr<Json> schema_;  ///< null: the field is only read
-  Range range_, items_;           ///< of the value; of those of a list
+  NumberRange range_, items_;     ///< of the value; of those of a list
   std::size_t least_items_ = 0;
   bool required_ = false;
   std::function<void(const Json&)> read_;
@@ -118,12 +118,12 @@ namespace simsgd::fields {
 // How the value of a field is read: checked against its range, rejected with what would be right.
 
 /// " from 1 to 8", " of at least 0": for a sentence.
-std::string bounds_text(const Range& range);
+std::string bounds_text(const NumberRange& range);
 /// Rejects what is out of range; `what`: "a number", with its article.
-void check_bounds(const std::string& key, const Range& range, double value, const std::string& what);
-double read_number(const std::string& key, const Range& range, const Json& json);
-double read_quantity(const std::string& key, const Range& range, Dimension dimension, const Json& json);
-double read_amount(const std::string& key, const Range& range, DrawUnit unit, const Json& json);
+void check_bounds(const std::string& key, const NumberRange& range, double value, const std::string& what);
+double read_number(const std::string& key, const NumberRange& range, const Json& json);
+double read_quantity(const std::string& key, const NumberRange& range, Dimension dimension, const Json& json);
+double read_amount(const std::string& key, const NumberRange& range, DrawUnit unit, const Json& json);
 /// Errors of what is nested name the whole way.
 template <class Read>
 void below(const std::string& key, const Read& read) {

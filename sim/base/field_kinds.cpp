@@ -70,15 +70,15 @@ constexpr std::int64_t largest() {
 
 /// Of whole numbers.
 template <class T>
-Range whole_range() {
-  Range range;
+NumberRange whole_range() {
+  NumberRange range;
   range.at_least = 0;
   range.at_most = static_cast<double>(largest<T>());
   return range;
 }
 
 template <class T>
-T element(const std::string& key, const Range& range, const Json& json) {
+T element(const std::string& key, const NumberRange& range, const Json& json) {
   if constexpr (std::is_same_v<T, std::string>) {
     if (!json.is_string()) reject(key, "is not text", "Give text");
     return json.get<std::string>();
@@ -95,7 +95,8 @@ Json element_schema(std::string_view each) {
 }
 
 template <class T>
-std::vector<T> read_list(const std::string& key, const Range& items, std::size_t least, const Json& json) {
+std::vector<T> read_list(const std::string& key, const NumberRange& items, std::size_t least,
+                         const Json& json) {
   if (!json.is_array()) reject(key, "is not a list", "Give a list");
   if (json.size() < least) reject(key, "is too short", fmt::format("Give at least {} of them", least));
   std::vector<T> values;
