@@ -15,7 +15,6 @@ namespace simsgd {
 /// No line, and nothing that is read whole, is longer: JSON that is to be held in memory takes ten times as
 /// much.
 inline constexpr std::size_t kLongestLine_bytes = std::size_t{1} << 26;
-inline constexpr std::size_t kLargestDocument_bytes = std::size_t{1} << 29;
 
 class Input {
  public:
