@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "analysis/runs/check_files.hpp"
+#include "analysis/runs/sweep_points.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"

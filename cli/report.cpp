@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "analysis/faces/figures.hpp"
-#include "analysis/faces/notebook.hpp"
 #include "analysis/faces/page.hpp"
 #include "analysis/faces/report_text.hpp"
 #include "analysis/questions/study_report.hpp"

@@ -8,10 +8,10 @@
 #include <memory>
 #include <sstream>
 
-#include "analysis/faces/curve_logs.hpp"
+#include "analysis/faces/figures.hpp"
 #include "analysis/questions/tables.hpp"
-#include "analysis/runs/export.hpp"
 #include "analysis/runs/merge.hpp"
+#include "analysis/runs/results.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"

@@ -14,10 +14,8 @@
 
 #include "analysis/faces/table.hpp"
 #include "analysis/intervals.hpp"
-#include "analysis/runs/adaptive_seeds.hpp"
 #include "analysis/runs/sweep.hpp"
 #include "analysis/runs/sweep_status.hpp"
-#include "analysis/runs/time_estimate.hpp"
 #include "cli/progress.hpp"
 #include "cli/sweep_output.hpp"
 #include "sim/base/errors.hpp"

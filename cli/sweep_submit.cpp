@@ -9,12 +9,10 @@
 #include <memory>
 #include <set>
 
-#include "analysis/runs/adaptive_seeds.hpp"
 #include "analysis/runs/run_sink.hpp"
 #include "analysis/runs/slurm.hpp"
 #include "analysis/runs/sweep.hpp"
 #include "analysis/runs/sweep_status.hpp"
-#include "analysis/runs/time_estimate.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"

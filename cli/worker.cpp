@@ -20,7 +20,7 @@
 #include <string>
 
 #include "analysis/runner.hpp"
-#include "analysis/runs/child_process.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "cli/verbs.hpp"
 #include "results/run_context.hpp"
 #include "scenarios/language/schema.hpp"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/runs/single_run.hpp"
+#include "analysis/runs/results.hpp"
 #include "results/step_table.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/questions/numbers.hpp"
-
 namespace simsgd::questions {
 
 namespace {
@@ -351,10 +349,10 @@ Table seed_table(const Frame& frame, const SeedTableQuestion& question, std::vec
     errors.push_back({"--metric", "", "is several, and --columns is given",
                       fmt::format("{}", fmt::join(question.measures, ",")),
                       "Ask for one metric, or leave --columns out"});
-  if (!question.reaches.empty() && (columns.size() != 1 || measures.size() != 1 ||
-                                    measures.front().better == Better::neither))
-    errors.push_back({"--reaches", "", "needs one axis in --columns, and one metric that has a better way", "",
-                      "Ask as in: --columns workers --metric scaling_efficiency --reaches 0.9"});
+  if (!question.reaches.empty() &&
+      (columns.size() != 1 || measures.size() != 1 || measures.front().better == Better::neither))
+    errors.push_back({"--reaches", "", "needs one axis in --columns, and one metric that has a better way",
+                      "", "Ask as in: --columns workers --metric scaling_efficiency --reaches 0.9"});
   if (!errors.empty()) throw ConfigError(errors);
   expect_results(frame);
   std::vector<std::size_t> axes = rows;

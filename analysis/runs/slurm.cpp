@@ -17,7 +17,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "analysis/runs/run_key.hpp"
+#include "analysis/runs/run_row.hpp"
 #include "analysis/runs/spool.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"

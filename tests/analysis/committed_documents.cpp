@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/markdown.hpp"
-#include "analysis/runs/store_schema.hpp"
+#include "analysis/runs/database.hpp"
 #include "results/curves.hpp"
 #include "results/document.hpp"
 #include "results/step_table.hpp"

@@ -16,11 +16,11 @@
 #include <sstream>
 
 #include "analysis/intervals.hpp"
-#include "analysis/runs/export.hpp"
 #include "analysis/runs/merge.hpp"
-#include "analysis/runs/run_key.hpp"
+#include "analysis/runs/results.hpp"
+#include "analysis/runs/run_row.hpp"
+#include "analysis/runs/run_sink.hpp"
 #include "analysis/runs/store.hpp"
-#include "analysis/runs/turns.hpp"
 #include "scenarios/language/point_loader.hpp"
 #include "tests/analysis/support.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/runs/child_process.hpp"
+#include "analysis/runs/child_pool.hpp"
 
 namespace simsgd::live {
 
