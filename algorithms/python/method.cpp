@@ -94,7 +94,8 @@ std::optional<std::vector<Kind>> named_in(const Json& said, const char* key,
 
 class PythonMethod final : public Algorithm {
  public:
-  PythonMethod(const Json& said, double yield_limit_s, const AlgorithmContext& context)
+  PythonMethod(const Json& said, const std::string& file, double yield_limit_s,
+               const AlgorithmContext& context)
       : number_(said.at("number")),
         yield_limit_s_(yield_limit_s),
         needs_others_(said.at("needs_others")),
@@ -105,6 +106,8 @@ class PythonMethod final : public Algorithm {
       parts_.has_cluster = true;
     }
     if (context.learner != nullptr) parts_.factors = factor_layout(context.learner->model().layers());
+    parts_.file = file;
+    parts_.posts = said.at("posts");
     parts_.sends = named_in(said, "sends", &python::traffic_of);
     parts_.activities = named_in(said, "activities", &python::activity_of);
     if (context.notes != nullptr)
@@ -151,7 +154,7 @@ class PythonMethod final : public Algorithm {
 };
 
 MadeAlgorithm make_python(const PythonOptions& options, const AlgorithmContext& context) {
-  return std::make_unique<PythonMethod>(declared(options), options.yield_limit_s, context);
+  return std::make_unique<PythonMethod>(declared(options), options.file, options.yield_limit_s, context);
 }
 
 }  // namespace
