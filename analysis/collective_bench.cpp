@@ -17,7 +17,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/collectives/schedules.hpp"
-#include "sim/engine/simulate_plans.hpp"
+#include "sim/engine/simulate.hpp"
 #include "sim/engine/ticks.hpp"
 
 namespace simsgd {

@@ -4,7 +4,7 @@
 #include "bench/benchmarks.hpp"
 #include "bench/networks.hpp"
 #include "bench/scenario_run.hpp"
-#include "sim/engine/simulate_plans.hpp"
+#include "sim/engine/simulate.hpp"
 
 namespace simsgd::bench {
 

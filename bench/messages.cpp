@@ -14,7 +14,7 @@
 #include "bench/networks.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/collectives/schedule.hpp"
-#include "sim/engine/simulate_plans.hpp"
+#include "sim/engine/simulate.hpp"
 
 namespace simsgd::bench {
 

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "algorithms/python/method.hpp"
-#include "analysis/intervals.hpp"
 #include "analysis/runner.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 #include "scenarios/language/communication.hpp"
 #include "scenarios/language/json_source.hpp"

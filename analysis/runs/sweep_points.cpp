@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 #include "analysis/runs/run_row.hpp"
 #include "scenarios/language/point_loader.hpp"

@@ -10,7 +10,7 @@
 #include "analysis/calibration/left_out.hpp"
 #include "analysis/calibration/solver.hpp"
 #include "analysis/calibration/uncertainty.hpp"
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "sim/engine/simulate.hpp"
 #include "support.hpp"
 #include "tests/support/in_child.hpp"

@@ -1,6 +1,6 @@
 // Runs on a calibrated cluster: every time has an interval, wider beyond what was measured, the same whatever
 // the number of jobs; what was changed by hand is not drawn.
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 
 #include <doctest/doctest.h>
 
