@@ -119,8 +119,7 @@ class StudyResults:
 
 
 class FrameQuestions:
-    """frame.simsgd: the program's own statistics of the study that the frame came from. All of its runs count, whatever
-    rows were taken out of the frame: `where` selects ("workers=64")."""
+    """frame.simsgd: the program's own statistics of the frame's study, over all its runs; `where` selects some ("workers=64")."""
 
     def __init__(self, frame: Any):
         if "simsgd" not in frame.attrs:

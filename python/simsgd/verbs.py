@@ -1,5 +1,4 @@
-"""The verbs of the program, with their answers as Python has them: `run` gives a Result, those of studies are in study.py.
-Options are those of the command line, as keywords."""
+"""The verbs of the program: `run` gives a Result, those of studies are in study.py. Options are the command line's, as keywords."""
 
 import html
 import json
@@ -79,11 +78,13 @@ class Result:
         """`simsgd VERB` about this run: ask("report", "-", "--format", "md"), where "-" is this run."""
         return command(verb, *words, input=to_json(self.document))
 
+    def _repr_html_(self) -> str:
+        return self.ask("results", "show", "-", "1", "--format", "html") + "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
         """For notebooks: charts, and a table with the notes."""
         charts = self.ask("report", "-", "--format", "notebook", *flags({"chart": ["loss", "accuracy", "breakdown"]}))
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return {**json.loads(charts), "text/plain": repr(self), "text/html": self.ask("results", "show", "-", "1", "--format", "html") + notes}
+        return {**json.loads(charts), "text/plain": repr(self), "text/html": self._repr_html_()}
 
     def to_wandb(self, path: Path) -> None:
         """JSON lines as W&B's history has them: a line an instant, with its curves."""

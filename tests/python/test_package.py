@@ -55,7 +55,8 @@ class Runs(unittest.TestCase):
     def test_a_notebook_gets_the_programs_table_and_charts_of_a_run(self):
         run = simsgd.run(SMALL)
         bundle = run._repr_mimebundle_()
-        self.assertIn("throughput_samples_per_s", bundle["text/html"])
+        self.assertIn("throughput_samples_per_s", run._repr_html_())
+        self.assertEqual(run._repr_html_(), bundle["text/html"])
         self.assertTrue(run.notes)
         self.assertIn(html.escape(run.notes[0]), bundle["text/html"])
         parts = bundle["application/vnd.vegalite.v5+json"]["vconcat"]
