@@ -65,7 +65,7 @@ struct KfacMethod {
         "placement_rule", rule, {{"cost", PlacementRule::cost}, {"threshold", PlacementRule::threshold}},
         "An inverse is worth a broadcast if it is predicted to take longer than that (cost), or from placement_threshold on (threshold)");
     f.whole("placement_threshold", least_dim,
-            "By that rule factors of this dimension and larger are not inverted by everybody")
+            "With that rule, factors of this dimension and larger are inverted by one worker each")
         .at_least(1)
         .at_most(1 << 20);
     f.flag("overlap", overlap, "An inverse is broadcast while the next one is computed");
