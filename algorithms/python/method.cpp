@@ -35,7 +35,7 @@ struct PythonOptions {
         "function", function,
         "Name of the generator function that is the method; default: the only one, or the one named like the file");
     f.raw("options", options,
-          {{"type", "object"}, {"description", "What the method is told, as its second parameter"}})
+          {{"type", "object"}, {"description", "Options that are passed to the method as its second parameter"}})
         .by_rule("what the method declares");
     f.raw("graph", graph,
           {{"type", "object"},
