@@ -15,10 +15,9 @@
 #include "scenarios/language/job_notes.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/reject.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/collectives/schedules.hpp"
-#include "sim/engine/simulate_plans.hpp"
+#include "sim/engine/simulate.hpp"
 #include "sim/engine/ticks.hpp"
 
 namespace simsgd {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "sim/job.hpp"
 
 namespace simsgd {

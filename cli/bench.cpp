@@ -10,7 +10,7 @@
 
 #include "analysis/collective_bench.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 #include "sim/collectives/schedules.hpp"

@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analysis/book/book_page.hpp"
 #include "analysis/book/book_text.hpp"
 #include "analysis/faces/figures.hpp"
 #include "analysis/faces/page.hpp"

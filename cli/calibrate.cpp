@@ -13,7 +13,7 @@
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
-#include "scenarios/language/parts.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 

@@ -13,7 +13,6 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/import.hpp"
-#include "traces/import_format.hpp"
 #include "traces/measurements.hpp"
 
 namespace simsgd {

@@ -13,7 +13,7 @@
 #include "analysis/runner.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
-#include "results/run_context.hpp"
+#include "results/document.hpp"
 #include "results/run_files.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"

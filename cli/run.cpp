@@ -9,13 +9,12 @@
 #include <optional>
 
 #include "algorithms/python/method.hpp"
-#include "analysis/intervals.hpp"
 #include "analysis/runner.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/expected.hpp"
 #include "results/run_files.hpp"
-#include "results/run_summary.hpp"
+#include "results/summary.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "analysis/faces/table.hpp"
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/sweep.hpp"
 #include "analysis/runs/sweep_status.hpp"
 #include "cli/progress.hpp"

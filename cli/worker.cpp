@@ -22,7 +22,7 @@
 #include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 #include "cli/verbs.hpp"
-#include "results/run_context.hpp"
+#include "results/document.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/fields.hpp"

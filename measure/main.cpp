@@ -22,7 +22,7 @@
 #include "measure/waiting.hpp"
 #include "results/document.hpp"
 #include "results/run_files.hpp"
-#include "results/run_summary.hpp"
+#include "results/summary.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/notes.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd {
 

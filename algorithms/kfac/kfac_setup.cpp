@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "algorithms/cost_notes.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/cluster/kernels.hpp"
 #include "sim/learn/model.hpp"
 

@@ -7,7 +7,7 @@
 // are left out: every worker does H. The server is on rank 0, whose own differences need no message; taking
 // over a difference takes no time there. Bytes per worker and H steps: the model each way. After a crash a
 // worker computes again what it lost; the server serves the others meanwhile.
-#include "algorithms/low_communication/delayed_nesterov.hpp"
+#include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/low_communication/served_workers.hpp"
 #include "algorithms/plugin.hpp"
 

@@ -23,7 +23,7 @@
 #include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/low_communication/served_workers.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd::algorithms {
 

@@ -13,7 +13,7 @@
 #include "algorithms/exchange.hpp"
 #include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/learn/codecs/registry.hpp"
+#include "sim/learn/codec.hpp"
 #include "sim/learn/precision.hpp"
 
 namespace simsgd::algorithms {

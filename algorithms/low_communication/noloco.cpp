@@ -17,7 +17,7 @@
 
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/learn/partition.hpp"
+#include "sim/learn/sampler.hpp"
 
 namespace simsgd::algorithms {
 

@@ -23,7 +23,7 @@
 #include "algorithms/exchange.hpp"
 #include "algorithms/parameter_server/model_server.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/learn/optimizers/matrix_rule.hpp"
 
 namespace simsgd::algorithms {

@@ -21,7 +21,7 @@
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/sharded/layer_shards.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/learn/optimizers/matrix_rule.hpp"
 
 namespace simsgd::algorithms {

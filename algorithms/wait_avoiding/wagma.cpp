@@ -14,7 +14,6 @@
 
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
-#include "algorithms/wait_avoiding/butterfly.hpp"
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
 
 namespace simsgd::algorithms {

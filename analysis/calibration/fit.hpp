@@ -63,7 +63,7 @@ double mean_square(const Points& points, const WeightedPoints& what, const std::
                    double outlier);
 
 /// Where a fit of runs begins, on the parameters' scales: the best of `settings.starts` points of Sobol's
-/// sequence inside the bounds, the first of which is their middle (starts.cpp).
+/// sequence inside the bounds, the first of which is their middle.
 std::vector<double> best_of_starts(const Predictor& predictor, const Points& points, const ModelSpec& model,
                                    const WeightedPoints& what, const Patch& tables,
                                    const FitSettings& settings);

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "analysis/data_sheet.hpp"
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 
 namespace simsgd {

@@ -6,12 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/calibration/scenario_columns.hpp"
+#include "analysis/calibration/selection.hpp"
 #include "analysis/calibration/spec_data.hpp"
-#include "analysis/calibration/spec_model.hpp"
 #include "scenarios/language/explain.hpp"
 #include "scenarios/language/scenario.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/use.hpp"
 
 namespace simsgd {

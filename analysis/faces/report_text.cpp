@@ -7,7 +7,7 @@
 #include <map>
 
 #include "analysis/faces/page.hpp"
-#include "analysis/markdown.hpp"
+#include "analysis/faces/table.hpp"
 #include "analysis/questions/tables.hpp"
 #include "sim/base/errors.hpp"
 

@@ -12,7 +12,7 @@
 #include "analysis/frame/frame.hpp"
 #include "analysis/runs/results.hpp"
 #include "analysis/statistics/contest.hpp"
-#include "sim/recording/better.hpp"
+#include "sim/recording/metrics.hpp"
 
 namespace simsgd::frame {
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "analysis/runs/results.hpp"
-#include "results/step_table.hpp"
+#include "results/curves.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"

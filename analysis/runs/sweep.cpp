@@ -13,8 +13,8 @@
 #include <set>
 
 #include "analysis/data_sheet.hpp"
-#include "analysis/intervals.hpp"
 #include "analysis/parameter_draws.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/statistics/intervals.hpp"
 #include "sim/base/check.hpp"
 

@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 #include "analysis/runs/run_row.hpp"
-#include "scenarios/language/parts.hpp"
 #include "scenarios/language/point_loader.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

@@ -65,7 +65,7 @@ struct PointEstimate {
   double memory_bytes = 0;  ///< of its process
   int workers = 0;          ///< simulated
   double steps = 0;         ///< of each worker; 0 where they follow from the run
-  int runs_per_draw = 0;    ///< for intervals (analysis/intervals.hpp)
+  int runs_per_draw = 0;    ///< for intervals (analysis/runner.hpp)
 };
 
 struct Examination {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <set>
 
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 #include "analysis/runs/run_sink.hpp"
 #include "analysis/runs/slurm.hpp"

@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "analysis/statistics/intervals.hpp"
-#include "sim/recording/better.hpp"
+#include "sim/recording/metrics.hpp"
 
 namespace simsgd::statistics {
 

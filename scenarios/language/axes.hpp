@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/language/conditions.hpp"
+#include "scenarios/language/axis_values.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/study.hpp"
 

@@ -3,9 +3,8 @@
 #include <set>
 
 #include "scenarios/language/explain.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/schema.hpp"
-#include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/use.hpp"
 #include "sim/recording/metrics.hpp"

@@ -8,7 +8,7 @@
 
 #include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/communication.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/random.hpp"
 #include "sim/cluster/kernels.hpp"

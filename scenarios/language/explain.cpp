@@ -11,7 +11,7 @@
 
 #include "scenarios/language/errors.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/field_reading.hpp"
+#include "sim/base/field.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/communication.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/distributions/registry.hpp"

@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/markdown.hpp"
+#include "analysis/faces/table.hpp"
 #include "analysis/runs/database.hpp"
 #include "results/curves.hpp"
 #include "results/document.hpp"
-#include "results/step_table.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"

@@ -15,7 +15,7 @@
 #include <set>
 #include <sstream>
 
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/merge.hpp"
 #include "analysis/runs/results.hpp"
 #include "analysis/runs/run_row.hpp"

@@ -14,7 +14,7 @@
 #include "analysis/faces/live/front.hpp"
 #include "analysis/faces/live/source.hpp"
 #include "analysis/faces/page.hpp"
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 #include "analysis/runs/run_row.hpp"
 #include "analysis/runs/run_sink.hpp"

@@ -15,7 +15,7 @@
 #include "analysis/runs/store.hpp"
 #include "analysis/runs/sweep_points.hpp"
 #include "scenarios/language/axis_values.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 
 namespace simsgd::live {
 

@@ -5,8 +5,8 @@
 // Sarfi et al., "SparseLoCo", 2025, arXiv:2508.15706: chunks of 4,096, 2 bits a value. Its published code
 // takes bins around the mean of a whole tensor; a table for each chunk is this project's.
 
+#include "sim/learn/codec.hpp"
 #include "sim/learn/codecs/blocks.hpp"
-#include "sim/learn/codecs/registry.hpp"
 
 namespace simsgd::codecs {
 

@@ -1,4 +1,4 @@
-#include "bench/summary.hpp"
+#include "bench/benchmarks.hpp"
 
 #include <fmt/format.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-#include "sim/roles/message_precision.hpp"
+#include "sim/roles/messages.hpp"
 
 #include "sim/learn/precision.hpp"
 

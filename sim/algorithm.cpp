@@ -1,4 +1,4 @@
-#include "sim/memory.hpp"
+#include "sim/algorithm.hpp"
 
 namespace simsgd {
 
