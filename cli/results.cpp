@@ -142,6 +142,12 @@ void add_table(CLI::App& results) {
       ->delimiter(',')
       ->allow_extra_args(false);
   add_measures(*verb, command->table.measures);
+  verb->add_option("--reaches", command->table.reaches,
+                   "In place of the metric, the first value of the --columns axis at which it reaches this "
+                   "(SI; several with commas)")
+      ->type_name("VALUES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->add_option("--statistic", command->statistic, "What is taken over the seeds: mean or median")
       ->type_name("NAME")
       ->capture_default_str()
@@ -154,7 +160,8 @@ void add_table(CLI::App& results) {
   add_selection(*verb, command);
   verb->footer(
       "Examples:\n  simsgd results table s.db --rows severity,share --columns algorithm --metric time_to_target_s\n"
-      "  simsgd results table s.db --rows workers --metric throughput_samples_per_s,wait_s --format csv");
+      "  simsgd results table s.db --rows workers --metric throughput_samples_per_s,wait_s --format csv\n"
+      "  simsgd results table s.db --rows algorithm --columns workers --metric wait_s --reaches 0.1");
   answer(*verb, command, [](const ResultsCommand& asked) {
     return asked_of(asked, [&](const frame::Frame& frame, std::vector<InputError> errors) {
       questions::SeedTableQuestion question = asked.table;

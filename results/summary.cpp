@@ -16,6 +16,9 @@ namespace simsgd {
 
 namespace {
 
+/// Rows that are shown of a table; the document has all.
+constexpr std::size_t kMostTableRows = 16;
+
 using NumberColumn = std::vector<std::optional<double>>;
 using OrderedJson = nlohmann::ordered_json;
 

@@ -39,9 +39,6 @@ nlohmann::ordered_json shortened_for_rows(const nlohmann::ordered_json& document
 
 // What a program prints of one run, simulated or real.
 
-/// Rows that are shown of a table; the document has all.
-inline constexpr std::size_t kMostTableRows = 16;
-
 /// "" where the algorithm noted nothing; else an empty line before each table.
 std::string decided_tables(const nlohmann::ordered_json& document);
 

@@ -22,6 +22,9 @@ namespace simsgd {
 
 namespace {
 
+/// No file above is read: megabytes describe any cluster that fits the simulation.
+constexpr std::size_t kMostFileBytes = std::size_t{8} << 20;
+
 constexpr std::size_t kMostErrors = 20;
 constexpr double kMostBps = 1e18, kMostLatency_s = 1e12;  // docs/model.md, Limits
 

@@ -17,9 +17,6 @@
 
 namespace simsgd {
 
-/// No file above is read: megabytes describe any cluster that fits the simulation.
-inline constexpr std::size_t kMostFileBytes = std::size_t{8} << 20;
-
 /// What is wrong with a file, to be thrown at once.
 class FileErrors {
  public:

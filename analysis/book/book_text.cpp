@@ -161,8 +161,6 @@ std::string short_table(const JudgedBook& judged) {
   return text;
 }
 
-}  // namespace
-
 Table book_table(const JudgedBook& judged) {
   Table table;
   table.title = in_short(judged);
@@ -177,6 +175,8 @@ Table book_table(const JudgedBook& judged) {
     if (!each.skipped.empty()) table.notes.push_back(key_of(each.set) + ": " + each.skipped);
   return table;
 }
+
+}  // namespace
 
 std::string book_text(const JudgedBook& judged) {
   Table table = book_table(judged);

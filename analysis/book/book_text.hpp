@@ -10,7 +10,6 @@
 
 namespace simsgd::book {
 
-Table book_table(const JudgedBook& judged);
 std::string book_text(const JudgedBook& judged);
 /// docs/accuracy.md; `command` made it.
 std::string book_markdown(const JudgedBook& judged, const std::string& command);

@@ -40,9 +40,6 @@ struct EntryFit {
   double loss = 0;  ///< weighted sum of squared relative errors
 };
 
-/// Non-negative least squares, exactly: every set of costs that are not 0 is tried. `used`: features that
-/// exist.
-EntryFit least_squares(const NormalEquations& sums, int used);
 /// The same with outliers counted less, by weights that are made again a few times.
 EntryFit robust_least_squares(const std::vector<RelativeRow>& rows, int used, double outlier);
 

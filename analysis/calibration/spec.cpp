@@ -201,12 +201,6 @@ void check_kind(const SpecSection& section, const Sourced& sourced, ErrorList& e
 
 }  // namespace
 
-Json spec_schema() {
-  SpecSection section;
-  return schema::of(section,
-                    "A calibration: measurements, what predicts them, what is fitted and what is tested");
-}
-
 InputError Spec::error_at(const std::string& pointer, const std::string& problem, const std::string& found,
                           const std::string& remedy) const {
   const Origin origin = origins.at(pointer);
@@ -214,6 +208,13 @@ InputError Spec::error_at(const std::string& pointer, const std::string& problem
 }
 
 namespace {
+
+/// Its JSON schema.
+Json spec_schema() {
+  SpecSection section;
+  return schema::of(section,
+                    "A calibration: measurements, what predicts them, what is fitted and what is tested");
+}
 
 Spec spec_in(JsonFiles& files, const std::string& file, SpecUse use) {
   ErrorList errors;

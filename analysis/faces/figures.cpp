@@ -105,6 +105,17 @@ std::string specification(const Chart& chart, const FigureSettings& settings) {
       .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+/// Of letters, digits, - and _; "study" where nothing is left.
+std::string plain_name(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    const bool safe = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
+    if (safe || (!text.empty() && text.back() != '-')) text += safe ? c : '-';
+  }
+  while (!text.empty() && text.back() == '-') text.pop_back();
+  return text.empty() ? "study" : text;
+}
+
 }  // namespace
 
 std::string web_libraries() {
@@ -181,16 +192,6 @@ std::string specifications(const Report& report, const FigureSettings& settings)
                      {"caption", chart.caption},
                      {"spec", Spec::parse(specification(chart, settings))}});
   return all.dump(1, ' ', false, Spec::error_handler_t::replace) + "\n";
-}
-
-std::string plain_name(const std::string& name) {
-  std::string text;
-  for (const char c : name) {
-    const bool safe = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
-    if (safe || (!text.empty() && text.back() != '-')) text += safe ? c : '-';
-  }
-  while (!text.empty() && text.back() == '-') text.pop_back();
-  return text.empty() ? "study" : text;
 }
 
 std::string figure_name(const Report& report, std::size_t study, const Chart& chart) {
@@ -283,6 +284,15 @@ std::string event(const std::string& curve, const CurvePoint& point) {
          bytes_field(kSummary, bytes_field(kSummaryValue, value));
 }
 
+/// TFRecords (tensorflow/core/lib/io/record_writer.h: length, its masked CRC-32C, data, theirs) of Events
+/// (tensorflow/core/util/event.proto). Simulated seconds are the wall time; the step is in milliseconds.
+std::string event_file(const LoggedRun& run) {
+  std::string file = record(number_field(kWallTime, 0.0) + bytes_field(kFileVersion, "brain.Event:2"));
+  for (const auto& [name, curve] : run.curves)
+    for (const CurvePoint& point : curve) file += record(event(name, point));
+  return file;
+}
+
 }  // namespace
 
 std::uint32_t masked_crc32c(const std::string& data) {
@@ -324,13 +334,6 @@ std::string history_lines(const std::vector<LoggedRun>& runs) {
     }
   }
   return text;
-}
-
-std::string event_file(const LoggedRun& run) {
-  std::string file = record(number_field(kWallTime, 0.0) + bytes_field(kFileVersion, "brain.Event:2"));
-  for (const auto& [name, curve] : run.curves)
-    for (const CurvePoint& point : curve) file += record(event(name, point));
-  return file;
 }
 
 std::vector<fs::path> write_event_files(const std::vector<LoggedRun>& runs, const fs::path& directory) {

@@ -40,9 +40,6 @@ struct FigureSettings {
 Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
                 const FigureSettings& settings);
 
-/// Of letters, digits, - and _; "study" where nothing is left.
-std::string plain_name(const std::string& name);
-
 /// "STUDY-CHART" of letters, digits, - and _; the n-th of several studies of one name has its number.
 std::string figure_name(const Report& report, std::size_t study, const Chart& chart);
 
@@ -81,10 +78,6 @@ std::vector<LoggedRun> logged_runs(const frame::Frame& frame);
 /// An object a line and instant, in the order of time: "_step" from 0, "simulated_time_s", and each curve
 /// that has a value then. Of several runs each line says its "run" first.
 std::string history_lines(const std::vector<LoggedRun>& runs);
-
-/// TFRecords (tensorflow/core/lib/io/record_writer.h: length, its masked CRC-32C, data, theirs) of Events
-/// (tensorflow/core/util/event.proto). Simulated seconds are the wall time; the step is in milliseconds.
-std::string event_file(const LoggedRun& run);
 
 /// DIR/events.out.tfevents.0.simsgd of one run; of several DIR/POINT-LABEL/... of each. Each file appears
 /// whole or not at all. Returns their paths. Throws RunError.

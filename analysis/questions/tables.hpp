@@ -40,6 +40,9 @@ struct SeedTableQuestion {
   std::vector<std::string> columns;   ///< axes
   std::vector<std::string> measures;  ///< one at least; with `columns`, one exactly
   CellQuestion cell;
+  /// None: the values themselves. Else, in each row, the first value of the one axis in `columns` at which
+  /// the measure is at least this (at most, where less is better), a column for each.
+  std::vector<double> reaches;
 };
 
 /// Among the cells of a row that differ in what is chosen (of a column, where no column is chosen) the best

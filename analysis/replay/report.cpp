@@ -119,6 +119,16 @@ void add_inferred(const Graph& piece, ReplayReport& report) {
   }
 }
 
+/// What the options change of the recorded times.
+Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps,
+                    const std::vector<double>& equal_s) {
+  Times times = recorded_times(graph, gaps);
+  if (!options.heal.empty()) times = healed(graph, std::move(times), options.heal, "--heal");
+  if (options.ideal) times = ideal(graph, std::move(times), equal_s);
+  if (options.network != 1) times = faster_network(graph, std::move(times), options.network);
+  return times;
+}
+
 void add_steps(const Graph& piece, const ReplayOptions& options, ReplayReport& report) {
   for (const Step& step : piece.steps) report.recorded_s.push_back(step.recorded_s);
   append(report.replayed_s, play(piece, recorded_times(piece, true)).step_s);
@@ -200,15 +210,6 @@ void add_notes(ReplayReport& report, const ReplayOptions& options) {
 }
 
 }  // namespace
-
-Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps,
-                    const std::vector<double>& equal_s) {
-  Times times = recorded_times(graph, gaps);
-  if (!options.heal.empty()) times = healed(graph, std::move(times), options.heal, "--heal");
-  if (options.ideal) times = ideal(graph, std::move(times), equal_s);
-  if (options.network != 1) times = faster_network(graph, std::move(times), options.network);
-  return times;
-}
 
 std::set<int> stages_of(const Graph& graph, const Synchronisation& held) {
   std::set<int> stages;

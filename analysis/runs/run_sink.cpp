@@ -197,9 +197,10 @@ class SpoolSink final : public RunSink {
   Archive archive_;
 };
 
-}  // namespace
-
+/// Keeps runs until they are forgotten.
 std::unique_ptr<RunSink> memory_sink() { return std::make_unique<MemorySink>(); }
+
+}  // namespace
 
 std::unique_ptr<RunSink> open_sink(const fs::path& database, const Shard& shard) {
   if (database.empty()) return memory_sink();

@@ -66,9 +66,6 @@ class RunSink {
   virtual void flush() {}
 };
 
-/// Keeps runs until they are forgotten.
-std::unique_ptr<RunSink> memory_sink();
-
 /// Opens F.db for a whole sweep, merging what shards have spooled, or the spool file of a shard beside it. An
 /// empty path means memory. Throws ConfigError, RunError.
 std::unique_ptr<RunSink> open_sink(const std::filesystem::path& database, const Shard& shard);

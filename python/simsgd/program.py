@@ -23,10 +23,10 @@ def find_program() -> str:
     """The program: the environment's SIMSGD, else the one in this package (of a wheel) or beside it (of a build), else the
     one on PATH."""
     own, here = os.environ.get("SIMSGD"), Path(__file__).resolve().parent
-    for place in [own] if own else [here / "bin" / "simsgd", here.parents[1] / "build" / "release" / "simsgd", "simsgd"]:
+    for place in [own] if own else [f"{here}/bin/simsgd", f"{here.parents[1]}/build/release/simsgd", "simsgd"]:
         found = shutil.which(place)
         if found:
-            return str(found)
+            return found
     raise ProgramError(f"The environment's SIMSGD is {own!r}, which is not a program. Name the file `simsgd`." if own else
                        "The program simsgd was not found in this package, beside it, or on PATH. Install the wheel, build it "
                        "(./setup.sh build), or set SIMSGD to its path.")

@@ -67,12 +67,12 @@ class Chart:
     """A chart of `simsgd report`, as its page shows it first: of an axis that readers choose a value of, the first. A notebook
     draws it with Vega-Lite, or shows its picture, or its table, whatever can be had (docs/report.md)."""
 
-    def __init__(self, file: str, described: Mapping[str, Any]):
+    def __init__(self, results: "StudyResults", described: Mapping[str, Any]):
         self.spec, self.title, self.caption, self.name = (described[key] for key in ("spec", "title", "caption", "chart"))
-        self._words = ["report", file, "--chart", self.name, "--study", described["id"], "--format", "notebook"]
+        self._results, self._study = results, described["id"]  # whose file may be a temporary one
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return json.loads(command(*self._words))
+        return json.loads(command("report", self._results.file, *flags({"chart": self.name, "study": self._study, "format": "notebook"})))
 
 
 @dataclasses.dataclass
@@ -113,9 +113,9 @@ class StudyResults:
     def chart(self, name: str) -> Chart:
         """One of the report's charts."""
         for described in json.loads(command("report", self.file, "--format", "vega", "--chart", name)):
-            return Chart(os.fspath(self.file), described)
-        others = [each["chart"] for each in json.loads(command("report", self.file, "--format", "vega"))]
-        raise InputError(f"This study has no chart {name}. It has {', '.join(others)}")
+            return Chart(self, described)
+        others = json.loads(command("report", self.file, "--format", "vega"))
+        raise InputError(f"This study has no chart {name}. It has {', '.join(each['chart'] for each in others)}")
 
 
 class FrameQuestions:

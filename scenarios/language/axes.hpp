@@ -29,10 +29,6 @@ struct ExpandedAxes {
 ExpandedAxes expand_axes(const Json& scenario, const Provenance& origins, const SectionReader& read,
                          ErrorList& errors);
 
-/// The axes as they are written, and that of the seeds last; `rule` receives how many seeds there may be.
-std::vector<StudyAxis> read_axes(const Json& scenario, const Provenance& origins, ErrorList& errors,
-                                 std::optional<SeedRule>& rule);
-
 /// The values of a log_range or range object. Whole bounds give whole numbers; bounds with the same unit give
 /// text with it. An empty list where the bounds are impossible.
 std::vector<Json> log_range(const Json& range);

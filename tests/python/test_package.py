@@ -197,6 +197,8 @@ class Studies(unittest.TestCase):
         page = without("SIMSGD_WEB")["text/html"]  # Node
         self.assertIn("<caption>Throughput</caption>", page)
         self.assertEqual(page.count("<td style=\"text-align: left\">local_sgd</td>"), 1)
+        of_a_temporary_file = self.study.run().chart("throughput")  # the results themselves are not kept by anybody else
+        self.assertTrue(of_a_temporary_file._repr_mimebundle_()["application/vnd.vegalite.v6+json"])
         with self.assertRaisesRegex(simsgd.InputError, "has no chart loss. It has"):
             results.chart("loss")
         with self.assertRaisesRegex(simsgd.InputError, "througput"):

@@ -19,6 +19,8 @@ namespace simsgd {
 
 namespace {
 
+constexpr std::size_t kLargestDocument_bytes = std::size_t{1} << 29;
+
 constexpr std::size_t kChunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t kHead_bytes = std::size_t{1} << 16;
 

@@ -15,7 +15,6 @@ namespace simsgd {
 /// No line, and nothing that is read whole, is longer: JSON that is to be held in memory takes ten times as
 /// much.
 inline constexpr std::size_t kLongestLine_bytes = std::size_t{1} << 26;
-inline constexpr std::size_t kLargestDocument_bytes = std::size_t{1} << 29;
 
 class Input {
  public:
@@ -42,7 +41,7 @@ class Input {
   bool line_ended() const { return line_ended_; }
   /// What comes next, a MiB or so (of a text in memory: all); false after the last. Good until the next call.
   bool piece(std::string_view& text);
-  /// All that is left. Throws ConfigError beyond kLargestDocument_bytes.
+  /// All that is left. Throws ConfigError beyond 512 MiB.
   std::string rest();
   /// How much of a plain file was read, from 0 to 1; 0 where that is not known.
   double fraction_read() const;

@@ -45,20 +45,21 @@ bool is_our_origin(const std::string& origin, int port) {
   return origin.starts_with(scheme) && is_ours(origin.substr(scheme.size()), port);
 }
 
-}  // namespace
-
 bool send_message(int file, const std::string& message) {
   const std::uint64_t size = message.size();
   return write_all(file, reinterpret_cast<const char*>(&size), sizeof size) &&
          write_all(file, message.data(), message.size());
 }
 
+/// False at the end, and where a message is longer than `most` bytes.
 bool receive_message(int file, std::string& message, std::size_t most) {
   std::uint64_t size = 0;
   if (!read_all(file, reinterpret_cast<char*>(&size), sizeof size) || size > most) return false;
   message.resize(size);
   return read_all(file, message.data(), message.size());
 }
+
+}  // namespace
 
 Front::Front(int port) {
   process_ = fork_child(true, [port](int commands, int answers) { serve(port, commands, answers); });

@@ -24,7 +24,7 @@ namespace simsgd::stragglers {
 
 namespace {
 
-// The options of the straggler compute_noise (compute_noise.cpp).
+// The options.
 
 inline constexpr double kLargestNoiseCv = 1e6;  // of a log-normal: sigma 5.3
 

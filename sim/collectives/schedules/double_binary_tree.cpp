@@ -21,7 +21,7 @@ namespace simsgd::schedules {
 
 namespace {
 
-// The messages of a double binary tree, piece by piece: what its costs (double_binary_tree.cpp) stand for.
+// The messages of a double binary tree, piece by piece: what its costs stand for.
 
 // assumed: between the chunks of NCCL's protocols, where the request says none.
 constexpr double kPiece_bytes = 65536;

@@ -150,9 +150,8 @@ void set_shape(DataSet& data, const FileSource& source, const std::vector<std::i
   data.width = static_cast<int>(shape[shape.size() - 1]);
 }
 
-}  // namespace
-
-IdxFile read_idx(const FileSource& source, std::optional<std::int64_t> items) {
+/// Reads the whole file, or no more than the first `items` of its first dimension. Throws ParameterError.
+IdxFile read_idx(const FileSource& source, std::optional<std::int64_t> items = std::nullopt) {
   DataFile file(source);
   IdxFile idx;
   idx.shape = read_shape(file);
@@ -170,6 +169,8 @@ IdxFile read_idx(const FileSource& source, std::optional<std::int64_t> items) {
     file.fail(fmt::format("holds more than the {} bytes that its header promises", with_commas(promised)));
   return idx;
 }
+
+}  // namespace
 
 DataSet load_idx_pair(const IdxPair& pair) {
   const IdxFile labels = read_idx(pair.labels);

@@ -18,9 +18,6 @@ struct IdxFile {
   std::vector<std::uint8_t> bytes;  ///< all entries, or the first items of the first dimension
 };
 
-/// Reads the whole file, or no more than the first `items` of its first dimension. Throws ParameterError.
-IdxFile read_idx(const FileSource& source, std::optional<std::int64_t> items = std::nullopt);
-
 /// Where a data set of images and labels comes from.
 struct IdxPair {
   std::string name;
