@@ -303,7 +303,7 @@ std::vector<DocumentKey> run_keys() {
       {"/one_device/source", "", "Where that time comes from"},
       {"/metrics/*", "", "See the table of metrics; one that has no value is left out"},
       {"/intervals/*/*/level", "1",
-       "The probability with which a metric that goes with time lies in this interval: from the cluster's calibration, else from what data sheets were off by (docs/calibration.md)"},
+       "The probability with which a metric that depends on time lies in this interval: from the cluster's calibration, else from what data sheets were off by (docs/calibration.md)"},
       {"/intervals/*/*/low", "", "Lower end, in the metric's unit"},
       {"/intervals/*/*/high", "", "Upper end"},
       {"/uncertainty/draws", "1",

@@ -96,7 +96,7 @@ void network_path_field(Fields& f, std::string& path) {
 void NetworkFileOptions::fields(Fields& f) {
   network_path_field(f, path);
   f.flag("hosts_forward", hosts_forward,
-         "Hosts pass on what is for others, as in a network without switches");
+         "Hosts forward traffic for others, as in a network without switches");
 }
 
 std::string find_network_file(const std::string& path, const NodeShape& shape) {

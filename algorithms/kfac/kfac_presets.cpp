@@ -125,12 +125,12 @@ struct KfacMethod {
         {{"everywhere", Placement::everywhere},
          {"round_robin", Placement::round_robin},
          {"balanced", Placement::balanced}},
-        "A factor is inverted by everybody, by one worker in turn (round_robin), or by whoever has least to do, where that is worth a broadcast (balanced)");
+        "A factor is inverted by every worker (everywhere), by one worker in turn (round_robin), or by the least loaded worker if that is worth a broadcast (balanced)");
     f.choice(
         "placement_rule", rule, {{"cost", PlacementRule::cost}, {"threshold", PlacementRule::threshold}},
-        "An inverse is worth a broadcast if it is predicted to take longer than that (cost), or from placement_threshold on (threshold)");
+        "An inverse is worth a broadcast if inverting is predicted to take longer than broadcasting (cost), or from dimension placement_threshold on (threshold)");
     f.whole("placement_threshold", least_dim,
-            "By that rule factors of this dimension and larger are not inverted by everybody")
+            "With that rule, factors of this dimension and larger are inverted by one worker each")
         .at_least(1)
         .at_most(1 << 20);
     f.flag("overlap", overlap, "An inverse is broadcast while the next one is computed");

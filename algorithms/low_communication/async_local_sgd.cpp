@@ -27,7 +27,7 @@ struct AsyncLocalOptions {
     f.whole("delay", delay, "N: differences from one update of the momentum to the next")
         .at_least(1)
         .by_rule("the number of workers");
-    f.number("spread", spread, "c N: share of the momentum that is applied evenly at all N differences")
+    f.number("spread", spread, "c N: this share of the momentum is applied evenly over all N differences")
         .at_least(0)
         .at_most(1);
   }

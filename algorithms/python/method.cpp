@@ -33,9 +33,10 @@ struct PythonOptions {
            "The file of the method, from the working directory; with \"source\" only what messages call it");
     f.text(
         "function", function,
-        "The generator function in it that is the method; by itself the only one, or the one that is called as the file");
+        "Name of the generator function that is the method; default: the only one, or the one named like the file");
     f.raw("options", options,
-          {{"type", "object"}, {"description", "What the method is told, as its second parameter"}})
+          {{"type", "object"},
+           {"description", "Options that are passed to the method as its second parameter"}})
         .by_rule("what the method declares");
     f.raw("graph", graph,
           {{"type", "object"},

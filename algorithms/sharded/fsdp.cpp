@@ -53,7 +53,7 @@ struct HsdpOptions : FsdpOptions {
   std::optional<int> shards;
 
   void fields(Fields& f) {
-    f.whole("shards", shards, "S: so many consecutive ranks hold a model together; it divides the workers")
+    f.whole("shards", shards, "S: this many consecutive ranks hold a model together; it divides the workers")
         .at_least(1)
         .by_rule("the GPUs of a node");
     FsdpOptions::fields(f);

@@ -212,14 +212,14 @@ std::string book_by_machine(const JudgedBook& judged) {
 
 std::string book_markdown(const JudgedBook& judged, const std::string& command) {
   std::string text = fmt::format(
-      "# How far off: every public measurement\n\nMade by `{}`; by hand it is not changed. How fits, left-out parts and intervals are made: [calibration.md](calibration.md).\n\n## In short\n\n{}\n\n"
+      "# How far off: every public measurement\n\nHow far off are predictions of every public measurement that we have? `{}` wrote this page. [calibration.md](calibration.md) explains fits, left-out parts and intervals.\n\n## In short\n\n{}\n\n"
       "<picture>\n  <source media=\"(prefers-color-scheme: dark)\" srcset=\"figures/accuracy-dark-cells.svg\">\n  <img alt=\"Predicted over measured values, a row of dots for each set of public measurements\" src=\"figures/accuracy-cells.svg\">\n</picture>\n",
       command, in_short(judged));
   text += short_table(judged);
   text +=
-      "\n## Each set\n\n*Left out in turn*: predicted by a fit to everything else, the model made with all cells in sight. *Not fitted*: of a part that the fit "
+      "\n## Each set\n\n*Left out in turn*: predicted by a fit to everything else; the model was made with all cells in sight. *Not fitted*: in a part that the fit "
       "had not seen. *Blind*: nobody had looked at these cells. *Explored*: structure or settings were chosen with them. *Inside*: cells within the interval of their prediction; of parts that are "
-      "left out it is fixed by the errors of the other parts. *Noise*: of one measurement, where some are repeated. A set whose measurements are not at hand keeps its last line.\n";
+      "left out it is fixed by the errors of the other parts. *Noise*: of a single measurement, if some are repeated. A set whose measurements are not available keeps its last line.\n";
   text += markdown::heading(kHeader);
   for (const JudgedSet& each : judged.sets) {
     std::vector<std::string> row = row_of(each.set, line_of_set(judged, each.set));
@@ -227,7 +227,7 @@ std::string book_markdown(const JudgedBook& judged, const std::string& command) 
     row[1] += fmt::format(" ([spec](../scenarios/{}))", each.set.spec);
     text += markdown::row_text(row);
   }
-  text += "\n## Furthest off\n\nTwo cells of a set at most.\n";
+  text += "\n## Furthest off\n\nAt most two cells of each set.\n";
   text += markdown::heading({"error", "cell", "cause"});
   for (const Worst& each : worst_cells(judged))
     text += markdown::row_text({signed_percent(each.cell.error), key_of(*each.set) + ": " + each.cell.name,

@@ -246,7 +246,7 @@ struct WaySection {
              "NCCL estimates the entry's time by this protocol, and may choose it")
         .by_rule("none: NCCL does not estimate it");
     f.time("launch", way.costs.launch_s,
-           "A worker spends this once in each operation, beside the host's launch");
+           "A worker spends this once in each operation, in addition to the host's launch");
     f.time("step_latency", way.costs.step_latency_s, "Each message takes this longer");
     f.number(
          "bandwidth_share", way.costs.bandwidth_share,
@@ -254,7 +254,7 @@ struct WaySection {
         .above(0)
         .at_most(1);
     f.time("between_latency", way.costs.between_latency_s,
-           "Each message between nodes takes this longer, beside step_latency");
+           "Each message between nodes takes this much longer, in addition to step_latency");
     f.flag(
         "pipelined", way.costs.pipelined,
         "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step. A block then meets the latency of each hop once; else every step takes that of its slowest hop");
@@ -269,7 +269,7 @@ struct WaySection {
     f.bytes(
         "piece", way.costs.piece_bytes,
         "The network passes on pieces of this size, so a double_binary_tree waits only for its first piece from node to node");
-    f.time("floor", way.costs.floor_s, "The least time of an operation, whatever its size");
+    f.time("floor", way.costs.floor_s, "Minimum time of an operation, whatever its size");
     f.number("payload", way.costs.payload_s_per_byte,
              "A worker spends this once for each byte of the whole vector, on copies and reductions")
         .at_least(0);

@@ -90,7 +90,7 @@ struct SlowNoise : WorkerCvs {
   void fields(Fields& f) {
     WorkerCvs::fields(f);
     f.number("correlation_steps", correlation_steps,
-             "After so many steps the correlation of the logarithm is 1/e")
+             "After this many steps the correlation of the logarithm is 1/e")
         .required()
         .above(0)
         .at_most(1e9);
@@ -106,7 +106,7 @@ struct CommonFactor {
         .at_least(0)
         .at_most(kLargestNoiseCv);
     f.number("correlation_steps", correlation_steps,
-             "After so many steps the correlation of the logarithm is 1/e; 0: drawn anew in each")
+             "After this many steps the correlation of the logarithm is 1/e; 0: drawn anew in each step")
         .at_least(0)
         .at_most(1e9);
   }

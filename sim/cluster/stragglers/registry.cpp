@@ -187,7 +187,7 @@ void StragglerCommon::fields(Fields& f) {
       .distinct()
       .by_rule("all")
       .example("[0, 3]");
-  f.whole("count", count, "It affects so many workers, drawn once for the run, in place of \"workers\"")
+  f.whole("count", count, "It affects this many workers, drawn once for the run, instead of \"workers\"")
       .at_least(1);
   f.number(
        "share", share,
