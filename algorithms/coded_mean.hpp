@@ -5,7 +5,7 @@
 #pragma once
 
 #include "algorithms/plugin.hpp"
-#include "sim/learn/codecs/registry.hpp"
+#include "sim/learn/codec.hpp"
 
 namespace simsgd {
 

@@ -10,8 +10,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "algorithms/plugin.hpp"
 #include "algorithms/plugin_library.hpp"
-#include "algorithms/registry.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

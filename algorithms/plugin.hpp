@@ -49,4 +49,9 @@ struct AlgorithmPlugin : Plugin<MadeAlgorithm, const AlgorithmContext&> {
       library{};  ///< which it comes from, with a number of its contents; empty: it is part of the program
 };
 
+// The table of algorithms, written from the list in CMakeLists.txt: nothing registers itself.
+
+/// In the order of that list.
+const std::vector<AlgorithmPlugin>& algorithm_plugins();
+
 }  // namespace simsgd

@@ -15,10 +15,9 @@
 #include "scenarios/language/job_notes.hpp"
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/reject.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/collectives/schedules.hpp"
-#include "sim/engine/simulate_plans.hpp"
+#include "sim/engine/simulate.hpp"
 #include "sim/engine/ticks.hpp"
 
 namespace simsgd {
@@ -98,8 +97,7 @@ double elements(const BenchSettings& settings, int ranks, double bytes) {
   return std::floor(bytes / 4 / (split ? ranks : 1));
 }
 
-}  // namespace
-
+/// busbw / algbw in nccl-tests: 2 (n-1)/n, (n-1)/n or 1.
 double bus_factor(CollectiveOp op, int ranks) {
   const double n = ranks;
   switch (op) {
@@ -113,6 +111,8 @@ double bus_factor(CollectiveOp op, int ranks) {
       return 1;
   }
 }
+
+}  // namespace
 
 BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settings) {
   std::optional<JitterTable> table;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "sim/job.hpp"
 
 namespace simsgd {
@@ -50,9 +50,6 @@ BenchResult bench_collective(const Cluster& cluster, const BenchSettings& settin
 /// made as those of runs are. `settings.collectives` are taken from it.
 BenchResult bench_with_intervals(const Scenario& scenario, BenchSettings settings,
                                  const IntervalSettings& intervals);
-
-/// busbw / algbw in nccl-tests: 2 (n-1)/n, (n-1)/n or 1.
-double bus_factor(CollectiveOp op, int ranks);
 
 /// nccl-tests' table, and its JSON (-J); `arguments` is the command line as it was typed.
 std::string nccl_table(const BenchSettings& settings, const Cluster& cluster, const BenchResult& result);

@@ -2,9 +2,51 @@
 // results in the summary, which outlives the run.
 #pragma once
 
-#include "bench/summary.hpp"
+#include <string>
+#include <vector>
 
 namespace simsgd::bench {
+
+// What was measured against what limit. A benchmark that runs several times leaves its best: on a shared
+// machine the least time is the one with the least of other people's work in it.
+
+/// Seconds on the wall and of all threads' CPU.
+struct Elapsed {
+  double wall_s = 0;
+  double cpu_s = 0;
+};
+
+/// Of this process, from the construction on.
+class Stopwatch {
+ public:
+  Stopwatch();
+  Elapsed elapsed() const;
+
+ private:
+  Elapsed begin_;
+};
+
+class Summary {
+ public:
+  /// A time; 0 as a limit: for information.
+  void time(const std::string& what, const Elapsed& elapsed, double limit_s);
+  /// The ratio of two times, each the best of its own.
+  void ratio(const std::string& what, const Elapsed& elapsed, const Elapsed& reference, double limit);
+  void memory(const std::string& what, double bytes, double limit_bytes);
+
+  /// Markdown: what, measured on the wall and by CPU time, limit, measured / limit.
+  std::string table() const;
+
+ private:
+  struct Row {
+    std::string what;
+    enum class Kind { time, ratio, memory } kind = Kind::time;
+    Elapsed best, best_reference;
+    double limit = 0;
+  };
+  Row& row(const std::string& what, Row::Kind kind, double limit);
+  std::vector<Row> rows_;
+};
 
 void register_recurrence(Summary& summary);
 void register_flows(Summary& summary);

@@ -2,9 +2,9 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/benchmarks.hpp"
-#include "bench/child.hpp"
 #include "bench/networks.hpp"
-#include "sim/engine/simulate_plans.hpp"
+#include "bench/scenario_run.hpp"
+#include "sim/engine/simulate.hpp"
 
 namespace simsgd::bench {
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "bench/benchmarks.hpp"
-#include "bench/child.hpp"
+#include "bench/scenario_run.hpp"
 #include "traces/import.hpp"
 
 namespace simsgd::bench {

@@ -2,22 +2,279 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <Eigen/Core>
+#include <algorithm>
+#include <barrier>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <thread>
 
 #include "analysis/runner.hpp"
-#include "bench/bare_training.hpp"
 #include "bench/benchmarks.hpp"
-#include "bench/child.hpp"
 #include "bench/scenario_run.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/learn/data/registry.hpp"
+#include "sim/learn/dataset.hpp"
+#include "sim/learn/learner.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd::bench {
 
 namespace {
+
+// The training that bench/learning.json asks for as one would write it without a simulator: a loop over
+// steps, the gradients of all workers in plain Eigen, their mean, one optimizer step.
+
+struct BareTraining {
+  int workers = 1;
+  int steps = 1;
+  int threads = 1;
+  float learning_rate = 0.1F;
+  float momentum = 0.9F;
+};
+
+struct BareGradient {
+  Eigen::VectorXf values;
+  double loss = 0;
+};
+
+/// What a network's loss and gradient are on samples of data of bytes.
+using BareNetwork = std::function<void(const Eigen::VectorXf& parameters, const DataSet& data,
+                                       const std::vector<std::int32_t>& samples, BareGradient& gradient)>;
+
+/// The samples' images, a column each.
+Eigen::MatrixXf bare_images(const DataSet& data, const std::vector<std::int32_t>& samples);
+/// The mean cross-entropy; `outputs` become its gradient.
+double bare_cross_entropy(const DataSet& data, const std::vector<std::int32_t>& samples,
+                          Eigen::MatrixXf& outputs);
+
+using namespace Eigen;
+
+struct Shape {
+  Index inputs, hidden, classes;
+  Index second() const { return hidden * inputs + hidden; }  // where the second layer begins
+};
+
+// Weights of a layer are outputs x inputs, column by column, and then the biases.
+void compute(const Shape& shape, const VectorXf& parameters, const DataSet& data,
+             const std::vector<std::int32_t>& samples, BareGradient& gradient) {
+  const MatrixXf inputs = bare_images(data, samples);
+  const Map<const MatrixXf> weights1(parameters.data(), shape.hidden, shape.inputs);
+  const Map<const VectorXf> biases1(parameters.data() + shape.hidden * shape.inputs, shape.hidden);
+  const Map<const MatrixXf> weights2(parameters.data() + shape.second(), shape.classes, shape.hidden);
+  const Map<const VectorXf> biases2(parameters.data() + shape.second() + shape.classes * shape.hidden,
+                                    shape.classes);
+
+  MatrixXf hidden = weights1 * inputs;
+  hidden = (hidden.colwise() + biases1).cwiseMax(0.0F);
+  MatrixXf outputs = weights2 * hidden;
+  outputs.colwise() += biases2;
+  gradient.loss = bare_cross_entropy(data, samples, outputs);
+  MatrixXf back = weights2.transpose() * outputs;
+  back = (hidden.array() > 0).select(back, 0.0F);
+
+  gradient.values.resize(parameters.size());
+  float* to = gradient.values.data();
+  Map<MatrixXf>(to, shape.hidden, shape.inputs).noalias() = back * inputs.transpose();
+  Map<VectorXf>(to + shape.hidden * shape.inputs, shape.hidden) = back.rowwise().sum();
+  Map<MatrixXf>(to + shape.second(), shape.classes, shape.hidden).noalias() = outputs * hidden.transpose();
+  Map<VectorXf>(to + shape.second() + shape.classes * shape.hidden, shape.classes) = outputs.rowwise().sum();
+}
+
+MatrixXf bare_images(const DataSet& data, const std::vector<std::int32_t>& samples) {
+  MatrixXf inputs(data.features, static_cast<Index>(samples.size()));
+  for (Index s = 0; s < inputs.cols(); ++s)
+    inputs.col(s) =
+        Map<const Eigen::Matrix<std::uint8_t, Dynamic, 1>>(
+            data.bytes.data() + samples[static_cast<std::size_t>(s)] * data.features, data.features)
+                .cast<float>()
+                .array() *
+            data.scale +
+        data.shift;
+  return inputs;
+}
+
+double bare_cross_entropy(const DataSet& data, const std::vector<std::int32_t>& samples, MatrixXf& outputs) {
+  const Index batch = outputs.cols();
+  double loss = 0;
+  for (Index s = 0; s < batch; ++s) {
+    const std::int32_t label = data.labels[static_cast<std::size_t>(samples[static_cast<std::size_t>(s)])];
+    auto column = outputs.col(s).array();
+    column -= column.maxCoeff();
+    loss -= column(label);
+    column = column.exp();
+    const float sum = column.sum();
+    loss += std::log(sum);
+    column /= sum * static_cast<float>(batch);
+    column(label) -= 1.0F / static_cast<float>(batch);
+  }
+  return loss / static_cast<double>(batch);
+}
+
+/// An MLP with one hidden layer of ReLU and cross-entropy.
+BareNetwork bare_mlp(const Learner& learner, const DataSet& data) {
+  const Index inputs = data.features, classes = data.classes;
+  const auto parameters = static_cast<Index>(learner.parameters());
+  const Shape shape{inputs, (parameters - classes) / (inputs + 1 + classes), classes};
+  return [shape](const VectorXf& at, const DataSet& of, const std::vector<std::int32_t>& samples,
+                 BareGradient& gradient) { compute(shape, at, of, samples, gradient); };
+}
+
+/// The learner gives the starting point and tells which samples a worker draws; the mean loss of each step
+/// comes back.
+std::vector<double> train_bare(const BareTraining& settings, const BareNetwork& network,
+                               const Learner& learner, const DataSet& data) {
+  const std::vector<float> start = learner.initial_parameters();
+  VectorXf parameters = Map<const VectorXf>(start.data(), static_cast<Index>(start.size()));
+  VectorXf velocity = VectorXf::Zero(parameters.size());
+  std::vector<BareGradient> gradients(static_cast<std::size_t>(settings.workers));
+  std::vector<double> losses;
+  const auto finish_step = [&]() noexcept {
+    VectorXf mean = gradients.front().values;
+    double loss = gradients.front().loss;
+    for (std::size_t w = 1; w < gradients.size(); ++w) {
+      mean += gradients[w].values;
+      loss += gradients[w].loss;
+    }
+    mean /= static_cast<float>(settings.workers);
+    velocity = settings.momentum * velocity + mean;
+    parameters -= settings.learning_rate * velocity;
+    losses.push_back(loss / settings.workers);
+  };
+  std::barrier all(settings.threads, finish_step);
+  const auto work = [&](int thread) {
+    for (int step = 1; step <= settings.steps; ++step) {
+      for (int w = thread; w < settings.workers; w += settings.threads)
+        network(parameters, data, learner.samples(w, static_cast<std::uint64_t>(step)),
+                gradients[static_cast<std::size_t>(w)]);
+      all.arrive_and_wait();
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (int thread = 1; thread < settings.threads; ++thread) threads.emplace_back(work, thread);
+  work(0);
+  return losses;
+}
+
+// The model cnn with its defaults as one would write it in plain Eigen: sample by sample, a column of patches
+// for each entry of the kernel, a product with the weights, maxima of four strided planes.
+
+constexpr Index kKernel = 3, kFilters[] = {8, 16};
+
+struct Level {
+  Index channels, side, filters;
+  Index pixels() const { return side * side; }
+  Index patch() const { return channels * kKernel * kKernel; }
+  Index parameters() const { return filters * (patch() + 1); }
+};
+
+// Calls entry(plane, image) for every entry of the kernel: the part of a column of patches that lies in the
+// image, and where it comes from. `images`: a column for each channel.
+template <class Image, class Entry>
+void for_each_entry(const Level& level, MatrixXf& patches, Image& images, Entry entry) {
+  const Index side = level.side;
+  for (Index k = 0; k < level.patch(); ++k) {
+    const Index dx = k % kKernel - 1, dy = k / kKernel % kKernel - 1;
+    const Index columns = side - std::abs(dx), rows = side - std::abs(dy);
+    Map<MatrixXf> plane(patches.col(k).data(), side, side);
+    auto image = images.col(k / (kKernel * kKernel)).reshaped(side, side);
+    entry(plane.block(std::max<Index>(0, -dx), std::max<Index>(0, -dy), columns, rows),
+          image.block(std::max<Index>(0, dx), std::max<Index>(0, dy), columns, rows));
+  }
+}
+
+// Every second pixel of a plane, from one of four on.
+auto quarter(float* plane, Index side, int which) {
+  using Strides = Stride<Dynamic, 2>;
+  return Map<ArrayXXf, 0, Strides>(plane + which / 2 * side + which % 2, side / 2, side / 2,
+                                   Strides(2 * side, 2));
+}
+
+struct Pass {
+  MatrixXf outputs, pooled;  // images below each other, a column for each sample
+};
+
+void forward(const Level& level, const float* parameters, const MatrixXf& images, Pass& pass) {
+  const Map<const MatrixXf> weights(parameters, level.filters, level.patch());
+  const Map<const RowVectorXf> biases(parameters + weights.size(), level.filters);
+  pass.outputs.resize(level.pixels() * level.filters, images.cols());
+  pass.pooled.resize(pass.outputs.rows() / 4, images.cols());
+  MatrixXf patches = MatrixXf::Zero(level.pixels(), level.patch());
+  for (Index s = 0; s < images.cols(); ++s) {
+    const Map<const MatrixXf> image(images.col(s).data(), level.pixels(), level.channels);
+    for_each_entry(level, patches, image, [](auto to, auto from) { to = from; });
+    Map<MatrixXf> output(pass.outputs.col(s).data(), level.pixels(), level.filters);
+    output.noalias() = patches * weights.transpose();
+    output = (output.rowwise() + biases).cwiseMax(0.0F);
+    for (Index f = 0; f < level.filters; ++f) {
+      const auto part = [&](int which) { return quarter(output.col(f).data(), level.side, which); };
+      Map<ArrayXXf>(pass.pooled.col(s).data() + f * level.pixels() / 4, level.side / 2, level.side / 2) =
+          part(0).max(part(1)).max(part(2).max(part(3)));
+    }
+  }
+}
+
+// `arriving`: of the pooled outputs. The images' gradient, where there is a layer before.
+MatrixXf backward(const Level& level, const float* parameters, const MatrixXf& images,
+                  const MatrixXf& arriving, Pass& pass, float* gradient) {
+  const Map<const MatrixXf> weights(parameters, level.filters, level.patch());
+  Map<MatrixXf> change_of_weights(gradient, level.filters, level.patch());
+  Map<VectorXf> change_of_biases(gradient + weights.size(), level.filters);
+  change_of_weights.setZero(), change_of_biases.setZero();
+  MatrixXf before = MatrixXf::Zero(images.rows(), level.channels > 1 ? images.cols() : 0);
+  MatrixXf patches = MatrixXf::Zero(level.pixels(), level.patch()), change(level.pixels(), level.filters);
+  const Index half = level.side / 2;
+  for (Index s = 0; s < images.cols(); ++s) {
+    for (Index f = 0; f < level.filters; ++f) {
+      const Map<const ArrayXXf> best(pass.pooled.col(s).data() + f * half * half, half, half);
+      ArrayXXf left = (best > 0).cast<float>();  // what no pixel has taken yet
+      left *= Map<const ArrayXXf>(arriving.col(s).data() + f * half * half, half, half);
+      for (const int which : {0, 1, 2, 3}) {
+        auto to = quarter(change.col(f).data(), level.side, which);
+        const auto output = quarter(pass.outputs.col(s).data() + f * level.pixels(), level.side, which);
+        to = left * (output == best).cast<float>();
+        left -= to;
+      }
+    }
+    const Map<const MatrixXf> image(images.col(s).data(), level.pixels(), level.channels);
+    for_each_entry(level, patches, image, [](auto to, auto from) { to = from; });
+    change_of_weights.noalias() += change.transpose() * patches;
+    change_of_biases += change.colwise().sum().transpose();
+    if (before.size() == 0) continue;
+    MatrixXf back = change * weights;
+    Map<MatrixXf> image_before(before.col(s).data(), level.pixels(), level.channels);
+    for_each_entry(level, back, image_before, [](auto from, auto to) { to += from; });
+  }
+  return before;
+}
+
+/// The model cnn with its defaults: a product of all patches of a batch for each convolution.
+BareNetwork bare_cnn(const DataSet& data) {
+  const Level one{1, data.height, kFilters[0]}, two{kFilters[0], data.height / 2, kFilters[1]};
+  return [one, two](const VectorXf& parameters, const DataSet& of, const std::vector<std::int32_t>& samples,
+                    BareGradient& gradient) {
+    const float* const weights2 = parameters.data() + one.parameters();
+    const float* const weights3 = weights2 + two.parameters();
+    const MatrixXf images = bare_images(of, samples);
+    Pass first, second;
+    forward(one, parameters.data(), images, first);
+    forward(two, weights2, first.pooled, second);
+    const Map<const MatrixXf> weights(weights3, of.classes, second.pooled.rows());
+    MatrixXf outputs = weights * second.pooled;
+    outputs.colwise() += Map<const VectorXf>(weights3 + weights.size(), of.classes);
+    gradient.loss = bare_cross_entropy(of, samples, outputs);
+    gradient.values.resize(parameters.size());
+    float* const to = gradient.values.data() + one.parameters();
+    Map<MatrixXf>(to + two.parameters(), of.classes, weights.cols()).noalias() =
+        outputs * second.pooled.transpose();
+    Map<VectorXf>(to + two.parameters() + weights.size(), of.classes) = outputs.rowwise().sum();
+    const MatrixXf middle = backward(two, weights2, first.pooled, weights.transpose() * outputs, second, to);
+    backward(one, parameters.data(), images, middle, first, gradient.values.data());
+  };
+}
 
 constexpr const char* kLearningScenario = SIMSGD_SOURCE_DIR "/bench/learning.json";
 

@@ -5,8 +5,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
-#include "bench/summary.hpp"
+#include "bench/benchmarks.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/job.hpp"
 
@@ -24,5 +25,15 @@ ScenarioRun time_scenario(benchmark::State& state, const std::string& file, cons
 /// The same, and a bare program that tells when the job's last worker ends: to 1e-9 as the run does.
 ScenarioRun time_scenario_beside(benchmark::State& state, const std::string& file, const Overrides& overrides,
                                  const std::function<double(const Job&)>& bare_s);
+
+// A function in a forked child, whose memory is that of one run.
+
+struct ChildRun {
+  std::vector<double> numbers;  ///< what the function gave
+  double peak_bytes = 0;        ///< of resident memory
+};
+
+/// Throws std::runtime_error if the child does not end well.
+ChildRun run_in_child(const std::function<std::vector<double>()>& body);
 
 }  // namespace simsgd::bench

@@ -12,7 +12,7 @@
 
 #include "analysis/runs/sweep.hpp"
 #include "bench/benchmarks.hpp"
-#include "bench/child.hpp"
+#include "bench/scenario_run.hpp"
 #include "scenarios/language/point_loader.hpp"
 #include "sim/engine/simulate.hpp"
 

@@ -11,7 +11,7 @@
 #include "bench/benchmarks.hpp"
 #include "sim/learn/dataset.hpp"
 #include "sim/learn/model.hpp"
-#include "sim/learn/models/causal_transformer.hpp"
+#include "sim/learn/models/transformer.hpp"
 
 namespace simsgd::bench {
 

@@ -171,7 +171,7 @@ void print_advice(const AdviseVerb& verb, const Candidates& candidates, const Ad
   for (const PrunedRound& each : advice.rounds)
     if (each.kept < each.ran)
       fmt::print(
-          "\nAfter {:.0f} % of the steps {} of {} were given up; the nearest of them, {}, was {} behind.\n",
+          "\nAfter {:.0f} % of the steps {} of {} were dropped; the closest of them, {}, was {} behind.\n",
           100 * each.share, each.ran - each.kept, each.ran, printable(each.nearest),
           behind(each.nearest_behind));
   print_reasons("are impossible here", advice.impossible);
@@ -252,13 +252,13 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
   auto settings = std::make_shared<AdviseVerb>();
   verb->add_option(
           "SCENARIO", settings->scenario,
-          "A scenario, for which all algorithms are tried in their usual variants, or a study, whose points are the candidates")
+          "A study, whose points are the candidates; or a scenario, for which all algorithms are tried in their usual variants")
       ->required();
   std::vector<std::string> targets;
   for (const auto& [name, target] : kTargets) targets.push_back(name);
   verb->add_option(
           "--target", settings->target,
-          "What is to be best: time, cost or energy until the scenario's target is reached (per sample where it has none), or throughput")
+          "What to optimise: time, cost or energy until the scenario's target is reached (per sample if it has none), or throughput")
       ->capture_default_str()
       ->check(CLI::IsMember(targets));
   verb->add_option("--budget", settings->budget,
@@ -268,38 +268,38 @@ void add_advise(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(4.0, 1e6));
   verb->add_option(
           "--deadline", settings->deadline,
-          "Only what reaches the target (without one: ends the run) in this simulated time, under every circumstance")
+          "Only candidates that reach the target (without one: end the run) within this simulated time, under every circumstance")
       ->type_name("TIME");
-  verb->add_option("--max-cost", settings->most_usd,
-                   "Only what costs at most this many USD until then; needs a price of the cluster's devices")
+  verb->add_option(
+          "--max-cost", settings->most_usd,
+          "Only candidates that cost at most this many USD until then; the cluster's devices need a price")
       ->type_name("USD")
       ->check(CLI::PositiveNumber);
-  verb->add_flag(
-      "--each", settings->each,
-      "Advise for each circumstance of the study, instead of over all of them; they share the budget");
+  verb->add_flag("--each", settings->each,
+                 "Advise for each circumstance of the study separately, within the same budget");
   verb->add_option("--algorithms", settings->candidates.algorithms,
-                   "Only these, by name, separated by commas")
+                   "Try only these algorithms: names, separated by commas")
       ->type_name("NAMES")
       ->delimiter(',');
   verb->add_option("--workers", settings->candidates.workers,
-                   "Each of these numbers of workers, separated by commas")
+                   "Try each of these numbers of workers, separated by commas")
       ->type_name("NUMBERS")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
   settings->overrides.add_to(*verb);
   verb->add_option("--jobs", settings->jobs,
-                   "Runs at a time (default: all cores); the advice does not depend on it")
+                   "Runs in parallel (default: all cores); the advice does not depend on it")
       ->check(CLI::Range(1, kMostThreads));
-  verb->add_option("--top", settings->top, "Rows of the ranking that are shown")
+  verb->add_option("--top", settings->top, "Show this many rows of the ranking")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   verb->add_flag(
       "--verify", settings->verify,
-      "Also run every candidate in full, and tell where the advised one stands; exit 1 if it is neither the best nor a tie with it");
+      "Then run every candidate in full, and say how the advised one ranks; exit 1 if it is neither the best nor a tie with it");
   verb->add_flag("--json", settings->json, "Print a document instead of tables");
   verb->footer(
-      "Exit codes: 0 done; 1 every candidate failed or is beyond the limits, or --verify does not hold; 2 usage or input; 130 interrupted.\n"
+      "Exit codes: 0 done; 1 every candidate failed or exceeds the limits, or --verify fails; 2 usage or input; 130 interrupted.\n"
       "Example:\n  simsgd advise scenarios/real_run.json --target throughput --algorithms allreduce_sgd,local_sgd --budget 20");
   verb->callback([settings, &exit_code] { exit_code.value = run_advise(*settings); });
 }

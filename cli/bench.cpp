@@ -10,7 +10,7 @@
 
 #include "analysis/collective_bench.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 #include "sim/collectives/schedules.hpp"
@@ -139,8 +139,8 @@ int bench(const BenchVerb& verb, const std::string& arguments) {
 }  // namespace
 
 void add_bench(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb =
-      app.add_subcommand("bench", "Time one collective over a range of sizes (nccl-tests' table)");
+  CLI::App* verb = app.add_subcommand(
+      "bench", "Time a collective operation over a range of sizes, as a table like that of nccl-tests");
   auto settings = std::make_shared<BenchVerb>();
   verb->add_option("OPERATION", settings->op,
                    "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce or barrier")
@@ -149,19 +149,18 @@ void add_bench(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str();
   verb->add_option("-e,--maxbytes", settings->last, "Largest size")->capture_default_str();
   verb->add_option("-f,--stepfactor", settings->factor, "Factor between sizes");
-  verb->add_option("-i,--stepbytes", settings->step_bytes,
-                   "Increment between sizes, where there is no factor (1M)");
+  verb->add_option("-i,--stepbytes", settings->step_bytes, "Increment between sizes, without a factor (1M)");
   verb->add_option("-n,--iters", settings->iterations,
-                   "Repetitions that are averaged; only jitter tells them apart")
+                   "Number of repetitions that are averaged; they differ only with jitter")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--cluster", settings->cluster, "Cluster file, or a scenario or study whose cluster it is")
+  verb->add_option("--cluster", settings->cluster, "Cluster file, or a scenario or study with a cluster")
       ->capture_default_str();
   settings->workers_option =
-      verb->add_option("--workers", settings->workers, "Ranks; by default a scenario's own, else 8")
+      verb->add_option("--workers", settings->workers, "Number of ranks (default: the scenario's, else 8)")
           ->check(CLI::PositiveNumber);
   verb->add_option("--schedule", settings->schedule,
-                   "Schedule (simsgd list schedules); default: as the cluster does it");
+                   "Schedule (simsgd list schedules; default: the cluster's)");
   verb->add_option("--fidelity", settings->fidelity, "auto, closed, steps, flows or messages")
       ->capture_default_str();
   verb->add_option("--jitter", settings->jitter,

@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analysis/book/book_page.hpp"
 #include "analysis/book/book_text.hpp"
 #include "analysis/faces/figures.hpp"
 #include "analysis/faces/page.hpp"
@@ -93,15 +92,16 @@ int show_book(const BookVerb& verb) {
 
 void add_book(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb =
-      app.add_subcommand("book", "Judge how far off the predictions of all public measurements are");
+      app.add_subcommand("book", "Measure how far off the predictions of all public measurements are");
   auto settings = std::make_shared<BookVerb>();
-  verb->add_option("BOOK", settings->book, "Which calibrations, and which part of each is judged")
+  verb->add_option("BOOK", settings->book, "File that lists the calibrations, and the judged part of each")
       ->capture_default_str();
   verb->add_option("--data", settings->data,
-                   "Directory of the measurements; a set without them keeps its last judged line")
+                   "Directory of the measurements; a set without them keeps its last line")
       ->type_name("DIR");
   verb->add_option("-o,--output", settings->output, "Write the page")->type_name("FILE");
-  verb->add_option("--figures", settings->figures, "Write its figure below DIR, for light and for dark pages")
+  verb->add_option("--figures", settings->figures,
+                   "Write the page's figure below DIR, for light and for dark pages")
       ->type_name("DIR");
   verb->add_option("--readme", settings->readme,
                    "Write a line for each machine into this file, between its comments \"simsgd book\"")
@@ -110,15 +110,15 @@ void add_book(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::IsMember({"text", "md", "json"}))
       ->capture_default_str();
   verb->add_option("--only", settings->only,
-                   "Judge specs whose file names have this part; of others the last lines")
+                   "Judge only specs whose file name contains this; show the last lines of the others")
       ->type_name("PART");
-  verb->add_flag("--last", settings->last, "Judge nothing: show the last lines");
+  verb->add_flag("--last", settings->last, "Show the last lines without judging anything");
   verb->add_option("--judged", settings->judged,
                    "File of the last lines (default: judged.json beside the book)")
       ->type_name("FILE");
-  verb->add_flag("--record", settings->record, "Write the lines into that file");
+  verb->add_flag("--record", settings->record, "Write the new lines into that file");
   verb->add_option("--jobs", settings->jobs,
-                   "Simulations at a time (default: all cores); results do not depend on it")
+                   "Simulations in parallel (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
   verb->footer("Examples:\n  simsgd book --last\n  simsgd book --data ../shared/data -o book.html");
   verb->callback([settings, &exit_code] { exit_code.value = show_book(*settings); });

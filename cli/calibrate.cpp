@@ -13,7 +13,7 @@
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
-#include "scenarios/language/parts.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 
@@ -164,27 +164,28 @@ int validate_verb(const CalibrateVerb& verb) {
 }
 
 void add_common(CLI::App& verb, CalibrateVerb& settings) {
-  verb.add_option("--data", settings.data, "Directory that the spec's files of measurements are relative to")
+  verb.add_option("--data", settings.data, "Directory of the measurement files that the spec names")
       ->type_name("DIR");
   verb.add_option("--jobs", settings.jobs,
-                  "Simulations at a time (default: all cores); results do not depend on it")
+                  "Simulations in parallel (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
   verb.add_flag("--json", settings.json, "Print everything as JSON, each point too");
-  verb.add_flag("--markdown", settings.markdown,
-                "Print a page instead: each point fitted, left out and on data sheets alone");
+  verb.add_flag(
+      "--markdown", settings.markdown,
+      "Print a page in Markdown, with each point as fitted, left out, and predicted from data sheets alone");
 }
 
 void add_validate(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb =
-      app.add_subcommand("validate", "Fit a part of the measurements, and judge what is predicted of others");
+      app.add_subcommand("validate", "Fit some of the measurements, and check the predictions of others");
   auto settings = std::make_shared<CalibrateVerb>();
-  verb->add_option("SPEC", settings->files, "A calibration: scenarios/calibration has examples")
+  verb->add_option("SPEC", settings->files, "A calibration spec: scenarios/calibration has examples")
       ->required()
       ->expected(1);
   add_common(*verb, *settings);
   verb->add_option(
           "--max-error", settings->most_error,
-          "Exit 1 where the error of a tested part is larger: its mean, unless the spec names another statistic")
+          "Exit with 1 if the error of a tested part is larger than this (its mean, unless the spec names another statistic)")
       ->type_name("SHARE");
   verb->footer(
       "Example:\n  simsgd validate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data --max-error 5%");
@@ -198,18 +199,19 @@ void add_calibrate(CLI::App& app, ExitCode& exit_code) {
   auto settings = std::make_shared<CalibrateVerb>();
   verb->add_option(
           "FILES", settings->files,
-          "A calibration (scenarios/calibration has examples; - for standard input), or logs of nccl-tests, RCCL, OSU, ...")
+          "Logs of nccl-tests, RCCL, OSU, ...; or a calibration spec (scenarios/calibration has examples; - for standard input)")
       ->required();
   add_common(*verb, *settings);
   verb->add_option("-o,--output", settings->output, "Write the calibrated cluster")->type_name("FILE");
   verb->add_option("--gpus-per-node", settings->gpus_per_node,
-                   "GPUs of a node, where logs do not tell on how many nodes they ran")
+                   "GPUs of a node, if the logs do not contain the number of nodes")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--device", settings->device,
                    "The device file of logs, such as devices/h100.json (default: the one that they name)")
       ->type_name("FILE");
-  verb->add_option("--spec", settings->written_spec, "Write the spec that is made of logs, to go on from")
+  verb->add_option("--spec", settings->written_spec,
+                   "Also write the spec that is made from the logs, as a start for your own")
       ->type_name("FILE");
   verb->footer(
       "Examples:\n  simsgd calibrate nccl_8.log nccl_16.log -o cluster.json\n  simsgd calibrate scenarios/calibration/nccl_a100_nodes.json --data ../shared/data -o cluster.json");

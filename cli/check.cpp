@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "analysis/runs/check_files.hpp"
+#include "analysis/runs/sweep_points.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -40,7 +40,7 @@ int check(const CheckVerb& verb) {
 void add_check(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand(
       "check",
-      "Check scenarios, studies, clusters, devices and workloads as a run would, without running them");
+      "Check scenarios, studies, clusters, devices and workloads as a run would, without running anything");
   auto settings = std::make_shared<CheckVerb>();
   verb->add_option("FILES", settings->files, "Scenario, study, cluster, device or workload files")
       ->required();

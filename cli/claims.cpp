@@ -67,7 +67,8 @@ int claims(const ClaimsVerb& verb) {
 
 void add_claims(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand(
-      "claims", "Run studies that test a claim, and say where it is reproduced, and what that depends on");
+      "claims",
+      "Run studies that test a claim, and say in which settings it is reproduced and what that depends on");
   auto settings = std::make_shared<ClaimsVerb>();
   verb->add_option("STUDIES", settings->studies,
                    "Studies with a \"claim\": scenarios/claims has those of four papers")
@@ -76,7 +77,7 @@ void add_claims(CLI::App& app, ExitCode& exit_code) {
                    "Keep results in this SQLite file, and skip points that it has")
       ->type_name("F.db");
   verb->add_option("--jobs", settings->jobs,
-                   "Points at a time (default: all cores); results do not depend on it")
+                   "Points in parallel (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
   verb->add_option("--format", settings->format, "text, md: a page, or json: each setting too")
       ->capture_default_str()

@@ -112,7 +112,7 @@ int run_verb(std::vector<std::string> words) {
   app.set_version_flag("--version", version_text(build_context()));
   std::vector<std::string> plugins;
   app.add_option(kPlugin, plugins,
-                 "Load training methods from a library (repeatable; with any verb): docs/algorithms.md")
+                 "Load training methods from a library, for any verb (repeatable): docs/algorithms.md")
       ->type_name("LIB.so");
   app.require_subcommand(1);
   ExitCode exit_code;
@@ -186,7 +186,7 @@ int run_command_line(std::vector<std::string> words, std::vector<InputError>* er
 
 void OverrideOptions::add_to(CLI::App& verb) {
   verb.add_option("--set", set,
-                  "Set a value of the scenario: /pointer=value; the value is JSON where it parses")
+                  "Set a value of the scenario (repeatable): /pointer=value, where the value is JSON or text")
       ->type_name("/POINTER=VALUE")
       ->allow_extra_args(false);
   seed_option = verb.add_option("--seed", seed, "Seed of all random numbers, instead of the scenario's")

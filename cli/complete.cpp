@@ -20,7 +20,7 @@
 #include "scenarios/language/schema.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/recording/metrics.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 
 namespace simsgd {
 

@@ -61,7 +61,7 @@ void add_explain(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("--parameters", settings->parameters, "Parameters of the network, such as 110e6")
       ->type_name("N")
       ->required();
-  verb->add_option("--step", settings->step, "What a step takes on one GPU, such as 0.13s")
+  verb->add_option("--step", settings->step, "Time of a step on one GPU, such as 0.13s")
       ->type_name("TIME")
       ->required();
   verb->add_option("--gpus", settings->question.gpus, "GPUs that train together")->required();
@@ -73,7 +73,7 @@ void add_explain(CLI::App& app, ExitCode& exit_code) {
                    one_of(scaling_frameworks()) + "; by default ddp, and a cluster file as it is");
   settings->gpus_per_node_option =
       verb->add_option("--gpus-per-node", settings->gpus_per_node,
-                       "GPUs of a node (default: as the cluster file has it: 4, or 1 on 1gbe)")
+                       "GPUs of a node (default: the cluster file's; 4, or 1 on 1gbe)")
           ->type_name("N");
   verb->add_flag("--json", settings->json, "Print a document, with the scenario that was simulated");
   verb->footer("Example:\n  simsgd explain --parameters 110e6 --step 0.13s --gpus 16 --network 10gbe");

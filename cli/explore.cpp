@@ -30,8 +30,9 @@ std::string libraries() {
   try {
     return faces::web_libraries();
   } catch (const ConfigError&) {
-    fmt::print(stderr,
-               "The page has tables and no charts: Vega, which draws them, is not here (./setup.sh web).\n");
+    fmt::print(
+        stderr,
+        "The page has tables but no charts: Vega, which draws them, is not installed (./setup.sh web).\n");
     return "";
   }
 }
@@ -64,22 +65,22 @@ int explore_command(const ExploreVerb& verb) {
 
 void add_explore(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand(
-      "explore", "Serve a report on this machine alone, with sliders that have points simulated");
+      "explore", "Serve an interactive report on this machine: sliders simulate new points");
   auto settings = std::make_shared<ExploreVerb>();
   verb->add_option(
           "F.db|SCENARIO", settings->path,
-          "What simsgd sweep run -o wrote, to which points are added; or a study, or a scenario, whose number of workers then varies")
+          "Results of simsgd sweep run -o, to which points are added; or a study; or a scenario, whose number of workers then varies")
       ->required();
   verb->add_option("-o,--output", settings->output,
                    "Keep the runs of a study in this SQLite file, as sweep run does")
       ->type_name("F.db");
-  verb->add_option("--port", settings->port, "Listen here; 0: at any port that is free")
+  verb->add_option("--port", settings->port, "Port to listen on; 0: any free port")
       ->capture_default_str()
       ->check(CLI::Range(0, 65535));
-  verb->add_option("--jobs", settings->jobs, "Points at a time (default: all cores)")
+  verb->add_option("--jobs", settings->jobs, "Points in parallel (default: all cores)")
       ->check(CLI::Range(1, kMostThreads));
   verb->add_option("--threads", settings->threads,
-                   "Threads of each point's numerics (default: the cores that --jobs leave)")
+                   "Threads for training in each point (default: the cores that --jobs leaves)")
       ->check(CLI::Range(1, kMostThreads));
   verb->add_option("--points", settings->points, "Simulate at most this many points")
       ->capture_default_str()
@@ -88,7 +89,7 @@ void add_explore(CLI::App& app, ExitCode& exit_code) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--memory", settings->memory, "End a point whose process needs more")
+  verb->add_option("--memory", settings->memory, "End a point whose process uses more memory")
       ->type_name("BYTES")
       ->capture_default_str();
   settings->overrides.add_to(*verb);

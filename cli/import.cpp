@@ -13,7 +13,6 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/import.hpp"
-#include "traces/import_format.hpp"
 #include "traces/measurements.hpp"
 
 namespace simsgd {
@@ -154,25 +153,26 @@ std::string formats_text() {
 }  // namespace
 
 void add_import(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand("import", "Make one table of measurements from logs and tables");
+  CLI::App* verb =
+      app.add_subcommand("import", "Make one table of measurements from logs, traces and tables");
   auto settings = std::make_shared<ImportVerb>();
   verb->add_option(
           "FILES", settings->files,
-          "Logs, tables or documents, plain or gzip, or - for standard input; those of several processes of one job together")
+          "Logs, traces, tables or documents, plain or gzip, or - for standard input. Give the files of all processes of a job together")
       ->required();
-  verb->add_option("-o,--output", settings->output, "File that the table is written to, whole or not at all")
+  verb->add_option("-o,--output", settings->output, "Write the table to this file, completely or not at all")
       ->type_name("FILE")
       ->capture_default_str();
   verb->add_option("--map", settings->map,
-                   "What columns or JSON pointers mean, in a JSON file (docs/import.md)")
+                   "JSON file that says what columns or JSON pointers mean (docs/import.md)")
       ->type_name("MAP.json");
   verb->add_option("--format", settings->format, "Format of all files")->type_name("NAME");
   verb->add_option("--set", settings->set,
-                   "What the files do not tell: operation, workers, nodes, campaign, or a label")
+                   "A value that the files do not contain: operation, workers, nodes, campaign, or a label")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   verb->add_option("--workload", settings->workload,
-                   "Write the network that a recorded job trains, as a workload file")
+                   "Write the network that the recorded job trains as a workload file")
       ->type_name("FILE");
   verb->add_option("--stragglers", settings->stragglers,
                    "Write the computing time of each worker and step, which the straggler `trace` replays")

@@ -265,20 +265,19 @@ Json object_json(const ReferenceObject& object) {
 void add_list(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("list", "List algorithms, topologies, clusters, metrics, ...");
   auto settings = std::make_shared<ListVerb>();
-  verb->add_option("KIND", settings->kind, "What to list, or a key of scenario files; without it, the kinds");
-  verb->add_option("NAME", settings->name, "One of them, with its parameters and source");
+  verb->add_option("KIND", settings->kind,
+                   "Kind of thing to list, or a key of scenario files; without it, all kinds");
+  verb->add_option("NAME", settings->name, "Show this one, with its parameters and source");
   verb->add_flag("--json", settings->json, "As JSON");
   verb->add_option("--workers", settings->graph.workers,
                    "Workers of a logical graph, or nodes of a drawn topology (default: 16)")
       ->check(CLI::Range(1, 1 << 16));
-  verb->add_option("--seed", settings->graph.seed, "Seed of a logical graph that is drawn at random")
-      ->default_val(1);
+  verb->add_option("--seed", settings->graph.seed, "Seed of a random logical graph")->default_val(1);
   verb->add_option("--set", settings->graph.set,
-                   "A parameter of a logical graph or drawn topology, /key=value; repeatable")
+                   "Set a parameter of a logical graph or topology (repeatable): /key=value")
       ->allow_extra_args(false);
-  verb->add_flag("--dot", settings->dot, "Draw a logical graph or a topology: DOT, for Graphviz");
-  verb->add_option("--cluster", settings->cluster,
-                   "Draw the topology as this cluster file or scenario has it");
+  verb->add_flag("--dot", settings->dot, "Draw a logical graph or a topology as DOT, for Graphviz");
+  verb->add_option("--cluster", settings->cluster, "Draw the topology of this cluster file or scenario");
   verb->footer(
       "Examples:\n  simsgd list algorithms allreduce_sgd\n  simsgd list cluster/device/memory\n"
       "  simsgd list graphs torus --workers 24 --set /rows=4 --dot | dot -Tsvg > torus.svg\n"

@@ -18,7 +18,7 @@
 #include "sim/cluster/stragglers/registry.hpp"
 #include "sim/collectives/schedules.hpp"
 #include "sim/distributions/registry.hpp"
-#include "sim/learn/codecs/registry.hpp"
+#include "sim/learn/codec.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/models/registry.hpp"
 #include "sim/learn/optimizers/registry.hpp"

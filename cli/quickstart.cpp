@@ -37,8 +37,8 @@ int run_quickstart(const QuickstartVerb& verb) {
 }  // namespace
 
 void add_quickstart(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "quickstart", "Run the first study, simsgd sweep run quickstart.json, with the data that are here");
+  CLI::App* verb =
+      app.add_subcommand("quickstart", "Run a first study (quickstart.json) with the data on this machine");
   auto settings = std::make_shared<QuickstartVerb>();
   verb->add_option("-o,--output", settings->database, "Keep the results in this file")
       ->type_name("F.db")

@@ -13,7 +13,7 @@
 #include "analysis/runner.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
-#include "results/run_context.hpp"
+#include "results/document.hpp"
 #include "results/run_files.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -108,23 +108,25 @@ int run_replay(ReplayVerb verb) {
 }  // namespace
 
 void add_replay(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand("replay", "Play a recorded job's operations again, and ask what if");
+  CLI::App* verb = app.add_subcommand("replay", "Replay the operations of a recorded job, and ask what if");
   auto settings = std::make_shared<ReplayVerb>();
   verb->add_option(
           "TRACE", settings->files,
           "What a job did: a table (CSV) or a timeline (Chrome JSON) of operations, a run's timeline.json or steps.csv, or Kineto files of all its ranks; plain or gzip, or - for standard input")
       ->required();
-  verb->add_flag("--ideal", settings->options.ideal, "What if operations of a kind took equally long");
+  verb->add_flag("--ideal", settings->options.ideal, "What if all operations of a kind took the same time?");
   verb->add_option(
           "--heal", settings->heal,
-          "What if these workers were as their peers are: the same stage of other replicas, or, where a whole stage is named, other stages")
+          "What if these workers were like their peers (the same stage of other replicas; for a whole stage, other stages)?")
       ->type_name("W[,W]")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::Join);
-  verb->add_option("--network", settings->network, "What if the network were so many times as fast: 2x")
+  verb->add_option("--network", settings->network,
+                   "What if the network were this many times as fast (such as 2x)?")
       ->type_name("FACTOR");
-  verb->add_option("--workers", settings->options.workers,
-                   "What if there were up to so many workers, with the same stragglers drawn again")
+  verb->add_option(
+          "--workers", settings->options.workers,
+          "What if there were up to this many workers, with stragglers drawn from the recorded ones?")
       ->type_name("N")
       ->check(CLI::Range(1, kMostReplayWorkers));
   verb->add_option("--draws", settings->options.draws, "Draws for each number of workers")
@@ -135,13 +137,13 @@ void add_replay(CLI::App& app, ExitCode& exit_code) {
       ->type_name("N")
       ->capture_default_str();
   verb->add_flag("--no-inferred", settings->no_inferred,
-                 "Treat waiting that nobody recorded as gaps, not as a barrier");
+                 "Treat unexplained waiting as gaps, not as an unrecorded barrier");
   verb->add_flag(
       "--strict", settings->strict,
-      "Refuse what is otherwise skipped and counted: events of negative length, steps that a worker has twice");
+      "Refuse events of negative length and duplicate steps, which are otherwise skipped and counted");
   verb->add_flag("--json", settings->json, "One JSON document instead of a summary");
   verb->add_option("-o,--output", settings->output,
-                   "Folder for heat map, timeline for Perfetto, and the document")
+                   "Write a heat map, a timeline for Perfetto and the document into this folder")
       ->type_name("DIR");
   verb->footer("Example:\n  simsgd replay ops.csv.gz --heal 3 -o healed");
   verb->callback([settings, &exit_code] { exit_code.value = run_replay(*settings); });

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "analysis/faces/figures.hpp"
-#include "analysis/faces/notebook.hpp"
 #include "analysis/faces/page.hpp"
 #include "analysis/faces/report_text.hpp"
 #include "analysis/questions/study_report.hpp"
@@ -72,11 +71,11 @@ int write_report(const ReportVerb& verb) {
 
 void add_report(CLI::App& app, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand(
-      "report", "Draw the charts of a sweep's results, or of one run, on one page that needs no network");
+      "report", "Draw the charts of a study, or of a run, on one page that needs no network");
   auto settings = std::make_shared<ReportVerb>();
   verb->add_option(
           "F.db", settings->database,
-          "What simsgd sweep run -o wrote; or one run: the directory or document that simsgd run -o wrote, or - for a document from standard input")
+          "Results of simsgd sweep run -o; or of one run: its directory, its document, or - for standard input")
       ->required();
   verb->add_option("--study", settings->study, "Only the study of this name or id, in a file with several")
       ->type_name("NAME");
@@ -115,7 +114,7 @@ void add_report(CLI::App& app, ExitCode& exit_code) {
       ->type_name("NAME")
       ->allow_extra_args(false);
   verb->footer(
-      "Exit codes: 0 done; 1 a file could not be written; 2 usage or input, or what draws is missing (./setup.sh web).\n"
+      "Exit codes: 0 done; 1 a file could not be written; 2 usage or input, or the drawing libraries are missing (./setup.sh web).\n"
       "Example:\n  simsgd report results.db -o report.html --figures figures\n"
       "  simsgd run scenario.json --json | simsgd report - --format md");
   verb->callback([settings, &exit_code] { exit_code.value = write_report(*settings); });

@@ -8,10 +8,10 @@
 #include <memory>
 #include <sstream>
 
-#include "analysis/faces/curve_logs.hpp"
+#include "analysis/faces/figures.hpp"
 #include "analysis/questions/tables.hpp"
-#include "analysis/runs/export.hpp"
 #include "analysis/runs/merge.hpp"
+#include "analysis/runs/results.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
@@ -21,7 +21,7 @@ namespace simsgd {
 namespace {
 
 constexpr const char* kResults =
-    "Results that simsgd sweep run -o made; or one run: its directory, its document, or - for standard input";
+    "Results of simsgd sweep run -o; or of one run: its directory, its document, or - for standard input";
 
 /// What the verbs have in common.
 struct ResultsCommand {
@@ -66,7 +66,7 @@ void add_selection(CLI::App& verb, const Shared& command) {
       ->type_name("NAME");
   verb.add_option(
           "--where", command->where,
-          "Only points with this value (repeatable): any of the values of one axis, and all of several axes")
+          "Only points with this value (repeatable). Values of one axis are alternatives; all axes must match")
       ->type_name("AXIS=VALUE")
       ->allow_extra_args(false);
 }
@@ -74,7 +74,7 @@ void add_selection(CLI::App& verb, const Shared& command) {
 void add_measures(CLI::App& verb, std::vector<std::string>& measures) {
   verb.add_option(
           "--metric", measures,
-          "A metric; of a curve its value at a time, test_accuracy@60s, or its mean, consensus_distance@mean. Several with commas")
+          "A metric; the value of a curve at a time, as test_accuracy@60s; or its mean, as consensus_distance@mean. Separate several by commas")
       ->type_name("METRIC")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -120,7 +120,7 @@ void add_point(CLI::App& results) {
   CLI::App* verb =
       results.add_subcommand("show", "Print all metrics of a point; without POINT, the points of a study");
   add_file(*verb, command);
-  verb->add_option("POINT", command->point, "Its number, as simsgd sweep plan counts");
+  verb->add_option("POINT", command->point, "Number of the point, as in simsgd sweep plan");
   add_selection(*verb, command);
   verb->footer(
       "Examples:\n  simsgd results show results.db 2\n  simsgd results show results.db --study scaling");
@@ -142,7 +142,13 @@ void add_table(CLI::App& results) {
       ->delimiter(',')
       ->allow_extra_args(false);
   add_measures(*verb, command->table.measures);
-  verb->add_option("--statistic", command->statistic, "What is taken over the seeds: mean or median")
+  verb->add_option("--reaches", command->table.reaches,
+                   "In place of the metric, the first value of the --columns axis at which it reaches this "
+                   "(SI; several with commas)")
+      ->type_name("VALUES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb->add_option("--statistic", command->statistic, "Statistic over the seeds: mean or median")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(CLI::IsMember({"mean", "median"}));
@@ -154,7 +160,8 @@ void add_table(CLI::App& results) {
   add_selection(*verb, command);
   verb->footer(
       "Examples:\n  simsgd results table s.db --rows severity,share --columns algorithm --metric time_to_target_s\n"
-      "  simsgd results table s.db --rows workers --metric throughput_samples_per_s,wait_s --format csv");
+      "  simsgd results table s.db --rows workers --metric throughput_samples_per_s,wait_s --format csv\n"
+      "  simsgd results table s.db --rows algorithm --columns workers --metric wait_s --reaches 0.1");
   answer(*verb, command, [](const ResultsCommand& asked) {
     return asked_of(asked, [&](const frame::Frame& frame, std::vector<InputError> errors) {
       questions::SeedTableQuestion question = asked.table;
@@ -167,11 +174,10 @@ void add_table(CLI::App& results) {
 void add_winners(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   CLI::App* verb = results.add_subcommand(
-      "winners",
-      "Print the best choice for each value of the circumstances, by how much, and how sure that is");
+      "winners", "Print the best choice under each circumstance, by how much, and how sure that is");
   add_file(*verb, command);
   verb->add_option("--metric", command->winners.measure,
-                   "The metric that choices are compared by (default: time to target, else throughput)")
+                   "The metric to compare choices by (default: time to target, else throughput)")
       ->type_name("METRIC");
   add_selection(*verb, command);
   verb->footer("Example:\n  simsgd results winners s.db --metric time_to_target_s");
@@ -190,7 +196,7 @@ void add_compare(CLI::App& results) {
   add_file(*verb, command);
   verb->add_option(
       "SIMULATED", command->simulated,
-      "Two runs instead of a store: what simsgd-measure run -o made, and what simsgd run -o made (directories or documents). Two simulated or two real ones can be compared too");
+      "To compare two runs: F.db is then a real run (simsgd-measure run -o) and this a simulated one (simsgd run -o), as directories or documents. Two simulated or two real runs work too");
   verb->add_option("--by", command->comparison.by, "The axis whose values are compared")->type_name("AXIS");
   verb->add_option("--baseline", command->comparison.baseline, "The value that the others are compared with")
       ->type_name("VALUE");
@@ -249,7 +255,7 @@ void export_curves(const ResultsCommand& command, const frame::Frame& frame) {
 void run_export(const ResultsCommand& command) {
   if (command.format == "tensorboard" && command.output.empty())
     throw ConfigError({"--format", "", "has no folder for its event files", command.format,
-                       "Name it with -o DIR, which TensorBoard is then given as --logdir"});
+                       "Name it with -o DIR, and give the same DIR to TensorBoard as --logdir"});
   std::size_t without = 0;
   if (command.format == "json") {
     without = export_documents(command);
@@ -277,7 +283,7 @@ void add_export(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   command->format = "json";
   CLI::App* verb = results.add_subcommand(
-      "export", "Print what is reproducible of a file: always the same bytes for the same results");
+      "export", "Print all reproducible results of a file; the same results always give the same bytes");
   verb->add_option("F.db", command->file, kResults)->required();
   verb->add_option(
           "--format", command->format,
@@ -300,10 +306,8 @@ void add_export(CLI::App& results) {
 void add_merge(CLI::App& results) {
   const auto command = std::make_shared<ResultsCommand>();
   CLI::App* verb = results.add_subcommand("merge", "Join several files, or spool files of shards, into one");
-  verb->add_option("F.db", command->inputs, "What to merge; stays as it is")->required();
-  verb->add_option("-o,--output", command->output, "The file that they are merged into")
-      ->type_name("F.db")
-      ->required();
+  verb->add_option("F.db", command->inputs, "Files to merge; they are not changed")->required();
+  verb->add_option("-o,--output", command->output, "File to merge them into")->type_name("F.db")->required();
   verb->footer("Example:\n  simsgd results merge a.db b.db -o all.db");
   verb->callback([command] {
     merge_stores({command->inputs.begin(), command->inputs.end()}, command->output);
@@ -314,7 +318,7 @@ void add_merge(CLI::App& results) {
 
 void add_results(CLI::App& app, ExitCode&) {
   CLI::App* results = app.add_subcommand(
-      "results", "Print what studies found: tables and comparisons, with their uncertainty");
+      "results", "Print the results of studies: tables, comparisons and winners, with their uncertainty");
   results->require_subcommand(1);
   results->footer(
       "Examples:\n  simsgd results table s.db --rows workers --columns algorithm --metric throughput_samples_per_s\n"

@@ -9,13 +9,12 @@
 #include <optional>
 
 #include "algorithms/python/method.hpp"
-#include "analysis/intervals.hpp"
 #include "analysis/runner.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"
 #include "results/expected.hpp"
 #include "results/run_files.hpp"
-#include "results/run_summary.hpp"
+#include "results/summary.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/study.hpp"
 #include "sim/base/errors.hpp"
@@ -65,14 +64,14 @@ Json workload_of(const std::string& path) {
 
 void RunOnOptions::add_to(CLI::App& verb) {
   verb.add_option("--on", cluster,
-                  "Simulate on this cluster, such as calibrate writes, in place of the scenario's")
+                  "Simulate on this cluster, for example one from calibrate, instead of the scenario's")
       ->type_name("CLUSTER");
   verb.add_option(
           "--workload", workload,
-          "Take the network from a workload file, or from a trace of one rank (simsgd import), with its host gaps")
+          "Train the network of this workload file, or of a trace of one rank (see simsgd import), with its host gaps")
       ->type_name("FILE");
   workers_option =
-      verb.add_option("--workers", workers, "Simulate this many GPUs, in place of the scenario's")
+      verb.add_option("--workers", workers, "Simulate this many workers, instead of the scenario's")
           ->type_name("N")
           ->check(CLI::PositiveNumber);
 }
@@ -217,22 +216,22 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->type_name("DIR");
   verb->add_option(
           "--chakra", settings->chakra,
-          "Write what each rank computes and communicates as Chakra execution traces, DIR/NAME.RANK.et, which ASTRA-sim runs")
+          "Write computing and communication of each rank as Chakra execution traces, DIR/NAME.RANK.et, for example for ASTRA-sim")
       ->type_name("DIR");
   verb->add_option("--python", settings->python,
-                   "Train by the method in this Python file, in place of the scenario's algorithm")
+                   "Train with the method in this Python file, instead of the scenario's algorithm")
       ->type_name("FILE");
   verb->add_flag("--steps", settings->steps, "Also write DIR/steps.csv: every worker and step")->needs("-o");
   settings->point_option =
       verb->add_option(
               "--point", settings->point,
-              "Run this point of a study, as `sweep plan` counts them from 1; 0: the study without its axes")
+              "Run this point of a study, numbered from 1 as in `sweep plan`; 0: the study without its axes")
           ->type_name("N");
   verb->add_flag("--json", settings->json, "Print the document instead of a summary");
   verb->add_flag("--check", settings->check,
                  "Compare with the scenario's expected values; exit 1 if one is missed");
   verb->add_option("--threads", settings->threads,
-                   "Threads for the numerics (default: all cores); results do not depend on it")
+                   "Threads for training the small models (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
   verb->add_option(
           "--draws", settings->draws,

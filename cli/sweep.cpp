@@ -13,11 +13,9 @@
 #include <memory>
 
 #include "analysis/faces/table.hpp"
-#include "analysis/intervals.hpp"
-#include "analysis/runs/adaptive_seeds.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/sweep.hpp"
 #include "analysis/runs/sweep_status.hpp"
-#include "analysis/runs/time_estimate.hpp"
 #include "cli/progress.hpp"
 #include "cli/sweep_output.hpp"
 #include "sim/base/errors.hpp"
@@ -246,12 +244,12 @@ void add_status(CLI::App& sweep) {
       sweep.add_subcommand("status", "Show how far the sweeps of a file are: done, running, queued, missing");
   auto command = std::make_shared<StatusCommand>();
   verb->add_option("FILE", command->database,
-                   "The F.db of `sweep run` or `sweep submit`, with what lies beside it")
+                   "The F.db of `sweep run` or `sweep submit`; the files beside it are read too")
       ->type_name("F.db")
       ->required();
   verb->add_flag("--json", command->json, "As JSON, with the numbers of the points in each state");
   verb->footer(
-      "A sweep that runs in one process, without --shard, shows its points once they are done.\n"
+      "A point of a sweep without --shard shows once it is done.\n"
       "Example:\n  simsgd sweep status results.db");
   verb->callback([command] {
     const SweepStatus status = sweep_status(command->database);
@@ -265,16 +263,16 @@ void add_common_options(CLI::App& verb, SweepCommand& command) {
                   "Keep results in this SQLite file, and skip points that it has")
       ->type_name("F.db");
   verb.add_option("--jobs", command.jobs,
-                  "Points at a time (default: all cores); results do not depend on it")
+                  "Points in parallel (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
   CLI::Option* shard =
       verb.add_option(
               "--shard", command.shard,
-              "Only the I-th of N parts of the points; results go to F.db.spool, and the sweep without --shard merges them")
+              "Run only part I of N of the points; results go to F.db.spool, and a sweep without --shard merges them")
           ->type_name("I/N");
   verb.add_option(
           "--points", command.points,
-          "Only these points, as `sweep plan` counts them, such as 1-4,9; - reads them from standard input. Results go where those of a shard go")
+          "Run only these points, numbered as in `sweep plan`, such as 1-4,9; - reads them from standard input. Results go to F.db.spool, as with --shard")
       ->type_name("LIST")
       ->excludes(shard);
   command.overrides.add_to(verb);
@@ -283,7 +281,7 @@ void add_common_options(CLI::App& verb, SweepCommand& command) {
 }  // namespace
 
 void add_sweep(CLI::App& app, ExitCode& exit_code) {
-  CLI::App* sweep = app.add_subcommand("sweep", "Run all points of a study, several at a time");
+  CLI::App* sweep = app.add_subcommand("sweep", "Run all points of a study in parallel");
   sweep->require_subcommand(1);
   sweep->footer(
       "Examples:\n  simsgd sweep plan scenarios/quickstart.json\n"
@@ -291,16 +289,17 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
       "  simsgd sweep submit scenarios/quickstart.json -o results.db --slurm \"-p test\" --tasks 2\n"
       "  simsgd sweep status results.db");
 
-  CLI::App* run = sweep->add_subcommand("run", "Run the points that are not done, and sum up all");
+  CLI::App* run =
+      sweep->add_subcommand("run", "Run the points that are not done, and print a summary of all");
   auto command = std::make_shared<SweepCommand>();
   add_common_options(*run, *command);
   run->add_option(
          "--threads", command->threads,
-         "Threads of each point's numerics (default: the cores that --jobs leave); results do not depend on it")
+         "Threads for training in each point (default: the cores that --jobs leaves); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
   run->add_option(
          "--draws", command->draws,
-         "Runs of each point with drawn parameters and seeds on a calibrated cluster, for intervals; 0: none. Points that are done keep theirs")
+         "Runs of each point with drawn parameters and seeds on a calibrated cluster, for intervals; 0: no intervals. Points that are done keep theirs")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000));
   run->add_option("--artifacts", command->artifacts,
@@ -311,12 +310,12 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::PositiveNumber);
   run->add_flag(
       "--documents", command->documents,
-      "Keep the whole document of each point, with a row for every worker and 64 links, compressed; a point that was kept without is run again");
+      "Keep the whole document of each point, with a row for every worker and 64 links, compressed; a point without one is run again");
   run->add_option(
          "--memory", command->memory,
-         "End a point whose process needs more, and count it as failed; looked at ten times a second")
+         "End a point whose process uses more memory, and count it as failed; checked ten times a second")
       ->type_name("BYTES");
-  run->add_flag("--force", command->force, "Run also the points that are done");
+  run->add_flag("--force", command->force, "Also run the points that are already done");
   run->add_flag("--check", command->check, "Compare with the expected values; exit 1 if one is missed");
   run->add_flag(
       "--json", command->json,
@@ -327,11 +326,12 @@ void add_sweep(CLI::App& app, ExitCode& exit_code) {
   run->callback([command, &exit_code] { exit_code.value = run_sweep_command(*command); });
 
   CLI::App* plan = sweep->add_subcommand(
-      "plan", "List the points: what is done, what is to run, how much memory and time it needs");
+      "plan",
+      "List the points: which are done, which are still to run, and how much memory and time they need");
   auto planned = std::make_shared<SweepCommand>();
   add_common_options(*plan, *planned);
   plan->add_option("--estimate", planned->try_s,
-                   "Try a few points for about this long together, to estimate times; 0: none")
+                   "Run a few points for about this long in total, to estimate times; 0: no estimate")
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 3600.0));

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/sweep.hpp"
 #include "cli/progress.hpp"
 #include "cli/verbs.hpp"

@@ -9,12 +9,10 @@
 #include <memory>
 #include <set>
 
-#include "analysis/runs/adaptive_seeds.hpp"
 #include "analysis/runs/run_sink.hpp"
 #include "analysis/runs/slurm.hpp"
 #include "analysis/runs/sweep.hpp"
 #include "analysis/runs/sweep_status.hpp"
-#include "analysis/runs/time_estimate.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -173,23 +171,22 @@ int submit(const SubmitCommand& command) {
 
 void add_sweep_submit(CLI::App& sweep, ExitCode& exit_code) {
   CLI::App* verb = sweep.add_subcommand(
-      "submit",
-      "Submit the points that are missing to Slurm, as an array, and return; called again, it goes on");
+      "submit", "Submit the missing points to Slurm as a job array, and return; run it again to continue");
   auto command = std::make_shared<SubmitCommand>();
   verb->add_option("STUDY", command->study, "A study or scenario file")->required();
   verb->add_option(
           "-o,--output", command->database,
-          "Keep results for this SQLite file, on a file system that all machines see; the script is written to F.db.slurm")
+          "Keep results in this SQLite file, on a file system that all machines see; the job script goes to F.db.slurm")
       ->type_name("F.db")
       ->required();
   verb->add_option("--slurm", command->options, "Options of sbatch, such as \"-p test --cpus-per-task=2\"")
       ->type_name("OPTIONS");
-  verb->add_option("--tasks", command->tasks, "Tasks of the array, of about equal cost")
+  verb->add_option("--tasks", command->tasks, "Number of tasks of the array, of about equal cost")
       ->capture_default_str()
       ->check(CLI::Range(1, kMostTasks));
   verb->add_option(
           "--estimate", command->try_s,
-          "Try a few points here for about this long together, so that tasks take equally long; 0: balance them by workers x steps")
+          "Run a few points here for about this long in total, to make tasks equally long; 0: balance by workers x steps")
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 3600.0));
@@ -198,8 +195,8 @@ void add_sweep_submit(CLI::App& sweep, ExitCode& exit_code) {
       ->check(CLI::PositiveNumber);
   command->overrides.add_to(*verb);
   verb->footer(
-      "Where seeds go on until it is certain, all seeds of a combination are one task's, which decides.\n"
-      "Points that failed are submitted again; those of tasks that wait or run are not. Once all are done, it merges them into F.db, as `sweep run` does.\n"
+      "If seeds continue until the result is certain, one task runs all seeds of a combination.\n"
+      "Failed points are submitted again, points of waiting or running tasks are not. Once all are done, it merges them into F.db, as `sweep run` does.\n"
       "Example:\n  simsgd sweep submit scenarios/quickstart.json -o results.db --slurm \"-p test\" --tasks 2");
   verb->callback([command, &exit_code] { exit_code.value = submit(*command); });
 }

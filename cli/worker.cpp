@@ -20,9 +20,9 @@
 #include <string>
 
 #include "analysis/runner.hpp"
-#include "analysis/runs/child_process.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "cli/verbs.hpp"
-#include "results/run_context.hpp"
+#include "results/document.hpp"
 #include "scenarios/language/schema.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/fields.hpp"
@@ -263,9 +263,9 @@ class WorkerVerb {
 
 void add_worker(CLI::App& app, ExitCode&) {
   CLI::App* verb =
-      app.add_subcommand("worker", "Serve another program by JSON lines, such as the Python package");
+      app.add_subcommand("worker", "Serve another program, such as the Python package, by JSON lines");
   verb->footer(
-      "Requests come on standard input, a JSON object a line; answers go to standard output: docs/python.md.\n"
+      "Requests are JSON objects on standard input, one per line; answers go to standard output (docs/python.md).\n"
       "Example:\n  echo '{\"id\": 1, \"arguments\": [\"list\", \"algorithms\", \"--json\"]}' | simsgd worker");
   verb->callback([] { WorkerVerb().serve(); });
 }

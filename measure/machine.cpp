@@ -97,12 +97,12 @@ std::string doubt_about(const BenchMachine& machine, double load) {
   std::string doubt;
   if (machine.crowded())
     doubt += fmt::format(
-        "WARNING: {:.3g} ranks share a core: they wait for their turn, which is in every time. MPI's own collectives poll, and slow each other down more than schedules sent message by message, which sleep.\n",
+        "WARNING: {:.3g} ranks share a core: every time includes waiting for a turn. MPI's own collectives poll, and slow each other down more than schedules sent message by message, which sleep.\n",
         machine.ranks_per_core);
   constexpr double kBusy = 0.3;
   if (load > kBusy * machine.cores)
     doubt += fmt::format(
-        "WARNING: a load of {:.2f} on {} {} before this campaign: times include what else ran. Measure when the machine is calm, or compare campaigns.\n",
+        "WARNING: a load of {:.2f} on {} {} before this campaign: times include other work. Measure when the machine is idle, or compare campaigns.\n",
         load, machine.cores, machine.cores == 1 ? "core" : "cores");
   return doubt;
 }

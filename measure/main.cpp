@@ -22,7 +22,7 @@
 #include "measure/waiting.hpp"
 #include "results/document.hpp"
 #include "results/run_files.hpp"
-#include "results/run_summary.hpp"
+#include "results/summary.hpp"
 #include "scenarios/language/scenario.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/notes.hpp"
@@ -106,7 +106,7 @@ std::vector<Note> notes_on_real_run(const Scenario& scenario, const Job& job, co
   const bool other_workload = scenario.resolved.at("workload") != "self";
   if (!job.learner)
     note(
-        "There is no learner: the workload's compute times are slept through, and messages carry zeros of the workload's sizes.");
+        "There is no learner: workers sleep for the workload's compute times, and messages carry zeros of the workload's sizes.");
   else if (emulates)
     note(fmt::format(
         "Computing is emulated: values are the learner's ({} parameters), times and message sizes those of {}. Messages are filled up to the workload's sizes, and longer where the values need it.",
@@ -232,14 +232,16 @@ int run(Settings& settings, Ranks ranks) {
 }
 
 void add_run(CLI::App& app, Settings& settings) {
-  CLI::App* verb = app.add_subcommand("run", "Run one scenario, this process being one of its workers");
+  CLI::App* verb =
+      app.add_subcommand("run", "Run a scenario for real; each MPI process is one of its workers");
   verb->add_option("SCENARIO", settings.scenario, "A scenario file, or - for standard input")->required();
-  verb->add_option("--set", settings.set,
-                   "Set a value of the scenario: /pointer=value; the value is JSON where it parses")
+  verb->add_option(
+          "--set", settings.set,
+          "Set a value of the scenario (repeatable): /pointer=value, where the value is JSON or text")
       ->type_name("/POINTER=VALUE")
       ->allow_extra_args(false);
   verb->add_option("--python", settings.python,
-                   "Train by the method in this Python file, in place of the scenario's algorithm")
+                   "Train with the method in this Python file, instead of the scenario's algorithm")
       ->type_name("FILE");
   verb->add_option("--plugin", settings.plugins, "Load training methods from a library (repeatable)")
       ->type_name("LIB.so")
@@ -251,17 +253,17 @@ void add_run(CLI::App& app, Settings& settings) {
       ->needs("-o");
   verb->add_flag("--json", settings.json, "Print the document instead of a summary");
   verb->add_option("--patience", settings.how.patience_s,
-                   "Give up where a rank waits this many seconds for others")
+                   "Give up if a rank waits longer than this for others (seconds)")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   verb->add_option(
           "--compute", settings.compute,
-          "real: values take the time that they take; emulated: they are computed, and it takes the workload's time on the scenario's cluster, stragglers too, which a simulation can be compared with. Without it as the scenario's key \"compute\" says, else real")
+          "real: computing takes as long as it takes here; emulated: values are computed, but a step takes the workload's time on the scenario's cluster, stragglers included, so that you can compare it with a simulation. Default: the scenario's \"compute\", else real")
       ->type_name("HOW")
       ->check(CLI::IsMember({"real", "emulated"}));
   verb->add_option(
           "--schedules", settings.schedules,
-          "mpi: MPI chooses how collectives go; scenario: message by message as the scenario's cluster does them")
+          "mpi: MPI does the collectives; scenario: message by message, with the schedules of the scenario's cluster")
       ->type_name("WHOSE")
       ->capture_default_str()
       ->check(CLI::IsMember({"mpi", "scenario"}));

@@ -19,8 +19,7 @@
 #include "measure/mpi_progress.hpp"
 #include "sim/base/check.hpp"
 #include "sim/observer.hpp"
-#include "sim/roles/background.hpp"
-#include "sim/roles/message_precision.hpp"
+#include "sim/roles/messages.hpp"
 
 namespace simsgd {
 

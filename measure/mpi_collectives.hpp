@@ -17,7 +17,7 @@
 #include "measure/scheduled_exchange.hpp"
 #include "sim/base/check.hpp"
 #include "sim/observer.hpp"
-#include "sim/roles/message_precision.hpp"
+#include "sim/roles/messages.hpp"
 
 namespace simsgd {
 

@@ -15,7 +15,6 @@
 
 #include "measure/mpi_progress.hpp"
 #include "sim/base/check.hpp"
-#include "sim/roles/message_precision.hpp"
 #include "sim/roles/messages.hpp"
 
 namespace simsgd {

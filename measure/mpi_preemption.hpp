@@ -15,7 +15,7 @@
 #include "sim/learn/gradient.hpp"
 #include "sim/learn/learner.hpp"
 #include "sim/learn/model.hpp"
-#include "sim/roles/preemption.hpp"
+#include "sim/roles/compute.hpp"
 
 namespace simsgd {
 

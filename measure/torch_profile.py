@@ -26,8 +26,7 @@ except ImportError:
     fail("torch_profile needs PyTorch: apt-get install python3-torch python3-torchvision, and run it with /usr/bin/python3.")
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "python"))
-from simsgd.output import output  # noqa: E402  after the sentence above
-from simsgd.recording import WARM_UP, Recording, device_name, first_tensor, to_text  # noqa: E402  after the sentence above
+from simsgd.recording import WARM_UP, Recording, device_name, first_tensor, output, to_text  # noqa: E402  after the sentence above
 
 
 def load_model(name, classes):

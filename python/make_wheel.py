@@ -19,7 +19,6 @@ import zipfile
 sys.dont_write_bytecode = True  # beside the sources
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from simsgd import __version__ as version  # noqa: E402
-from simsgd.output import output  # noqa: E402
 
 # What every Linux has, as manylinux (PEP 600) lists it.
 OF_THE_SYSTEM = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s)\.so)")
@@ -51,22 +50,25 @@ def main(build, target):
     os.makedirs(target, exist_ok=True)
     path = os.path.join(target, f"simsgd-{version}-{tag}.whl")
     record = []
-    with tempfile.TemporaryDirectory() as folder, output(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as wheel:
-        def add(name, data, mode=0o644):
-            entry = zipfile.ZipInfo(name)  # of 1980: the same bytes whenever it is made
-            entry.external_attr = (0o100000 | mode) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            wheel.writestr(entry, data)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-            record.append(f"{name},sha256={digest},{len(data)}")
-        for name, source in sorted(contents(build, package, folder).items()):
-            with open(source, "rb") as file:
-                add(name, file.read(), 0o755 if name == "simsgd/bin/simsgd" else 0o644)
-        add(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: simsgd\nVersion: {version}\nSummary: predicts time and convergence of "
-            "distributed SGD on a GPU cluster\nLicense: MIT\nRequires-Python: >=3.9\n".encode())
-        add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: make_wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
-        add(f"{info}/entry_points.txt", b"[console_scripts]\nsimsgd = simsgd.__main__:main\n")
-        add(f"{info}/RECORD", ("\n".join([*record, f"{info}/RECORD,,"]) + "\n").encode())
+    with tempfile.TemporaryDirectory(dir=target) as folder:  # the wheel appears whole or not at all
+        made = os.path.join(folder, "made.whl")
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as wheel:
+            def add(name, data, mode=0o644):
+                entry = zipfile.ZipInfo(name)  # of 1980: the same bytes whenever it is made
+                entry.external_attr = (0o100000 | mode) << 16
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                wheel.writestr(entry, data)
+                digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+                record.append(f"{name},sha256={digest},{len(data)}")
+            for name, source in sorted(contents(build, package, folder).items()):
+                with open(source, "rb") as file:
+                    add(name, file.read(), 0o755 if name == "simsgd/bin/simsgd" else 0o644)
+            add(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: simsgd\nVersion: {version}\nSummary: predicts time and convergence of "
+                "distributed SGD on a GPU cluster\nLicense: MIT\nRequires-Python: >=3.9\n".encode())
+            add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: make_wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
+            add(f"{info}/entry_points.txt", b"[console_scripts]\nsimsgd = simsgd.program:main\n")
+            add(f"{info}/RECORD", ("\n".join([*record, f"{info}/RECORD,,"]) + "\n").encode())
+        os.replace(made, path)
     print(path)
 
 

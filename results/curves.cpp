@@ -1,8 +1,16 @@
 #include "results/curves.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/activities.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd {
@@ -108,6 +116,133 @@ std::string curve_csv(const Curve& curve, const OrderedJson& points) {
     csv += csv_line(cells);
   }
   return csv;
+}
+
+namespace {
+
+struct StepColumn {
+  CurveColumn column;
+  double (*value)(const StepRow&);
+};
+
+template <Activity activity>
+double activity_of(const StepRow& row) {
+  return row.activity_s[static_cast<std::size_t>(activity)];
+}
+
+template <Activity activity>
+StepColumn activity_column(const char* definition) {
+  return {{activity_metric(activity), "s", definition, ""}, activity_of<activity>};
+}
+
+const std::vector<StepColumn>& columns() {
+  static const std::vector<StepColumn> table = {
+      {{"worker", "1", "Rank", ""}, [](const StepRow& row) { return double{1} * row.worker; }},
+      {{"step", "1", "Of this worker, from 1", ""},
+       [](const StepRow& row) { return static_cast<double>(row.step); }},
+      {{"begin_s", "s", "The step began, on the run's clock", ""},
+       [](const StepRow& row) { return row.begin_s; }},
+      {{"computed_s", "s", "Its last backward pass had ended", "without one"},
+       [](const StepRow& row) { return row.computed_s; }},
+      {{"operation_begin_s", "s", "Its first collective or message began", "without one"},
+       [](const StepRow& row) { return row.operation_begin_s; }},
+      {{"operation_went_s", "s", "All that its last one depends on had come", "without one"},
+       [](const StepRow& row) { return row.operation_went_s; }},
+      {{"operation_end_s", "s", "Its last one ended", "without one"},
+       [](const StepRow& row) { return row.operation_end_s; }},
+      {{"end_s", "s", "The step ended", ""}, [](const StepRow& row) { return row.end_s; }},
+      activity_column<Activity::compute>("Forward and backward passes and the optimizer"),
+      activity_column<Activity::straggle>("What stragglers add"),
+      activity_column<Activity::selection>("Choosing entries of a sparse gradient"),
+      activity_column<Activity::factor>("Products and factorisations of matrices beside the gradient"),
+      activity_column<Activity::inverse>("Inverting matrices"),
+      activity_column<Activity::host>("Launching, packing and merging"),
+      activity_column<Activity::communication>("Waiting for bytes that are on their way"),
+      activity_column<Activity::wait>("Waiting for others that have not come yet"),
+      {{"staleness", "1", "Mean age in steps of what was used", "where nothing was noted"},
+       [](const StepRow& row) { return row.staleness; }},
+      {{"bytes_sent", "B", "In this step", ""}, [](const StepRow& row) { return row.bytes_sent; }},
+  };
+  return table;
+}
+
+std::vector<std::string> cells_of(std::string line) {
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  std::vector<std::string> cells(1);
+  for (const char letter : line)
+    if (letter == ',')
+      cells.emplace_back();
+    else
+      cells.back() += letter;
+  return cells;
+}
+
+double number_in(const std::string& cell, const std::string& file, std::size_t line) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error != std::errc() || rest != cell.data() + cell.size())
+    throw ConfigError(InputError{file, "", fmt::format("has no number in line {}", line), cell,
+                                 "Give a file that a run wrote with --steps"});
+  return value;
+}
+
+}  // namespace
+
+const std::vector<CurveColumn>& step_columns() {
+  static const std::vector<CurveColumn> all = [] {
+    std::vector<CurveColumn> said;
+    for (const StepColumn& each : columns()) said.push_back(each.column);
+    return said;
+  }();
+  return all;
+}
+
+std::string steps_csv(std::vector<StepRow> rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const StepRow& a, const StepRow& b) {
+    return a.worker != b.worker ? a.worker < b.worker : a.step < b.step;
+  });
+  std::vector<std::string> cells;
+  for (const StepColumn& each : columns()) cells.push_back(each.column.name);
+  std::string csv = csv_line(cells);
+  for (const StepRow& row : rows) {
+    cells.clear();
+    for (const StepColumn& each : columns()) {
+      const double value = each.value(row);
+      cells.push_back(std::isfinite(value) ? fmt::format("{}", value) : "");
+    }
+    csv += csv_line(cells);
+  }
+  return csv;
+}
+
+StepValues read_steps(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  const auto refuse = [&](const char* problem) {
+    throw ConfigError(
+        InputError{path.string(), "", problem, "", "Give a file that a run wrote with --steps"});
+  };
+  if (!file) refuse("cannot be read");
+  if (!std::getline(file, line)) refuse("is empty");
+  std::map<std::string, std::size_t> places;
+  const std::vector<std::string> header = cells_of(line);
+  for (std::size_t i = 0; i < header.size(); ++i) places[header[i]] = i;
+  for (const char* needed : {"begin_s", "end_s", "wait_s", "straggle_s", "staleness"})
+    if (!places.contains(needed)) refuse("is not a table of steps: its header lacks a column");
+  StepValues values;
+  for (std::size_t number = 2; std::getline(file, line); ++number) {
+    const std::vector<std::string> cells = cells_of(line);
+    if (cells.size() != header.size())
+      throw ConfigError(InputError{path.string(), "", fmt::format("has a broken line {}", number),
+                                   fmt::format("{} cells", cells.size()),
+                                   fmt::format("Give {} cells", header.size())});
+    const auto at = [&](const char* name) { return number_in(cells[places[name]], path.string(), number); };
+    values.steps_s.push_back(at("end_s") - at("begin_s"));
+    values.wait_s.push_back(at("wait_s"));
+    values.straggle_s.push_back(at("straggle_s"));
+    if (!cells[places["staleness"]].empty()) values.staleness.push_back(at("staleness"));
+  }
+  return values;
 }
 
 }  // namespace simsgd

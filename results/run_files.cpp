@@ -11,7 +11,6 @@
 
 #include "results/atomic_file.hpp"
 #include "results/curves.hpp"
-#include "results/step_table.hpp"
 #include "sim/base/errors.hpp"
 #include "traces/chrome_trace.hpp"
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "results/run_files.hpp"
+
 namespace simsgd {
 
 struct SummaryColumn {
@@ -34,5 +36,17 @@ std::string slowest_of(std::vector<BusyWorker> workers);
 
 /// What a table of rows needs of a document: to keep of many runs.
 nlohmann::ordered_json shortened_for_rows(const nlohmann::ordered_json& document);
+
+// What a program prints of one run, simulated or real.
+
+/// "" where the algorithm noted nothing; else an empty line before each table.
+std::string decided_tables(const nlohmann::ordered_json& document);
+
+/// The name of the run's scenario; where it has none, `file`.
+std::string title_of(const nlohmann::ordered_json& document, const std::string& file);
+
+/// The summary under this title, what the algorithm decided, and where the files lie, if any were written.
+std::string run_summary(const nlohmann::ordered_json& document, const std::string& title,
+                        const RunFiles& files);
 
 }  // namespace simsgd

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "sim/base/random.hpp"
-#include "topologies/node_links.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::topologies {
 

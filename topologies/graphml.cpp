@@ -6,7 +6,6 @@
 // checks: network_file.hpp. Tests: tests/topologies/network_files.cpp.
 
 #include "topologies/network_file.hpp"
-#include "topologies/xml.hpp"
 
 namespace simsgd::topologies {
 

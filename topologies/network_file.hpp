@@ -7,6 +7,8 @@
 // Hosts end routes; "hosts_forward" lets them pass on what is for others, as in a network without switches.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,9 +16,6 @@
 #include "topologies/topology.hpp"
 
 namespace simsgd {
-
-/// No file above is read: megabytes describe any cluster that fits the simulation.
-inline constexpr std::size_t kMostFileBytes = std::size_t{8} << 20;
 
 /// What is wrong with a file, to be thrown at once.
 class FileErrors {
@@ -80,5 +79,28 @@ bool host_of(const std::string& type, const std::string& vertex, int line, FileE
 /// Checks the whole and adds the nodes. Throws `errors` with what else is wrong.
 Network network_of(const std::string& topology, FileNetwork file, bool hosts_forward, const NodeShape& shape,
                    FileErrors& errors);
+
+// XML as a stream of elements, for files from anywhere: Expat, nothing fetched, no entity of the file's own,
+// no deep nesting.
+
+struct XmlElement {
+  std::string name;  ///< without its namespace's prefix
+  std::map<std::string, std::string> attributes;
+  int line = 0;
+
+  /// Empty where it is not there.
+  std::string operator[](const std::string& attribute) const {
+    const auto found = attributes.find(attribute);
+    return found == attributes.end() ? "" : found->second;
+  }
+};
+
+struct XmlEvents {
+  std::function<void(const XmlElement&)> begin;
+  std::function<void(const std::string& name, const std::string& text)> end;  ///< text directly inside it
+};
+
+/// Throws `errors` with the line where the text is not XML, or has a document type with declarations.
+void read_xml(const std::string& text, const XmlEvents& events, FileErrors& errors);
 
 }  // namespace simsgd

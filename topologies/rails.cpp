@@ -11,7 +11,7 @@
 
 #include <optional>
 
-#include "topologies/node_links.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::topologies {
 

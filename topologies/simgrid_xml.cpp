@@ -13,7 +13,6 @@
 #include <set>
 
 #include "topologies/network_file.hpp"
-#include "topologies/xml.hpp"
 
 namespace simsgd::topologies {
 

@@ -11,7 +11,7 @@
 #include <map>
 #include <optional>
 
-#include "topologies/node_links.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::topologies {
 
@@ -33,7 +33,7 @@ struct Site {
                 "All that the site sends to other sites shares this, and so does all it receives")
         .by_rule("no limit");
     f.number("price_usd_per_GB", price_usd_per_GB,
-             "Each 10^9 bytes that leave the site cost so much, which cost_usd counts")
+             "Price of 10^9 bytes that leave the site; cost_usd includes it")
         .at_least(0);
   }
 };

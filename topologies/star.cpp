@@ -1,6 +1,6 @@
 // Star: every NIC on one non-blocking switch. Messages share only the NICs of their ends.
 //   alpha = nic_latency, bandwidth = nic_Bps; test: tests/topologies/star.cpp
-#include "topologies/node_links.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::topologies {
 

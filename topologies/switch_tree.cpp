@@ -14,7 +14,7 @@
 #include <array>
 #include <optional>
 
-#include "topologies/node_links.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::topologies {
 

@@ -35,4 +35,44 @@ std::string to_dot(const Network& network) {
   return text + "}\n";
 }
 
+namespace {
+
+void add_gpus(Network& network, const NodeShape& shape) {
+  for (int gpu = 0; gpu < network.endpoints; ++gpu) {
+    const std::string name = "gpu" + std::to_string(gpu);
+    network.add_cable({name + ".up", shape.gpu_link_Bps, shape.gpu_link_latency_s / 2, gpu,
+                       network.endpoints + gpu / shape.gpus_per_node},
+                      name + ".down");
+  }
+}
+
+}  // namespace
+
+NodeLinks::NodeLinks(Network& network, const NodeShape& shape, int switches,
+                     const std::function<int(int node, int nic)>& switch_of_nic)
+    : endpoints_(shape.nodes * shape.gpus_per_node), gpus_per_node_(shape.gpus_per_node), nics_(shape.nics) {
+  CHECK(shape.nodes >= 1 && shape.gpus_per_node >= 1 && shape.nics >= 1,
+        "a cluster has nodes, GPUs and NICs");
+  CHECK(shape.nic_Bps > 0 && (shape.gpu_link_Bps > 0 || shape.gpus_per_node == 1), "links carry bytes");
+  network.endpoints = endpoints_;
+  network.gpus_per_node = gpus_per_node_;
+  network.vertices = first_switch(shape) + switches;
+  // A node with one GPU has no traffic inside, so no links for it.
+  if (gpus_per_node_ > 1) add_gpus(network, shape);
+  if (gpus_per_node_ > 1 && shape.host_memory_Bps > 0) {
+    first_memory_link_ = static_cast<LinkId>(network.links.size());
+    for (int node = 0; node < shape.nodes; ++node)
+      network.add_link({"node" + std::to_string(node) + ".memory", shape.host_memory_Bps, 0});
+  }
+  first_nic_link_ = static_cast<LinkId>(network.links.size());
+  for (int node = 0; node < shape.nodes; ++node) {
+    for (int rail = 0; rail < nics_; ++rail) {
+      const std::string name = "node" + std::to_string(node) + ".nic" + std::to_string(rail);
+      const int above = first_switch(shape) + switch_of_nic(node, rail);
+      network.add_cable({name + ".up", shape.nic_Bps, shape.nic_latency_s / 2, endpoints_ + node, above},
+                        name + ".down");
+    }
+  }
+}
+
 }  // namespace simsgd

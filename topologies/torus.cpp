@@ -13,7 +13,7 @@
 #include <cmath>
 #include <optional>
 
-#include "topologies/node_links.hpp"
+#include "topologies/topology.hpp"
 
 namespace simsgd::topologies {
 

@@ -9,7 +9,6 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/import_format.hpp"
 #include "traces/reading/json.hpp"
 #include "traces/tables/map.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd {
 
@@ -93,6 +93,17 @@ std::string_view without_digits(std::string_view text) {
   return text;
 }
 
+/// Bus bandwidth over algorithm bandwidth in nccl-tests (doc/PERFORMANCE.md there): 2 (n-1)/n for an
+/// all-reduce, (n-1)/n for a reduce-scatter, an all-gather and an all-to-all, else 1. 0 where the operation
+/// is unknown.
+double bus_over_algorithm(std::string_view operation, int ranks) {
+  if (operation.empty() || ranks < 1) return 0;
+  const double others = (ranks - 1.0) / ranks;
+  if (operation == "all_reduce") return 2 * others;
+  if (operation == "reduce_scatter" || operation == "all_gather" || operation == "all_to_all") return others;
+  return 1;
+}
+
 }  // namespace
 
 std::string operation_from(std::string_view name) {
@@ -105,14 +116,6 @@ std::string operation_from(std::string_view name) {
   for (const auto& [theirs, ours] : kOperations)
     if (letters == theirs) return std::string(ours);
   return "";
-}
-
-double bus_over_algorithm(std::string_view operation, int ranks) {
-  if (operation.empty() || ranks < 1) return 0;
-  const double others = (ranks - 1.0) / ranks;
-  if (operation == "all_reduce") return 2 * others;
-  if (operation == "reduce_scatter" || operation == "all_gather" || operation == "all_to_all") return others;
-  return 1;
 }
 
 std::string operation_of_program(std::string_view line) {

@@ -21,11 +21,6 @@ std::string operation_from(std::string_view name);
 /// The same of a program of nccl-tests in a line, "./all_reduce_perf -b 8"; "" where there is none.
 std::string operation_of_program(std::string_view line);
 
-/// Bus bandwidth over algorithm bandwidth in nccl-tests (doc/PERFORMANCE.md there): 2 (n-1)/n for an
-/// all-reduce, (n-1)/n for a reduce-scatter, an all-gather and an all-to-all, else 1. 0 where the operation
-/// is unknown.
-double bus_over_algorithm(std::string_view operation, int ranks);
-
 /// Bandwidths that a table of nccl-tests prints beside its times, with two decimals, of times with four
 /// digits.
 class PrintedBandwidths {

@@ -20,7 +20,72 @@
 //     overlap     the broadcast of one inverse goes on beside the next inversion
 #include <fmt/format.h>
 
-#include "algorithms/kfac/kfac_state.hpp"
+#include <vector>
+
+#include "algorithms/kfac/factor_round.hpp"
+#include "algorithms/kfac/inverse_round.hpp"
+
+namespace simsgd {
+
+namespace {
+
+// What a worker keeps from step to step in K-FAC: the running averages of the factors and the inverses, equal
+// on all workers, and when the next ones are due. See kfac_math for the formulas.
+
+class KfacState {
+ public:
+  KfacState(Worker& worker, const KfacSetup& setup);
+
+  /// The mean gradient of this step over all workers. Where factors are due they are computed, sent by `plan`
+  /// and averaged.
+  Tensor gradient_and_factors(const FactorPlan& plan);
+  /// Where inverses are due.
+  void invert(const InversePlacement& placement, bool overlap);
+  /// The mean gradient, preconditioned and clipped; costs its time.
+  Tensor preconditioned(const Tensor& gradient);
+
+ private:
+  bool due(std::uint64_t interval) const { return (worker_.step() - 1) % interval == 0; }
+
+  Worker& worker_;
+  const KfacSetup& setup_;
+  std::vector<FactorPair> factors_, inverses_;  // by layer of the learner
+};
+
+KfacState::KfacState(Worker& worker, const KfacSetup& setup)
+    : worker_(worker), setup_(setup), factors_(setup.learned.layout.layers.size()), inverses_(factors_) {}
+
+Tensor KfacState::gradient_and_factors(const FactorPlan& plan) {
+  const bool with_factors = due(setup_.factor_interval);
+  FactorRound round(worker_, setup_, plan);
+  Tensor gradient = round.mean_gradient(with_factors);
+  if (!with_factors) return gradient;
+  const std::vector<FactorPair> fresh = round.mean_factors();
+  for (std::size_t l = 0; l < fresh.size(); ++l)
+    factors_[l] = average_factors(worker_.executor(), setup_.learned.layout.layers[l], factors_[l], fresh[l],
+                                  setup_.math.old_weight);
+  return gradient;
+}
+
+void KfacState::invert(const InversePlacement& placement, bool overlap) {
+  if (due(setup_.inverse_interval))
+    inverses_ = InverseRound(worker_, setup_, placement).invert(factors_, overlap);
+}
+
+Tensor KfacState::preconditioned(const Tensor& gradient) {
+  Tensor direction;
+  if (gradient)
+    direction = precondition(worker_.executor(), setup_.learned.layout, gradient, inverses_,
+                             worker_.replica().learning_rate(), setup_.math.kl_clip);
+  worker_.compute().spend_on(Activity::factor,
+                             setup_.costs.precondition_s * setup_.costs.slower(worker_.rank()), direction,
+                             "preconditioning");
+  return direction;
+}
+
+}  // namespace
+
+}  // namespace simsgd
 
 namespace simsgd::algorithms {
 
@@ -60,12 +125,12 @@ struct KfacMethod {
         {{"everywhere", Placement::everywhere},
          {"round_robin", Placement::round_robin},
          {"balanced", Placement::balanced}},
-        "A factor is inverted by everybody, by one worker in turn (round_robin), or by whoever has least to do, where that is worth a broadcast (balanced)");
+        "A factor is inverted by every worker (everywhere), by one worker in turn (round_robin), or by the least loaded worker if that is worth a broadcast (balanced)");
     f.choice(
         "placement_rule", rule, {{"cost", PlacementRule::cost}, {"threshold", PlacementRule::threshold}},
-        "An inverse is worth a broadcast if it is predicted to take longer than that (cost), or from placement_threshold on (threshold)");
+        "An inverse is worth a broadcast if inverting is predicted to take longer than broadcasting (cost), or from dimension placement_threshold on (threshold)");
     f.whole("placement_threshold", least_dim,
-            "By that rule factors of this dimension and larger are not inverted by everybody")
+            "With that rule, factors of this dimension and larger are inverted by one worker each")
         .at_least(1)
         .at_most(1 << 20);
     f.flag("overlap", overlap, "An inverse is broadcast while the next one is computed");

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "algorithms/cost_notes.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/cluster/kernels.hpp"
 #include "sim/learn/model.hpp"
 
@@ -167,9 +167,9 @@ void KfacOptions::fields(Fields& f) {
   f.number("kl_clip", math.kl_clip,
            "A step is clipped to this squared size in the metric of the factors; with 0 it is not")
       .at_least(0);
-  f.whole("factor_interval", factor_interval, "Factors are updated every so many steps").at_least(1);
+  f.whole("factor_interval", factor_interval, "Factors are updated every this many steps").at_least(1);
   f.whole("inverse_interval", inverse_interval,
-          "Factors are inverted every so many steps, a multiple of factor_interval")
+          "Factors are inverted every this many steps, a multiple of factor_interval")
       .at_least(1);
   fusion.fields(f);
 }

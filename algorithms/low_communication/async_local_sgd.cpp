@@ -7,7 +7,7 @@
 // are left out: every worker does H. The server is on rank 0, whose own differences need no message; taking
 // over a difference takes no time there. Bytes per worker and H steps: the model each way. After a crash a
 // worker computes again what it lost; the server serves the others meanwhile.
-#include "algorithms/low_communication/delayed_nesterov.hpp"
+#include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/low_communication/served_workers.hpp"
 #include "algorithms/plugin.hpp"
 
@@ -27,7 +27,7 @@ struct AsyncLocalOptions {
     f.whole("delay", delay, "N: differences from one update of the momentum to the next")
         .at_least(1)
         .by_rule("the number of workers");
-    f.number("spread", spread, "c N: share of the momentum that is applied evenly at all N differences")
+    f.number("spread", spread, "c N: this share of the momentum is applied evenly over all N differences")
         .at_least(0)
         .at_most(1);
   }

@@ -23,7 +23,7 @@
 #include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/low_communication/served_workers.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd::algorithms {
 
@@ -42,11 +42,11 @@ struct DecoupledOptions {
   void fields(Fields& f) {
     f.whole("inner_steps", inner_steps, "H: steps after which a learner sends its model").at_least(1);
     outer.fields(f);
-    f.whole("quorum", quorum, "K: the syncer merges once so many learners have sent")
+    f.whole("quorum", quorum, "K: the syncer merges once this many learners have sent")
         .at_least(1)
         .by_rule("half of the workers, rounded up");
     f.number("grace", grace,
-             "After the quorum the syncer waits on for this share of the time since the last merge")
+             "After the quorum, the syncer waits for another share of the time since the last merge")
         .at_least(0);
     f.flag("wait", wait, "A learner that has sent waits for the answer, instead of training on");
     f.number("mixing", mixing,

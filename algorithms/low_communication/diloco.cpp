@@ -13,7 +13,7 @@
 #include "algorithms/exchange.hpp"
 #include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/learn/codecs/registry.hpp"
+#include "sim/learn/codec.hpp"
 #include "sim/learn/precision.hpp"
 
 namespace simsgd::algorithms {
@@ -31,7 +31,7 @@ struct DilocoOptions {
     f.whole("inner_steps", inner_steps, "H: steps between two exchanges of a fragment").at_least(1);
     outer.fields(f);
     f.whole("fragments", fragments, "F: parts of consecutive layers that travel in turn").at_least(1);
-    f.whole("overlap", overlap, "tau: a fragment comes back this many steps after it left").at_least(0);
+    f.whole("overlap", overlap, "tau: a fragment arrives this many steps after it was sent").at_least(0);
     f.whole("bits", bits, "A number has this many bits on the wire")
         .at_least(2)
         .at_most(32)

@@ -18,10 +18,10 @@
 
 #include <cmath>
 
-#include "algorithms/low_communication/delayed_nesterov.hpp"
+#include "algorithms/low_communication/outer_nesterov.hpp"
 #include "algorithms/low_communication/served_workers.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd::algorithms {
 
@@ -42,16 +42,16 @@ struct HalosOptions {
         .at_least(1)
         .by_rule("the root of the number of workers, rounded down");
     f.whole("accumulate", accumulate,
-            "K: differences that a local server takes over before it tells the global one")
+            "K: a local server reports to the global one after this many differences")
         .at_least(1);
     f.number("merge", merge, "alpha: share of the global model that a local server mixes in")
         .at_least(0)
         .at_most(1);
-    f.number("local_rate", local_rate, "A local server takes over this share of a difference").above(0);
+    f.number("local_rate", local_rate, "A local server applies this share of a difference").above(0);
     f.number("local_momentum", local_momentum, "Momentum of local servers").at_least(0).below(1);
     f.whole("local_delay", local_delay, "Differences from one update of a local momentum to the next")
         .at_least(1);
-    f.number("global_rate", global_rate, "The global server takes over this share of a difference").above(0);
+    f.number("global_rate", global_rate, "The global server applies this share of a difference").above(0);
     f.number("global_momentum", global_momentum, "Momentum of the global server").at_least(0).below(1);
     f.whole("global_delay", global_delay, "Differences from one update of the global momentum to the next")
         .at_least(1);

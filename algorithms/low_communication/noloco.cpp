@@ -17,7 +17,7 @@
 
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/learn/partition.hpp"
+#include "sim/learn/sampler.hpp"
 
 namespace simsgd::algorithms {
 
@@ -32,7 +32,7 @@ struct NolocoOptions {
     f.number("outer_momentum", momentum, "alpha: share of its last step that a slow model repeats")
         .at_least(0)
         .below(1);
-    f.number("outer_rate", outer_rate, "beta: share of the pair's mean progress that is taken over").above(0);
+    f.number("outer_rate", outer_rate, "beta: this share of the pair's mean progress is applied").above(0);
     f.number("pull", pull, "gamma: pull of a slow model towards the pair's mean, above alpha").above(0);
   }
 };

@@ -17,7 +17,7 @@
 #include "algorithms/coded_mean.hpp"
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd::algorithms {
 

@@ -11,7 +11,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
 
 namespace simsgd {
 
@@ -122,7 +124,9 @@ MadeAlgorithm make_nonblocking(const NonblockingOptions& options, const Algorith
   return std::make_unique<NonblockingSgd>(options, gossip_of(options, context));
 }
 
-namespace algorithms {
+}  // namespace simsgd
+
+namespace simsgd::algorithms {
 
 std::vector<AlgorithmPlugin> nonblocking() {
   return {
@@ -135,6 +139,205 @@ std::vector<AlgorithmPlugin> nonblocking() {
        make_nonblocking}};
 }
 
-}  // namespace algorithms
+}  // namespace simsgd::algorithms
+
+namespace simsgd {
+
+namespace {
+constexpr int kSyncTag = 0x5C00, kReportTag = 0x5C01;
+}
+
+void TriggerSettings::fields(Fields& f) {
+  f.choice(
+      "trigger", rule,
+      {{"none", Rule::none}, {"first", Rule::first}, {"deadline", Rule::deadline}, {"kth", Rule::kth}},
+      "A round ends with the first worker that finishes it (first), with the k-th (kth), at a time (deadline), or with the last worker (none: blocking)");
+  f.time("deadline", deadline_s, "A round ends after this time; for \"trigger\": \"deadline\"").above(0);
+  f.whole("k", k, "A round ends when this many workers have finished; for \"trigger\": \"kth\"").at_least(1);
+}
+
+void TriggerSettings::check(int workers) const {
+  const auto belongs = [this](const char* key, bool given, Rule to, const char* trigger) {
+    if (rule == to && !given)
+      reject("trigger", fmt::format("needs \"{}\"", key), fmt::format("Add \"{}\"", key));
+    if (rule != to && given)
+      reject(key, fmt::format("is for \"trigger\": \"{}\" alone", trigger),
+             fmt::format("Leave it out, or set \"trigger\": \"{}\"", trigger));
+  };
+  belongs("deadline", deadline_s.has_value(), Rule::deadline, "deadline");
+  belongs("k", k.has_value(), Rule::kth, "kth");
+  if (k && *k > workers)
+    reject("k", fmt::format("is more than the {} workers", workers), fmt::format("Give at most {}", workers));
+}
+
+class RoundTrigger::Rank : public std::enable_shared_from_this<RoundTrigger::Rank> {
+ public:
+  Rank(Worker& worker, const TriggerSettings& settings) : worker_(worker), settings_(settings) {}
+
+  // Apart from the constructor, because the handlers share this object.
+  void listen() {
+    using Rule = TriggerSettings::Rule;
+    if (settings_.rule != Rule::first && settings_.rule != Rule::kth) return;
+    activation_.emplace(worker_, kSyncTag, [rank = weak_from_this()](std::uint64_t round) {
+      if (const auto self = rank.lock()) self->heard(round);
+    });
+    if (settings_.rule == Rule::kth && worker_.rank() == 0)
+      worker_.background().serve(kReportTag, [self = shared_from_this()](const Message& message) {
+        self->count(static_cast<std::uint64_t>(message.numbers[0]));
+      });
+  }
+
+  Handle<Nothing> begin(std::uint64_t round) {
+    round_ = round;
+    if (settings_.rule == TriggerSettings::Rule::none) return {};
+    if (settings_.rule == TriggerSettings::Rule::deadline)
+      return worker_.background().start_timer(settings_.deadline_s.value());
+    over_ = worker_.background().make_event();
+    if (heard_ >= round_) worker_.background().signal(over_);
+    return over_;
+  }
+
+  void finished() {
+    if (heard_ >= round_) return;
+    if (settings_.rule == TriggerSettings::Rule::first) {
+      activation_->announce(round_);
+    } else if (settings_.rule == TriggerSettings::Rule::kth) {
+      if (worker_.rank() == 0) return count(round_);
+      Message report;
+      report.numbers = {static_cast<double>(round_)};
+      worker_.background().post(0, kReportTag, std::move(report));
+    }
+  }
+
+ private:
+  void heard(std::uint64_t round) {
+    heard_ = std::max(heard_, round);
+    if (over_ && heard_ >= round_) worker_.background().signal(over_);
+  }
+
+  // Rank 0: one more has finished.
+  void count(std::uint64_t round) {
+    if (++reports_[round] == settings_.k.value()) activation_->announce(round);
+    if (reports_[round] == worker_.size()) reports_.erase(round);
+  }
+
+  Worker& worker_;
+  TriggerSettings settings_;
+  std::optional<Activation> activation_;
+  std::uint64_t heard_ = 0;  // rounds that are over
+  std::uint64_t round_ = 0;  // that this rank is in
+  Handle<Nothing> over_;     // signalled when round_ is over
+  std::map<std::uint64_t, int> reports_;
+};
+
+RoundTrigger::RoundTrigger(Worker& worker, const TriggerSettings& settings)
+    : rank_(std::make_shared<Rank>(worker, settings)) {
+  rank_->listen();
+}
+
+Handle<Nothing> RoundTrigger::begin(std::uint64_t round) { return rank_->begin(round); }
+
+void RoundTrigger::finished() { rank_->finished(); }
+
+namespace {
+
+// weight * the sum of the gradients (zeros if there are none), and `last` as one entry more where asked for.
+Tensor weighted_sum(Worker& worker, const std::vector<Tensor>& gradients, double weight,
+                    const float* last = nullptr) {
+  const std::size_t size = worker.replica().size();
+  if (size == 0) return {};
+  const bool extended = last != nullptr;
+  const float entry = extended ? *last : 0;
+  return worker.executor().submit(gradients, [=](TensorData& out, auto in) {
+    out.values.assign(size, 0);
+    for (const TensorData* gradient : in)
+      for (std::size_t i = 0; i < size; ++i) out.values[i] += gradient->values[i];
+    if (weight != 1)
+      for (float& value : out.values) value *= static_cast<float>(weight);
+    if (extended) out.values.push_back(entry);
+  });
+}
+
+double own_weight(const RoundSettings& settings, std::size_t finished) {
+  if (settings.weighting == Weighting::sample || finished == 0) return 1;
+  return 1 / static_cast<double>(finished);
+}
+
+class UpdateOverAllreduce final : public RoundUpdate {
+ public:
+  UpdateOverAllreduce(Worker& worker, const RoundSettings& settings) : worker_(worker), settings_(settings) {}
+
+  void apply(const std::vector<Tensor>& gradients) override {
+    const bool by_sample = settings_.weighting == Weighting::sample;
+    const auto finished = static_cast<float>(gradients.size());
+    const float counted = by_sample ? finished : std::min(finished, 1.0F);
+    AllReduce collective;
+    collective.bytes = worker_.workload().model_bytes() + worker_.workload().bytes_per_parameter;
+    collective.contribution =
+        weighted_sum(worker_, gradients, own_weight(settings_, gradients.size()), &counted);
+    if (by_sample) collective.scale = 1.0 / (static_cast<double>(worker_.size()) * settings_.micro_batches);
+    const Handle<Tensor> handle = worker_.collectives().start(std::move(collective));
+    worker_.wait(handle);
+    worker_.replica().apply(by_sample
+                                ? slice(worker_.executor(), handle.result(), 0, worker_.replica().size())
+                                : over_count(handle.result()));
+  }
+
+ private:
+  // The entries over the last one, which counts the workers that gave something.
+  Tensor over_count(const Tensor& sum) const {
+    if (!sum) return {};
+    return worker_.executor().submit_shared("over_count", {}, {sum}, [](TensorData& out, auto in) {
+      out.values = in[0]->values;
+      const float count = out.values.back();
+      out.values.pop_back();
+      if (count > 0)
+        for (float& value : out.values) value /= count;
+    });
+  }
+
+  Worker& worker_;
+  RoundSettings settings_;
+};
+
+class UpdateOverGossip final : public RoundUpdate {
+ public:
+  UpdateOverGossip(Worker& worker, const RoundSettings& settings, const GossipRounds& gossip)
+      : worker_(worker), settings_(settings), gossip_(gossip) {}
+
+  void apply(const std::vector<Tensor>& gradients) override {
+    const double weight = settings_.weighting == Weighting::sample ? 1.0 / settings_.micro_batches
+                                                                   : own_weight(settings_, gradients.size());
+    const Tensor gradient = weighted_sum(worker_, gradients, weight);
+    if (gossip_.steps_before_mixing()) worker_.replica().apply(gradient);
+    worker_.replica().set(gossip_.mix(worker_, worker_.step(), worker_.replica().parameters()));
+    if (!gossip_.steps_before_mixing()) worker_.replica().apply(gradient);
+  }
+
+ private:
+  Worker& worker_;
+  RoundSettings settings_;
+  const GossipRounds& gossip_;
+};
+
+}  // namespace
+
+void RoundSettings::fields(Fields& f) {
+  f.whole("micro_batches", micro_batches, "A worker's batch is cut into this many micro-batches")
+      .at_least(1)
+      .at_most(1024);
+  f.choice(
+      "weighting", weighting, {{"sample", Weighting::sample}, {"worker", Weighting::worker}},
+      "The update is the mean over finished samples, scaled by their share of the batch (sample), or the mean of the workers' own means (worker)");
+}
+
+std::unique_ptr<RoundUpdate> update_over_allreduce(Worker& worker, const RoundSettings& settings) {
+  return std::make_unique<UpdateOverAllreduce>(worker, settings);
+}
+
+std::unique_ptr<RoundUpdate> update_over_gossip(Worker& worker, const RoundSettings& settings,
+                                                const GossipRounds& gossip) {
+  return std::make_unique<UpdateOverGossip>(worker, settings, gossip);
+}
 
 }  // namespace simsgd

@@ -23,7 +23,7 @@
 #include "algorithms/exchange.hpp"
 #include "algorithms/parameter_server/model_server.hpp"
 #include "algorithms/plugin.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/learn/optimizers/matrix_rule.hpp"
 
 namespace simsgd::algorithms {
@@ -45,7 +45,7 @@ struct ParameterServerOptions : GradientFusion {
         {{"synchronous", Mode::synchronous},
          {"asynchronous", Mode::asynchronous},
          {"stale_synchronous", Mode::stale_synchronous}},
-        "Servers wait for the gradients of all workers (synchronous), take over each as it comes (asynchronous), or do so and hold up workers that are too far ahead (stale_synchronous)");
+        "Servers wait for the gradients of all workers (synchronous), apply each as it arrives (asynchronous), or do so and delay workers that are too far ahead (stale_synchronous)");
     f.whole("servers", servers, "S: servers, each with an equal part of every bucket, spread over the ranks")
         .at_least(1)
         .by_rule("one for each node, at most 4");

@@ -56,6 +56,11 @@ const std::array kFunctions = {SIMSGD_DOOR(step),
                                SIMSGD_DOOR(table),
                                SIMSGD_DOOR(kernel_s),
                                SIMSGD_DOOR(predict),
+                               SIMSGD_DOOR(random),
+                               SIMSGD_DOOR(uniform),
+                               SIMSGD_DOOR(below),
+                               SIMSGD_DOOR(normal),
+                               SIMSGD_DOOR(normals),
                                SIMSGD_DOOR(next_step),
                                SIMSGD_DOOR(gradient),
                                SIMSGD_DOOR(apply),
@@ -143,13 +148,15 @@ void Door::run(long long number) {
   own_ = call(of_door("Worker"), {capsule, to_python(worker_.rank()), to_python(worker_.size()),
                                   to_python(static_cast<long long>(worker_.seed()))});
   present_ = worker_.background().make_event();
-  Ref generator;
+  drive(called(of_door("begin"), {to_python(number), own_}));
+}
+
+Ref Door::called(PyObject* function, const std::vector<Ref>& arguments) const {
   try {
-    generator = call(of_door("begin"), {to_python(number), own_});
+    return call(function, arguments);
   } catch (const RunError& error) {
     fail(error.what());
   }
-  drive(generator);
 }
 
 void Door::drive(const Ref& generator) {
@@ -191,6 +198,7 @@ void Door::ask(Asked asked) {
   if (!asked_.name.empty() && !asked_.may_be_left)
     throw RunError(fmt::format("{} was asked for and not yielded before {}. Write `yield w.{}(...)`.",
                                asked_.name, asked.name, asked_.name));
+  if (parts_.posts) listen();
   asked_ = std::move(asked);
 }
 
@@ -225,7 +233,7 @@ Ref Door::result(const AnyHandle& handle) {
 
 Ref Door::call_back(const Ref& function, const std::vector<Ref>& arguments) {
   Asked mine = taken();
-  Ref result = call(function.get(), arguments);
+  Ref result = called(function.get(), arguments);
   if (asked_.name.empty() || asked_.may_be_left) asked_ = std::move(mine);
   return result;
 }

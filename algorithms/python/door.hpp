@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,7 +65,7 @@ class Door : public std::enable_shared_from_this<Door> {
   AnyHandle timer(double seconds);
   void serve(long long tag, Borrowed handler);
   void post(long long to, long long tag, Tensor values, std::vector<double> numbers, double bytes,
-            const std::string& traffic);
+            const std::string& traffic, long long line);
   void then(const AnyHandle& handle, Borrowed action);
   void number(const std::string& name, double value) { worker_.record().number(name, value); }
   void staleness(double steps) { worker_.record().staleness(steps); }
@@ -73,13 +74,18 @@ class Door : public std::enable_shared_from_this<Door> {
   double kernel_s(const std::string& kernel, double a, double b, double c) {
     return shipped_.kernel_s(kernel, a, b, c);
   }
+  Stream random(bool shared);
+  double uniform(Stream* stream) { return stream->uniform(); }
+  long long below(Stream* stream, long long n);
+  double normal(Stream* stream) { return stream->normal(); }
+  Tensor normals(Stream* stream, long long count);
   double predict();  ///< of the collective that was asked for, which then is not run
 
   // Asked for: done when the generator yields.
   void next_step();
   void gradient(long long index, long long count, Borrowed ready, Borrowed before_forward,
                 Borrowed after_forward, Borrowed before_backward, Borrowed after_backward,
-                Borrowed parameters, const std::vector<long long>& ready_at, bool factors);
+                Borrowed parameters, const std::vector<long long>& ready_at, const std::string& statistics);
   void apply(const Tensor& gradient);
   void start_gradient(long long index, long long count, long long batch);
   void cancel(const AnyHandle& gradient);
@@ -165,6 +171,11 @@ class Door : public std::enable_shared_from_this<Door> {
   Handle<RunningGradient> running(const AnyHandle& gradient, const char* what) const;
   Merging merging(Borrowed merge, Borrowed sent, Borrowed finish);
   [[noreturn]] void fail(const std::string& text) const;
+  /// Calls into the method; an error there tells rank, step and time too.
+  Ref called(PyObject* function, const std::vector<Ref>& arguments) const;
+  /// Messages that are posted come with one tag for all, so that one that nobody serves is told in words.
+  void listen();
+  void posted(const Message& message);
   /// Calls a handler outside the main thread: what it asks for stays with it.
   Ref call_back(const Ref& function, const std::vector<Ref>& arguments);
 
@@ -173,6 +184,8 @@ class Door : public std::enable_shared_from_this<Door> {
   ShippedParts shipped_;
   Ref own_;  // the Worker of door.py
   Asked asked_;
+  std::map<long long, Ref> handlers_;  // of posted messages, by tag
+  bool listens_ = false;
   int unpaid_updates_ = 0;
   double share_ = 1;                 // of the model that this worker has
   Handle<RunningGradient> running_;  // neither taken nor cancelled

@@ -154,16 +154,30 @@ class Worker:
 
     # Compute.
     def gradient(self, part=(0, 1), ready=None, before_forward=None, after_forward=None, before_backward=None,
-                 after_backward=None, parameters=None, ready_at=(), factors=False):
+                 after_backward=None, parameters=None, ready_at=(), factors=False, taps=False):
         """Yield: the mean gradient of this step's mini-batch, or of part (i, n) of it. Hooks are functions of (layer,
         micro_batch, last), or generators that may wait; ready has (layer, offset, parameters, gradient). `parameters` is a
         function that gives those at which it is taken, asked when the first forward pass is through. `ready_at`: places of
         the tensors that ready is called for, counted as their gradients become ready, last layer first; none: all. With
-        `factors` the gradient and K-FAC's factors of the same pass, packed (kfac)."""
+        `factors` the gradient and K-FAC's factors of the same pass, packed (kfac); with `taps` the gradient and all that
+        layers saw in it, for taps()."""
+        if factors and taps:
+            raise ValueError("gradient() gives factors or taps; factors are made of taps")
+        statistics = "factors" if factors else "taps" if taps else ""
         asked = None if parameters is None else lambda: raw(self, parameters())
         _gradient(self._d, part[0], part[1], ready, before_forward, after_forward, before_backward, after_backward, asked,
-                  tuple(ready_at), factors)
+                  tuple(ready_at), statistics)
         return ASKED
+
+    def taps(self, seen):
+        """A pair of numpy arrays for each layer with weights, in forward order: its inputs (and ones, where it has biases), and the
+        gradients of its outputs, of the mean loss. A row is a sample, or a place in one. Waits for the numerics."""
+        values, arrays = seen.numpy() if seen else (), []
+        while len(values):
+            numbers, rows = int(values[0]), int(values[1])
+            arrays.append(values[2:2 + numbers * rows].reshape(rows, numbers))
+            values = values[2 + numbers * rows:]
+        return [*zip(arrays[::2], arrays[1::2])]
 
     def recover_by(self, how, restarted=None):
         """After a crash: "recompute" what was lost (the default), or "rejoin" with the checkpoint; restarted() is called then."""
@@ -278,7 +292,10 @@ class Worker:
         _serve(self._d, tag, handler)
 
     def post(self, to, tag, values=None, numbers=(), bytes=0.0, traffic="control"):
-        _post(self._d, to, tag, raw(self, values), tuple(map(float, numbers)), bytes, traffic)
+        """Nobody waits. The receiver serves the tag from before its first yield on."""
+        caller = sys._getframe(1)
+        line = caller.f_lineno if caller.f_code.co_filename == self._file else 0
+        _post(self._d, to, tag, raw(self, values), tuple(map(float, numbers)), bytes, traffic, line)
 
     def then(self, handle, action):
         _then(self._d, handle, action)
@@ -325,6 +342,10 @@ class Worker:
     def table(self, name, columns, rows):
         _table(self._d, name, tuple(columns), tuple(tuple(map(float, row)) for row in rows))
 
+    def random(self, shared=False):
+        """The program's random numbers of this rank and step, from their beginning; `shared`: the same ones on all ranks."""
+        return Random(self, _random(self._d, shared))
+
     # Parts of methods that the program has.
     def fragment_parameters(self, index, count):
         return _fragment(self._d, index, count)[0]
@@ -351,10 +372,39 @@ class Worker:
         """Top-k with error feedback, and gTop-k's merge."""
         return Sparsifier(self, _sparsifier(self._d, density, put_back))
 
-
     def kfac(self, damping=0.002, old_weight=0.05, kl_clip=0.001, by_pi=False):
         """K-FAC's averages, inverses and preconditioned gradients (Martens and Grosse, ICML 2015), with what they cost."""
         return Kfac(self, _kfac(self._d, damping, by_pi, old_weight, kl_clip))
+
+
+class Random:
+    """Numbers that depend on the seed, the rank and the step, and on nothing else that is drawn."""
+
+    def __init__(self, worker, stream):
+        self._w, self._s = worker, stream
+
+    def uniform(self):
+        """Between 0 and 1, and neither of them."""
+        return _uniform(self._w._d, self._s)
+
+    def below(self, n):
+        """A whole number from 0 to n - 1."""
+        return _below(self._w._d, self._s, n)
+
+    def normal(self):
+        return _normal(self._w._d, self._s)
+
+    def normals(self, like):
+        """A tensor as long as that one; empty where nothing is learned."""
+        return Tensor(self._w, _normals(self._w._d, self._s, len(like)))
+
+    def shuffled(self, values):
+        """A list of them in a random order, each order equally likely."""
+        values = [*values]
+        for i in range(len(values) - 1, 0, -1):
+            j = self.below(i + 1)
+            values[i], values[j] = values[j], values[i]
+        return values
 
 
 class WaitAvoiding:

@@ -96,15 +96,16 @@ LayerHook Door::hook(Borrowed function) {
   if (function.object == api().none) return {};
   return [this, held = Ref::borrowed(function.object)](const LayerPass& pass) {
     come_to_the_present();
-    const Ref begun = call(of_door("begin_hook"),
-                           {held, to_python(pass.layer), to_python(pass.micro_batch), to_python(pass.last)});
+    const Ref begun = called(of_door("begin_hook"), {held, to_python(pass.layer), to_python(pass.micro_batch),
+                                                     to_python(pass.last)});
     if (begun.get() != api().none) drive(begun);
   };
 }
 
 void Door::gradient(long long index, long long count, Borrowed ready, Borrowed before_forward,
                     Borrowed after_forward, Borrowed before_backward, Borrowed after_backward,
-                    Borrowed parameters, const std::vector<long long>& ready_at, bool factors) {
+                    Borrowed parameters, const std::vector<long long>& ready_at,
+                    const std::string& statistics) {
   GradientOptions options;
   options.part = micro_batch(index, count);
   options.before_forward = hook(before_forward);
@@ -115,8 +116,8 @@ void Door::gradient(long long index, long long count, Borrowed ready, Borrowed b
     options.gradient_ready = [this, held = Ref::borrowed(ready.object)](const TensorInfo& info,
                                                                         const Tensor& gradient) {
       come_to_the_present();
-      const Ref begun = call(of_door("begin_hook"), {held, to_python(info.layer), to_python(info.offset),
-                                                     to_python(info.parameters()), wrapped(gradient)});
+      const Ref begun = called(of_door("begin_hook"), {held, to_python(info.layer), to_python(info.offset),
+                                                       to_python(info.parameters()), wrapped(gradient)});
       if (begun.get() != api().none) drive(begun);
     };
   if (parameters.object != api().none)
@@ -131,16 +132,17 @@ void Door::gradient(long long index, long long count, Borrowed ready, Borrowed b
   if (!std::is_sorted(ready_at.begin(), ready_at.end()) ||
       (!ready_at.empty() && (ready_at.front() < 0 || ready_at.back() >= tensors)))
     throw RunError(fmt::format("ready_at has places from 0 to {} in ascending order.", tensors - 1));
-  if (factors && options.parameters)
-    throw RunError("gradient() takes factors at the replica alone, and not with `parameters`.");
-  if (factors) options.statistics = std::make_shared<FactorStatistics>();
+  if (!statistics.empty() && options.parameters)
+    throw RunError(
+        fmt::format("gradient() takes {} at the replica alone, and not with `parameters`.", statistics));
+  if (statistics == "factors") options.statistics = std::make_shared<FactorStatistics>();
+  if (statistics == "taps") options.statistics = layer_taps();
   ask({.name = "gradient", .run = [this, options = std::move(options), at]() mutable {
-         Tensor statistics;
+         Tensor made;
          options.ready_at = at;
-         if (options.statistics)
-           options.take_statistics = [&statistics](const Tensor& made) { statistics = made; };
+         if (options.statistics) options.take_statistics = [&made](const Tensor& given) { made = given; };
          const Tensor gradient = worker_.compute().gradient(options);
-         return options.statistics ? wrapped(std::vector<Tensor>{gradient, statistics}) : wrapped(gradient);
+         return options.statistics ? wrapped(std::vector<Tensor>{gradient, made}) : wrapped(gradient);
        }});
 }
 

@@ -2,11 +2,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "algorithms/python/door.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd::python {
+
+namespace {
+
+constexpr int kPosted = 32767;  // every MPI has tags up to this one
+
+}  // namespace
 
 void Door::set(Tensor parameters) {
   if (!parameters && worker_.replica().parameters())
@@ -138,18 +146,37 @@ void Door::signal(AnyHandle event) {
 AnyHandle Door::timer(double seconds) { return worker_.background().start_timer(seconds); }
 
 void Door::serve(long long tag, Borrowed handler) {
-  worker_.background().serve(
-      static_cast<int>(tag),
-      [self = shared_from_this(), function = Ref::borrowed(handler.object)](const Message& message) {
-        self->call_back(function,
-                        {self->wrapped(message.values), to_python(message.numbers), to_python(message.from)});
-      });
+  handlers_[tag] = Ref::borrowed(handler.object);
+  listen();
 }
 
+void Door::listen() {
+  if (!std::exchange(listens_, true))
+    worker_.background().serve(
+        kPosted, [self = shared_from_this()](const Message& message) { self->posted(message); });
+}
+
+// Behind the method's numbers come the tag, and the line of the method that posts.
 void Door::post(long long to, long long tag, Tensor values, std::vector<double> numbers, double bytes,
-                const std::string& traffic) {
-  worker_.background().post(peer(to), static_cast<int>(tag),
+                const std::string& traffic, long long line) {
+  numbers.insert(numbers.end(), {static_cast<double>(tag), static_cast<double>(line)});
+  worker_.background().post(peer(to), kPosted,
                             {bytes, this->traffic(traffic), std::move(values), std::move(numbers)});
+}
+
+void Door::posted(const Message& message) {
+  const std::vector<double>& all = message.numbers;
+  const auto tag = static_cast<long long>(all[all.size() - 2]);
+  const auto handler = handlers_.find(tag);
+  if (handler == handlers_.end())
+    fail(
+        fmt::format("{}{}: rank {} posted a message with tag {} to rank {}, which does not serve it. Write "
+                    "w.serve({}, f) there, before its first yield.",
+                    parts_.file, all.back() > 0 ? fmt::format(", line {}", all.back()) : "", message.from,
+                    tag, worker_.rank(), tag));
+  call_back(handler->second,
+            {wrapped(message.values), to_python(std::vector<double>(all.begin(), all.end() - 2)),
+             to_python(message.from)});
 }
 
 void Door::then(const AnyHandle& handle, Borrowed action) {
@@ -164,6 +191,25 @@ void Door::table(std::string name, std::vector<std::string> columns,
   RecordTable table{std::move(name), std::move(columns), {}};
   for (const std::vector<double>& row : rows) table.rows.emplace_back(row.begin(), row.end());
   worker_.record().table(table);
+}
+
+Stream Door::random(bool shared) {
+  constexpr std::uint32_t kShared = 0x80000001;  // beyond all ranks, and beside wait_avoiding's
+  const auto entity = shared ? kShared : static_cast<std::uint32_t>(worker_.rank());
+  return Stream({worker_.seed(), Purpose::algorithm, entity, worker_.step()});
+}
+
+long long Door::below(Stream* stream, long long n) {
+  if (n < 1 || n > std::numeric_limits<std::uint32_t>::max())
+    throw RunError(fmt::format("below() takes a whole number from 1 to 2^32 - 1, and not {}.", n));
+  return stream->below(static_cast<std::uint32_t>(n));
+}
+
+Tensor Door::normals(Stream* stream, long long count) {
+  if (count == 0) return {};
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& each : values) each = static_cast<float>(stream->normal());
+  return worker_.executor().constant({std::move(values), {}, {}});
 }
 
 double Door::predict() {

@@ -109,7 +109,7 @@ long long Door::wait_avoiding(long long tag, bool majority, Borrowed part) {
       WaitAvoiding::Settings{majority ? Initiator::majority : Initiator::solo, static_cast<int>(tag)},
       [this, function = Ref::borrowed(part.object)](std::uint64_t version, bool arrived) {
         Asked mine = taken();
-        (void)call(function.get(), {to_python(static_cast<long long>(version)), to_python(arrived)});
+        (void)called(function.get(), {to_python(static_cast<long long>(version)), to_python(arrived)});
         const Asked asked = std::exchange(asked_, std::move(mine));
         if (!asked.collective || !std::holds_alternative<AllReduce>(*asked.collective))
           throw RunError("The function of wait_avoiding() returns its part, `return w.all_reduce(...)`.");

@@ -33,9 +33,10 @@ struct PythonOptions {
            "The file of the method, from the working directory; with \"source\" only what messages call it");
     f.text(
         "function", function,
-        "The generator function in it that is the method; by itself the only one, or the one that is called as the file");
+        "Name of the generator function that is the method; default: the only one, or the one named like the file");
     f.raw("options", options,
-          {{"type", "object"}, {"description", "What the method is told, as its second parameter"}})
+          {{"type", "object"},
+           {"description", "Options that are passed to the method as its second parameter"}})
         .by_rule("what the method declares");
     f.raw("graph", graph,
           {{"type", "object"},
@@ -94,7 +95,8 @@ std::optional<std::vector<Kind>> named_in(const Json& said, const char* key,
 
 class PythonMethod final : public Algorithm {
  public:
-  PythonMethod(const Json& said, double yield_limit_s, const AlgorithmContext& context)
+  PythonMethod(const Json& said, const std::string& file, double yield_limit_s,
+               const AlgorithmContext& context)
       : number_(said.at("number")),
         yield_limit_s_(yield_limit_s),
         needs_others_(said.at("needs_others")),
@@ -105,6 +107,8 @@ class PythonMethod final : public Algorithm {
       parts_.has_cluster = true;
     }
     if (context.learner != nullptr) parts_.factors = factor_layout(context.learner->model().layers());
+    parts_.file = file;
+    parts_.posts = said.at("posts");
     parts_.sends = named_in(said, "sends", &python::traffic_of);
     parts_.activities = named_in(said, "activities", &python::activity_of);
     if (context.notes != nullptr)
@@ -151,7 +155,7 @@ class PythonMethod final : public Algorithm {
 };
 
 MadeAlgorithm make_python(const PythonOptions& options, const AlgorithmContext& context) {
-  return std::make_unique<PythonMethod>(declared(options), options.yield_limit_s, context);
+  return std::make_unique<PythonMethod>(declared(options), options.file, options.yield_limit_s, context);
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ def load_anew(source, file, function, options_text):
     names = {"__name__": "simsgd_method", "__file__": file}
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     try:
-        exec(compile(source, file, "exec"), names)
+        code = compile(source, file, "exec")
+        exec(code, names)
     except BaseException as error:
         line = f"line {error.lineno}: " if isinstance(error, SyntaxError) else ""
         return json.dumps({"problems": [("/source", f"does not run: {place(error)}{line}{type(error).__name__}: {error}", "Correct it")]})
@@ -120,7 +121,7 @@ def load_anew(source, file, function, options_text):
     return json.dumps({"problems": problems, "number": len(methods) - 1, "memory": None if callable(memory) else memory,
                        "sends": getattr(method, "sends", None), "activities": getattr(method, "activities", None),
                        "notes": [*getattr(method, "notes", [])],
-                       "needs_others": bool(getattr(method, "needs_others", True)), "shards": bool(getattr(method, "shards", False)),
+                       "posts": "post" in names_in(code), "needs_others": bool(getattr(method, "needs_others", True)), "shards": bool(getattr(method, "shards", False)),
                        "options": given})
 
 
@@ -129,8 +130,14 @@ def memory_of(number, about):
     return json.dumps(methods[number][0].memory(json.loads(about)))
 
 
+def names_in(code):
+    """Those that it and the functions in it ask for."""
+    return {*code.co_names}.union(*[names_in(each) for each in code.co_consts if inspect.iscode(each)])
+
+
 def begin(number, worker):
     method, options = methods[number]
+    worker._file = method.__code__.co_filename
     return method(worker, dict(options)) if len(inspect.signature(method).parameters) > 1 else method(worker)
 
 

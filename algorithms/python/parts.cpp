@@ -9,6 +9,7 @@
 #include "algorithms/plugin.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/cluster/kernels.hpp"
+#include "sim/learn/model.hpp"
 
 namespace simsgd::python {
 
@@ -21,6 +22,17 @@ struct ShippedParts::Sparse {
 };
 
 namespace {
+
+class LayerTaps final : public LayerStatistics {
+ public:
+  void compute(const Learner&, const LayerTap<float>& tap, std::vector<float>& out) const override {
+    for (const LayerTap<float>::Entry& layer : tap.layers)
+      for (const Matrix<float>* each : {&layer.input, &layer.output_gradient}) {
+        out.insert(out.end(), {static_cast<float>(each->rows()), static_cast<float>(each->cols())});
+        out.insert(out.end(), each->data(), each->data() + each->size());
+      }
+  }
+};
 
 /// Whether every rank hears of every other one on the way.
 bool all_hear_of_all(const Schedule& schedule) {
@@ -37,6 +49,8 @@ bool all_hear_of_all(const Schedule& schedule) {
 }
 
 }  // namespace
+
+std::shared_ptr<const LayerStatistics> layer_taps() { return std::make_shared<LayerTaps>(); }
 
 std::vector<Tensor> merged_along(Executor& executor, const Schedule& schedule, const Merging& merging,
                                  std::vector<Tensor> held) {

@@ -36,6 +36,8 @@ struct OwnMessages {
 struct Parts {
   Cluster cluster;
   bool has_cluster = false;
+  std::string file{};                                 ///< of the method, for what is told of its messages
+  bool posts = false;                                 ///< its text does
   FactorLayout factors{};                             ///< of the learner
   std::optional<std::vector<Traffic>> sends{};        ///< and nothing else
   std::optional<std::vector<Activity>> activities{};  ///< beside those of every method
@@ -49,6 +51,10 @@ struct Parts {
 /// messages do (Merging), for all at once.
 std::vector<Tensor> merged_along(Executor& executor, const Schedule& schedule, const Merging& merging,
                                  std::vector<Tensor> held);
+
+/// All that layers see in a backward pass: of each its inputs and the gradients of its outputs, and before
+/// both how many rows and columns they have.
+std::shared_ptr<const LayerStatistics> layer_taps();
 
 /// Those of one worker.
 class ShippedParts {

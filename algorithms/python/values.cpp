@@ -8,6 +8,7 @@ namespace {
 
 constexpr const char* kTensor = "simsgd.tensor";
 constexpr const char* kHandle = "simsgd.handle";
+constexpr const char* kStream = "simsgd.stream";
 
 /// Python sets its error where a value is of the wrong type; -1 is a value too.
 template <class Value>
@@ -59,6 +60,7 @@ void from_python(PyObject* object, Tensor& value) {
     value = in_capsule<Tensor>(object, kTensor);
 }
 void from_python(PyObject* object, AnyHandle& value) { value = in_capsule<AnyHandle>(object, kHandle); }
+void from_python(PyObject* object, Stream*& value) { value = &in_capsule<Stream>(object, kStream); }
 
 Ref none() { return Ref::borrowed(api().none); }
 Ref to_python(bool value) { return Ref(api().PyBool_FromLong(value ? 1 : 0)); }
@@ -75,6 +77,10 @@ Ref to_python(const Tensor& value) {
 Ref to_python(const AnyHandle& value) {
   return Ref(api().PyCapsule_New(new AnyHandle(value), kHandle,
                                  [](PyObject* capsule) { free_capsule<AnyHandle>(capsule, kHandle); }));
+}
+Ref to_python(const Stream& value) {
+  return Ref(api().PyCapsule_New(new Stream(value), kStream,
+                                 [](PyObject* capsule) { free_capsule<Stream>(capsule, kStream); }));
 }
 Ref to_python(const Message& value) {
   return tuple({to_python(value.values), to_python(value.numbers), to_python(value.from)});

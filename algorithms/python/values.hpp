@@ -33,6 +33,7 @@ void from_python(PyObject* object, long long& value);
 void from_python(PyObject* object, std::string& value);
 void from_python(PyObject* object, Tensor& value);  ///< None: empty
 void from_python(PyObject* object, AnyHandle& value);
+void from_python(PyObject* object, Stream*& value);  ///< Python's, which goes on
 /// Of tuples.
 template <class T>
 void from_python(PyObject* object, std::vector<T>& values) {
@@ -52,6 +53,7 @@ inline Ref to_python(int value) { return to_python(static_cast<long long>(value)
 Ref to_python(const std::string& value);
 Ref to_python(const Tensor& value);  ///< empty: None
 Ref to_python(const AnyHandle& value);
+Ref to_python(const Stream& value);
 Ref to_python(const Message& value);  ///< values, numbers, from
 Ref tuple(std::vector<Ref> items);
 template <class T>

@@ -21,7 +21,7 @@
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
 #include "algorithms/sharded/layer_shards.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/learn/optimizers/matrix_rule.hpp"
 
 namespace simsgd::algorithms {
@@ -53,7 +53,7 @@ struct HsdpOptions : FsdpOptions {
   std::optional<int> shards;
 
   void fields(Fields& f) {
-    f.whole("shards", shards, "S: so many consecutive ranks hold a model together; it divides the workers")
+    f.whole("shards", shards, "S: this many consecutive ranks hold a model together; it divides the workers")
         .at_least(1)
         .by_rule("the GPUs of a node");
     FsdpOptions::fields(f);

@@ -88,8 +88,6 @@ std::vector<std::int32_t> common(const TensorData& selected, const TensorData& m
   return indices;
 }
 
-}  // namespace
-
 std::vector<MergeStep> merge_steps(int workers) {
   std::vector<MergeStep> steps;
   const int active = power_of_two_below(workers);
@@ -100,6 +98,8 @@ std::vector<MergeStep> merge_steps(int workers) {
     for (int even = 0; even < active; even += 2 * distance) steps.push_back({even, even + distance, round});
   return steps;
 }
+
+}  // namespace
 
 Schedule merge_schedule(const MergeScheduleRequest& request) {
   const int ranks = request.workers, active = power_of_two_below(ranks);

@@ -37,7 +37,6 @@ struct MergeStep {
   std::int32_t into = 0, from = 0;
   std::int32_t round = 0;
 };
-std::vector<MergeStep> merge_steps(int workers);
 
 struct MergeScheduleRequest {
   int workers = 1;

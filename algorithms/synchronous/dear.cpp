@@ -15,7 +15,6 @@
 #include "algorithms/buckets.hpp"
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
-#include "algorithms/synchronous/late_update.hpp"
 
 namespace simsgd::algorithms {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/markdown.hpp"
+#include "analysis/faces/table.hpp"
 
 namespace simsgd::book {
 
@@ -21,7 +21,12 @@ std::string signed_percent(double share) {
 }
 std::string held(const Line& line, double level) {
   const Coverage* const coverage = line.at(level);
-  return coverage == nullptr ? "" : fmt::format("{} of {}", coverage->inside, coverage->told);
+  if (coverage == nullptr) return "";
+  const auto plain = static_cast<double>(coverage->inside) / static_cast<double>(coverage->told);
+  return fmt::format("{} of {}", coverage->inside, coverage->told) +
+         (std::fabs(coverage->share - plain) < 0.005
+              ? ""
+              : fmt::format(" ({} by octave)", percent(coverage->share)));
 }
 std::string width(const Line& line, double level) {
   const Coverage* const coverage = line.at(level);
@@ -69,7 +74,7 @@ struct Overall {
       if (const Coverage* const one = line.at(kIntervalLevels[i])) {
         coverage[i].inside += one->inside;
         coverage[i].told += one->told;
-        held[i].push_back(static_cast<double>(one->inside) / static_cast<double>(one->told));
+        held[i].push_back(one->share);
       }
     if (const Coverage* const one = line.at(0.9); one != nullptr && line.mean > 0)
       half_widths.push_back(one->width / 2 / line.mean);
@@ -108,6 +113,8 @@ std::string in_short(const JudgedBook& judged) {
     if (all.coverage[i].told > 0)
       text += fmt::format(" Intervals of {:g} % hold {}, and {} in the mean over sets.",
                           100 * kIntervalLevels[i], held_of(all.coverage[i]), percent(mean_of(all.held[i])));
+  text +=
+      " Where cells are sizes, each octave counts the same in a set: half of a table's rows lie in its last one.";
   if (!all.half_widths.empty())
     text += fmt::format(" Those of 90 % reach {:.1f} times the mean error to either side, in the median set.",
                         median_of(all.half_widths));
@@ -154,8 +161,6 @@ std::string short_table(const JudgedBook& judged) {
   return text;
 }
 
-}  // namespace
-
 Table book_table(const JudgedBook& judged) {
   Table table;
   table.title = in_short(judged);
@@ -170,6 +175,8 @@ Table book_table(const JudgedBook& judged) {
     if (!each.skipped.empty()) table.notes.push_back(key_of(each.set) + ": " + each.skipped);
   return table;
 }
+
+}  // namespace
 
 std::string book_text(const JudgedBook& judged) {
   Table table = book_table(judged);
@@ -205,14 +212,14 @@ std::string book_by_machine(const JudgedBook& judged) {
 
 std::string book_markdown(const JudgedBook& judged, const std::string& command) {
   std::string text = fmt::format(
-      "# How far off: every public measurement\n\nMade by `{}`; by hand it is not changed. How fits, left-out parts and intervals are made: [calibration.md](calibration.md).\n\n## In short\n\n{}\n\n"
+      "# How far off: every public measurement\n\nHow far off are predictions of every public measurement that we have? `{}` wrote this page. [calibration.md](calibration.md) explains fits, left-out parts and intervals.\n\n## In short\n\n{}\n\n"
       "<picture>\n  <source media=\"(prefers-color-scheme: dark)\" srcset=\"figures/accuracy-dark-cells.svg\">\n  <img alt=\"Predicted over measured values, a row of dots for each set of public measurements\" src=\"figures/accuracy-cells.svg\">\n</picture>\n",
       command, in_short(judged));
   text += short_table(judged);
   text +=
-      "\n## Each set\n\n*Left out in turn*: predicted by a fit to everything else, the model made with all cells in sight. *Not fitted*: of a part that the fit "
+      "\n## Each set\n\n*Left out in turn*: predicted by a fit to everything else; the model was made with all cells in sight. *Not fitted*: in a part that the fit "
       "had not seen. *Blind*: nobody had looked at these cells. *Explored*: structure or settings were chosen with them. *Inside*: cells within the interval of their prediction; of parts that are "
-      "left out it is fixed by the errors of the other parts. *Noise*: of one measurement, where some are repeated. A set whose measurements are not at hand keeps its last line.\n";
+      "left out it is fixed by the errors of the other parts. *Noise*: of a single measurement, if some are repeated. A set whose measurements are not available keeps its last line.\n";
   text += markdown::heading(kHeader);
   for (const JudgedSet& each : judged.sets) {
     std::vector<std::string> row = row_of(each.set, line_of_set(judged, each.set));
@@ -220,7 +227,7 @@ std::string book_markdown(const JudgedBook& judged, const std::string& command) 
     row[1] += fmt::format(" ([spec](../scenarios/{}))", each.set.spec);
     text += markdown::row_text(row);
   }
-  text += "\n## Furthest off\n\nTwo cells of a set at most.\n";
+  text += "\n## Furthest off\n\nAt most two cells of each set.\n";
   text += markdown::heading({"error", "cell", "cause"});
   for (const Worst& each : worst_cells(judged))
     text += markdown::row_text({signed_percent(each.cell.error), key_of(*each.set) + ": " + each.cell.name,
@@ -251,6 +258,76 @@ nlohmann::ordered_json book_json(const JudgedBook& judged) {
     sets.push_back(std::move(one));
   }
   return {{"book", judged.book.name}, {"sets", std::move(sets)}};
+}
+
+namespace {
+
+// Of a set with more cells every n-th is drawn.
+constexpr std::size_t kMostDots = 150;
+// Axis of the chart: what is further off stands at its ends.
+constexpr double kLeast = 0.5, kMost = 2.0;
+
+std::string kind_of(const SetSpec& set) {
+  if (set.seen == "explored") return "explored";
+  return set.seen == "blind" ? "blind" : "not fitted";
+}
+
+void add_cells(const JudgedSet& set, questions::Chart& chart) {
+  const std::size_t every = (set.cells.size() + kMostDots - 1) / kMostDots;
+  for (std::size_t i = 0; i < set.cells.size(); i += every) {
+    const Cell& cell = set.cells[i];
+    const double ratio = cell.predicted / cell.measured;
+    chart.rows.push_back({key_of(set.set), kind_of(set.set), cell.name, cell.measured, cell.predicted, ratio,
+                          std::clamp(ratio, kLeast, kMost)});
+  }
+}
+
+}  // namespace
+
+questions::Report book_report(const JudgedBook& judged, const std::string& command) {
+  questions::Report made;
+  made.store = judged.book.name;
+  made.command = command;
+  questions::StudyReport study;
+  study.name = judged.book.name;
+  study.file = judged.book.file;
+  study.points = judged.sets.size();
+  questions::Chart chart;
+  chart.name = "cells";
+  chart.title = "Predicted over measured";
+  chart.columns = {{"set", "set", "set", ""},
+                   {"kind", "kind", "cells", ""},
+                   {"cell", "cell", "cell", ""},
+                   {"measured", "measured", "measured (SI)", "1"},
+                   {"predicted", "predicted", "predicted (SI)", "1"},
+                   {"ratio", "ratio", "predicted / measured", "1"},
+                   {"shown", "shown", "where it is drawn", "1"}};
+  std::vector<std::string> sets;
+  for (const JudgedSet& set : judged.sets) {
+    if (set.cells.empty()) {
+      study.left_out.push_back({set.set.name, key_of(set.set), set.skipped});
+      continue;
+    }
+    ++study.done;
+    sets.push_back(key_of(set.set));
+    add_cells(set, chart);
+  }
+  chart.caption = fmt::format(
+      "Each dot is a measured time or throughput that the prediction had not been fitted to; 1: as measured. What is further off than a factor of {:g} stands at the end. Of sets with more than {} cells every n-th is drawn.",
+      kMost, kMostDots);
+  chart.description = "Predicted over measured values, a row of dots for each set of public measurements";
+  chart.marks.kind = questions::Marks::Kind::ratios;
+  chart.marks.x = {"shown", "predicted / measured"};
+  chart.marks.x.ticks = {kLeast, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, kMost};
+  chart.marks.y.axis = {"set", "", sets};
+  chart.marks.told = {"kind", "cells", {"not fitted", "blind", "explored"}};
+  study.headline = book_table(judged);
+  if (chart.rows.empty())
+    study.left_out.push_back({chart.name, chart.title, "No measurements are at hand: see --data."});
+  else
+    study.charts.push_back(std::move(chart));
+  made.studies.push_back(std::move(study));
+  return made;
 }
 
 }  // namespace simsgd::book

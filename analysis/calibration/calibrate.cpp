@@ -10,7 +10,6 @@
 #include "scenarios/language/calibration_draws.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/quantiles.hpp"
-#include "sim/base/reject.hpp"
 #include "sim/recording/metrics.hpp"
 
 namespace simsgd {

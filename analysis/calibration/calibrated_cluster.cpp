@@ -11,8 +11,8 @@
 #include <set>
 
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/calibration/scenario_columns.hpp"
-#include "analysis/runs/run_key.hpp"
+#include "analysis/calibration/selection.hpp"
+#include "analysis/runs/run_row.hpp"
 #include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "scenarios/language/scenario.hpp"

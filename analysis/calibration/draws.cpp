@@ -13,7 +13,6 @@
 #include <numeric>
 
 #include "analysis/calibration/ensemble.hpp"
-#include "analysis/calibration/error_reach.hpp"
 #include "analysis/calibration/judge.hpp"
 #include "analysis/calibration/uncertainty.hpp"
 #include "sim/base/errors.hpp"

@@ -62,12 +62,6 @@ struct FitSettings {
 double mean_square(const Points& points, const WeightedPoints& what, const std::vector<double>& predicted,
                    double outlier);
 
-/// Where a fit of runs begins, on the parameters' scales: the best of `settings.starts` points of Sobol's
-/// sequence inside the bounds, the first of which is their middle (starts.cpp).
-std::vector<double> best_of_starts(const Predictor& predictor, const Points& points, const ModelSpec& model,
-                                   const WeightedPoints& what, const Patch& tables,
-                                   const FitSettings& settings);
-
 /// Throws RunError where nothing can be predicted.
 Fitted fit_parameters(const Predictor& predictor, const Points& points, const ModelSpec& model,
                       const WeightedPoints& what, const Patch& tables, const FitSettings& settings);

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "analysis/data_sheet.hpp"
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 
 namespace simsgd {
@@ -19,8 +19,7 @@ int octave_of(const Point& point) {
   return point.bytes() > 0 ? static_cast<int>(std::floor(std::log2(point.bytes()))) : -1;
 }
 
-}  // namespace
-
+/// The value below which so much of the weight lies, of (value, weight).
 double weighted_quantile(std::vector<std::pair<double, double>> values, double probability) {
   std::sort(values.begin(), values.end());
   double sum = 0, all = 0;
@@ -31,6 +30,8 @@ double weighted_quantile(std::vector<std::pair<double, double>> values, double p
   }
   return values.back().first;
 }
+
+}  // namespace
 
 ErrorSummary summarise_errors(const std::vector<JudgedPoint>& points, const std::vector<double>& weights) {
   ErrorSummary summary;
@@ -175,6 +176,40 @@ std::map<std::string, Json> rounded_values(const Setting& setting, const Patch& 
   return values;
 }
 
+/// How a setting is run on the cluster that is written: with what was fitted, which has six digits there, and
+/// with the section "calibration" as far as it goes with this setting. `told`: calibration_told.
+Scenario calibrated_scenario(const Judge& judge, const Setting& setting, const Json& told) {
+  const ModelSpec& model = judge.fitter.model();
+  const std::vector<Draw>& draws = judge.uncertainty.draws;
+  Scenario scenario = setting.scenario;
+  std::vector<std::map<std::string, Json>> drawn;
+  for (std::size_t k = 0; k < std::min(kMostDraws, draws.size()); ++k)
+    drawn.push_back(rounded_values(setting, scaled_patch(model, draws[k].fitted, draws[k].factor)));
+  std::set<std::string> fitted;
+  for (const ParameterSpec& each : model.parameters)
+    fitted.insert(each.pointers.begin(), each.pointers.end());
+  Json section = told;
+  section["spec"] = judge.fitter.spec().file;
+  if (!drawn.empty()) section["draws"] = Json(drawn.size(), Json::object());
+  const std::string cluster = "/cluster";
+  for (const auto& [pointer, value] : rounded_values(setting, patch_of(model, judge.best))) {
+    scenario.resolved[Json::json_pointer(pointer)] = value;
+    if (drawn.empty()) continue;
+    if (pointer.starts_with(cluster + "/")) {
+      for (std::size_t k = 0; k < drawn.size(); ++k)
+        section["draws"][k][pointer.substr(cluster.size())] = drawn[k].at(pointer);
+      continue;
+    }
+    Json one = {{"pointer", pointer}, {"value", value}};
+    for (const auto& each : drawn) one["draws"].push_back(each.at(pointer));
+    if (fitted.contains(pointer))
+      one.update({{"low", value}, {"high", value}});  // a number: drawn wider beyond
+    section["settings"].push_back(std::move(one));
+  }
+  scenario.resolved["cluster"]["calibration"] = std::move(section);
+  return scenario;
+}
+
 /// Intervals of the points of one setting, as `run` gives them of a run, and `bench` of an operation.
 void add_intervals(const Judge& judge, const Setting& setting, const Json& told,
                    const std::vector<std::size_t>& which,
@@ -259,38 +294,6 @@ Judgement judged_with_intervals(const Judge& judge, const std::vector<std::size_
 }
 
 }  // namespace
-
-Scenario calibrated_scenario(const Judge& judge, const Setting& setting, const Json& told) {
-  const ModelSpec& model = judge.fitter.model();
-  const std::vector<Draw>& draws = judge.uncertainty.draws;
-  Scenario scenario = setting.scenario;
-  std::vector<std::map<std::string, Json>> drawn;
-  for (std::size_t k = 0; k < std::min(kMostDraws, draws.size()); ++k)
-    drawn.push_back(rounded_values(setting, scaled_patch(model, draws[k].fitted, draws[k].factor)));
-  std::set<std::string> fitted;
-  for (const ParameterSpec& each : model.parameters)
-    fitted.insert(each.pointers.begin(), each.pointers.end());
-  Json section = told;
-  section["spec"] = judge.fitter.spec().file;
-  if (!drawn.empty()) section["draws"] = Json(drawn.size(), Json::object());
-  const std::string cluster = "/cluster";
-  for (const auto& [pointer, value] : rounded_values(setting, patch_of(model, judge.best))) {
-    scenario.resolved[Json::json_pointer(pointer)] = value;
-    if (drawn.empty()) continue;
-    if (pointer.starts_with(cluster + "/")) {
-      for (std::size_t k = 0; k < drawn.size(); ++k)
-        section["draws"][k][pointer.substr(cluster.size())] = drawn[k].at(pointer);
-      continue;
-    }
-    Json one = {{"pointer", pointer}, {"value", value}};
-    for (const auto& each : drawn) one["draws"].push_back(each.at(pointer));
-    if (fitted.contains(pointer))
-      one.update({{"low", value}, {"high", value}});  // a number: drawn wider beyond
-    section["settings"].push_back(std::move(one));
-  }
-  scenario.resolved["cluster"]["calibration"] = std::move(section);
-  return scenario;
-}
 
 Judgement judge_fit(const Judge& judge) {
   const std::vector<std::size_t> which = judge.fitter.fitted_points();

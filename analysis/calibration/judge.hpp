@@ -11,9 +11,6 @@
 
 namespace simsgd {
 
-/// The value below which so much of the weight lies, of (value, weight).
-double weighted_quantile(std::vector<std::pair<double, double>> values, double probability);
-
 struct JudgedPoint {
   std::size_t point = 0;  ///< of Points
   double measured = 0, predicted = 0;
@@ -56,10 +53,6 @@ struct Judge {
   const Uncertainty& uncertainty;
   double noise = 0;
 };
-
-/// How a setting is run on the cluster that is written: with what was fitted, which has six digits there, and
-/// with the section "calibration" as far as it goes with this setting. `told`: calibration_told.
-Scenario calibrated_scenario(const Judge& judge, const Setting& setting, const Json& told);
 
 /// Of test `number` of the spec: the model first, then what it is compared with, where that says anything.
 std::vector<Judgement> judge_test(const Judge& judge, std::size_t number);

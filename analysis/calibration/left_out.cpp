@@ -6,7 +6,7 @@
 #include <boost/math/distributions/beta.hpp>
 #include <cmath>
 
-#include "analysis/calibration/error_reach.hpp"
+#include "analysis/calibration/uncertainty.hpp"
 
 namespace simsgd {
 

@@ -27,7 +27,7 @@ struct LeftOutColumn {
   double mean_width = 0;  ///< of high / low - 1, of those with an interval
 };
 
-/// An interval reaches as far on both sides as the errors of the *other* parts tell (error_reach.hpp).
+/// An interval reaches as far on both sides as the errors of the *other* parts tell (uncertainty.hpp).
 std::vector<LeftOutColumn> left_out_columns(const Calibration& calibration);
 
 /// Bounds of 95 % of a share, of `inside` in `count` (Clopper and Pearson).

@@ -8,9 +8,9 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/calibration/expected_rows.hpp"
 #include "analysis/calibration/fit.hpp"
-#include "scenarios/language/loading.hpp"
+#include "analysis/calibration/measured_rows.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd {

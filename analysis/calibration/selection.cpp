@@ -8,7 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
@@ -178,6 +178,39 @@ Json Selection::schema(const std::string& meaning) {
        {{"oneOf", {plain, {{"type", "array"}, {"items", plain}, {"minItems", 1}}, range}}}}};
   return {{"oneOf", {one, {{"type", "array"}, {"items", one}, {"minItems", 1}}}},
           {"description", meaning + ": by its columns, or a list of such, of which one has to hold"}};
+}
+
+namespace {
+
+/// The pointer of a scenario that has what a column of measurements tells; "" where none does.
+std::string pointer_of(const std::string& column) {
+  if (column == "algorithm" || column == "workload") return "/" + column + "/name";
+  if (column == "workers" || column == "nodes") return "/cluster/" + column;
+  return column == "batch" ? "/workload/batch" : "";
+}
+
+}  // namespace
+
+std::string column_of_measurements(const Selection& selection) {
+  // A scenario has one value of a column: a list of conditions is of measurements alone.
+  if (!selection.any_of().empty())
+    return selection.any_of().front().empty() ? "quantity"
+                                              : selection.any_of().front().conditions().front().column;
+  for (const Condition& each : selection.conditions())
+    if (pointer_of(each.column).empty() || each.power_of != 0 || each.no_power_of != 0) return each.column;
+  return "";
+}
+
+std::optional<Json> where_of(const Selection& selection) {
+  if (!column_of_measurements(selection).empty()) return std::nullopt;
+  Json where = Json::object();
+  for (const Condition& each : selection.conditions()) {
+    Json& wanted = where[pointer_of(each.column)];
+    if (!each.among.empty()) wanted = each.among;
+    if (each.at_least) wanted["at_least"] = *each.at_least;
+    if (each.at_most) wanted["at_most"] = *each.at_most;
+  }
+  return where;
 }
 
 }  // namespace simsgd

@@ -6,12 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "analysis/calibration/scenario_columns.hpp"
+#include "analysis/calibration/selection.hpp"
 #include "analysis/calibration/spec_data.hpp"
-#include "analysis/calibration/spec_model.hpp"
 #include "scenarios/language/explain.hpp"
 #include "scenarios/language/scenario.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/use.hpp"
 
 namespace simsgd {
@@ -202,12 +201,6 @@ void check_kind(const SpecSection& section, const Sourced& sourced, ErrorList& e
 
 }  // namespace
 
-Json spec_schema() {
-  SpecSection section;
-  return schema::of(section,
-                    "A calibration: measurements, what predicts them, what is fitted and what is tested");
-}
-
 InputError Spec::error_at(const std::string& pointer, const std::string& problem, const std::string& found,
                           const std::string& remedy) const {
   const Origin origin = origins.at(pointer);
@@ -215,6 +208,13 @@ InputError Spec::error_at(const std::string& pointer, const std::string& problem
 }
 
 namespace {
+
+/// Its JSON schema.
+Json spec_schema() {
+  SpecSection section;
+  return schema::of(section,
+                    "A calibration: measurements, what predicts them, what is fitted and what is tested");
+}
 
 Spec spec_in(JsonFiles& files, const std::string& file, SpecUse use) {
   ErrorList errors;

@@ -154,7 +154,5 @@ enum class SpecUse : std::uint8_t { reports, cluster };
 Spec load_spec(const std::string& path, SpecUse use = SpecUse::reports);
 /// The same of a document that is in no file; errors call it `name`.
 Spec read_spec(Json document, const std::string& name, SpecUse use = SpecUse::reports);
-/// Its JSON schema.
-Json spec_schema();
 
 }  // namespace simsgd

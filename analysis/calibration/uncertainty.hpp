@@ -2,13 +2,14 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/fit.hpp"
-#include "analysis/calibration/members.hpp"
 #include "analysis/widening.hpp"
 #include "sim/base/errors.hpp"
 
@@ -116,7 +117,7 @@ struct Uncertainty {
   /// which was moved by the noise of a measurement; "nothing": and that is unknown, so there are no draws.
   std::string resampled;
   int parts = 0;  ///< that were left out
-  /// How far off what is like them is, as logarithms (error_reach.hpp); 0 without any. And whether all cells
+  /// How far off what is like them is, as logarithms; 0 without any. And whether all cells
   /// of a workload, or of a method, were among what was left out at once.
   Reach reach{};
   bool workloads = false, algorithms = false;
@@ -149,5 +150,33 @@ std::set<std::string> names_of_runs(const Points& points, const std::vector<std:
 /// Deterministic.
 Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std::vector<LeftOut>& left_out,
                             std::optional<double> noise = {});
+
+// How far off a further prediction is, from how far off some were whose measurements the fit had not seen.
+
+/// An error, and how much it counts.
+struct CountedError {
+  double log_error = 0;  ///< log(predicted / measured)
+  double count = 1;
+  double slope = 1;  ///< how much the logarithm of the prediction grows with that of a factor on all that
+                     ///< goes with time
+};
+
+/// How many errors the `cells` of a part count as that was left out as a whole, all together: the root of
+/// their number. They are off together in part, so it lies between one and all of them (docs/calibration.md).
+double count_of_part(std::size_t cells);
+
+/// Errors are Student's t with two degrees of freedom around 0, of a scale that nothing but `errors` tells
+/// (as likely in every octave beforehand): within what half, and nine tenths, of a further one lie. Few
+/// errors give wide intervals, and one that is far out does not decide alone. Two: of the
+/// book's left-out cells they hold 53 and 90 %, 1.5 degrees 52 and 92 %, three 56 and 89 %
+/// (docs/calibration.md). All 0 where nothing tells.
+Reach reach_of_errors(const std::vector<CountedError>& errors);
+
+/// Which share of the squares of `errors` goes with their slopes, as far as they show it: 0 where one scale
+/// for all is as likely (by the ratio of likelihoods, at 95 %).
+double share_with_slopes(const std::vector<CountedError>& errors);
+
+/// What is below the probability `u`, of such a t whose nine tenths lie within `nine_tenths`.
+double drawn_error(double nine_tenths, double u);
 
 }  // namespace simsgd

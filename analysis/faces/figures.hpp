@@ -2,12 +2,15 @@
 // and all its numbers (.csv); on demand also a PDF and a PNG.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/faces/vega.hpp"
+#include "analysis/frame/frame.hpp"
 #include "analysis/questions/study_report.hpp"
 
 namespace simsgd::faces {
@@ -37,9 +40,6 @@ struct FigureSettings {
 Spec standalone(const Chart& chart, const std::vector<std::vector<Cell>>& rows,
                 const FigureSettings& settings);
 
-/// Of letters, digits, - and _; "study" where nothing is left.
-std::string plain_name(const std::string& name);
-
 /// "STUDY-CHART" of letters, digits, - and _; the n-th of several studies of one name has its number.
 std::string figure_name(const Report& report, std::size_t study, const Chart& chart);
 
@@ -62,5 +62,29 @@ std::string specifications(const Report& report, const FigureSettings& settings)
 /// Makes the folder. Each file appears whole or not at all. Throws RunError.
 void write_figures(const Report& report, const Vl2svg& vl2svg, const SvgConverter& converter,
                    const FigureSettings& settings, const std::filesystem::path& directory);
+
+// Curves against simulated seconds for programs that show training: event files of TensorBoard, and JSON
+// lines as the history of Weights & Biases has them. Without their libraries.
+
+/// A run, and its curves that have values, by name.
+struct LoggedRun {
+  std::size_t point = 0;  ///< its number, from 1
+  std::string label;
+  std::vector<std::pair<std::string, std::vector<CurvePoint>>> curves;
+};
+/// Those of a frame that ended well.
+std::vector<LoggedRun> logged_runs(const frame::Frame& frame);
+
+/// An object a line and instant, in the order of time: "_step" from 0, "simulated_time_s", and each curve
+/// that has a value then. Of several runs each line says its "run" first.
+std::string history_lines(const std::vector<LoggedRun>& runs);
+
+/// DIR/events.out.tfevents.0.simsgd of one run; of several DIR/POINT-LABEL/... of each. Each file appears
+/// whole or not at all. Returns their paths. Throws RunError.
+std::vector<std::filesystem::path> write_event_files(const std::vector<LoggedRun>& runs,
+                                                     const std::filesystem::path& directory);
+
+/// CRC-32C (Castagnoli; RFC 3720, appendix B.4), masked as TFRecords have it.
+std::uint32_t masked_crc32c(const std::string& data);
 
 }  // namespace simsgd::faces

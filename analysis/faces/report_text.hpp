@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/faces/figures.hpp"
 #include "analysis/questions/study_report.hpp"
 #include "results/text_table.hpp"
 
@@ -24,5 +25,11 @@ std::string report_csv(const Report& report);
 
 /// GitHub's Markdown: of each chart its caption, its first rows and the command that remakes it.
 std::string report_markdown(const Report& report);
+
+// What a notebook shows of a report.
+
+/// All of a report's charts, one below another, as Jupyter's MIME bundle (JSON): Vega-Lite, and for who does
+/// not draw that a picture: PNG, without rsvg-convert SVG, without Node the charts' tables.
+std::string notebook_bundle(const Report& report, const FigureSettings& settings);
 
 }  // namespace simsgd::faces

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <map>
 
-#include "analysis/markdown.hpp"
 #include "results/text_table.hpp"
 #include "sim/base/printable.hpp"
 

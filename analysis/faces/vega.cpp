@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analysis/questions/numbers.hpp"
+#include "analysis/questions/tables.hpp"
 
 namespace simsgd::faces {
 

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "analysis/frame/frame.hpp"
-#include "analysis/questions/numbers.hpp"
 
 namespace simsgd::questions {
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "analysis/frame/cell.hpp"
@@ -223,6 +224,210 @@ MadeChart step_times_chart(const ChartSource& source) {
   chart.caption =
       "Of all steps of all workers, mean over seeds. Boxes: from the first quartile to the third, with the median; lines: from the 5th percentile to the 95th; dots: the mean.";
   chart.description = "Step times as boxes from the first quartile to the third, for each kind of straggler";
+  return chart;
+}
+
+// What single runs have: curves of loss and accuracy, expected values, links by name.
+
+namespace {
+
+constexpr std::size_t kMostCurveRows = 24000, kMostCurvePoints = 80, kLeastCurvePoints = 12;
+// Scenarios and links are read one by one: of so many cells at most.
+constexpr std::size_t kMostScenarios = 2000, kMostLinkCells = 400;
+
+struct CurveKind {
+  std::string title, curve, axis, format;
+  bool mean_within = false;  // of steps between two instants, instead of the value at the latter
+};
+using Curve = std::vector<CurvePoint>;
+
+double curve_at(const Curve& curve, double time_s) {
+  return frame::value_at(curve, time_s).value_or(curve.front().value);
+}
+
+double value_within(const Curve& curve, double from_s, double to_s) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const CurvePoint& point : curve)
+    if (point.time_s > from_s && point.time_s <= to_s) {
+      sum += point.value;
+      ++count;
+    }
+  return count > 0 ? sum / static_cast<double>(count) : curve_at(curve, to_s);
+}
+
+/// Means over seeds at equal times, until the last seed ends. One that has ended keeps its last value, so
+/// that no line jumps there. Returns when the last one ends.
+double add_curves_of(const ChartSource& source, const GridCell& cell, const std::vector<Curve>& curves,
+                     std::size_t points, const CurveKind& kind, Chart& chart) {
+  double from = curves.front().front().time_s, to = curves.front().back().time_s;
+  for (const Curve& curve : curves) {
+    from = std::max(from, curve.front().time_s);
+    to = std::max(to, curve.back().time_s);
+  }
+  double time = from;
+  for (std::size_t i = kind.mean_within ? 1 : 0; i <= points; ++i) {
+    const double step = (to - from) / static_cast<double>(points);
+    time = from + step * static_cast<double>(i);
+    std::vector<double> values;
+    for (const Curve& curve : curves) {
+      const double end = std::min(time, curve.back().time_s);
+      values.push_back(kind.mean_within ? value_within(curve, i == 1 ? -1 : end - step, end)
+                                        : curve_at(curve, end));
+    }
+    const statistics::Estimate mean = statistics::student_mean(values);
+    std::vector<Cell> row = with_ends(mean.value, mean.interval);
+    row.insert(row.begin(), time);
+    row.emplace_back(static_cast<double>(values.size()));
+    add_row(chart, source, cell, row);
+    if (!(to > from)) break;
+  }
+  return time;
+}
+
+/// The level that the runs were to reach, where they all have one of this curve.
+std::optional<double> target_level(const ChartSource& source, const CurveKind& kind) {
+  for (const frame::Axis& axis : source.grid.axes)
+    if (axis.pointer.starts_with("/target")) return std::nullopt;
+  for (const GridCell& cell : source.grid.cells) {
+    if (cell.runs.empty()) continue;
+    const nlohmann::ordered_json target =
+        source.frame.details().scenario(cell.runs.front()->key).value("target", nlohmann::ordered_json());
+    if (!target.is_object() || target.value("metric", "none") != kind.curve) return std::nullopt;
+    const auto level = target.find("value");
+    return level != target.end() && level->is_number() ? std::optional(level->get<double>()) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+MadeChart curve_chart(const ChartSource& source, const CurveKind& kind) {
+  const Grid& grid = source.grid;
+  if (!grid.has_metric("train_loss_final") && !grid.has_metric("test_accuracy_final"))
+    return "Nothing was learned: these scenarios have no learner.";
+  std::map<const GridCell*, std::vector<Curve>> of_cell;
+  std::size_t left_out = 0;
+  for (const GridCell& cell : grid.cells) {
+    if (of_cell.size() * kLeastCurvePoints >= kMostCurveRows) {
+      ++left_out;
+      continue;
+    }
+    for (const ResultPoint* run : cell.runs)
+      if (Curve curve = source.frame.details().curve(run->key, kind.curve); !curve.empty())
+        of_cell[&cell].push_back(std::move(curve));
+  }
+  if (of_cell.empty()) return fmt::format("No run has a curve {}.", kind.curve);
+  Chart chart = source.chart({{"time_s", "time_s", "simulated time", "s"},
+                              {"value", kind.curve, kind.title, "1"},
+                              {"low", kind.curve + "_low", "95 % from", "1"},
+                              {"high", kind.curve + "_high", "to", "1"},
+                              {"seeds", "seeds", "seeds", "1"}});
+  chart.marks = {Marks::Kind::lines,
+                 {"time_s", "simulated time", {}, "", "s"},
+                 {"value", kind.axis, Direction::Scale::spread, kind.format}};
+  const bool evaluated_once = std::all_of(of_cell.begin(), of_cell.end(), [](const auto& of) {
+    return std::all_of(of.second.begin(), of.second.end(),
+                       [](const Curve& curve) { return curve.size() == 1; });
+  });
+  chart.marks.points = evaluated_once;  // a line through one point shows nothing
+  chart.marks.level = target_level(source, kind);
+  const std::size_t points = std::clamp(kMostCurveRows / of_cell.size(), kLeastCurvePoints, kMostCurvePoints);
+  for (const auto& [cell, curves] : of_cell)
+    chart.marks.largest =
+        std::max(chart.marks.largest, add_curves_of(source, *cell, curves, points, kind, chart));
+  chart.caption = fmt::format(
+      "{}{}{}{}",
+      evaluated_once
+          ? "Each run was evaluated once, at its end; record/evaluate_every gives a curve."
+          : fmt::format(
+                "{}, at {} equal steps of time until the last seed ends; one that has ended keeps its last value.",
+                kind.mean_within ? "Mean of the mini-batch losses since the instant before"
+                                 : "Linear between evaluations",
+                points),
+      grid.seeds > 1 ? " Bands: 95 % interval of the mean over seeds (Student)." : " One seed: no bands.",
+      chart.marks.level ? " Dashed: the target." : "",
+      left_out > 0 ? fmt::format(" {} cells are left out, for size.", left_out) : "");
+  chart.description = fmt::format("{} against simulated time", kind.title);
+  return chart;
+}
+
+void add_expected(const ChartSource& source, const GridCell& cell, Chart& chart) {
+  const nlohmann::ordered_json scenario = source.frame.details().scenario(cell.runs.front()->key);
+  if (!scenario.is_object() || !scenario.contains("expected") || !scenario["expected"].is_array()) return;
+  for (const auto& each : scenario["expected"]) {
+    const std::string metric = each.at("metric"), unit = frame::measure_of_metric(metric).unit;
+    const std::vector<double> values = values_of(cell, metric);
+    const double measured = each.at("value"), tolerance = each.value("tolerance", 0.0);
+    Cell shown, error, holds = "outside";
+    if (!values.empty()) {
+      const double simulated = statistics::mean(values), off = simulated - measured;
+      shown = simulated;
+      if (measured != 0) error = off / std::fabs(measured);
+      if (std::fabs(off) <= tolerance * std::fabs(measured)) holds = "within";
+    }
+    add_row(chart, source, cell,
+            {metric, unit.empty() ? "1" : unit, measured, shown, error, tolerance, holds});
+  }
+}
+
+}  // namespace
+
+MadeChart loss_chart(const ChartSource& source) {
+  return curve_chart(source, {"Training loss", "train_loss", "training loss", "~g", true});
+}
+
+MadeChart accuracy_chart(const ChartSource& source) {
+  return curve_chart(source, {"Test accuracy", "test_accuracy", "test accuracy", ".0%", false});
+}
+
+MadeChart measured_chart(const ChartSource& source) {
+  Chart chart = source.chart({{"metric", "metric", "metric", ""},
+                              {"unit", "unit", "unit", ""},
+                              {"measured", "measured", "measured", "1"},
+                              {"simulated", "simulated", "simulated", "1"},
+                              {"error", "relative_error", "error", "1"},
+                              {"tolerance", "tolerance", "tolerance", "1"},
+                              {"holds", "holds", "tolerance kept", ""}});
+  std::size_t read = 0;
+  for (const GridCell& cell : source.grid.cells)
+    if (!cell.runs.empty() && ++read <= kMostScenarios) add_expected(source, cell, chart);
+  if (chart.rows.empty()) return "These scenarios carry no expected values.";
+  chart.filters = source.grid.filters_without({source.grid.series, source.grid.workers});
+  chart.caption = "Each dot is an expected value of a scenario, SI units, mean over seeds. Dashed: equal.";
+  if (read > kMostScenarios) chart.caption += fmt::format(" Of the first {} cells.", kMostScenarios);
+  chart.description = "Simulated values against measured ones; dots on the dashed line agree";
+  double least = INFINITY, most = 0;
+  for (const std::vector<Cell>& row : chart.rows)
+    for (std::size_t c = chart.columns.size() - 5; c < chart.columns.size() - 3; ++c)
+      if (const double* value = std::get_if<double>(&row[c]); value && *value > 0) {
+        least = std::min(least, *value);
+        most = std::max(most, *value);
+      }
+  const auto along = [](const char* field) {
+    return Direction{field, field, Direction::Scale::tenfold, ".3~g"};
+  };
+  chart.marks = {Marks::Kind::dots, along("measured"), along("simulated")};
+  chart.marks.ideal = {{least, least}, {most, most}};
+  chart.marks.told = {"holds", "tolerance", {"within", "outside"}};
+  return chart;
+}
+
+MadeChart links_chart(const ChartSource& source) {
+  Chart chart = source.chart({{"link", "link", "link", ""},
+                              {"utilisation", "utilisation", "share of the time in use", "1"},
+                              {"bytes", "bytes", "traffic", "B"}});
+  std::size_t read = 0;
+  for (const GridCell& cell : source.grid.cells) {
+    if (cell.runs.empty() || ++read > kMostLinkCells) continue;
+    for (const ResultLink& link : source.frame.details().busiest_links(cell.runs.front()->key))
+      add_row(chart, source, cell, {link.name, link.utilisation, link.bytes});
+  }
+  if (chart.rows.empty()) return "No run tells its links: collectives in closed form use none.";
+  chart.filters = source.grid.filters_without({});
+  chart.caption = "The ten busiest links of the first seed's run.";
+  if (read > kMostLinkCells) chart.caption += fmt::format(" Of the first {} cells.", kMostLinkCells);
+  chart.description = "The busiest links by name, and the share of the time in which they are in use";
+  chart.marks = {
+      Marks::Kind::bars, {"utilisation", "share of the time in use", {}, ".2~%"}, {"link", "", {}, ""}};
   return chart;
 }
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "analysis/frame/measure.hpp"
+#include "analysis/frame/cell.hpp"
 #include "analysis/statistics/contest.hpp"
 
 namespace simsgd {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/runs/single_run.hpp"
-#include "results/step_table.hpp"
+#include "analysis/runs/results.hpp"
+#include "results/curves.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"

@@ -6,11 +6,11 @@
 #include <charconv>
 #include <cmath>
 
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/child_pool.hpp"
 #include "scenarios/language/communication.hpp"
 #include "scenarios/language/json_source.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/workload_section.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"

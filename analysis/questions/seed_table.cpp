@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/questions/numbers.hpp"
-
 namespace simsgd::questions {
 
 namespace {
@@ -239,6 +237,41 @@ void fill_records(const Cells& cells, const Frame& frame, Table& table) {
     }
 }
 
+/// Where a row first reaches each of some values.
+void fill_reached(const Cells& cells, const Frame& frame, const std::vector<double>& reaches, Table& table) {
+  const Measure& measure = cells.measures.front();
+  const bool less = measure.better == Better::less;
+  const Axis& along = frame.axes()[cells.column_axes.front()];
+  table.title += fmt::format("the first {} at which {} is at {} the value of the column", along.name,
+                             measure.name, less ? "most" : "least");
+  table.align.assign(cells.row_axes.size(), 'l');
+  for (const std::size_t axis : cells.row_axes) table.header.push_back(frame.axes()[axis].name);
+  for (const double value : reaches) table.header.push_back(fmt::format("{:g}", value));
+  for (std::size_t row = 0; row < cells.rows.size(); ++row) {
+    Table::Record place;
+    std::vector<std::string>& line = table.rows.emplace_back();
+    for (std::size_t i = 0; i < cells.row_axes.size(); ++i) {
+      const Axis& axis = frame.axes()[cells.row_axes[i]];
+      line.push_back(axis.values[cells.rows[row][i]].label);
+      place.emplace_back(axis.name, record_of(axis.values[cells.rows[row][i]]));
+    }
+    for (const double value : reaches) {
+      std::optional<std::size_t> first;
+      for (std::size_t column = 0; column < cells.width(); ++column) {
+        const std::optional<double>& shown = cells.cells[row][column].summary.value;
+        const std::size_t at = cells.place(column).front();
+        if (shown && (less ? *shown <= value : *shown >= value) && at < first.value_or(at + 1)) first = at;
+      }
+      line.push_back(first ? along.values[*first].label : "none");
+      Table::Record record = place;
+      record.insert(record.end(), {{"metric", measure.name},
+                                   {"reaches", value},
+                                   {along.name, first ? record_of(along.values[*first]) : OrderedJson()}});
+      table.add(record);
+    }
+  }
+}
+
 std::string statistic_text(const CellQuestion& question) {
   if (question.statistic == CellQuestion::Statistic::median)
     return "median [95 % interval between order statistics]";
@@ -316,6 +349,10 @@ Table seed_table(const Frame& frame, const SeedTableQuestion& question, std::vec
     errors.push_back({"--metric", "", "is several, and --columns is given",
                       fmt::format("{}", fmt::join(question.measures, ",")),
                       "Ask for one metric, or leave --columns out"});
+  if (!question.reaches.empty() &&
+      (columns.size() != 1 || measures.size() != 1 || measures.front().better == Better::neither))
+    errors.push_back({"--reaches", "", "needs one axis in --columns, and one metric that has a better way",
+                      "", "Ask as in: --columns workers --metric scaling_efficiency --reaches 0.9"});
   if (!errors.empty()) throw ConfigError(errors);
   expect_results(frame);
   std::vector<std::size_t> axes = rows;
@@ -330,9 +367,13 @@ Table seed_table(const Frame& frame, const SeedTableQuestion& question, std::vec
   const Cells cells = cells_of(frame, rows, columns, measures, question.cell);
   table.title = frame.study().name + ": ";
   table.facts = {{"study", frame.study().name}, {"id", frame.study().id}, {"level", statistics::kUsualLevel}};
-  fill_shown(cells, frame, statistic_text(question.cell), table);
-  fill_records(cells, frame, table);
-  explain(cells, question.cell, table);
+  if (question.reaches.empty()) {
+    fill_shown(cells, frame, statistic_text(question.cell), table);
+    fill_records(cells, frame, table);
+    explain(cells, question.cell, table);
+  } else {
+    fill_reached(cells, frame, question.reaches, table);
+  }
   for (const std::string& note : notes_on_missing(frame.rows())) table.notes.push_back(note);
   return table;
 }

@@ -1,14 +1,19 @@
 #include "analysis/questions/study_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "analysis/questions/tables.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/units.hpp"
+#include "sim/recording/metrics.hpp"
 
 namespace simsgd::questions {
 
@@ -144,6 +149,197 @@ std::vector<std::vector<Cell>> rows_shown_first(const Chart& chart) {
                     [&](const auto& each) { return row[each.first] == each.second; }))
       rows.push_back(row);
   return rows;
+}
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string state_of(const ResultPoint& point) {
+  return point.status ? status_name(*point.status) : "not run";
+}
+
+std::size_t count_of(const ResultStudy& study, std::optional<RunStatus> status) {
+  return static_cast<std::size_t>(
+      std::count_if(study.points.begin(), study.points.end(),
+                    [&](const ResultPoint& each) { return each.status == status; }));
+}
+
+/// For people: "12.3 ms", "102 MB", "345 1/s".
+std::string human(double value, const std::string& unit) {
+  if (unit == "s") return human_time(value);
+  if (unit == "B") return human_bytes(value);
+  if (unit == "1/s") return human_number(value) + "/s";
+  return human_number(value) + (unit.empty() || unit == "1" ? "" : " " + unit);
+}
+
+const ResultPoint& numbered(const Frame& frame, const std::string& number) {
+  const std::vector<ResultPoint>& points = frame.study().points;
+  std::size_t place = 0;
+  const char* end = number.data() + number.size();
+  const auto [rest, error] = std::from_chars(number.data(), end, place);
+  if (error != std::errc() || rest != end || place < 1 || place > points.size())
+    throw ConfigError(
+        {"POINT", "", "is not a point of " + frame.study().name, number,
+         fmt::format("Write a number from 1 to {}, as simsgd sweep plan counts", points.size())});
+  return points[place - 1];
+}
+
+void add_metrics(const Frame& frame, const ResultPoint& point, Table& table) {
+  const OrderedJson intervals =
+      point.status == RunStatus::ok ? frame.details().intervals(point.key) : OrderedJson::object();
+  table.header = {"metric", "value", "in 90 %"};
+  table.fields = {"metric", "value", "unit", "low_90", "high_90"};
+  const std::vector<const ResultPoint*> alone = {&point};
+  for (const std::string& name : metrics_of(alone)) {
+    const double value = point.metrics.at(name);
+    const Measure measure = measure_of_metric(name);
+    const bool known = intervals.contains(name);
+    const OrderedJson widest = known ? intervals.at(name).back() : OrderedJson();
+    table.rows.push_back({name, human(value, measure.unit),
+                          known ? fmt::format("{} to {}", human(widest.at("low"), measure.unit),
+                                              human(widest.at("high"), measure.unit))
+                                : ""});
+    table.records.push_back({name, value, measure.unit, known ? widest.at("low") : OrderedJson(),
+                             known ? widest.at("high") : OrderedJson()});
+  }
+}
+
+void add_links(const Frame& frame, const ResultPoint& point, Table& table) {
+  OrderedJson links = OrderedJson::array();
+  for (const ResultLink& link : frame.details().busiest_links(point.key)) {
+    links.push_back({{"name", link.name}, {"utilisation", link.utilisation}, {"bytes", link.bytes}});
+    if (links.size() == 1)
+      table.notes.push_back(fmt::format("Busiest link: {}, {:.0f} % of the time, {}", link.name,
+                                        100 * link.utilisation, human_bytes(link.bytes)));
+  }
+  table.facts["links"] = std::move(links);
+}
+
+}  // namespace
+
+Table studies_table(const StoredResults& results, const std::string& file) {
+  Table table;
+  const std::size_t count = results.studies().size();
+  table.title = fmt::format("{}: {} {}", file, count, count == 1 ? "study" : "studies");
+  table.header = {"study", "axes", "points", "done", "failed", "not run"};
+  table.align = "ll";
+  for (const ResultStudy& study : results.studies()) {
+    std::vector<std::string> axes, names;
+    OrderedJson sizes = OrderedJson::object();
+    const Frame frame(study, details_of(results));
+    for (const Axis& axis : frame.axes()) {
+      axes.push_back(fmt::format("{} ({})", axis.name, axis.values.size()));
+      sizes[axis.name] = axis.values.size();
+    }
+    std::set<std::int64_t> seeds;
+    for (const ResultPoint& point : study.points)
+      if (point.seed) seeds.insert(*point.seed);
+    if (!seeds.empty()) axes.push_back(fmt::format("seeds ({})", seeds.size()));
+    const std::size_t ok = count_of(study, RunStatus::ok), failed = count_of(study, RunStatus::failed),
+                      late = count_of(study, RunStatus::timeout), none = count_of(study, {});
+    const std::vector<std::string> metrics = metrics_of(frame.rows());
+    table.rows.push_back({study.name, fmt::format("{}", fmt::join(axes, ", ")),
+                          std::to_string(study.points.size()), std::to_string(ok),
+                          std::to_string(failed + late), std::to_string(none)});
+    table.add({{"study", study.name},
+               {"id", study.id},
+               {"file", study.file},
+               {"points", study.points.size()},
+               {"done", ok},
+               {"failed", failed},
+               {"timed_out", late},
+               {"not_run", none},
+               {"axes", fmt::format("{}", fmt::join(axes, "; "))},
+               {"metrics", fmt::format("{}", fmt::join(metrics, "; "))}});
+    table.notes.push_back(
+        fmt::format("Metrics of {}: {}", study.name,
+                    metrics.empty() ? "none" : fmt::format("{}", fmt::join(metrics, ", "))));
+  }
+  table.facts["file"] = file;
+  return table;
+}
+
+Table points_table(const Frame& frame) {
+  Table table;
+  const std::vector<std::string> metrics = metrics_of(frame.rows());
+  table.title = fmt::format("{}: {} points", frame.study().name, frame.rows().size());
+  table.header = {"point", "", "state"};
+  table.align = "lll";
+  for (std::size_t row = 0; row < frame.rows().size(); ++row) {
+    const ResultPoint* point = frame.rows()[row];
+    table.rows.push_back({std::to_string(point->position + 1), point->label, state_of(*point)});
+    Table::Record record = {{"point", point->position + 1}};
+    for (const Axis& axis : frame.axes())
+      record.emplace_back(axis.name, record_of(axis.values[axis.at[row]]));
+    record.emplace_back("seed", point->seed ? OrderedJson(*point->seed) : OrderedJson());
+    record.emplace_back("status", state_of(*point));
+    record.emplace_back("error", point->error);
+    for (const std::string& name : metrics) {
+      const auto found = point->metrics.find(name);
+      record.emplace_back(
+          name, finite_or_null(found == point->metrics.end() ? std::nullopt : std::optional(found->second)));
+    }
+    table.add(record);
+  }
+  table.facts = {{"study", frame.study().name}, {"id", frame.study().id}};
+  for (const std::string& note : notes_on_missing(frame.rows())) table.notes.push_back(note);
+  return table;
+}
+
+std::size_t add_intervals(const Frame& frame, Table& points) {
+  constexpr const char* kStep = "iteration_time_mean_s";
+  std::vector<OrderedJson> intervals;
+  std::set<std::string> known;
+  std::size_t without = 0;
+  for (const ResultPoint* point : frame.rows()) {
+    const bool ok = point->status == RunStatus::ok;
+    intervals.push_back(ok ? frame.details().intervals(point->key) : OrderedJson::object());
+    for (const auto& each : intervals.back().items()) known.insert(each.key());
+    without += ok && intervals.back().empty() ? 1U : 0U;
+  }
+  for (const std::string& name : metrics_of(frame.rows())) {
+    if (!known.contains(name)) continue;
+    for (const char* end : {"low", "high"}) {
+      points.fields.push_back(fmt::format("{}_{}_90", name, end));
+      for (std::size_t row = 0; row < intervals.size(); ++row) {
+        const auto its = intervals[row].find(name);
+        points.records[row].push_back(its == intervals[row].end() ? OrderedJson() : its->back().at(end));
+      }
+    }
+  }
+  if (!known.contains(kStep)) return without;
+  points.header.insert(points.header.end(), {"step", "in 90 %"});
+  for (std::size_t row = 0; row < intervals.size(); ++row) {
+    const auto its = intervals[row].find(kStep);
+    const bool has = its != intervals[row].end();
+    points.rows[row].push_back(has ? human_time(frame.rows()[row]->metrics.at(kStep)) : "");
+    points.rows[row].push_back(has ? fmt::format("{} to {}", human_time(its->back().at("low").get<double>()),
+                                                 human_time(its->back().at("high").get<double>()))
+                                   : "");
+  }
+  return without;
+}
+
+Table point_table(const Frame& frame, const std::string& number) {
+  const ResultPoint& point = numbered(frame, number);
+  Table table;
+  table.title = fmt::format("{}, point {}{}: {}", frame.study().name, point.position + 1,
+                            point.label.empty() ? "" : ", " + point.label, state_of(point));
+  OrderedJson coordinates = OrderedJson::object();
+  for (const ResultCoordinate& each : point.coordinates) coordinates[each.axis] = each.value;
+  table.facts = {{"study", frame.study().name},
+                 {"point", point.position + 1},
+                 {"label", point.label},
+                 {"coordinates", coordinates},
+                 {"seed", point.seed ? OrderedJson(*point.seed) : OrderedJson(nullptr)},
+                 {"key", point.key},
+                 {"status", state_of(point)},
+                 {"error", point.error}};
+  add_metrics(frame, point, table);
+  if (!point.error.empty()) table.notes.push_back("Error: " + point.error);
+  if (point.status == RunStatus::ok) add_links(frame, point, table);
+  return table;
 }
 
 }  // namespace simsgd::questions

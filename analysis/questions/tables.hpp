@@ -1,12 +1,16 @@
 // The tables that the verbs of `simsgd results` print.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/faces/table.hpp"
 #include "analysis/frame/cell.hpp"
 #include "analysis/frame/frame.hpp"
+#include "analysis/statistics/intervals.hpp"
+#include "results/text_table.hpp"
 
 namespace simsgd::questions {
 
@@ -36,6 +40,9 @@ struct SeedTableQuestion {
   std::vector<std::string> columns;   ///< axes
   std::vector<std::string> measures;  ///< one at least; with `columns`, one exactly
   CellQuestion cell;
+  /// None: the values themselves. Else, in each row, the first value of the one axis in `columns` at which
+  /// the measure is at least this (at most, where less is better), a column for each.
+  std::vector<double> reaches;
 };
 
 /// Among the cells of a row that differ in what is chosen (of a column, where no column is chosen) the best
@@ -97,5 +104,37 @@ double ks_distance(std::vector<double> a, std::vector<double> b, double resoluti
 /// wait is never exactly none, as a simulated one often is. Errors are those of `other` against `one`,
 /// relative to `one`: of a simulation against the real run. Throws ConfigError.
 Table run_comparison(const std::string& one, const std::string& other);
+
+// Numbers of a measure as people read them: one unit for all that are compared, and intervals.
+
+/// For values in this SI unit.
+CommonUnit unit_for(const std::string& si_unit, const std::vector<double>& values);
+
+/// For an axis: times in a unit in which the largest value lies between 1 and some hundreds.
+CommonUnit axis_unit(const std::string& si_unit, double largest);
+
+/// "12.3 ± 0.4"; "23 [13, inf]" where the arms differ; "12.3" without an interval. `plus`: "+1.2 ± 0.4".
+std::string shown_estimate(double value, const std::optional<statistics::Interval>& interval,
+                           const CommonUnit& unit, bool plus = false);
+
+/// A cell of a table: "> 161" where nobody arrives by then (of a median: fewer than half), "≥ 150.1 ± 3.0" of
+/// a restricted mean, "failed", "-".
+std::string shown_cell(const CellSummary& summary, const CommonUnit& unit);
+
+/// "ms" in brackets after a name; nothing where there is no unit.
+std::string in_brackets(const CommonUnit& unit);
+
+/// Below a table of times that are compared up to these taus.
+std::string note_on_tau(const std::vector<double>& taus, const CommonUnit& unit);
+
+/// Below a table in which something is undecided.
+inline constexpr const char* kUndecidedNote =
+    "undecided: deterministic runs that differ by less than the model is off by (docs/statistics.md)";
+
+/// null where there is none, or where it is infinite.
+nlohmann::ordered_json finite_or_null(const std::optional<double>& value);
+/// The ends of an interval, likewise.
+nlohmann::ordered_json low_or_null(const std::optional<statistics::Interval>& interval);
+nlohmann::ordered_json high_or_null(const std::optional<statistics::Interval>& interval);
 
 }  // namespace simsgd::questions

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "analysis/replay/step_links.hpp"
-#include "analysis/replay/synchronisations.hpp"
 #include "sim/base/printable.hpp"
 
 namespace simsgd::replay {

@@ -64,10 +64,6 @@ struct ReplayReport {
 /// Throws ConfigError.
 ReplayReport replay_job(RecordedJob job, const ReplayOptions& options);
 
-/// What the options change of the recorded times.
-Times changed_times(const Graph& graph, const ReplayOptions& options, bool gaps,
-                    const std::vector<double>& equal_s);
-
 /// Of the workers that something holds together.
 std::set<int> stages_of(const Graph& graph, const Synchronisation& held);
 

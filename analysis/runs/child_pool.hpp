@@ -2,6 +2,8 @@
 // that crashes or takes too long takes nobody with it. The caller must have no threads.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -51,5 +53,26 @@ void run_in_children(const ChildPoolSettings& settings, const ChildTasks& tasks)
 void run_in_children(std::size_t count, const ChildPoolSettings& settings,
                      const std::function<std::string(std::size_t)>& work,
                      const std::function<void(std::size_t, const ChildEnd&)>& ended);
+
+// A forked child and the pipes to it.
+
+struct ChildProcess {
+  pid_t process = -1;
+  int answers = -1;   ///< from it
+  int commands = -1;  ///< to it; -1 where it gets none
+};
+
+/// Forks. In the child `body` gets the ends of the pipes, and must not return. Throws RunError.
+ChildProcess fork_child(bool with_commands, const std::function<void(int commands, int answers)>& body);
+
+/// Writes all of it; false where nobody reads.
+bool write_all(int file, const char* bytes, std::size_t count);
+/// Reads exactly so much; false at the end.
+bool read_all(int file, char* bytes, std::size_t count);
+
+/// Waits; returns its status.
+int wait_for(pid_t process);
+/// "was ended by signal 9 (Killed), ...".
+std::string how_it_died(int status);
 
 }  // namespace simsgd

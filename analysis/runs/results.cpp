@@ -1,9 +1,15 @@
 #include "analysis/runs/results.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <ostream>
 #include <tuple>
 
-#include "analysis/runs/single_run.hpp"
+#include "analysis/runs/run_row.hpp"
 #include "analysis/runs/store.hpp"
 #include "results/document.hpp"
 #include "sim/base/errors.hpp"
@@ -92,6 +98,133 @@ OrderedJson StoredResults::workers(const std::string& key) const {
 const OrderedJson& StoredResults::document_of(const std::string& key) const {
   if (last_.first != key) last_ = {key, store_->document(key)};
   return last_.second;
+}
+
+namespace {
+
+OrderedJson curves_of(const StoredResults& results, const std::string& key) {
+  OrderedJson curves = OrderedJson::object();
+  for (const char* name : kCurveNames) {
+    OrderedJson points = OrderedJson::array();
+    for (const CurvePoint& each : results.curve(key, name))
+      points.push_back({each.step, each.time_s, each.value});
+    if (!points.empty()) curves[name] = std::move(points);
+  }
+  return curves;
+}
+
+OrderedJson links_of(const StoredResults& results, const std::string& key) {
+  OrderedJson links = OrderedJson::array();
+  for (const ResultLink& each : results.busiest_links(key))
+    links.push_back({{"name", each.name}, {"utilisation", each.utilisation}, {"bytes", each.bytes}});
+  return links;
+}
+
+/// Short names, in the study's order, without the seed.
+std::vector<std::string> axis_names_of(const ResultStudy& study) {
+  std::vector<std::string> axes;
+  if (!study.points.empty())
+    for (const ResultCoordinate& each : study.points.front().coordinates) axes.push_back(each.axis);
+  return axes;
+}
+
+OrderedJson line_of(const StoredResults& results, const ResultStudy& study, const ResultPoint& point) {
+  OrderedJson coordinates = OrderedJson::array();
+  for (const ResultCoordinate& each : point.coordinates)
+    coordinates.push_back(
+        {{"axis", each.axis}, {"pointer", each.pointer}, {"label", each.label}, {"value", each.value}});
+  OrderedJson line = {{"study", study.name},
+                      {"point", point.position},
+                      {"label", point.label},
+                      {"coordinates", std::move(coordinates)},
+                      {"seed", point.seed ? OrderedJson(*point.seed) : OrderedJson()},
+                      {"key", point.key},
+                      {"status", point.status ? OrderedJson(status_name(*point.status)) : OrderedJson()},
+                      {"error", point.error}};
+  line["metrics"] = OrderedJson::object();
+  for (const auto& [name, value] : point.metrics) line["metrics"][name] = value;
+  OrderedJson intervals = results.intervals(point.key);
+  line["intervals"] = intervals.empty() ? OrderedJson() : std::move(intervals);
+  line["curves"] = curves_of(results, point.key);
+  line["workers"] = results.workers(point.key);
+  line["links"] = links_of(results, point.key);
+  return line;
+}
+
+}  // namespace
+
+std::size_t export_results(const std::filesystem::path& store, std::ostream& out) {
+  const StoredResults results(store);
+  std::size_t without = 0;
+  std::vector<const ResultStudy*> studies;
+  for (const ResultStudy& each : results.studies()) studies.push_back(&each);
+  std::sort(studies.begin(), studies.end(), [](const ResultStudy* a, const ResultStudy* b) {
+    return std::tie(a->name, a->id) < std::tie(b->name, b->id);
+  });
+  for (const ResultStudy* study : studies) {
+    out << OrderedJson{{"study", study->name},
+                       {"id", study->id},
+                       {"axes", axis_names_of(*study)},
+                       {"points", study->points.size()}}
+               .dump()
+        << '\n';
+    for (const ResultPoint& point : study->points) {
+      const OrderedJson line = line_of(results, *study, point);
+      if (point.status == RunStatus::ok && line["intervals"].is_null()) ++without;
+      out << line.dump() << '\n';
+    }
+  }
+  if (!out.flush()) throw RunError("The export could not be written: is the disk full?");
+  return without;
+}
+
+namespace {
+
+constexpr const char* kStandardInput = "-";
+constexpr const char* kInMemory = ":memory:";  // SQLite's name for it
+
+fs::path document_in(const std::string& path) {
+  std::error_code none;
+  return fs::is_directory(path, none) ? fs::path(path) / "result.json" : fs::path(path);
+}
+
+}  // namespace
+
+bool is_single_run(const std::string& path) {
+  if (path == kStandardInput) return true;
+  const fs::path file = document_in(path);
+  std::error_code none;
+  return fs::is_regular_file(file, none) && std::ifstream(file).peek() == '{';
+}
+
+OrderedJson run_document(const std::string& path) {
+  const auto refuse = [&](const std::string& problem) {
+    throw ConfigError(
+        InputError{path, "", problem, "",
+                   "Name a directory that simsgd run -o or simsgd-measure run -o made, or its result.json"});
+  };
+  std::ifstream file;
+  if (path != kStandardInput) {
+    file.open(document_in(path));
+    if (!file) refuse("has no result.json that can be read");
+  }
+  OrderedJson document = OrderedJson::parse(path == kStandardInput ? std::cin : file, nullptr, false);
+  const bool is_run = document.is_object() && document.contains("metrics") && document.contains("workers") &&
+                      document.contains("series");
+  if (!is_run) refuse("is not the document of a run");
+  return document;
+}
+
+ResultStore store_of_run(const std::string& path) {
+  const OrderedJson document = run_document(path);
+  const OrderedJson scenario = document.value("scenario", OrderedJson::object());
+  ResultPoint point;
+  point.key = run_key(Json::parse(scenario.dump()));
+  const std::string name = scenario.value("name", "run");
+  ResultStore store(kInMemory);
+  store.put(ResultStudy{name_key("run", point.key), name, path, {}, {point}});
+  store.put(ended_run(point.key, document, false));
+  return store;
 }
 
 }  // namespace simsgd

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "analysis/runs/run_row.hpp"
+#include "analysis/runs/store.hpp"
 
 namespace simsgd {
 
@@ -39,7 +41,7 @@ struct ResultLink {
 
 class StoredResults {
  public:
-  /// Reads a file that may be written meanwhile; makes none. A single run (single_run.hpp) is a study of one
+  /// Reads a file that may be written meanwhile; makes none. A single run (store_of_run) is a study of one
   /// point. Throws ConfigError where there is none, or it is none of ours, or has no run.
   explicit StoredResults(const std::filesystem::path& file);
   ~StoredResults();
@@ -71,5 +73,27 @@ class StoredResults {
   std::vector<ResultStudy> studies_;
   mutable std::pair<std::string, nlohmann::ordered_json> last_;  // key and document of who was asked last
 };
+
+// What a store holds as text that depends on nothing but what was asked and what came out: the same bytes for
+// any --jobs, any shards in any order, and after any number of interruptions.
+
+/// JSON lines. One for each study, by name and id: {"study", "id", "axes", "points"}; then one for each of
+/// its points, in its order: {"study", "point", "label", "coordinates", "seed", "key", "status", "error",
+/// "metrics", "intervals", "curves", "workers", "links"}; intervals are null of a result that was kept
+/// without any. Numbers are SI and have the shortest text that reads back as the same double. Nothing of
+/// machine, date or duration. Throws ConfigError where there is no store, RunError where it is damaged or
+/// `out` cannot be written. Returns how many results have no intervals.
+std::size_t export_results(const std::filesystem::path& store, std::ostream& out);
+
+// A single run as results: what simsgd run -o and simsgd-measure run -o wrote, or simsgd run --json printed.
+
+/// Whether it is one: "-" (standard input), a folder with a result.json, or a file of JSON.
+bool is_single_run(const std::string& path);
+
+/// Its document. Throws ConfigError where there is none.
+nlohmann::ordered_json run_document(const std::string& path);
+
+/// A store in memory: a study of the scenario's name with one point, which has this run.
+ResultStore store_of_run(const std::string& path);
 
 }  // namespace simsgd

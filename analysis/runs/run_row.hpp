@@ -9,10 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "analysis/model_version.hpp"
 #include "results/document.hpp"
+#include "sim/base/fields.hpp"
 
 namespace simsgd {
+
+// The version of what SimSGD computes, as part of the key of every stored run.
+
+/// Raised in the commit after which the same scenario may give other numbers: stored results of older
+/// versions are then run again instead of being taken for new ones.
+inline constexpr int kModelVersion = 3;
 
 enum class RunStatus { ok, failed, timeout };
 std::string status_name(RunStatus status);
@@ -90,5 +96,18 @@ ResultStudy study_from_json(const nlohmann::ordered_json& json);
 
 /// Throws RunError where there is no such status.
 RunStatus status_from_name(const std::string& name);
+
+// The key of a run: equal for equal runs on every machine, different for any other scenario, seed or model
+// version.
+
+/// A name-based UUID (RFC 4122, version 5, SHA-1) of the model version and the resolved scenario, which holds
+/// the seed: 36 characters. What lies in data files is not part of it; where such a file was changed, redo
+/// the runs with --force.
+std::string run_key(const Json& resolved_scenario, int model_version = kModelVersion);
+/// Of its text.
+std::string run_key_of_text(const std::string& resolved_scenario, int model_version = kModelVersion);
+
+/// The same for other texts, told apart by `kind`.
+std::string name_key(const std::string& kind, const std::string& text);
 
 }  // namespace simsgd

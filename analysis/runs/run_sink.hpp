@@ -2,16 +2,50 @@
 // memory.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "analysis/runs/database.hpp"
 #include "analysis/runs/run_row.hpp"
 #include "analysis/runs/sweep_points.hpp"
-#include "analysis/runs/turns.hpp"
 
 namespace simsgd {
+
+// Who runs what, where several processes sweep into one store at once: each claims a run before it begins it.
+// What a process that is gone had claimed is free again.
+
+enum class Turn {
+  mine,   ///< run it
+  ended,  ///< another process ran it meanwhile: its row is in the store
+  busy    ///< another process is running it
+};
+
+class Turns {
+ public:
+  /// Registers this process, and forgets those that are gone.
+  explicit Turns(const Database& database);
+  ~Turns();
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
+
+  /// `force`: also a run that has a result, once. `whole`: a result counts only with its document.
+  Turn ask(const std::string& key, bool force, bool whole);
+  /// To be called now and then: says that this process lives.
+  void beat();
+
+ private:
+  bool lives(std::int64_t process) const;
+  void forget(std::int64_t process) const;
+
+  const Database& database_;
+  std::int64_t me_ = 0;
+  Statement claimed_, done_, take_;
+  std::chrono::steady_clock::time_point last_beat_;
+};
 
 class RunSink {
  public:
@@ -31,9 +65,6 @@ class RunSink {
   /// Writes what is not written yet. Throws RunError.
   virtual void flush() {}
 };
-
-/// Keeps runs until they are forgotten.
-std::unique_ptr<RunSink> memory_sink();
 
 /// Opens F.db for a whole sweep, merging what shards have spooled, or the spool file of a shard beside it. An
 /// empty path means memory. Throws ConfigError, RunError.

@@ -17,7 +17,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "analysis/runs/run_key.hpp"
+#include "analysis/runs/run_row.hpp"
 #include "analysis/runs/spool.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
@@ -53,6 +53,11 @@ std::string as_log_pattern(const fs::path& folder, const std::string& file) {
     text += letter == '%' ? "%%" : std::string(1, letter);
   }
   return "\"" + text + "/" + file + "\"";
+}
+
+/// "F.db.slurm".
+std::filesystem::path slurm_directory(const std::filesystem::path& database) {
+  return database.string() + ".slurm";
 }
 
 fs::path array_file(const fs::path& database, int number, const char* ending) {
@@ -132,8 +137,6 @@ std::vector<std::vector<std::size_t>> balanced_parts(std::vector<WeightedPoint> 
   for (auto& part : all) std::sort(part.begin(), part.end());
   return all;
 }
-
-fs::path slurm_directory(const fs::path& database) { return database.string() + ".slurm"; }
 
 std::vector<SlurmArray> submitted_arrays(const fs::path& database) {
   std::vector<SlurmArray> arrays;

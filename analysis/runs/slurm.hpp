@@ -36,9 +36,6 @@ struct SlurmArray {
   std::vector<std::vector<std::size_t>> tasks;  ///< points of task 1, 2, ...
 };
 
-/// "F.db.slurm".
-std::filesystem::path slurm_directory(const std::filesystem::path& database);
-
 /// What was submitted for this file, oldest first. Throws RunError where a record cannot be understood.
 std::vector<SlurmArray> submitted_arrays(const std::filesystem::path& database);
 

@@ -4,14 +4,17 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/runner.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "analysis/runs/run_row.hpp"
 #include "analysis/runs/run_sink.hpp"
 #include "analysis/runs/sweep_points.hpp"
+#include "scenarios/language/point_loader.hpp"
 
 namespace simsgd {
 
@@ -79,5 +82,56 @@ double memory_at_once_bytes(const std::vector<PointEstimate>& estimates, int job
 /// Throws ConfigError before anything runs or is written; Interrupted, after which the points that ended are
 /// in the sink; RunError where the sink cannot be written. That a point fails is not an error of the sweep.
 void run_sweep(const Study& study, const SweepSettings& settings, const SweepListener& listener);
+
+// One point of a sweep in a child: loaded, run, and the answer that it sends back.
+
+/// Of a child that gave no answer; without its key.
+RunRow failed_run(const ChildEnd& end, const Json& scenario);
+
+class PointRunner {
+ public:
+  /// Both must outlive it.
+  PointRunner(const Study& study, const SweepSettings& settings) : settings_(settings), loader_(study) {}
+
+  /// In a child: runs the point, and gives what run_of reads.
+  std::string run(const SweepPoint& point);
+  /// What became of it, here.
+  RunRow run_of(const SweepPoint& point, const ChildEnd& end);
+
+ private:
+  const SweepSettings& settings_;
+  PointLoader loader_;
+};
+
+// Seeds until certain: how many seeds of a combination of axes (a cell) must run. A function of the results
+// of its lower seeds alone, so that neither --jobs nor shards nor kills change which runs there are.
+
+/// How many seeds a cell needs, as far as `values` tells: the metric of its first seeds, in their order, none
+/// of those that failed or have no value. Looks after at_least seeds, then after a quarter more, and so on
+/// (few looks, since each is a chance to stop too early). Stops where every seed so far has a value and the
+/// half-width of Student's 95 % interval is at most the share of the mean that the rule asks for; where
+/// none has a value; and at at_most. More than `values.size()` means: run up to these, then ask again.
+int seeds_needed(const SeedRule& rule, const std::vector<std::optional<double>>& values);
+
+/// Which points of a sweep run, as results come in.
+class SeedRounds {
+ public:
+  enum class State { needed, undecided, dropped };
+
+  /// Without a rule every point is needed.
+  SeedRounds(const std::optional<SeedRule>& rule, const std::vector<SweepPoint>& points);
+
+  /// What the sink has already.
+  void look(const std::vector<SweepPoint>& points, const RunSink& sink);
+  void ended(const RunRow& run);
+  /// Decides anew; call it between rounds.
+  void decide(const std::vector<SweepPoint>& points);
+  State of(std::size_t position) const { return states_[position]; }
+
+ private:
+  std::optional<SeedRule> rule_;
+  std::vector<State> states_;                            // by position
+  std::map<std::string, std::optional<double>> values_;  // by key, of runs that ended
+};
 
 }  // namespace simsgd

@@ -9,6 +9,7 @@
 
 #include "analysis/runs/run_row.hpp"
 #include "scenarios/language/study.hpp"
+#include "scenarios/language/use.hpp"
 
 namespace simsgd {
 
@@ -64,7 +65,7 @@ struct PointEstimate {
   double memory_bytes = 0;  ///< of its process
   int workers = 0;          ///< simulated
   double steps = 0;         ///< of each worker; 0 where they follow from the run
-  int runs_per_draw = 0;    ///< for intervals (analysis/intervals.hpp)
+  int runs_per_draw = 0;    ///< for intervals (analysis/runner.hpp)
 };
 
 struct Examination {
@@ -87,5 +88,17 @@ Examination examine(const Study& study, std::vector<SweepPoint> points, int jobs
 
 /// All points of a study, without the keys of their runs.
 std::vector<SweepPoint> points_to_examine(const Study& study);
+
+// What `simsgd check` does with a file: the examination that a run begins with, of a scenario, of every point
+// of a study, or of a part that scenarios use.
+
+struct CheckSettings {
+  int jobs = 1;  ///< children at a time
+  std::function<bool()> interrupted;
+};
+
+/// What the file is: "a scenario", "a study of 12 points", "a device". Throws ConfigError with everything
+/// that is wrong with it, as a run would; RunError where it cannot be examined; Interrupted.
+std::string check_file(const std::string& path, const Overrides& overrides, const CheckSettings& settings);
 
 }  // namespace simsgd

@@ -6,8 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
+#include "analysis/runner.hpp"
+#include "analysis/runs/child_pool.hpp"
 #include "analysis/runs/run_sink.hpp"
 #include "analysis/runs/slurm.hpp"
 #include "analysis/runs/spool.hpp"
@@ -124,6 +131,145 @@ SweepStatus sweep_status(const fs::path& database) {
     status.sweeps.push_back(std::move(standing));
   }
   return status;
+}
+
+namespace {
+
+using WallClock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostTries = 24;
+// assumed: storing a result takes as long as reading it once more.
+constexpr double kKeeping = 2;
+// Two steps are needed, which may take longer than a try is to; beyond this the child is ended.
+constexpr double kPatience_s = 60;
+
+double since_s(WallClock::time_point begin) {
+  return std::chrono::duration<double>(WallClock::now() - begin).count();
+}
+
+/// What a try tells of a point: `begin_s` until its first step ended, and `step_s` for each further one.
+struct Tried {
+  std::size_t index = 0;  // among the points
+  double begin_s = 0, step_s = 0;
+};
+
+/// Those that bring a new value of an axis, and then others evenly.
+std::vector<std::size_t> chosen_tries(const std::vector<SweepPoint>& points) {
+  std::vector<std::size_t> chosen;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (std::size_t i = 0; i < points.size() && chosen.size() < kMostTries; ++i) {
+    bool fresh = chosen.empty();
+    for (const auto& coordinate : points[i].point.shown)
+      if (coordinate.first != "seed") fresh = seen.insert(coordinate).second || fresh;
+    if (fresh) chosen.push_back(i);
+  }
+  std::set<std::size_t> all(chosen.begin(), chosen.end());
+  const std::size_t stride = std::max<std::size_t>(1, points.size() / kMostTries);
+  for (std::size_t i = stride / 2; i < points.size() && all.size() < kMostTries; i += stride) all.insert(i);
+  return {all.begin(), all.end()};
+}
+
+/// In the child.
+Json try_point(const Study& study, const SweepPoint& point, int threads, double limit_s) {
+  const WallClock::time_point begin = WallClock::now();
+  std::uint64_t steps = 0;
+  double first_s = 0, last_s = 0;
+  SimulationOptions options;
+  options.threads = threads;
+  options.progress = [&](std::uint64_t step) {
+    last_s = since_s(begin);
+    if (steps == 0) first_s = last_s;
+    steps = step;
+  };
+  options.interrupted = [&] { return steps > 1 && since_s(begin) > limit_s; };
+  bool ended = true;
+  std::string document;
+  try {
+    // As the child of a sweep does; the parent reads it.
+    document = run_scenario(load_point(study, point.point), options).document.dump();
+    last_s = since_s(begin);
+  } catch (const Interrupted&) {
+    ended = false;
+  }
+  return {
+      {"steps", steps}, {"first_s", first_s}, {"last_s", last_s}, {"ended", ended}, {"document", document}};
+}
+
+std::size_t differences(const SweepPoint& a, const SweepPoint& b) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < a.point.shown.size() && i < b.point.shown.size(); ++i)
+    count += a.point.shown[i].first != "seed" && a.point.shown[i].second != b.point.shown[i].second ? 1U : 0U;
+  return count;
+}
+
+double time_like(const Tried& tried, const PointEstimate& its, const PointEstimate& of) {
+  const double workers = its.workers > 0 ? static_cast<double>(of.workers) / its.workers : 1;
+  return tried.begin_s * workers + tried.step_s * workers * std::max(0.0, of.steps - 1);
+}
+
+}  // namespace
+
+TimeEstimates estimate_times(const Study& study, const std::vector<SweepPoint>& points,
+                             const std::vector<PointEstimate>& estimates, const TimeTrial& trial) {
+  TimeEstimates made{std::vector<double>(points.size(), 0), 0, false};
+  const std::vector<std::size_t> tries = chosen_tries(points);
+  if (tries.empty() || estimates.size() != points.size()) return made;
+  const double limit_s = trial.try_s * trial.jobs / static_cast<double>(tries.size());
+  std::vector<Tried> known;
+  double reading_s = 0, read = 0;
+  run_in_children(
+      tries.size(),
+      {.jobs = trial.jobs,
+       .timeout_s = limit_s + kPatience_s,
+       .memory_bytes = {},
+       .interrupted = trial.interrupted,
+       .tick = {}},
+      [&](std::size_t i) { return try_point(study, points[tries[i]], trial.threads, limit_s).dump(); },
+      [&](std::size_t i, const ChildEnd& end) {
+        const PointEstimate& of = estimates[tries[i]];
+        Tried tried{tries[i], end.wall_s, 0};
+        if (end.kind == ChildEnd::Kind::answered) {
+          const WallClock::time_point begin = WallClock::now();
+          const Json got = Json::parse(end.text);
+          const double first_s = got["first_s"], last_s = got["last_s"], steps = got["steps"];
+          const double around_s = got["ended"] ? std::max(0.0, end.wall_s - last_s) : 0;
+          // How many steps it has is known afterwards, too.
+          const double all = got["ended"] || of.steps <= 0 ? steps : of.steps;
+          if (steps > 1) tried = {tries[i], first_s + around_s, (last_s - first_s) / (steps - 1)};
+          if (of.steps > 1) tried.step_s *= (all - 1) / (of.steps - 1);
+          if (got["ended"]) {
+            const Json document = Json::parse(got["document"].get<std::string>());
+            reading_s += since_s(begin);
+            ++read;
+          }
+          made.open_ended = made.open_ended || (!got["ended"] && of.steps <= 0);
+        } else if (of.steps > 1) {
+          tried.step_s = end.wall_s;  // not even two steps
+        }
+        known.push_back(tried);
+      });
+  made.tried = known.size();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::size_t least = points[i].point.shown.size() + 1;
+    for (const Tried& each : known) least = std::min(least, differences(points[i], points[each.index]));
+    double sum_s = 0, count = 0;
+    for (const Tried& each : known) {
+      if (differences(points[i], points[each.index]) != least) continue;
+      sum_s += time_like(each, estimates[each.index], estimates[i]);
+      ++count;
+    }
+    // Results are read and written one after another, on one of the cores.
+    const double kept_s = read > 0 ? kKeeping * reading_s / read : 0;
+    const int runs = runs_with_intervals(estimates[i].runs_per_draw, trial.draws);
+    made.wall_s[i] = count > 0 ? sum_s / count * runs + kept_s : 0;
+  }
+  return made;
+}
+
+double wall_of_all_s(const std::vector<double>& wall_s, int jobs) {
+  std::vector<double> busy_until(static_cast<std::size_t>(std::max(1, jobs)), 0.0);
+  for (const double each : wall_s) *std::min_element(busy_until.begin(), busy_until.end()) += each;
+  return *std::max_element(busy_until.begin(), busy_until.end());
 }
 
 }  // namespace simsgd

@@ -18,7 +18,7 @@
 namespace simsgd {
 
 inline constexpr const char* kBenchFooter =
-    "One raw sample a row; `simsgd import F.csv` makes medians of each campaign of them.\n"
+    "One raw sample a row; `simsgd import F.csv` takes the median of each campaign.\n"
     "Exit codes: 0 done; 1 it failed; 2 usage or input.";
 
 inline std::string bytes_problem(const std::string& text) {
@@ -94,17 +94,17 @@ class BenchVerbs {
     verb.add_option("-o,--output", options_.output, "Write the samples into this file, or - for stdout")
         ->capture_default_str()
         ->type_name("FILE");
-    verb.add_option("--campaigns", options_.campaigns, "How often everything is measured")
+    verb.add_option("--campaigns", options_.campaigns, "Number of campaigns: each measures everything once")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    verb.add_option("--apart", options_.apart_s, "Seconds from a campaign to the next")
+    verb.add_option("--apart", options_.apart_s, "Seconds between campaigns")
         ->capture_default_str()
         ->check(CLI::Range(0.0, 86400.0));
     verb.add_option("--samples", options_.samples, "Samples of a point in a campaign, at most")
         ->capture_default_str()
         ->check(CLI::Range(1, 100000));
     verb.add_option("--point-time", options_.point_s,
-                    "A point takes fewer samples, but 3, where they would last longer, seconds")
+                    "Time limit of a point in seconds: beyond it, fewer samples are taken, but at least 3")
         ->capture_default_str()
         ->check(CLI::Range(0.001, 600.0));
     verb.add_option("--seed", options_.seed, "Seed of the order of the points")->capture_default_str();
@@ -117,12 +117,13 @@ class BenchVerbs {
   }
 
   void add_network(CLI::App& app) {
-    network_ = app.add_subcommand("network", "Measure messages: there and back, and both ways at once");
+    network_ = app.add_subcommand("network",
+                                  "Measure messages between two ranks: round trips, and both ways at once");
     add_common(*network_);
     add_sizes(*network_, "1 B", "16 MiB");
-    network_->add_flag("--all-pairs", options_.all_pairs, "Measure every two ranks, not 0 and 1 alone");
+    network_->add_flag("--all-pairs", options_.all_pairs, "Measure every pair of ranks, not only 0 and 1");
     network_->add_flag("--at-once", options_.at_once,
-                       "Also measure exchanges of 1, 2, ... pairs at the same time, in a row");
+                       "Also measure exchanges of 1, 2, ... pairs at the same time");
     network_->footer(
         std::string("Example:\n  mpirun -n 2 simsgd-measure network --campaigns 3 -o network.csv\n") +
         kBenchFooter);
@@ -130,7 +131,8 @@ class BenchVerbs {
 
   void add_collectives(CLI::App& app) {
     collectives_ = app.add_subcommand(
-        "collectives", "Measure every schedule, message by message, beside MPI's own, for every P from 2");
+        "collectives",
+        "Measure every schedule, message by message, and MPI's own collectives, for every P from 2");
     add_common(*collectives_);
     add_sizes(*collectives_, "1 KiB", "8 MiB");
     collectives_->add_option("--op", options_.operations, "Only these operations")->delimiter(',');
@@ -143,10 +145,11 @@ class BenchVerbs {
   }
 
   void add_compute(CLI::App& app) {
-    compute_ = app.add_subcommand("compute", "Measure the numerics of real runs, on every rank at once");
+    compute_ =
+        app.add_subcommand("compute", "Measure the computing kernels of real runs, on all ranks at once");
     add_common(*compute_);
     compute_->add_option("SCENARIO", options_.scenario,
-                         "Also measure the layers, factors, ... of this scenario's learner");
+                         "Also measure the layers, factors and other parts of this scenario's learner");
     compute_->footer(
         std::string(
             "Example:\n  mpirun -n 1 simsgd-measure compute scenarios/real_run.json -o compute.csv\n") +

@@ -11,10 +11,10 @@ __version__ = "0.1.0"  # of the program that this package drives
 
 from .errors import InputError, Problem, ProgramError, RunFailed, SimSGDError
 from .program import command, find_program
-from .result import Result, run
 from .study import Chart, Study, StudyResults, sweep
-from .verbs import advise, bench, calibrate, explain, list, report, results
+from .verbs import Result, advise, bench, calibrate, explain, list, report, run
 
+results = StudyResults  # of a file: results("workers.db")
 if TYPE_CHECKING:
     from .recording import record
 

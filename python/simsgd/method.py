@@ -1,5 +1,6 @@
 """A training method that is a function of yours, as text that the program can run by itself."""
 
+import contextlib
 import inspect
 import textwrap
 import types
@@ -14,11 +15,10 @@ def source_of(method: Callable[..., Any]) -> str:
     """The method's source with all that it refers to: functions of yours, modules, and constants."""
     parts: Dict[str, str] = {}
     _add(method, parts)
-    for name in _DECLARED:
-        value = getattr(method, name, None)
-        if inspect.isfunction(value):
-            _add(value, parts)
-        if hasattr(method, name):
+    for name, value in vars(method).items():
+        if name in _DECLARED:
+            if inspect.isfunction(value):
+                _add(value, parts)
             text = value.__name__ if inspect.isfunction(value) else _literal(value, name)
             parts[f"{method.__name__}.{name}"] = f"{method.__name__}.{name} = {text}"
     return "\n".join(parts.values()) + "\n"
@@ -52,17 +52,14 @@ def _add(function: Callable[..., Any], parts: Dict[str, str]) -> None:
 
 
 def _names(code: types.CodeType) -> List[str]:
-    inner = [name for constant in code.co_consts if isinstance(constant, types.CodeType) for name in _names(constant)]
-    return [*code.co_names, *inner]
+    inner = filter(inspect.iscode, code.co_consts)
+    return [*code.co_names, *(name for each in inner for name in _names(each))]
 
 
 def _literal(value: Any, name: str) -> str:
     text = repr(value)
-    try:
-        same = eval(text, {}) == value  # what the program will make of it
-    except Exception:
-        same = False
-    if same is not True:
-        raise InputError(f"The method refers to {name}, a {type(value).__name__}, which the program does not have. Hand it over in "
-                         "options, or make it in the method.")
-    return text
+    with contextlib.suppress(Exception):
+        if (eval(text, {}) == value) is True:  # what the program will make of it
+            return text
+    raise InputError(f"The method refers to {name}, a {type(value).__name__}, which the program does not have. Hand it over in "
+                     "options, or make it in the method.")

@@ -4,6 +4,7 @@ A worker is `simsgd worker`, started afresh and never forked from this process. 
 runs each in a child of its own."""
 
 import atexit
+import contextlib
 import json
 import os
 import shutil
@@ -17,26 +18,18 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from . import __version__
 from .errors import InputError, Problem, ProgramError, RunFailed
 
-_PATIENCE_S = 10.0  # for an interrupted run to put its results away
-
 
 def find_program() -> str:
     """The program: the environment's SIMSGD, else the one in this package (of a wheel) or beside it (of a build), else the
     one on PATH."""
-    own = os.environ.get("SIMSGD")
-    if own:
-        if not os.access(own, os.X_OK) or os.path.isdir(own):
-            raise ProgramError(f"The environment's SIMSGD is {own!r}, which is not a program. Name the file `simsgd`.")
-        return own
-    here = Path(__file__).resolve().parent
-    for place in (here / "bin" / "simsgd", here.parents[1] / "build" / "release" / "simsgd"):
-        if os.access(place, os.X_OK):
-            return str(place)
-    found = shutil.which("simsgd")
-    if not found:
-        raise ProgramError("The program simsgd was not found in this package, beside it, or on PATH. Install the wheel, build "
-                           "it (./setup.sh build), or set SIMSGD to its path.")
-    return found
+    own, here = os.environ.get("SIMSGD"), Path(__file__).resolve().parent
+    for place in [own] if own else [f"{here}/bin/simsgd", f"{here.parents[1]}/build/release/simsgd", "simsgd"]:
+        found = shutil.which(place)
+        if found:
+            return found
+    raise ProgramError(f"The environment's SIMSGD is {own!r}, which is not a program. Name the file `simsgd`." if own else
+                       "The program simsgd was not found in this package, beside it, or on PATH. Install the wheel, build it "
+                       "(./setup.sh build), or set SIMSGD to its path.")
 
 
 def environment(program: str) -> Dict[str, str]:
@@ -53,6 +46,12 @@ def environment(program: str) -> Dict[str, str]:
     return own
 
 
+def main() -> None:
+    """The command line of the package is the program's."""
+    program = find_program()
+    os.execve(program, [program, *(sys.argv[1:] or ["--help"])], environment(program))
+
+
 class _Worker:
     """One `simsgd worker` and the pipes to it; `taken` by whoever waits for its answer."""
 
@@ -62,7 +61,8 @@ class _Worker:
         self.taken.acquire()
         try:
             self.process = subprocess.Popen([program, "worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            stderr=subprocess.PIPE, start_new_session=True, env=environment(program))
+                                            stderr=subprocess.PIPE, start_new_session=True, env=environment(program),
+                                            encoding="utf-8", errors="replace")
         except OSError as error:
             raise ProgramError(f"{program} cannot be started: {error.strerror}") from None
         _workers.append(self)
@@ -73,20 +73,14 @@ class _Worker:
             raise ProgramError(f"{program} {theirs}, and this package is {__version__}. Install both from one build.")
 
     def send(self, request: Dict[str, Any]) -> None:
-        assert self.process.stdin
-        try:
-            self.process.stdin.write(json.dumps(request).encode() + b"\n")
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            pass  # its end is seen where the answer is read
+        with contextlib.suppress(BrokenPipeError):  # its end is seen where the answer is read
+            print(json.dumps(request), file=self.process.stdin, flush=True)
 
     def line(self) -> Any:
         """Its next line; None at its end, or of a program that is not a worker."""
         assert self.process.stdout
-        try:
+        with contextlib.suppress(ValueError):
             return json.loads(self.process.stdout.readline())
-        except ValueError:
-            return None
 
     def close(self, patience_s: float = 1.0) -> str:
         """At the end of its input it ends, once what it runs has. Returns what it said of itself."""
@@ -97,7 +91,7 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             said = self.process.communicate()[1]
-        return said.decode(errors="replace").strip()
+        return said.strip()
 
 
 _workers: List[_Worker] = []  # lists are safe from several threads
@@ -105,12 +99,11 @@ _workers: List[_Worker] = []  # lists are safe from several threads
 
 def _forget() -> None:
     """In a forked process: the workers are the parent's."""
-    for worker in _workers:
-        for pipe in (worker.process.stdin, worker.process.stdout, worker.process.stderr):
-            assert pipe
+    while _workers:
+        process = _workers.pop().process
+        for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
             pipe.close()
-        worker.process.returncode = 0  # not ours to wait for
-    _workers.clear()
+        process.returncode = 0  # not ours to wait for
 
 
 def _close_all() -> None:
@@ -146,7 +139,7 @@ def command(*arguments: Any, input: str = "", said: Optional[Callable[[str], Non
             answer = worker.line()
     except BaseException:  # Ctrl-C: the program puts away what it has
         worker.send({"interrupt": True})
-        worker.close(_PATIENCE_S)
+        worker.close(patience_s=10.0)
         raise
     if not answer:
         worker.close()

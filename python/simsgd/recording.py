@@ -5,21 +5,46 @@ A mark is set when a layer has its output, and one in the backward pass when the
 between two marks is the time of the layer before the later one (forward), or after the earlier one (backward), so that all
 times add up to the step. Every second step is without marks: what it takes is the time of a step."""
 
+import contextlib
 import json
 import math
+import os
 import platform
+import shutil
 import statistics
 import time
 from collections import defaultdict
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 import torch
-
-from .output import output
 
 WARM_UP = 3  # steps: cuDNN tries its algorithms in the first, allocators grow
 COLLECTIVES = ("all_reduce", "all_gather", "all_gather_into_tensor", "_all_gather_base", "reduce_scatter", "reduce_scatter_tensor",
                "_reduce_scatter_base", "all_to_all", "all_to_all_single", "broadcast", "reduce", "send", "isend")
+
+
+@contextlib.contextmanager
+def output(path: Union[str, "os.PathLike[str]"], mode: str = "w") -> Iterator[IO[Any]]:
+    """Where a file is written to, by the rules of the program's (results/atomic_file.hpp): it appears whole or not at all, under a temporary
+    name that nobody else has until then. A link stays one, and what it names is written; a device or a pipe is written into."""
+    target = os.path.realpath(path)
+    new = not os.path.exists(target)
+    whole = new or os.path.isfile(target)
+    written = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(8).hex()}") if whole else target
+    encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
+    with open(written, mode.replace("w", "x") if whole else mode, encoding=encoding, newline=newline) as file:
+        try:
+            yield file
+            file.flush()
+            if whole:
+                os.fsync(file.fileno())
+                if not new:
+                    shutil.copymode(target, written)
+                os.replace(written, target)
+        except BaseException:
+            if whole:
+                os.unlink(written)
+            raise
 
 
 def bytes_of(given: Any) -> int:

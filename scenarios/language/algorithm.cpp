@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/loaded_algorithms.hpp"
+#include "algorithms/plugin.hpp"
 #include "algorithms/python/method.hpp"
-#include "algorithms/registry.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/units.hpp"
 #include "topologies/graphs/graph.hpp"

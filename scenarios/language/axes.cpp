@@ -210,16 +210,6 @@ class AxesReading {
 
 }  // namespace
 
-std::vector<StudyAxis> read_axes(const Json& scenario, const Provenance& origins, ErrorList& errors,
-                                 std::optional<SeedRule>& rule) {
-  AxesReading reading(scenario, origins, errors);
-  std::vector<StudyAxis> axes;
-  const Json list = scenario.value("axes", Json::array());
-  for (std::size_t i = 0; i < list.size(); ++i) axes.push_back(reading.axis(list[i], child("/axes", i)));
-  if (scenario.contains("seeds")) axes.push_back(reading.seeds(scenario["seeds"], rule));
-  return axes;
-}
-
 namespace {
 
 void add_value(StudyPoint& point, const StudyAxis& axis, const AxisValue& value) {
@@ -228,6 +218,17 @@ void add_value(StudyPoint& point, const StudyAxis& axis, const AxisValue& value)
     point.shown.emplace_back(axis.columns[c], value.labels.at(c));
     point.label += (point.label.empty() ? "" : ", ") + axis.columns[c] + "=" + value.labels[c];
   }
+}
+
+/// The axes as they are written, and that of the seeds last; `rule` receives how many seeds there may be.
+std::vector<StudyAxis> read_axes(const Json& scenario, const Provenance& origins, ErrorList& errors,
+                                 std::optional<SeedRule>& rule) {
+  AxesReading reading(scenario, origins, errors);
+  std::vector<StudyAxis> axes;
+  const Json list = scenario.value("axes", Json::array());
+  for (std::size_t i = 0; i < list.size(); ++i) axes.push_back(reading.axis(list[i], child("/axes", i)));
+  if (scenario.contains("seeds")) axes.push_back(reading.seeds(scenario["seeds"], rule));
+  return axes;
 }
 
 /// Walks all combinations, the last axis fastest, and keeps those that no condition excludes.

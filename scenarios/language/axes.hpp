@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/language/conditions.hpp"
+#include "scenarios/language/axis_values.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/study.hpp"
 
@@ -28,10 +28,6 @@ struct ExpandedAxes {
 /// Takes time and memory in proportion to the points that are left and the combinations before.
 ExpandedAxes expand_axes(const Json& scenario, const Provenance& origins, const SectionReader& read,
                          ErrorList& errors);
-
-/// The axes as they are written, and that of the seeds last; `rule` receives how many seeds there may be.
-std::vector<StudyAxis> read_axes(const Json& scenario, const Provenance& origins, ErrorList& errors,
-                                 std::optional<SeedRule>& rule);
 
 /// The values of a log_range or range object. Whole bounds give whole numbers; bounds with the same unit give
 /// text with it. An empty list where the bounds are impossible.

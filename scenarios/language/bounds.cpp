@@ -8,7 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/limits.hpp"
 #include "sim/learn/model.hpp"

@@ -3,9 +3,8 @@
 #include <set>
 
 #include "scenarios/language/explain.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/schema.hpp"
-#include "scenarios/language/schema_parts.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/use.hpp"
 #include "sim/recording/metrics.hpp"
@@ -111,7 +110,7 @@ struct ClaimSection {
 
   void fields(Fields& f) {
     f.text("id", claim.id, "Short name, such as W1").required();
-    f.text("text", claim.text, "What is claimed, a sentence").required();
+    f.text("text", claim.text, "The claim, as a sentence").required();
     f.text("source", claim.source, "Who says so, and where").required();
     f.text("measured", claim.measured, "What they measured").required();
     f.text("inputs", claim.inputs, "Why the axes have these values: what is not known of the measurement")
@@ -127,7 +126,7 @@ struct ClaimSection {
               "The comparisons that the claim makes; it is reproduced where all of them are", "A comparison")
         .required()
         .least_items(1);
-    f.text("remark", claim.remark, "What is seen behind the verdict");
+    f.text("remark", claim.remark, "What explains the verdict");
   }
 };
 

@@ -8,7 +8,7 @@
 
 #include "scenarios/language/calibration_draws.hpp"
 #include "scenarios/language/communication.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/random.hpp"
 #include "sim/cluster/kernels.hpp"
@@ -94,7 +94,7 @@ struct ClusterSection {
     f.plugin("topology", topology, topology_plugins(), "The network between the nodes").required();
     f.object(
         "host", host,
-        "What the host adds to a message or a collective. What is left out is unknown: it counts as 0, and the result says so");
+        "What the host adds to a message or a collective. A cost that is left out is unknown: it counts as 0, and the result says so");
     f.plugin(
          "stack", stack, stack_plugins(),
          "The communication library that training goes through: how it takes operations, and what it adds to them")

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/errors.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/collectives/schedules.hpp"
 
 namespace simsgd {

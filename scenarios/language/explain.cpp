@@ -11,7 +11,7 @@
 
 #include "scenarios/language/errors.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/field_reading.hpp"
+#include "sim/base/field.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {
@@ -98,8 +98,8 @@ Json no_form(const Json& forms, const Json& value) {
   return {{"type", types}, {"x-forms", forms}};
 }
 
-}  // namespace
-
+/// The form that the value is meant to have: a part of `schema` without alternatives. Where none fits,
+/// `made`, a schema that the value does not meet, with the forms in "x-forms".
 const Json& form_of(const Json& schema, const Json& value, Json& made) {
   const Json* node = &schema;
   for (const char* keyword : {"oneOf", "anyOf"}) {
@@ -111,6 +111,8 @@ const Json& form_of(const Json& schema, const Json& value, Json& made) {
   }
   return *node;
 }
+
+}  // namespace
 
 const Json* part_schema(const Json& form, const std::string& key) {
   const auto properties = form.find("properties");

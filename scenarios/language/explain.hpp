@@ -13,10 +13,6 @@
 
 namespace simsgd {
 
-/// The form that the value is meant to have: a part of `schema` without alternatives. Where none fits,
-/// `made`, a schema that the value does not meet, with the forms in "x-forms".
-const Json& form_of(const Json& schema, const Json& value, Json& made);
-
 /// The name that chooses a form of an object; null where none does.
 const Json* name_of_form(const Json& form);
 

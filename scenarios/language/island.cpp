@@ -1,4 +1,4 @@
-// A worker of several GPUs (sim/cluster/island.hpp): what they exchange in a step, by the cluster's own
+// A worker of several GPUs (sim/cluster/cluster.hpp): what they exchange in a step, by the cluster's own
 // collectives on the links that they really have, becomes part of the worker's layers.
 //   data_parallel:   an all_reduce of the gradients in the step's last backward pass
 //   sharded:         an all_gather of the parameters in each pass, a reduce_scatter of the gradients in each

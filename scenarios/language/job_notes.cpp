@@ -223,6 +223,16 @@ std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRe
     if (!performed && network[op] != standing[op])
       add_note(notes, {"unused-option", fmt::format("/network/{} has no effect: the run performs none", op)});
   }
+  const bool silent = std::all_of(record.workers.begin(), record.workers.end(), [](const WorkerRecord& each) {
+    return std::all_of(each.bytes_sent.begin(), each.bytes_sent.end(), [](double sent) { return sent == 0; });
+  });
+  if (job.workers() > 1 && silent)
+    add_note(
+        notes,
+        {"no-exchange",
+         fmt::format(
+             "no worker sent anything: the run's {} steps end before the method's first exchange, or it has none",
+             job.stop.steps)});
   if (const std::optional<double> late = lateness(job, record); late && *late > kLateTarget)
     add_note(
         notes,

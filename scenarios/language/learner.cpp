@@ -1,7 +1,7 @@
 // The sections "learner" and "optimizer": the small model that really trains, and how a gradient changes it.
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/learn/data/registry.hpp"
 #include "sim/learn/model.hpp"

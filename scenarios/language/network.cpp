@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/communication.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/distributions/registry.hpp"
@@ -30,8 +30,8 @@ struct SlowLinks {
     f.list("links", links, "Links by name, one direction each, as results list them", "Name of a link")
         .least_items(1)
         .example("[\"node0.nic0.up\"]");
-    f.number("bandwidth_factor", bandwidth_factor, "Share of the bandwidth that is left").above(0);
-    f.time("extra_latency", extra_latency_s, "Latency that is added, for each such link crossed");
+    f.number("bandwidth_factor", bandwidth_factor, "The link keeps this share of its bandwidth").above(0);
+    f.time("extra_latency", extra_latency_s, "Each such link on a path adds this latency");
     f.number(
          "jitter_factor", jitter_factor,
          "The jitter of messages that cross them is multiplied by this; the greatest factor on their path counts")

@@ -2,14 +2,53 @@
 // before.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "scenarios/language/job_builder.hpp"
+#include "scenarios/language/reader.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/study.hpp"
+#include "sim/job.hpp"
 
 namespace simsgd {
+
+// Builds the jobs of scenarios, one after another, and of each only what differs from the one before. A job
+// by itself is built by the same way, once.
+
+class JobBuilder {
+ public:
+  /// With `known` a job that learns is one to look at and not to run: its data may be those of another seed.
+  explicit JobBuilder(KnownData* known = nullptr) : known_(known) {}
+
+  /// What can be built of the scenario; `errors` receives what cannot. Stays as it is until the next time.
+  /// `sections`: of which a ScenarioLoader put the scenario together, without any error.
+  Job& build(const Scenario& scenario, ErrorList& errors, const Sections& sections = {});
+  const Job& job() const { return job_; }
+
+ private:
+  void build_all(const Reader& reader);
+  /// Whether any of these sections may be another than that of the job before.
+  bool differs(std::initializer_list<const char*> names) const;
+  void build_settings(const Reader& reader);
+  void build_machines(const Reader& reader);
+  void build_training(const Reader& reader, int workers);
+  void build_timing(const Reader& reader);
+  void build_method(const Reader& reader);
+
+  KnownData* known_;
+  const Sections* now_ = nullptr;
+  Sections before_;  // of the job; empty: there is none
+  Job job_;
+  bool learner_is_new_ = false;
+  Json device_;  // that the workload's times are of
+  Precision precision_ = Precision::fp32;
+  bool with_islands_ = false;
+  std::vector<Note> timing_notes_;
+};
 
 class PointLoader {
  public:

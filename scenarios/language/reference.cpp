@@ -181,15 +181,6 @@ std::string type_text(const Json& schema) {
   return words.empty() ? "any value" : joined(words, " or ");
 }
 
-std::string unit_text(const Json& schema) {
-  if (const DimensionWords* dimension = dimension_of(schema)) return dimension->unit;
-  if (schema.contains("items")) return unit_text(schema["items"]);
-  if (const Json* forms = forms_of(schema))
-    for (const Json& form : *forms)
-      if (std::string unit = unit_text(form); !unit.empty()) return unit;
-  return "";
-}
-
 std::string range_text(const Json& schema) {
   std::vector<std::string> parts = own_range(schema);
   if (schema.contains("items"))
@@ -211,6 +202,16 @@ namespace {
 bool is_required(const Json& object, const std::string& key) {
   const Json required = object.value("required", Json::array());
   return std::find(required.begin(), required.end(), key) != required.end();
+}
+
+/// The SI unit of a quantity, or of the quantities of a list; empty for everything else.
+std::string unit_text(const Json& schema) {
+  if (const DimensionWords* dimension = dimension_of(schema)) return dimension->unit;
+  if (schema.contains("items")) return unit_text(schema["items"]);
+  if (const Json* forms = forms_of(schema))
+    for (const Json& form : *forms)
+      if (std::string unit = unit_text(form); !unit.empty()) return unit;
+  return "";
 }
 
 ReferenceKey key_of(const std::string& pointer, const Json& schema, bool required) {
@@ -289,13 +290,14 @@ class Walk {
   std::vector<ReferenceObject> all_;
 };
 
-}  // namespace
-
+/// The keys of the objects in any schema, of which the outermost stands at `pointer`.
 std::vector<ReferenceObject> reference_of(const Json& schema, const std::string& pointer) {
   Walk walk;
   walk.visit(schema, pointer, "");
   return walk.take();
 }
+
+}  // namespace
 
 const std::vector<ReferenceObject>& reference() {
   static const std::vector<ReferenceObject> all = reference_of(resolved_schema(), "");

@@ -11,8 +11,6 @@ namespace simsgd {
 
 /// "whole number", "list of times", "\"ring\" or \"tree\"", "time or object by its name".
 std::string type_text(const Json& schema);
-/// The SI unit of a quantity, or of the quantities of a list; empty for everything else.
-std::string unit_text(const Json& schema);
 /// "> 0, <= 1"; empty where everything of its type may be. Bounds that every number has (largest_of, what
 /// fits a whole number) are not told.
 std::string range_text(const Json& schema);
@@ -48,9 +46,6 @@ struct ReferenceObject {
 
 /// In the order of their pointers. What several plug-ins share is there once.
 const std::vector<ReferenceObject>& reference();
-
-/// The keys of the objects in any schema, of which the outermost stands at `pointer`.
-std::vector<ReferenceObject> reference_of(const Json& schema, const std::string& pointer);
 
 /// A table for people and programs: {"pointer", "of", "type", ...}, without what is empty.
 Json to_json(const ReferenceKey& key);

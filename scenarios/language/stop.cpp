@@ -2,7 +2,7 @@
 // way.
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 
 namespace simsgd {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/cluster/stragglers/registry.hpp"
 

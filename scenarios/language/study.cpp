@@ -10,10 +10,12 @@
 
 #include "scenarios/language/axes.hpp"
 #include "scenarios/language/explain.hpp"
-#include "scenarios/language/loading.hpp"
 #include "scenarios/language/point_loader.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/schema.hpp"
+#include "scenarios/language/sections.hpp"
 #include "scenarios/language/use.hpp"
+#include "sim/recording/metrics.hpp"
 
 namespace simsgd {
 
@@ -190,3 +192,204 @@ NumberedPoint load_numbered_point(const std::string& path, std::int64_t number, 
 }
 
 }  // namespace simsgd
+
+namespace simsgd::schema {
+
+// The keys of a scenario that are not settings of the run: "expected", and a study's "axes", "exclude",
+// "seeds" and "circumstances". Who reads them (results/expected.hpp, axes.hpp, study.hpp) looks at the JSON
+// itself.
+
+namespace {
+
+Json integer(const std::string& description, std::int64_t minimum, std::int64_t maximum) {
+  return {{"type", "integer"}, {"minimum", minimum}, {"maximum", maximum}, {"description", description}};
+}
+
+Json text(const std::string& description) { return {{"type", "string"}, {"description", description}}; }
+
+Json object(const std::string& description, Json properties, const std::vector<std::string>& required) {
+  return {{"type", "object"},
+          {"description", description},
+          {"properties", std::move(properties)},
+          {"required", required},
+          {"additionalProperties", false}};
+}
+
+Json pointer_text() { return text("JSON pointer to what varies, such as \"/cluster/workers\""); }
+
+Json name_text() {
+  Json name = text("Its name in tables; by default that of the pointer");
+  name["minLength"] = 1;
+  return name;
+}
+
+Json at_least_one(Json list) {
+  list["minItems"] = 1;
+  return list;
+}
+
+Json condition() {
+  return {
+      {"type", "object"},
+      {"minProperties", 1},
+      {"examples", Json::array({{{"/cluster/workers", {{"above", 128}}}}})},
+      {"description",
+       "Names of axes or JSON pointers, and what each must be: a value, a list of which one must be equal, or {\"above\" | \"at_least\" | \"at_most\" | \"below\": a number, \"not\": a value or a list}; all must hold"}};
+}
+
+Json conditions(const std::string& description) {
+  return either(description,
+                {condition(), at_least_one(list("Conditions, one of which must hold", condition()))});
+}
+
+Json with_when(Json axis) {
+  axis["properties"]["when"] = conditions(
+      "Varies only where this holds, which may ask for axes before this one; elsewhere it is not set");
+  return axis;
+}
+
+Json with_pointer(const std::string& description, const std::string& key, Json values) {
+  return object(description, {{"pointer", pointer_text()}, {"name", name_text()}, {key, std::move(values)}},
+                {"pointer", key});
+}
+
+Json bound() {
+  return {{"type", {"number", "string"}}, {"description", "One bound: a number, or text with a unit"}};
+}
+
+std::vector<Json> simple_axes() {
+  return {
+      with_pointer("A list of values", "values",
+                   at_least_one(list("The axis takes these values, one after another",
+                                     {{"description", "Any value"}}))),
+      with_pointer("Equal ratios", "log_range",
+                   object("Equal ratios between two bounds, both included; whole numbers stay whole",
+                          {{"from", bound()},
+                           {"to", bound()},
+                           {"points", integer("The axis has this many values", 2, kMostPoints)}},
+                          {"from", "to", "points"})),
+      with_pointer("Equal steps", "range",
+                   object("Equal steps from one bound to the other, which is included where it is hit",
+                          {{"from", bound()}, {"to", bound()}, {"step", bound()}}, {"from", "to", "step"}))};
+}
+
+Json named_axis() {
+  Json label = text("What tables call it");
+  label["minLength"] = 1;
+  Json set = {
+      {"type", "object"},
+      {"description", "JSON pointers and the values that are set there; {} leaves the scenario as it is"}};
+  return object(
+      "Named values, each of which may set several things; one column in tables",
+      {{"name", name_text()},
+       {"values",
+        at_least_one(list("The axis takes these values, one after another",
+                          object("A named value", {{"label", label}, {"set", set}}, {"label", "set"})))}},
+      {"name", "values"});
+}
+
+Json drawn_axis(const std::string& method, const std::string& description) {
+  const Json values = at_least_one(list("Values, all equally likely", {{"description", "Any value"}}));
+  const Json between = object(
+      "A range to draw from; whole bounds give whole numbers",
+      {{"pointer", pointer_text()},
+       {"name", name_text()},
+       {"from", bound()},
+       {"to", bound()},
+       {"scale", with_default(choice("Whether values or their ratios are equally likely", {"linear", "log"}),
+                              "linear")}},
+      {"pointer", "from", "to"});
+  return object(
+      description,
+      {{method,
+        at_least_one(list("What is drawn, together",
+                          either("A dimension", {between, with_pointer("A choice", "values", values)})))},
+       {"draws", integer("The study has this many points", 1, kMostPoints)},
+       {"seed",
+        with_default(
+            integer("Seed of the draws, whatever the seeds of the runs are", 0, std::int64_t{1} << 53), 1)}},
+      {method, "draws"});
+}
+
+Json seeds_until(const std::vector<std::string>& metrics) {
+  Json until = object(
+      "When a combination of the axes has enough seeds",
+      {{"metric", choice("The metric whose mean over the seeds is asked for", metrics)},
+       {"half_width",
+        {{"type", {"number", "string"}},
+         {"description",
+          "There are enough seeds when the half-width of Student's 95 % interval is at most this share of the mean, \"5 %\" or 0.05"}}}},
+      {"metric", "half_width"});
+  return object(
+      "Seeds 1, 2, ... of each combination until its mean is certain enough, which is judged after at_least seeds and then after each quarter more. If a seed fails or has no value of the metric, its combination goes on to at_most, except where none of the first at_least has a value",
+      {{"at_least", integer("Each point has at least this many seeds", 2, kMostPoints)},
+       {"at_most", integer("Each point has at most this many seeds", 2, kMostPoints)},
+       {"until", std::move(until)}},
+      {"at_least", "at_most", "until"});
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const Metric& metric : metrics()) names.push_back(metric.name);
+  return names;
+}
+
+}  // namespace
+
+Json expected() {
+  const std::vector<std::string> names = metric_names();
+  Json when = {{"type", "object"},
+               {"description",
+                "The value holds where these pointers have these values, such as {\"/cluster/workers\": 8}"}};
+  return with_default(
+      list("Measured values to compare the simulation with",
+           object("A measured value",
+                  {{"metric", choice("The metric that was measured", names)},
+                   {"value", {{"type", "number"}, {"description", "The measured value, in SI"}}},
+                   {"tolerance",
+                    {{"type", "number"},
+                     {"minimum", 0},
+                     {"description", "Greatest relative deviation that still agrees"}}},
+                   {"source", text("Who measured it, and where it is printed")},
+                   {"when", std::move(when)}},
+                  {"metric", "value", "tolerance", "source"})),
+      Json::array());
+}
+
+Json axes() {
+  const std::vector<Json> simple = simple_axes();
+  std::vector<Json> forms;
+  for (const Json& each : simple) forms.push_back(with_when(each));
+  forms.push_back(with_when(named_axis()));
+  forms.push_back(with_when(object(
+      "Axes that vary together",
+      {{"zip", at_least_one(list("Axes of equal length that vary together", either("An axis", simple)))}},
+      {"zip"})));
+  forms.push_back(with_when(drawn_axis("random", "Independent uniform draws")));
+  forms.push_back(with_when(drawn_axis("sobol", "Sobol' points, which fill the ranges evenly")));
+  return list("What a study varies; the points are all combinations, the last axis fastest",
+              either("An axis", forms));
+}
+
+Json exclude() {
+  return conditions(
+      "Combinations of a study's axes that are left out, such as {\"algorithm\": \"matcha\", \"/cluster/workers\": {\"above\": 128}}");
+}
+
+Json circumstances() {
+  Json axis = text("Name of an axis, or the JSON pointer that it varies");
+  axis["minLength"] = 1;
+  return list(
+      "The axes of a study that happen to a run and are not chosen, such as stragglers or the network. Tables, reports and advice ask what is best for each of their values. Default: every axis but the algorithm, the optimizer, workers, GPUs a node, the cluster as a whole, its devices, collectives and stack, and batches",
+      std::move(axis));
+}
+
+Json seeds() {
+  Json numbers = at_least_one(list("The seeds", integer("A seed", 0, std::int64_t{1} << 53)));
+  numbers["uniqueItems"] = true;
+  return either(
+      "Seeds of a study: each point runs with each of them",
+      {integer("How many: 1, 2, ...", 1, kMostPoints), std::move(numbers), seeds_until(metric_names())});
+}
+
+}  // namespace simsgd::schema

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/language/json_source.hpp"
-#include "scenarios/language/schema_parts.hpp"
+#include "scenarios/language/schema.hpp"
 #include "scenarios/language/sections.hpp"
 #include "scenarios/language/workload_section.hpp"
 #include "sim/distributions/registry.hpp"
@@ -41,7 +41,7 @@ Json tensors_schema() {
   double size = 0;
   std::vector<int> matrix;
   Fields f;
-  f.number("size", size, "A vector of so many parameters, such as a bias").required().at_least(0);
+  f.number("size", size, "A vector of this many parameters, such as a bias").required().at_least(0);
   f.list(
        "matrix", matrix,
        "A matrix: [rows, columns] of the layer's product; of a convolution output channels, and input channels x kernel height x width",

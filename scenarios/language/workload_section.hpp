@@ -12,7 +12,6 @@
 #include "scenarios/language/reader.hpp"
 #include "sim/base/fields.hpp"
 #include "sim/distributions/registry.hpp"
-#include "sim/step_law.hpp"
 #include "sim/workload.hpp"
 
 namespace simsgd {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "sim/base/errors.hpp"
-#include "sim/base/field_reading.hpp"
+#include "sim/base/field.hpp"
 #include "sim/base/fields.hpp"
 
 namespace simsgd {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/errors.hpp"
-#include "sim/base/field_reading.hpp"
+#include "sim/base/field.hpp"
 
 namespace simsgd {
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/cost.hpp"
 #include "sim/base/fields.hpp"
 
 namespace simsgd {

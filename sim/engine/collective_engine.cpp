@@ -3,14 +3,65 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <memory>
 #include <numeric>
+#include <vector>
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/engine/collective_state.hpp"
 
 namespace simsgd {
+
+// What the collective engine keeps of operations in progress.
+
+struct CollectiveEngine::Operation {
+  AnyCollective what;  // as the first member posted it, without contribution
+  PlanEntry* entry = nullptr;
+  std::uint64_t sequence = 0;
+  int posted = 0, arrived = 0, ended = 0;
+  std::vector<double> posted_s, arrival_s;  // by group rank; infinity: not yet
+  std::vector<Tensor> contributions;
+  std::vector<CollectiveSlot> slots;  // by group rank
+  CollectiveResults results;
+  std::unique_ptr<EarlyLeave> early;
+  std::unique_ptr<ScheduleRun> run;
+  JitterDraws jitter;
+
+  /// By the same plan.
+  bool is_like(const AnyCollective& other) const;
+};
+
+/// One member's end of an operation.
+struct CollectiveEngine::Ended {
+  const Channel& channel;
+  const AnyCollective& what;
+  const Plan& plan;
+  std::uint64_t sequence;
+  std::size_t member;
+  const std::vector<double>& arrival_s;
+  double posted_s, go_s, end_s;
+};
+
+struct CollectiveEngine::Channel {
+  GroupId group = kWorld;
+  ChannelId number = 0;
+  std::int32_t ledger = 0;
+  std::uint64_t first = 0;  // sequence number of operations.front()
+  std::deque<std::unique_ptr<Operation>> operations;
+  std::vector<std::uint64_t> next;     // by group rank: sequence number of its next operation
+  std::vector<std::uint64_t> through;  // by group rank: operations it has ended
+  std::vector<double> free_s;          // by group rank: end of its last operation
+
+  bool is(GroupId of_group, ChannelId of_number) const { return group == of_group && number == of_number; }
+  /// That the member starts next; null: nobody has started it.
+  const Operation* next_of(std::size_t member) const {
+    const auto ahead = static_cast<std::size_t>(next[member] - first);
+    return ahead < operations.size() ? operations[ahead].get() : nullptr;
+  }
+  Operation& at(std::uint64_t sequence) { return *operations[static_cast<std::size_t>(sequence - first)]; }
+};
 
 namespace {
 
@@ -324,6 +375,55 @@ void CollectiveEngine::retire(Channel& channel) {
     channel.operations.pop_front();
     ++channel.first;
   }
+}
+
+// The part of the collective engine that tells at the end what was done.
+
+std::vector<FidelityRecord> CollectiveEngine::fidelities() const {
+  std::vector<FidelityRecord> records;
+  for (const auto& [key, entry] : plans_) {
+    if (entry.count == 0) continue;
+    FidelityRecord record{entry.operation, fidelity_name(entry.choice.fidelity), entry.choice.reason,
+                          entry.choice.exact, 0};
+    const auto same = std::find_if(records.begin(), records.end(), [&](FidelityRecord other) {
+      other.count = 0;
+      return other == record;
+    });
+    if (same == records.end()) {
+      record.count = entry.count;
+      records.push_back(std::move(record));
+    } else {
+      same->count += entry.count;
+    }
+  }
+  return records;
+}
+
+void CollectiveEngine::add_link_bytes(std::vector<double>& bytes) const {
+  for (const auto& [key, entry] : plans_) {
+    if (entry.choice.fidelity == Fidelity::flows || entry.choice.fidelity == Fidelity::messages) continue;
+    for (const auto& [link, carried] : entry.plan->link_bytes())
+      bytes[static_cast<std::size_t>(link)] += carried * static_cast<double>(entry.count);
+  }
+}
+
+std::string CollectiveEngine::unfinished() const {
+  std::string text;
+  for (const auto& [key, channel] : channels_) {
+    if (channel->operations.empty()) continue;
+    const Operation& operation = *channel->operations.front();
+    std::string missing;
+    int count = 0;
+    for (std::size_t p = 0; p < operation.posted_s.size(); ++p) {
+      if (operation.posted_s[p] != std::numeric_limits<double>::infinity()) continue;
+      if (++count <= 8)
+        missing += fmt::format("{}{}", missing.empty() ? "" : ", ", groups_.ranks(key.first)[p]);
+    }
+    if (count > 8) missing += fmt::format(" and {} more", count - 8);
+    text += fmt::format(" {} ({} of {} ranks have come; missing: {}).", operation.entry->operation,
+                        operation.posted, operation.posted_s.size(), count == 0 ? "none" : missing);
+  }
+  return text;
 }
 
 }  // namespace simsgd

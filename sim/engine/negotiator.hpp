@@ -1,5 +1,5 @@
 // Negotiated collectives: operations wait until all members have handed them over and the next tick of a
-// clock that all share has come; all-reduces of one tick travel in one buffer (sim/cluster/handover.hpp).
+// clock that all share has come; all-reduces of one tick travel in one buffer (sim/cluster/cluster.hpp).
 //
 // An operation that its last member hands over at t begins at ceil(t / cycle) cycle + agreement, or when its
 // channel is free. What is ready by then is taken in the order in which it was handed over; an all-reduce

@@ -9,7 +9,6 @@
 #include "sim/base/instants.hpp"
 #include "sim/engine/fibers.hpp"
 #include "sim/engine/interference.hpp"
-#include "sim/engine/slowdown.hpp"
 #include "sim/engine/transport.hpp"
 #include "sim/handle.hpp"
 #include "sim/job.hpp"

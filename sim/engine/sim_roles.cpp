@@ -2,7 +2,7 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/instants.hpp"
-#include "sim/roles/message_precision.hpp"
+#include "sim/roles/messages.hpp"
 
 namespace simsgd {
 

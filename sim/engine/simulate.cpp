@@ -6,10 +6,12 @@
 #include <cmath>
 #include <exception>
 #include <memory>
+#include <numeric>
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/engine/lockstep_run.hpp"
+#include "sim/engine/schedule_run.hpp"
 #include "sim/engine/sim_worker.hpp"
 #include "sim/recording/learning_curve.hpp"
 #include "sim/recording/ledger.hpp"
@@ -275,6 +277,37 @@ SimulationResult simulate(const Job& job, const SimulationOptions& options) {
   if (options.contention == Contention::simgrid)
     return simulation.release()->run();  // its statics refer to it
   return simulation->run();
+}
+
+namespace {
+
+// Runs one plan from now on.
+double run_plan(Transport& transport, const Plan& plan, const std::vector<int>& ranks, Fidelity fidelity,
+                const JitterDraws& jitter) {
+  const double begin = transport.now();
+  double last_end = begin;
+  ScheduleRun run({&plan, &transport, &ranks, jitter, fidelity == Fidelity::flows,
+                   [&](std::int32_t, double end_s, double) { last_end = std::max(last_end, end_s); }});
+  run.all_arrive_at(begin);
+  transport.run(nullptr);
+  return last_end - begin;
+}
+
+}  // namespace
+
+std::vector<double> simulate_plans(const Cluster& cluster, const std::vector<PlanToSimulate>& plans,
+                                   const JitterDraws* jitter, Contention contention) {
+  Transport transport(cluster, contention);
+  std::vector<int> ranks(static_cast<std::size_t>(cluster.workers()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<double> times;
+  for (const PlanToSimulate& each : plans) {
+    JitterDraws draws;
+    if (jitter) draws = *jitter;
+    draws.operation += times.size();
+    times.push_back(run_plan(transport, *each.plan, ranks, each.fidelity, draws));
+  }
+  return times;
 }
 
 }  // namespace simsgd

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/base/instants.hpp"
-#include "sim/cluster/handover.hpp"
+#include "sim/cluster/cluster.hpp"
 
 namespace simsgd {
 

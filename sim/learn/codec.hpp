@@ -8,9 +8,11 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "sim/base/random.hpp"
 #include "sim/learn/tensor.hpp"
+#include "sim/plugin.hpp"
 
 namespace simsgd {
 
@@ -37,5 +39,12 @@ using MadeCodec = std::shared_ptr<const Codec>;  // shared with the numeric plan
 
 /// What the receiver gets of a dense tensor. Empty for an empty handle.
 Tensor transmitted(Executor& executor, const MadeCodec& codec, const Tensor& values, const Stream& draws);
+
+using CodecPlugin = Plugin<MadeCodec>;
+
+// The table of codecs. To add one: write codecs/NAME.cpp with a function `std::vector<CodecPlugin> NAME()` in
+// simsgd::codecs, and add one line to the list in ../CMakeLists.txt.
+
+const std::vector<CodecPlugin>& codec_plugins();
 
 }  // namespace simsgd

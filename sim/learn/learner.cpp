@@ -9,9 +9,8 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/reject.hpp"
 #include "sim/learn/model.hpp"
-#include "sim/learn/partition.hpp"
+#include "sim/learn/sampler.hpp"
 
 namespace simsgd {
 

@@ -9,9 +9,12 @@
 
 #include "sim/job.hpp"
 #include "sim/record.hpp"
-#include "sim/recording/better.hpp"
 
 namespace simsgd {
+
+// Which way a metric is better.
+
+enum class Better { neither, less, more };
 
 struct Metric {
   std::string name;

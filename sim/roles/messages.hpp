@@ -1,11 +1,15 @@
 // Messages between two ranks, which both ask for them.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/handle.hpp"
+#include "sim/job.hpp"
 #include "sim/learn/tensor.hpp"
 #include "sim/record.hpp"
+#include "sim/roles/collectives.hpp"
 
 namespace simsgd {
 
@@ -37,6 +41,43 @@ class Messages {
 
  private:
   Completion& completion_;
+};
+
+// Numbers in messages may be narrower than those that are computed with.
+
+/// `values` as they arrive when they are sent in `precision`. Empty handles stay empty.
+Tensor rounded_to(Executor& executor, const Tensor& values, Precision precision);
+
+/// What a collective's member contributes: its entries alone, as they arrive.
+Tensor contribution_of(Executor& executor, const AnyCollective& collective, Precision precision);
+
+// Background: what goes on while the main thread computes or waits. Handlers and actions are called outside
+// the main thread, in the order of time; they take no time and must not wait or compute, but may do
+// everything else, and see and set the replica atomically.
+
+class Background {
+ public:
+  virtual ~Background() = default;
+
+  /// Calls `handler` for every message that is posted to this rank with `tag`.
+  virtual void serve(int tag, std::function<void(const Message&)> handler) = 0;
+  /// Sends a message to a rank that serves `tag`; nobody waits.
+  virtual void post(int to, int tag, Message message) = 0;
+  /// Calls `action` when `handle` is complete.
+  virtual void then(Awaited handle, std::function<void()> action) = 0;
+
+  /// Flooding: a number spreads over all ranks from whoever floods it first, by binomial trees rooted at
+  /// each: rank x, when it hears in phase j, tells x + 2^i mod P for every i > j (its own call is phase -1),
+  /// each once. `heard` is called for each number of `tag` that others flood. False where this machine has no
+  /// shorter way than posting these messages.
+  virtual bool hear(int tag, std::function<void(std::uint64_t number)> heard) = 0;
+  virtual void flood(int tag, std::uint64_t number) = 0;
+
+  /// Something to wait for that is complete once `signal` is called for it, by this rank.
+  virtual Handle<Nothing> make_event() = 0;
+  virtual void signal(const Handle<Nothing>& event) = 0;
+  /// Something to wait for that is complete `seconds` from now.
+  virtual Handle<Nothing> start_timer(double seconds) = 0;
 };
 
 }  // namespace simsgd

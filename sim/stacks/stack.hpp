@@ -1,7 +1,7 @@
 // A communication stack: how a library turns an operation into messages, and what that costs. A plug-in per
 // library, one file each in this folder, listed in CMakeLists.txt. It adds no mechanism of its own to
 // operations: it says host costs, policies by size (policy.hpp), how operations are handed over
-// (sim/cluster/handover.hpp) and by how much communication slows computing, and set_stack writes them into
+// (sim/cluster/cluster.hpp) and by how much communication slows computing, and set_stack writes them into
 // the cluster. Algorithms see no difference. docs/stacks.md
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/cost.hpp"
+#include "sim/base/fields.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/collectives/operation.hpp"
 #include "sim/plugin.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/activities.hpp"
 #include "tests/cli/scratch.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/algorithms/served_models.hpp"
 
 namespace simsgd::test::algorithms_decoupled_diloco {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
 #include "tests/support/graphs.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/algorithms/served_models.hpp"
 
 namespace simsgd::test::algorithms_halos {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/algorithms/model_workers.hpp"
 #include "tests/support/in_child.hpp"
 

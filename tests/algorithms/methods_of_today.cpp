@@ -8,9 +8,9 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/reject.hpp"
-#include "sim/learn/codecs/registry.hpp"
-#include "sim/learn/partition.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/learn/codec.hpp"
+#include "sim/learn/sampler.hpp"
 #include "tests/algorithms/model_workers.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/in_child.hpp"

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/base/reject.hpp"
-#include "sim/learn/codecs/registry.hpp"
+#include "sim/base/errors.hpp"
+#include "sim/learn/codec.hpp"
 #include "tests/algorithms/model_workers.hpp"
 #include "tests/support/in_child.hpp"
 

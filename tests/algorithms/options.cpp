@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 #include "tests/support/graphs.hpp"
 #include "tests/support/jobs.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/learn/optimizers/registry.hpp"
 #include "tests/algorithms/served_models.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "algorithms/wait_avoiding/butterfly.hpp"
+#include "algorithms/wait_avoiding/wait_avoiding.hpp"
 #include "sim/collectives/schedule.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_groups {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "algorithms/wait_avoiding/butterfly.hpp"
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"

@@ -2,7 +2,6 @@
 // what.
 #include <doctest/doctest.h>
 
-#include "algorithms/wait_avoiding/butterfly.hpp"
 #include "algorithms/wait_avoiding/wait_avoiding.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"

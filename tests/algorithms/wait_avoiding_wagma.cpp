@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "tests/algorithms/wait_avoiding_support.hpp"
 
 namespace simsgd::test::algorithms_wait_avoiding_wagma {

@@ -1,5 +1,5 @@
 // Seeds until certain, a limit on memory, and times estimated before a sweep.
-#include "analysis/runs/adaptive_seeds.hpp"
+#include "analysis/runs/sweep.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #include "analysis/runs/child_pool.hpp"
 #include "analysis/runs/results.hpp"
-#include "analysis/runs/time_estimate.hpp"
+#include "analysis/runs/sweep_status.hpp"
 #include "analysis/statistics/intervals.hpp"
 #include "sim/base/random.hpp"
 #include "tests/analysis/support.hpp"

@@ -16,9 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/runs/export.hpp"
 #include "analysis/runs/merge.hpp"
-#include "analysis/runs/packing.hpp"
 #include "analysis/runs/results.hpp"
 #include "analysis/runs/spool.hpp"
 #include "analysis/runs/store.hpp"

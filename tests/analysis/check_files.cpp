@@ -1,5 +1,5 @@
 // `check` is the run's own examination: what it says of a file is what a run says.
-#include "analysis/runs/check_files.hpp"
+#include "analysis/runs/sweep_points.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/markdown.hpp"
-#include "analysis/runs/store_schema.hpp"
+#include "analysis/faces/table.hpp"
+#include "analysis/runs/database.hpp"
 #include "results/curves.hpp"
 #include "results/document.hpp"
-#include "results/step_table.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
 #include "scenarios/language/schema.hpp"
@@ -39,7 +38,7 @@ the keys. A key is written here as a JSON pointer, as `--set` takes it; `*` stan
 - Types time, bytes, bandwidth, flop, flops and power are numbers in the SI unit, or text with a unit: `0.005` or `"5 ms"`,
   `125000000` or `"1 Gbps"`.
 - An "object by its name" is one of several plug-ins, which its key `name` chooses; each has keys of its own.
-- In every object `"use": "file.json"` takes over the object of a file; the keys beside it change that, key by key.
+- In every object `"use": "file.json"` inserts the object of a file; the keys next to it override it, key by key.
   That of a device's `gemm` may be a CSV file of measured products ([compute.md](compute.md#kernels-of-a-device)).
 - `"$schema"`, at the top of a file, tells editors where its schema is: `schemas/scenario.schema.json`, `study`, `cluster`,
   `device` and `workload` likewise (`simsgd schema KIND` prints them).

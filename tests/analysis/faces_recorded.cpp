@@ -12,7 +12,7 @@
 #include <regex>
 #include <sstream>
 
-#include "results/run_context.hpp"
+#include "results/document.hpp"
 #include "tests/analysis/support.hpp"
 #include "tests/calibration/support.hpp"
 #include "tests/cli/scratch.hpp"

@@ -124,6 +124,28 @@ Times are compared up to tau = 100.0 s, the earliest end of a cell whose last ru
 )");
 }
 
+TEST_CASE("where a row first reaches a value: a column of the table for each, and none where it never does") {
+  const std::string& file = two_algorithms();
+  // allreduce_sgd takes 65, 55 and 83.3 s, d_psgd 55, 55 and 75.
+  const Ended ended = results({"table", file, "--rows", "algorithm", "--columns", "workers", "--metric",
+                               "time_to_target_s", "--reaches", "60,20", "--format", "csv"});
+  CHECK(ended.err == "");
+  CHECK(ended.out ==
+        "algorithm,metric,reaches,cluster/workers\n"
+        "allreduce_sgd,time_to_target_s,60.0,8\n"
+        "allreduce_sgd,time_to_target_s,20.0,\n"
+        "d_psgd,time_to_target_s,60.0,4\n"
+        "d_psgd,time_to_target_s,20.0,\n");
+  const Ended text = results({"table", file, "--rows", "algorithm", "--columns", "workers", "--metric",
+                              "time_to_target_s", "--reaches", "60,20"});
+  CHECK(text.out.starts_with(
+      "made: the first cluster/workers at which time_to_target_s is at most the value of the column\n"));
+  CHECK(text.out.find("allreduce_sgd   8  none\n") != std::string::npos);
+  CHECK(
+      error_of({"table", file, "--metric", "time_to_target_s", "--reaches", "60"}) ==
+      "--reaches: needs one axis in --columns, and one metric that has a better way. Ask as in: --columns workers --metric scaling_efficiency --reaches 0.9.\n");
+}
+
 TEST_CASE("a comparison by seed sees a difference that times of single seeds hide") {
   const std::string& file = two_algorithms();
   const Ended ended = results(

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "analysis/questions/tables.hpp"
-#include "results/step_table.hpp"
+#include "results/curves.hpp"
 #include "sim/base/errors.hpp"
 
 namespace simsgd::test::analysis_run_comparison {

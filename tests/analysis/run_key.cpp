@@ -1,4 +1,4 @@
-#include "analysis/runs/run_key.hpp"
+#include "analysis/runs/run_row.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -9,7 +9,6 @@
 
 #include "analysis/statistics/contest.hpp"
 #include "analysis/statistics/intervals.hpp"
-#include "analysis/statistics/survival.hpp"
 #include "sim/base/random.hpp"
 
 namespace simsgd::test::analysis_statistics {

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "analysis/runs/database.hpp"
 #include "analysis/runs/results.hpp"
-#include "analysis/runs/store_schema.hpp"
 #include "sim/recording/metrics.hpp"
 #include "tests/analysis/support.hpp"
 

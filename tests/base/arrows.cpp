@@ -157,14 +157,14 @@ TEST_CASE("what climbs: up a floor, to a neighbour, through a door that is not o
   CHECK(climbs("analysis/runner.cpp", "cli/verbs.hpp") == "cli/ is above analysis/");
   CHECK(climbs("analysis/runner.cpp", "analysis/calibration/straggler_fit.hpp") ==
         "analysis/calibration/ is above analysis/");
-  CHECK(climbs("analysis/intervals.cpp", "analysis/runs/child_pool.hpp").empty());
-  CHECK(climbs("analysis/intervals.cpp", "analysis/runs/store.hpp") == "analysis/runs/ is above analysis/");
+  CHECK(climbs("analysis/runner.cpp", "analysis/runs/child_pool.hpp").empty());
+  CHECK(climbs("analysis/runner.cpp", "analysis/runs/store.hpp") == "analysis/runs/ is above analysis/");
   CHECK(climbs("analysis/runs/store.cpp", "analysis/frame/frame.hpp") ==
         "analysis/frame/ is above analysis/runs/");
-  CHECK(climbs("analysis/questions/winners.cpp", "analysis/replay/replay.hpp") ==
+  CHECK(climbs("analysis/questions/tables.cpp", "analysis/replay/replay.hpp") ==
         "analysis/replay/ is beside analysis/questions/");
-  CHECK(climbs("analysis/questions/winners.cpp", "analysis/faces/table.hpp").empty());
-  CHECK(climbs("analysis/questions/winners.cpp", "analysis/faces/vega.hpp") ==
+  CHECK(climbs("analysis/questions/tables.cpp", "analysis/faces/table.hpp").empty());
+  CHECK(climbs("analysis/questions/tables.cpp", "analysis/faces/vega.hpp") ==
         "analysis/faces/ is above analysis/questions/");
   CHECK(climbs("cli/run.cpp", "nlohmann/json.hpp").empty());
 }

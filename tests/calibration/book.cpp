@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/book/book_page.hpp"
 #include "analysis/book/book_text.hpp"
 #include "support.hpp"
 
@@ -57,8 +56,12 @@ TEST_CASE("a line is what its cells say") {
   CHECK(line.at(0.9)->told == 2);
   CHECK(line.at(0.9)->width == doctest::Approx((0.5 + 0.5) / 2));
   CHECK(line.worst_cells.front().name == "b");
-  // Means are weighted as a test weighs its cells.
-  CHECK(book::line_of(cells, {2, 1, 1}, {}, "d").mean == doctest::Approx((2 * 0.1 + 0.2 + 0.02) / 4));
+  CHECK(line.at(0.9)->share == doctest::Approx(0.5));
+  // Means are weighted as a test weighs its cells, and so is what intervals hold.
+  const book::Line weighted = book::line_of(cells, {3, 1, 1}, {}, "d");
+  CHECK(weighted.mean == doctest::Approx((3 * 0.1 + 0.2 + 0.02) / 5));
+  CHECK(weighted.at(0.9)->inside == 1);
+  CHECK(weighted.at(0.9)->share == doctest::Approx(0.75));
 }
 
 TEST_CASE("lines are read as they were written") {

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "analysis/collective_bench.hpp"
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 #include "analysis/runs/results.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/recording/metrics.hpp"

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <set>
 
-#include "analysis/intervals.hpp"
 #include "analysis/parameter_draws.hpp"
 #include "analysis/questions/advice.hpp"
 #include "analysis/questions/candidates.hpp"
+#include "analysis/runner.hpp"
 #include "support.hpp"
 #include "tests/support/in_child.hpp"
 

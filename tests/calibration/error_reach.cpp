@@ -1,6 +1,6 @@
 // How far off a further prediction is, from few errors: by an independent sum over scales, by drawn errors of
 // a known scale, and where one error is far out.
-#include "analysis/calibration/error_reach.hpp"
+#include "analysis/calibration/uncertainty.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "analysis/calibration/ensemble.hpp"
-#include "analysis/calibration/error_reach.hpp"
 #include "analysis/calibration/left_out.hpp"
 #include "analysis/calibration/solver.hpp"
-#include "analysis/intervals.hpp"
+#include "analysis/calibration/uncertainty.hpp"
+#include "analysis/runner.hpp"
 #include "sim/engine/simulate.hpp"
 #include "support.hpp"
 #include "tests/support/in_child.hpp"

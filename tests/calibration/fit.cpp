@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/calibration/left_out.hpp"
-#include "scenarios/language/parts.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::calibration_fit {

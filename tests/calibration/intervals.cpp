@@ -1,6 +1,6 @@
 // Runs on a calibrated cluster: every time has an interval, wider beyond what was measured, the same whatever
 // the number of jobs; what was changed by hand is not drawn.
-#include "analysis/intervals.hpp"
+#include "analysis/runner.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include "analysis/data_sheet.hpp"
 #include "analysis/runs/sweep_points.hpp"
 #include "analysis/widening.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "scenarios/language/study.hpp"
 #include "support.hpp"
 #include "tests/support/in_child.hpp"

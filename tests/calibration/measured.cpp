@@ -6,8 +6,8 @@
 
 #include "analysis/calibration/left_out.hpp"
 #include "analysis/collective_bench.hpp"
-#include "analysis/intervals.hpp"
-#include "scenarios/language/loading.hpp"
+#include "analysis/runner.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "support.hpp"
 #include "tests/analysis/support.hpp"
 #include "tests/support/in_child.hpp"

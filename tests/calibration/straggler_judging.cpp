@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "analysis/calibration/straggler_judging.hpp"
+#include "analysis/calibration/calibrate_stragglers.hpp"
 #include "sim/base/random.hpp"
 
 namespace simsgd::test::calibration_straggler_judging {

@@ -13,7 +13,7 @@
 #include <functional>
 #include <vector>
 
-#include "sim/cluster/stragglers/inverse_gaussian.hpp"
+#include "sim/cluster/stragglers/noise_marginal.hpp"
 #include "tests/cluster/support.hpp"
 
 namespace simsgd::test::cluster_compute_noise {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "sim/base/errors.hpp"
 #include "sim/base/log_interpolation.hpp"
-#include "sim/base/reject.hpp"
 #include "sim/cluster/kernels.hpp"
 
 namespace simsgd::test::cluster_kernel_tables {

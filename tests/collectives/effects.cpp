@@ -8,7 +8,7 @@
 #include <bit>
 
 #include "holdings.hpp"
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 
 namespace simsgd::test::collectives_effects {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/activities.hpp"
 #include "sim/engine/simulate.hpp"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/roles/preemption.hpp"
+#include "sim/roles/compute.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/runs/child_pool.hpp"
-#include "scenarios/language/loading.hpp"
+#include "scenarios/language/scenario_loader.hpp"
 #include "sim/engine/simulate.hpp"
 #include "tests/scenarios/support.hpp"
 

@@ -1,5 +1,5 @@
 // Communication that slows computing, and what a tensor costs on the host, by hand.
-#include "sim/engine/slowdown.hpp"
+#include "sim/engine/interference.hpp"
 
 #include <doctest/doctest.h>
 

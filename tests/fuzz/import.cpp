@@ -11,7 +11,6 @@
 #include "analysis/replay/report.hpp"
 #include "sim/base/errors.hpp"
 #include "traces/import.hpp"
-#include "traces/import_format.hpp"
 #include "traces/measurements.hpp"
 
 namespace {

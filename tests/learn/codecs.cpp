@@ -8,7 +8,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "sim/learn/codecs/registry.hpp"
+#include "sim/learn/codec.hpp"
 
 namespace simsgd::test::learn_codecs {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "sim/learn/data/csv_table.hpp"
-#include "sim/learn/data/idx_file.hpp"
+#include "sim/learn/data/csv.hpp"
+#include "sim/learn/data/idx.hpp"
 #include "sim/learn/model.hpp"
 #include "tests/learn/support.hpp"
 

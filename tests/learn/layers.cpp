@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "sim/learn/layers/convolution.hpp"
-#include "sim/learn/layers/max_pool.hpp"
+#include "sim/learn/layers/pooling.hpp"
 
 namespace simsgd::test::learn_layers {
 

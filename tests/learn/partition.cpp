@@ -1,13 +1,11 @@
 // Which samples which worker reads: laws of the sampler and of the partitions.
-#include "sim/learn/partition.hpp"
+#include "sim/learn/sampler.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <set>
 #include <thread>
-
-#include "sim/learn/sampler.hpp"
 
 namespace simsgd::test::learn_partition {
 

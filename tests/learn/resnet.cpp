@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "sim/learn/layers/mean_pool.hpp"
 #include "sim/learn/layers/norm.hpp"
+#include "sim/learn/layers/pooling.hpp"
 #include "sim/learn/layers/shortcut.hpp"
 #include "tests/learn/support.hpp"
 

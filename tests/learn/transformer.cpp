@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "sim/learn/gradient.hpp"
-#include "sim/learn/models/causal_transformer.hpp"
+#include "sim/learn/models/transformer.hpp"
 #include "tests/learn/support.hpp"
 
 namespace simsgd::test::learn_transformer {

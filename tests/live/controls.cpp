@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "analysis/faces/live/explored.hpp"
+#include "analysis/faces/live/source.hpp"
 #include "tests/report/support.hpp"
 #include "tests/scenarios/support.hpp"
 

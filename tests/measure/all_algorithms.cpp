@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 #include "measure/packing.hpp"
 #include "tests/measure/world.hpp"
 #include "tests/support/fake_world.hpp"

@@ -301,7 +301,7 @@ class Roles(unittest.TestCase):
             path = os.path.join(folder, "mine.py")
             with open(path, "w") as file:
                 file.write("def other(w):\n    yield\ndef mine(w):\n    while (yield w.next_step()):\n        yield w.gradient()\n")
-            simsgd.command("run", "-", "--python", path, "--json", input=simsgd.result.to_json(TIMED))
+            simsgd.command("run", "-", "--python", path, "--json", input=simsgd.verbs.to_json(TIMED))
 
     def test_real_machines_take_the_same_file_and_learn_the_same(self):
         measure = os.path.join(os.path.dirname(os.environ["SIMSGD"]), "simsgd-measure")
@@ -371,7 +371,7 @@ class Roles(unittest.TestCase):
         for library in found:
             for example in ("wagma", "diloco"):  # without numpy
                 done = subprocess.run([os.environ["SIMSGD"], "run", "-", "--json", "--python", os.path.join(SOURCES, "examples", "methods", example + ".py")],
-                                      input=simsgd.result.to_json(SMALL), env={**os.environ, "SIMSGD_LIBPYTHON": library},
+                                      input=simsgd.verbs.to_json(SMALL), env={**os.environ, "SIMSGD_LIBPYTHON": library},
                                       capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 document = json.loads(done.stdout)
@@ -419,7 +419,7 @@ class Wrong(unittest.TestCase):
 
     def test_a_method_that_never_yields_is_ended(self):
         with self.assertRaisesRegex(simsgd.RunFailed, "TimeoutError: the method has computed for longer than its yield_limit"):
-            simsgd.run(TIMED, {"/algorithm": {**simsgd.result.algorithm_section(spins, None), "yield_limit": 0.5}})
+            simsgd.run(TIMED, {"/algorithm": {**simsgd.verbs.algorithm_section(spins, None), "yield_limit": 0.5}})
 
     def test_options_are_checked_with_pointer_and_remedy(self):
         for options, pointer, remedy in [({"secnds": 1.0}, "/algorithm/options/secnds", "Did you mean seconds?"),
@@ -449,7 +449,7 @@ class Wrong(unittest.TestCase):
 
     def test_without_python_the_rest_works_and_this_says_so(self):
         environment = {**os.environ, "SIMSGD_LIBPYTHON": "/nowhere/libpython.so"}
-        text = simsgd.result.to_json(TIMED)
+        text = simsgd.verbs.to_json(TIMED)
         plain = subprocess.run([os.environ["SIMSGD"], "run", "-", "--json"], input=text, env=environment, capture_output=True, text=True)
         self.assertEqual(plain.returncode, 0)
         asked = subprocess.run([os.environ["SIMSGD"], "run", "-", "--set", '/algorithm={"name": "python", "source": "x"}'], input=text,

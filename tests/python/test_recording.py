@@ -2,7 +2,9 @@
 
 import json
 import os
+import stat
 import tempfile
+import threading
 import time
 import unittest
 
@@ -13,6 +15,50 @@ try:
     import torch
 except ImportError:
     torch = None
+
+
+@unittest.skipIf(torch is None, "no python3-torch")
+class Outputs(unittest.TestCase):
+    def test_a_file_is_whole_or_not_there_and_nobody_is_led_elsewhere(self):
+        from simsgd.recording import output
+        with tempfile.TemporaryDirectory() as folder:
+            path, link = os.path.join(folder, "x.json"), os.path.join(folder, "link")
+            os.symlink(os.path.join(folder, "victim"), path + ".part")
+            os.symlink("x.json", link)
+            with self.assertRaises(ZeroDivisionError), output(path) as file:
+                file.write("half")
+                raise ZeroDivisionError
+            self.assertFalse(os.path.exists(path))
+            with output(path) as one, output(link) as other:  # the link leads to the same file
+                one.write("one" * 10_000)
+                other.write("other")
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "one" * 10_000)
+            os.chmod(path, 0o640)
+            with output(link, "wb") as file:
+                file.write(b"more")
+            self.assertTrue(os.path.islink(link))
+            self.assertEqual(os.stat(path).st_size, 4)
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o640)
+            self.assertEqual(sorted(os.listdir(folder)), ["link", "x.json", "x.json.part"])
+
+    def test_a_device_and_a_fifo_are_written_into(self):
+        from simsgd.recording import output
+        with tempfile.TemporaryDirectory() as folder:
+            null, fifo = os.path.join(folder, "null"), os.path.join(folder, "fifo")
+            os.symlink("/dev/null", null)
+            os.mkfifo(fifo)
+            with output(null) as file:
+                file.write("gone")
+            self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+            read = []
+            reader = threading.Thread(target=lambda: read.append(open(fifo, encoding="utf-8").read()))
+            reader.start()
+            with output(fifo) as file:
+                file.write("through")
+            reader.join()
+            self.assertEqual(read, ["through"])
+            self.assertEqual(sorted(os.listdir(folder)), ["fifo", "null"])
 
 
 @unittest.skipIf(torch is None, "no python3-torch")

@@ -1,6 +1,7 @@
 """What a worker is to a method in C++, it is to one in Python: every role, and what a method says of itself."""
 
 import ast
+import glob
 import json
 import os
 import re
@@ -17,12 +18,11 @@ from scenario import SMALL, SOURCES, TIMED
 STEPS = 6
 GRAPH = {"/algorithm/graph": {"name": "ring"}}
 
-# Where a method in Python finds what the headers of the roles declare: names of door.py's Worker. After "-" what is not offered, and
-# why; docs/python.md says the same.
+# Where a method in Python finds what the headers of the roles declare: names of door.py's Worker.
 FOUND = {
     "Worker": {"rank": "rank", "size": "size", "seed": "seed", "workload": "workload", "graph": "graph", "now": "now", "step": "step",
                "next_step": "next_step", "wait_any": "wait_any", "executor": "combine",
-               "stream": "- Python's random, seeded as docs/python.md says"},
+               "stream": "random"},
     "Replica": {"size": "parameters", "parameters": "parameters", "set": "set", "apply": "apply", "keep_shard": "keep_shard",
                 "learning_rate": "learning_rate", "optimizer": "optimizer_state", "state": "optimizer_state", "restore": "restore"},
     "Compute": {"gradient": "gradient", "spend": "spend", "spend_on": "spend_on", "slower": "slower", "update": "apply",
@@ -30,7 +30,7 @@ FOUND = {
     "GradientOptions": {"part": "gradient", "batch": "start_gradient", "before_forward": "gradient", "after_forward": "gradient",
                         "before_backward": "gradient", "after_backward": "gradient", "gradient_ready": "gradient",
                         "ready_at": "gradient", "parameters": "gradient", "take_statistics": "gradient",
-                        "statistics": "- those of K-FAC alone: others would run in Python on the threads of the numerics"},
+                        "statistics": "taps"},
     "Messages": {"start_send": "start", "start_receive": "start", "send": "send", "receive": "receive"},
     "Message": {"bytes": "send", "traffic": "send", "values": "send", "numbers": "send", "from": "receive"},
     "Collectives": {"group": "group", "start": "start", "run": "all_reduce", "predict": "predict"},
@@ -52,13 +52,12 @@ FOUND = {
 
 def declared(name):
     """Functions and members of a class or a struct of the headers, without what is for machines."""
-    for file in ["sim/worker.hpp", *(f"sim/roles/{role}.hpp" for role in ("replica", "compute", "messages", "collectives", "background",
-                                                                            "preemption", "recorder"))]:
-        with open(os.path.join(SOURCES, file), encoding="utf-8") as opened:
-            text = opened.read().split("/// For machines", 1)[0].split("// For machines.", 1)[0]
+    for file in [os.path.join(SOURCES, "sim", "worker.hpp"), *sorted(glob.glob(os.path.join(SOURCES, "sim", "roles", "*.hpp")))]:
+        with open(file, encoding="utf-8") as opened:
+            text = opened.read()
         found = re.search(r"^(?:class|struct) " + name + r"\b[^;{]*\{(.*?)(?:^\};|\};$|\Z)", text, re.M | re.S)
         if found and "{" in found[0]:
-            body = re.split(r"^ (?:private|protected):", found[1], flags=re.M)[0]
+            body = re.split(r"^ (?:private|protected):|^ +///? For machines", found[1], flags=re.M)[0]
             body = re.sub(r"\{[^{}]*\}", "", re.sub(r"//.*", "", body))
             plain = re.sub(r"<[^;]*?>+", "", body)
             functions = re.findall(r"(?<![\w(:~.])([a-z]\w*)\((?=[^;]*\)[^;]*;?)", plain)
@@ -84,13 +83,7 @@ class Door(unittest.TestCase):
                 else:
                     self.assertLessEqual(members, {*found})
                 for place in found.values():
-                    self.assertTrue(place.startswith("- ") or place in names, place)
-
-    def test_what_is_not_offered_is_said_in_the_manual(self):
-        with open(os.path.join(SOURCES, "docs", "python.md"), encoding="utf-8") as file:
-            text = file.read()
-        self.assertIn("Not offered", text)
-        self.assertIn("random.Random(", text)
+                    self.assertIn(place, names)
 
 
 def restores(w):
@@ -375,6 +368,81 @@ def sends_letters(w):
 sends_letters.sends = ["letters"]
 
 
+def posts_where_nobody_serves(w):
+    if w.rank == 1:
+        w.serve(3, lambda values, numbers, source: None)
+    while (yield w.next_step()):
+        yield w.spend("compute", 1.0)
+        if w.rank == 0:
+            w.post(1, 3)
+            w.post(2, 3)
+
+
+def serves_badly(w):
+    w.serve(3, lambda values, numbers, source: 1 / 0)
+    yield w.next_step()
+    w.post((w.rank + 1) % w.size, 3)
+    yield w.spend("compute", 1.0)
+
+
+def draws(w):
+    """Of a rank and a step, whatever was drawn before; the shared ones are everybody's."""
+    before = []
+    while (yield w.next_step()):
+        own, shared = w.random(), w.random(shared=True)
+        numbers = [own.uniform(), own.below(1000), own.normal(), shared.uniform(), shared.below(1000)]
+        again = w.random()
+        assert numbers[:3] == [again.uniform(), again.below(1000), again.normal()]
+        assert 0 < numbers[0] < 1 and 0 <= numbers[1] < 1000 and numbers not in before
+        before.append(numbers)
+        assert sorted(own.shuffled(range(9))) == [*range(9)]
+        gathered = []
+        for source in range(w.size):
+            if source != w.rank:
+                sent = yield w.start(w.send(source, 5, numbers=numbers))
+                gathered.append((yield w.receive(source, 5))[1])
+                yield w.wait(sent)
+        for other in gathered:
+            assert list(other)[3:] == numbers[3:] and list(other)[:3] != numbers[:3]
+        noise = own.normals(w.parameters())
+        if noise:
+            one, many = w.random(), w.random().normals(noise)
+            assert numpy.array_equal(many.numpy(), numpy.array([one.normal() for _ in range(len(noise))], numpy.float32))
+            w.apply((yield w.gradient()) + 1e-3 * noise)
+    w.number("first_draw", before[0][0])
+
+
+def draws_below_nothing(w):
+    yield w.next_step()
+    w.random().below(0)
+
+
+def sees_what_layers_see(w):
+    """The gradient is made of the taps: the sum over samples of output gradient times input, in the layer's order; and K-FAC's factors."""
+    while (yield w.next_step()):
+        gradient, seen = yield w.gradient(taps=True)
+        again, factors = yield w.gradient(factors=True)
+        if not gradient:
+            assert w.taps(seen) == []
+            continue
+        made = []
+        for inputs, outputs in w.taps(seen):
+            assert len(inputs) == len(outputs) == 16 and numpy.all(inputs[:, -1] == 1)
+            made += [(inputs[:, :-1].T @ outputs).ravel(), outputs.sum(axis=0)]
+        assert numpy.allclose(numpy.concatenate(made), gradient.numpy(), rtol=1e-4, atol=1e-6)
+        (a, g, a_at, g_at), inputs = w.kfac().layers[0], w.taps(seen)[0][0]
+        packed = factors.numpy()[a_at:a_at + a * (a + 1) // 2]
+        assert numpy.allclose((inputs.T @ inputs / 16)[numpy.tril_indices(a)], packed, rtol=1e-3, atol=1e-4)
+        norms = [float((inputs ** 2).sum(axis=1) @ (outputs ** 2).sum(axis=1)) for inputs, outputs in w.taps(seen)]  # of samples' gradients
+        w.number("sum_of_norms", sum(norms))
+        yield w.apply(gradient)
+
+
+def wants_both(w):
+    yield w.next_step()
+    yield w.gradient(taps=True, factors=True)
+
+
 class Roles(unittest.TestCase):
     def run_method(self, method, scenario=TIMED, overrides=None, **options):
         return simsgd.run(scenario, {"/stragglers": [], "/stop/steps": STEPS, **(overrides or {})}, algorithm=method, options=options)
@@ -417,6 +485,22 @@ class Roles(unittest.TestCase):
             self.assertIn("with i from 0 to n - 1, and not (2, 2)", self.said(half_a_part, scenario))
         self.assertIn("A message is between two ranks from 0 to 3, and not between 0 and 0", self.said(posts_to_itself))
         self.assertIn("A message is between two ranks from 0 to 3, and not between 0 and 4", self.said(receives_from_nobody))
+
+    def test_what_is_posted_where_nobody_serves_it_is_told_with_its_line(self):
+        said = self.said(posts_where_nobody_serves)
+        self.assertRegex(said, r"^method.py, line 8: rank 0 posted a message with tag 3 to rank 2, which does not serve it. "
+                               r"Write w.serve\(3, f\) there, before its first yield. \(rank 2, step \d, at [\d.]+ s of simulated time\)$")
+        self.assertRegex(self.said(serves_badly), r"line 2, in <lambda>: ZeroDivisionError: division by zero \(rank \d, step 1, at .* s of simulated time\)")
+
+    def test_random_numbers_are_the_programs(self):
+        first = self.both(draws).metrics["first_draw"]
+        self.assertEqual(self.run_method(draws).metrics["first_draw"], first)
+        self.assertNotEqual(self.run_method(draws, TIMED, {"/seed": 7}).metrics["first_draw"], first)
+        self.assertIn("below() takes a whole number from 1", self.said(draws_below_nothing))
+
+    def test_statistics_are_made_of_what_layers_see(self):
+        self.assertGreater(self.both(sees_what_layers_see).metrics["sum_of_norms"], 0)
+        self.assertIn("factors or taps", self.said(wants_both))
 
     def test_entries_of_a_vector_travel_by_themselves(self):
         self.both(by_pieces)

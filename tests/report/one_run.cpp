@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "analysis/faces/curve_logs.hpp"
+#include "analysis/faces/figures.hpp"
 #include "tests/analysis/support.hpp"
 
 namespace simsgd::test::report_one_run {

@@ -12,8 +12,8 @@
 #include <map>
 #include <set>
 
-#include "algorithms/registry.hpp"
-#include "results/run_context.hpp"
+#include "algorithms/plugin.hpp"
+#include "results/document.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "tests/results/committed_scenarios.hpp"
 #include "topologies/topology.hpp"

@@ -1,4 +1,4 @@
-#include "results/run_summary.hpp"
+#include "results/summary.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 #include "scenarios/language/json_source.hpp"
 #include "sim/cluster/kernels.hpp"
 #include "tests/scenarios/support.hpp"

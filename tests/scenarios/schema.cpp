@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 #include "tests/scenarios/support.hpp"
 #include "tests/scenarios/violations.hpp"
 #include "topologies/topology.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/runner.hpp"
-#include "sim/step_law.hpp"
+#include "sim/workload.hpp"
 #include "tests/scenarios/support.hpp"
 #include "tests/support/in_child.hpp"
 

@@ -10,7 +10,7 @@
 #include "oracle.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/collectives/schedules.hpp"
-#include "sim/engine/simulate_plans.hpp"
+#include "sim/engine/simulate.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/engine/simulate_plans.hpp"
+#include "sim/engine/simulate.hpp"
 #include "sim/stacks/policy.hpp"
 #include "tests/collectives/support.hpp"
 #include "tests/support/in_child.hpp"

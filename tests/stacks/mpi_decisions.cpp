@@ -1,7 +1,7 @@
 // Open MPI's decisions against its source, read a second time: numbers of algorithms as 4.1.4 has them in
 // ompi/mca/coll/tuned/coll_tuned_decision_fixed.c, entry by entry, and what those algorithms do by
 // ompi/mca/coll/base where a vector is too short for them.
-#include "sim/stacks/mpi_decisions.hpp"
+#include "sim/stacks/mpi.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "sim/base/check.hpp"
-#include "sim/roles/message_precision.hpp"
+#include "sim/roles/messages.hpp"
 
 namespace simsgd::test {
 

@@ -1,7 +1,7 @@
 // The part of the jobs' support that needs algorithms and the engine.
 #include <nlohmann/json.hpp>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/plugin.hpp"
 #include "sim/engine/simulate.hpp"
 #include "tests/support/jobs.hpp"
 

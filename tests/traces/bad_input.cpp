@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/traces/imports.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/imported_file.hpp"
 #include "traces/reading/json.hpp"
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "tests/traces/imports.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/measurements.hpp"
 
 namespace simsgd::test::traces_table {

@@ -3,7 +3,7 @@
 
 #include "traces/imported_file.hpp"
 #include "traces/names.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd::test::traces_units {
 

@@ -18,10 +18,10 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/chakra/chakra_nodes.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/imported_file.hpp"
 #include "traces/names.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd::importers {
 

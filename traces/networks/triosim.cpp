@@ -20,10 +20,10 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/imported_file.hpp"
 #include "traces/reading/csv.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd::importers {
 

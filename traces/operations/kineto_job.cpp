@@ -9,8 +9,8 @@
 
 #include "sim/base/errors.hpp"
 #include "traces/operations/stepped_job.hpp"
-#include "traces/reading/text.hpp"
-#include "traces/recorders/kineto_events.hpp"
+#include "traces/reading/input.hpp"
+#include "traces/recorders/kineto.hpp"
 
 namespace simsgd {
 

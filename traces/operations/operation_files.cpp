@@ -17,7 +17,7 @@
 #include "traces/measurements.hpp"
 #include "traces/operations/recorded_job.hpp"
 #include "traces/reading/csv.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 #include "traces/recorders/trace_events.hpp"
 
 namespace simsgd {

@@ -11,7 +11,7 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd {
 

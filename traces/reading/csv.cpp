@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/errors.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd {
 

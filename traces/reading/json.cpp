@@ -10,7 +10,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
 #include "traces/measurements.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd {
 
@@ -94,8 +94,6 @@ ConfigError too_deep(const std::string& name) {
                       "Check its brackets and braces"});
 }
 
-}  // namespace
-
 JsonProblem json_problem(const std::string& sentence) {
   const std::string what = place_and_problem(sentence);
   if (sentence.find("out_of_range") != std::string::npos)
@@ -106,6 +104,8 @@ JsonProblem json_problem(const std::string& sentence) {
                                         : bytes ? "Write the text in UTF-8"
                                                 : "Correct the text there, or name its format with --format"};
 }
+
+}  // namespace
 
 nlohmann::json parse_document(std::string_view text, const std::string& name, bool comments) {
   if (deepest_level(text) > kDeepestJson)

@@ -25,7 +25,6 @@ inline constexpr int kDeepestJson = 100;
 struct JsonProblem {
   std::string problem, remedy;
 };
-JsonProblem json_problem(const std::string& sentence);
 
 /// A document. `comments`: // may stand in it. Throws ConfigError, which calls it `name`.
 nlohmann::json parse_document(std::string_view text, const std::string& name, bool comments = false);

@@ -9,10 +9,10 @@
 #include <cmath>
 #include <map>
 
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/names.hpp"
+#include "traces/reading/input.hpp"
 #include "traces/reading/json.hpp"
-#include "traces/reading/text.hpp"
 #include "traces/recorders/collective_records.hpp"
 
 namespace simsgd::importers {

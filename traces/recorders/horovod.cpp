@@ -19,10 +19,10 @@
 
 #include "sim/base/printable.hpp"
 #include "sim/base/quantiles.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/imported_file.hpp"
 #include "traces/names.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 #include "traces/recorders/trace_events.hpp"
 
 namespace simsgd::importers {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "traces/imported_file.hpp"
-#include "traces/recorded_workload.hpp"
 #include "traces/recorders/collective_records.hpp"
 #include "traces/recorders/trace_events.hpp"
 

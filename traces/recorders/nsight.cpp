@@ -20,9 +20,9 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/names.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd::importers {
 

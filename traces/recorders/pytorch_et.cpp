@@ -17,11 +17,11 @@
 #include <unordered_map>
 
 #include "sim/base/printable.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/imported_file.hpp"
 #include "traces/names.hpp"
+#include "traces/reading/input.hpp"
 #include "traces/reading/json.hpp"
-#include "traces/reading/text.hpp"
 #include "traces/recorders/kineto.hpp"
 
 namespace simsgd::importers {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "traces/reading/input.hpp"
 #include "traces/reading/json.hpp"
-#include "traces/reading/text.hpp"
 
 namespace simsgd {
 

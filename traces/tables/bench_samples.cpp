@@ -6,10 +6,10 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/quantiles.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/measurements.hpp"
 #include "traces/reading/csv.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd::importers {
 

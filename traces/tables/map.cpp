@@ -6,7 +6,7 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 
 namespace simsgd {
 
@@ -65,6 +65,15 @@ bool read_cell(std::string_view cell, double& value, ImportedFile& file) {
   else
     file.ignore(has_own_unit(cell) ? "cells with a unit of their own" : "cells that are not a finite number");
   return false;
+}
+
+/// Rows lack what the constants say: theirs stays otherwise.
+void complete_with(const ImportConstants& constants, Measurement& row) {
+  if (row.operation.empty()) row.operation = constants.operation;
+  if (row.campaign.empty()) row.campaign = constants.campaign;
+  if (row.workers == 0) row.workers = constants.workers;
+  if (row.nodes == 0) row.nodes = constants.nodes;
+  for (const auto& [name, value] : constants.labels) row.labels.emplace(name, value);
 }
 
 }  // namespace
@@ -138,14 +147,6 @@ bool set_constant(ImportConstants& constants, const std::string& name, const std
     remedy = "Use operation, workers, nodes, campaign, or a label of letters, digits and \"_\"";
   }
   return problem.empty();
-}
-
-void complete_with(const ImportConstants& constants, Measurement& row) {
-  if (row.operation.empty()) row.operation = constants.operation;
-  if (row.campaign.empty()) row.campaign = constants.campaign;
-  if (row.workers == 0) row.workers = constants.workers;
-  if (row.nodes == 0) row.nodes = constants.nodes;
-  for (const auto& [name, value] : constants.labels) row.labels.emplace(name, value);
 }
 
 Mapping::Mapping(const MapFields& map, bool pointers) : pointers_(pointers) {

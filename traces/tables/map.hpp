@@ -105,9 +105,6 @@ class Mapping {
 bool set_constant(ImportConstants& constants, const std::string& name, const std::string& value,
                   std::string& problem, std::string& remedy);
 
-/// Rows lack what the constants say: theirs stays otherwise.
-void complete_with(const ImportConstants& constants, Measurement& row);
-
 /// A scalar of JSON as the text that a CSV would have; empty for null, lists and objects.
 std::string scalar_text(const Json& value);
 

@@ -5,9 +5,9 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/reading/csv.hpp"
-#include "traces/reading/text.hpp"
+#include "traces/reading/input.hpp"
 #include "traces/tables/map.hpp"
 
 namespace simsgd::importers {

@@ -4,7 +4,7 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/reading/json.hpp"
 #include "traces/tables/map.hpp"
 

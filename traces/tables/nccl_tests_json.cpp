@@ -6,10 +6,10 @@
 
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
 #include "traces/names.hpp"
+#include "traces/reading/input.hpp"
 #include "traces/reading/json.hpp"
-#include "traces/reading/text.hpp"
 
 namespace simsgd::importers {
 

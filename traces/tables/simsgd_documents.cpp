@@ -3,9 +3,9 @@
 // latter is the sum of stays in the document.
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
-#include "traces/import_format.hpp"
+#include "traces/import.hpp"
+#include "traces/reading/input.hpp"
 #include "traces/reading/json.hpp"
-#include "traces/reading/text.hpp"
 
 namespace simsgd::importers {
 

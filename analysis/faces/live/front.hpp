@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/runs/child_process.hpp"
+#include "analysis/runs/child_pool.hpp"
 
 namespace simsgd::live {
 
@@ -50,9 +50,6 @@ class Front {
 };
 
 // Between the two: how long a message is, and the message.
-bool send_message(int file, const std::string& message);
-/// False at the end, and where a message is longer than `most` bytes.
-bool receive_message(int file, std::string& message, std::size_t most);
 
 /// In the process of its own: serves until it is killed.
 [[noreturn]] void serve(int port, int commands, int answers);

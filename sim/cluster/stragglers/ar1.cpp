@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "sim/cluster/stragglers/gaussian_chain.hpp"
-#include "sim/cluster/stragglers/options.hpp"
+#include "sim/cluster/stragglers/registry.hpp"
 
 namespace simsgd::stragglers {
 

@@ -1,5 +1,5 @@
 // constant: some workers are always slower, or always late by the same time.
-#include "sim/cluster/stragglers/options.hpp"
+#include "sim/cluster/stragglers/registry.hpp"
 
 namespace simsgd::stragglers {
 

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "sim/base/check.hpp"
-#include "sim/cluster/stragglers/options.hpp"
+#include "sim/cluster/stragglers/registry.hpp"
 #include "sim/distributions/registry.hpp"
 
 namespace simsgd::stragglers {

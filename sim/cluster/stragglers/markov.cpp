@@ -8,7 +8,7 @@
 // Checked by tests/cluster/markov.cpp.
 #include <cmath>
 
-#include "sim/cluster/stragglers/options.hpp"
+#include "sim/cluster/stragglers/registry.hpp"
 
 namespace simsgd::stragglers {
 

@@ -3,7 +3,7 @@
 //   blocking all-reduce, delays Exp(mean theta), n workers: E[step] = c + theta H_n; first finisher: c +
 //   theta / n
 // (David, Nagaraja, Order Statistics, Wiley 2003; checked by tests/cluster/order_statistics.cpp).
-#include "sim/cluster/stragglers/options.hpp"
+#include "sim/cluster/stragglers/registry.hpp"
 #include "sim/distributions/registry.hpp"
 
 namespace simsgd::stragglers {

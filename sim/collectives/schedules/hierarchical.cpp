@@ -5,7 +5,7 @@
 // with alpha_1, beta_1 inside and alpha_2, beta_2 between nodes, where each ring has its own NIC; with fewer
 // NICs the rings share them, which `flows` and `messages` see. Mikami et al., arXiv:1811.05233 (2D-torus);
 // Horovod's and NCCL's hierarchical all-reduce.
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/collectives/schedules.hpp"
 
 namespace simsgd::schedules {

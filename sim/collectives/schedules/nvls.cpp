@@ -15,7 +15,7 @@
 // not add, send the messages of a hierarchical all-reduce.
 #include <algorithm>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/collectives/schedules.hpp"
 
 namespace simsgd::schedules {

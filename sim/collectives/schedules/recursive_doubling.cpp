@@ -3,7 +3,7 @@
 //   p first send their vector to rank - p, and receive the result at the end: 2 (alpha + m beta) more.
 // Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19(1),
 // 2005.
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/collectives/schedules.hpp"
 
 namespace simsgd::schedules {

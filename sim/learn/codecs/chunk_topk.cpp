@@ -5,8 +5,8 @@
 // Sarfi et al., "SparseLoCo", 2025, arXiv:2508.15706: chunks of 4,096, 2 bits a value. Its published code
 // takes bins around the mean of a whole tensor; a table for each chunk is this project's.
 
+#include "sim/learn/codec.hpp"
 #include "sim/learn/codecs/blocks.hpp"
-#include "sim/learn/codecs/registry.hpp"
 
 namespace simsgd::codecs {
 
@@ -17,9 +17,9 @@ struct ChunkTopkOptions {
   int value_bits = 32;
 
   void fields(Fields& f) {
-    f.whole("chunk", chunk, "Numbers of which k travel").at_least(2).at_most(1 << 24);
+    f.whole("chunk", chunk, "k of this many numbers are sent").at_least(2).at_most(1 << 24);
     f.whole("k", k, "Numbers of a chunk that travel").at_least(1);
-    f.whole("value_bits", value_bits, "Bits of a value; 32: as it is, less: the mean of its bin")
+    f.whole("value_bits", value_bits, "Bits of a value; 32: the exact value, fewer: the mean of its bin")
         .at_least(1)
         .at_most(32);
   }

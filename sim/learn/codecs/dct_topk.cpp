@@ -7,8 +7,8 @@
 #include <Eigen/Core>
 #include <numbers>
 
+#include "sim/learn/codec.hpp"
 #include "sim/learn/codecs/blocks.hpp"
-#include "sim/learn/codecs/registry.hpp"
 
 namespace simsgd::codecs {
 

@@ -6,8 +6,8 @@
 // 32); the paper does not say what scales its numbers.
 // A message: 4 n + 8 ceil(n / block) bits.
 
+#include "sim/learn/codec.hpp"
 #include "sim/learn/codecs/blocks.hpp"
-#include "sim/learn/codecs/registry.hpp"
 
 namespace simsgd::codecs {
 

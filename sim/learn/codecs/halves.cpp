@@ -1,6 +1,6 @@
 // fp16, bf16: every number rounded to a format of 16 bits (../precision.hpp); no scale, no error feedback
 // needed where gradients are in range.
-#include "sim/learn/codecs/registry.hpp"
+#include "sim/learn/codec.hpp"
 #include "sim/learn/precision.hpp"
 
 namespace simsgd::codecs {

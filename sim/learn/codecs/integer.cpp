@@ -2,8 +2,8 @@
 //   s = max |x| / (2^(b-1) - 1) of the block, 32 bits;  q = round(x / s), ties to even;  received s q
 // Dettmers et al., ICLR 2022, arXiv:2110.02861 (block-wise; blocks of 2048 there, levels spaced otherwise).
 // A message: b n + 32 ceil(n / block) bits.
+#include "sim/learn/codec.hpp"
 #include "sim/learn/codecs/blocks.hpp"
-#include "sim/learn/codecs/registry.hpp"
 
 namespace simsgd::codecs {
 

@@ -3,8 +3,8 @@
 // Alistarh, Grubic, Li, Tomioka, Vojnovic, NeurIPS 2017, arXiv:1610.02132, section 3.1; buckets: section 4. A
 // message: ceil(log2(2 s + 1)) n + 32 ceil(n / bucket) bits, of fixed length (the paper's Elias code is
 // shorter where most levels are 0).
+#include "sim/learn/codec.hpp"
 #include "sim/learn/codecs/blocks.hpp"
-#include "sim/learn/codecs/registry.hpp"
 
 namespace simsgd::codecs {
 

@@ -1,8 +1,8 @@
 // sign: the sign of every number, times the mean magnitude of its block: received (|v|_1 / n) sign(v_i).
 // Bernstein et al., ICML 2018, arXiv:1802.04434 (signs); Karimireddy et al., ICML 2019, arXiv:1901.09847 (the
 // scale, and why it needs error feedback). 0 counts as positive. A message: n + 32 ceil(n / block) bits.
+#include "sim/learn/codec.hpp"
 #include "sim/learn/codecs/blocks.hpp"
-#include "sim/learn/codecs/registry.hpp"
 
 namespace simsgd::codecs {
 

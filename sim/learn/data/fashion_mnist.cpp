@@ -1,7 +1,7 @@
 // Fashion-MNIST: 60,000 training and 10,000 test images of clothes, 28 x 28 grey values, 10 classes.
 // Xiao, Rasul, Vollgraf, 2017, arXiv:1708.07747. The four files of Debian's package dataset-fashion-mnist;
 // MNIST has files of the same names, so `path` may lead to it as well.
-#include "sim/learn/data/idx_file.hpp"
+#include "sim/learn/data/idx.hpp"
 #include "sim/learn/data/registry.hpp"
 
 namespace simsgd::data_sources {

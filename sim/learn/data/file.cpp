@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "sim/base/reject.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
 
 namespace simsgd {

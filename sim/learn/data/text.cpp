@@ -30,7 +30,8 @@ struct TextOptions {
     f.text("path", path, "The text, plain or .gz").at_least(1);
     f.choice("tokens", tokens, {{"character", TokenKind::character}, {"byte", TokenKind::byte}},
              "What a token is: a character of UTF-8, or a byte of any file");
-    f.whole("context", context, "Tokens of a sample: the next one is predicted from at most so many")
+    f.whole("context", context,
+            "Tokens of a sample: each token is predicted from at most this many before it")
         .at_least(1)
         .at_most(65536);
     f.number("test_fraction", test_fraction,

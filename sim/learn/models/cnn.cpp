@@ -6,7 +6,7 @@
 #include "sim/learn/layers/activation.hpp"
 #include "sim/learn/layers/convolution.hpp"
 #include "sim/learn/layers/linear.hpp"
-#include "sim/learn/layers/max_pool.hpp"
+#include "sim/learn/layers/pooling.hpp"
 #include "sim/learn/model.hpp"
 #include "sim/learn/models/network.hpp"
 #include "sim/learn/models/registry.hpp"
