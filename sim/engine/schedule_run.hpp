@@ -73,8 +73,8 @@ class ScheduleRun {
   std::vector<State> states_;
   std::int32_t came_ = 0, ready_ = 0;  // ranks whose arrival is known; that wait to begin with all others
   double first_came_s_ = 0;
-  bool same_ = true;                   // all that came did at one instant
-  bool began_ = false;                 // one rank has begun before the others were known
+  bool same_ = true;                                      // all that came did at one instant
+  bool began_ = false;                                    // one rank has begun before the others were known
   std::vector<std::vector<std::int32_t>> cycle_of_;       // per stage: cycle of each rank
   std::vector<std::vector<std::int32_t>> cycle_waiting_;  // per phase: ranks missing in each cycle
   std::vector<std::vector<std::int32_t>> cycle_open_;     // per phase: flows not ended in each cycle

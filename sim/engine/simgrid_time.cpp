@@ -138,7 +138,7 @@ class SimGridTime final : public TimeKeeper {
   s4u::SemaphorePtr woken_;
   Fibers* fibers_ = nullptr;
   simgrid::kernel::timer::Timer* timer_ = nullptr;  // at the next thing on the agenda
-  double followed_s_ = 0;  // the clock that SimGrid's precision was made for
+  double followed_s_ = 0;                           // the clock that SimGrid's precision was made for
   std::vector<std::unique_ptr<UnderWay>>
       finished_;  // released outside SimGrid's callbacks: 3.32 frees too early
 };

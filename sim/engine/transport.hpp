@@ -93,8 +93,8 @@ class Transport {
   std::vector<std::uint32_t> free_;  // numbers of no message
   double instant_s_ = 0;             // that is being served
   double wait_s_ = -1;               // signals wait for the clock to be beyond
-  double served_s_ = -1;  // and those that look on for this one: something of the model was served then
-  int flying_ = 0;        // flows that have not ended
+  double served_s_ = -1;      // and those that look on for this one: something of the model was served then
+  int flying_ = 0;            // flows that have not ended
   std::size_t to_serve_ = 0;  // actions of the batch that is being served
   bool slowed_ = false;       // a link has had less than its bandwidth
   std::uint64_t events_ = 0;
