@@ -161,7 +161,7 @@ void add_table(CLI::App& results) {
   verb->footer(
       "Examples:\n  simsgd results table s.db --rows severity,share --columns algorithm --metric time_to_target_s\n"
       "  simsgd results table s.db --rows workers --metric throughput_samples_per_s,wait_s --format csv\n"
-      "  simsgd results table s.db --rows algorithm --columns workers --metric wait_s --reaches 0.1");
+      "  simsgd results table s.db --rows algorithm --columns workers --metric scaling_efficiency --reaches 0.9");
   answer(*verb, command, [](const ResultsCommand& asked) {
     return asked_of(asked, [&](const frame::Frame& frame, std::vector<InputError> errors) {
       questions::SeedTableQuestion question = asked.table;
