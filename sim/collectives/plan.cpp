@@ -188,7 +188,10 @@ void Plan::analyse_links(const Cluster& cluster, const std::vector<int>& ranks) 
       most = std::max(most, share);
       slowest = std::max(slowest, stages_[s].shared_message_s(i, share));
     }
-    if (most > least * (1 + 1e-12)) sharing_.equal_shares = false;
+    if (most > least * (1 + 1e-12))
+      sharing_.equal_shares = false;
+    else if (buckets_ == 0 && stages_[s].is_alike())
+      stages_[s].even_share_Bps = least;
     contended += stage.repeat * (slowest + stages_[s].reduce_s);
     for (const std::vector<LinkId>& path : paths)
       for (const LinkId id : path) uses[static_cast<std::size_t>(id)].flows_now = 0;

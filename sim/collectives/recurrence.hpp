@@ -5,6 +5,7 @@
 // Exact where no link carries two messages at once; equal to `messages` then (tests/engine/fidelity).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct StageCosts {
   std::vector<std::int32_t> cycle_begin;
   std::vector<double> jitter_factors;  ///< by sender; empty: all 1
   std::vector<double> wire_bytes;      ///< by sender, that flow; empty: those of the stage
+  /// What each message gets of its links while all flow; 0: ranks that begin the stage together do not end it
+  /// together, at the same instant.
+  double even_share_Bps = 0;
   /// By sender: which of the operation's token buckets its message passes, -1: none; empty: nobody's does.
   /// Then alpha and transfer are those of an empty one that fills as fast as the message flows.
   std::vector<std::int32_t> buckets;
@@ -37,6 +41,11 @@ struct StageCosts {
     return jitter_factors.empty() ? 1 : jitter_factors[sender];
   }
   double wire(std::size_t sender) const { return wire_bytes.empty() ? stage->bytes : wire_bytes[sender]; }
+  /// All messages begin to flow together, with the same bytes.
+  bool is_alike() const {
+    const auto [least, most] = std::minmax_element(alpha_s.begin(), alpha_s.end());
+    return permutation && wire_bytes.empty() && *most <= *least * (1 + 1e-12);
+  }
   double message_s(std::size_t sender) const { return alpha_s[sender] + transfer_s[sender]; }
   /// With that share of the links, in a row of such messages.
   double shared_message_s(std::size_t sender, double share_Bps) const {

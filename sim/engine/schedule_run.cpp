@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.hpp"
+#include "sim/base/limits.hpp"
 #include "sim/collectives/concurrent.hpp"
 
 namespace simsgd {
@@ -63,11 +64,14 @@ const ScheduleRun::Phase& ScheduleRun::phase_of(std::int32_t rank) const {
 // What is scheduled for a rank names the rank alone, so that it needs no memory of its own.
 void ScheduleRun::arrives_at(std::int32_t rank, double came_s) {
   states_[static_cast<std::size_t>(rank)].came_s = came_s;
+  same_ = same_ && (came_++ == 0 || came_s == first_came_s_);
+  first_came_s_ = came_s;
   setup_.transport->at(came_s, [this, rank] { arrive(rank); });
 }
 
 void ScheduleRun::all_arrive_at(double came_s) {
   for (State& state : states_) state.came_s = came_s;
+  came_ = setup_.plan->ranks();
   setup_.transport->at(came_s, [this] {
     for (std::int32_t rank = 0; rank < setup_.plan->ranks(); ++rank) arrive(rank);
   });
@@ -78,11 +82,47 @@ void ScheduleRun::arrive(std::int32_t rank) {
   state.phase = 0;
   state.last_arrival_s = state.next_last_arrival_s = state.came_s;
   const double host_s = setup_.plan->host_before_s();
-  const auto begin = [this, rank] { setup_.plan->schedule().concurrent ? post(rank) : enter(rank); };
   if (host_s > 0)
-    setup_.transport->at(setup_.transport->now() + host_s, begin);
+    setup_.transport->at(setup_.transport->now() + host_s, [this, rank] { begin(rank); });
   else
-    begin();
+    begin(rank);
+}
+
+// Ranks that all come at one instant begin with the last of them.
+void ScheduleRun::begin(std::int32_t rank) {
+  if (setup_.plan->schedule().concurrent) return post(rank);
+  if (began_ || !same_ || came_ < setup_.plan->ranks()) {
+    began_ = true;
+    return enter(rank);
+  }
+  const std::int32_t ranks = setup_.plan->ranks();
+  if (++ready_ < ranks || pass_at_once()) return;
+  for (std::int32_t each = 0; each < ranks; ++each) enter(each);
+}
+
+// Where all ranks begin each stage together and end it together, and nothing else happens meanwhile, one of
+// its messages tells the times of all. False: they are to be simulated.
+bool ScheduleRun::pass_at_once() {
+  Transport& transport = *setup_.transport;
+  const auto ranks = static_cast<std::uint64_t>(setup_.plan->ranks());
+  if (setup_.jitter.table || phases_.empty()) return false;
+  double end_s = transport.now();
+  std::uint64_t events = 0;
+  for (const Phase& phase : phases_) {
+    const StageCosts& costs = setup_.plan->stage(phase.stage);
+    if (phase.aggregated || costs.even_share_Bps == 0 || phase.bytes > kLargestFlow_bytes) return false;
+    const double flowing = Transport::whole_units(std::max(0.0, phase.bytes));
+    end_s += costs.alpha_s.front();
+    end_s += flowing / costs.even_share_Bps;
+    end_s += phase.reduce_s;
+    events += ranks * ((phase.bytes > 0 ? 2U : 1U) + (phase.reduce_s > 0 ? 1U : 0U));
+  }
+  if (!transport.is_quiet_until(end_s)) return false;
+  transport.have_passed(events - 1, setup_.plan->link_bytes());
+  transport.at(end_s, [this, all = setup_.plan->ranks()] {  // this run may be over with the last
+    for (std::int32_t rank = 0; rank < all; ++rank) finish(rank);
+  });
+  return true;
 }
 
 // Of a concurrent schedule: the rank is ready for all its messages.

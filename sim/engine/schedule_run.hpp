@@ -57,6 +57,8 @@ class ScheduleRun {
   void finish(std::int32_t rank);
   void leave(std::int32_t rank);
   void start_message(const Phase& phase, std::int32_t sender, std::int32_t receiver);
+  void begin(std::int32_t rank);
+  bool pass_at_once();
   void enter(std::int32_t rank);
   void try_start(std::int32_t sender, std::int32_t receiver);
   void start_cycle_if_complete(std::int32_t rank);
@@ -69,6 +71,10 @@ class ScheduleRun {
   Setup setup_;
   std::vector<Phase> phases_;
   std::vector<State> states_;
+  std::int32_t came_ = 0, ready_ = 0;  // ranks whose arrival is known; that wait to begin with all others
+  double first_came_s_ = 0;
+  bool same_ = true;                                      // all that came did at one instant
+  bool began_ = false;                                    // one rank has begun before the others were known
   std::vector<std::vector<std::int32_t>> cycle_of_;       // per stage: cycle of each rank
   std::vector<std::vector<std::int32_t>> cycle_waiting_;  // per phase: ranks missing in each cycle
   std::vector<std::vector<std::int32_t>> cycle_open_;     // per phase: flows not ended in each cycle

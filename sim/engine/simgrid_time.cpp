@@ -34,6 +34,7 @@ class SimGridTime final : public TimeKeeper {
       const auto* comm = dynamic_cast<const s4u::Comm*>(&activity);
       if (!comm) return;
       finished_.emplace_back(comm->get_data<UnderWay>());
+      clock_s_ = s4u::Engine::get_clock();
       calls_.ended(finished_.back()->number);
     });
     s4u::Engine::on_time_advance_cb([this](double) {
@@ -43,16 +44,12 @@ class SimGridTime final : public TimeKeeper {
     s4u::Engine::on_deadlock_cb([] { throw NothingLeft(); });
   }
 
-  double clock_s() const override { return s4u::Engine::get_clock(); }
-
-  void arm(double date_s) override {
-    if (timer_) {
-      if (date_s >= armed_s_) return;
-      timer_->remove();
-    }
-    armed_s_ = date_s;
-    timer_ = simgrid::kernel::timer::Timer::set(date_s, [this] {
+  void armed() override {
+    if (timer_) timer_->remove();
+    timer_ = simgrid::kernel::timer::Timer::set(armed_s_, [this] {
       timer_ = nullptr;  // SimGrid deletes it
+      armed_s_ = kNever;
+      clock_s_ = s4u::Engine::get_clock();
       calls_.serve();
       if (fibers_ && fibers_->any_ready()) woken_->release();
     });
@@ -87,6 +84,7 @@ class SimGridTime final : public TimeKeeper {
     if (fibers)
       s4u::Actor::create("workers", platform_.hosts.front(), [this] {
         while (true) {
+          clock_s_ = s4u::Engine::get_clock();
           fibers_->run();
           woken_->acquire();
         }
@@ -122,7 +120,7 @@ class SimGridTime final : public TimeKeeper {
   // margin of one instant, so that it means the same in microseconds and in days; a step of the clock by many
   // orders of magnitude may leave a flow that has ended behind by one rounding, and SimGrid looks again.
   void follow_clock() {
-    const double clock_s = s4u::Engine::get_clock();
+    const double clock_s = clock_s_ = s4u::Engine::get_clock();
     if (clock_s < 2 * followed_s_ || clock_s == 0) return;
     followed_s_ = clock_s;
     s4u::Engine::set_config(
@@ -140,8 +138,7 @@ class SimGridTime final : public TimeKeeper {
   s4u::SemaphorePtr woken_;
   Fibers* fibers_ = nullptr;
   simgrid::kernel::timer::Timer* timer_ = nullptr;  // at the next thing on the agenda
-  double armed_s_ = kNever;
-  double followed_s_ = 0;  // the clock that SimGrid's precision was made for
+  double followed_s_ = 0;                           // the clock that SimGrid's precision was made for
   std::vector<std::unique_ptr<UnderWay>>
       finished_;  // released outside SimGrid's callbacks: 3.32 frees too early
 };

@@ -21,8 +21,6 @@ class OwnTime final : public TimeKeeper {
   OwnTime(const Cluster& cluster, Calls calls)
       : network_(cluster.network), calls_(std::move(calls)), flows_(capacities(cluster.network)) {}
 
-  double clock_s() const override { return clock_s_; }
-  void arm(double date_s) override { armed_s_ = std::min(armed_s_, date_s); }
   void start(const Flow& flow) override { flows_.start(flow.number, flow.path, flow.bytes, clock_s_); }
   void set_bandwidth_share(LinkId link, double share) override {
     flows_.set_capacity(link, network_.links[static_cast<std::size_t>(link)].bandwidth_Bps * share);
@@ -31,6 +29,7 @@ class OwnTime final : public TimeKeeper {
   // What is due at one date: what is on the agenda, then the flows that end, and what comes of them; then
   // workers go on.
   void run(Fibers* fibers) override {
+    fibers_ = fibers;
     while (true) {
       if (fibers) fibers->run();
       const double next_s = std::min(armed_s_, flows_.next_end_s(clock_s_));
@@ -47,12 +46,13 @@ class OwnTime final : public TimeKeeper {
       } while (!ended_.empty());
     }
   }
+  bool fibers_wait() const override { return !fibers_ || !fibers_->any_ready(); }
 
  private:
   const Network& network_;
   Calls calls_;
   MaxMin flows_;
-  double clock_s_ = 0, armed_s_ = kNever;
+  const Fibers* fibers_ = nullptr;
   std::vector<std::uint32_t> ended_;
 };
 

@@ -31,14 +31,24 @@ class TimeKeeper {
   };
   virtual ~TimeKeeper() = default;
 
-  virtual double clock_s() const = 0;
+  double clock_s() const { return clock_s_; }
   /// Calls `serve` once when the clock is at `date_s`, or at an earlier date that was armed and not served.
-  virtual void arm(double date_s) = 0;
+  void arm(double date_s) {
+    if (date_s >= armed_s_) return;
+    armed_s_ = date_s;
+    armed();
+  }
   virtual void start(const Flow& flow) = 0;
   /// From now on the link has this share of its bandwidth.
   virtual void set_bandwidth_share(LinkId link, double share) = 0;
   /// Until nothing is left to happen. `fibers` run when all that is due has been served; may be null.
   virtual void run(Fibers* fibers) = 0;
+  /// Nothing happens but what is armed and what flows: no fiber is ready. False where that is not known.
+  virtual bool fibers_wait() const { return false; }
+
+ protected:
+  virtual void armed() {}  ///< armed_s_ has become earlier
+  double clock_s_ = 0, armed_s_ = kNever;
 };
 
 std::unique_ptr<TimeKeeper> make_time_keeper(const Cluster& cluster, Contention contention,

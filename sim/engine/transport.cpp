@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -51,10 +52,10 @@ void Transport::put(double time_s, Turn turn, std::function<void()> action) {
   arm();
 }
 
-// Signals that have to wait go on at the next number after the clock.
+// Signals that have to wait go on at the next number after the clock, which is not negative.
 void Transport::arm() {
   const double clock_s = time_->clock_s();
-  time_->arm(agenda_.more_due() ? std::nextafter(clock_s, std::numeric_limits<double>::infinity())
+  time_->arm(agenda_.more_due() ? std::bit_cast<double>(std::bit_cast<std::uint64_t>(clock_s) + 1)
                                 : std::max(agenda_.next_s(), clock_s));
 }
 
@@ -75,7 +76,11 @@ void Transport::serve() {
   Agenda::Batch batch = agenda_.take(instant_s_, latest, std::move(served_));
   if (batch.kind == Turn::Kind::completion) wait_s_ = clock_s;
   if (batch.kind != Turn::Kind::after && !batch.actions.empty()) served_s_ = clock_s;
-  for (const Agenda::Action& action : batch.actions) action();
+  to_serve_ = batch.actions.size();
+  for (const Agenda::Action& action : batch.actions) {
+    --to_serve_;
+    action();
+  }
   served_ = std::move(batch);
   if (agenda_.next_s() != std::numeric_limits<double>::infinity()) arm();
 }
@@ -144,8 +149,21 @@ void Transport::start_flow(std::uint32_t number, double bytes) {
   if (bytes / least_Bps_ > kLastInstant_s / 2)
     check_instant(now() + bytes * path(message.from_rank, message.to_rank, bytes).beta_s_per_byte);
   ++flying_;
-  time_->start({number, message.from_rank, message.to_rank, message.path,
-                static_cast<double>(std::llround(bytes * kUnitsPerByte)) / kUnitsPerByte});
+  time_->start({number, message.from_rank, message.to_rank, message.path, whole_units(bytes)});
+}
+
+double Transport::whole_units(double bytes) {
+  return static_cast<double>(std::llround(bytes * kUnitsPerByte)) / kUnitsPerByte;
+}
+
+bool Transport::is_quiet_until(double time_s) const {
+  return flying_ == 0 && to_serve_ == 0 && !slowed_ && before(time_s, agenda_.next_s()) &&
+         time_->fibers_wait();
+}
+
+void Transport::have_passed(std::uint64_t events, const std::vector<std::pair<LinkId, double>>& bytes) {
+  events_ += events;
+  for (const auto& [link, carried] : bytes) link_bytes_[static_cast<std::size_t>(link)] += carried;
 }
 
 void Transport::flow_ended(std::uint32_t number) {

@@ -47,7 +47,18 @@ class Transport {
   void message(int from_rank, int to_rank, double bytes, double delay_s, std::function<void()> done);
 
   /// From now on a link has this share of its bandwidth, for the flows that cross it too. share > 0.
-  void set_bandwidth_share(LinkId link, double share) { time_->set_bandwidth_share(link, share); }
+  void set_bandwidth_share(LinkId link, double share) {
+    slowed_ = slowed_ || share < 1;
+    time_->set_bandwidth_share(link, share);
+  }
+
+  /// What of a message flows is counted in units.
+  static double whole_units(double bytes);
+  /// Called last in an action: nothing is to happen up to that time, nothing flows, and links are as the
+  /// cluster says. Not always found out.
+  bool is_quiet_until(double time_s) const;
+  /// So many events and bytes of links stand for messages whose end was computed, not simulated.
+  void have_passed(std::uint64_t events, const std::vector<std::pair<LinkId, double>>& bytes);
 
   /// Its bucket apart.
   PathCost path(int from_rank, int to_rank, double bytes) const;
@@ -82,8 +93,10 @@ class Transport {
   std::vector<std::uint32_t> free_;  // numbers of no message
   double instant_s_ = 0;             // that is being served
   double wait_s_ = -1;               // signals wait for the clock to be beyond
-  double served_s_ = -1;  // and those that look on for this one: something of the model was served then
-  int flying_ = 0;        // flows that have not ended
+  double served_s_ = -1;      // and those that look on for this one: something of the model was served then
+  int flying_ = 0;            // flows that have not ended
+  std::size_t to_serve_ = 0;  // actions of the batch that is being served
+  bool slowed_ = false;       // a link has had less than its bandwidth
   std::uint64_t events_ = 0;
   double least_Bps_ = std::numeric_limits<double>::infinity();  ///< of all links
   std::unique_ptr<TimeKeeper> time_;
