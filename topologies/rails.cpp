@@ -11,6 +11,7 @@
 
 #include <optional>
 
+#include "sim/base/check.hpp"
 #include "topologies/topology.hpp"
 
 namespace simsgd::topologies {

@@ -14,6 +14,7 @@
 #include <array>
 #include <optional>
 
+#include "sim/base/check.hpp"
 #include "topologies/topology.hpp"
 
 namespace simsgd::topologies {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/check.hpp"
+
 namespace simsgd {
 
 Network make_network(const Json& object, const NodeShape& shape) {
@@ -47,6 +49,8 @@ void add_gpus(Network& network, const NodeShape& shape) {
 }
 
 }  // namespace
+
+void NodeLinks::no_route() { throw InternalError("a route joins two endpoints of the network"); }
 
 NodeLinks::NodeLinks(Network& network, const NodeShape& shape, int switches,
                      const std::function<int(int node, int nic)>& switch_of_nic)

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/check.hpp"
 #include "sim/base/fields.hpp"
 #include "sim/cluster/network.hpp"
 #include "sim/plugin.hpp"
@@ -97,7 +96,7 @@ class NodeLinks {
   void route(Network& network, Between between) const {
     network.route = [nodes = *this, between = std::move(between)](int from, int to,
                                                                   std::vector<LinkId>& path) {
-      CHECK(from != to && nodes.has(from) && nodes.has(to), "a route joins two endpoints of the network");
+      if (from == to || !nodes.has(from) || !nodes.has(to)) no_route();
       if (nodes.node_of(from) == nodes.node_of(to)) {
         nodes.inside(from, to, path);
         return;
@@ -109,6 +108,8 @@ class NodeLinks {
   }
 
  private:
+  [[noreturn]] static void no_route();
+
   int endpoints_;
   int gpus_per_node_;
   int nics_;
