@@ -136,7 +136,8 @@ void behind_one_nic(benchmark::State& state, Summary& summary, const std::string
     const Elapsed bare = bare_watch.elapsed();
     check_equal(simulated_s, bare_s);
     state.SetIterationTime(elapsed.wall_s);
-    const std::string what = fmt::format("{} of {} ranks, 8 behind one NIC, every message", schedule, ranks);
+    const std::string what =
+        fmt::format("{} of {} ranks, 8 behind one NIC, nothing else on the way", schedule, ranks);
     summary.time(what, elapsed, limit_s);
     summary.ratio(what + " / bare shares of links", elapsed, bare, 0);
   }

@@ -1,6 +1,6 @@
 // One collective run event by event: fidelities `messages` (every message of the schedule)
 // and `flows` (the repetitions of a stage aggregated: one flow per edge, started when all ranks of the cycle
-// are there).
+// are there). Ranks that come together and stay so, while nothing else happens, take one step per stage.
 #pragma once
 
 #include <cstdint>

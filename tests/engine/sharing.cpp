@@ -34,6 +34,37 @@ TEST_CASE(
   CHECK(ends[1] == doctest::Approx(2e9 / 25e9 + 2e-6).epsilon(1e-9));
 }
 
+TEST_CASE("an all-reduce by itself takes as long as beside a timer, which makes it go message by message") {
+  for (const char* schedule : {"ring", "recursive_doubling", "rabenseifner"})
+    for (const bool shared : {false, true}) {
+      CAPTURE(schedule);
+      CAPTURE(shared);
+      const auto run = [&](bool beside_a_timer) {
+        return in_child([&] {
+          Job job =
+              scripted_job(shared ? trunk(8, 5e-6, 25e9, 10e9) : star(8, 5e-6, 25e9), [&](Worker& worker) {
+                while (worker.next_step()) {
+                  const auto sum = worker.collectives().start(timed<AllReduce>(1e6 + 3, schedule));
+                  if (beside_a_timer && worker.rank() == 0)
+                    worker.background().then(worker.background().start_timer(20e-6), [] {});
+                  worker.wait(sum);
+                }
+              });
+          job.network.fidelity = Fidelity::messages;
+          const RunRecord record = simulate_job(job);
+          std::vector<double> seen{record.end_s, static_cast<double>(record.events)};
+          for (const LinkRecord& link : record.links) seen.push_back(link.bytes);
+          return seen;
+        });
+      };
+      const std::vector<double> alone = run(false), beside = run(true);
+      REQUIRE(alone.size() == beside.size());
+      CHECK(alone[1] + 1 == beside[1]);
+      for (std::size_t i = 0; i < alone.size(); ++i)
+        if (i != 1) CHECK(alone[i] == doctest::Approx(beside[i]).epsilon(1e-12));
+    }
+}
+
 TEST_CASE("two jobs whose rings cross one trunk each get half of it") {
   // Ranks 0 and 2 form one ring, 1 and 3 another; each of the four messages of 1 GB in all crosses the trunk
   // of 10 GB/s in its direction, two at a time: 2 steps of 0.5 GB at 5 GB/s.
