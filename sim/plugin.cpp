@@ -17,18 +17,6 @@ void write_form(const PluginInfo& info, const Fields& fields, Json& form) {
   if (!info.citation.empty()) form["$comment"] = info.citation;
 }
 
-void take(const Fields& fields, Json& object) {
-  Json taken = Json::object();
-  const Json schema = fields.schema("");
-  for (const auto& property : schema["properties"].items()) {
-    const auto found = object.find(property.key());
-    if (found == object.end()) continue;
-    taken[property.key()] = std::move(*found);
-    object.erase(found);
-  }
-  fields.read(taken);
-}
-
 void reject_name(const std::string& name, const std::string& kind, const std::vector<std::string>& names) {
   const std::string guess = nearest(name, names);
   const bool vowel = std::string_view("aeiou").find(kind.front()) != std::string_view::npos;

@@ -38,9 +38,6 @@ struct NoOptions {
 /// The schema of an object that chooses the plug-in: its fields and its name.
 void write_form(const PluginInfo& info, const Fields& fields, Json& form);
 
-/// Reads the keys that `fields` knows, and removes them from the object.
-void take(const Fields& fields, Json& object);
-
 /// The options that the object of a file gives, checked.
 template <class Options>
 Options options_of(const Json& object, DrawUnit amounts = DrawUnit::seconds) {
@@ -57,7 +54,7 @@ template <class Options>
 void take_options(Options& options, Json& object) {
   Fields fields(DrawUnit::seconds, Fields::Purpose::read);
   options.fields(fields);
-  take(fields, object);
+  fields.take(object);
 }
 
 /// `Made`: what its function makes. `Context`: what that may look at beyond the options. Options with a

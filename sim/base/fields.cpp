@@ -134,6 +134,17 @@ void Fields::read(const Json& object) const {
   }
 }
 
+void Fields::take(Json& object) const {
+  Json taken = Json::object();
+  for (const Field& field : all_) {
+    const auto found = object.find(field.key_);
+    if (found == object.end()) continue;
+    taken[field.key_] = std::move(*found);
+    object.erase(found);
+  }
+  read(taken);
+}
+
 void Fields::write_missing(Json& object) const {
   for (const Field& field : all_) {
     const bool present = object.contains(field.key_);

@@ -170,6 +170,8 @@ class Fields {
   /// Sets what `object` has; throws ParameterError for what is unknown, missing, out of range, or of another
   /// type.
   void read(const Json& object) const;
+  /// Reads the keys of `object` that are those of the fields, and removes them from it.
+  void take(Json& object) const;
   /// Adds to `object` what it lacks and the struct has: defaults, and what a rule has given since.
   void write_missing(Json& object) const;
 

@@ -13,25 +13,6 @@
 
 namespace simsgd {
 
-namespace {
-
-/// Moves the common options from an object to one of their own.
-Json taken_common(Json& object) {
-  StragglerCommon common;
-  Fields fields(DrawUnit::seconds, Fields::Purpose::read);
-  common.fields(fields);
-  Json taken = Json::object();
-  const Json known = fields.schema("")["properties"];
-  for (const auto& property : known.items()) {
-    if (!object.contains(property.key())) continue;
-    taken[property.key()] = std::move(object[property.key()]);
-    object.erase(property.key());
-  }
-  return taken;
-}
-
-}  // namespace
-
 void StragglerPlugin::form(Json& form) const {
   Plugin::form(form);
   StragglerCommon common;
@@ -45,7 +26,8 @@ MadeStraggler make_straggler(const Json& object, const StragglerSetup& setup) {
   const StragglerPlugin& plugin =
       find_plugin(straggler_plugins(), object["name"].get<std::string>(), "kind of straggler");
   Json own = object;
-  const auto common = options_of<StragglerCommon>(taken_common(own));
+  StragglerCommon common;
+  take_options(common, own);
   return with_common_options(plugin.make(own, common, setup), common, setup);
 }
 
