@@ -167,11 +167,15 @@ void sort_sizes(const Points& points, Group& group) {
   }
 }
 
-/// Without what a cluster by itself does not need: it is copied for each patch.
+/// Without what sending does not need: it is copied and read for each patch.
 Scenario cluster_part(const Scenario& scenario) {
   Scenario part{scenario.file, Json::object(), {}};
   for (const char* section : {"cluster", "network", "seed"})
     if (scenario.resolved.contains(section)) part.resolved[section] = scenario.resolved[section];
+  Json& cluster = part.resolved["cluster"];
+  cluster.erase("calibration");
+  if (cluster["device"].is_object())
+    for (const char* of_computing : {"gemm", "inverse"}) cluster["device"].erase(of_computing);
   return part;
 }
 
