@@ -121,7 +121,7 @@ std::string shown_estimate(double value, const std::optional<statistics::Interva
 /// a restricted mean, "failed", "-".
 std::string shown_cell(const CellSummary& summary, const CommonUnit& unit);
 
-/// "ms" in brackets after a name; nothing where there is no unit.
+/// The unit as it follows a name, " (ms)"; empty if there is none.
 std::string in_brackets(const CommonUnit& unit);
 
 /// Below a table of times that are compared up to these taus.

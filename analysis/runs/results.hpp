@@ -81,7 +81,7 @@ class StoredResults {
 /// its points, in its order: {"study", "point", "label", "coordinates", "seed", "key", "status", "error",
 /// "metrics", "intervals", "curves", "workers", "links"}; intervals are null of a result that was kept
 /// without any. Numbers are SI and have the shortest text that reads back as the same double. Nothing of
-/// machine, date or duration. Throws ConfigError where there is no store, RunError where it is damaged or
+/// machine, date or duration. Throws ConfigError if the store does not exist, RunError if it is damaged or
 /// `out` cannot be written. Returns how many results have no intervals.
 std::size_t export_results(const std::filesystem::path& store, std::ostream& out);
 
