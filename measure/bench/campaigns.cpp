@@ -20,18 +20,19 @@ const std::vector<SampleColumn>& sample_columns() {
       {"benchmark", "", "`network`, `collectives` or `compute`"},
       {"campaign", "", "from 1; campaigns are apart in time"},
       {"campaign_begun_unix_s", "s", "since 1970"},
-      {"load_1min", "", "processes that wanted to run, mean of the minute before the campaign"},
-      {"cores", "", "that rank 0's machine gives its ranks"},
-      {"ranks_per_core", "", "on the fullest machine; above 1 ranks wait for their turn"},
+      {"load_1min", "", "load average over the minute before the campaign"},
+      {"cores", "", "cores of rank 0's machine that its ranks may use"},
+      {"ranks_per_core", "", "on the fullest machine; above 1, ranks wait for their turn"},
       {"operation", "",
        "`ping_pong`, `exchange` (both ways), `exchanges` (of several pairs), a collective; empty of kernels"},
       {"schedule", "", "as in scenarios, or `mpi`: MPI's own choice; empty of messages and kernels"},
       {"workers", "", "ranks that took part"},
-      {"nodes", "", "hosts that they were on"},
-      {"bytes", "B", "of the message, or of the whole array; of an all-to-all, of what one rank gives"},
+      {"nodes", "", "hosts that the ranks were on"},
+      {"bytes", "B",
+       "size of the message, or of the whole array; for an all-to-all, of one rank's contribution"},
       {"sample", "", "from 1; warm-up is left out"},
       {"time_s", "s",
-       "of a ping-pong half the round trip; else from the common start until the last rank is done"}};
+       "half the round trip of a ping-pong; else from the common start until the last rank is done"}};
   return columns;
 }
 
