@@ -251,7 +251,7 @@ template <class Struct>
 Field& Fields::object(std::string_view key, std::optional<Struct>& value, std::string_view meaning) {
   Struct sample;
   Fields inner(amounts_, purpose_);
-  sample.fields(inner);
+  if (!only_reads()) sample.fields(inner);
   return add_optional_object(
       key, inner, meaning,
       [&value](const Json& json) {
@@ -276,7 +276,7 @@ Field& Fields::objects(std::string_view key, std::vector<Struct>& values, std::s
                        std::string_view each) {
   Struct sample;
   Fields inner(amounts_, purpose_);
-  sample.fields(inner);
+  if (!only_reads()) sample.fields(inner);
   return add_objects(
       key, inner, meaning, each,
       [&values](const Json& list) {
