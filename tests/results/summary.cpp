@@ -225,7 +225,8 @@ TEST_CASE("without a target, the time to the best accuracy that all reach, in wh
 
 TEST_CASE("more runs become rows") {
   std::vector<OrderedJson> runs;
-  for (int i = 0; i < 6; ++i) runs.push_back(shortened_for_rows(document("ethernet-1g", 0.25 * (i + 1)).dump()));
+  for (int i = 0; i < 6; ++i)
+    runs.push_back(shortened_for_rows(document("ethernet-1g", 0.25 * (i + 1)).dump()));
   std::vector<SummaryColumn> columns;
   for (int i = 0; i < 6; ++i)
     columns.push_back({"", &runs[static_cast<std::size_t>(i)], {{"seed", std::to_string(i)}}});
