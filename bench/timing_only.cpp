@@ -40,9 +40,12 @@ std::vector<Sum> sums_of(const Job& job) {
       (job.workload.micro_batches - 1) * (times.forward_s + times.backward_s) + times.forward_s;
   for (std::size_t i = 0; i < buckets.buckets.size(); ++i) {
     const Bucket& bucket = buckets.buckets[i];
-    Plan plan = plan_by_policy(
-        job.network.collectives, job.cluster, ranks,
-        {CollectiveOp::all_reduce, bucket.parameters * job.workload.bytes_per_parameter, 0, bucket.tensors, {}});
+    Plan plan = plan_by_policy(job.network.collectives, job.cluster, ranks,
+                               {CollectiveOp::all_reduce,
+                                bucket.parameters * job.workload.bytes_per_parameter,
+                                0,
+                                bucket.tensors,
+                                {}});
     const Fidelity fidelity = plan.choose(job.network.fidelity, false, Beside::computing).fidelity;
     if (fidelity != Fidelity::closed && fidelity != Fidelity::steps)
       throw std::runtime_error("the bare loop knows `closed` and `steps`");
@@ -53,7 +56,8 @@ std::vector<Sum> sums_of(const Job& job) {
   return sums;
 }
 
-/// When the last worker has ended its last step of allreduce_sgd, at `closed` or `steps`, without crashes, jitter or an optimizer that takes time of its own.
+/// When the last worker has ended its last step of allreduce_sgd, at `closed` or `steps`, without crashes,
+/// jitter or an optimizer that takes time of its own.
 double bare_steps_s(const Job& job) {
   const auto workers = static_cast<std::size_t>(job.workers());
   std::vector<Sum> sums = sums_of(job);

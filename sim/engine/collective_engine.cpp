@@ -51,9 +51,9 @@ struct CollectiveEngine::Channel {
   std::uint64_t first = 0;  // sequence number of operations.front()
   std::deque<std::unique_ptr<Operation>> operations;
   std::vector<std::unique_ptr<Operation>> unused;  // for their memory
-  std::vector<std::uint64_t> next;     // by group rank: sequence number of its next operation
-  std::vector<std::uint64_t> through;  // by group rank: operations it has ended
-  std::vector<double> free_s;          // by group rank: end of its last operation
+  std::vector<std::uint64_t> next;                 // by group rank: sequence number of its next operation
+  std::vector<std::uint64_t> through;              // by group rank: operations it has ended
+  std::vector<double> free_s;                      // by group rank: end of its last operation
 
   bool is(GroupId of_group, ChannelId of_number) const { return group == of_group && number == of_number; }
   /// That the member starts next; null: nobody has started it.
@@ -307,7 +307,7 @@ void CollectiveEngine::finish_all(Channel& channel, Operation& operation) {
   std::vector<double> ends;
   ends_of(*operation.entry, operation.arrival_s, operation.jitter, ends);
   const double last = *std::max_element(operation.arrival_s.begin(), operation.arrival_s.end());
-  const std::int32_t ranks = operation.entry->plan->ranks();  // it is gone with the last one
+  const std::int32_t ranks = operation.entry->plan->ranks();  // the operation is gone with the last one
   for (std::int32_t group_rank = 0; group_rank < ranks; ++group_rank)
     finish_one(channel, operation, group_rank, last, ends[static_cast<std::size_t>(group_rank)]);
 }

@@ -111,8 +111,9 @@ void LockstepRun::end_step(std::size_t rank) {
     }
   }
   world_.transport.check_instant(clock.local());
-  observers_of(rank).tell(Topic::steps, &Observer::step_ended,
-                          StepEnd{static_cast<int>(rank), state.step, state.begin_s, clock.local(), Tensor{}});
+  observers_of(rank).tell(
+      Topic::steps, &Observer::step_ended,
+      StepEnd{static_cast<int>(rank), state.step, state.begin_s, clock.local(), Tensor{}});
   if (rank == 0 && steps_.progress) steps_.progress(state.step);
   steps_.end.completed(world_.job.workload.batch, clock.local());
 }
@@ -123,7 +124,9 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
   Rank& state = ranks_[rank];
   SimClock& clock = *clocks_[rank];
   switch (action.kind) {
-    case Kind::begin: begin_gradient(rank); break;
+    case Kind::begin:
+      begin_gradient(rank);
+      break;
     case Kind::delay:
       if (state.cost.delay_s > 0) spend(rank, Activity::straggle, state.cost.delay_s, "straggle");
       break;
@@ -131,10 +134,18 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
       observers_of(rank).tell(Topic::steps, &Observer::gradient_used, static_cast<int>(rank), state.step,
                               Tensor{}, 1.0 * world_.job.workload.batch);
       break;
-    case Kind::compute: clock.compute(action.seconds * state.cost.scale, state.cost.straggle); break;
-    case Kind::backward: begin_backward(rank); break;
-    case Kind::compute_until: compute_until(rank, action.seconds); break;
-    case Kind::backward_end: clock.compute_beside(state.beside_s, state.cost.straggle); break;
+    case Kind::compute:
+      clock.compute(action.seconds * state.cost.scale, state.cost.straggle);
+      break;
+    case Kind::backward:
+      begin_backward(rank);
+      break;
+    case Kind::compute_until:
+      compute_until(rank, action.seconds);
+      break;
+    case Kind::backward_end:
+      clock.compute_beside(state.beside_s, state.cost.straggle);
+      break;
     case Kind::mark:
     case Kind::span:
       if (hears(rank)) draw(rank, action);
@@ -143,8 +154,11 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
       spend(rank, action.activity,
             action.seconds * (1 / world_.job.cluster.speed_of_rank(static_cast<int>(rank))), action.label);
       break;
-    case Kind::start: start(rank, action.index); break;
-    case Kind::wait: return wait(rank, action.index);
+    case Kind::start:
+      start(rank, action.index);
+      break;
+    case Kind::wait:
+      return wait(rank, action.index);
   }
   return true;
 }
@@ -237,8 +251,8 @@ void LockstepRun::all_started(Operation& operation, std::uint64_t number) {
 void LockstepRun::forget_operations() {
   std::uint64_t needed = first_ + operations_.size();
   for (const Rank& each : ranks_)
-    needed = std::min({needed, each.told,
-                       each.started > trace_.longest_wait ? each.started - trace_.longest_wait : 0});
+    needed = std::min(
+        {needed, each.told, each.started > trace_.longest_wait ? each.started - trace_.longest_wait : 0});
   for (; first_ < needed; ++first_) {
     unused_.push_back(std::move(operations_.front()));
     operations_.pop_front();

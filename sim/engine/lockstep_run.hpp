@@ -29,13 +29,13 @@ class LockstepRun {
 
  private:
   struct Rank {
-    std::uint64_t step = 0;      // that it is in, from 1
-    std::size_t next = 0;        // of the step's actions
-    std::uint64_t started = 0;   // operations
-    std::uint64_t told = 0;      // operations that its ledger knows of
-    std::uint64_t awaits = 0;    // number of the operation that it waits for, plus 1; 0: none
-    double begin_s = 0;          // of the step
-    StepCost cost;               // of the gradient
+    std::uint64_t step = 0;     // that it is in, from 1
+    std::size_t next = 0;       // of the step's actions
+    std::uint64_t started = 0;  // operations
+    std::uint64_t told = 0;     // operations that its ledger knows of
+    std::uint64_t awaits = 0;   // number of the operation that it waits for, plus 1; 0: none
+    double begin_s = 0;         // of the step
+    StepCost cost;              // of the gradient
     double stop_s = 0, done_s = 0, beside_s = 0;  // of the last backward pass: nominal, and what goes on
     bool over = false;
   };
@@ -81,13 +81,13 @@ class LockstepRun {
   // Of each of the trace's operations: its channel in ledgers, and how long it takes, while devices compute.
   std::vector<std::int32_t> channels_;
   std::vector<double> predicted_s_;
-  double step_s_ = 0;  // nominal
+  double step_s_ = 0;                            // nominal
   std::vector<std::optional<SimClock>> clocks_;  // by rank; they do not move
   std::vector<Rank> ranks_;
-  std::vector<Crashes> crashes_;             // by rank; empty: nothing fails
+  std::vector<Crashes> crashes_;              // by rank; empty: nothing fails
   std::vector<std::vector<double>> marks_s_;  // by rank that is heard, and by number
-  std::vector<std::size_t> ready_, turn_;    // who goes on next, and who goes on in this turn
-  std::uint64_t first_ = 0;                  // number of operations_.front(); as they are started
+  std::vector<std::size_t> ready_, turn_;     // who goes on next, and who goes on in this turn
+  std::uint64_t first_ = 0;                   // number of operations_.front(); as they are started
   std::deque<std::unique_ptr<Operation>> operations_;
   std::vector<std::unique_ptr<Operation>> unused_;
   Handle<Nothing> awaited_ = Handle<Nothing>::make();  // as the rank that waits sees it

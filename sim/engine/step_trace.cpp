@@ -134,7 +134,9 @@ class TraceCollectives final : public Collectives {
     if (static_cast<int>(ranks.size()) < world_.job.workers()) throw Untraceable();
     return kWorld;
   }
-  double predict(const AnyCollective& collective) override { return world_.negotiator.predict(0, collective); }
+  double predict(const AnyCollective& collective) override {
+    return world_.negotiator.predict(0, collective);
+  }
 
  protected:
   void begin(AnyCollective&& collective, CollectiveSlot slot) override {
@@ -204,8 +206,8 @@ class TraceWorker final : public Worker {
     const auto found = std::find_if(script_.pending.rbegin(), script_.pending.rend(),
                                     [&](const auto& each) { return each.get() == handle.pending(); });
     if (found == script_.pending.rend()) throw Untraceable();
-    script_.put({.kind = StepKind::wait,
-                 .index = static_cast<std::size_t>(found - script_.pending.rbegin()) + 1});
+    script_.put(
+        {.kind = StepKind::wait, .index = static_cast<std::size_t>(found - script_.pending.rbegin()) + 1});
   }
   std::size_t wait_any(std::span<const Awaited>) override { throw Untraceable(); }
   bool done(Awaited) override { throw Untraceable(); }
@@ -249,10 +251,11 @@ bool alike(const AnyCollective& a, const AnyCollective& b) {
 
 bool alike(const std::vector<AnyCollective>& operations, const StepTrace::Actions& a,
            const StepTrace::Actions& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const StepAction& one, const StepAction& other) {
-    if (one.kind != StepKind::start) return one == other;
-    return other.kind == StepKind::start && alike(operations[one.index], operations[other.index]);
-  });
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [&](const StepAction& one, const StepAction& other) {
+        if (one.kind != StepKind::start) return one == other;
+        return other.kind == StepKind::start && alike(operations[one.index], operations[other.index]);
+      });
 }
 
 std::size_t longest_wait(const StepTrace::Actions& actions) {

@@ -170,7 +170,9 @@ TEST_CASE("a run that ends before its method's first exchange, and one of a work
     scenario["algorithm"] = {{"name", "local_sgd"}, {"period", period}};
     const Scenario loaded = load(scenario);
     const Job job = make_job(loaded);
-    return make_document(RunContext{}, loaded, job, simulate(job, {}).record)["notes"].back().get<std::string>();
+    return make_document(RunContext{}, loaded, job, simulate(job, {}).record)["notes"]
+        .back()
+        .get<std::string>();
   };
   const std::string silent =
       "no worker sent anything: the run's 10 steps end before the method's first exchange, or it has none";
