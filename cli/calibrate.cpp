@@ -167,7 +167,7 @@ void add_common(CLI::App& verb, CalibrateVerb& settings) {
   verb.add_option("--data", settings.data, "Directory of the measurement files that the spec names")
       ->type_name("DIR");
   verb.add_option("--jobs", settings.jobs,
-                  "Simulations in parallel (default: all cores); results do not depend on it")
+                  "Simulations or fits in parallel (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
   verb.add_flag("--json", settings.json, "Print everything as JSON, each point too");
   verb.add_flag(

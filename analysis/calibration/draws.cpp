@@ -375,8 +375,9 @@ Uncertainty draw_parameters(const Fitter& fitter, const Fitted& best, const std:
   }
   std::vector<Fitted> fits(draws, best);
   if (!model.searches.empty())
-    for (std::size_t draw = 0; draw < draws; ++draw)
+    fitter.each(draws, [&](std::size_t draw) {
       fits[draw] = fitter.fit({which, drawn[draw].weights}, &best, 0);
+    });
   else if (!model.parameters.empty())
     fits =
         refitted(fitter, best, which, log_errors(fitter.points(), which, fitter.predict(best, which)), drawn);

@@ -50,11 +50,14 @@ Solved solve_from_start(Solver& solver, const ModelSpec& model, const FitSetting
     return solver.solve(std::move(x), settings.iterations, settings.tolerance);
   }
   if (settings.starts == 1) return solver.solve(inside(model, 0), settings.iterations, settings.tolerance);
+  std::vector<Solved> from(static_cast<std::size_t>(settings.starts));
+  solver.predictor().each(from.size(), [&](std::size_t start) {
+    from[start] =
+        Solver(solver).solve(inside(model, static_cast<int>(start)), kStartIterations, kStartTolerance);
+  });
   Solved best;
-  for (int start = 0; start < settings.starts; ++start) {
-    Solved solved = solver.solve(inside(model, start), kStartIterations, kStartTolerance);
-    if (solved.loss < best.loss * (1 - 1e-9) || best.x.empty()) best = std::move(solved);
-  }
+  for (Solved& each : from)
+    if (each.loss < best.loss * (1 - 1e-9) || best.x.empty()) best = std::move(each);
   return solver.solve(std::move(best.x), settings.iterations, settings.tolerance);
 }
 

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <sstream>
+#include <thread>
 #include <tuple>
 
 #include "analysis/runner.hpp"
@@ -213,6 +216,35 @@ Predictor::Predictor(const Points& points, PredictorSettings settings)
   }
 }
 
+void Predictor::each(std::size_t count, const std::function<void(std::size_t)>& body) const {
+  static thread_local bool inside = false;  // those outside keep all cores busy
+  const std::size_t threads =
+      metrics_.empty() && !inside ? std::min(count, static_cast<std::size_t>(settings_.jobs)) : 1;
+  if (threads < 2) {
+    for (std::size_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::exception_ptr> thrown(count);
+  const auto work = [&] {
+    inside = true;
+    for (std::size_t i = next++; i < count; i = next++) try {
+        body(i);
+      } catch (...) {
+        thrown[i] = std::current_exception();
+        next = count;
+      }
+    inside = false;
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t k = 1; k < threads; ++k) others.emplace_back(work);
+    work();
+  }
+  for (const std::exception_ptr& each : thrown)
+    if (each) std::rethrow_exception(each);
+}
+
 std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& patches,
                                                     const std::vector<std::size_t>& which) const {
   std::vector<std::vector<double>> values(patches.size(), std::vector<double>(which.size(), kNoValue));
@@ -220,7 +252,7 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
   std::vector<std::tuple<std::size_t, const Group*, std::string>> wanted;  // patch, points and key of runs
   std::set<std::string> fresh;
   const std::map<std::size_t, Group> groups = groups_of(points_, which);
-  for (std::size_t p = 0; p < patches.size(); ++p) {
+  each(patches.size(), [&](std::size_t p) {
     for (const auto& [number, group] : groups) {
       const Setting& setting = points_.settings[number];
       if (setting.kind == PredictSpec::Kind::run) {
@@ -240,7 +272,7 @@ std::vector<std::vector<double>> Predictor::predict(const std::vector<Patch>& pa
         for (std::size_t i = 0; i < group.which.size(); ++i)
           values[p][group.places[i]] = message_s(file.cluster, points_.points[group.which[i]].bytes());
     }
-  }
+  });
   run_all(tasks);
   for (const auto& [p, group, key] : wanted) {
     const std::vector<double>& metrics = memo_.metrics.at(key);

@@ -21,7 +21,7 @@ struct RunMemo {
 };
 
 struct PredictorSettings {
-  int jobs = 1;  ///< children at a time
+  int jobs = 1;  ///< children, or threads, at a time
   std::function<bool()> interrupted{};
   std::function<void(std::uint64_t simulations)> progress{};  ///< called several times a second
   RunMemo* memo = nullptr;  ///< of the same points before; null: one of its own
@@ -40,6 +40,9 @@ class Predictor {
   std::vector<double> predict(const Patch& patch, const std::vector<std::size_t>& which) const {
     return predict(std::vector<Patch>{patch}, which).front();
   }
+  /// Calls `body` with 0 to count - 1: of points without runs several at a time, as runs take children, which
+  /// no thread may fork. Throws what the least of the numbers that threw did.
+  void each(std::size_t count, const std::function<void(std::size_t)>& body) const;
   /// Of all that were predicted so far.
   const RunMemo& memo() const { return memo_; }
 

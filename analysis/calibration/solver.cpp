@@ -131,8 +131,16 @@ Eigen::VectorXd Solver::logs_of(const std::vector<double>& predicted) const {
   return logs;
 }
 
+/// Ceres asks for a step's residuals first, and for its slopes where it takes the step.
+const Eigen::VectorXd& Solver::logs_at(const std::vector<double>& x) {
+  if (seen_x_ == x) return seen_logs_;
+  seen_logs_ = logs_of(predictor_.predict(patch_at(x), what_.which));
+  seen_x_ = x;
+  return seen_logs_;
+}
+
 bool Solver::simulate_slopes(const std::vector<double>& x, Eigen::VectorXd& logs) {
-  std::vector<Patch> patches{patch_at(x)};
+  std::vector<Patch> patches;
   std::vector<double> steps;
   for (std::size_t j = 0; j < x.size(); ++j) {
     std::vector<double> beside = x;
@@ -143,10 +151,10 @@ bool Solver::simulate_slopes(const std::vector<double>& x, Eigen::VectorXd& logs
     patches.push_back(patch_at(beside));
   }
   const std::vector<std::vector<double>> values = predictor_.predict(patches, what_.which);
-  logs = logs_of(values[0]);
+  logs = logs_at(x);
   slopes_.resize(logs.size(), static_cast<Eigen::Index>(x.size()));
   for (std::size_t j = 0; j < x.size(); ++j)
-    slopes_.col(static_cast<Eigen::Index>(j)) = (logs_of(values[j + 1]) - logs) / steps[j];
+    slopes_.col(static_cast<Eigen::Index>(j)) = (logs_of(values[j]) - logs) / steps[j];
   return logs.allFinite() && slopes_.allFinite();
 }
 
@@ -167,13 +175,13 @@ void Solver::carry_slopes(const std::vector<double>& x, const Eigen::VectorXd& l
 bool Solver::evaluate(const std::vector<double>& x, Eigen::VectorXd& logs, bool with_slopes) {
   if (settings_.interrupted && settings_.interrupted()) throw Interrupted();
   if (!with_slopes) {
-    logs = logs_of(predictor_.predict(patch_at(x), what_.which));
+    logs = logs_at(x);
     return logs.allFinite();
   }
   if (settings_.rounds == 0 || slopes_.size() == 0) {
     if (!simulate_slopes(x, logs)) return false;
   } else {
-    logs = logs_of(predictor_.predict(patch_at(x), what_.which));
+    logs = logs_at(x);
     if (!logs.allFinite()) return false;
     carry_slopes(x, logs);
   }
@@ -184,8 +192,7 @@ bool Solver::evaluate(const std::vector<double>& x, Eigen::VectorXd& logs, bool 
 
 Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance) {
   // Ceres would say of it in its own words, whatever its logging_type.
-  if (!logs_of(predictor_.predict(patch_at(x), what_.which)).allFinite())
-    return {std::move(x), std::numeric_limits<double>::infinity(), {}};
+  if (!logs_at(x).allFinite()) return {std::move(x), std::numeric_limits<double>::infinity(), {}};
   Residuals residuals(*this);
   ceres::Problem::Options keep;
   keep.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
@@ -202,10 +209,11 @@ Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance
   options.max_num_iterations = iterations;
   options.function_tolerance = tolerance;
   options.num_threads = 1;
+  // At bounds a smaller radius does as well as a search along the step, each place of which takes slopes.
+  options.max_num_line_search_step_size_iterations = 0;
   EndInVain end_in_vain;
   if (settings_.rounds > 0) {
     options.callbacks.push_back(&end_in_vain);
-    options.max_num_line_search_step_size_iterations = 0;  // at bounds a smaller radius does as well
     options.initial_trust_region_radius = kRadiusOfRuns;
   }
   ceres::Solver::Summary summary;

@@ -33,6 +33,7 @@ class Solver {
 
   /// Infinite loss where nothing could be predicted. Throws Interrupted.
   Solved solve(std::vector<double> x, int iterations, double tolerance);
+  const Predictor& predictor() const { return predictor_; }
 
  private:
   Solved one_round(std::vector<double> x, int iterations, double tolerance);
@@ -43,6 +44,7 @@ class Solver {
   bool simulate_slopes(const std::vector<double>& x, Eigen::VectorXd& logs);
   void carry_slopes(const std::vector<double>& x, const Eigen::VectorXd& logs);
   Eigen::VectorXd logs_of(const std::vector<double>& predicted) const;
+  const Eigen::VectorXd& logs_at(const std::vector<double>& x);
   Patch patch_at(const std::vector<double>& x) const;
 
   const Predictor& predictor_;
@@ -58,6 +60,8 @@ class Solver {
   Eigen::MatrixXd slopes_;      ///< a row for each point; empty: not known
   std::vector<double> last_x_;  ///< where they were taken or carried to; empty: elsewhere
   Eigen::VectorXd last_logs_;
+  std::vector<double> seen_x_;  ///< of the last prediction
+  Eigen::VectorXd seen_logs_;
 };
 
 }  // namespace simsgd

@@ -182,6 +182,11 @@ std::vector<std::vector<double>> Fitter::predict_members(const Fitted& fitted,
   return all;
 }
 
+void Fitter::each(std::size_t count, const std::function<void(std::size_t)>& body) const {
+  if (model_.ensemble.empty()) return predictor_.each(count, body);
+  for (std::size_t i = 0; i < count; ++i) body(i);
+}
+
 bool Fitter::runs() const {
   return std::any_of(points_.settings.begin(), points_.settings.end(),
                      [](const Setting& each) { return each.kind == PredictSpec::Kind::run; });
@@ -223,14 +228,17 @@ void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string&
     if (fitter.spec().fit.leave_out_where.holds(fitter.points().points[i].measurement))
       parts[part_of(column, fitter.points().points[i])].push_back(i);
   if (parts.size() < 2) return;
-  for (const auto& [name, which] : parts) {
+  const std::size_t before = left_out.size();
+  for (const auto& [name, which] : parts) left_out.push_back({name, which, {}});
+  fitter.each(parts.size(), [&](std::size_t part) {
+    const std::vector<std::size_t>& which = left_out[before + part].which;
     std::vector<std::size_t> rest;
     std::set_difference(all.begin(), all.end(), which.begin(), which.end(), std::back_inserter(rest));
     const Fitted fitted = best == nullptr
                               ? fitter.fit(fitter.weighted(rest))
                               : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations, kLeftOutRounds);
-    left_out.push_back({name, which, log_errors(fitter.points(), which, fitter.predict(fitted, which))});
-  }
+    left_out[before + part].log_errors = log_errors(fitter.points(), which, fitter.predict(fitted, which));
+  });
 }
 
 }  // namespace

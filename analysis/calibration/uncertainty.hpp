@@ -41,6 +41,8 @@ class Fitter {
                                            const std::vector<std::size_t>& which) const {
     return predictor_.predict(patches, which);
   }
+  /// As Predictor's; one at a time with an ensemble, whose members remember outcomes.
+  void each(std::size_t count, const std::function<void(std::size_t)>& body) const;
 
   const ModelSpec& model() const { return model_; }
   const Points& points() const { return points_; }

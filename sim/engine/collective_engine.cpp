@@ -298,7 +298,8 @@ void CollectiveEngine::finish_all(Channel& channel, Operation& operation) {
   std::vector<double> ends;
   ends_of(*operation.entry, operation.arrival_s, operation.jitter, ends);
   const double last = *std::max_element(operation.arrival_s.begin(), operation.arrival_s.end());
-  for (std::int32_t group_rank = 0; group_rank < operation.entry->plan->ranks(); ++group_rank)
+  const std::int32_t ranks = operation.entry->plan->ranks();  // the operation is gone with the last one
+  for (std::int32_t group_rank = 0; group_rank < ranks; ++group_rank)
     finish_one(channel, operation, group_rank, last, ends[static_cast<std::size_t>(group_rank)]);
 }
 
