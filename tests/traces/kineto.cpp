@@ -431,23 +431,6 @@ TEST_CASE("events that cannot be are counted; bad UTF-8, int64 overflow and half
   CHECK(half.reports[0].ignored.at("files that end too early; what came before was read") == 1);
 }
 
-TEST_CASE("what is not a trace at all is an error with a sentence") {
-  CHECK(import_errors(R"({"traceEvents": []})") ==
-        "f: holds no measurement that can be used (kineto). Left out: 1 files without events.\n");
-  CHECK(import_errors(R"({"traceEvents": [{"ph": "X", "ts": 1e999}]})")
-            .ends_with("Write numbers below 1.8e308.\n"));
-  CHECK(import_errors(R"({"traceEvents": [{"ph": ]})")
-            .starts_with("f: is not valid JSON, line 1, column 25: "));
-  CHECK(import_errors(R"({"traceEvents": )" + std::string(200, '[')) ==
-        "f: is nested deeper than 100 levels. Check its brackets and braces.\n");
-  Trace trace(false, 1, 2);
-  trace.step(4, 0, 100);
-  trace.step(4, 100, 100);
-  CHECK(
-      import_errors(trace.text()) ==
-      "f:/traceEvents: holds ProfilerStep#4 of rank 1, which was there before. Name the file of each rank, and of each part of a job, once.\n");
-}
-
 TEST_CASE("characters over the seams of blocks stay whole") {
   // 64 KiB of padding, so that the name lies around the end of a block, at every place.
   for (std::size_t shift = 0; shift < 8; ++shift) {
