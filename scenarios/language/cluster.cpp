@@ -74,16 +74,13 @@ struct ClusterSection {
   std::string source;
 
   void fields(Fields& f) {
-    f.text("name", name, "What reports call it");
-    f.whole("workers", workers, "This many GPUs train, or as many islands")
-        .required()
-        .at_least(1)
-        .at_most(kMostCounted);
-    f.whole("nodes", nodes, "There are this many nodes")
+    f.text("name", name, "Name of the cluster in reports");
+    f.whole("workers", workers, "GPUs that train, or islands").required().at_least(1).at_most(kMostCounted);
+    f.whole("nodes", nodes, "Number of nodes")
         .at_least(1)
         .at_most(kMostCounted)
         .by_rule("as many as the workers need");
-    f.whole("gpus_per_node", gpus_per_node, "A node has this many GPUs").at_least(1).at_most(kMostCounted);
+    f.whole("gpus_per_node", gpus_per_node, "GPUs of a node").at_least(1).at_most(kMostCounted);
     f.object("island", island, "Several GPUs on fast links are one worker")
         .by_rule("none: a worker is one GPU");
     f.object("device", device, "The GPU that every worker has").required();

@@ -108,7 +108,7 @@ TEST_CASE("a workload without layers") {
       notes_with("/workload", {{"step_time", "0.13 s"}, {"parameters", 25.6e6}, {"batch", 64}}) ==
       Notes{
           {"assumed-layers",
-           "the workload's step_time holds whatever the device; 32 equal layers stand for the network: how much communication hides behind the backward pass depends on them (/workload/equal_layers); activations are not counted as memory"}});
+           "the workload's step_time is the same on every device; 32 equal layers stand for the network: how much communication hides behind the backward pass depends on them (/workload/equal_layers); activations are not counted as memory"}});
 }
 
 TEST_CASE("imbalance that comes from the workload: uniform from 1 to 3 s, mean 2, deciles 1.2 and 2.8") {
