@@ -161,7 +161,6 @@ std::vector<double> train_bare(const BareTraining& settings, const BareNetwork& 
 
 // The model cnn with its defaults as one would write it in plain Eigen: sample by sample, a column of patches
 // for each entry of the kernel, a product with the weights, maxima of four strided planes.
-
 constexpr Index kKernel = 3, kFilters[] = {8, 16};
 
 struct Level {
@@ -175,8 +174,7 @@ struct Level {
 // image, and where it comes from. `images`: a column for each channel.
 template <class Image, class Entry>
 void for_each_entry(const Level& level, MatrixXf& patches, Image& images, Entry entry) {
-  const Index side = level.side;
-  for (Index k = 0; k < level.patch(); ++k) {
+  for (Index k = 0, side = level.side; k < level.patch(); ++k) {
     const Index dx = k % kKernel - 1, dy = k / kKernel % kKernel - 1;
     const Index columns = side - std::abs(dx), rows = side - std::abs(dy);
     Map<MatrixXf> plane(patches.col(k).data(), side, side);
@@ -188,9 +186,8 @@ void for_each_entry(const Level& level, MatrixXf& patches, Image& images, Entry 
 
 // Every second pixel of a plane, from one of four on.
 auto quarter(float* plane, Index side, int which) {
-  using Strides = Stride<Dynamic, 2>;
-  return Map<ArrayXXf, 0, Strides>(plane + which / 2 * side + which % 2, side / 2, side / 2,
-                                   Strides(2 * side, 2));
+  return Map<ArrayXXf, 0, Stride<Dynamic, 2>>(plane + which / 2 * side + which % 2, side / 2, side / 2,
+                                              {2 * side, 2});
 }
 
 struct Pass {
@@ -226,8 +223,7 @@ MatrixXf backward(const Level& level, const float* parameters, const MatrixXf& i
   change_of_weights.setZero(), change_of_biases.setZero();
   MatrixXf before = MatrixXf::Zero(images.rows(), level.channels > 1 ? images.cols() : 0);
   MatrixXf patches = MatrixXf::Zero(level.pixels(), level.patch()), change(level.pixels(), level.filters);
-  const Index half = level.side / 2;
-  for (Index s = 0; s < images.cols(); ++s) {
+  for (Index s = 0, half = level.side / 2; s < images.cols(); ++s) {
     for (Index f = 0; f < level.filters; ++f) {
       const Map<const ArrayXXf> best(pass.pooled.col(s).data() + f * half * half, half, half);
       ArrayXXf left = (best > 0).cast<float>();  // what no pixel has taken yet
@@ -235,8 +231,7 @@ MatrixXf backward(const Level& level, const float* parameters, const MatrixXf& i
       for (const int which : {0, 1, 2, 3}) {
         auto to = quarter(change.col(f).data(), level.side, which);
         const auto output = quarter(pass.outputs.col(s).data() + f * level.pixels(), level.side, which);
-        to = left * (output == best).cast<float>();
-        left -= to;
+        left -= to = left * (output == best).cast<float>();
       }
     }
     const Map<const MatrixXf> image(images.col(s).data(), level.pixels(), level.channels);
@@ -251,20 +246,18 @@ MatrixXf backward(const Level& level, const float* parameters, const MatrixXf& i
   return before;
 }
 
-/// The model cnn with its defaults: a product of all patches of a batch for each convolution.
 BareNetwork bare_cnn(const DataSet& data) {
   const Level one{1, data.height, kFilters[0]}, two{kFilters[0], data.height / 2, kFilters[1]};
   return [one, two](const VectorXf& parameters, const DataSet& of, const std::vector<std::int32_t>& samples,
                     BareGradient& gradient) {
     const float* const weights2 = parameters.data() + one.parameters();
-    const float* const weights3 = weights2 + two.parameters();
     const MatrixXf images = bare_images(of, samples);
     Pass first, second;
     forward(one, parameters.data(), images, first);
     forward(two, weights2, first.pooled, second);
-    const Map<const MatrixXf> weights(weights3, of.classes, second.pooled.rows());
+    const Map<const MatrixXf> weights(weights2 + two.parameters(), of.classes, second.pooled.rows());
     MatrixXf outputs = weights * second.pooled;
-    outputs.colwise() += Map<const VectorXf>(weights3 + weights.size(), of.classes);
+    outputs.colwise() += Map<const VectorXf>(weights.data() + weights.size(), of.classes);
     gradient.loss = bare_cross_entropy(of, samples, outputs);
     gradient.values.resize(parameters.size());
     float* const to = gradient.values.data() + one.parameters();

@@ -74,7 +74,7 @@ def page(program):
         "# What the simulator costs over others",
         "",
         "Written by `bench/peers.py`, all in one run: CPU seconds, the best of each benchmark's repetitions. A bare",
-        "program (`bench/bare_*.cpp`) computes the same times, which are compared to 1e-9, or the same training, and",
+        "program (beside each benchmark) computes the same times, which are compared to 1e-9, or the same training, and",
         "nothing else: no scenario, no ledger, no document. A sweep stands beside simulating its jobs in a loop.",
         f"{os.cpu_count()} cores; load {os.getloadavg()[0]:.0f} at the end, so what others ran is in the times.",
         "",

@@ -100,12 +100,13 @@ void SweepOutput::got(const PointResult& result) {
   if (!shown && !command_.json && !(ok && command_.check)) return;
   const RunRow run = result.run();
   if (command_.json) print_line(result, run);
-  const OrderedJson document = ok ? run.read() : OrderedJson();
   if (ok && command_.check)
-    for (ExpectedOutcome& each : compare_expected(document, result.point.point.label))
+    for (ExpectedOutcome& each : compare_expected(run.read(), result.point.point.label))
       outcomes_.push_back(std::move(each));
   if (shown)
-    documents_.push_back(!ok || points_ <= kMostSummaryColumns ? document : shortened_for_rows(document));
+    documents_.push_back(!ok                              ? OrderedJson()
+                         : points_ <= kMostSummaryColumns ? run.read()
+                                                          : shortened_for_rows(run.document));
 }
 
 /// A document, or what there is of a run that failed.

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "results/summary_view.hpp"
 #include "results/text_table.hpp"
@@ -268,16 +270,66 @@ std::string summary_table(const std::vector<SummaryColumn>& runs) {
   return runs.size() > kMostSummaryColumns ? summary_of_rows(runs) : Columns(runs).text();
 }
 
-OrderedJson shortened_for_rows(const OrderedJson& document) {
-  OrderedJson scenario = document.at("scenario");
-  if (scenario["workload"].is_object()) scenario["workload"].erase("layers");
-  return {{"scenario", std::move(scenario)},
-          {"metrics", document.at("metrics")},
-          {"intervals", document.value("intervals", OrderedJson::object())},
-          {"fidelity", document.value("fidelity", OrderedJson::array())},
-          {"clock", document.value("clock", "")},
-          {"notes", document.value("notes", OrderedJson::array())}};
+namespace {
+
+// What rows, their heading and what stands below them show of a document.
+constexpr std::array<std::string_view, 14> kShownInRows = {"/scenario/name",
+                                                           "/scenario/cluster/name",
+                                                           "/scenario/cluster/workers",
+                                                           "/scenario/cluster/device/name",
+                                                           "/scenario/workload/name",
+                                                           "/scenario/workload/batch",
+                                                           "/scenario/learner/model/name",
+                                                           "/scenario/learner/data/name",
+                                                           "/scenario/learner/batch",
+                                                           "/scenario/algorithm/name",
+                                                           "/clock",
+                                                           "/metrics",
+                                                           "/fidelity",
+                                                           "/notes"};
+
+/// The end of the JSON value that begins there: a text of ours, without spaces between values.
+std::size_t end_of_value(std::string_view text, std::size_t at) {
+  int depth = 0;
+  for (bool quoted = false; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted) {
+      if (c == '\\') ++at;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      if (depth-- == 0) break;
+    } else if (c == ',' && depth == 0) {
+      break;
+    }
+  }
+  return std::min(at, text.size());
 }
+
+/// Of an object's text, what is shown; the rest is not read.
+OrderedJson shown_of(std::string_view text, const std::string& pointer) {
+  OrderedJson object = OrderedJson::object();
+  for (std::size_t at = 1; at < text.size() && text[at] == '"';) {
+    const std::size_t begin = std::min(text.find("\":", at), text.size() - 2) + 2;
+    const std::size_t end = end_of_value(text, begin);
+    const std::string name(text.substr(at + 1, begin - at - 3)), here = pointer + "/" + name;
+    const std::string_view value = text.substr(begin, end - begin);
+    const auto within = [&here](std::string_view each) { return each.starts_with(here + "/"); };
+    if (std::find(kShownInRows.begin(), kShownInRows.end(), here) != kShownInRows.end())
+      object[name] = OrderedJson::parse(value);
+    else if (value.starts_with('{') && std::any_of(kShownInRows.begin(), kShownInRows.end(), within))
+      object[name] = shown_of(value, here);
+    at = end + 1;
+  }
+  return object;
+}
+
+}  // namespace
+
+OrderedJson shortened_for_rows(const std::string& document) { return shown_of(document, ""); }
 
 namespace {
 

@@ -34,8 +34,9 @@ struct BusyWorker {
 /// The same of all workers that have done a step.
 std::string slowest_of(std::vector<BusyWorker> workers);
 
-/// What a table of rows needs of a document: to keep of many runs.
-nlohmann::ordered_json shortened_for_rows(const nlohmann::ordered_json& document);
+/// What a table of rows needs of a document, given its text without spaces between values: to keep of many
+/// runs.
+nlohmann::ordered_json shortened_for_rows(const std::string& document);
 
 // What a program prints of one run, simulated or real.
 

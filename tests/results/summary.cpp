@@ -168,7 +168,7 @@ TEST_CASE("notes stand below the summary, once each, with the runs that they are
   CHECK(summary_table({column(slow), {"cluster=x", nullptr, {{"cluster", "x"}}}})
             .ends_with("\nNotes\n- one is on both\n- this one on the first\n"));
   std::vector<OrderedJson> runs;
-  for (int i = 0; i < 8; ++i) runs.push_back(shortened_for_rows(i < 5 ? slow : fast));
+  for (int i = 0; i < 8; ++i) runs.push_back(shortened_for_rows((i < 5 ? slow : fast).dump()));
   std::vector<SummaryColumn> columns;
   for (const OrderedJson& run : runs) columns.push_back(column(run));
   CHECK(
@@ -225,7 +225,8 @@ TEST_CASE("without a target, the time to the best accuracy that all reach, in wh
 
 TEST_CASE("more runs become rows") {
   std::vector<OrderedJson> runs;
-  for (int i = 0; i < 6; ++i) runs.push_back(shortened_for_rows(document("ethernet-1g", 0.25 * (i + 1))));
+  for (int i = 0; i < 6; ++i)
+    runs.push_back(shortened_for_rows(document("ethernet-1g", 0.25 * (i + 1)).dump()));
   std::vector<SummaryColumn> columns;
   for (int i = 0; i < 6; ++i)
     columns.push_back({"", &runs[static_cast<std::size_t>(i)], {{"seed", std::to_string(i)}}});
@@ -249,8 +250,23 @@ Network fidelity: closed, exact
 )");
 }
 
+TEST_CASE("what rows need of a document is read from its text, whatever stands in the rest") {
+  OrderedJson run = document("ethernet-1g", 0.25);
+  run["context"] = {{"host", R"(a "{[,]}" \\)"}, {"lists", {{1, "]"}, {}}}};
+  run["scenario"]["name"] = R"("quoted": {)";
+  run["notes"] = {R"(a note, with "metrics": {})"};
+  const OrderedJson read = shortened_for_rows(run.dump());
+  CHECK(read.size() == 4);
+  for (const char* part : {"metrics", "fidelity", "notes"}) CHECK(read.at(part) == run.at(part));
+  CHECK(read.at("scenario") == OrderedJson::parse(R"({
+    "name": "\"quoted\": {", "cluster": {"workers": 8, "device": {"name": "V100"}, "name": "ethernet-1g"},
+    "workload": {"name": "resnet50", "batch": 64},
+    "learner": {"model": {"name": "mlp"}, "data": {"name": "fashion_mnist"}, "batch": 32},
+    "algorithm": {"name": "allreduce_sgd"}})"));
+}
+
 TEST_CASE("rows leave out long coordinates that follow from another one, as in zipped axes") {
-  const OrderedJson run = shortened_for_rows(document("ethernet-1g", 0.25));
+  const OrderedJson run = shortened_for_rows(document("ethernet-1g", 0.25).dump());
   std::vector<SummaryColumn> columns;
   for (int i = 0; i < 7; ++i)
     columns.push_back({"",
