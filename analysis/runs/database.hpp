@@ -118,8 +118,6 @@ const std::vector<StoreTable>& store_tables();
 
 /// Raised when the tables change; files of other versions are refused.
 inline constexpr int kStoreVersion = 4;
-/// The earlier layout that can be converted (merge.hpp).
-inline constexpr int kConvertedVersion = 3;
 /// SQLite's application_id of our files: "SGDr".
 inline constexpr int kStoreApplication = 0x53474472;
 

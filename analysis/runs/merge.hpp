@@ -2,10 +2,7 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <vector>
-
-#include "analysis/runs/run_row.hpp"
 
 namespace simsgd {
 
@@ -16,13 +13,5 @@ namespace simsgd {
 /// export_results() gives. Throws ConfigError, before anything is written, where one of them cannot be read;
 /// RunError where `output` cannot be written.
 void merge_stores(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output);
-
-/// Calls one of the two for each sweep and each run of a file of kConvertedVersion. Throws RunError, or
-/// nlohmann's exceptions, where it is damaged.
-struct ConvertedRows {
-  std::function<void(const ResultStudy&)> study;
-  std::function<void(const RunRow&)> run;
-};
-void read_converted(const std::filesystem::path& file, const ConvertedRows& rows);
 
 }  // namespace simsgd

@@ -43,14 +43,6 @@ bool empty(const Database& database) {
   return statement.step() && statement.integer() == 0;
 }
 
-// What there is to do with a file of another layout.
-std::string way_out(const fs::path& file, std::int64_t version) {
-  if (version == kConvertedVersion)
-    return fmt::format("Convert it: simsgd results merge {} -o NEW.db", file.string());
-  return version < kStoreVersion ? "Run its studies again into a new file: simsgd sweep run STUDY -o NEW.db"
-                                 : "Use the simsgd that made it, or name a new file";
-}
-
 // Anything that goes wrong before the first write is about the file that the user named.
 Database open(const fs::path& file, Database::Mode mode) {
   const auto reject = [&](const std::string& problem,
@@ -63,7 +55,9 @@ Database open(const fs::path& file, Database::Mode mode) {
     if (pragma(database, "application_id") != kStoreApplication) reject("is not a result file of simsgd");
     if (const std::int64_t version = pragma(database, "user_version"); version != kStoreVersion)
       reject(fmt::format("has layout {}, and this simsgd reads and writes layout {}", version, kStoreVersion),
-             way_out(file, version));
+             version < kStoreVersion
+                 ? "Run its studies again into a new file: simsgd sweep run STUDY -o NEW.db"
+                 : "Use the simsgd that made it, or name a new file");
     return database;
   } catch (const RunError& error) {
     reject(fmt::format("cannot be used as a result file ({})", error.what()));
@@ -303,19 +297,19 @@ std::map<std::string, std::vector<std::string>> ResultStore::notes() const {
   return notes;
 }
 
-std::vector<ResultStudy> studies_in(const Database& database) {
+std::vector<ResultStudy> ResultStore::studies() const {
   std::vector<ResultStudy> studies;
-  Statement statement(database, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
+  Statement statement(*database_, "SELECT id, name, file, axes FROM sweeps ORDER BY date, rowid");
   while (statement.step()) {
     ResultStudy& study = studies.emplace_back();
     study.id = statement.text();
     study.name = statement.text();
     study.file = statement.text();
     const OrderedJson axes = OrderedJson::parse(statement.text(), nullptr, false);
-    if (!axes.is_array()) throw damaged(database, "text that is not JSON");
+    if (!axes.is_array()) throw damaged(*database_, "text that is not JSON");
     for (const OrderedJson& axis : axes)
       study.axes.push_back(axis.is_string() ? axis.get<std::string>() : axis.dump());
-    Statement points(database,
+    Statement points(*database_,
                      "SELECT label, coordinates, run FROM points WHERE sweep = ? ORDER BY position");
     points.bind(study.id);
     while (points.step()) {
@@ -323,11 +317,11 @@ std::vector<ResultStudy> studies_in(const Database& database) {
       point.position = study.points.size() - 1;
       point.label = points.text();
       const OrderedJson coordinates = OrderedJson::parse(points.text(), nullptr, false);
-      if (!coordinates.is_array()) throw damaged(database, "text that is not JSON");
+      if (!coordinates.is_array()) throw damaged(*database_, "text that is not JSON");
       try {
         read_coordinates(coordinates, point);
       } catch (const OrderedJson::exception&) {
-        throw damaged(database, "coordinates of a point that are none");
+        throw damaged(*database_, "coordinates of a point that are none");
       }
       point.key = points.text();
     }
@@ -367,8 +361,7 @@ std::string packed(const std::string& text, const std::string& like) {
   return bytes;
 }
 
-std::string unpacked(const std::string& bytes, const std::string& like, Dictionary dictionary) {
-  const std::size_t begin = dictionary == Dictionary::end ? like.size() - size_of_dictionary(like) : 0;
+std::string unpacked(const std::string& bytes, const std::string& like) {
   z_stream stream = {};
   CHECK(inflateInit(&stream) == Z_OK, "zlib has memory");
   stream.next_in = bytes_of(bytes);
@@ -381,7 +374,7 @@ std::string unpacked(const std::string& bytes, const std::string& like, Dictiona
     stream.avail_out = static_cast<uInt>(part.size());
     code = inflate(&stream, Z_NO_FLUSH);
     if (code == Z_NEED_DICT && !like.empty() &&
-        inflateSetDictionary(&stream, bytes_of(like) + begin, size_of_dictionary(like)) == Z_OK)
+        inflateSetDictionary(&stream, bytes_of(like), size_of_dictionary(like)) == Z_OK)
       code = Z_OK;
     text.append(part, 0, part.size() - stream.avail_out);
   } while (code == Z_OK);

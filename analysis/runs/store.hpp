@@ -24,9 +24,6 @@ struct StoredRun {
   std::map<std::string, double> metrics;
 };
 
-/// The studies of a file of this layout or the one before; of their points nothing that runs gave.
-std::vector<ResultStudy> studies_in(const Database& database);
-
 class ResultStore {
  public:
   /// Opens for writing; makes the file if there is none. Throws ConfigError where the file is something else
@@ -51,8 +48,8 @@ class ResultStore {
   std::unordered_map<std::string, StoredRun> statuses() const;
   /// Of all runs, by key.
   std::unordered_map<std::string, StoredRun> runs() const;
-  /// In the order in which they were first begun.
-  std::vector<ResultStudy> studies() const { return studies_in(*database_); }
+  /// In the order in which they were first begun; of their points nothing that runs gave.
+  std::vector<ResultStudy> studies() const;
   /// Of a run by its key; empty where it has none.
   std::map<std::string, double> metrics(const std::string& key) const;
   /// RunRow::document, parsed; an empty object where there is no such run.
@@ -81,15 +78,11 @@ class ResultStore {
 
 // Texts made small: by zlib alone, and as what differs from a text that is much like it.
 
-/// Which 32 kB of a text are the dictionary.
-enum class Dictionary { begin, end };
-
 /// Compressed with zlib, quickly. `like`: a text that the reader has too, of which it may repeat
 /// parts (of its first 32 kB); empty: none.
 std::string packed(const std::string& text, const std::string& like = "");
 
 /// Back. Throws RunError where `bytes` are not that.
-std::string unpacked(const std::string& bytes, const std::string& like = "",
-                     Dictionary dictionary = Dictionary::begin);
+std::string unpacked(const std::string& bytes, const std::string& like = "");
 
 }  // namespace simsgd

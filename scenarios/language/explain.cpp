@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -24,6 +23,14 @@ const Json* name_of_form(const Json& form) {
 }
 
 namespace {
+
+std::optional<Dimension> quantity_of(const Json& schema) {
+  Dimension dimension{};
+  const auto quantity = schema.find("x-quantity");
+  if (quantity == schema.end() || !dimension_from_name(quantity->get_ref<const std::string&>(), dimension))
+    return std::nullopt;
+  return dimension;
+}
 
 /// The types that a schema names; none where it does not say.
 void add_types(const Json& schema, std::set<std::string>& types) {
@@ -143,12 +150,9 @@ const Json* schema_at(const Json& schema, const Json& value, const std::vector<s
 
 std::optional<double> number_of(const Json& schema, const Json& value) {
   if (value.is_number()) return value.get<double>();
-  Dimension dimension{};
-  const auto quantity = schema.find("x-quantity");
-  if (quantity == schema.end() || !value.is_string() ||
-      !dimension_from_name(quantity->get_ref<const std::string&>(), dimension))
-    return std::nullopt;
-  const ParsedQuantity parsed = parse_quantity(value.get_ref<const std::string&>(), dimension);
+  const std::optional<Dimension> dimension = quantity_of(schema);
+  if (!dimension || !value.is_string()) return std::nullopt;
+  const ParsedQuantity parsed = parse_quantity(value.get_ref<const std::string&>(), *dimension);
   return parsed.ok ? std::optional(parsed.value) : std::nullopt;
 }
 
@@ -171,15 +175,17 @@ namespace {
 /// Bounds that only keep a number inside its type are not worth a word until they are passed.
 constexpr double kTypeBound = 2147483647;
 
-/// " from 1 to 8", " of at least 0".
-std::string bounds_in_words(const Json& schema) {
+NumberRange range_of(const Json& schema) {
   NumberRange range;
   range.at_least = schema.value("minimum", range.at_least);
   range.above = schema.value("exclusiveMinimum", range.above);
   range.at_most = schema.value("maximum", range.at_most);
   range.below = schema.value("exclusiveMaximum", range.below);
-  return fields::bounds_text(range);
+  return range;
 }
+
+/// " from 1 to 8", " of at least 0".
+std::string bounds_in_words(const Json& schema) { return fields::bounds_text(range_of(schema)); }
 
 std::string type_in_words(const std::string& type, const Json& schema) {
   if (type == "integer") return "a whole number" + bounds_in_words(schema);
@@ -202,19 +208,11 @@ std::vector<std::string> valid_values(const Json& schema) {
   return all;
 }
 
-bool is_type(const Json& value, const std::string& type) {
-  if (type == "integer") return value.is_number_integer();
-  if (type == "null") return value.is_null();
-  return type == value.type_name();
-}
-
 bool has_wrong_type(const Json& schema, const Json& value) {
   const auto type = schema.find("type");
-  if (type == schema.end()) return false;
-  if (type->is_string()) return !is_type(value, type->get_ref<const std::string&>());
-  return std::none_of(type->begin(), type->end(), [&value](const Json& each) {
-    return is_type(value, each.get_ref<const std::string&>());
-  });
+  return type != schema.end() && std::none_of(type->begin(), type->end(), [&value](const Json& each) {
+           return each == "integer" ? value.is_number_integer() : each == value.type_name();
+         });
 }
 
 std::string suggestion(const std::string& found, const std::vector<std::string>& valid) {
@@ -223,12 +221,12 @@ std::string suggestion(const std::string& found, const std::vector<std::string>&
 }
 
 Explanation wrong_type(const Json& schema, const Json& written) {
-  Dimension dimension{};
-  const std::string example = "Write " + wanted(schema);
-  if (!schema.contains("x-quantity") || !written.is_string() ||
-      !dimension_from_name(schema["x-quantity"].get<std::string>(), dimension))
-    return {"", "has the wrong type", example};
-  return {"", parse_quantity(written.get<std::string>(), dimension).problem, example};
+  const std::optional<Dimension> dimension = quantity_of(schema);
+  return {"",
+          dimension && written.is_string()
+              ? parse_quantity(written.get_ref<const std::string&>(), *dimension).problem
+              : "has the wrong type",
+          "Write " + wanted(schema)};
 }
 
 void explain_value(const Json& schema, const Json& written, std::vector<Explanation>& all) {
@@ -250,37 +248,25 @@ std::string wanted_number(const Json& schema, double found) {
 }
 
 void explain_number(const Json& schema, double value, std::vector<Explanation>& all) {
-  const auto bound = [&schema](const char* key, double otherwise) {
-    const auto found = schema.find(key);
-    return found == schema.end() ? otherwise : found->get<double>();
-  };
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (value < bound("minimum", value) || value > bound("maximum", value) ||
-      value <= bound("exclusiveMinimum", -kInfinity) || value >= bound("exclusiveMaximum", kInfinity))
+  if (!range_of(schema).admits(value))
     all.push_back({"", "is out of range",
                    "Write " + wanted_number(schema, value) +
                        (schema.contains("x-remedy") ? ", " + schema["x-remedy"].get<std::string>() : "")});
 }
 
-void explain_text(const Json& schema, const std::string& text, std::vector<Explanation>& all) {
-  const std::size_t least = schema.value("minLength", std::size_t{0});
-  const std::size_t most = schema.value("maxLength", text.size());
-  if (text.size() < least)
-    all.push_back(
-        {"", "is too short", fmt::format("Write at least {} character{}", least, least == 1 ? "" : "s")});
-  if (text.size() > most)
-    all.push_back(
-        {"", "is too long", fmt::format("Write at most {} character{}", most, most == 1 ? "" : "s")});
+/// `kind`: as in the keys minLength and maxItems.
+void explain_size(const Json& schema, const std::string& kind, std::size_t size, const char* verb,
+                  const char* part, std::vector<Explanation>& all) {
+  const auto bound = [&](const char* which, std::size_t count) {
+    return fmt::format("{} at {} {} {}{}", verb, which, count, part, count == 1 ? "" : "s");
+  };
+  const std::size_t least = schema.value("min" + kind, size), most = schema.value("max" + kind, size);
+  if (size < least) all.push_back({"", "is too short", bound("least", least)});
+  if (size > most) all.push_back({"", "is too long", bound("most", most)});
 }
 
 void explain_list(const Json& schema, const Json& list, std::vector<Explanation>& all) {
-  const std::size_t least = schema.value("minItems", std::size_t{0});
-  if (list.size() < least)
-    all.push_back(
-        {"", "is too short", fmt::format("Give at least {} element{}", least, least == 1 ? "" : "s")});
-  if (schema.contains("maxItems") && list.size() > schema["maxItems"].get<std::size_t>())
-    all.push_back(
-        {"", "is too long", fmt::format("Give at most {} elements", schema["maxItems"].get<std::size_t>())});
+  explain_size(schema, "Items", list.size(), "Give", "element", all);
   if (schema.value("uniqueItems", false))
     for (std::size_t i = 0; i < list.size(); ++i)
       if (std::find(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(i), list[i]) !=
@@ -329,7 +315,7 @@ std::vector<Explanation> explain_itself(const Json& form, const Json& value) {
   if (number)
     explain_number(form, *number, all);
   else if (value.is_string())
-    explain_text(form, value.get_ref<const std::string&>(), all);
+    explain_size(form, "Length", value.get_ref<const std::string&>().size(), "Write", "character", all);
   else if (value.is_array())
     explain_list(form, value, all);
   else if (value.is_object())
@@ -413,15 +399,10 @@ std::string wanted(const Json& schema) {
   }
   const std::vector<std::string> values = valid_values(schema);
   if (!values.empty()) return one_of(values);
-  Dimension dimension{};
-  if (schema.contains("x-quantity") &&
-      dimension_from_name(schema["x-quantity"].get<std::string>(), dimension)) {
-    return std::string(dimension_example(dimension));
-  }
+  if (const auto dimension = quantity_of(schema)) return std::string(dimension_example(*dimension));
   std::vector<std::string> types;
   const Json type = schema.value("type", Json("object"));
-  for (const Json& each : type.is_array() ? type : Json::array({type}))
-    types.push_back(type_in_words(each.get<std::string>(), schema));
+  for (const Json& each : type) types.push_back(type_in_words(each.get<std::string>(), schema));
   return one_of(types);
 }
 

@@ -235,60 +235,6 @@ TEST_CASE("a claim holds while its process lives, and is free when that was kill
   CHECK(claims.ask("d", true, false) == Turn::mine);
 }
 
-TEST_CASE("points without a learner share what is built of them, and are the runs that they are alone") {
-  const Folder folder;
-  Json study = small_study({8});
-  study["learner"] = nullptr;
-  study["cluster"]["gpus_per_node"] = 2;
-  study["cluster"]["workers"] = 8;
-  study["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}};
-  study["workload"]["layers"][0]["forward_flop"] = 2e9;
-  study["stop"] = {{"steps", 3}};
-  // Two of eight each, drawn by the seed: where one is drawn twice a step takes nine times as long, else
-  // three.
-  study["stragglers"] = {{{"name", "constant"}, {"count", 2}, {"factor", 3}},
-                         {{"name", "constant"}, {"count", 2}, {"factor", 3}}};
-  study["axes"] = {{{"pointer", "/workload/batch"}, {"values", {32, 48}}},
-                   {{"pointer", "/cluster/gpus_per_node"}, {"values", {1, 2}}}};
-  study["seeds"] = 8;
-  const std::string file = folder.write_json("s.json", study);
-  const Study expanded = load_study(file);
-  for (const char* jobs : {"1", "2"}) {
-    CAPTURE(jobs);
-    const std::string database = folder.path(fmt::format("{}.db", jobs));
-    const Ended ended = run_simsgd(sweep(file, database, {"--jobs", jobs}));
-    INFO(ended.err);
-    REQUIRE(ended.code == 0);
-    const std::optional<ResultStore> store = ResultStore::read_only(database);
-    REQUIRE(store);
-    std::set<double> times;
-    for (const StudyPoint& point : expanded.points) {
-      const Scenario alone = load_point(expanded, point);
-      const RunRow run = store->run(run_key(alone.resolved)).value();
-      CAPTURE(run.document);
-      // A process simulates one scenario.
-      const fs::path written = folder.path("alone.json");
-      const pid_t child = fork();
-      if (child == 0) {
-        const IntervalSettings usual{.draws = kUsualDraws, .jobs = 1, .progress = {}};
-        std::ofstream(written) << run_with_intervals(alone, {}, usual).document.dump();
-        _exit(0);
-      }
-      waitpid(child, nullptr, 0);
-      std::ifstream text(written);
-      nlohmann::ordered_json document = brief_document(nlohmann::ordered_json::parse(text)),
-                             swept = run.read();
-      document.erase("context");
-      swept.erase("context");
-      CHECK(swept == document);
-      if (alone.resolved["workload"]["batch"] == 32)
-        times.insert(std::round(1e3 * document["metrics"]["iteration_time_mean_s"].get<double>()));
-    }
-    CHECK(times.size() >= 2);  // the seed tells
-  }
-  CHECK(exported(folder.path("1.db")) == exported(folder.path("2.db")));
-}
-
 TEST_CASE("loading only what differs gives the scenarios, origins and keys of loading all") {
   for (const char* file : {"scenarios/studies/straggler_share.json", "scenarios/studies/bench_10k.json",
                            "scenarios/studies/convergence.json", "scenarios/quickstart.json",
@@ -393,6 +339,16 @@ TEST_CASE("points over many axes give the documents that they give alone, in any
     const Ended ended = run_simsgd({"sweep", "run", file, "--json", "--jobs", jobs});
     CHECK(ended.code == 0);
     CHECK(without_context(ended.out) == alone);
+  }
+  REQUIRE(run_simsgd(sweep(file, folder.path("s.db"), {"--jobs", "2"})).code == 0);
+  const std::optional<ResultStore> store = ResultStore::read_only(folder.path("s.db"));
+  REQUIRE(store);
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    nlohmann::ordered_json kept = store->run(run_key(load_point(study, study.points[i]).resolved))->read(),
+                           document = brief_document(nlohmann::ordered_json::parse(alone[i]));
+    kept.erase("context");
+    document.erase("context");
+    CHECK(kept == document);
   }
   std::vector<std::size_t> order(study.points.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

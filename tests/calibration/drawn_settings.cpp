@@ -41,9 +41,7 @@ struct Drawn {
 };
 
 Drawn drawn_of(const Json& json) {
-  const Folder folder;
-  folder.write_json("s.json", json);
-  const Scenario scenario = load_scenario(folder.path("s.json"));
+  const Scenario scenario = load(json);
   const ParameterDraws draws(scenario, make_job(scenario));
   Drawn all{{}, draws.notes()};
   for (std::size_t k = 0; k < draws.count(); ++k) {
@@ -52,12 +50,6 @@ Drawn drawn_of(const Json& json) {
     all.scenarios.push_back(each.resolved);
   }
   return all;
-}
-
-std::string errors_of(const Json& scenario) {
-  const Folder folder;
-  folder.write_json("s.json", scenario);
-  return folder.errors("s.json");
 }
 
 }  // namespace
@@ -279,8 +271,7 @@ TEST_CASE("the shipped calibrated clusters are what their calibrations found: ev
     Json scenario = small_scenario();
     scenario["cluster"] = {{"use", entry.path().string()}, {"workers", 8}};
     scenario["algorithm"] = {{"name", "d_psgd"}, {"coupling", "global"}};
-    const Folder folder;
-    const Scenario loaded = load_scenario(folder.write_json("s.json", scenario));
+    const Scenario loaded = load(scenario);
     if (!is_calibrated(loaded)) continue;
     ++calibrated;
     const ParameterDraws draws(loaded, make_job(loaded));
@@ -354,9 +345,7 @@ TEST_CASE("intervals reach as far as what was left out was off, and further wher
     scenario["cluster"]["calibration"]["left_out"] = {
         {"half", 0.01}, {"nine_tenths", 0.02}, {"workloads", each.told}};
     CAPTURE(scenario.at("cluster").at("calibration").dump());
-    const Folder folder;
-    folder.write_json("s.json", scenario);
-    const Scenario read = load_scenario(folder.path("s.json"));
+    const Scenario read = load(scenario);
     const ParameterDraws draws(read, make_job(read));
     CHECK(draws.reach()[1] == doctest::Approx(each.reach));
     REQUIRE(draws.notes().size() == each.notes.size());
@@ -436,11 +425,9 @@ TEST_CASE("a run that hardly communicates has an interval, too") {
   scenario["cluster"]["calibration"].erase("settings");
   scenario["cluster"]["calibration"]["draws"] = {{{"/nic/bandwidth", 1e9}}, {{"/nic/bandwidth", 1e9}}};
   scenario["cluster"]["calibration"]["left_out"] = {{"half", 0.01}, {"nine_tenths", 0.02}};
-  const Folder folder;
-  folder.write_json("s.json", scenario);
   const std::vector<double> all = in_child([&] {
     const RunOutcome outcome =
-        run_with_intervals(load_scenario(folder.path("s.json")), {}, {.draws = 2, .jobs = 1, .progress = {}});
+        run_with_intervals(load(scenario), {}, {.draws = 2, .jobs = 1, .progress = {}});
     std::vector<double> numbers;
     for (const char* name : {"iteration_time_mean_s", "throughput_samples_per_s"}) {
       const auto& interval = outcome.document.at("intervals").at(name);

@@ -1,8 +1,8 @@
 // Every command that README.md and docs/ show, run as written: lines of code blocks, and code in sentences
 // and tables, that begin with simsgd, mpirun, cmake or setup.sh. A command that fails, fails the test; so
-// does one that is bounded below and no longer written anywhere. Words in capitals are filled in; long runs
-// are bounded, which is said at each. A block of JSON behind "Save this as `NAME`:" becomes that file. The
-// examples of every verb's --help run in the same way.
+// does one that is bounded in documented_commands.txt and no longer written anywhere. Words in capitals are
+// filled in; long runs are bounded, which is said at each there. A block of JSON behind "Save this as
+// `NAME`:" becomes that file. The examples of every verb's --help run in the same way.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +15,6 @@
 #include <fstream>
 #include <regex>
 #include <set>
-#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -97,209 +96,37 @@ std::vector<Saved> saved_files(const std::string& markdown) {
   return found;
 }
 
-struct Filled {
-  const char *word, *value;
+struct Bound {
+  std::string command, instead, why;
 };
-// Words in capitals, longest first where one holds another.
-constexpr Filled kWords[] = {
-    {"gtopk_ALGORITHM", "gtopk_gtopk"},
-    {"spd_kfac_SYSTEM.json --set /workload/use=workloads/NET.json --set /workload/batch=B",
-     "spd_kfac_spd_kfac.json --set /workload/use=workloads/resnet50.json --set /workload/batch=32"},
-    {"/cluster/workers=P --set /workload/use=workloads/NET.json",
-     "/cluster/workers=32 --set /workload/use=workloads/resnet50.json"},
-    {"/workload/batch=B --set /workload/micro_batches=M",
-     "/workload/batch=256 --set /workload/micro_batches=16"},
-    {"run FILE --check", "run scenarios/papers/wagma_resnet50_wagma.json --check --draws 0"},
-    {"run FILE --set /cluster/workers=P",
-     "run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 --set /stop/steps=20"},
-    {"<(...)", "<(cat scenario.json)"},
-    {"run STUDY --point N", "run scenarios/studies/scaling.json --point 2"},
-    {"run STUDY -o", "run study.json -o"},
-    {"plan STUDY", "plan scenarios/studies/scaling.json"},
-    {"advise STUDY", "advise study.json --budget 10"},
-    {"claims STUDY", "claims scenarios/claims/W5.json --set /stop/steps=2"},
-    {"calibrate SPEC", "calibrate spec.json"},
-    {"validate SPEC", "validate spec.json"},
-    {"run S", "run scenario.json"},
-    {"run SCENARIO --chakra DIR", "run scenario.json --chakra traces"},
-    {"compare REAL SIMULATED", "compare real simulated"},
-    {"check FILES", "check scenario.json study.json"},
-    {"topologies NAME --dot", "topologies torus --dot"},
-    {"list KIND [NAME]", "list algorithms allreduce_sgd"},
-    {"list KEY", "list network"},
-    {"schema KIND", "schema study"},
-    {"--prefix DIR", "--prefix installed"}};
+
+// The sections of documented_commands.txt, in its order: lines at the margin, each with those below it.
+std::vector<Bound> bounds_in(std::size_t section) {
+  std::vector<std::vector<Bound>> sections(1);
+  std::istringstream lines(contents(SIMSGD_SOURCE_DIR "/tests/cli/documented_commands.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("## "))
+      sections.emplace_back();
+    else if (line.starts_with("  "))
+      (sections.back().back().instead.empty() ? sections.back().back().instead : sections.back().back().why) =
+          line.substr(2);
+    else if (!line.empty() && line[0] != '#')
+      sections.back().push_back({line, "", ""});
+  }
+  return sections.at(section);
+}
+
+const std::vector<Bound> kWords = bounds_in(1), kBounds = bounds_in(2), kHelpBounds = bounds_in(3),
+                         kHelpNeeds = bounds_in(4);
 
 std::string filled(std::string command) {
-  for (const auto& [word, value] : kWords) {
-    const std::size_t at = command.find(word);
-    const std::size_t after = at == std::string::npos ? at : at + std::string(word).size();
+  for (const Bound& each : kWords) {
+    const std::size_t at = command.find(each.command), after = at + each.command.size();
     if (at == std::string::npos || (after < command.size() && std::isalnum(command[after]) != 0)) continue;
-    command.replace(at, std::string(word).size(), value);
+    command.replace(at, each.command.size(), each.instead);
   }
   return command;
 }
-
-struct Bound {
-  const char *command, *instead, *why;
-};
-constexpr Bound kBounds[] = {
-    {"simsgd advise scenarios/studies/straggler_share.json",
-     "simsgd advise study.json --target throughput --budget 10",
-     "candidates that learn take minutes: two that do not"},
-    {"simsgd sweep run crashes.json", "simsgd sweep run crashes.json -o crashes.db --draws 0 --set /seeds=2",
-     "eight seeds take six seconds: two"},
-    {"simsgd sweep run scenarios/studies/observatory.json",
-     "simsgd sweep run scenarios/studies/observatory.json -o observatory.db --set /seeds=1",
-     "five seeds take a minute: one"},
-    {"simsgd sweep run scenarios/studies/methods_of_today.json",
-     "simsgd sweep run scenarios/studies/methods_of_today.json -o today.db --set /seeds=1",
-     "five seeds take half a minute: one"},
-    {"simsgd report late.db", "simsgd report late.db -o late.md --format md", "a page needs ./setup.sh web"},
-    {"simsgd report scaling.db", "simsgd report scaling.db --chart speedup -o speedup.md --format md",
-     "a figure needs ./setup.sh web"},
-    {"simsgd claims scenarios/claims/W1.json",
-     "simsgd claims scenarios/claims/W4.json --set /stop/steps=2 --format md",
-     "19 studies take an hour: one of them"},
-    {"simsgd sweep run scenarios/studies/gtopk_table.json",
-     "simsgd sweep run scenarios/studies/gtopk_table.json --check --draws 2",
-     "20 draws for intervals take half a minute: two"},
-    {"mpirun -n 2 simsgd-measure network -o network.csv",
-     "mpirun -n 2 simsgd-measure network -o network.csv --samples 3 --max-bytes 1MiB",
-     "20 samples of a point up to 16 MiB take seconds: three up to 1 MiB"},
-    {"mpirun -n 1 simsgd-measure compute scenarios/real_run.json -o compute.csv",
-     "mpirun -n 1 simsgd-measure compute scenarios/real_run.json -o compute.csv --samples 3 --point-time 0.1",
-     "20 samples of a kernel take seconds: three"},
-    {"simsgd run scenarios/language_model.json",
-     "simsgd run scenarios/language_model.json --set /stop/steps=2 --set /record/evaluate_every=0",
-     "2,000 steps take two minutes: two"},
-    {"./setup.sh run", "bash -n $SOURCE/setup.sh",
-     "installs and builds; its quick-start is tests/cli/quickstart.cpp"},
-    {"simsgd sweep run scenarios/studies/scaling_all.json",
-     "simsgd sweep run scenarios/studies/scaling_all.json -o scaling_all.db --set '/axes=[{\"pointer\": \"/cluster/use\", \"name\": \"network\", \"values\": [\"clusters/ethernet-10g.json\"]}, {\"pointer\": \"/algorithm\", \"values\": [{\"name\": \"wagma\"}]}, {\"pointer\": \"/cluster/workers\", \"values\": [4, 8]}]'",
-     "465 points take five minutes: two of them"},
-    {"simsgd sweep run scenarios/studies/straggler_share.json",
-     "simsgd sweep run scenarios/studies/straggler_share.json -o straggler_share.db --set /stop/steps=5 --set /seeds=1 --set /axes/0/values=[2]",
-     "420 runs that learn take 20 minutes: five steps of 21"},
-    {"simsgd report scaling_all.db", "simsgd report scaling_all.db -o s.md --format md",
-     "a page needs ./setup.sh web"},
-    {"simsgd import rank*.json.gz",
-     "simsgd run scenario.json -o traced && simsgd import traced/kineto/rank*.json --stragglers s.csv -o data.csv",
-     "traces of PyTorch are not part of the project: ours of that shape"},
-    {"simsgd replay rank*.json.gz",
-     "simsgd run scenario.json -o traced && simsgd replay traced/kineto/rank*.json --network 2x",
-     "traces of PyTorch are not part of the project: ours of that shape"},
-    {"simsgd replay out/timeline.json",
-     "simsgd run scenario.json -o traced && simsgd replay traced/timeline.json --heal 3",
-     "of a run that was recorded before"},
-    {"simsgd import traces/*.et",
-     "simsgd run scenario.json --set /stop/steps=2 --chakra traces && simsgd import traces/*.et --workload back.json",
-     "what the command beside it writes"},
-    {"./setup.sh web", "bash -n $SOURCE/setup.sh", "fetches 250 MB"},
-    {"simsgd report out/quickstart.db", "simsgd report workers.db --chart throughput --format md",
-     "a figure needs ./setup.sh web"},
-    {"simsgd report F.db", "simsgd report workers.db -o r.md --format md", "a page needs ./setup.sh web"},
-    {"simsgd report s.db", "simsgd report workers.db -o s.md --format md", "a page needs ./setup.sh web"},
-    {"simsgd explore", "simsgd explore --help", "serves until it is ended: tests/live"},
-    {"./setup.sh test", "bash -n $SOURCE/setup.sh", "runs this test"},
-    {"simsgd sweep submit", "simsgd sweep submit --help", "needs a Slurm: tests/slurm"},
-    {"simsgd sweep status",
-     "simsgd sweep run scenarios/quickstart.json -o q.db --set /stop/steps=5 && simsgd sweep status q.db",
-     "of what was submitted"},
-    {"./setup.sh build", "bash -n $SOURCE/setup.sh", "builds"},
-    {"simsgd calibrate scenarios/samples", "simsgd calibrate scenarios/samples/nccl_8.log -o my.json",
-     "three models of two logs take a minute of CPU: tests/cli/logs.cpp"},
-    {"simsgd calibrate nccl_8.log nccl_16.log", "simsgd calibrate --help", "of a log of the reader's own"},
-    {"simsgd list clusters my.json", "simsgd list clusters ethernet-1g", "of the command above it"},
-    {"simsgd run scenarios/samples/job.json --on my.json",
-     "simsgd run scenarios/samples/job.json --on clusters/infiniband-100g.json --workload scenarios/samples/resnet50.0.et.gz --workers 64",
-     "on what the command above it wrote"},
-    {"simsgd run scenario.json --on my.json",
-     "simsgd run scenario.json --on clusters/infiniband-100g.json --workers 64",
-     "on what another command wrote"},
-    {"./setup.sh python", "bash -n $SOURCE/setup.sh", "builds"},
-    {"simsgd book", "simsgd book --last", "all fits take a quarter of an hour"},
-    {"./setup.sh docs", "bash -n $SOURCE/setup.sh", "fetches from npm: tests/docs"},
-    {"./setup.sh image", "bash -n $SOURCE/setup.sh", "builds"},
-    {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
-     "measurements are not part of the project"},
-    {"simsgd validate scenarios/calibration", "simsgd validate spec.json --max-error 5%",
-     "measurements are not part of the project"},
-    {"simsgd advise scenarios/studies/advise_grid.json",
-     "simsgd advise study.json --target throughput --budget 10 --verify",
-     "500 candidates take minutes in full: two"},
-    {"simsgd sweep run scenarios/studies/convergence.json",
-     "simsgd sweep run scenarios/studies/convergence.json -o convergence.db --draws 0 --set /stop/steps=2 --set /seeds=[1]",
-     "55 runs that learn take 15 minutes: two steps of each algorithm"},
-    {"simsgd sweep run scenarios/studies/nonblocking_slow_device.json",
-     "simsgd sweep run scenarios/studies/nonblocking_slow_device.json --set /stop/steps=8 --set /seeds=[1]",
-     "50 runs that learn take 15 minutes: eight steps of each method"},
-    {"simsgd sweep run scenarios/studies/gtopk_convergence.json",
-     "simsgd sweep run scenarios/studies/gtopk_convergence.json --draws 0 --set /stop/steps=2 --set /seeds=[1]",
-     "30 runs of 10 epochs take 15 minutes: two steps of each"},
-    {"simsgd sweep run scenarios/studies/gtopk_orders.json",
-     "simsgd sweep run scenarios/studies/gtopk_orders.json --draws 0 --set /seeds=2",
-     "500 orders take minutes: two"},
-    {"simsgd sweep run scenarios/studies/datasheet_gtopk.json",
-     "simsgd sweep run scenarios/studies/datasheet_gtopk.json",
-     "with --check it ends with 1: cells are off, which is what it shows"},
-    {"simsgd sweep run scenarios/studies/datasheet_spd_kfac.json",
-     "simsgd sweep run scenarios/studies/datasheet_spd_kfac.json",
-     "with --check it ends with 1: cells are off, which is what it shows"},
-    {"simsgd sweep run scenarios/studies/datasheet_wagma.json",
-     "simsgd sweep run scenarios/studies/datasheet_wagma.json",
-     "with --check it ends with 1: cells are off, which is what it shows"},
-};
-
-constexpr Bound kHelpBounds[] = {
-    {"simsgd quickstart", "simsgd quickstart -o first.db --set /stop/steps=5",
-     "2,000 steps that learn take seconds: five"},
-    {"simsgd run scenarios/papers/wagma_resnet50_wagma.json",
-     "simsgd run scenarios/papers/wagma_resnet50_wagma.json --set /cluster/workers=16 --set /stop/steps=20 -o out",
-     "intervals take 40 runs of 2,000 steps: 20"},
-    {"simsgd sweep run scenarios/quickstart.json",
-     "simsgd sweep run scenarios/quickstart.json -o q.db --artifacts out --set /stop/steps=5",
-     "2,000 steps that learn take seconds: five"},
-    {"simsgd sweep plan scenarios/quickstart.json",
-     "simsgd sweep plan scenarios/quickstart.json -o q.db --estimate 0", "tries of points take 5 s: none"},
-    {"simsgd results table s.db --rows workers",
-     "simsgd results table workers.db --rows workers --metric throughput_samples_per_s,wait_s --format csv",
-     "of a study without algorithms"},
-    {"simsgd advise scenarios/real_run.json", "simsgd advise study.json --target throughput --budget 10",
-     "candidates that learn take ten seconds"},
-    {"mpirun -n 2 simsgd-measure network",
-     "mpirun -n 2 simsgd-measure network -o network.csv --samples 3 --max-bytes 1KiB",
-     "three campaigns take half a minute: one"},
-    {"mpirun -n 4 simsgd-measure collectives",
-     "mpirun -n 4 simsgd-measure collectives --op all_reduce --schedule ring,mpi -o rings_of_4.csv --samples 3 --max-bytes 2KiB --point-time 0.1",
-     "all sizes take seconds: two"},
-    {"simsgd sweep submit", "simsgd sweep submit --help", "needs a Slurm: tests/slurm"},
-    {"simsgd results table s.db --rows severity",
-     "simsgd results table severity.db --rows severity,share --columns algorithm --metric time_to_target_s",
-     "of another study than the line below it"},
-    {"simsgd report results.db", "simsgd report s.db -o r.md --format md", "a page needs ./setup.sh web"},
-    {"simsgd explore", "simsgd explore --help", "serves until it is ended: tests/live"},
-    {"simsgd calibrate nccl_8.log nccl_16.log", "simsgd calibrate --help", "of a log of the reader's own"},
-    {"simsgd calibrate scenarios/calibration", "simsgd calibrate spec.json -o cluster.json",
-     "measurements are not part of the project"},
-    {"simsgd validate scenarios/calibration", "simsgd validate spec.json --max-error 5%",
-     "measurements are not part of the project"},
-    {"simsgd book --data", "simsgd book --last", "all fits take a quarter of an hour"},
-    {"simsgd claims scenarios/claims/W5.json",
-     "simsgd claims scenarios/claims/W5.json -o claims.db --set /stop/steps=2", "40 settings take minutes"},
-    {"mpirun -n 4 simsgd-measure run",
-     "mpirun -n 4 simsgd-measure run scenarios/real_run.json --set /stop/steps=5", "500 real steps: five"},
-};
-
-// What the examples of --help take for granted.
-constexpr const char* kHelpNeeds[] = {
-    "simsgd sweep run learning.json -o s.db",
-    "simsgd sweep run severity.json -o severity.db",
-    "simsgd sweep run study.json -o workers.db",
-    "simsgd sweep run scenarios/studies/scaling.json -o results.db --set /stop/steps=2 --draws 0",
-    "cp s.db a.db && cp severity.db b.db && gzip -k ops.csv",
-    "simsgd run scenario.json --steps -o real && simsgd run scenario.json --steps -o simulated",
-};
 
 // A folder with the scenarios and the programs where the documents have them, and the files that they
 // mention.
@@ -401,7 +228,8 @@ bool has_fashion_mnist() {
   return fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz");
 }
 
-std::string bounded(const std::string& command, std::span<const Bound> bounds, std::set<std::string>& used) {
+std::string bounded(const std::string& command, const std::vector<Bound>& bounds,
+                    std::set<std::string>& used) {
   for (const Bound& bound : bounds) {
     if (!command.starts_with(bound.command)) continue;
     used.insert(bound.command);
@@ -445,9 +273,9 @@ TEST_CASE("the examples of every verb's --help run") {
   examples_of_help(workplace, "simsgd-measure", examples);
   CHECK(examples.size() > 25);
   std::string said;
-  for (const char* needed : kHelpNeeds) {
-    CAPTURE(needed);
-    const int code = workplace.run(needed, said);
+  for (const Bound& needed : kHelpNeeds) {
+    CAPTURE(needed.command);
+    const int code = workplace.run(needed.command, said);
     CAPTURE(said);
     REQUIRE(code == 0);
   }

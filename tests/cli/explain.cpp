@@ -140,21 +140,4 @@ TEST_CASE("explain: every framework answers, and a document is the same bytes ev
   }
 }
 
-TEST_CASE("explain: all that is wrong is said at once") {
-  const Scratch scratch;
-  const Outcome outcome = scratch.simsgd(
-      "explain --parameters 0 --step -1s --gpus 0 --network token-ring --framework horovd --gpus-per-node 0");
-  CHECK(outcome.code == 2);
-  CHECK(outcome.out.empty());
-  CHECK(
-      outcome.err ==
-      "--parameters: must be above 0. Found: 0. Write how many the network has, such as 110e6.\n"
-      "--step: must be above 0. Found: -1. Write what a step takes on one GPU, such as 0.13s.\n"
-      "--gpus: must be from 1 to 1048576. Found: 0. Write how many GPUs train together.\n"
-      "--gpus-per-node: must be at least 1. Found: 0. Write how many GPUs share a node, or leave it to the cluster file.\n"
-      "--network: is not a network. Found: token-ring. Write 10gbe (TCP), ib100 (RDMA), another rate in Gb/s, or a cluster file (*.json).\n"
-      "--framework: is not a framework. Found: horovd. Did you mean horovod? Use ddp, fsdp, zero2, horovod, gloo or mpi.\n"
-      "6 errors; nothing was run or written.\n");
-}
-
 }  // namespace simsgd::test::cli_explain

@@ -96,52 +96,7 @@ TEST_CASE("the path goes through the resolver of the scenario's folder") {
   CHECK(delay(all, 1, 1) == 0.2);
 }
 
-TEST_CASE("every unusable trace is refused with its line and what would be right") {
-  struct Case {
-    const char* content;
-    const char* text;
-  };
-  const Case cases[] = {
-      {"", "/file: names a trace that is empty. Begin it with the names of its columns"},
-      {"worker,step,delay_s\n",
-       "/file: names a trace that has no line below its columns. Give one line per worker and step"},
-      {"worker,step,delay\n0,1,1\n",
-       "/file: names a trace that has the unknown column \"delay\". Did you mean \"delay_s\"? Valid are worker, step, delay_s, factor or compute_s"},
-      {"worker,step,power_W\n0,1,1\n",
-       "/file: names a trace that has the unknown column \"power_W\". Valid are worker, step, delay_s, factor or compute_s"},
-      {"worker,delay_s\n0,1\n",
-       "/file: names a trace that has no column \"step\". Name the columns in the first line"},
-      {"step,delay_s\n0,1\n",
-       "/file: names a trace that has no column \"worker\". Name the columns in the first line"},
-      {"worker,step\n0,1\n",
-       "/file: names a trace that says nothing about lateness. Add a column delay_s, factor or compute_s"},
-      {"worker,step,factor,factor\n0,1,1,1\n",
-       "/file: names a trace that has the column \"factor\" twice. Leave one of them out"},
-      {"worker,step,factor,compute_s\n0,1,1,1\n",
-       "/file: names a trace that has both \"factor\" and \"compute_s\". Leave one of the two columns out"},
-      {"worker,step,delay_s\n0,1,1\n0,2\n",
-       "/file: names a trace that has 2 fields in line 3. Give 3 fields, as many as columns"},
-      {"worker,step,delay_s\n-1,1,1\n",
-       "/file: names a trace that has \"-1\" as worker in line 2. Ranks are whole numbers from 0"},
-      {"worker,step,delay_s\n0,1.5,1\n",
-       "/file: names a trace that has \"1.5\" as step in line 2. Steps are whole numbers from 0"},
-      {"worker,step,delay_s\n0,1,5 ms\n",
-       "/file: names a trace that has \"5 ms\" as delay_s in line 2. Delays are seconds of at least 0"},
-      {"worker,step,delay_s\n0,1,-1\n",
-       "/file: names a trace that has \"-1\" as delay_s in line 2. Delays are seconds of at least 0"},
-      {"worker,step,delay_s\n0,1,inf\n",
-       "/file: names a trace that has \"inf\" as delay_s in line 2. Delays are seconds of at least 0"},
-      {"worker,step,factor\n0,1,0\n",
-       "/file: names a trace that has \"0\" as factor in line 2. Factors are numbers above 0"},
-      {"worker,step,compute_s\n0,1,\n",
-       "/file: names a trace that has \"\" as compute_s in line 2. Compute times are seconds above 0"},
-      {"worker,step,delay_s\n0,7,1\n1,7,1\n0,7,2\n",
-       "/file: names a trace that has worker 0 in step 7 twice. Give one line per worker and step"},
-  };
-  for (const Case& each : cases) {
-    CAPTURE(each.content);
-    CHECK(rejection([&] { replay(each.content); }) == each.text);
-  }
+TEST_CASE("a trace that is nowhere is refused") {
   CHECK(
       rejection([] { stragglers(R"({"name": "trace", "file": "/nowhere/at/all.csv"})", 2); }) ==
       "/file: names a trace that cannot be read (No such file or directory). Give a CSV file with the columns worker, step and delay_s, factor or compute_s");

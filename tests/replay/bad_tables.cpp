@@ -33,36 +33,6 @@ const std::string kNames =
 
 }  // namespace
 
-TEST_CASE("every row that cannot be used is named, with what was found and what would be right") {
-  CHECK(problem(kColumns + kRow) == "");
-  CHECK(problem(kColumns) == "f: has no operation. Name a table or a timeline of a job's operations.");
-  CHECK(
-      problem("") ==
-      "f: is empty. Name a CSV with the columns pid_dp, thread, op, step, mb_id, ts_us and dur_us, or a Chrome trace with events of a step (docs/replay.md).");
-  CHECK(problem("size time\n1 2\n")
-            .starts_with("f: is neither a table nor a timeline of operations. Found: size time. Name a CSV"));
-  CHECK(problem("pid_dp,thread,op,step,start\n") ==
-        "f: has no column \"mb_id\". Found: pid_dp, thread, op, step, start. Name it in the first row.\n"
-        "f: has no column \"ts_us\". Found: pid_dp, thread, op, step, start. Name it in the first row.\n"
-        "f: has no column \"dur_us\". Found: pid_dp, thread, op, step, start. Name it in the first row.");
-  const std::string thread = ",\"PP0, TP0, compute\",forward-compute,";
-  CHECK(
-      problem(kColumns + kRow + "0" + thread + "1,1,20,nan\n" +  // no number
-              "0" + thread + "1,2,9223372036854775808000,5\n" +  // beyond 64 bits
-              "0" + thread + "1.5,3,30,5\n" +                    // half a step
-              "-1" + thread + "1,4,40,5\n" +                     // no rank
-              "0" + thread + "1,5,fifty,5\n" +                   // no number
-              "0,compute,forward-compute,1,6,60,5\n" +           // no stage
-              "0" + thread + "1,7,70\n") ==                      // cut
-      "f: line 3 has no number in dur_us. Found: nan. Give a number below 2^53.\n"
-      "f: line 4 has no time at which it began. Found: 9.223372036854776e+21. Give microseconds below 2^53.\n"
-      "f: line 5 has no step. Found: 1.5. Give a whole number from 0.\n"
-      "f: line 6 has no data-parallel rank. Found: -1. Give a whole number from 0.\n"
-      "f: line 7 has no number in ts_us. Found: fifty. Give a number below 2^53.\n"
-      "f: line 8 has no thread that tells stage and lane. Found: compute. Write it as \"PP0, TP0, compute\".\n"
-      "f: line 9 has not 7 fields. Found: 6. Give as many as the first row has.");
-}
-
 TEST_CASE("an event of negative length, and a step that a worker has twice, are counted and left out") {
   const std::string thread = ",\"PP0, TP0, compute\",forward-compute,";
   const RecordedJob job =
@@ -94,20 +64,6 @@ TEST_CASE("a worker without operations, an operation that is there twice") {
   const Graph graph = make_graph(job);
   CHECK(graph.steps.size() == 1);
   CHECK(graph.warnings.at("steps without operations of every worker, left out") == 1);
-}
-
-TEST_CASE("operations that wait for each other in a circle are shown") {
-  // Each stage's second pass needs the other's second, and comes after its own first, which needs ...
-  const std::string text = std::string(kColumns) +
-                           "0,\"PP0, TP0, compute\",forward-compute,1,0,20,10\n"
-                           "0,\"PP0, TP0, compute\",backward-compute,1,1,0,10\n"
-                           "0,\"PP1, TP0, compute\",forward-compute,1,0,0,10\n"
-                           "0,\"PP1, TP0, compute\",backward-compute,1,1,20,10\n";
-  const std::string found = problem(text);
-  CHECK(found.find("f: has operations that wait for each other in a circle. Found: ") == 0);
-  for (const char* each : {"forward-compute (line 2)", "backward-compute (line 3)",
-                           "forward-compute (line 4)", "backward-compute (line 5)"})
-    CHECK(found.find(each) != std::string::npos);
 }
 
 TEST_CASE("half a timeline, other people's events, bytes that are not UTF-8") {

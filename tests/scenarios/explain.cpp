@@ -11,7 +11,7 @@ TEST_CASE("a list that is too long, a bound from above, and a constant") {
   const Json list = {{"type", "array"}, {"maxItems", 1}};
   REQUIRE(explain(list, {1, 2}).size() == 1);
   CHECK(explain(list, {1, 2})[0].problem == "is too long");
-  CHECK(explain(list, {1, 2})[0].remedy == "Give at most 1 elements");
+  CHECK(explain(list, {1, 2})[0].remedy == "Give at most 1 element");
   CHECK(wanted({{"type", "number"}, {"exclusiveMaximum", 3}}) == "a number below 3");
   CHECK(wanted({{"type", {"number", "null"}}}) == "a number or null");
 }

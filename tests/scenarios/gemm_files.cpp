@@ -26,12 +26,6 @@ Json gemm_of(const std::string& table) {
   return load_scenario(file).resolved["cluster"]["device"]["gemm"];
 }
 
-std::string errors_of_table(const std::string& table) {
-  const Folder folder;
-  folder.write_json("s.json", with_table(folder, table));
-  return folder.errors("s.json");
-}
-
 Json time_of(int m, int n, int k, double seconds) {
   return {{"m", m}, {"n", n}, {"k", k}, {"time", seconds}};
 }
@@ -66,39 +60,6 @@ TEST_CASE("a kernel of the job takes what the table says, or its law's ratio bey
   const Device device = make_job(load_scenario(file)).cluster.device;
   CHECK(gemm_s(device, {.m = 200, .n = 200, .k = 200}) == doctest::Approx(40e-6).epsilon(1e-12));
   CHECK(gemm_s(device, {.m = 400, .n = 400, .k = 400}) == doctest::Approx(320e-6).epsilon(1e-12));
-}
-
-TEST_CASE("all that is wrong with a table is said at once, with its lines") {
-  CHECK(
-      errors_of_table(
-          "m,n,k,us\n1,2\n0,2,3,4\n9999999999,2,3.5,0\n8,4,2,1\n4,8,2,fast\n4,8,2,1 GB\n4,8,2,2\n") ==
-      "my.csv: line 2: has 2 fields, where the first line names 4 columns. Give each column a field.\n"
-      "my.csv: line 3: \"m\" is not a whole number of at least 1. Found: \"0\". Write for example 4096.\n"
-      "my.csv: line 4: \"m\" is not a whole number of at least 1. Found: \"9999999999\". Write for example "
-      "4096, and at most 2147483647.\n"
-      "my.csv: line 4: \"k\" is not a whole number of at least 1. Found: \"3.5\". Write for example 4096.\n"
-      "my.csv: line 4: \"us\" is not a time above 0. Found: \"0\". Write a number, or one with its unit such "
-      "as 12.5 us.\n"
-      "my.csv: line 6: \"us\" is not a time above 0. Found: \"fast\". Write a number, or one with its unit "
-      "such as 12.5 us.\n"
-      "my.csv: line 7: \"us\" is not a time above 0. Found: \"1 GB\". Write a number, or one with its unit "
-      "such as 12.5 us.\n"
-      "my.csv: line 8: has the size of line 5. Found: 4 x 8 x 2. Keep one of the two, or their median; a "
-      "product takes as long as its transpose.");
-  CHECK(
-      errors_of_table("m,n,m,rate\n1,2,3,4\n") ==
-      "my.csv: line 1: names a column twice. Found: \"m\". Leave one of the two out.\n"
-      "my.csv: line 1: names no column \"k\". Found: m,n,m,rate. Name m, n and k, of products m x k times "
-      "k x n, and a column of times.\n"
-      "my.csv: line 1: names no column of times. Found: m,n,m,rate. Name one seconds, time, ms or us, or give "
-      "rates as tflops, gflops or flops.");
-  CHECK(errors_of_table("") == "my.csv: is empty. Begin it with the names of its columns: m,n,k,seconds.");
-  CHECK(errors_of_table("m,n,k,gflops\n") ==
-        "my.csv: has no line below its columns. Give one line for each product that was measured.");
-  CHECK(
-      errors_of_table("m,n,k,gflops\n1,1,1,-2") ==
-      "my.csv: line 2: \"gflops\" is not a rate above 0. Found: \"-2\". Write a number, or one with its unit "
-      "such as 610 TFLOPS.");
 }
 
 TEST_CASE("a table is read under gemm alone, and one that is not there is not taken for a JSON file") {

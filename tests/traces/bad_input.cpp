@@ -48,34 +48,6 @@ TEST_CASE("a file of more rows than memory may hold is refused; 8.4 million are 
   CHECK(file.rows.size() == 3);
 }
 
-TEST_CASE("nothing in it, nothing of ours, and formats that do not exist") {
-  CHECK(import_errors("") == "f: is empty. Name a file with measurements.\n");
-  CHECK(import_errors(" \n\r\n") == "f: is empty. Name a file with measurements.\n");
-  CHECK(import_errors("hello\n").starts_with("f: is of no format that is known. Say what its columns"));
-  ImportOptions options;
-  options.format = "nccl_test";
-  CHECK(
-      import_errors("hello\n", options)
-          .starts_with(
-              "--format: is not a format. Found: nccl_test. Did you mean nccl_tests? There are measurements,"));
-  options.format = "mapped_csv";
-  CHECK(import_errors("hello\n", options) ==
-        "--format: needs a map. Found: mapped_csv. Give one with --map.\n");
-  options = mapped(kTimes);
-  options.format = "osu";
-  CHECK(import_errors("hello\n", options) ==
-        "--format: takes no map. Found: osu. Leave out --map, or the format.\n");
-}
-
-TEST_CASE("constants that cannot be") {
-  CHECK(import_errors("x", with("workers", "many")) ==
-        "--set: workers is not a whole number of at least 1. Found: many. Write workers as 8.\n");
-  CHECK(
-      import_errors("x", with("value_SI", "3")) ==
-      "--set: value_SI is not a name of a constant. Found: 3. Use operation, workers, nodes, campaign, or a label of letters, digits and \"_\".\n");
-  CHECK(import_errors("x", with("a", "")) == "--set: a is empty. Give a value, or leave it out.\n");
-}
-
 TEST_CASE("all errors of all files are told together") {
   const Files files;
   const std::string empty = files.write("empty.log", ""),
@@ -101,12 +73,6 @@ TEST_CASE("a file that is given twice shows as points that were measured before"
   CHECK(all.rows.size() == 4);
   CHECK(counts(all.reports[0].understood) == "1 points that were measured before, in this call; kept");
   CHECK(counts(all.reports[1].understood) == "2 points that were measured before, in this call; kept");
-}
-
-TEST_CASE("control characters and bytes that are not UTF-8 are written out in labels") {
-  const Measurements all = imported("t,l\n1,a\x1b[31m\xff\n", mapped(R"({"labels": {"l": "l"},
-      "values": [{"from": "t", "unit": "s", "quantity": "time_s"}]})"));
-  CHECK(all.rows.at(0).labels.at("l") == "a\\u001b[31m\\xff");
 }
 
 // Every prefix of every format's sample, read as every format.

@@ -73,22 +73,6 @@ TEST_CASE("what is read of a table is what was written, rows in their order") {
   CHECK(again.reports.at(0).format == "measurements");
 }
 
-TEST_CASE("a table that was edited by hand: columns in another order stay readable, bad cells are counted") {
-  ImportOptions options;
-  options.format = "measurements";
-  const Measurements all =
-      imported("value_SI,quantity,rank\n1.5,time_s,3\nx,time_s,3\n,time_s,3\n1,,3\n1,time_s\n", options);
-  REQUIRE(all.rows.size() == 1);
-  CHECK(all.rows[0].labels.at("rank") == "3");
-  CHECK(all.rows[0].source == "f");
-  CHECK(ignored(all) == "1 rows that do not have the header's columns; 3 rows whose value_SI cannot be read");
-  CHECK(
-      import_errors("quantity,operation,a b,a b\n") ==
-      "f: has a column whose name is none of a label. Found: a b. Use letters, digits and \"_\", or import the file by a map (--map).\n"
-      "f: has two columns of one name. Found: a b. Keep one of them.\n"
-      "f: has no column value_SI. Import it by a map (--map).\n");
-}
-
 TEST_CASE("docs/import.md has every column as the code says it, every format, and every key of maps") {
   std::ifstream file(SIMSGD_SOURCE_DIR "/docs/import.md");
   const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
