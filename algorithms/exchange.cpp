@@ -10,7 +10,7 @@ template <class Value>
 void add_coupling(Fields& f, Value& value) {
   f.choice<Coupling>(
       "coupling", value, {{"neighbour", Coupling::neighbour}, {"global", Coupling::global}},
-      "A worker waits in each round for those it exchanges with (neighbour), or for all workers (global: what a chain of blocking exchanges, tensor by tensor, amounts to)");
+      "Whom a worker waits for in each round: those it exchanges with (neighbour), or all workers (global, which is what a chain of blocking exchanges, tensor by tensor, amounts to)");
 }
 
 }  // namespace

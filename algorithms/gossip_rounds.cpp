@@ -200,18 +200,18 @@ void weights_field(Fields& f, Value& value) {
   f.choice<NeighbourWeights>(
       "weights", value,
       {{"metropolis", NeighbourWeights::metropolis}, {"laplacian", NeighbourWeights::laplacian}},
-      "A neighbour weighs 1 / (1 + the greater of both degrees), a third on a ring (metropolis), or alpha (laplacian)");
+      "Weight of a neighbour: 1 / (1 + the greater of both degrees), which is 1/3 on a ring (metropolis), or alpha (laplacian)");
 }
 
 void neighbour_alpha_field(Fields& f, std::optional<double>& alpha) {
-  f.number("alpha", alpha, "With laplacian weights each neighbour has this weight")
+  f.number("alpha", alpha, "Weight of each neighbour, with laplacian weights")
       .above(0)
       .by_rule("2 / (second + last eigenvalue of the graph's Laplacian), which mixes fastest");
 }
 
 template <class Value>
 void budget_field(Fields& f, Value& value) {
-  f.number("budget", value, "On average this share of the matchings is active in a round")
+  f.number("budget", value, "Share of the matchings that is active in a round, on average")
       .above(0)
       .at_most(1);
 }
@@ -220,7 +220,7 @@ template <class Value>
 void probabilities_field(Fields& f, Value& value) {
   f.choice<MatchingUse>(
       "probabilities", value, {{"optimised", MatchingUse::optimised}, {"uniform", MatchingUse::uniform}},
-      "Matchings are active with the probabilities for which the mean graph is connected best (optimised), or each with the budget (uniform)");
+      "How likely each matching is active: so that the mean graph is connected best (optimised), or as the budget says (uniform)");
 }
 
 }  // namespace
@@ -255,7 +255,7 @@ void MatchingRoundsOptions::fields(Fields& f) {
   coupling_field(f, coupling);
   budget_field(f, budget);
   probabilities_field(f, probabilities);
-  f.number("alpha", alpha, "Each active neighbour has this weight")
+  f.number("alpha", alpha, "Weight of each active neighbour")
       .above(0)
       .by_rule("the one that mixes fastest on average");
 }

@@ -202,16 +202,16 @@ double sheet_error_of_difference(const std::map<std::string, double>& one,
 
 std::string data_sheet_note(const std::optional<SheetComputing>& computing) {
   const std::string communicate =
-      fmt::format("{:.2g} to {:.2g} times to communicate", kSheetCommunication.low.back(),
+      fmt::format("{:.2g} to {:.2g} times as long to communicate", kSheetCommunication.low.back(),
                   kSheetCommunication.high.back());
   const std::string opening =
-      "no draws of a calibration go with this cluster: intervals are a data sheet's, by which ";
+      "this cluster has no draws of a calibration, so intervals are those of data sheets: ";
   if (!computing)
     return fmt::format(
-        "{}nine tenths of published operations take {:.2g} to {:.2g} times as long; the lower end is the least that was measured where nothing can hide it",
+        "{}nine tenths of published operations took {:.2g} to {:.2g} times as long; the lower end is the least that was measured where nothing can hide it",
         opening, kSheetLeastCommunication, kSheetCommunication.high.back());
   return fmt::format(
-      "{}nine tenths of published steps take {:.2g} to {:.2g} times as long to compute ({}), and {}; the time lost to communication falls to {:.2g} of it at least, less what the computing could hide",
+      "{}nine tenths of published steps took {:.2g} to {:.2g} times as long to compute ({}), and {}; the lower end keeps {:.2g} of the time lost to communication, less what computing could hide",
       opening, computing->ratios.low.back(), computing->ratios.high.back(), computing->source, communicate,
       kSheetLeastCommunication);
 }

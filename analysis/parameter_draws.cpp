@@ -160,7 +160,7 @@ bool ParameterDraws::is_unlike(const char* what, const std::optional<std::vector
   if (fitted->empty()) {
     if (notes_.empty() || !notes_.back().starts_with("no run was fitted"))
       notes_.emplace_back(
-          "no run was fitted, only operations: intervals tell what communication may take, and of computing what data sheets are off by");
+          "no run was fitted, only operations: for communication intervals are those of the calibration, for computing those of data sheets");
     return false;
   }
   notes_.push_back(fmt::format(

@@ -57,7 +57,7 @@ void write_between_marks(const std::string& file, const std::string& text) {
   const std::size_t begin = page.find(kBegin), end = page.find(kEnd);
   if (begin == std::string::npos || end == std::string::npos || end < begin)
     throw ConfigError({file, "", "has no place for the book's table", "",
-                       std::string("Add two lines where it is to stand: ") + kBegin + kEnd});
+                       std::string("Add two lines where the table belongs: ") + kBegin + kEnd});
   const std::size_t from = begin + std::string(kBegin).size();
   write_file_atomically(file, page.replace(from, end - from, text));
 }

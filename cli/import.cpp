@@ -144,7 +144,7 @@ int run_import(const ImportVerb& verb) {
 }
 
 std::string formats_text() {
-  std::string text = "Formats, told by the content where --format does not name one:\n";
+  std::string text = "Formats, recognised by the content unless --format names one:\n";
   for (const ImportFormat& format : import_formats())
     text += fmt::format("  {:<16}{}\n", format.info.name, format.info.summary);
   return text;

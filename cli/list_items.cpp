@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "cli/list.hpp"
 #include "results/text_table.hpp"
 #include "scenarios/language/json_source.hpp"
+#include "scenarios/language/reference.hpp"
 #include "scenarios/language/sections.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/units.hpp"
@@ -192,23 +194,37 @@ void add_table(const Json& objects, const std::string& title, std::vector<std::s
   for (std::string line; std::getline(rows, line);) lines.push_back(line);
 }
 
-/// "nic/bandwidth  1 Gbps", for everything but names and sources.
-void add_lines(const Json& object, const std::string& above, std::vector<std::string>& lines) {
+/// " B/s" behind a number that the reference gives a unit; empty for a text, which has its own.
+std::string unit_of(const std::string& pointer, const Json& value) {
+  static const auto units = [] {
+    std::map<std::string, std::string> all;
+    for (const ReferenceObject& object : reference())
+      for (const ReferenceKey& key : object.keys)
+        if (!key.unit.empty()) all.emplace(key.pointer, " " + key.unit);
+    return all;
+  }();
+  const auto unit = value.is_number() ? units.find(pointer) : units.end();
+  return unit == units.end() ? "" : unit->second;
+}
+
+/// "nic/bandwidth: 1 Gbps", for everything but names and sources; `at`: the pointer of the outermost object.
+void add_lines(const Json& object, const std::string& at, const std::string& above,
+               std::vector<std::string>& lines) {
   for (const auto& [key, value] : object.items()) {
     if (above.empty() && (key == "name" || key == "source")) continue;
     const std::string path = above + key;
     if (key == "one_device") {
       for (const Json& time : value) lines.push_back(one_device_line(time));
     } else if (value.is_object()) {
-      add_lines(value, path + "/", lines);
+      add_lines(value, at, path + "/", lines);
     } else if (key == "draws") {
       lines.push_back(fmt::format("{}: {}", path, value.size()));
     } else if (is_table(value)) {
       add_table(value, path, lines);
     } else if (value.is_number() && std::abs(value.get<double>()) < 1e-3 && value != 0) {
-      lines.push_back(fmt::format("{}: {:g}", path, value.get<double>()));
+      lines.push_back(fmt::format("{}: {:g}{}", path, value.get<double>(), unit_of(at + path, value)));
     } else if (key != "source") {
-      lines.push_back(fmt::format("{}: {}", path, plain_text(value)));
+      lines.push_back(fmt::format("{}: {}{}", path, plain_text(value), unit_of(at + path, value)));
     }
   }
 }
@@ -257,7 +273,10 @@ std::optional<ListedItem> listed_file(const std::filesystem::path& path, const s
   json.erase("$schema");
   ListedItem file{name, text_at(json, "name"), text_at(json, "source")};
   file.numbers = folder == "workloads" ? workload_numbers(json) : json;
-  add_lines(file.numbers, "", file.details);
+  const char* const at = folder == "clusters"  ? "/cluster/"
+                         : folder == "devices" ? "/cluster/device/"
+                                               : "/workload/";
+  add_lines(file.numbers, at, "", file.details);
   if (folder == "devices") add_kernels(json, file);
   return file;
 }

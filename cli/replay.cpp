@@ -88,7 +88,7 @@ int run_replay(ReplayVerb verb) {
   if (!verb.network.empty()) verb.options.network = network_factor(verb.network);
   if (verb.options.workers > 0 && (verb.options.ideal || !verb.options.heal.empty()))
     throw ConfigError({"--workers", "", "cannot be had with --ideal or --heal", "",
-                       "Leave these out: the ideal is told for every number of workers"});
+                       "Leave these out: the ideal is reported for every number of workers"});
   verb.options.infer = !verb.no_inferred;
   const OutputDirectory directory(verb.output);
   RecordedJob job = read_recorded_job(verb.files);

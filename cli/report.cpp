@@ -61,8 +61,9 @@ int write_report(const ReportVerb& verb) {
   std::size_t charts = 0;
   for (const faces::StudyReport& study : made.studies) charts += study.charts.size();
   if (!verb.output.empty())
-    fmt::print(stderr, "{}: {} charts of {} studies, {} kB\n", printable(verb.output), charts,
-               made.studies.size(), (text.size() + 999) / 1000);
+    fmt::print(stderr, "{}: {} {} of {} {}, {} kB\n", printable(verb.output), charts,
+               charts == 1 ? "chart" : "charts", made.studies.size(),
+               made.studies.size() == 1 ? "study" : "studies", (text.size() + 999) / 1000);
   if (!verb.figures.empty()) fmt::print(stderr, "{}: {} figures\n", printable(verb.figures), charts);
   return 0;
 }

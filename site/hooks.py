@@ -20,6 +20,7 @@ LINK = re.compile(r"(?<=\]\()([^)#\s]*[./][^)#\s]*)")
 STYLE = """
 .md-typeset td code { word-break: normal; } .md-typeset td:first-child code { white-space: nowrap; }
 .md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 3rem; padding: .5em .7em; }
+.md-typeset table:not([class]) td:nth-child(2):nth-last-child(6) { min-width: 13rem; } .md-typeset td:nth-child(7) code { word-break: break-all; }
 [data-md-color-scheme=slate] { --md-typeset-a-color: #9fa8ff; }
 """
 # A chart for light and for dark pages: GitHub follows the system, and the site its own switch.

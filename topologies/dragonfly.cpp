@@ -166,18 +166,15 @@ struct DragonflyOptions {
   double switch_latency_s = 0;
 
   void fields(Fields& f) {
-    count_field(f, "nodes_per_router", nodes_per_router, "Each router has this many nodes");
-    count_field(f, "rows", rows,
-                "A group's grid of routers has this many rows; with 1 all routers are joined");
-    count_field(f, "columns", columns, "A row has this many routers");
-    count_field(f, "groups", groups, "There are this many groups of routers")
-        .by_rule("as many as the nodes need");
-    count_field(f, "global_links", global_links,
-                "Each two groups are joined by this many cables, at most one per router")
+    count_field(f, "nodes_per_router", nodes_per_router, "Nodes of each router");
+    count_field(f, "rows", rows, "Rows of a group's grid of routers; with 1 all routers are joined");
+    count_field(f, "columns", columns, "Routers of a row");
+    count_field(f, "groups", groups, "Groups of routers").by_rule("as many as the nodes need");
+    count_field(f, "global_links", global_links, "Cables between two groups, at most one per router")
         .by_rule("10 per router, shared by the other groups");
-    f.bandwidth("row_bandwidth", row_Bps, "Two routers of a row are joined with this bandwidth");
-    f.bandwidth("column_bandwidth", column_Bps, "Two routers of a column are joined with this bandwidth");
-    f.bandwidth("global_bandwidth", global_Bps, "A cable between groups has this bandwidth");
+    f.bandwidth("row_bandwidth", row_Bps, "Bandwidth between two routers of a row");
+    f.bandwidth("column_bandwidth", column_Bps, "Bandwidth between two routers of a column");
+    f.bandwidth("global_bandwidth", global_Bps, "Bandwidth of a cable between groups");
     switch_latency_field(f, switch_latency_s);
   }
   void complete(const NodeShape& shape) {

@@ -89,14 +89,14 @@ void FileNetwork::add_cable(int a, int b, double bandwidth_Bps, double latency_s
 
 void network_path_field(Fields& f, std::string& path) {
   f.text("path", path,
-         "The network is read from this file, looked for like a `use`; its hosts are the nodes, in its order")
+         "File of the network, found like a file of `use`; its hosts are the nodes, in the order of the file")
       .required();
 }
 
 void NetworkFileOptions::fields(Fields& f) {
   network_path_field(f, path);
   f.flag("hosts_forward", hosts_forward,
-         "Hosts forward traffic for others, as in a network without switches");
+         "Whether hosts forward traffic for others, as in a network without switches");
 }
 
 std::string find_network_file(const std::string& path, const NodeShape& shape) {

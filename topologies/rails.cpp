@@ -25,17 +25,17 @@ struct RailsOptions {
   double switch_latency_s = 0;
 
   void fields(Fields& f) {
-    count_field(f, "group_nodes", group_nodes, "This many nodes share rail switches").by_rule("all nodes");
+    count_field(f, "group_nodes", group_nodes, "Nodes that share rail switches").by_rule("all nodes");
     f.number("oversubscription", oversubscription,
-             "A rail switch's NICs have this many times the bandwidth of its uplinks")
+             "Bandwidth of a rail switch's NICs, over that of its uplinks")
         .above(0);
-    f.whole("spines", spines, "There are this many spine switches; with 0 only NVLink joins the rails")
+    f.whole("spines", spines, "Number of spine switches; with 0 only NVLink joins the rails")
         .at_least(0)
         .at_most(kLargestCount)
         .by_rule("as many as make an uplink as fast as a NIC");
     f.choice(
         "cross_rail", nvlink, {{"spine", false}, {"nvlink", true}},
-        "A message gets to another rail over a spine, or inside the sender's node to the GPU that is on that rail (PXN)");
+        "How a message reaches another rail: over a spine, or inside the sender's node by the GPU that is on that rail (PXN)");
     switch_latency_field(f, switch_latency_s);
   }
   void complete(const NodeShape& shape) {

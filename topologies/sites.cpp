@@ -26,11 +26,12 @@ struct Site {
   double price_usd_per_GB = 0;
 
   void fields(Fields& f) {
-    f.text("name", name, "Links name the site so").least_characters(1).required();
-    count_field(f, "nodes", nodes, "The site has this many nodes; the nodes of the first site come first")
+    f.text("name", name, "Name of the site, as `links` has it").least_characters(1).required();
+    count_field(f, "nodes", nodes, "Nodes of the site; those of the first site come first")
         .by_rule("what others leave, in equal shares");
-    f.bandwidth("uplink", uplink_Bps,
-                "All that the site sends to other sites shares this, and so does all it receives")
+    f.bandwidth(
+         "uplink", uplink_Bps,
+         "Bandwidth that everything shares which the site sends to other sites; so does everything it receives")
         .by_rule("no limit");
     f.number("price_usd_per_GB", price_usd_per_GB,
              "Price of 10^9 bytes that leave the site; cost_usd includes it")
@@ -44,12 +45,11 @@ struct SiteLink {
   double bandwidth_Bps = 0, latency_s = 0;
 
   void fields(Fields& f) {
-    f.list("between", between, "The link joins these two sites", "The name of a site")
+    f.list("between", between, "The two sites that the link joins", "The name of a site")
         .least_items(2)
         .required();
-    f.bandwidth("bandwidth", bandwidth_Bps, "The link carries this in each direction").required();
-    f.time("latency", latency_s, "A message takes this one way from site to site, beside the NIC's latency")
-        .required();
+    f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of the link, in each direction").required();
+    f.time("latency", latency_s, "One-way latency from site to site, in addition to the NIC's").required();
   }
 };
 
@@ -64,15 +64,15 @@ struct SitesOptions {
     f.objects("sites", sites, "The data centres", "One of them").least_items(1).required();
     f.objects("links", links, "Links between two sites", "One of them");
     f.bandwidth("bandwidth", bandwidth_Bps,
-                "Sites that no entry of `links` joins have this between them, in each direction")
+                "Bandwidth between two sites that no entry of `links` joins, in each direction")
         .by_rule("none: each two sites need an entry");
-    f.time("latency", latency_s, "The same for sites that no entry of `links` joins");
+    f.time("latency", latency_s, "One-way latency between two sites that no entry of `links` joins");
     f.bytes(
          "tcp_window", tcp_window_bytes,
-         "A TCP stream between sites has at most this many bytes on the way, which limits what one node sends to another")
+         "Most bytes that a TCP stream between sites has on the way, which limits what one node sends to another")
         .above(0)
         .by_rule("no limit");
-    f.whole("streams", streams, "Two nodes of different sites share this many TCP streams in each direction")
+    f.whole("streams", streams, "TCP streams between two nodes of different sites, in each direction")
         .at_least(1)
         .at_most(kLargestCount);
   }

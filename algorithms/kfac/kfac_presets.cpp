@@ -115,10 +115,10 @@ struct KfacMethod {
          {"dynamic", Pipelining::dynamic}},
         "Factors travel after the gradient (none), or while computing goes on: each by itself (layer_wise), together up to factor_threshold (threshold), or merged where that is predicted to pay (dynamic)");
     f.time("fusion_latency", fusion_latency_s,
-           "Dynamic fusion takes this for the time of an all-reduce, however short")
+           "Estimate of the fixed time of an all-reduce, for dynamic fusion")
         .by_rule("as predicted on this cluster");
     f.time("fusion_per_element", fusion_per_element_s,
-           "Dynamic fusion adds this for each number in an all-reduce")
+           "Estimate of the time of each number in an all-reduce, for dynamic fusion")
         .by_rule("as predicted on this cluster");
     f.choice(
         "placement", placement,
@@ -129,11 +129,12 @@ struct KfacMethod {
     f.choice(
         "placement_rule", rule, {{"cost", PlacementRule::cost}, {"threshold", PlacementRule::threshold}},
         "An inverse is worth a broadcast if inverting is predicted to take longer than broadcasting (cost), or from dimension placement_threshold on (threshold)");
-    f.whole("placement_threshold", least_dim,
-            "With that rule, factors of this dimension and larger are inverted by one worker each")
+    f.whole(
+         "placement_threshold", least_dim,
+         "With the rule \"threshold\", factors of this dimension and larger are inverted by one worker each")
         .at_least(1)
         .at_most(1 << 20);
-    f.flag("overlap", overlap, "An inverse is broadcast while the next one is computed");
+    f.flag("overlap", overlap, "Whether an inverse is broadcast while the next one is computed");
   }
 };
 

@@ -163,13 +163,14 @@ void KfacOptions::fields(Fields& f) {
       "ema", ema,
       {{"type", {"number", "string"}},
        {"description",
-        "The old factor has this weight in the running average, which starts at the identity; \"released\" is the 0.05 of SPD-KFAC's released code, which weighs the new one 0.95"}});
-  f.number("kl_clip", math.kl_clip,
-           "A step is clipped to this squared size in the metric of the factors; with 0 it is not")
+        "Weight of the old factor in the running average, which starts at the identity; \"released\" is the 0.05 of SPD-KFAC's released code, where the new one weighs 0.95"}});
+  f.number(
+       "kl_clip", math.kl_clip,
+       "Largest squared size of a step, in the metric of the factors; larger steps are clipped. 0: none is")
       .at_least(0);
-  f.whole("factor_interval", factor_interval, "Factors are updated every this many steps").at_least(1);
+  f.whole("factor_interval", factor_interval, "Steps between two updates of the factors").at_least(1);
   f.whole("inverse_interval", inverse_interval,
-          "Factors are inverted every this many steps, a multiple of factor_interval")
+          "Steps between two inversions of the factors, a multiple of factor_interval")
       .at_least(1);
   fusion.fields(f);
 }
@@ -177,7 +178,7 @@ void KfacOptions::fields(Fields& f) {
 void DistributedKfacOptions::fields(Fields& f) {
   KfacOptions::fields(f);
   f.bytes("factor_threshold", factor_threshold_bytes,
-          "Factors that travel together are sent when they have this size; Horovod uses 64 MiB")
+          "A buffer of factors is sent when it has this size; Horovod uses 64 MiB")
       .above(0)
       .example("\"64 MiB\"");
 }

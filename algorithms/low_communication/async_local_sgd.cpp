@@ -21,10 +21,11 @@ struct AsyncLocalOptions {
   std::optional<int> delay;
 
   void fields(Fields& f) {
-    f.whole("inner_steps", inner_steps, "H: a worker's steps between two differences").at_least(1);
+    f.whole("inner_steps", inner_steps, "H: steps that a worker trains before it sends a difference")
+        .at_least(1);
     f.number("outer_rate", outer_rate, "eps: learning rate of the server").above(0);
     f.number("outer_momentum", momentum, "beta: the server's momentum").at_least(0).below(1);
-    f.whole("delay", delay, "N: differences from one update of the momentum to the next")
+    f.whole("delay", delay, "N: the momentum is updated once in this many differences")
         .at_least(1)
         .by_rule("the number of workers");
     f.number("spread", spread, "c N: this share of the momentum is applied evenly over all N differences")

@@ -45,12 +45,13 @@ struct DecoupledOptions {
     f.whole("quorum", quorum, "K: the syncer merges once this many learners have sent")
         .at_least(1)
         .by_rule("half of the workers, rounded up");
-    f.number("grace", grace,
-             "After the quorum, the syncer waits for another share of the time since the last merge")
+    f.number(
+         "grace", grace,
+         "Grace window: after the quorum, the syncer waits for others for this share of the time since the last merge")
         .at_least(0);
-    f.flag("wait", wait, "A learner that has sent waits for the answer, instead of training on");
+    f.flag("wait", wait, "Whether a learner that has sent waits for the answer, instead of training on");
     f.number("mixing", mixing,
-             "m: a learner goes on with this share of its own model, and the rest of the merged one")
+             "m: a learner continues with this share of its own model; the rest is the merged one")
         .at_least(0)
         .at_most(1)
         .by_rule("0 where learners wait, else 0.5");

@@ -21,7 +21,7 @@ struct DemoOptions {
 
   void fields(Fields& f) {
     f.number("decay", decay, "beta: share of the momentum that a step keeps").at_least(0).at_most(1);
-    f.plugin("codec", codec, codec_plugins(), "How the momentum's parts travel");
+    f.plugin("codec", codec, codec_plugins(), "Codec of the parts of the momentum that are sent");
   }
 };
 

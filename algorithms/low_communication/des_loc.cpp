@@ -20,7 +20,8 @@ struct DesLocOptions {
   void fields(Fields& f) {
     f.whole("period", period, "K_x: steps between two averagings of the parameters").at_least(1);
     f.list("state_periods", state_periods,
-           "Steps between two averagings of each vector of the optimizer, in its order", "Steps")
+           "Steps between two averagings of each of the optimizer's vectors, in the optimizer's order",
+           "Steps")
         .items_at_least(1)
         .by_rule("3, 6, ... times the period");
   }

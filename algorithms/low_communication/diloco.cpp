@@ -32,15 +32,14 @@ struct DilocoOptions {
     outer.fields(f);
     f.whole("fragments", fragments, "F: parts of consecutive layers that travel in turn").at_least(1);
     f.whole("overlap", overlap, "tau: a fragment arrives this many steps after it was sent").at_least(0);
-    f.whole("bits", bits, "A number has this many bits on the wire")
+    f.whole("bits", bits, "Bits of a number on the wire")
         .at_least(2)
         .at_most(32)
         .by_rule("network.precision");
-    f.plugin("codec", codec, codec_plugins(),
-             "Differences travel in this codec, instead of rounded to `bits`")
+    f.plugin("codec", codec, codec_plugins(), "Codec of the differences, in place of rounding to `bits`")
         .by_rule("none");
     f.number("mixing", mixing,
-             "m: a worker goes on with this share of its own model, and the rest of the agreed one")
+             "m: a worker continues with this share of its own model; the rest is the agreed one")
         .at_least(0)
         .at_most(1)
         .by_rule("0 without overlap, else 0.5");

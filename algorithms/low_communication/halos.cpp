@@ -37,7 +37,8 @@ struct HalosOptions {
   std::optional<int> regions;
 
   void fields(Fields& f) {
-    f.whole("inner_steps", inner_steps, "H: a worker's steps between two differences").at_least(1);
+    f.whole("inner_steps", inner_steps, "H: steps that a worker trains before it sends a difference")
+        .at_least(1);
     f.whole("regions", regions, "Groups of consecutive workers, each with a local server")
         .at_least(1)
         .by_rule("the root of the number of workers, rounded down");
@@ -49,11 +50,11 @@ struct HalosOptions {
         .at_most(1);
     f.number("local_rate", local_rate, "A local server applies this share of a difference").above(0);
     f.number("local_momentum", local_momentum, "Momentum of local servers").at_least(0).below(1);
-    f.whole("local_delay", local_delay, "Differences from one update of a local momentum to the next")
+    f.whole("local_delay", local_delay, "A local momentum is updated once in this many differences")
         .at_least(1);
     f.number("global_rate", global_rate, "The global server applies this share of a difference").above(0);
     f.number("global_momentum", global_momentum, "Momentum of the global server").at_least(0).below(1);
-    f.whole("global_delay", global_delay, "Differences from one update of the global momentum to the next")
+    f.whole("global_delay", global_delay, "The global momentum is updated once in this many differences")
         .at_least(1);
   }
   void complete(const AlgorithmContext& context) {

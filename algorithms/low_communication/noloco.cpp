@@ -29,11 +29,14 @@ struct NolocoOptions {
 
   void fields(Fields& f) {
     f.whole("inner_steps", inner_steps, "H: steps between two exchanges").at_least(1);
-    f.number("outer_momentum", momentum, "alpha: share of its last step that a slow model repeats")
+    f.number(
+         "outer_momentum", momentum,
+         "alpha: momentum of the slow model, which outer steps change: the share of its last step that it repeats")
         .at_least(0)
         .below(1);
     f.number("outer_rate", outer_rate, "beta: this share of the pair's mean progress is applied").above(0);
-    f.number("pull", pull, "gamma: pull of a slow model towards the pair's mean, above alpha").above(0);
+    f.number("pull", pull, "gamma: how strongly a slow model is pulled towards the pair's mean; above alpha")
+        .above(0);
   }
 };
 

@@ -33,7 +33,7 @@ struct OnebitAdamOptions {
     f.number("beta1", beta1, "Share of the first moment that a step keeps").at_least(0).below(1);
     f.number("beta2", beta2, "Share of the second moment that a step keeps").at_least(0).below(1);
     f.number("epsilon", epsilon, "A small number that is added to the root of the second moment").above(0);
-    f.plugin("codec", codec, codec_plugins(), "How the first moment travels after the warm-up");
+    f.plugin("codec", codec, codec_plugins(), "Codec of the first moment after the warm-up");
   }
 };
 
@@ -170,7 +170,7 @@ MadeAlgorithm make_onebit_adam(const OnebitAdamOptions& options, const Algorithm
 std::vector<AlgorithmPlugin> onebit_adam() {
   return {
       {{.name = "onebit_adam",
-        .summary = "Adam that freezes its second moment, and sends one bit a number of its first",
+        .summary = "Adam that freezes its second moment, and sends one bit for each number of its first",
         .citation = "Tang et al., ICML 2021, arXiv:2102.02888"},
        "an all-reduce of the gradient in W steps; then an all-to-all and an all-gather of the codec's bits",
        {.sends = {Traffic::gradient}},

@@ -22,8 +22,7 @@ struct PowerSgdOptions {
   int rank = 4;
 
   void fields(Fields& f) {
-    f.whole("rank", rank,
-            "r: the two factors of each matrix have this many columns, at most its rows and its columns")
+    f.whole("rank", rank, "r: columns of the two factors of each matrix, at most its rows and its columns")
         .at_least(1);
   }
 };
@@ -85,7 +84,7 @@ MadeAlgorithm make_powersgd(const PowerSgdOptions& options, const AlgorithmConte
 
 std::vector<AlgorithmPlugin> powersgd() {
   return {{{.name = "powersgd",
-            .summary = "gradients travel as products of two thin matrices, what is left out comes back",
+            .summary = "gradients travel as products of two thin matrices, with error feedback",
             .citation = "Vogels, Karimireddy, Jaggi, NeurIPS 2019, arXiv:1905.13727"},
            "all-reduces of r (rows + columns) numbers of each matrix, and of the vectors",
            {.sends = {Traffic::gradient}, .activities = {Activity::factor}},

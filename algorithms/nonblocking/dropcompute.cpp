@@ -16,10 +16,10 @@ struct DropComputeOptions {
 
   void fields(Fields& f) {
     f.time("deadline", deadline_s,
-           "Micro-batches that are not finished after this time of a step are dropped")
+           "Micro-batches that are not finished this long after the start of a step are dropped")
         .required()
         .above(0);
-    f.whole("micro_batches", micro_batches, "A worker's batch is cut into this many micro-batches")
+    f.whole("micro_batches", micro_batches, "Micro-batches into which a worker's batch is cut")
         .at_least(1)
         .at_most(1024);
   }

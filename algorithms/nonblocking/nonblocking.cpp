@@ -106,13 +106,13 @@ void NonblockingOptions::fields(Fields& f) {
   using Over = RoundsOver;
   trigger.fields(f);
   f.choice("over", over, {{"allreduce", Over::allreduce}, {"d_psgd", Over::d_psgd}, {"matcha", Over::matcha}},
-           "A round is exchanged by all (allreduce), or with neighbours in a graph");
+           "How a round is exchanged: among all workers (allreduce), or with neighbours in a graph");
   graph_field(f, graph);
   gossip.fields(f);
   round.fields(f);
   f.choice("preempt", drop, {{"finish", false}, {"drop", true}},
-           "The micro-batch in progress when the round ends is finished or dropped");
-  f.flag("carry", carry, "Micro-batches that a round leaves undone go into the next one");
+           "What happens to the micro-batch in progress when the round ends: it is finished, or dropped");
+  f.flag("carry", carry, "Whether micro-batches that a round leaves undone are done in the next one");
 }
 
 MadeAlgorithm make_nonblocking(const NonblockingOptions& options, const AlgorithmContext& context) {
@@ -151,7 +151,7 @@ void TriggerSettings::fields(Fields& f) {
   f.choice(
       "trigger", rule,
       {{"none", Rule::none}, {"first", Rule::first}, {"deadline", Rule::deadline}, {"kth", Rule::kth}},
-      "A round ends with the first worker that finishes it (first), with the k-th (kth), at a time (deadline), or with the last worker (none: blocking)");
+      "What ends a round: the first worker that finishes it (first), the k-th (kth), a time (deadline), or the last worker (none: blocking)");
   f.time("deadline", deadline_s, "A round ends after this time; for \"trigger\": \"deadline\"").above(0);
   f.whole("k", k, "A round ends when this many workers have finished; for \"trigger\": \"kth\"").at_least(1);
 }
@@ -323,7 +323,7 @@ class UpdateOverGossip final : public RoundUpdate {
 }  // namespace
 
 void RoundSettings::fields(Fields& f) {
-  f.whole("micro_batches", micro_batches, "A worker's batch is cut into this many micro-batches")
+  f.whole("micro_batches", micro_batches, "Micro-batches into which a worker's batch is cut")
       .at_least(1)
       .at_most(1024);
   f.choice(

@@ -247,7 +247,7 @@ MadeAlgorithm make_parameter_server(const ParameterServerOptions& options, const
 
 std::vector<AlgorithmPlugin> parameter_server() {
   return {{{.name = "parameter_server",
-            .summary = "servers hold the model: workers push gradients to them, and pull what they have then",
+            .summary = "servers hold the model: workers push gradients to them, and pull the updated model",
             .citation = "Li et al., OSDI 2014; Ho et al., NIPS 2013; Jiang et al., BytePS, OSDI 2020"},
            "the model to the servers and back; a server sends and receives (P-1) m/S beside",
            {.sends = {Traffic::gradient, Traffic::model}},

@@ -28,9 +28,10 @@ struct PythonOptions {
   double yield_limit_s = 60;
 
   void fields(Fields& f) {
-    f.text("source", source, "The method as Python's text").by_rule("what the file says");
-    f.text("file", file,
-           "The file of the method, from the working directory; with \"source\" only what messages call it");
+    f.text("source", source, "The method's source text").by_rule("what the file says");
+    f.text(
+        "file", file,
+        "File of the method, relative to the working directory; with \"source\" it is only a name for messages");
     f.text(
         "function", function,
         "Name of the generator function that is the method; default: the only one, or the one named like the file");
@@ -44,7 +45,7 @@ struct PythonOptions {
            {"description", "The graph that the method sees as w.graph: one of `simsgd list graphs`"}})
         .by_rule("none");
     f.time("yield_limit", yield_limit_s,
-           "How long the method may compute between two yields, by the wall clock; then it fails")
+           "Real time that the method may compute between two yields; after it the run fails")
         .above(0);
   }
   void complete(const AlgorithmContext&) {

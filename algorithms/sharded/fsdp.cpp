@@ -23,6 +23,7 @@
 #include "algorithms/sharded/layer_shards.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/learn/optimizers/matrix_rule.hpp"
+#include "sim/roles/lockstep.hpp"
 
 namespace simsgd::algorithms {
 
@@ -33,17 +34,17 @@ struct FsdpOptions {
   bool reduce_each = false;
 
   void fields(Fields& f) {
-    f.whole("stage", stage, "1: optimizer state is sharded, 2: gradients too, 3: parameters too")
+    f.whole("stage", stage, "Stage of ZeRO: 1 shards the optimizer state, 2 gradients too, 3 parameters too")
         .at_least(1)
         .at_most(3);
-    f.whole("prefetch", prefetch, "This many layers are gathered ahead of the one that needs it")
+    f.whole("prefetch", prefetch, "Layers that are gathered ahead of the one that computes")
         .at_least(0)
         .at_most(1024);
     f.choice("reduce", reduce_each, {{"once", false}, {"each", true}},
-             "Gradients are reduced once, after the last micro-batch, or after each");
+             "When gradients are reduced: once, after the last micro-batch, or after each");
     f.whole(
          "channels", channels,
-         "1: gathers and reductions run one after another, as in the one process group of PyTorch's FSDP; 2: gathers beside reductions, as with a process group for each")
+         "1: gathers and reductions run one after another, as in PyTorch's FSDP with one process group; 2: side by side, as with a process group for each")
         .at_least(1)
         .at_most(2);
   }
@@ -63,7 +64,7 @@ struct HsdpOptions : FsdpOptions {
   }
 };
 
-class Fsdp final : public Algorithm {
+class Fsdp final : public LockstepAlgorithm {
  public:
   Fsdp(const FsdpOptions& options, int shards) : options_(options), shards_(shards) {}
 

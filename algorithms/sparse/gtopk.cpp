@@ -86,10 +86,10 @@ struct GTopKOptions : SparsificationOptions {
     f.choice(
         "variant", variant,
         {{"tree", MergeVariant::tree}, {"recursive_doubling", MergeVariant::recursive_doubling}},
-        "Entries are merged in a tree to rank 0 and broadcast (tree, as published), or by exchanges at doubling distance");
+        "How entries are merged: in a tree to rank 0 and then broadcast (tree, as published), or by exchanges at doubling distances");
     f.choice(
         "put_back", put_back, {{"paper", PutBack::paper}, {"exact", PutBack::exact}},
-        "Entries go back to the residual where their index is not in the result (paper: a value that was dropped on the way is lost where its index is there), or where their value is not in it (exact)");
+        "Which entries go back to the residual: those whose index is not in the result (paper: a value that was dropped on the way is lost if its index arrived with another), or those whose value is not in it (exact)");
   }
 };
 

@@ -32,12 +32,12 @@ struct OkTopKOptions : SparsificationOptions {
   void fields(Fields& f) {
     density_fields(f);
     f.whole("threshold_interval", threshold_interval,
-            "T: steps for which the thresholds of the k largest are kept")
+            "T: steps after which the thresholds of the k largest are computed anew")
         .at_least(1);
-    f.whole("region_interval", region_interval, "R: steps for which the regions of indices are kept")
+    f.whole("region_interval", region_interval, "R: steps after which the regions of indices are chosen anew")
         .at_least(1);
     message_fields(f);
-    f.choice("all_gather", all_gather, all_gather_schedules(), "The all-gather takes this schedule");
+    f.choice("all_gather", all_gather, all_gather_schedules(), "Schedule of the all-gather");
   }
 };
 

@@ -44,8 +44,10 @@ struct SidcoOptions : SparsificationOptions {
         {{"exponential", MagnitudeLaw::exponential},
          {"gamma", MagnitudeLaw::gamma},
          {"generalized_pareto", MagnitudeLaw::generalized_pareto}},
-        "The law that is fitted to magnitudes; gamma to all of them, generalized_pareto to those that exceed a threshold");
-    f.whole("stages", stages, "M: fits that a run begins with, each to what exceeds the threshold before")
+        "The distribution that is fitted to magnitudes: gamma to all of them, generalized_pareto to those that exceed a threshold");
+    f.whole(
+         "stages", stages,
+         "M: number of fits at the start of a run, each to the entries above the threshold of the one before")
         .at_least(1)
         .at_most(64);
     f.number("first_ratio", first_ratio, "The first of several stages keeps this share of the entries")
@@ -53,10 +55,10 @@ struct SidcoOptions : SparsificationOptions {
         .below(1);
     f.whole("adapt_every", adapt_every, "Q: steps after which the number of stages is adapted; 0: never");
     f.number("tolerance", tolerance,
-             "The number of stages is adapted where the entries are off from k by more than this share")
+             "The number of stages changes if the number of entries is off from k by more than this share")
         .at_least(0);
     message_fields(f);
-    f.choice("all_gather", all_gather, all_gather_schedules(), "The all-gather takes this schedule");
+    f.choice("all_gather", all_gather, all_gather_schedules(), "Schedule of the all-gather");
   }
 };
 

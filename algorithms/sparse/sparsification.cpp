@@ -97,7 +97,7 @@ void SparsificationOptions::fields(Fields& f) {
   density_fields(f);
   f.choice(
       "selection", sampled, {{"exact", false}, {"sampled", true}},
-      "Chosen are the k largest entries (exact), or those above a threshold that a sample gives, at most k (sampled)");
+      "How entries are chosen: the k largest (exact), or at most k above a threshold that is estimated from a sample (sampled)");
   f.number("sample", sample, "Sampled selection draws this share of the entries for its threshold")
       .above(0)
       .at_most(1);
@@ -105,21 +105,19 @@ void SparsificationOptions::fields(Fields& f) {
 }
 
 void SparsificationOptions::density_fields(Fields& f) {
-  f.number("density", density, "This share of the entries is sent, k / d")
+  f.number("density", density, "Share of the entries that is sent, k / d")
       .above(0)
       .at_most(1)
       .by_rule("0.001, unless \"k\" is given");
-  f.whole("k", k, "This many entries of the workload's gradient are sent; in place of density").at_least(1);
+  f.whole("k", k, "Entries of the workload's gradient that are sent; in place of density").at_least(1);
 }
 
 void SparsificationOptions::message_fields(Fields& f) {
-  f.bytes("bytes_per_entry", bytes_per_entry, "A value and its index take this many bytes in a message")
+  f.bytes("bytes_per_entry", bytes_per_entry, "Bytes of a value and its index in a message")
       .above(0)
       .by_rule("a value in network.precision and 4 bytes of index");
-  f.whole("warmup_steps", warmup_steps,
-          "The warm-up spends this many steps with each of warmup_densities (an epoch, in the paper)");
-  f.list("warmup_densities", warmup_densities, "The warm-up takes these densities, one after another",
-         "a density")
+  f.whole("warmup_steps", warmup_steps, "Steps with each of warmup_densities (an epoch in the paper)");
+  f.list("warmup_densities", warmup_densities, "Densities of the warm-up, one after another", "a density")
       .items_above(0)
       .items_at_most(1)
       .least_items(1)

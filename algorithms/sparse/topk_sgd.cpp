@@ -16,7 +16,7 @@ struct TopKSgdOptions : SparsificationOptions {
   void fields(Fields& f) {
     SparsificationOptions::fields(f);
     f.choice("all_gather", all_gather, all_gather_schedules(),
-             "The all-gather takes this schedule; bruck takes the time of recursive doubling");
+             "Schedule of the all-gather; bruck takes as long as recursive doubling");
   }
 };
 

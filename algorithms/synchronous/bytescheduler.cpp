@@ -39,8 +39,7 @@ struct ByteSchedulerOptions {
             "delta: gradients of larger tensors are cut into parts of this size")
         .above(0)
         .example("\"4 MB\"");
-    f.bytes("credit", credit_bytes,
-            "c: another part is started while those that are on their way have less than this")
+    f.bytes("credit", credit_bytes, "c: another part is sent while fewer bytes than this are on their way")
         .above(0)
         .example("\"16 MB\"");
   }

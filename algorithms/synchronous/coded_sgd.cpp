@@ -19,8 +19,8 @@ struct CodedSgdOptions {
   bool error_feedback = true;
 
   void fields(Fields& f) {
-    f.plugin("codec", codec, codec_plugins(), "How gradients travel");
-    f.flag("error_feedback", error_feedback, "Whether what a message lacks is added to the next gradient");
+    f.plugin("codec", codec, codec_plugins(), "Codec of the gradients");
+    f.flag("error_feedback", error_feedback, "Whether the error of a message is added to the next gradient");
   }
 };
 

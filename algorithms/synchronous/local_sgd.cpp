@@ -14,7 +14,7 @@ struct LocalSgdOptions {
   std::uint64_t period = 1;
 
   void fields(Fields& f) {
-    f.whole("period", period, "The models are averaged every this many steps").at_least(1);
+    f.whole("period", period, "Steps between two averagings of the models").at_least(1);
   }
 };
 

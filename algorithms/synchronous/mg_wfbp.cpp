@@ -12,6 +12,7 @@
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/merged_messages.hpp"
 #include "algorithms/plugin.hpp"
+#include "sim/roles/lockstep.hpp"
 
 namespace simsgd::algorithms {
 
@@ -24,15 +25,15 @@ struct MgWfbpOptions {
   void fields(Fields& f) {
     f.choice(
         "merging", best, {{"published", false}, {"best", true}},
-        "By the paper's rule, from one tensor to the next (published), or so that the last message ends first (best)");
-    f.time("latency", latency_s, "a: the rule takes this for the time of an all-reduce, however short")
+        "Gradients are merged by the paper's rule, tensor by tensor (published), or so that the last message ends earliest (best)");
+    f.time("latency", latency_s, "a: the rule's estimate of the fixed time of an all-reduce")
         .by_rule("as predicted on this cluster");
-    f.time("per_byte", per_byte_s, "b: the rule adds this for each byte in an all-reduce")
+    f.time("per_byte", per_byte_s, "b: the rule's estimate of the time of each byte in an all-reduce")
         .by_rule("as predicted on this cluster");
   }
 };
 
-class MgWfbp final : public Algorithm {
+class MgWfbp final : public LockstepAlgorithm {
  public:
   explicit MgWfbp(const MgWfbpOptions& options) : options_(options) {}
 

@@ -32,13 +32,13 @@ struct WagmaOptions {
 
   void fields(Fields& f) {
     f.whole("group_size", group_size,
-            "This many workers average in a step, a power of two; with 1 it is local SGD")
+            "Workers that average together in a step, a power of two; 1 is local SGD")
         .at_least(1)
         .at_most(1 << 20)
         .by_rule("2^ceil(log2(workers) / 2), the square root where that is one");
-    f.whole("period", period, "All workers average every this many steps").at_least(1);
+    f.whole("period", period, "Steps between two averagings of all workers").at_least(1);
     f.choice("groups", dynamic, {{"dynamic", true}, {"fixed", false}},
-             "The groups change from step to step (dynamic) or never (fixed)");
+             "Whether the groups change from step to step (dynamic) or never (fixed)");
     activation_field(f, initiator);
     all_reduce_field(f, schedule);
   }

@@ -18,9 +18,8 @@ void all_reduce_field(Fields& f, std::string& schedule) {
   std::vector<std::string> names{kAsTheCluster};
   for (const SchedulePlugin& plugin : schedule_plugins())
     if (plugin.op == CollectiveOp::all_reduce) names.push_back(plugin.info.name);
-  f.choice(
-      "all_reduce", schedule, names,
-      "The operations take this schedule; with \"cluster\" they are done as the cluster does all_reduce (/network/all_reduce)");
+  f.choice("all_reduce", schedule, names,
+           "Schedule of the operations; \"cluster\": as the cluster does all_reduce (/network/all_reduce)");
 }
 
 std::string asked_schedule(const std::string& schedule) { return schedule == kAsTheCluster ? "" : schedule; }
@@ -28,7 +27,7 @@ std::string asked_schedule(const std::string& schedule) { return schedule == kAs
 void activation_field(Fields& f, Initiator& value) {
   f.choice(
       "activation", value, {{"solo", Initiator::solo}, {"majority", Initiator::majority}},
-      "An operation is started by the worker that reaches it first (solo), or by one drawn at random for each operation, so that half of the others have come on average (majority)");
+      "Who starts an operation: the worker that reaches it first (solo), or one that is drawn for each operation, so that on average half of the others have arrived (majority)");
 }
 
 int drawn_initiator(std::uint64_t seed, std::uint64_t version, int ranks) {

@@ -322,7 +322,7 @@ class Judging {
       if (fit.calibration->noise_known) noise = fit.calibration->noise;
     }
     if (made.cells.empty())
-      made.skipped = "the measurements at hand have no such cell";
+      made.skipped = "the measurements that there are have no such cell";
     else
       made_.lines[key_of(set)] = line_of(made.cells, weights, noise, settings_.date);
     return made;

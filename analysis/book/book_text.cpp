@@ -323,7 +323,7 @@ questions::Report book_report(const JudgedBook& judged, const std::string& comma
   chart.marks.told = {"kind", "cells", {"not fitted", "blind", "explored"}};
   study.headline = book_table(judged);
   if (chart.rows.empty())
-    study.left_out.push_back({chart.name, chart.title, "No measurements are at hand: see --data."});
+    study.left_out.push_back({chart.name, chart.title, "There are no measurements: see --data."});
   else
     study.charts.push_back(std::move(chart));
   made.studies.push_back(std::move(study));

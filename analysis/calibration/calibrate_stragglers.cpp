@@ -207,7 +207,8 @@ StragglerVerdict judge(const StragglerFit& fit, const StepTable& held_out, const
   if (held_out.workers.size() != fit.parameters.factors.size())
     throw std::invalid_argument(fmt::format("the model has {} workers and the steps that judge it {}",
                                             fit.parameters.factors.size(), held_out.workers.size()));
-  if (held_out.count() == 0) throw std::invalid_argument("there are no steps to judge the model by");
+  if (held_out.count() == 0)
+    throw std::invalid_argument("no steps were left out, so the model cannot be judged");
   Runs of_fit, of_draws;
   const auto steps_of = [&](const StragglerParameters& parameters, std::uint64_t seed) {
     const std::size_t n = held_out.count();
@@ -278,7 +279,7 @@ std::string report(const StragglerFit& fit) {
   for (const ParameterInterval& each : fit.intervals)
     text += fmt::format("  {:26} {:10.4g}  {:10.4g} to {:.4g}\n", each.name, each.value, each.low, each.high);
   text += regimes_text(fit.regimes);
-  if (fit.families.fits.empty()) return text + "There is no fast noise\n";
+  if (fit.families.fits.empty()) return text + "No noise lasts only a step or a few\n";
   text += fmt::format("Fast noise, every {} steps, {} values: families by AIC\n", fit.thinning,
                       fit.families.count);
   for (const FamilyFit& each : fit.families.fits)

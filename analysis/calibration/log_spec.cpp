@@ -125,7 +125,7 @@ Machine machine_of(const std::vector<std::string>& logs, const LogSettings& sett
     errors.push_back({logs.front(), "", "does not tell how many ranks took part", "",
                       "Import it with --set workers=N, and calibrate the table that import writes"});
   if (machine.workers.size() == 1 && *machine.workers.begin() == 1)
-    errors.push_back({logs.front(), "", "is of one rank, which communicates with nobody", "",
+    errors.push_back({logs.front(), "", "is of one rank, which does not communicate", "",
                       "Give a log of two ranks or more"});
   if (!errors.empty()) throw ConfigError(std::move(errors));
   machine.nodes = nodes_for(*machine.workers.rbegin(), machine.gpus_per_node);
@@ -320,23 +320,23 @@ std::vector<std::string> told_by(const Calibration& calibration) {
   }
   const Json& cluster = calibration.spec.scenario.at("cluster");
   const int per_node = cluster.at("gpus_per_node");
-  std::vector<std::string> all = {fmt::format("told: {} of {} to {} among {} ranks in nodes of {}",
+  std::vector<std::string> all = {fmt::format("determined: {} of {} to {} among {} ranks in nodes of {}",
                                               fmt::join(operations, ", "), human_bytes(least),
                                               human_bytes(most), fmt::join(workers, ", "), per_node)};
   const ModelResult& chosen = calibration.models[calibration.chosen];
   if (std::isfinite(chosen.left_out_error))
     all.push_back(
-        fmt::format("told: parts that were left out of the fit ({}) are missed by {:.1f} % in the mean",
+        fmt::format("determined: parts that were left out of the fit ({}) are missed by {:.1f} % in the mean",
                     fmt::join(calibration.spec.fit.leave_out, ", "), 100 * chosen.left_out_error));
   if (cluster.contains("nodes"))
     all.push_back(
-        "not told: anything between nodes; the cluster has one node. Add a log of two nodes or more");
+        "not determined: anything between nodes; the cluster has one node. Add a log of two nodes or more");
   else if (workers.size() < 3)
     all.push_back(
-        "not told: how times grow with nodes beyond these; no number of ranks could be left out, so intervals widen by assumption. Add a log of twice as many ranks");
+        "not determined: how times grow with nodes beyond these; no number of ranks could be left out, so intervals widen by assumption. Add a log of twice as many ranks");
   if (workers.size() == 1)
     all.push_back(
-        "not told: launch and latency of a step apart, which small messages among other numbers of ranks meet");
+        "not determined: launch and latency of a step apart, which small messages among other numbers of ranks meet");
   constexpr double kWide = 2;  // the interval's ends are further apart than this factor
   const std::vector<NumberInterval> intervals = number_intervals(calibration, 0.9);
   for (std::size_t j = 0; j < calibration.model().parameters.size(); ++j) {
@@ -344,10 +344,11 @@ std::vector<std::string> told_by(const Calibration& calibration) {
     for (const NumberInterval& each : intervals)
       if (each.pointer == parameter.key(parameter.pointers.front()) &&
           (calibration.best().at_bound[j] || (each.known && each.high > kWide * each.low)))
-        all.push_back(fmt::format("hardly told: {}{}", parameter.name,
+        all.push_back(fmt::format("hardly determined: {}{}", parameter.name,
                                   calibration.best().at_bound[j] ? ", which ends at a bound" : ""));
   }
-  all.emplace_back("not told: computing (give --workload a trace), and operations that were not measured");
+  all.emplace_back(
+      "not determined: computing (give --workload a trace), and operations that were not measured");
   return all;
 }
 
@@ -418,7 +419,7 @@ LogCalibration calibrate_logs(LogSpec logs, const CalibrationSettings& settings)
       LogCalibration made{calibrate(read_spec(logs.spec, "logs", SpecUse::cluster), settings), {}};
       made.told = told_by(*made.calibration);
       for (const std::string& each : idle)
-        made.told.push_back("not told: " + each +
+        made.told.push_back("not determined: " + each +
                             ", which no measurement depends on: NCCL's own value is kept");
       return made;
     } catch (const IdleParameters& error) {

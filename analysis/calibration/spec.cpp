@@ -63,13 +63,13 @@ struct TestSection {
   RawValue where;
 
   void fields(Fields& f) {
-    f.text("name", test.name, "What reports call it").required();
+    f.text("name", test.name, "Name of the test in reports").required();
     f.raw("where", where, Selection::schema("Measurements that are predicted and were not fitted"))
         .required();
     f.choice("judge", test.judge, std::vector<std::string>{"mean", "median", "p95", "worst"},
              "The statistic of the relative errors that --max-error limits");
     f.flag("octaves_equal", test.octaves_equal, "Whether each octave of bytes weighs the same");
-    f.number("goal", test.goal, "An error that was reached elsewhere, or is hoped for; shown beside ours")
+    f.number("goal", test.goal, "An error that was reached elsewhere, or is aimed at; shown next to ours")
         .at_least(0);
     f.text("source", test.source, "Source of the goal");
   }
@@ -102,7 +102,7 @@ struct SpecSection {
   std::vector<TestSection> tests;
 
   void fields(Fields& f) {
-    f.text("name", name, "What reports call it").required();
+    f.text("name", name, "Name of the spec in reports").required();
     f.text("description", description, "What is calibrated, and by what");
     f.raw("scenario", scenario,
           map_of(any_value(), "What predicts: a scenario; a cluster is enough for collectives"));

@@ -148,11 +148,11 @@ struct ParameterSection {
   std::optional<Scales> scales;
 
   void fields(Fields& f) {
-    f.text("name", parameter.name, "What reports call it").required();
+    f.text("name", parameter.name, "Name of the parameter in reports").required();
     f.list("pointers", parameter.pointers, "Numbers of the scenario that are set to it", "A JSON pointer")
         .required()
         .least_items(1);
-    f.list("factors", parameter.factors, "Each pointer is set to so many times it", "A factor")
+    f.list("factors", parameter.factors, "Each pointer is set to the parameter times this", "A factor")
         .items_above(0);
     f.raw("low", low, bound_schema("Least value that is possible")).required();
     f.raw("high", high, bound_schema("Largest value that is possible, such as the link's own bandwidth"))
@@ -222,13 +222,13 @@ struct EnsembleSection {
   std::optional<int> count;
 
   void fields(Fields& f) {
-    f.text("name", ensemble.name, "What reports call it").required();
+    f.text("name", ensemble.name, "Name of the choice in reports").required();
     f.text("pointer", ensemble.pointer, "What of the scenario is unknown").required();
     f.raw("values", values,
           {{"type", "array"},
            {"minItems", 1},
            {"description", "Its possible values, as likely as each other"}});
-    f.whole("count", count, "Instead of values: 1, 2, ... so many, such as seeds")
+    f.whole("count", count, "Instead of values: 1, 2, ... up to this number, such as seeds")
         .at_least(1)
         .at_most(kMostMembers)
         .by_rule("none");
@@ -253,7 +253,7 @@ struct ModelSection {
   std::vector<SearchSection> searches;
 
   void fields(Fields& f) {
-    f.text("name", model.name, "What reports call it").required();
+    f.text("name", model.name, "Name of the model in reports").required();
     f.raw("set", set, map_of(any_value(), "Pointers of the scenario, and their values"));
     f.objects("parameters", parameters, "What is fitted", "A parameter");
     f.objects("searches", searches, "Tables by size that are found first", "A table");

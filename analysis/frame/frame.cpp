@@ -79,6 +79,10 @@ std::optional<double> as_number(const std::string& text) {
   return number;
 }
 
+bool all_different(const std::vector<std::string>& names) {
+  return std::set<std::string>(names.begin(), names.end()).size() == names.size();
+}
+
 const ResultStudy& study_asked(const StoredResults& results, const FrameQuestion& question) {
   std::vector<const ResultStudy*> found;
   std::vector<std::string> names, ids;
@@ -95,7 +99,7 @@ const ResultStudy& study_asked(const StoredResults& results, const FrameQuestion
                        which_there_are(question.study, names)});
   if (question.study.empty())
     throw ConfigError({question.file, "", fmt::format("holds {} studies", found.size()), "",
-                       "Add --study with one of " + one_of(names)});
+                       "Name one with --study: " + one_of(all_different(names) ? names : ids)});
   throw ConfigError({"--study", "", fmt::format("names {} studies of {}", found.size(), question.file),
                      question.study, "Name it by its id: " + one_of(ids)});
 }

@@ -237,7 +237,7 @@ OrderedJson inferred_of(const ReplayReport& report) {
 }  // namespace
 
 std::string conclusion(const ReplayReport& report) {
-  if (report.graph.workers.size() == 1) return "Who is slow cannot be told: there is only one worker.";
+  if (report.graph.workers.size() == 1) return "It cannot be said who is slow: there is only one worker.";
   std::string text;
   for (const SlowPart& part : report.slow) text += (text.empty() ? "" : " ") + slow_text(report, part);
   return text.empty() ? "Nobody is slow: no worker takes 5 % longer than its peers, no stage than the others."

@@ -232,7 +232,7 @@ const std::vector<StoreTable>& store_tables() {
        {{"id", "INTEGER PRIMARY KEY", "", "Number of the row in this file", ""},
         {"key", "TEXT NOT NULL UNIQUE", "", "UUID (version 5) of model version and resolved scenario", ""},
         {"status", "TEXT NOT NULL", "", "ok, failed or timeout", ""},
-        {"error", "TEXT", "", "Why there is no result, a sentence", "status is ok"},
+        {"error", "TEXT", "", "Why the run has no result, as a sentence", "status is ok"},
         {"model_version", "INTEGER NOT NULL", "1", "Version of what is computed", ""},
         {"notes", "TEXT", "", "JSON list of what its document notes", "there is nothing to note"},
         {"whole", "INTEGER NOT NULL", "1", "1 where its document has a row for every worker, else 0", ""},

@@ -58,7 +58,7 @@ struct DrawnSetting {
   std::optional<double> low, high;
 
   void fields(Fields& f) {
-    f.text("name", name, "What reports call it");
+    f.text("name", name, "Name of the setting in reports");
     f.text("pointer", pointer, "Where the setting is, in a scenario").required();
     f.raw(
          "value", value,
@@ -91,14 +91,12 @@ struct LeftOutErrors {
     double half = 0, nine_tenths = 0, doublings = 1;
 
     void fields(Fields& f) {
-      f.number("half", half, "The fit to all cells is off by at most this in half of them")
-          .required()
-          .at_least(0);
-      f.number("nine_tenths", nine_tenths, "They are off by at most this in nine tenths of the cells")
+      f.number("half", half, "Half of all cells are at most this far off the fit").required().at_least(0);
+      f.number("nine_tenths", nine_tenths, "Nine tenths of all cells are at most this far off the fit")
           .required()
           .at_least(0);
       f.number("doublings", doublings,
-               "Left-out sizes lay so many doublings from the nearest of the others, in the mean")
+               "Mean distance of a left-out size from the nearest other size, in doublings")
           .required()
           .above(0);
     }
@@ -106,11 +104,11 @@ struct LeftOutErrors {
   std::optional<Fitted> fitted;
 
   void fields(Fields& f) {
-    f.number("half", half, "Half of the cells that were left out were no further off than this, a logarithm")
+    f.number("half", half, "Half of the cells that were left out were at most this far off (a logarithm)")
         .required()
         .at_least(0);
     f.number("nine_tenths", nine_tenths,
-             "Nine tenths of the cells that were left out were no further off than this")
+             "Nine tenths of the cells that were left out were at most this far off")
         .required()
         .at_least(0);
     f.flag("workloads", workloads, "Whether whole workloads were left out");
@@ -142,9 +140,9 @@ struct CalibrationSection {
           .items_above(0);
       f.list("operations", operations, "Collective operations that were fitted one by one", "Name of one")
           .by_rule("unknown");
-      f.list("workloads", workloads, "Workloads of which runs were fitted", "Name of one").by_rule("unknown");
+      f.list("workloads", workloads, "Workloads whose runs were fitted", "Name of one").by_rule("unknown");
       f.objects("batches", batches, "The batches of the runs that were fitted", "Batches of one workload");
-      f.list("algorithms", algorithms, "Methods of which runs were fitted", "Name of one").by_rule("unknown");
+      f.list("algorithms", algorithms, "Methods whose runs were fitted", "Name of one").by_rule("unknown");
     }
   } measured;
   std::optional<LeftOutErrors> left_out;

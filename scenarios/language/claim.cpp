@@ -66,16 +66,18 @@ struct ComparisonSection {
   void fields(Fields& f) {
     using Quantity = ClaimComparison::Quantity;
     using Direction = ClaimComparison::Direction;
-    f.text("name", made.name, "What reports call it").required();
-    f.choice("metric", made.metric, metrics_,
-             "What is compared. A run without a time_to_target_s was on its way until its end");
+    f.text("name", made.name, "Name in reports").required();
+    f.choice(
+        "metric", made.metric, metrics_,
+        "The metric that is compared. A run that misses its target counts as longer than its end (time_to_target_s)");
     f.choice("quantity", made.quantity, {{"ratio", Quantity::ratio}, {"difference", Quantity::difference}},
              "The quantity is the ratio of / to, or the difference of - to");
     f.raw("where", where, condition_schema());
     f.raw("of", of,
           side_schema("What is claimed to be more, or less: a condition on points, or a sum of terms"))
         .required();
-    f.raw("to", to, side_schema("What it is compared with. What the sides do not name is equal in both"))
+    f.raw("to", to,
+          side_schema("What it is compared with. Everything that the sides do not name is equal in both"))
         .required();
     f.list("free", made.free, "Pointers in which the sides may differ; their values count as inputs",
            "A JSON pointer");
@@ -96,7 +98,7 @@ struct ComparisonSection {
          "noise", made.noise,
          "Differences up to this count as noise, even without an interval over seeds (relative for a ratio)")
         .at_least(0);
-    f.number("absent", made.absent, "The value that replaces a metric without one");
+    f.number("absent", made.absent, "Value in place of a metric that has none");
     f.text("along", made.along,
            "Pointer along whose values, in their order, the quantity is claimed to grow");
     f.text("measured", made.measured, "What its authors measured");
@@ -111,22 +113,23 @@ struct ClaimSection {
   void fields(Fields& f) {
     f.text("id", claim.id, "Short name, such as W1").required();
     f.text("text", claim.text, "The claim, as a sentence").required();
-    f.text("source", claim.source, "Who says so, and where").required();
+    f.text("source", claim.source, "Who claims it, and where").required();
     f.text("measured", claim.measured, "What they measured").required();
-    f.text("inputs", claim.inputs, "Why the axes have these values: what is not known of the measurement")
+    f.text("inputs", claim.inputs,
+           "Why the axes have these values: what the authors do not state about the measurement")
         .required();
     f.list("for_all", claim.for_all,
            "Pointers that are not unknown inputs: the claim must hold for each of their values",
            "A JSON pointer");
     f.raw("names", names,
           {{"type", "object"},
-           {"description", "What reports call some pointers"},
+           {"description", "Names of pointers in reports"},
            {"additionalProperties", {{"type", "string"}}}});
     f.objects("comparisons", comparisons,
-              "The comparisons that the claim makes; it is reproduced where all of them are", "A comparison")
+              "The comparisons that the claim makes; it is reproduced where all of them hold", "A comparison")
         .required()
         .least_items(1);
-    f.text("remark", claim.remark, "What explains the verdict");
+    f.text("remark", claim.remark, "Explanation of the verdict");
   }
 };
 
@@ -153,8 +156,7 @@ namespace schema {
 
 Json claim() {
   ClaimSection section;
-  return of(section,
-            "What somebody measured and said, tested by the points of this study: see simsgd claims");
+  return of(section, "A published statement that the points of this study test (simsgd claims)");
 }
 
 }  // namespace schema

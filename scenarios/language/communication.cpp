@@ -49,21 +49,18 @@ MessageSegments made_of(const std::vector<LinkSegment>& segments, double latency
 
 void LinkSegment::fields(Fields& f) {
   f.bytes("up_to", up_to_bytes, "The segment holds for messages up to this size").by_rule("any size");
-  f.time("latency", latency_s, "Messages of this segment have this latency, one way").required();
-  f.bandwidth("bandwidth", bandwidth_Bps,
-              "Messages of this segment have this bandwidth, at most the link's own")
-      .required();
+  f.time("latency", latency_s, "One-way latency of these messages").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of these messages, at most the link's own").required();
 }
 
 void LinkBurst::fields(Fields& f) {
-  f.bytes("bytes", bytes, "The bucket holds this many bytes, which pass at the burst's bandwidth").required();
-  f.bandwidth("bandwidth", bandwidth_Bps, "Messages have this bandwidth until the bucket is empty")
-      .required();
+  f.bytes("bytes", bytes, "Bytes that the bucket holds, which pass at the burst's bandwidth").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of messages until the bucket is empty").required();
 }
 
 void GpuLink::fields(Fields& f) {
-  f.bandwidth("bandwidth", bandwidth_Bps, "A GPU's link has this bandwidth in each direction").required();
-  f.time("latency", latency_s, "A message takes this latency one way, from GPU to GPU of one node");
+  f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of a GPU's link, in each direction").required();
+  f.time("latency", latency_s, "One-way latency of a message between GPUs of a node");
   f.bandwidth(
        "host_memory", host_memory_Bps,
        "Where GPUs of a node cannot reach each other, messages go through the host's memory, and two GPUs together have this bandwidth. All GPUs of the node share it: n workers have 2/n of it (measured with 2 and 4 L40S)")
@@ -72,25 +69,25 @@ void GpuLink::fields(Fields& f) {
 }
 
 void Nic::fields(Fields& f) {
-  f.bandwidth("bandwidth", bandwidth_Bps, "Each NIC has this bandwidth in each direction").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of each NIC, in each direction").required();
   f.number(
        "goodput", goodput,
-       "Payloads get this share of the bandwidth, if that is the line rate of a data sheet; frames, headers and the host's protocol code take the rest. Burst and segments are payload already")
+       "Share of the bandwidth that payloads get, if the bandwidth is the line rate of a data sheet; frames, headers and the host's protocol code take the rest. Burst and segments already count payload only")
       .above(0)
       .at_most(1)
       .by_rule("1: the bandwidth is that of payloads");
   f.quantity(
        Dimension::rate_Bps, "shaper_loss", shaper_loss_Bps,
-       "What TCP loses to a traffic shaper (tc): the lower the rate R, the fewer packets its queue holds, and the more often windows are cut. The payload is R / (1 + root of (this / R)), half of R where R is this")
+       "What TCP loses to a traffic shaper (tc): the lower the rate R, the fewer packets its queue holds, and the more often windows are cut. The payload is R / (1 + sqrt(shaper_loss / R)): half of R if R is shaper_loss")
       .at_least(0)
       .by_rule("nothing is lost");
-  f.time("latency", latency_s, "A message takes this latency one way, from NIC to NIC through one switch");
+  f.time("latency", latency_s, "One-way latency of a message, from NIC to NIC through one switch");
   f.object(
        "burst", burst,
-       "A token bucket of the sender: a message between nodes passes at the burst's bandwidth until it is empty, then at the NIC's, at which it fills from then on")
+       "Token bucket of the sender: messages between nodes pass at the burst's bandwidth until the bucket is empty, then at the NIC's, at which it refills")
       .by_rule("none");
   segments_field(f, segments);
-  f.whole("count", count, "A node has this many NICs (rails)").at_least(1);
+  f.whole("count", count, "NICs of a node (rails)").at_least(1);
 }
 
 // assumed: the root, as TCP's rate goes with the root of how often packets are lost (Mathis et al., ACM CCR

@@ -117,7 +117,7 @@ void note_device_time(const Reader& reader, const Device& device, const Workload
         notes,
         {"assumed-layers",
          fmt::format(
-             "the workload's {} holds whatever the device; {} equal layers stand for the network: how much communication hides behind the backward pass depends on them (/workload/equal_layers); activations are not counted as memory",
+             "the workload's {} is the same on every device; {} equal layers stand for the network: how much communication hides behind the backward pass depends on them (/workload/equal_layers); activations are not counted as memory",
              given, workload.layers.size())});
   if (measured_samples > 0 && samples != measured_samples)
     add_note(notes,
@@ -166,7 +166,7 @@ std::optional<Note> note_on_latency(const Cluster& cluster) {
   return Note{
       "zero-latency",
       fmt::format(
-          "latency between nodes is 0 in cluster {}, which no network has (/cluster/nic/latency): every message lacks it, but for what its collectives have of their own",
+          "latency between nodes is 0 in cluster {}, which no network has (/cluster/nic/latency): messages take none, except what the cluster's collectives set themselves",
           cluster.name)};
 }
 

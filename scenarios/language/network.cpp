@@ -30,8 +30,8 @@ struct SlowLinks {
     f.list("links", links, "Links by name, one direction each, as results list them", "Name of a link")
         .least_items(1)
         .example("[\"node0.nic0.up\"]");
-    f.number("bandwidth_factor", bandwidth_factor, "The link keeps this share of its bandwidth").above(0);
-    f.time("extra_latency", extra_latency_s, "Each such link on a path adds this latency");
+    f.number("bandwidth_factor", bandwidth_factor, "Share of its bandwidth that the link keeps").above(0);
+    f.time("extra_latency", extra_latency_s, "Latency that each such link adds to a path");
     f.number(
          "jitter_factor", jitter_factor,
          "The jitter of messages that cross them is multiplied by this; the greatest factor on their path counts")
@@ -57,10 +57,10 @@ struct NetworkSection {
     f.choice("precision", settings.precision,
              {{"fp32", Precision::fp32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}},
              "Format of numbers in messages; sums are fp32");
-    add_draw(f, "jitter", jitter, "Each message takes longer by a draw of its own");
+    add_draw(f, "jitter", jitter, "Extra time of each message, drawn for each");
     f.objects("slow_links", slow_links,
-              "Links that differ from what the cluster says; changes are made in this order",
-              "A change of some links; of all, without \"nodes\" and \"links\"");
+              "Links that differ from the cluster's description; changes apply in this order",
+              "A change of some links, or of all without \"nodes\" and \"links\"");
     collectives.fields(f, "as the cluster's \"collectives\" say");
   }
 };

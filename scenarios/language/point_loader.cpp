@@ -193,7 +193,9 @@ void JobBuilder::build_method(const Reader& reader) {
   build_algorithm(reader, job_);
   check_parts(reader, job_.workload);
   if (auto note = note_on_host_costs(job_.cluster)) add_note(job_.notes, std::move(*note));
-  if (auto note = note_on_latency(job_.cluster)) add_note(job_.notes, std::move(*note));
+  // A fit to operations finds latencies as parts of the operations, and leaves those of the links at 0.
+  if (!reader.value("/cluster").contains("calibration"))
+    if (auto note = note_on_latency(job_.cluster)) add_note(job_.notes, std::move(*note));
 }
 
 void JobBuilder::build_all(const Reader& reader) {

@@ -79,8 +79,10 @@ std::vector<std::string> own_range(const Json& schema) {
   bound("exclusiveMinimum", "> ", "");
   if (schema.contains("maximum") && !is_technical(schema, schema["maximum"])) bound("maximum", "<= ", "");
   bound("exclusiveMaximum", "< ", "");
-  bound("minItems", "at least ", " long");
-  bound("minLength", "at least ", " characters");
+  if (schema.value("minItems", 0) == 1) parts.emplace_back("not empty");
+  if (schema.value("minItems", 0) > 1) bound("minItems", "at least ", " elements");
+  if (schema.value("minLength", 0) == 1) parts.emplace_back("not empty");
+  if (schema.value("minLength", 0) > 1) bound("minLength", "at least ", " characters");
   bound("maxLength", "at most ", " characters");
   bound("minProperties", "at least ", " of its keys");
   if (schema.value("uniqueItems", false)) parts.emplace_back("all different");
@@ -270,7 +272,7 @@ class Walk {
       if (const Json* name = name_of_form(form)) names.push_back(*name);
     if (names.empty()) return;
     const Json name = {
-        {"type", "string"}, {"enum", std::move(names)}, {"description", "The name chooses the plug-in"}};
+        {"type", "string"}, {"enum", std::move(names)}, {"description", "Which of them it is"}};
     add({pointer, "", {}, schema.value("description", ""), "", {key_of(child(pointer, "name"), name, true)}},
         of);
   }

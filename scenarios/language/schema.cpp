@@ -26,12 +26,12 @@ struct RootSection {
   std::optional<Computing> compute;
 
   void fields(Fields& f) {
-    f.text("name", name, "What reports call it").by_rule("the file's name");
+    f.text("name", name, "Name of the scenario in reports").by_rule("the file's name");
     f.text("description", description, "What the scenario shows");
     f.whole("seed", seed, "Seed of all random numbers");
     f.choice(
          "compute", compute, {{"real", Computing::real}, {"emulated", Computing::emulated}},
-         "How long computing takes in a real run (simsgd-measure). real: as long as it takes there; emulated: the workload's time, as in a simulation, while values are computed beside it")
+         "How long computing takes in a real run (simsgd-measure). real: as long as the machine takes; emulated: the workload's time, as in a simulation, while the values are computed in the background")
         .by_rule("real in a real run; a simulation always takes the workload's time");
   }
 };

@@ -62,7 +62,7 @@ Json schema::stop() {
   StopSection section;
   Json json = of(
       section,
-      "When the run ends: at the first of these instants, with every algorithm alike. What a worker has not completed by then, a step or an exchange, does not count; the time until then does");
+      "When the run ends: at the first of these instants, for every algorithm. A step or an exchange that is unfinished by then does not count, but its time does");
   json["minProperties"] = 1;
   return json;
 }
@@ -93,7 +93,7 @@ void build_epochs(const Reader& reader, Job& job) {
 
 Json schema::target() {
   Target section;
-  return with_default(either("A level that the run is asked to reach, or null",
+  return with_default(either("A loss or an accuracy to reach, which gives time_to_target_s; or null",
                              {{{"type", "null"}, {"description", "null: none"}},
                               of(section, "A level to reach; gives time_to_target_s")}),
                       nullptr);
@@ -106,7 +106,7 @@ Target build_target(const Reader& reader) {
 
 Json schema::record() {
   RecordSection section;
-  return with_default(of(section, "What is recorded on the way"), Json::object());
+  return with_default(of(section, "What is recorded during the run"), Json::object());
 }
 
 RecordSettings build_record(const Reader& reader) {

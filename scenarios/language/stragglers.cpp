@@ -38,7 +38,7 @@ Json schema::failures() {
   FailureModel section;
   return with_default(
       of(section,
-         "How workers crash. They restart and go on from their last checkpoint, as the algorithm says"),
+         "When workers crash. They restart from their last checkpoint; the algorithm says how they rejoin"),
       Json::object());
 }
 

@@ -218,7 +218,7 @@ Json object(const std::string& description, Json properties, const std::vector<s
 Json pointer_text() { return text("JSON pointer to what varies, such as \"/cluster/workers\""); }
 
 Json name_text() {
-  Json name = text("Its name in tables; by default that of the pointer");
+  Json name = text("Name of the axis in tables; by default that of the pointer");
   name["minLength"] = 1;
   return name;
 }
@@ -244,7 +244,7 @@ Json conditions(const std::string& description) {
 
 Json with_when(Json axis) {
   axis["properties"]["when"] = conditions(
-      "Varies only where this holds, which may ask for axes before this one; elsewhere it is not set");
+      "The axis varies only where this condition holds, which may name axes before this one; elsewhere it is not set");
   return axis;
 }
 
@@ -260,21 +260,21 @@ Json bound() {
 std::vector<Json> simple_axes() {
   return {
       with_pointer("A list of values", "values",
-                   at_least_one(list("The axis takes these values, one after another",
-                                     {{"description", "Any value"}}))),
-      with_pointer("Equal ratios", "log_range",
-                   object("Equal ratios between two bounds, both included; whole numbers stay whole",
-                          {{"from", bound()},
-                           {"to", bound()},
-                           {"points", integer("The axis has this many values", 2, kMostPoints)}},
-                          {"from", "to", "points"})),
-      with_pointer("Equal steps", "range",
-                   object("Equal steps from one bound to the other, which is included where it is hit",
-                          {{"from", bound()}, {"to", bound()}, {"step", bound()}}, {"from", "to", "step"}))};
+                   at_least_one(list("Values of the axis, in order", {{"description", "Any value"}}))),
+      with_pointer(
+          "Equal ratios", "log_range",
+          object(
+              "Equal ratios between two bounds, both included; whole numbers stay whole",
+              {{"from", bound()}, {"to", bound()}, {"points", integer("Number of values", 2, kMostPoints)}},
+              {"from", "to", "points"})),
+      with_pointer(
+          "Equal steps", "range",
+          object("Equal steps from one bound to the other; the last bound is included if a step reaches it",
+                 {{"from", bound()}, {"to", bound()}, {"step", bound()}}, {"from", "to", "step"}))};
 }
 
 Json named_axis() {
-  Json label = text("What tables call it");
+  Json label = text("Name of the value in tables");
   label["minLength"] = 1;
   Json set = {
       {"type", "object"},
@@ -283,7 +283,7 @@ Json named_axis() {
       "Named values, each of which may set several things; one column in tables",
       {{"name", name_text()},
        {"values",
-        at_least_one(list("The axis takes these values, one after another",
+        at_least_one(list("Values of the axis, in order",
                           object("A named value", {{"label", label}, {"set", set}}, {"label", "set"})))}},
       {"name", "values"});
 }
@@ -299,22 +299,21 @@ Json drawn_axis(const std::string& method, const std::string& description) {
        {"scale", with_default(choice("Whether values or their ratios are equally likely", {"linear", "log"}),
                               "linear")}},
       {"pointer", "from", "to"});
-  return object(
-      description,
-      {{method,
-        at_least_one(list("What is drawn, together",
-                          either("A dimension", {between, with_pointer("A choice", "values", values)})))},
-       {"draws", integer("The study has this many points", 1, kMostPoints)},
-       {"seed",
-        with_default(
-            integer("Seed of the draws, whatever the seeds of the runs are", 0, std::int64_t{1} << 53), 1)}},
-      {method, "draws"});
+  return object(description,
+                {{method, at_least_one(list(
+                              "What is drawn; each draw sets all of these",
+                              either("A dimension", {between, with_pointer("A choice", "values", values)})))},
+                 {"draws", integer("Number of draws", 1, kMostPoints)},
+                 {"seed", with_default(integer("Seed of the draws, independent of the seeds of the runs", 0,
+                                               std::int64_t{1} << 53),
+                                       1)}},
+                {method, "draws"});
 }
 
 Json seeds_until(const std::vector<std::string>& metrics) {
   Json until = object(
       "When a combination of the axes has enough seeds",
-      {{"metric", choice("The metric whose mean over the seeds is asked for", metrics)},
+      {{"metric", choice("Metric whose mean over the seeds must be certain enough", metrics)},
        {"half_width",
         {{"type", {"number", "string"}},
          {"description",
@@ -349,8 +348,8 @@ Json expected() {
                    {"tolerance",
                     {{"type", "number"},
                      {"minimum", 0},
-                     {"description", "Greatest relative deviation that still agrees"}}},
-                   {"source", text("Who measured it, and where it is printed")},
+                     {"description", "Greatest relative deviation that counts as agreement"}}},
+                   {"source", text("Who measured it, and where it was published")},
                    {"when", std::move(when)}},
                   {"metric", "value", "tolerance", "source"})),
       Json::array());
@@ -367,8 +366,9 @@ Json axes() {
       {"zip"})));
   forms.push_back(with_when(drawn_axis("random", "Independent uniform draws")));
   forms.push_back(with_when(drawn_axis("sobol", "Sobol' points, which fill the ranges evenly")));
-  return list("What a study varies; the points are all combinations, the last axis fastest",
-              either("An axis", forms));
+  return list(
+      "The study's axes. Its points are all combinations of their values; the last axis varies fastest",
+      either("An axis", forms));
 }
 
 Json exclude() {
@@ -380,7 +380,7 @@ Json circumstances() {
   Json axis = text("Name of an axis, or the JSON pointer that it varies");
   axis["minLength"] = 1;
   return list(
-      "The axes of a study that happen to a run and are not chosen, such as stragglers or the network. Tables, reports and advice ask what is best for each of their values. Default: every axis but the algorithm, the optimizer, workers, GPUs a node, the cluster as a whole, its devices, collectives and stack, and batches",
+      "Axes that happen to a run and are not chosen, such as stragglers or the network. Tables, reports and advice name the best choice for each of their values. Default: every axis but the algorithm, the optimizer, workers, GPUs a node, the cluster as a whole, its devices, collectives and stack, and batches",
       std::move(axis));
 }
 

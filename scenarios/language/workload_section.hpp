@@ -22,26 +22,24 @@ struct StepCostSection {
     double step_s = 0;
 
     void fields(Fields& f) {
-      f.whole("batch", batch, "The batch of this pass has this many samples").required().at_least(1);
-      f.time("step_time", step_s, "A forward and a backward pass of this batch take this")
-          .required()
-          .above(0);
+      f.whole("batch", batch, "Samples of this pass").required().at_least(1);
+      f.time("step_time", step_s, "Time of a forward and a backward pass of this batch").required().above(0);
     }
   };
   std::optional<double> fixed_s, per_sample_s, evaluation_s;
   std::optional<std::vector<Time>> times;
 
   void fields(Fields& f) {
-    f.time("fixed", fixed_s, "What each pass takes (each micro-batch, where gradients are accumulated)")
+    f.time("fixed", fixed_s, "Fixed time of each pass (of each micro-batch, if gradients are accumulated)")
         .by_rule("0 beside per_sample");
-    f.time("per_sample", per_sample_s, "What each sample takes on top of it").by_rule("0 beside fixed");
+    f.time("per_sample", per_sample_s, "Extra time of each sample").by_rule("0 beside fixed");
     f.time(
          "evaluation", evaluation_s,
-         "What evaluations of the model between steps take for each sample that is trained on, spread evenly over the steps")
+         "Time of evaluations between steps, for each sample that is trained on; it is spread evenly over the steps")
         .by_rule("none: no time");
     f.objects(
          "times", times,
-         "Measured passes in place of the two, by ascending batch. They are interpolated on logarithmic scales; a batch outside their range is refused",
+         "Measured passes in place of fixed and per_sample, by ascending batch. They are interpolated on logarithmic scales; a batch outside their range is refused",
          "One measurement")
         .least_items(1);
   }
@@ -77,7 +75,7 @@ struct LayerSection {
   double positions = 1;
 
   void fields(Fields& f) {
-    f.text("name", name, "What timelines call it").by_rule("its type and number");
+    f.text("name", name, "Name of the layer in timelines").by_rule("its type and number");
     f.choice("type", kind,
              {{"conv", Layer::Kind::conv},
               {"fc", Layer::Kind::fc},
@@ -90,15 +88,14 @@ struct LayerSection {
         .required()
         .example("[[1000, 2048], 1000]");
     f.flop("forward_flop", forward_flop,
-           "The forward pass takes this for each sample; a multiply-add counts as 2");
+           "FLOPs of the forward pass for each sample; a multiply-add counts as 2");
     f.time("forward", forward_s, "Measured forward time for a batch of `layer_times_batch` samples")
         .by_rule("half of the backward time where that is given, else its share of the step, or modelled");
     f.time("backward", backward_s, "Measured backward time for the same batch")
         .by_rule("twice the forward time");
-    f.number("activations", activations, "The layer's output has this many entries for each sample")
-        .at_least(0);
+    f.number("activations", activations, "Entries of the layer's output for each sample").at_least(0);
     f.number("positions", positions,
-             "The layer's product is taken at this many positions for each sample: output height x width")
+             "Positions at which the layer's product is taken, for each sample: output height x width")
         .at_least(1);
   }
 };
@@ -115,10 +112,11 @@ struct OneDeviceSection {
     f.whole("batch", batch, "Samples of the step (of the micro-batch, where gradients are accumulated)")
         .at_least(1)
         .by_rule("must be given, unless there is a step_cost");
-    f.time("forward_backward", forward_backward_s, "A forward and a backward pass of that batch take this")
+    f.time("forward_backward", forward_backward_s, "Time of a forward and a backward pass of that batch")
         .above(0);
     f.number("samples_per_s", samples_per_s, "The throughput, in place of the time").above(0);
-    f.object("step_cost", step_cost, "The time by samples, for all batches, in place of the time of one")
+    f.object("step_cost", step_cost,
+             "Time as a law of the samples, for all batches; in place of the time of one batch")
         .by_rule("none");
     f.text("source", source, "Who measured it").required();
   }
@@ -135,10 +133,10 @@ struct MeasuredOnSection {
 
   void fields(Fields& f) {
     f.text("name", name, "The workload's name").required();
-    f.flops("peak_flops", peak_flops, "The device's peak rate; 0 where it is unknown");
-    f.number("efficiency", efficiency, "Training kernels reach this share of the peak").above(0).at_most(1);
+    f.flops("peak_flops", peak_flops, "Peak rate of the device; 0: unknown");
+    f.number("efficiency", efficiency, "Share of the peak that training kernels reach").above(0).at_most(1);
     f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps,
-               "The device's memory has this bandwidth; 0 where it is unknown")
+               "Bandwidth of the device's memory; 0: unknown")
         .at_least(0);
   }
 };
@@ -152,8 +150,8 @@ struct HostGapSection {
   void fields(Fields& f) {
     f.time(
         "forward", forward_s,
-        "The device waits this long during the forward pass, and between two passes: data are loaded, and the optimizer is launched");
-    f.time("backward", backward_s, "The device waits this long during the backward pass");
+        "Time that the device waits during the forward pass, and between two passes: data are loaded, and the optimizer is launched");
+    f.time("backward", backward_s, "Time that the device waits during the backward pass");
   }
 };
 
@@ -173,15 +171,16 @@ struct WorkloadSection {
   std::string source;
 
   void fields(Fields& f) {
-    f.text("name", name, "What reports call it");
+    f.text("name", name, "Name of the workload in reports");
     f.objects("layers", layers, "The network's layers, in the order of the forward pass",
               "One layer, in forward order")
         .least_items(1);
     f.time(
          "step_time", step_time_s,
-         "What a step of `batch` samples takes on one device, forward and backward pass: in place of layers, where no more is known; with \"parameters\"")
+         "Time of the forward and backward pass of `batch` samples on one device; with \"parameters\" it takes the place of layers, if no more is known")
         .above(0);
-    f.object("step_cost", step_cost, "What a step takes by its samples, for any batch, in place of step_time")
+    f.object("step_cost", step_cost,
+             "Time of a step as a law of its samples, for any batch; in place of step_time")
         .by_rule("none");
     f.number("parameters", parameters,
              "With step_time or step_cost: how many parameters the network has, such as 25.6e6")
@@ -193,7 +192,7 @@ struct WorkloadSection {
         .at_least(1)
         .at_most(10000)
         .by_rule(fmt::format("{} with step_time or step_cost", kUsualEqualLayers));
-    f.whole("layer_times_batch", layer_times_batch, "Samples for which the layers' own times hold")
+    f.whole("layer_times_batch", layer_times_batch, "Batch for which the layers' own times hold")
         .at_least(1)
         .by_rule(
             "the batch of the one-device time that is used, else of the first, else the workload's batch; a step_cost has none");
@@ -203,7 +202,7 @@ struct WorkloadSection {
         .example("\"V100\"");
     f.object(
          "host_gap", host_gap,
-         "Each pass takes this longer than its layers, where no one-device time is used: the device waits for its host, which launches kernels or loads data. It is the same for any batch and device")
+         "Extra time of each pass beyond its layers, if no one-device time is used: the device waits for its host, which launches kernels or loads data. It is the same for any batch and device")
         .by_rule("none");
     f.objects("one_device", one_device,
               "Measured one-device times; the one with the cluster's device and the nearest batch is used",
@@ -217,7 +216,7 @@ struct WorkloadSection {
         .by_rule("1");
     add_measured(
         f, "compute_time", compute_time,
-        "Measured compute time of a step, of which only the shape counts: the factor is a draw over the mean",
+        "Distribution of the measured compute time of a step. Only its shape counts: the factor is a draw over the mean",
         DrawUnit::seconds);
     f.text("source", source, "Where the numbers come from");
   }

@@ -7,7 +7,7 @@ namespace simsgd::stacks {
 
 std::vector<StackPlugin> bytes() {
   return {{{.name = "bytes",
-            .summary = "the network alone: what the bytes take, and no library",
+            .summary = "the network alone: the time of the bytes, without a library",
             .citation = "Hockney, Parallel Computing 20(3), 1994 (latency + bytes / bandwidth)"},
            +[](const StackContext&) -> Stack { return {.free = true}; }}};
 }

@@ -20,13 +20,13 @@ struct HorovodOptions {
   void fields(Fields& f) {
     f.time(
         "cycle", cycle_s,
-        "HOROVOD_CYCLE_TIME: from one look at what is ready to the next; 0: at once. The default is that of Horovod up to 0.20; since 0.21 it is 1 ms");
+        "HOROVOD_CYCLE_TIME: time from one look at what is ready to the next; 0: without delay. The default is that of Horovod up to 0.20; since 0.21 it is 1 ms");
     f.bytes(
         "fusion", fusion_bytes,
-        "HOROVOD_FUSION_THRESHOLD: all-reduces of one cycle travel in buffers of at most so many; 0: each by itself. The default is that of Horovod up to 0.20; since 0.21 it is 128 MiB");
+        "HOROVOD_FUSION_THRESHOLD: largest buffer in which all-reduces of one cycle travel together; 0: each by itself. The default is that of Horovod up to 0.20; since 0.21 it is 128 MiB");
     f.time(
         "agreement", agreement_s,
-        "Workers agree for this time, from the tick until the first operation begins: requests are gathered at rank 0, and responses sent back");
+        "Time in which workers agree, from the tick until the first operation begins: requests are gathered at rank 0, and responses sent back");
     costs.fields(f);
   }
 };

@@ -42,12 +42,11 @@ struct NcclWay {
   std::optional<double> launch_s, latency_s, between_latency_s, share;
 
   void fields(Fields& f) {
-    f.time("launch", launch_s, "An operation takes this once").by_rule("as NCCL's tuning model has it");
-    f.time("latency", latency_s, "A step inside a node has this latency")
+    f.time("launch", launch_s, "Fixed time of an operation").by_rule("as NCCL's tuning model has it");
+    f.time("latency", latency_s, "Latency of a step inside a node").by_rule("as NCCL's tuning model has it");
+    f.time("between_latency", between_latency_s, "Latency of a step between nodes")
         .by_rule("as NCCL's tuning model has it");
-    f.time("between_latency", between_latency_s, "A step between nodes has this latency")
-        .by_rule("as NCCL's tuning model has it");
-    f.number("share", share, "The payload reaches this share of a link's bandwidth")
+    f.number("share", share, "Share of a link's bandwidth that the payload reaches")
         .above(0)
         .at_most(1)
         .by_rule("as NCCL's tuning model has it");
@@ -59,16 +58,16 @@ struct NcclProtocolOptions {
   std::optional<double> payload_s_per_byte, filled_launch_s;
 
   void fields(Fields& f) {
-    f.object("ring", ring, "The numbers of a ring");
-    f.object("tree", tree, "The numbers of a double binary tree, which all_reduce goes up and down");
+    f.object("ring", ring, "Numbers of a ring");
+    f.object("tree", tree, "Numbers of a double binary tree, which all_reduce goes up and down");
     f.number(
          "payload", payload_s_per_byte,
-         "Kernels take this for each byte of the vector, beside the links: each rank reads and writes all of it, by few channels where it is small")
+         "Time of the kernels for each byte of the vector, in addition to the links: each rank reads and writes all of it, by few channels if it is small")
         .at_least(0)
         .by_rule("0: it is in the shares");
     f.time(
          "filled_launch", filled_launch_s,
-         "An operation takes this longer once its messages fill the threads of several blocks (8 KiB by LL), and a part of it in proportion below. With it steps take what a block takes, and \"share\" of the link is that of all channels")
+         "Extra time of an operation whose messages fill the threads of several blocks (8 KiB with LL); in proportion below. With it a step takes the time of one block, and \"share\" of the link is that of all channels")
         .by_rule("blocks take what the share says");
   }
 };
@@ -99,39 +98,40 @@ struct NcclOptions {
         .by_rule("NCCL's choice of those that it allows here");
     f.choice(
         "choice", by_estimate, {{"nccl", true}, {"fastest", false}},
-        "Which way is taken: the one that NCCL's tuning model estimates to be fastest, or the one that is fastest on this cluster");
-    f.flag("nvls", nvls, "Whether the switch of a node reduces (NCCL_NVLS_ENABLE), of types that it can add")
+        "How algorithm and protocol are chosen: those that NCCL's tuning model estimates to be fastest, or those that are fastest on this cluster");
+    f.flag("nvls", nvls, "Whether the switch of a node reduces (NCCL_NVLS_ENABLE), for types that it can add")
         .by_rule("from compute capability 9.0 on, with NVLink");
     f.bandwidth("taken_for", taken_Bps,
-                "The bandwidth that NCCL's search assumes of a GPU's links inside a node")
+                "Bandwidth that NCCL's search assumes for a GPU's links inside a node")
         .by_rule(
             "as NCCL's tables have NVLink of the compute capability; over PCIe the gpu_link's bandwidth");
-    f.flag("amd", amd, "Whether the processors are AMD's, of which NCCL expects less by LL between nodes");
+    f.flag("amd", amd,
+           "Whether the processors are AMD's, for which NCCL expects less bandwidth of LL between nodes");
     f.choice(
         "inside", inside, {{"nvlink", NcclInside::nvlink}, {"pcie", NcclInside::pcie}},
-        "What joins the GPUs of a node: its latencies hold where none are given, and over PCIe LL128 is not taken unless \"protocol\" names it");
+        "What joins the GPUs of a node. It gives the latencies that are not set, and over PCIe LL128 is taken only if \"protocol\" names it");
     f.whole(
          "compute_capability", compute_capability,
-         "The GPUs have this compute capability, times ten (V100: 70, A100: 80, H100: 90, B200: 100). NCCL's tables depend on it: below 70 LL128 is not taken unless \"protocol\" names it")
+         "Compute capability of the GPUs, times ten (V100: 70, A100: 80, H100: 90, B200: 100). NCCL's tables depend on it: below 70, LL128 is taken only if \"protocol\" names it")
         .at_least(10)
         .by_rule("the device's, else 80");
-    f.whole("channels", channels, "NCCL_MAX_NCHANNELS: an operation has this many thread blocks")
+    f.whole("channels", channels, "NCCL_MAX_NCHANNELS: thread blocks of an operation")
         .at_least(1)
         .by_rule("as many as fill every link, which take nothing from computing");
     f.bandwidth("channel_bandwidth", channel_Bps,
-                "One channel passes on this many bytes per second, so too few channels do not fill a link")
+                "Bandwidth of one channel; too few channels do not fill a link")
         .by_rule("no bound");
     f.whole(
          "multiprocessors", multiprocessors,
-         "The device has this many multiprocessors: channels take as many of them from computing, which is channels / (multiprocessors - channels) longer meanwhile")
+         "Multiprocessors of the device. Each channel takes one of them from computing, which meanwhile takes channels / (multiprocessors - channels) longer")
         .at_least(1)
         .by_rule("\"slowdown\" alone says how much longer");
     f.time(
         "net_overhead", net_overhead_s,
-        "NCCL_NET_OVERHEAD: of rings through several nodes no step inside a node takes less, by Simple three times that; 2 us on AMD's processors");
-    f.object("ll", ll, "The numbers of the protocol LL");
-    f.object("ll128", ll128, "The numbers of the protocol LL128");
-    f.object("simple", simple, "The numbers of the protocol Simple");
+        "NCCL_NET_OVERHEAD: least time of a step inside a node, in rings through several nodes (with Simple three times that); 2 us on AMD's processors");
+    f.object("ll", ll, "Numbers of the protocol LL");
+    f.object("ll128", ll128, "Numbers of the protocol LL128");
+    f.object("simple", simple, "Numbers of the protocol Simple");
     costs.fields(f);
   }
 };

@@ -24,7 +24,7 @@ namespace simsgd {
 enum class NcclAlgorithm : std::uint8_t { ring, tree, nvls, nvls_tree, pat };
 enum class NcclProtocol : std::uint8_t { ll, ll128, simple };
 
-/// What NCCL knows of the machine.
+/// What NCCL knows about the machine.
 struct NcclMachine {
   int compute_capability = 80;  ///< times ten
   bool nvlink = true;           ///< joins the GPUs of a node; else PCIe

@@ -246,45 +246,44 @@ struct WaySection {
              "NCCL estimates the entry's time by this protocol, and may choose it")
         .by_rule("none: NCCL does not estimate it");
     f.time("launch", way.costs.launch_s,
-           "A worker spends this once in each operation, in addition to the host's launch");
-    f.time("step_latency", way.costs.step_latency_s, "Each message takes this longer");
+           "Time that a worker spends once in each operation, in addition to the host's launch");
+    f.time("step_latency", way.costs.step_latency_s, "Extra time of each message");
     f.number(
          "bandwidth_share", way.costs.bandwidth_share,
          "Share of a link's bandwidth that the payload reaches: flags that travel with it, channels too few")
         .above(0)
         .at_most(1);
     f.time("between_latency", way.costs.between_latency_s,
-           "Each message between nodes takes this much longer, in addition to step_latency");
+           "Extra time of each message between nodes, in addition to step_latency");
     f.flag(
         "pipelined", way.costs.pipelined,
         "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step. A block then meets the latency of each hop once; else every step takes that of its slowest hop");
     f.whole(
          "nics", way.costs.nics,
-         "NICs of a node over which each message between nodes is spread, no more than have a GPU of the group")
+         "NICs of a node over which each message between nodes is spread; at most those with a GPU of the group")
         .at_least(1);
-    f.number("between_share", between_share, "Messages between nodes have this bandwidth_share")
+    f.number("between_share", between_share, "The bandwidth_share of messages between nodes")
         .above(0)
         .at_most(1)
         .by_rule("as bandwidth_share");
     f.bytes(
         "piece", way.costs.piece_bytes,
-        "The network passes on pieces of this size, so a double_binary_tree waits only for its first piece from node to node");
+        "Size of the pieces that the network passes on; a double_binary_tree waits only for the first piece from node to node");
     f.time("floor", way.costs.floor_s, "Minimum time of an operation, whatever its size");
     f.number("payload", way.costs.payload_s_per_byte,
-             "A worker spends this once for each byte of the whole vector, on copies and reductions")
+             "Time that a worker spends on each byte of the whole vector, for copies and reductions")
         .at_least(0);
     f.number("part", way.costs.part_s_per_byte,
-             "A worker spends this once for each byte of its own part of the vector, beside payload")
+             "Time that a worker spends on each byte of its own part of the vector, in addition to payload")
         .at_least(0);
     f.time(
         "filled_message", way.costs.filled_message_s,
-        "The threads of a kernel take this for a message of filled_bytes or more, and in proportion for a smaller one, where the links take less");
+        "Least time of a message of filled_bytes or more, which the kernel's threads take; in proportion for a smaller one");
     f.time(
         "filled_launch", way.costs.filled_launch_s,
-        "A worker spends this once in each operation; where its messages are below filled_bytes, in proportion to them");
-    f.bytes("filled_bytes", way.costs.filled_bytes, "Messages of this size fill the kernel's threads");
-    f.time("rank_latency", way.costs.rank_s,
-           "The operation takes this longer for each worker that takes part");
+        "Time that a worker spends once in each operation; in proportion to its messages if they are below filled_bytes");
+    f.bytes("filled_bytes", way.costs.filled_bytes, "Smallest message that fills the kernel's threads");
+    f.time("rank_latency", way.costs.rank_s, "Extra time of the operation for each worker that takes part");
   }
 };
 
@@ -322,14 +321,14 @@ Json list_of(CollectiveOp op, const std::string& meaning) {
 
 struct EstimateSection {
   NcclMachine machine;
-  void fields(Fields& f) { f.object("by", machine, "What NCCL knows of the machine").required(); }
+  void fields(Fields& f) { f.object("by", machine, "What NCCL knows about the machine").required(); }
 };
 
 Json chosen_schema(CollectiveOp op) {
   EstimateSection section;
   Fields f;
   section.fields(f);
-  Json schema = object_of("chosen", list_of(op, "Entries that NCCL chooses among"),
+  Json schema = object_of("chosen", list_of(op, "Entries from which NCCL chooses"),
                           "The one that NCCL estimates to take least, whatever it takes here");
   schema["properties"].update(f.schema("")["properties"]);
   schema["required"].push_back("by");
@@ -388,13 +387,14 @@ Json policy_schema(CollectiveOp op) {
   MeasuredSection measured;
   Fields f;
   measured.fields(f);
-  return {{"description", fmt::format("How {} is done", op_name(op))},
-          {"oneOf",
-           {name, list_of(op, "By size: the first entry whose \"up_to\" is at least the size"),
-            object_of("fastest",
-                      list_of(op, "Entries, of which any that holds for the size and the group may be taken"),
-                      "The fastest of several, by what each would take alone"),
-            chosen_schema(op), f.schema("Whole operations as they were measured")}}};
+  return {
+      {"description", fmt::format("How {} is done", op_name(op))},
+      {"oneOf",
+       {name, list_of(op, "By size: the first entry whose \"up_to\" is at least the size"),
+        object_of("fastest",
+                  list_of(op, "Entries, of which the fastest that holds for the size and the group is taken"),
+                  "The fastest of several, by what each would take alone"),
+        chosen_schema(op), f.schema("Whole operations as they were measured")}}};
 }
 
 Json completed_policy(CollectiveOp op, Json policy) {

@@ -61,7 +61,7 @@ TEST_CASE("DropCompute's options: what is wrong with them") {
   };
   CHECK(
       refusal({{"name", "dropcompute"}}) ==
-      "s.json:/algorithm: lacks the key \"deadline\". Add \"deadline\": Micro-batches that are not finished after this time of a step are dropped.");
+      "s.json:/algorithm: lacks the key \"deadline\". Add \"deadline\": Micro-batches that are not finished this long after the start of a step are dropped.");
   CHECK(
       refusal({{"name", "dropcompute"}, {"deadline", "1 s"}, {"micro_batches", 32}}) ==
       "s.json:/algorithm/micro_batches: is more than the 16 samples of the learner's batch. Found: 32. Give at most 16, or raise /learner/batch.");

@@ -102,7 +102,21 @@ std::string introduction(const ReferenceObject& object) {
   return text + "\n";
 }
 
+/// Where plug-ins are chosen and have no keys in common: only their names.
+bool is_choice(const ReferenceObject& object) {
+  return object.plugin.empty() && object.keys.size() == 1 && last_key(object.keys[0].pointer) == "name" &&
+         object.keys[0].values.size() > 1;
+}
+
+std::string choice_text(const ReferenceKey& name) {
+  std::string text;
+  for (const std::string& value : name.values)
+    text += (text.empty() ? "" : ", ") + value.substr(1, value.size() - 2);  // without quotes
+  return "\nIts `name` is one of " + code(text) + ".\n";
+}
+
 std::string body_text(const ReferenceObject& object) {
+  if (is_choice(object)) return introduction(object) + choice_text(object.keys[0]);
   return introduction(object) + (object.keys.empty() ? "" : table(object.keys));
 }
 

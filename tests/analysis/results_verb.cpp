@@ -261,7 +261,7 @@ TEST_CASE("a file with several studies asks which") {
   put_study(file, "first", {4}, 1, [](auto...) { return Outcome{10.0}; });
   put_study(file, "second", {4}, 1, [](auto...) { return Outcome{20.0}; });
   CHECK(error_of({"table", file, "--metric", "time_to_target_s"}) ==
-        "s.db: holds 2 studies. Add --study with one of first or second.\n");
+        "s.db: holds 2 studies. Name one with --study: first or second.\n");
   CHECK(error_of({"table", file, "--metric", "time_to_target_s", "--study", "frist"}) ==
         "--study: is not a study of s.db. Found: frist. Did you mean first? There are first or second.\n");
   const Ended ended =

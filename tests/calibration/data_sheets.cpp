@@ -210,7 +210,8 @@ TEST_CASE("every time of a run where nothing was calibrated has the interval of 
     CHECK(end_of(document, "compute_s", i, "high") ==
           doctest::Approx(metric("compute_s") * kSheetModelled.high[i]));
   }
-  CHECK(document["notes"].back().get<std::string>().starts_with("no draws of a calibration go with"));
+  CHECK(
+      document["notes"].back().get<std::string>().starts_with("this cluster has no draws of a calibration"));
   CHECK_FALSE(run(scenario, 0).contains("intervals"));
 
   // A step that is nearly all communication: rates stay finite.
@@ -384,7 +385,7 @@ TEST_CASE(
           doctest::Approx(end_of(document, "communication_exposed_s", i, "high") / exposed_s).epsilon(0.01));
     }
   }
-  CHECK(result.notes.back().text.starts_with("no draws of a calibration go with this cluster"));
+  CHECK(result.notes.back().text.starts_with("this cluster has no draws of a calibration"));
   CHECK(bench_with_intervals(cluster, settings, {.draws = 0, .jobs = 1, .progress = {}})
             .rows[0]
             .intervals.empty());

@@ -50,9 +50,9 @@ TEST_CASE("logs become a cluster, a trace a workload, and 64 GPUs get a number w
   REQUIRE(fit.code == 0);
   CHECK(fit.err.find("note: the device of the logs is taken to be devices/a100.json") != std::string::npos);
   CHECK(fit.out.find("<- chosen") != std::string::npos);
-  CHECK(fit.out.find("told: all_reduce of 1.02 kB to 1.07 GB among 8, 16 ranks in nodes of 8") !=
+  CHECK(fit.out.find("determined: all_reduce of 1.02 kB to 1.07 GB among 8, 16 ranks in nodes of 8") !=
         std::string::npos);
-  CHECK(fit.out.find("not told: how times grow with nodes beyond these") != std::string::npos);
+  CHECK(fit.out.find("not determined: how times grow with nodes beyond these") != std::string::npos);
 
   // The samples are of clusters/a100-nvswitch-ib200.json with noise of 3 %: 16 GPUs at large sizes are as
   // there.

@@ -244,7 +244,7 @@ TEST_CASE(
   const std::string row =
       "pid_dp,thread,op,step,mb_id,ts_us,dur_us\n0,\"PP0, TP0, compute\",forward-compute,1,0,0,";
   CHECK(conclusion(replay_job(read_recorded_job("f", row + "7\n"), {})) ==
-        "Who is slow cannot be told: there is only one worker.");
+        "It cannot be said who is slow: there is only one worker.");
   CHECK_THROWS_WITH_AS(replay_job(read_recorded_job("f", row + "0\n"), {}),
                        "f: has no operation that takes time. Give durations above 0.", ConfigError);
   CHECK(conclusion(replayed({}, {})) ==

@@ -242,7 +242,7 @@ TEST_CASE("runs whose ranks do not wait for each other are refused") {
   REQUIRE(scratch.simsgd("run s.json -o out --json").code == 0);
   const Outcome outcome = scratch.simsgd("replay out/timeline.json");
   CHECK(outcome.code == 2);
-  CHECK(outcome.err.find("has messages between ranks; who waited for whom in a step is not told") !=
+  CHECK(outcome.err.find("has messages between ranks; it is unknown who waited for whom in a step") !=
         std::string::npos);
 }
 

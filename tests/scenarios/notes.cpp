@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "results/document.hpp"
+#include "sim/engine/simulate.hpp"
 #include "tests/scenarios/record.hpp"
 
 namespace simsgd::test::scenarios_notes {
@@ -107,7 +108,7 @@ TEST_CASE("a workload without layers") {
       notes_with("/workload", {{"step_time", "0.13 s"}, {"parameters", 25.6e6}, {"batch", 64}}) ==
       Notes{
           {"assumed-layers",
-           "the workload's step_time holds whatever the device; 32 equal layers stand for the network: how much communication hides behind the backward pass depends on them (/workload/equal_layers); activations are not counted as memory"}});
+           "the workload's step_time is the same on every device; 32 equal layers stand for the network: how much communication hides behind the backward pass depends on them (/workload/equal_layers); activations are not counted as memory"}});
 }
 
 TEST_CASE("imbalance that comes from the workload: uniform from 1 to 3 s, mean 2, deciles 1.2 and 2.8") {
@@ -160,6 +161,24 @@ TEST_CASE("only a run tells that a schedule was for an operation that nobody per
   const Scenario loaded = load(scenario);
   const auto document = make_document(RunContext{}, loaded, make_job(loaded), example_record());
   CHECK(document["notes"].back() == "/network/all_gather has no effect: the run performs none");
+}
+
+TEST_CASE("a run that ends before its method's first exchange, and one of a worker alone") {
+  const auto last_note = [](int workers, std::uint64_t period) {
+    Json scenario = small_scenario();
+    scenario["cluster"]["workers"] = workers;
+    scenario["algorithm"] = {{"name", "local_sgd"}, {"period", period}};
+    const Scenario loaded = load(scenario);
+    const Job job = make_job(loaded);
+    return make_document(RunContext{}, loaded, job, simulate(job, {}).record)["notes"]
+        .back()
+        .get<std::string>();
+  };
+  const std::string silent =
+      "no worker sent anything: the run's 10 steps end before the method's first exchange, or it has none";
+  CHECK(last_note(4, 11) == silent);
+  CHECK(last_note(4, 10) != silent);
+  CHECK(last_note(1, 11) != silent);
 }
 
 TEST_CASE("a target that lies between two evaluations which are far apart") {

@@ -202,7 +202,7 @@ TEST_CASE("a time by samples extrapolates nothing, and equal layers are told of"
   const auto notes = notes_of(given(kAffine));
   REQUIRE(notes.size() == 1);
   CHECK(notes[0].about == "assumed-layers");
-  CHECK(notes[0].text.starts_with("the workload's step_cost holds whatever the device; 32 equal layers"));
+  CHECK(notes[0].text.starts_with("the workload's step_cost is the same on every device; 32 equal layers"));
 }
 
 TEST_CASE("a resolved scenario is its own") {

@@ -209,7 +209,7 @@ TEST_CASE(
   CHECK(rows[0].bytes == 16);
   CHECK(rows[0].labels.at("type") == "half");
   CHECK(counts(all.reports[0].ignored) ==
-        "1 NCCL kernels of which operation or size is not told; 1 ranks of the job whose file is missing");
+        "1 NCCL kernels of unknown operation or size; 1 ranks of the job whose file is missing");
 }
 
 TEST_CASE("what a kernel of NCCL is called tells its operation") {
@@ -288,7 +288,7 @@ TEST_CASE("kernels that only their name and the operator around their launch tel
   }
   CHECK(rows_of(all, "kernel_s").empty());  // none of them computes
   CHECK(counts(all.reports[0].ignored) ==
-        "1 NCCL kernels of which operation or size is not told; 3 ranks of the job whose file is missing");
+        "1 NCCL kernels of unknown operation or size; 3 ranks of the job whose file is missing");
 }
 
 namespace {

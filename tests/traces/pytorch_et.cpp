@@ -214,7 +214,7 @@ TEST_CASE("pytorch_et: steps of the profiler, ranks by the files' names, and nod
   const Imported all = import_text("f", trace(bad), {});
   CHECK(
       ignored(all) ==
-      "2 collectives of which operation or size is not told; 1 nodes with the id of another one; 2 nodes without an id or a name");
+      "2 collectives of unknown operation or size; 1 nodes with the id of another one; 2 nodes without an id or a name");
   check_layers(all.workloads.at(0), 0);
   CHECK(import_errors(R"({"schema": "1.1.1-chakra.0.0.4", "nodes": []})") ==
         "f: holds no measurement that can be used (pytorch_et). Left out: 1 files without nodes.\n");

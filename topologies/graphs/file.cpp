@@ -69,7 +69,7 @@ struct FileGraphOptions {
   void fields(Fields& f) {
     f.text(
          "path", path,
-         "The graph is read from this .graphml, .xml, .dot or .gv file, looked for like a `use`; nodes named 0 to P - 1 are these workers, others are taken in order")
+         "File of the graph (.graphml, .xml, .dot or .gv), found like a file of `use`. Nodes named 0 to P - 1 are these ranks; other names are numbered in order")
         .required();
   }
 };

@@ -20,7 +20,7 @@ struct TorusOptions {
   std::optional<int> rows;
 
   void fields(Fields& f) {
-    f.whole("rows", rows, "The grid has this many rows, a divisor of the workers")
+    f.whole("rows", rows, "Rows of the grid; they divide the number of workers")
         .at_least(2)
         .by_rule("the most square grid");
   }

@@ -85,8 +85,8 @@ void add_file(const std::string& path, Input& input, SteppedJob& job, bool sever
   events.kineto.finish();
   const bool own = trace.head.backend == "simsgd";
   if (events.messages > 0)
-    throw ConfigError({path, "", "has messages between ranks; who waited for whom in a step is not told", "",
-                       "Replay methods whose ranks meet in collectives, such as allreduce_sgd"});
+    throw ConfigError({path, "", "has messages between ranks; it is unknown who waited for whom in a step",
+                       "", "Replay methods whose ranks meet in collectives, such as allreduce_sgd"});
   if (trace.head.world_size >= 1 && trace.head.world_size < 0x1p24)
     job.world_size = static_cast<int>(trace.head.world_size);
   job.one_clock = job.one_clock && own;

@@ -132,13 +132,13 @@ class SteppedJobReader {
           if (each.operation.empty())
             return error(
                 fmt::format(
-                    "has operations of an algorithm's own, in step {} of rank {}; who waited for whom is not told",
+                    "has operations of an algorithm's own, in step {} of rank {}; it is unknown who waited for whom",
                     step(r, s).number, r),
                 "", "Replay methods whose ranks meet in collectives, such as allreduce_sgd");
           if (each.group_size > 0 && each.group_size != static_cast<int>(ranks()))
             return error(
                 fmt::format(
-                    "has operations of some ranks alone, in step {} of rank {}; who waited for whom is not told",
+                    "has operations of some ranks alone, in step {} of rank {}; it is unknown who waited for whom",
                     step(r, s).number, r),
                 fmt::format("{}, {} of {} ranks", collective_text(each), each.group_size, ranks()),
                 "Replay jobs whose operations are of all ranks");

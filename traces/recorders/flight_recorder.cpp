@@ -118,7 +118,7 @@ class FlightRecorder final : public Importer {
       return file.understand("entries without a duration (TORCH_NCCL_ENABLE_TIMING was not set)");
     if (duration_ms < 0) return file.ignore("entries of a negative duration");
     if (duration_ms == 0) return file.ignore("times of 0 of collectives");
-    if (std::isnan(record.bytes)) return file.ignore("entries whose sizes or types are not told");
+    if (std::isnan(record.bytes)) return file.ignore("entries without sizes or types");
     file.understand("entries used");
     record.time_s = duration_ms / kMilliseconds;
     record.exact_end = false;  // the watchdog looks for it now and then

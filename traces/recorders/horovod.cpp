@@ -333,7 +333,7 @@ struct FusedTensors {
 };
 
 void add_operation(const Timeline& timeline, const FusedTensors& group, ImportedFile& file) {
-  if (std::isnan(group.bytes)) return file.ignore("operations of tensors whose size is not told");
+  if (std::isnan(group.bytes)) return file.ignore("operations on tensors of unknown size");
   if (!(group.end_us > group.begin_us)) return file.ignore("times of 0 of collectives");
   file.add(
       {.quantity = "time_s",

@@ -194,7 +194,7 @@ class Ranks {
     if (record.in_step && !used[static_cast<std::size_t>(step - recording.steps.begin())])
       return file.understand("operations of first steps; left out");
     if (record.operation.empty() || std::isnan(record.bytes))
-      return file.ignore("NCCL kernels of which operation or size is not told");
+      return file.ignore("NCCL kernels of unknown operation or size");
     if (!(record.time_s > 0)) return file.ignore("times of 0 of collectives");
     record.rank = rank;
     collectives_.add(std::move(record));

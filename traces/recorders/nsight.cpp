@@ -362,7 +362,7 @@ class NsightProfile {
     workers_.try_emplace(worker);
     if (rows_.size() == kMostRows)
       return file_.ignore(fmt::format("NCCL kernels beyond the first {}", kMostRows));
-    if (size == nullptr) file_.understand("NCCL kernels whose size nothing tells");
+    if (size == nullptr) file_.understand("NCCL kernels of unknown size");
     Measurement row{.quantity = "time_s", .operation = kernel.operation, .value = time_s};
     if (size != nullptr) row.bytes = size->value;
     for (const auto& [label, text] :

@@ -181,7 +181,7 @@ class ExecutionTrace {
       row.value = row.bytes =
           type_bytes(event.dtype) * whole_array(row.operation, event.in_elements, event.out_elements);
       if (row.operation.empty() || !(row.bytes > 0)) {
-        file_.ignore("collectives of which operation or size is not told");
+        file_.ignore("collectives of unknown operation or size");
         continue;
       }
       if (event.group_size >= 1 && event.group_size < 0x1p24)

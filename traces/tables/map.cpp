@@ -156,7 +156,7 @@ Mapping::Mapping(const MapFields& map, bool pointers) : pointers_(pointers) {
     bytes_ = place(map.bytes->from, "bytes/from");
     if (bytes_ < 0) reject("bytes/from", "is missing", pointers ? kPointerRemedy : kPlaceRemedy);
     if (!unit_scale(map.bytes->unit, Dimension::bytes, bytes_scale_))
-      reject("bytes/unit", "is not a unit of bytes", "Write B, KiB, MB or the like");
+      reject("bytes/unit", "is not a unit of bytes", "Write a unit such as B, KiB or MB");
     bytes_scale_ *= map.bytes->times;
   }
   operation_ = place(map.operation, "operation");
@@ -218,14 +218,14 @@ void Mapping::add_value(const MapValue& value, const std::string& key) {
   if (!unit_scale(value.unit, dimension_of_quantity(value.quantity), made.scale))
     reject(
         key + "/unit", fmt::format("is not a unit of {}", dimension_text(value.quantity)),
-        value.quantity.ends_with("_per_s") ? "Write samples/s or the like"
+        value.quantity.ends_with("_per_s") ? "Write a unit such as samples/s"
         : dimension_of_quantity(value.quantity) == Dimension::number
             ? "Write 1 for a number without a unit, or end the quantity's name with its SI unit: time_s"
             : fmt::format("Write the unit of {}", dimension_example(dimension_of_quantity(value.quantity))));
   for (const auto& label : members(value.labels, key + "/labels").items()) {
     const std::string where = key + "/labels/" + label.key(), text = scalar_text(label.value());
     check_label(label.key(), where);
-    if (text.empty()) reject(where, "is neither text nor a number", "Write \"out_of_place\" or the like");
+    if (text.empty()) reject(where, "is neither text nor a number", "Write a label such as \"out_of_place\"");
     made.labels[label.key()] = printable(text);
   }
   values_.push_back(std::move(made));

@@ -80,10 +80,12 @@ MadeStraggler make_ar1(const Ar1Options& options, const StragglerCommon& common,
 }  // namespace
 
 std::vector<StragglerPlugin> ar1() {
-  return {{{.name = "ar1",
-            .summary = "Compute times with a factor of each worker that stays, and noise that remembers",
-            .citation = ""},
-           make_ar1}};
+  return {
+      {{.name = "ar1",
+        .summary =
+            "Compute times with a lasting factor for each worker, and noise that is correlated over steps",
+        .citation = ""},
+       make_ar1}};
 }
 
 }  // namespace simsgd::stragglers

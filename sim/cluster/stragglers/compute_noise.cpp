@@ -77,7 +77,7 @@ struct FastNoise : WorkerCvs {
     f.number("floor", floor, "No step takes less than this share of the mean").at_least(0).below(1);
     f.list(
          "quantiles", quantiles,
-         "The family \"quantiles\" takes these measured ones, at probabilities 0, 1/m, ..., 1, in any unit; a power of them gives the CV",
+         "Measured quantiles for the family \"quantiles\", at probabilities 0, 1/m, ..., 1, in any unit; they are raised to the power that gives the CV",
          "A quantile")
         .least_items(2)
         .items_above(0);
@@ -123,7 +123,7 @@ struct ComputeNoiseOptions {
   std::optional<CommonFactor> common;
 
   void fields(Fields& f) {
-    f.list("factors", factors, "Each worker computes this many times slower, always", "Of a worker")
+    f.list("factors", factors, "Factor on the time of computing of each worker, always", "Of a worker")
         .least_items(1)
         .items_above(0)
         .by_rule("1")
@@ -136,7 +136,7 @@ struct ComputeNoiseOptions {
     f.choice(
         "rank_mapping", mapping,
         {{"exact", Mapping::exact}, {"modulo", Mapping::modulo}, {"draw", Mapping::draw}},
-        "Which entry of the lists is a rank's: \"exact\" the rank's own, \"modulo\" rank modulo their length, \"draw\" one drawn once, so that few measured workers stand for many");
+        "Which entry of the lists a rank takes: \"exact\" its own, \"modulo\" that of rank modulo their length, \"draw\" one that is drawn once, so that few measured workers stand for many");
     f.object("fast", fast, "Noise of each worker that lasts for a step or a few");
     f.object("slow", slow, "Noise of each worker that lasts for many steps");
     f.object("common", common, "Noise that all workers share in a step");

@@ -80,7 +80,7 @@ struct MarkovOptions {
         .required()
         .at_least(1);
     f.number("fast_steps", fast_steps, "Mean number of steps that it stays fast").required().at_least(1);
-    f.number("factor", factor, "While slow it computes this many times slower").above(0).by_rule("1");
+    f.number("factor", factor, "Factor on the time of computing while it is slow").above(0).by_rule("1");
     f.amount("delay", delay, "Idle time in each slow step").by_rule("0");
   }
 };
@@ -104,7 +104,7 @@ MadeStraggler make_markov(const MarkovOptions& options, const StragglerCommon& c
 
 std::vector<StragglerPlugin> markov() {
   return {{{.name = "markov",
-            .summary = "Workers that are slow for a while and fast for a while, each by itself",
+            .summary = "Workers that are slow for a while and fast for a while, each independently",
             .citation = ""},
            make_markov}};
 }

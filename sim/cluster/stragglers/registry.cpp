@@ -181,9 +181,8 @@ void StragglerCommon::fields(Fields& f) {
       .by_rule("workers");
   f.flag(
       "relative", relative,
-      "Delays are plain numbers, multiples of the nominal compute time of the worker's step, instead of times");
-  f.number("probability", probability,
-           "Chance, for each worker and step independently, that it applies at all")
+      "Whether delays are plain numbers, multiples of the nominal compute time of the worker's step, instead of times");
+  f.number("probability", probability, "Probability that it applies, independently for each worker and step")
       .at_least(0)
       .at_most(1);
   f.choice(

@@ -19,7 +19,7 @@ struct DctTopkOptions {
 
   void fields(Fields& f) {
     f.whole("chunk", chunk, "Numbers that are transformed together").at_least(2).at_most(1024);
-    f.whole("k", k, "Coefficients of a chunk that travel").at_least(1);
+    f.whole("k", k, "k: coefficients of a chunk that are sent").at_least(1);
   }
 };
 

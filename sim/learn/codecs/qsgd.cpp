@@ -15,10 +15,10 @@ struct QsgdOptions {
   std::int64_t bucket = 512;
 
   void fields(Fields& f) {
-    f.whole("levels", levels, "s: levels of a magnitude above 0; 7 make 4 bits with the sign")
+    f.whole("levels", levels, "s: levels above 0; with 7 a number takes 4 bits, sign included")
         .at_least(1)
         .at_most(32767);
-    f.whole("bucket", bucket, "Numbers that share a length").at_least(1);
+    f.whole("bucket", bucket, "Numbers in a bucket, which share one norm").at_least(1);
   }
 };
 
@@ -55,7 +55,7 @@ class Qsgd final : public Codec {
 
 std::vector<CodecPlugin> qsgd() {
   return {{{.name = "qsgd",
-            .summary = "Random rounding to a few levels of a bucket's length; right in the mean",
+            .summary = "Random, unbiased rounding to a few levels of each bucket's norm",
             .citation = "Alistarh et al., NeurIPS 2017, arXiv:1610.02132"},
            +[](const QsgdOptions& options) -> MadeCodec { return std::make_shared<const Qsgd>(options); }}};
 }

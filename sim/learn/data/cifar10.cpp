@@ -27,10 +27,10 @@ struct CifarOptions {
     f.text("path", path,
            "Folder with your copy: data_batch_1.bin to data_batch_5.bin and test_batch.bin, plain or gz")
         .required();
-    f.whole("train_samples", train_samples, "The first of the training images, this many, are used")
+    f.whole("train_samples", train_samples, "Number of training images that are used, the first ones")
         .at_least(1)
         .by_rule("all");
-    f.whole("test_samples", test_samples, "The first of the test images, this many, are used")
+    f.whole("test_samples", test_samples, "Number of test images that are used, the first ones")
         .at_least(1)
         .by_rule("all");
   }

@@ -14,10 +14,10 @@ struct FashionOptions {
 
   void fields(Fields& f) {
     f.text("path", path, "Folder with the four .gz files");
-    f.whole("train_samples", train_samples, "The first of the training images, this many, are used")
+    f.whole("train_samples", train_samples, "Number of training images that are used, the first ones")
         .at_least(1)
         .by_rule("all");
-    f.whole("test_samples", test_samples, "The first of the test images, this many, are used")
+    f.whole("test_samples", test_samples, "Number of test images that are used, the first ones")
         .at_least(1)
         .by_rule("all");
   }

@@ -24,10 +24,10 @@ struct IdxOptions {
     f.text("train_labels", train_labels, "IDX file of the training labels, plain or .gz").required();
     f.text("test_images", test_images, "IDX file of the test images").by_rule("no test set");
     f.text("test_labels", test_labels, "IDX file of the test labels").by_rule("no test set");
-    f.whole("train_samples", train_samples, "The first of the images, this many, are used")
+    f.whole("train_samples", train_samples, "Number of images that are used, the first ones")
         .at_least(1)
         .by_rule("all");
-    f.whole("test_samples", test_samples, "The first of the images, this many, are used")
+    f.whole("test_samples", test_samples, "Number of images that are used, the first ones")
         .at_least(1)
         .by_rule("all");
     f.whole("classes", classes, "Number of classes")

@@ -32,7 +32,7 @@ struct CnnOptions {
     f.whole("pool", pool, "Side of the max-pooling blocks after each convolution; 1 for none")
         .at_least(1)
         .at_most(1024);
-    add_activation(f, activation, "This function is applied to the outputs of every convolution");
+    add_activation(f, activation, "Function that is applied to the outputs of every convolution");
   }
   void complete(const DataSet&) { padding = padding.value_or((kernel - 1) / 2); }
 };

@@ -19,7 +19,7 @@ struct MlpOptions {
     f.list("hidden", hidden, "Sizes of the hidden layers, in order; [] for none", "Size of a layer")
         .items_at_least(1)
         .items_at_most(65536);
-    add_activation(f, activation, "This function is applied to the outputs of every hidden layer");
+    add_activation(f, activation, "Function that is applied to the outputs of every hidden layer");
   }
 };
 

@@ -33,11 +33,12 @@ struct MuonOptions {
 
   void fields(Fields& f) {
     f.number("momentum", momentum, "Share of a matrix's momentum that a step keeps").at_least(0).below(1);
-    f.number("beta1", beta1, "Elsewhere, share of the mean gradient that a step keeps").at_least(0).below(1);
-    f.number("beta2", beta2, "Elsewhere, share of the mean squared gradient that a step keeps")
+    f.number("beta1", beta1, "For AdamW: share of the mean gradient that a step keeps").at_least(0).below(1);
+    f.number("beta2", beta2, "For AdamW: share of the mean squared gradient that a step keeps")
         .at_least(0)
         .below(1);
-    f.number("epsilon", epsilon, "Elsewhere, added to the root of the mean squared gradient").above(0);
+    f.number("epsilon", epsilon, "For AdamW: this is added to the root of the mean squared gradient")
+        .above(0);
     f.number("weight_decay", weight_decay, "Each step multiplies the weights by 1 - learning rate x this")
         .at_least(0);
   }
@@ -202,7 +203,7 @@ class Muon final : public MatrixRule {
 }  // namespace
 
 std::vector<OptimizerPlugin> muon() {
-  return {{{"muon", "Momentum made orthogonal for matrices inside the model, AdamW for all else",
+  return {{{"muon", "Orthogonalised momentum for matrices inside the model, AdamW for everything else",
             "Jordan et al., 2024; Liu et al., 2025, arXiv:2502.16982"},
            0.001,
            +[](const MuonOptions& options) -> MadeRule {

@@ -15,8 +15,7 @@ struct ConstantRate {
   LearningRate rate;
 
   void fields(Fields& f) {
-    f.whole("warmup_steps", rate.warmup_steps,
-            "The learning rate grows for this many steps (a linear warm-up)");
+    f.whole("warmup_steps", rate.warmup_steps, "Steps of a linear warm-up of the learning rate");
     f.number("warmup_from", rate.warmup_from,
              "Fraction of the learning rate at the first step of the warm-up")
         .at_least(0)
@@ -47,7 +46,7 @@ struct CosineRate : ConstantRate {
 
 const std::vector<RatePlugin>& rate_plugins() {
   static const std::vector<RatePlugin> table = {
-      {{"constant", "After the warm-up always the same", ""},
+      {{"constant", "Constant after the warm-up", ""},
        +[](const ConstantRate& options) { return options.rate; }},
       {{"step", "Multiplied by gamma at each milestone", ""},
        +[](const SteppedRate& options) {

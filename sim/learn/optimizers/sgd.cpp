@@ -20,7 +20,7 @@ struct SgdOptions {
   void fields(Fields& f) {
     f.number("momentum", momentum, "The momentum; 0 is none").at_least(0).below(1);
     f.flag("nesterov", nesterov, "Whether the momentum is Nesterov's");
-    f.number("weight_decay", weight_decay, "The gradient gets this multiple of the weights added")
+    f.number("weight_decay", weight_decay, "This multiple of the weights is added to the gradient")
         .at_least(0);
   }
 };
