@@ -89,13 +89,6 @@ Buckets make_buckets(const Workload& workload, const std::vector<std::size_t>& s
   return result;
 }
 
-Lockstep lockstep_of(const Buckets& buckets, const Workload& workload) {
-  Lockstep lockstep{{}, buckets.last_tensors};
-  for (const Bucket& bucket : buckets.buckets)
-    lockstep.sums.push_back(sum_of(bucket, workload.bytes_per_parameter, Traffic::gradient));
-  return lockstep;
-}
-
 int layers_with_parameters(const Workload& workload) {
   return static_cast<int>(std::count_if(workload.layers.begin(), workload.layers.end(),
                                         [](const Layer& layer) { return layer.parameters() > 0; }));

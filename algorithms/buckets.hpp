@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "sim/base/fields.hpp"
-#include "sim/roles/lockstep.hpp"
 #include "sim/worker.hpp"
 
 namespace simsgd {
@@ -56,9 +55,6 @@ struct Buckets {
 Buckets make_buckets(const Workload& workload, const FusionSettings& settings);
 /// Of so many consecutive tensors each, in the order in which they become ready.
 Buckets make_buckets(const Workload& workload, const std::vector<std::size_t>& tensors);
-
-/// A step of a BucketedAllreduce, and the update after it.
-Lockstep lockstep_of(const Buckets& buckets, const Workload& workload);
 
 int layers_with_parameters(const Workload& workload);
 

@@ -9,10 +9,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "algorithms/buckets.hpp"
 #include "bench/benchmarks.hpp"
 #include "bench/scenario_run.hpp"
 #include "sim/job.hpp"
-#include "sim/roles/lockstep.hpp"
 #include "sim/step_cost.hpp"
 
 namespace simsgd::bench {
@@ -30,32 +30,37 @@ struct Sum {
   std::vector<double> posted_s;
 };
 
-std::vector<Sum> sums_of(const Job& job, const Lockstep& lockstep) {
+std::vector<Sum> sums_of(const Job& job) {
+  const Buckets buckets = make_buckets(job.workload, FusionSettings());
   const PassTimes times(job.workload);
   std::vector<int> ranks(static_cast<std::size_t>(job.workers()));
   std::iota(ranks.begin(), ranks.end(), 0);
   std::vector<Sum> sums;
   const double before_s =
       (job.workload.micro_batches - 1) * (times.forward_s + times.backward_s) + times.forward_s;
-  for (std::size_t i = 0; i < lockstep.sums.size(); ++i) {
-    const AllReduce& sum = lockstep.sums[i];
+  for (std::size_t i = 0; i < buckets.buckets.size(); ++i) {
+    const Bucket& bucket = buckets.buckets[i];
     Plan plan = plan_by_policy(job.network.collectives, job.cluster, ranks,
-                               {CollectiveOp::all_reduce, sum.bytes, 0, sum.tensors, sum.schedule});
+                               {CollectiveOp::all_reduce,
+                                bucket.parameters * job.workload.bytes_per_parameter,
+                                0,
+                                bucket.tensors,
+                                {}});
     const Fidelity fidelity = plan.choose(job.network.fidelity, false, Beside::computing).fidelity;
     if (fidelity != Fidelity::closed && fidelity != Fidelity::steps)
       throw std::runtime_error("the bare loop knows `closed` and `steps`");
     const double occupies_s = predicted_s(plan);
-    sums.push_back({std::move(plan), fidelity, before_s + times.tensor_ready_s[lockstep.ready_at[i]],
+    sums.push_back({std::move(plan), fidelity, before_s + times.tensor_ready_s[buckets.last_tensors[i]],
                     occupies_s, std::vector<double>(ranks.size())});
   }
   return sums;
 }
 
-/// When the last worker has ended its last step. For jobs in which all do the same (sim/roles/lockstep.hpp),
-/// at `closed` or `steps`, without crashes, jitter or an optimizer that takes time of its own.
+/// When the last worker has ended its last step of allreduce_sgd, at `closed` or `steps`, without crashes,
+/// jitter or an optimizer that takes time of its own.
 double bare_steps_s(const Job& job) {
   const auto workers = static_cast<std::size_t>(job.workers());
-  std::vector<Sum> sums = sums_of(job, *lockstep_of(*job.algorithm));
+  std::vector<Sum> sums = sums_of(job);
   const double step_s = job.workload.step_compute_s();
   const double slowdown = job.cluster.device.communication_slowdown;
   std::vector<double> time_s(workers, 0.0), end_s(workers, 0.0), busy_until_s(workers, 0.0);

@@ -23,6 +23,7 @@
 #include "algorithms/sharded/layer_shards.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/learn/optimizers/matrix_rule.hpp"
+#include "sim/roles/lockstep.hpp"
 
 namespace simsgd::algorithms {
 
@@ -63,7 +64,7 @@ struct HsdpOptions : FsdpOptions {
   }
 };
 
-class Fsdp final : public Algorithm {
+class Fsdp final : public LockstepAlgorithm {
  public:
   Fsdp(const FsdpOptions& options, int shards) : options_(options), shards_(shards) {}
 

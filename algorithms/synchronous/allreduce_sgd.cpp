@@ -8,6 +8,7 @@
 #include "algorithms/buckets.hpp"
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
+#include "sim/roles/lockstep.hpp"
 
 namespace simsgd::algorithms {
 
@@ -16,9 +17,7 @@ namespace {
 class AllreduceSgd final : public LockstepAlgorithm {
  public:
   AllreduceSgd(const Workload& workload, const FusionSettings& fusion)
-      : buckets_(make_buckets(workload, fusion)), lockstep_(lockstep_of(buckets_, workload)) {}
-
-  const Lockstep& lockstep() const override { return lockstep_; }
+      : buckets_(make_buckets(workload, fusion)) {}
 
   void run(Worker& worker) const override {
     while (worker.next_step()) {
@@ -30,7 +29,6 @@ class AllreduceSgd final : public LockstepAlgorithm {
 
  private:
   Buckets buckets_;
-  Lockstep lockstep_;  // the same, for machines that go through all ranks at once
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "algorithms/buckets.hpp"
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/plugin.hpp"
+#include "sim/roles/lockstep.hpp"
 
 namespace simsgd::algorithms {
 
@@ -71,7 +72,7 @@ class PendingUpdate {
   std::uint64_t step_ = 0;
 };
 
-class Dear final : public Algorithm {
+class Dear final : public LockstepAlgorithm {
  public:
   Dear(const Workload& workload, const FusionSettings& fusion)
       : buckets_(make_buckets(workload, fusion)), first_bucket_(workload.layers.size(), SIZE_MAX) {

@@ -12,6 +12,7 @@
 #include "algorithms/cost_notes.hpp"
 #include "algorithms/merged_messages.hpp"
 #include "algorithms/plugin.hpp"
+#include "sim/roles/lockstep.hpp"
 
 namespace simsgd::algorithms {
 
@@ -32,7 +33,7 @@ struct MgWfbpOptions {
   }
 };
 
-class MgWfbp final : public Algorithm {
+class MgWfbp final : public LockstepAlgorithm {
  public:
   explicit MgWfbp(const MgWfbpOptions& options) : options_(options) {}
 

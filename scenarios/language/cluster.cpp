@@ -187,6 +187,16 @@ void check_qr(const QrKernel& qr) {
   }
 }
 
+/// Whatever is wrong with it, the network is looked at too.
+bool check_island(const Reader& reader, const ClusterSection& section) {
+  const std::int64_t per_node = section.gpus_per_node, gpus = section.gpus_per_worker();
+  if (per_node % gpus == 0 || gpus % per_node == 0) return true;
+  reader.error("/cluster/island/gpus",
+               fmt::format("neither divides the {} GPUs of a node, nor is a multiple of them", per_node),
+               "Let islands be equal parts of a node, or whole nodes");
+  return false;
+}
+
 bool check_counts(const Reader& reader, const ClusterSection& section) {
   const std::int64_t nodes = *section.nodes, per_node = section.gpus_per_node;
   bool right = true;
@@ -200,11 +210,6 @@ bool check_counts(const Reader& reader, const ClusterSection& section) {
   if (section.nic.count > kMostGpus / std::max<std::int64_t>(1, std::min(nodes, kMostGpus)))
     wrong("/cluster/nic/count", fmt::format("makes {} NICs on {} nodes", section.nic.count * nodes, nodes),
           fmt::format("Use at most {} in all", kMostGpus));
-  if (section.island && per_node % section.gpus_per_worker() != 0 &&
-      section.gpus_per_worker() % per_node != 0)
-    wrong("/cluster/island/gpus",
-          fmt::format("neither divides the {} GPUs of a node, nor is a multiple of them", per_node),
-          "Let islands be equal parts of a node, or whole nodes");
   if (section.island && section.placement.json() != "block")
     wrong("/cluster/placement", "deals single GPUs, and workers are islands",
           "Leave it out: islands lie side by side");
@@ -332,6 +337,7 @@ std::optional<Machines> build_cluster(const Reader& reader) {
   if (!reader.usable("/cluster")) return std::nullopt;
   auto section = reader.section<ClusterSection>("/cluster");
   if (section.calibration && !check_calibration(reader, *section.calibration)) return std::nullopt;
+  const bool island_right = check_island(reader, section);
   if (!check_counts(reader, section)) return std::nullopt;
   auto gpu_of_rank = place(reader, section);
   const auto links = reader.attempt("/cluster", [&] {
@@ -352,7 +358,7 @@ std::optional<Machines> build_cluster(const Reader& reader) {
   });
   bool stack_right = true;
   std::optional<Stack> stack = build_stack(reader, section, stack_right);
-  if (!gpu_of_rank || !network || !kernels || !links || !stack_right) return std::nullopt;
+  if (!island_right || !gpu_of_rank || !network || !kernels || !links || !stack_right) return std::nullopt;
   if (section.gpu_link) network->inside = segments_of(*section.gpu_link);
   network->between = segments_of(section.nic);
 

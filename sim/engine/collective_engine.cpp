@@ -50,9 +50,10 @@ struct CollectiveEngine::Channel {
   std::int32_t ledger = 0;
   std::uint64_t first = 0;  // sequence number of operations.front()
   std::deque<std::unique_ptr<Operation>> operations;
-  std::vector<std::uint64_t> next;     // by group rank: sequence number of its next operation
-  std::vector<std::uint64_t> through;  // by group rank: operations it has ended
-  std::vector<double> free_s;          // by group rank: end of its last operation
+  std::vector<std::unique_ptr<Operation>> unused;  // for their memory
+  std::vector<std::uint64_t> next;                 // by group rank: sequence number of its next operation
+  std::vector<std::uint64_t> through;              // by group rank: operations it has ended
+  std::vector<double> free_s;                      // by group rank: end of its last operation
 
   bool is(GroupId of_group, ChannelId of_number) const { return group == of_group && number == of_number; }
   /// That the member starts next; null: nobody has started it.
@@ -194,15 +195,23 @@ CollectiveEngine::Operation& CollectiveEngine::post(Channel& channel, std::int32
   const std::uint64_t sequence = channel.next[p]++;
   if (sequence - channel.first == channel.operations.size()) {
     const std::size_t members = channel.next.size();
-    auto fresh = std::make_unique<Operation>();
+    std::unique_ptr<Operation> fresh;
+    if (channel.unused.empty()) {
+      fresh = std::make_unique<Operation>();
+    } else {
+      fresh = std::move(channel.unused.back());
+      channel.unused.pop_back();
+    }
     fresh->sequence = sequence;
+    fresh->posted = fresh->arrived = fresh->ended = 0;
     fresh->what = collective;
     options_of(fresh->what).contribution = {};
     fresh->entry = &plan_for(collective);
     fresh->posted_s.assign(members, std::numeric_limits<double>::infinity());
     fresh->arrival_s.assign(members, std::numeric_limits<double>::infinity());
-    fresh->contributions.resize(members);
-    fresh->slots.resize(members);
+    fresh->contributions.assign(members, {});
+    fresh->slots.assign(members, {});
+    fresh->results = {};
     fresh->jitter = {jitter_.get(), job_.seed, static_cast<std::uint32_t>(channel.ledger), sequence};
     channel.operations.push_back(std::move(fresh));
   }
@@ -372,6 +381,10 @@ void CollectiveEngine::retire(Channel& channel) {
       // Its callbacks may still be on the stack: freed at the next event.
       std::shared_ptr<Operation> kept = std::move(channel.operations.front());
       transport_.at(transport_.now(), [kept] {});
+    } else {
+      channel.operations.front()->contributions.clear();
+      channel.operations.front()->early.reset();
+      channel.unused.push_back(std::move(channel.operations.front()));
     }
     channel.operations.pop_front();
     ++channel.first;

@@ -137,9 +137,8 @@ Tensor Simulation::make_initial_model() {
 
 // Those who listen beside the ledgers: to all ranks, or to as many as a timeline has.
 std::unique_ptr<LockstepRun> Simulation::make_lockstep() {
-  if (!LockstepRun::can(world_, end_)) return nullptr;
   const int heard = options_.observers.empty() ? timeline_.ranks() : job_.workers();
-  return std::make_unique<LockstepRun>(world_, ledgers_, steps_, static_cast<std::size_t>(heard));
+  return LockstepRun::make(world_, ledgers_, steps_, static_cast<std::size_t>(heard));
 }
 
 void Simulation::spawn_workers() {

@@ -19,6 +19,42 @@ using Json = nlohmann::ordered_json;
 using namespace cli;
 using cli::Outcome;
 
+TEST_CASE("islands, sites, texts and methods that cannot be: every error at once, and exit code 2") {
+  const Scratch scratch;
+  const auto errors = [&](const std::string& changes) {
+    scratch.write("s.json", R"({
+  "cluster": {"use": "clusters/v100-pcie-10gbe.json", "workers": 4},
+  "workload": {"use": "workloads/resnet20.json"},
+  "learner": {"model": {"name": "transformer"}, "data": {"name": "text", "path": "text.txt"}, "batch": 4},
+  "algorithm": {"name": "decoupled_diloco", "quorum": 5}, "stop": {"steps": 4}
+})");
+    const Outcome outcome = scratch.simsgd("run s.json " + changes);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out == "");
+    return outcome.err;
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    CAPTURE(text);
+    CAPTURE(part);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  scratch.write("text.txt", "");
+  const std::string of_cluster = errors(
+      "--set /cluster/island/gpus=3 --set '/cluster/topology={\"name\": \"sites\", \"sites\": [{\"name\": \"a\"}, {\"name\": \"b\"}]}'");
+  has(of_cluster, "/cluster/island/gpus: neither divides the ");
+  has(of_cluster, "/cluster/topology/links: do not join \"a\" and \"b\"");
+  has(of_cluster, "text.txt is empty");
+  has(of_cluster, "3 errors; nothing was run or written.");
+  for (const auto& [text, what] : {std::pair<std::string, const char*>{"", "text.txt is empty"},
+                                   {"ab\xff", "text.txt is not UTF-8: byte 2 (0xff)"}}) {
+    scratch.write("text.txt", text);
+    const std::string of_others = errors("");
+    has(of_others, what);
+    has(of_others, "/algorithm/quorum: is more than the 4 workers");
+    has(of_others, "2 errors; nothing was run or written.");
+  }
+}
+
 TEST_CASE("usage errors exit with 2, help and version with 0") {
   const Scratch scratch;
   CHECK(scratch.simsgd("").code == 2);

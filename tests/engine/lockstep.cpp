@@ -37,7 +37,7 @@ class Everything final : public Observer {
   std::vector<std::string> lines;
 
   void booked(int rank, Activity activity, double seconds) override {
-    add("booked", rank, activity_name(activity), seconds);
+    if (seconds != 0) add("booked", rank, activity_name(activity), seconds);
   }
   // A worker that waits for several operations has nothing left to wait for after the last.
   void waited(int rank, std::int32_t channel, double from_s, double to_s) override {
@@ -189,6 +189,47 @@ TEST_CASE(
     scenario["record"] = {{"timeline_events", events}};
     check_same(scenario);
   }
+}
+
+TEST_CASE("in lockstep: methods that wait within a step, and past its end") {
+  Json scenario = steps_of_three_layers(6);
+  scenario["network"] = {{"fidelity", "steps"},
+                         {"jitter", {{"name", "exponential"}, {"mean", "20 us"}}},
+                         {"all_reduce", "ring"}};
+  scenario["cluster"]["device"]["communication_slowdown"] = 0.2;
+  scenario["optimizer"] = {{"name", "adamw"}, {"learning_rate", 0.001}};
+  const Json dear = {{"name", "dear"}, {"fusion", "none"}};
+  for (const Json& algorithm :
+       {dear, Json{{"name", "mg_wfbp"}}, Json{{"name", "fsdp"}, {"stage", 1}},
+        Json{{"name", "fsdp"}, {"stage", 2}, {"channels", 2}}, Json{{"name", "fsdp"}, {"prefetch", 0}},
+        Json{{"name", "fsdp"}, {"prefetch", 2}, {"channels", 2}, {"reduce", "each"}}})
+    for (const int micro_batches : {1, 2})
+      for (const char* overlap : {"0 ms", "2 ms"}) {
+        CAPTURE(algorithm);
+        CAPTURE(micro_batches);
+        CAPTURE(overlap);
+        scenario["algorithm"] = algorithm;
+        scenario["workload"]["micro_batches"] = micro_batches;
+        scenario["cluster"]["host"] = {{"tensor", "5 us"}, {"overlap", overlap}};
+        check_same(scenario);
+      }
+}
+
+TEST_CASE("in lockstep: methods that wait within a step, on slow nodes that crash; and on 40 workers") {
+  Json scenario = steps_of_three_layers(8);
+  scenario["cluster"]["gpus_per_node"] = 4;
+  scenario["cluster"]["gpu_link"] = {{"bandwidth", "12 GB/s"}, {"latency", "5 us"}};
+  scenario["cluster"]["node_speed"] = {1.0, 0.7};
+  scenario["failures"] = {{"restart", "5 ms"}, {"mean_time_between", "1 s"}, {"checkpoint_every", 2}};
+  for (const int workers : {8, 40})
+    for (const char* name : {"dear", "fsdp", "mg_wfbp"}) {
+      CAPTURE(workers);
+      CAPTURE(name);
+      scenario["algorithm"] = {{"name", name}};
+      scenario["cluster"]["workers"] = workers;
+      if (workers == 40) scenario["cluster"].erase("node_speed");
+      check_same(scenario);
+    }
 }
 
 TEST_CASE("a stop by the clock, and libraries that block or negotiate: what lockstep leaves to fibers") {

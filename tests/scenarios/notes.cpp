@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "results/document.hpp"
+#include "sim/engine/simulate.hpp"
 #include "tests/scenarios/record.hpp"
 
 namespace simsgd::test::scenarios_notes {
@@ -160,6 +161,24 @@ TEST_CASE("only a run tells that a schedule was for an operation that nobody per
   const Scenario loaded = load(scenario);
   const auto document = make_document(RunContext{}, loaded, make_job(loaded), example_record());
   CHECK(document["notes"].back() == "/network/all_gather has no effect: the run performs none");
+}
+
+TEST_CASE("a run that ends before its method's first exchange, and one of a worker alone") {
+  const auto last_note = [](int workers, std::uint64_t period) {
+    Json scenario = small_scenario();
+    scenario["cluster"]["workers"] = workers;
+    scenario["algorithm"] = {{"name", "local_sgd"}, {"period", period}};
+    const Scenario loaded = load(scenario);
+    const Job job = make_job(loaded);
+    return make_document(RunContext{}, loaded, job, simulate(job, {}).record)["notes"]
+        .back()
+        .get<std::string>();
+  };
+  const std::string silent =
+      "no worker sent anything: the run's 10 steps end before the method's first exchange, or it has none";
+  CHECK(last_note(4, 11) == silent);
+  CHECK(last_note(4, 10) != silent);
+  CHECK(last_note(1, 11) != silent);
 }
 
 TEST_CASE("a target that lies between two evaluations which are far apart") {

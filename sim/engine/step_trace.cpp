@@ -1,0 +1,292 @@
+#include "sim/engine/step_trace.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <tuple>
+
+#include "sim/engine/sim_roles.hpp"
+
+namespace simsgd {
+
+namespace {
+
+using StepAction = StepTrace::Action;
+using StepKind = StepAction::Kind;
+
+constexpr std::uint64_t kSteps = 3;  // the first, and two that have to be alike
+
+struct Untraceable {};
+
+// What is taken down: the actions since a step began, and the operations of all steps.
+struct Script {
+  StepTrace::Actions actions;
+  std::vector<AnyCollective> operations;
+  std::vector<std::shared_ptr<Pending>> pending;  // of each: the handles that the method may still hold
+  std::size_t marks = 0;
+  std::uint64_t step = 0;
+
+  void put(const StepAction& action) { actions.push_back(action); }
+};
+
+/// The job at nominal speed, where nobody is late: what the tracing worker needs of it.
+Job nominal_job(const Job& job) {
+  Job nominal;
+  nominal.seed = job.seed;
+  nominal.cluster.gpus_per_node = job.cluster.gpus_per_node;
+  nominal.cluster.device = job.cluster.device;
+  nominal.cluster.endpoint_of_rank = job.cluster.endpoint_of_rank;
+  nominal.workload = job.workload;
+  nominal.workload.compute_factor = Workload().compute_factor;
+  nominal.optimizer = job.optimizer;
+  return nominal;
+}
+
+// The clock stands for marks: an instant is the number of the mark that was put there.
+class TraceMachine final : public Machine, public Observer {
+ public:
+  TraceMachine(Script& script, const PassTimes& times, const Workload& workload)
+      : script_(script), batch_(workload.batch), instants_s_(times.tensor_ready_s) {
+    double end_s = 0;
+    for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer)
+      instants_s_.push_back(end_s += layer->backward_s);
+    for (double& each : instants_s_) each = std::min(each, times.backward_s);
+    instants_s_.push_back(times.backward_s);
+  }
+
+  double now() const override {
+    begin();
+    if (delays_) script_.put({.kind = StepKind::delay});
+    delays_ = false;
+    script_.put({.kind = StepKind::mark, .index = script_.marks});
+    return static_cast<double>(script_.marks++);
+  }
+  void compute(double seconds, double) override {
+    if (in_backward_) {
+      const double until_s = instant_s(seconds);
+      if (until_s != done_s_) script_.put({.kind = StepKind::compute_until, .seconds = until_s});
+      done_s_ = until_s;
+    } else if (seconds != 0) {
+      script_.put({.kind = StepKind::compute, .seconds = seconds});
+    }
+  }
+  void spend(Activity activity, double seconds, const char* label) override {
+    may_begin_ = false;
+    script_.put({.kind = StepKind::spend, .activity = activity, .seconds = seconds, .label = label});
+  }
+  bool evaluates() const override { return false; }
+  void evaluate(const Tensor&, Activity, double) override { throw Untraceable(); }
+  double backward_overlap_s() const override {
+    script_.put({.kind = StepKind::backward});
+    in_backward_ = true;
+    done_s_ = 0;
+    return 0;
+  }
+  void compute_beside(double, double) override {
+    script_.put({.kind = StepKind::backward_end});
+    in_backward_ = false;
+  }
+  void finish_beside() override { may_begin_ = true; }
+  void outage(double, const std::function<void()>&) override { throw Untraceable(); }
+  void catch_up() override {}
+
+  // What Compute tells.
+  void gradient_used(int, std::uint64_t, const Tensor&, double samples) override {
+    if (samples != batch_) throw Untraceable();
+    begin();
+    script_.put({.kind = StepKind::used});
+  }
+  void span(int, const char* name, double from_s, double to_s) override {
+    script_.put({.kind = StepKind::span,
+                 .index = static_cast<std::size_t>(from_s),
+                 .index2 = static_cast<std::size_t>(to_s),
+                 .label = name});
+  }
+
+ private:
+  /// A gradient begins where the device has to be free, and nothing is spent then.
+  void begin() const {
+    if (!may_begin_) return;
+    may_begin_ = false;
+    delays_ = true;
+    script_.put({.kind = StepKind::begin});
+  }
+  /// Of the backward pass: the one that is so long after the last.
+  double instant_s(double seconds) const {
+    const auto found = std::find_if(instants_s_.begin(), instants_s_.end(),
+                                    [&](double each) { return each - done_s_ == seconds; });
+    if (found == instants_s_.end()) throw Untraceable();
+    return *found;
+  }
+
+  Script& script_;
+  double batch_;
+  std::vector<double> instants_s_;
+  // Also changed where the machine is only asked.
+  mutable bool may_begin_ = false, delays_ = false, in_backward_ = false;
+  mutable double done_s_ = 0;
+};
+
+class TraceCollectives final : public Collectives {
+ public:
+  TraceCollectives(Completion& completion, World& world, Script& script)
+      : Collectives(completion), world_(world), script_(script) {}
+  GroupId group(const std::vector<int>& ranks) override {
+    if (static_cast<int>(ranks.size()) < world_.job.workers()) throw Untraceable();
+    return kWorld;
+  }
+  double predict(const AnyCollective& collective) override {
+    return world_.negotiator.predict(0, collective);
+  }
+
+ protected:
+  void begin(AnyCollective&& collective, CollectiveSlot slot) override {
+    script_.put({.kind = StepKind::start, .index = script_.operations.size()});
+    script_.operations.push_back(std::move(collective));
+    script_.pending.push_back(std::move(slot.pending));
+  }
+
+ private:
+  World& world_;
+  Script& script_;
+};
+
+class NoMessages final : public Messages {
+ public:
+  using Messages::Messages;
+  Handle<Nothing> start_send(int, int, Message) override { throw Untraceable(); }
+  Handle<Message> start_receive(int, int) override { throw Untraceable(); }
+};
+
+/// What is said before the first step.
+class Sayings final : public Observer {
+ public:
+  Sayings(StepTrace& trace, const Script& script) : trace_(trace), script_(script) {}
+  void staleness(int, double) override { throw Untraceable(); }
+  void table(int, const RecordTable& table) override {
+    if (script_.step > 0) throw Untraceable();
+    trace_.tables.push_back(table);
+  }
+  void number(int, const std::string& name, double value) override {
+    if (script_.step > 0) throw Untraceable();
+    trace_.numbers[name] = value;
+  }
+
+ private:
+  StepTrace& trace_;
+  const Script& script_;
+};
+
+class TraceWorker final : public Worker {
+ public:
+  TraceWorker(const Job& nominal, World& world, StepTrace& trace)
+      : Worker(nominal, 0, world.executor),
+        machine_(script_, world.times, nominal.workload),
+        sayings_(trace, script_),
+        replica_(world.executor, nominal.optimizer, {},
+                 [this](const Tensor& parameters, double share) { compute_.update(parameters, share); }),
+        compute_(nominal, world.times, 0, world.executor, machine_, replica_, observers_),
+        messages_(*this),
+        collectives_(*this, world, script_),
+        recorder_(0, observers_) {
+    observers_.attach(machine_, {Topic::drawing, Topic::steps});
+    observers_.attach(sayings_, {Topic::said});
+    compose({&replica_, &compute_, &messages_, &collectives_, &recorder_});
+  }
+
+  double now() const override { throw Untraceable(); }
+  std::uint64_t step() const override { return script_.step; }
+  bool next_step() override {
+    compute_.finish_step();
+    end_step();
+    if (script_.step == kSteps) return false;
+    compute_.begin_step(++script_.step);
+    return true;
+  }
+  void wait(Awaited handle) override {
+    const auto found = std::find_if(script_.pending.rbegin(), script_.pending.rend(),
+                                    [&](const auto& each) { return each.get() == handle.pending(); });
+    if (found == script_.pending.rend()) throw Untraceable();
+    script_.put(
+        {.kind = StepKind::wait, .index = static_cast<std::size_t>(found - script_.pending.rbegin()) + 1});
+  }
+  std::size_t wait_any(std::span<const Awaited>) override { throw Untraceable(); }
+  bool done(Awaited) override { throw Untraceable(); }
+
+  /// Before the first step, of each step, and after the last: to be taken when the method has returned.
+  std::vector<StepTrace::Actions> parts() {
+    end_step();
+    return std::move(parts_);
+  }
+  std::vector<AnyCollective> operations() { return std::move(script_.operations); }
+  std::size_t most_marks() const { return most_marks_; }
+
+ private:
+  void end_step() {
+    most_marks_ = std::max(most_marks_, script_.marks);
+    script_.marks = 0;
+    parts_.push_back(std::exchange(script_.actions, {}));
+  }
+
+  Script script_;
+  std::vector<StepTrace::Actions> parts_;
+  std::size_t most_marks_ = 0;
+  TraceMachine machine_;
+  Sayings sayings_;
+  Observers observers_;
+  Replica replica_;
+  Compute compute_;
+  NoMessages messages_;
+  TraceCollectives collectives_;
+  Recorder recorder_;
+};
+
+bool alike(const AnyCollective& a, const AnyCollective& b) {
+  const auto said = [](const AnyCollective& each) {
+    const CollectiveOptions& options = options_of(each);
+    return std::tuple(op_of(each), options.bytes, options.traffic, options.tensors, options.group,
+                      options.channel, options.schedule, root_of(each));
+  };
+  return op_of(a) != CollectiveOp::custom && said(a) == said(b);
+}
+
+bool alike(const std::vector<AnyCollective>& operations, const StepTrace::Actions& a,
+           const StepTrace::Actions& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [&](const StepAction& one, const StepAction& other) {
+        if (one.kind != StepKind::start) return one == other;
+        return other.kind == StepKind::start && alike(operations[one.index], operations[other.index]);
+      });
+}
+
+std::size_t longest_wait(const StepTrace::Actions& actions) {
+  std::size_t longest = 0;
+  for (const StepAction& action : actions)
+    if (action.kind == StepKind::wait) longest = std::max(longest, action.index);
+  return longest;
+}
+
+}  // namespace
+
+std::optional<StepTrace> trace_steps(World& world) {
+  StepTrace trace;
+  const Job nominal = nominal_job(world.job);
+  TraceWorker worker(nominal, world, trace);
+  try {
+    world.job.algorithm->run(worker);
+  } catch (const Untraceable&) {
+    return std::nullopt;
+  }
+  std::vector<StepTrace::Actions> parts = worker.parts();
+  trace.operations = worker.operations();
+  if (parts.size() != kSteps + 2 || !parts[0].empty() || !alike(trace.operations, parts[2], parts[3]))
+    return std::nullopt;
+  trace.first = std::move(parts[1]);
+  trace.others = std::move(parts[2]);
+  trace.after = std::move(parts[4]);
+  trace.marks = worker.most_marks();
+  for (const StepTrace::Actions* actions : {&trace.first, &trace.others, &trace.after})
+    trace.longest_wait = std::max(trace.longest_wait, longest_wait(*actions));
+  return trace;
+}
+
+}  // namespace simsgd
