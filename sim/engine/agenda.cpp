@@ -15,51 +15,56 @@ void Agenda::put(double time_s, Turn turn, Action action) {
   }
   const std::uint32_t place = free_.back();
   free_.pop_back();
-  held_[place] = {turn, std::move(action), put_++, kNoPlace};
-  if (time_s <= instant_s_) {
-    due_.push_back({turn, held_[place].number, time_s, place});
-    in_order_ = false;
-    due_s_ = std::min(due_s_, time_s);
-    return;
-  }
-  ++in_heap_;
-  if (time_s == chain_s_) {
+  held_[place] = {as_number(turn), std::move(action), put_++, kNoPlace};
+  if (time_s <= instant_s_) return falls_due(time_s, place);
+  ++waiting_;
+  if (time_s == chain_s_)
     held_[chain_end_].next = place;
-  } else {
-    heap_.push_back({time_s, place});
-    std::push_heap(heap_.begin(), heap_.end(), Later());
-  }
+  else
+    first_.put(place, time_s);
   chain_s_ = time_s;
   chain_end_ = place;
 }
 
-double Agenda::next_s() const { return heap_.empty() ? due_s_ : std::min(due_s_, heap_.front().time_s); }
+// Its kind, then its ranks, of which -1 comes first.
+std::uint64_t Agenda::as_number(const Turn& turn) {
+  const auto bits = [](std::int32_t rank) { return static_cast<std::uint64_t>(rank + 1); };
+  return static_cast<std::uint64_t>(turn.kind) << 62U | bits(turn.to) << 31U | bits(turn.from);
+}
+
+void Agenda::falls_due(double time_s, std::uint32_t place) {
+  const Held& held = held_[place];
+  in_order_ = in_order_ && (due_.empty() || due_.back().turn < held.turn ||
+                            (due_.back().turn == held.turn && due_.back().number < held.number));
+  due_.push_back({held.turn, held.number, time_s, place});
+  due_s_ = std::min(due_s_, time_s);
+}
+
+double Agenda::next_s() const { return first_.empty() ? due_s_ : std::min(due_s_, first_.front().time_s); }
 
 Agenda::Batch Agenda::take(double now_s, Turn::Kind latest) { return take(now_s, latest, Batch()); }
 
 Agenda::Batch Agenda::take(double now_s, Turn::Kind latest, Batch used) {
   used.actions.clear();
   instant_s_ = now_s;
-  while (!heap_.empty() && not_after(heap_.front().time_s, now_s)) {
-    std::pop_heap(heap_.begin(), heap_.end(), Later());
-    const Entry top = heap_.back();
-    heap_.pop_back();
-    for (std::uint32_t place = top.place; place != kNoPlace; place = held_[place].next, --in_heap_)
-      due_.push_back({held_[place].turn, held_[place].number, top.time_s, place});
-    if (top.time_s == chain_s_) chain_s_ = -1;
-    due_s_ = std::min(due_s_, top.time_s);
-    in_order_ = false;
+  while (!first_.empty() && not_after(first_.front().time_s, now_s)) {
+    const Earliest::Entry chain = first_.front();
+    first_.take_front();
+    for (std::uint32_t place = chain.number; place != kNoPlace; place = held_[place].next, --waiting_)
+      falls_due(chain.time_s, place);
+    if (chain.time_s == chain_s_) chain_s_ = -1;
   }
-  if (!in_order_ && due_.size() > 1)
+  if (!in_order_)
     std::sort(due_.begin(), due_.end(), [](const Due& a, const Due& b) {
       return a.turn != b.turn ? a.turn < b.turn : a.number < b.number;
     });
   in_order_ = true;
   left_ = !due_.empty();
-  if (due_.empty() || due_.front().turn.kind > latest) return {Turn::Kind::signal, std::move(used.actions)};
-  Batch batch{due_.front().turn.kind, std::move(used.actions)};
+  const auto kind_of = [](const Due& due) { return static_cast<Turn::Kind>(due.turn >> 62U); };
+  if (due_.empty() || kind_of(due_.front()) > latest) return {Turn::Kind::signal, std::move(used.actions)};
+  Batch batch{kind_of(due_.front()), std::move(used.actions)};
   auto end = due_.begin();
-  for (; end != due_.end() && end->turn.kind == batch.kind; ++end) {
+  for (; end != due_.end() && kind_of(*end) == batch.kind; ++end) {
     batch.actions.push_back(std::move(held_[end->place].action));
     free_.push_back(end->place);
   }

@@ -12,6 +12,8 @@
 #include <limits>
 #include <vector>
 
+#include "sim/engine/earliest.hpp"
+
 namespace simsgd {
 
 /// The place of something among what happens at the same instant.
@@ -44,45 +46,38 @@ class Agenda {
   /// The last `take` left something of the same instant.
   bool more_due() const { return left_; }
   /// Nothing of the model is left.
-  bool idle() const { return in_heap_ + due_.size() == after_; }
+  bool idle() const { return waiting_ + due_.size() == after_; }
 
  private:
   static constexpr std::uint32_t kNoPlace = 0xffffffff;
-  // What is compared is small; the actions stay where they are.
-  struct Entry {
-    double time_s = 0;
-    std::uint32_t place = 0;  // in held_: the first of a chain, all of that time
-  };
   struct Held {
-    Turn turn;
+    std::uint64_t turn = 0;  // as a number
     Action action;
     std::uint64_t number = 0;
     std::uint32_t next = kNoPlace;
   };
-  struct Later {
-    bool operator()(const Entry& a, const Entry& b) const { return a.time_s > b.time_s; }
-  };
-  // The same with what decides its place in the instant beside it.
+  // What decides its place in the instant, beside it.
   struct Due {
-    Turn turn;
-    std::uint64_t number = 0;
+    std::uint64_t turn = 0, number = 0;
     double time_s = 0;
     std::uint32_t place = 0;
   };
+  static std::uint64_t as_number(const Turn& turn);
+  void falls_due(double time_s, std::uint32_t place);
 
-  std::vector<Entry> heap_;  // the earliest on top
-  std::size_t in_heap_ = 0;  // actions in its chains
-  double chain_s_ = -1;      // of the chain that was put down last, if that is in the heap
+  Earliest first_;           // places in held_, each the first of a chain, all of that time
+  std::size_t waiting_ = 0;  // actions in these chains
+  double chain_s_ = -1;      // of the chain that was put down last, if that still waits
   std::uint32_t chain_end_ = kNoPlace;
-  std::vector<Due>
-      due_;  // of the instant that is being served: what is put down for it takes no way through the heap
+  // Of the instant that is being served: what is put down for it takes no way through the heap.
+  std::vector<Due> due_;
   std::vector<Held> held_;
   std::vector<std::uint32_t> free_;  // places in held_
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   double due_s_ = kNever;  // the earliest of due_
   double instant_s_ = -1;  // that is being served
   bool left_ = false;      // the last take left something of it
-  bool in_order_ = true;   // due_ is: nothing came since it was sorted
+  bool in_order_ = true;   // due_ is
   std::uint64_t put_ = 0;
   std::size_t after_ = 0;  // of those that are left
 };

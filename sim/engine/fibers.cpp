@@ -37,6 +37,14 @@ constexpr std::size_t kLineBytes = 64, kColours = 32;
 
 std::size_t colour_bytes(std::size_t fiber) { return fiber % kColours * kLineBytes; }
 
+// Of many workers' stacks few are in the caches: what a fiber needs first comes while others end what they
+// do.
+void fetch(const char* waits_at) {
+  constexpr std::size_t kLines = 16, kBelow = 3;
+  for (std::size_t line = 0; line < kLines; ++line)
+    __builtin_prefetch(waits_at - kBelow * kLineBytes + line * kLineBytes);
+}
+
 // Boost asks for one; the arena owns the stacks.
 struct NoAllocator {
   void deallocate(context::stack_context&) const noexcept {}
@@ -70,7 +78,8 @@ struct Fibers::Impl {
   struct Slot {
     context::fiber fiber;
     std::function<void()> body;
-    std::uint32_t wakes = 0;  // that came while it ran
+    std::uint32_t wakes = 0;         // that came while it ran
+    const char* waits_at = nullptr;  // on its stack
     bool waiting = false, over = false;
     Stack stack;
   };
@@ -167,6 +176,7 @@ void Fibers::block() {
     return;
   }
   self.waiting = true;
+  self.waits_at = static_cast<const char*>(__builtin_frame_address(0));
   self.stack.leave_for(impl.caller_stack);
   impl.caller = std::move(impl.caller).resume();
   self.stack.back(impl.caller_stack);
@@ -177,6 +187,7 @@ void Fibers::wake(int fiber) {
   Impl::Slot& slot = impl_->slots[static_cast<std::size_t>(fiber)];
   if (slot.waiting) {
     slot.waiting = false;
+    fetch(slot.waits_at);
     impl_->ready.push_back(static_cast<std::uint32_t>(fiber));
   } else {
     ++slot.wakes;

@@ -89,7 +89,6 @@ void MaxMin::remove(std::uint32_t number) {
   }
   flow.hops.clear();
   state_ -= flow.path;
-  ++solved_[number].version;
   --under_way_;
 }
 
@@ -99,8 +98,7 @@ void MaxMin::set_rate(std::uint32_t number, double rate_Bps, double now_s) {
   flow.left_bytes = std::max(0.0, flow.left_bytes - flow.rate_Bps * (now_s - flow.since_s));
   flow.since_s = now_s;
   flow.rate_Bps = rate_Bps;
-  ends_.push_back({now_s + flow.left_bytes / rate_Bps, number, ++solved_[number].version});
-  std::push_heap(ends_.begin(), ends_.end(), later);
+  ends_.put(number, now_s + flow.left_bytes / rate_Bps);
 }
 
 // The links that flows join with the first one, emptied.
@@ -163,17 +161,6 @@ void MaxMin::solve(LinkId first, double now_s) {
   }
 }
 
-void MaxMin::drop_stale() {
-  if (ends_.size() > 2 * under_way_ + 64) {
-    std::erase_if(ends_, [this](const End& end) { return end.version != solved_[end.flow].version; });
-    std::make_heap(ends_.begin(), ends_.end(), later);
-  }
-  while (!ends_.empty() && ends_.front().version != solved_[ends_.front().flow].version) {
-    std::pop_heap(ends_.begin(), ends_.end(), later);
-    ends_.pop_back();
-  }
-}
-
 std::uint32_t MaxMin::path_number(Flow& flow) {
   if (flow.path_number == kNoNumber)
     flow.path_number =
@@ -216,13 +203,13 @@ double MaxMin::next_end_s(double now_s) {
     if (hops_solved_ > kHopsWorthKnowing * under_way_) remember();
   }
   changed_.clear();
-  drop_stale();
   return ends_.empty() ? std::numeric_limits<double>::infinity() : ends_.front().time_s;
 }
 
 void MaxMin::take_ended(double now_s, std::vector<std::uint32_t>& ended) {
-  for (drop_stale(); !ends_.empty() && not_after(ends_.front().time_s, now_s); drop_stale()) {
-    ended.push_back(ends_.front().flow);
+  while (!ends_.empty() && not_after(ends_.front().time_s, now_s)) {
+    ended.push_back(ends_.front().number);
+    ends_.take_front();
     remove(ended.back());
   }
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/cluster/network.hpp"
+#include "sim/engine/earliest.hpp"
 
 namespace simsgd {
 
@@ -57,11 +58,6 @@ class MaxMin {
   };
   struct Solved {
     std::uint32_t seen = 0, fixed = 0;  // solutions
-    std::uint32_t version = 0;          // of its end: others in the heap are stale
-  };
-  struct End {
-    double time_s = 0;
-    std::uint32_t flow = 0, version = 0;
   };
   struct Share {
     double rate_Bps = 0;
@@ -81,8 +77,6 @@ class MaxMin {
   std::uint32_t path_number(Flow& flow);
   void remember();
   bool recall(double now_s);
-  void drop_stale();
-  static bool later(const End& a, const End& b) { return a.time_s > b.time_s; }
 
   std::vector<SharedLink> links_;
   std::vector<Filling> fillings_;  // of links
@@ -90,7 +84,7 @@ class MaxMin {
   std::vector<Solved> solved_;  // of flows
   std::vector<LinkId> changed_, connected_;
   std::vector<Share> shares_;  // a heap, the least on top
-  std::vector<End> ends_;      // a heap, the earliest on top
+  Earliest ends_;              // of flows that have a rate
   std::size_t under_way_ = 0;
   std::uint32_t solution_ = 0;
   // Solutions that are known, by what is under way: the sum of the hashes of all flows' paths, and of what

@@ -30,7 +30,7 @@ std::string log_of(int ranks, const char* processes) {
   text +=
       "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
       "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
-  for (std::int64_t count = 256; count <= 67108864; count *= 4) {
+  for (std::int64_t count = 256; count <= 67108864; count *= 16) {
     const double bytes = 4.0 * static_cast<double>(count);
     const double steps = 2.0 * (ranks - 1);
     const double us = 20 + steps * (3 + bytes / ranks / 20e9 * 1e6), GBps = bytes / us / 1e3;

@@ -1,4 +1,4 @@
-// Graphs from files, and what is refused.
+// Graphs from files; what is refused of them: tests/cli/transcripts/graphs.txt.
 #include <doctest/doctest.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
@@ -61,53 +61,6 @@ TEST_CASE("what was drawn can be read again") {
   const LogicalGraph paper = graph_of("matcha8", 8);
   const TemporaryFile file(".gv", to_dot(paper));
   CHECK(graph_of("file", 8, file.parameters()).edges == paper.edges);
-}
-
-TEST_CASE("files that are not a graph of these workers are refused with the remedy") {
-  const TemporaryFile four(".dot", "graph { 0 -- 1 -- 2 -- 3 -- 0 }");
-  CHECK(graph_refusal("file", 8, four.parameters()) ==
-        "/path: has 4 nodes for 8 workers. Set /cluster/workers to 4, or use another graph");
-  const TemporaryFile directed(".dot", "digraph { 0 -> 1 }");
-  CHECK(
-      graph_refusal("file", 2, directed.parameters()) ==
-      "/path: is a directed graph, and averages are mutual. Write graph { a -- b }, not digraph { a -> b }");
-  const TemporaryFile loop(".dot", "graph { 0 -- 1; 1 -- 1 }");
-  CHECK(graph_refusal("file", 2, loop.parameters()) ==
-        "/path: joins node 1 to itself. Remove that edge: a worker's own weight is what the others leave");
-  const TemporaryFile other(".json", "{}");
-  CHECK(graph_refusal("file", 2, other.parameters()) ==
-        "/path: is neither GraphML nor DOT by its name. Name the file .graphml, .xml, .dot or .gv");
-  CHECK(graph_refusal("file", 2, {{"path", "/no/such/graph.dot"}}) ==
-        "/path: cannot be read. Write the path of a GraphML or DOT file");
-  const TemporaryFile broken(".dot", "graph { 0 -- ");
-  CHECK(graph_refusal("file", 2, broken.parameters()).starts_with("/path: cannot be understood: "));
-}
-
-TEST_CASE("graphs that are not connected are refused with the remedy") {
-  const TemporaryFile apart(".dot", "graph { 0 -- 1; 2 -- 3 }");
-  CHECK(
-      graph_refusal("file", 4, apart.parameters()) ==
-      "/name: is not connected: there are workers without a way to worker 0, so the models never agree. Add edges until every worker can be reached");
-  const TemporaryFile alone(".dot", "graph { 0 -- 1; 2 }");
-  CHECK(
-      graph_refusal("file", 3, alone.parameters()) ==
-      "/name: is not connected: worker 2 has no neighbour, so the models never agree. Add edges until every worker can be reached");
-  CHECK(
-      graph_refusal("erdos_renyi", 8, {{"probability", 0}}) ==
-      "/name: is not connected: worker 0 has no neighbour, so the models never agree. Raise the probability, or change the seed");
-}
-
-TEST_CASE("numbers of workers that a graph cannot have are refused with the remedy") {
-  CHECK(
-      graph_refusal("hypercube", 12) ==
-      "/name: needs a number of workers that is a power of two, not 12. Use 8 or 16 workers, or the graph exponential");
-  CHECK(
-      graph_refusal("torus", 7) ==
-      "/name: cannot have two rows of several of 7 workers. Use a number of workers that is not a prime, or the graph ring");
-  CHECK(graph_refusal("torus", 12, {{"rows", 5}}) ==
-        "/rows: does not divide 12 workers into rows of at least two. Leave it out for 3, the most square");
-  CHECK(graph_refusal("matcha8", 4) ==
-        "/name: has 8 workers, and there are 4. Use 8 workers, or another graph of `simsgd list graphs`");
 }
 
 }  // namespace simsgd::test::topologies_graphs_files
