@@ -213,7 +213,7 @@ TEST_CASE("flight recorder: entries of other versions, without timing, and nonse
   CHECK(rows_of(all, "time_s").size() == 1);
   CHECK(
       ignored(all) ==
-      "1 entries of a negative duration; 1 entries without sizes or types; 1 entries without a known state; 3 entries without an operation that is known; 1 times of 0 of collectives");
+      "1 entries of a negative duration; 1 entries without a known state; 3 entries without an operation that is known; 1 entries without sizes or types; 1 times of 0 of collectives");
   const std::string text = flight_recorder({entry(1, 1, 1), entry(2, 2, 1)});
   const Imported half = import_text("f", text.substr(0, text.find("\"record_id\": 2") + 40), {});
   CHECK(rows_of(half, "time_s").size() == 1);
