@@ -315,7 +315,7 @@ OrderedJson shown_of(std::string_view text, const std::string& pointer) {
   for (std::size_t at = 1; at < text.size() && text[at] == '"';) {
     const std::size_t begin = std::min(text.find("\":", at), text.size() - 2) + 2;
     const std::size_t end = end_of_value(text, begin);
-    const std::string name(text.substr(at + 1, begin - at - 3)), here = pointer + "/" + name;
+    const std::string name(text.substr(at + 1, begin - at - 3)), here = fmt::format("{}/{}", pointer, name);
     const std::string_view value = text.substr(begin, end - begin);
     const auto within = [&here](std::string_view each) { return each.starts_with(here + "/"); };
     if (std::find(kShownInRows.begin(), kShownInRows.end(), here) != kShownInRows.end())

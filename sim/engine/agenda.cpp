@@ -28,7 +28,7 @@ void Agenda::put(double time_s, Turn turn, Action action) {
 
 // Its kind, then its ranks, of which -1 comes first.
 std::uint64_t Agenda::as_number(const Turn& turn) {
-  const auto bits = [](std::int32_t rank) { return static_cast<std::uint64_t>(rank + 1); };
+  const auto bits = [](std::int32_t rank) { return static_cast<std::uint64_t>(std::int64_t{rank} + 1); };
   return static_cast<std::uint64_t>(turn.kind) << 62U | bits(turn.to) << 31U | bits(turn.from);
 }
 
