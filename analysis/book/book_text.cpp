@@ -323,7 +323,8 @@ questions::Report book_report(const JudgedBook& judged, const std::string& comma
   chart.marks.told = {"kind", "cells", {"not fitted", "blind", "explored"}};
   study.headline = book_table(judged);
   if (chart.rows.empty())
-    study.left_out.push_back({chart.name, chart.title, "There are no measurements: see --data."});
+    study.left_out.push_back(
+        {chart.name, chart.title, "No measurements were found: name their directory with --data."});
   else
     study.charts.push_back(std::move(chart));
   made.studies.push_back(std::move(study));
