@@ -16,8 +16,8 @@ namespace simsgd {
 struct RunContext {
   std::string program = "simsgd";
   std::string version;
-  std::string git_commit;       ///< empty where unknown
-  std::string build_type;       ///< empty where unknown
+  std::string git_commit;  ///< empty where unknown
+  std::string build_type;  ///< empty where unknown
   std::string host;
   std::string date;  ///< UTC, ISO 8601
   double wall_time_s = 0;

@@ -1,6 +1,6 @@
 // SimGrid's timers call us, its completion callbacks tell which flows have ended, and one actor runs the
-// workers. One zone of our own routes by the network's rule. Links carry bandwidth only: every message pays its
-// latency on a timer before its flow starts (Transport).
+// workers. One zone of our own routes by the network's rule. Links carry bandwidth only: every message pays
+// its latency on a timer before its flow starts (Transport).
 #include "tests/support/simgrid_time.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// SimGrid's clock and SimGrid's flows, under the program's own fibers: what its loop of events and its sharing
-// of links are compared with.
+// SimGrid's clock and SimGrid's flows, under the program's own fibers: what its loop of events and its
+// sharing of links are compared with.
 #pragma once
 
 #include <memory>
