@@ -61,12 +61,15 @@ struct Target {
              {{"train_loss", Metric::train_loss},
               {"test_loss", Metric::test_loss},
               {"test_accuracy", Metric::test_accuracy}},
-             "The metric that is to reach it")
+             "The metric that must reach the value")
         .required();
-    f.number("value", value, "At most this loss, or at least this accuracy (0.86 is 86 %)").required();
-    f.whole("window", window, "The mean over so many steps (train_loss) or evaluations must reach it")
+    f.number("value", value,
+             "The target is reached at this loss or below, or at this accuracy or above (0.86 is 86 %)")
+        .required();
+    f.whole("window", window,
+            "The mean over this many steps (train_loss) or evaluations must reach the value")
         .at_least(1);
-    f.flag("stop", stop, "Whether the run ends at the instant at which it is reached");
+    f.flag("stop", stop, "Whether the run ends as soon as the target is reached");
   }
 };
 

@@ -36,6 +36,12 @@ FITTED = """
 # A method's drawing stands in the page itself, where its words take the colour of the page's.
 TIMELINE = re.compile(r'<img alt="[^"]*" src="(?:\.\./)*(figures/methods/\w+\.svg)" ?/?>')
 TIMELINE_STYLE = "svg.timeline { max-width: 100%; height: auto; } svg.timeline .t { fill: var(--md-default-fg-color--light) !important; }"
+# Each page would build the index of the search anew, a second of its time: it is asked for where one begins to search.
+SEARCH = """var __search = {index: new Promise(done => { window.searchIndex = done; let asked = false;
+  const ask = () => { if (!asked) document.head.append(Object.assign(document.createElement("script"), {src: "%sassets/search_index.js"})); asked = true; };
+  addEventListener("focusin", event => { if (event.target.matches("[data-md-component=search-query]")) ask(); });
+  if (/[?&]q=/.test(location.search)) ask();
+})};"""
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".json": "json", ".py": "python", ".ipynb": "python", ".sh": "bash"}
 
 
@@ -103,8 +109,8 @@ def on_page_markdown(markdown, page, config, files):
 
 def on_post_page(output, page, config):
     up = "../" * page.file.src_uri.count("/")
-    names = ["search_index.js", "search_worker.js"] + (["mermaid.js"] if 'class="mermaid"' in output else [])
-    scripts = "".join(f'<script src="{up}assets/{name}"></script>' for name in names)
+    names = ["search_worker.js"] + (["mermaid.js"] if 'class="mermaid"' in output else [])
+    scripts = f"<script>{SEARCH % up}</script>" + "".join(f'<script src="{up}assets/{name}"></script>' for name in names)
     output = PICTURE.sub(THEMED, output)
     output = TIMELINE.sub(lambda match: (ROOT / "docs" / match[1]).read_text(), output)
     output = output.replace("</head>", f"<style>{STYLE}{TIMELINE_STYLE}</style></head>", 1)
@@ -113,8 +119,9 @@ def on_post_page(output, page, config):
 
 def on_post_build(config):
     assets = Path(config["site_dir"]) / "assets"
-    index = (Path(config["site_dir"]) / "search/search_index.json").read_text()
-    (assets / "search_index.js").write_text(f"var __search = {{index: Promise.resolve({index})}};\n")
+    index = json.loads((Path(config["site_dir"]) / "search/search_index.json").read_text())
+    index["docs"] = [part for part in index["docs"] if not part["location"].startswith("source/")]  # words of code hide the manual's
+    (assets / "search_index.js").write_text(f"searchIndex({json.dumps(index, ensure_ascii=False)});\n")
     for name, module in SCRIPTS.items():
         shutil.copy(MODULES / module, assets / name)
     with (assets / "mermaid.js").open("a") as drawing:

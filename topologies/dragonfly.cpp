@@ -167,7 +167,7 @@ struct DragonflyOptions {
 
   void fields(Fields& f) {
     count_field(f, "nodes_per_router", nodes_per_router, "Nodes of each router");
-    count_field(f, "rows", rows, "Rows of a group's grid of routers; with 1 all routers are joined");
+    count_field(f, "rows", rows, "Rows of routers in a group; with 1 all routers of a group are joined");
     count_field(f, "columns", columns, "Routers of a row");
     count_field(f, "groups", groups, "Groups of routers").by_rule("as many as the nodes need");
     count_field(f, "global_links", global_links, "Cables between two groups, at most one per router")

@@ -25,7 +25,7 @@ struct AsyncLocalOptions {
         .at_least(1);
     f.number("outer_rate", outer_rate, "eps: learning rate of the server").above(0);
     f.number("outer_momentum", momentum, "beta: the server's momentum").at_least(0).below(1);
-    f.whole("delay", delay, "N: the momentum is updated once in this many differences")
+    f.whole("delay", delay, "N: the momentum is updated once every this many differences")
         .at_least(1)
         .by_rule("the number of workers");
     f.number("spread", spread, "c N: this share of the momentum is applied evenly over all N differences")

@@ -32,7 +32,7 @@ struct OnebitAdamOptions {
     f.whole("warmup_steps", warmup_steps, "W: steps of Adam before the second moment is frozen").at_least(1);
     f.number("beta1", beta1, "Share of the first moment that a step keeps").at_least(0).below(1);
     f.number("beta2", beta2, "Share of the second moment that a step keeps").at_least(0).below(1);
-    f.number("epsilon", epsilon, "A small number that is added to the root of the second moment").above(0);
+    f.number("epsilon", epsilon, "This is added to the root of the second moment").above(0);
     f.plugin("codec", codec, codec_plugins(), "Codec of the first moment after the warm-up");
   }
 };

@@ -54,7 +54,8 @@ struct DataSection {
     f.text("beside", data.beside,
            "A study that expects the same values on data sheets alone, for comparison; \"\": none");
     f.text("format", data.format, "As `simsgd import --format`; \"\": found by what is in the file");
-    f.raw("map", data.map, map_of(any_value(), "Columns of a CSV or JSON file, as `simsgd import --map`"));
+    f.raw("map", data.map,
+          map_of(any_value(), "Columns of a CSV or JSON file, as `simsgd import --map` takes them"));
     f.raw("set", set,
           map_of(text_values(), "Columns that the file does not tell: workers, operation, a label"));
     f.raw("where", where, Selection::schema("Rows that are taken"));

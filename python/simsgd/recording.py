@@ -51,7 +51,7 @@ def bytes_of(given: Any) -> int:
     """Of all tensors in it."""
     if isinstance(given, (list, tuple)):
         return sum(map(bytes_of, given))
-    return given.numel() * given.element_size() if isinstance(given, torch.Tensor) else 0
+    return int(given.numel() * given.element_size()) if isinstance(given, torch.Tensor) else 0
 
 
 def first_tensor(output: Any) -> Optional[torch.Tensor]:
@@ -138,7 +138,7 @@ class Recording:
         """An instant on the device: a CUDA event, which costs the host nothing, or the CPU's clock."""
         if self._device.type != "cuda":
             return time.perf_counter()
-        event: Any = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event: Any = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 
@@ -207,7 +207,7 @@ class Recording:
         from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
         inner = self._comm_hook or (lambda state, bucket: allreduce_hook(self._ddp.process_group, bucket))
 
-        def hook(state: Any, bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:  # type: ignore
+        def hook(state: Any, bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
             if self._active:
                 self._marks["buckets"].append(((bucket.index(), bytes_of(bucket.buffer())), self._now()))
             self._own_traffic = True
@@ -284,7 +284,7 @@ def to_text(workload: Dict[str, Any]) -> str:
 
 def device_name(device: torch.device) -> str:
     if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
+        return str(torch.cuda.get_device_name(device))
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

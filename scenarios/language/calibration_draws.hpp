@@ -20,10 +20,11 @@ struct CalibratedNumber {
   std::optional<double> low, high;
 
   void fields(Fields& f) {
-    f.text("pointer", pointer, "Where the number is, in the cluster").required();
-    f.number("value", value, "The fitted value; if the cluster has another one now, it is not drawn")
+    f.text("pointer", pointer, "JSON pointer to the number, inside the cluster").required();
+    f.number("value", value,
+             "The fitted value. If the cluster has another value now, the number is not drawn")
         .required();
-    f.number("low", low, "Lower end of its interval; absent where it is unknown");
+    f.number("low", low, "Lower end of the parameter's interval; absent where it is unknown");
     f.number("high", high, "Upper end of its interval");
   }
 };
@@ -59,7 +60,7 @@ struct DrawnSetting {
 
   void fields(Fields& f) {
     f.text("name", name, "Name of the setting in reports");
-    f.text("pointer", pointer, "Where the setting is, in a scenario").required();
+    f.text("pointer", pointer, "JSON pointer to the setting, inside a scenario").required();
     f.raw(
          "value", value,
          {{"examples", Json::array({"global"})},
@@ -70,7 +71,7 @@ struct DrawnSetting {
         "where", where,
         {{"type", "object"},
          {"description",
-          "Only these scenarios have it drawn: pointers, and a value, a list of which one must be equal, or {at_least, at_most}. An algorithm without the setting never has"}});
+          "The setting is drawn only in scenarios that meet this condition: pointers, each with a value, a list of values, or {at_least, at_most}. An algorithm without the setting never draws it"}});
     f.raw("draws", draws,
           {{"type", "array"},
            {"examples", Json::array({Json::array({"global", "neighbour"})})},
@@ -91,8 +92,8 @@ struct LeftOutErrors {
     double half = 0, nine_tenths = 0, doublings = 1;
 
     void fields(Fields& f) {
-      f.number("half", half, "Half of all cells are at most this far off the fit").required().at_least(0);
-      f.number("nine_tenths", nine_tenths, "Nine tenths of all cells are at most this far off the fit")
+      f.number("half", half, "Half of all cells are at most this far from the fit").required().at_least(0);
+      f.number("nine_tenths", nine_tenths, "Nine tenths of all cells are at most this far from the fit")
           .required()
           .at_least(0);
       f.number("doublings", doublings,
@@ -115,7 +116,7 @@ struct LeftOutErrors {
     f.flag("algorithms", algorithms, "Whether whole methods were left out");
     f.object(
          "fitted", fitted,
-         "How far octaves of size that were left out are off where they are fitted. The nearer an operation's size is to measured ones, the nearer its interval is to this")
+         "How far off the same octaves of size are when they are part of the fit. The nearer an operation's size is to measured ones, the nearer its interval is to this")
         .by_rule("none: something else was left out");
   }
 };
@@ -134,9 +135,10 @@ struct CalibrationSection {
     void fields(Fields& f) {
       f.object("workers", workers, "The numbers of workers that were measured").by_rule("none");
       f.object("bytes", bytes, "The sizes of the operations or messages that were measured").by_rule("none");
-      f.list("sizes", sizes,
-             "Sizes of operations or messages that were fitted, an eighth of a doubling apart at least",
-             "Bytes")
+      f.list(
+           "sizes", sizes,
+           "Sizes of operations or messages that were fitted. Sizes less than an eighth of a doubling apart count as one",
+           "Bytes")
           .items_above(0);
       f.list("operations", operations, "Collective operations that were fitted one by one", "Name of one")
           .by_rule("unknown");
@@ -159,23 +161,24 @@ struct CalibrationSection {
            {"description", "The files that were fitted, with their hashes and numbers of rows"}});
     f.text(
         "resampled", resampled,
-        "What the bootstrap drew anew: whole campaigns, single points, noise of the size that repeated measurements show (with as many parameters as points), or nothing (without repeats)");
+        "What the bootstrap drew again: whole campaigns, single points, noise as large as repeated measurements show (where there are as many parameters as points), or nothing (where nothing was repeated)");
     f.number(
          "model_error", model_error,
-         "Standard deviation of the logarithm of the factor by which the model as a whole is off, from parts that were left out")
+         "How far off the model as a whole is: the standard deviation of the logarithm of its error factor, estimated from parts that were left out")
         .at_least(0);
     f.whole("parts_left_out", parts_left_out, "The number of parts that were left out, one after another")
         .at_least(0);
     f.number("level", level, "Probability with which a parameter lies in its interval").above(0).below(1);
     f.object("measured", measured, "The range that was measured; intervals widen beyond it");
-    f.object("left_out", left_out,
-             "Errors of the parts that were left out of the fit; intervals of times are at least as wide")
+    f.object(
+         "left_out", left_out,
+         "How far off the fit was for parts that were left out of it. Intervals of times are at least as wide")
         .by_rule("nothing tells");
     f.objects("parameters", parameters, "What was fitted", "A number");
     f.objects("settings", settings, "Settings of scenarios on this cluster that are drawn too", "A setting");
     f.raw("draws", draws,
           {{"type", "array"},
-           {"description", "Joint draws of the fitted numbers: pointers of the cluster, and values"},
+           {"description", "Joint draws of the fitted numbers: pointers into the cluster, and values"},
            {"items", {{"type", "object"}}}});
   }
 };

@@ -75,12 +75,15 @@ struct ClusterSection {
 
   void fields(Fields& f) {
     f.text("name", name, "Name of the cluster in reports");
-    f.whole("workers", workers, "GPUs that train, or islands").required().at_least(1).at_most(kMostCounted);
+    f.whole("workers", workers, "This many GPUs train, or islands of GPUs")
+        .required()
+        .at_least(1)
+        .at_most(kMostCounted);
     f.whole("nodes", nodes, "Number of nodes")
         .at_least(1)
         .at_most(kMostCounted)
         .by_rule("as many as the workers need");
-    f.whole("gpus_per_node", gpus_per_node, "GPUs of a node").at_least(1).at_most(kMostCounted);
+    f.whole("gpus_per_node", gpus_per_node, "A node has this many GPUs").at_least(1).at_most(kMostCounted);
     f.object("island", island, "Several GPUs on fast links are one worker")
         .by_rule("none: a worker is one GPU");
     f.object("device", device, "The GPU that every worker has").required();
@@ -107,7 +110,7 @@ struct ClusterSection {
         .items_above(0);
     f.number(
          "shared_host", shared_host,
-         "GPUs of a node slow each other's computing, since one host feeds them: with g workers on a node it takes 1 + this x (g - 1) times as long. Usually below 0.05")
+         "Workers of one node slow each other down, since one host feeds their GPUs. With g workers on a node computing takes 1 + this x (g - 1) times as long. Usually below 0.05")
         .at_least(0)
         .at_most(10)
         .by_rule("0: nothing");

@@ -23,15 +23,17 @@ struct SlowLinks {
   std::optional<double> jitter_factor;
 
   void fields(Fields& f) {
-    f.list("nodes", nodes, "The cables between these nodes and the network, both directions",
+    f.list("nodes", nodes, "The cables between these nodes and the network, in both directions",
            "Number of a node, from 0")
         .least_items(1)
         .example("[0]");
-    f.list("links", links, "Links by name, one direction each, as results list them", "Name of a link")
+    f.list("links", links, "Links by their names, as results list them. Each name is one direction",
+           "Name of a link")
         .least_items(1)
         .example("[\"node0.nic0.up\"]");
-    f.number("bandwidth_factor", bandwidth_factor, "Share of its bandwidth that the link keeps").above(0);
-    f.time("extra_latency", extra_latency_s, "Latency that each such link adds to a path");
+    f.number("bandwidth_factor", bandwidth_factor, "Each of these links keeps this share of its bandwidth")
+        .above(0);
+    f.time("extra_latency", extra_latency_s, "Each of these links adds this latency to a path");
     f.number(
          "jitter_factor", jitter_factor,
          "The jitter of messages that cross them is multiplied by this; the greatest factor on their path counts")
@@ -47,17 +49,18 @@ struct NetworkSection {
   PolicySection collectives;
 
   void fields(Fields& f) {
-    f.choice("fidelity", settings.fidelity,
-             {{"auto", Fidelity::automatic},
-              {"closed", Fidelity::closed},
-              {"steps", Fidelity::steps},
-              {"flows", Fidelity::flows},
-              {"messages", Fidelity::messages}},
-             "How the time of collectives is found; auto: the fastest way that is exact here");
+    f.choice(
+        "fidelity", settings.fidelity,
+        {{"auto", Fidelity::automatic},
+         {"closed", Fidelity::closed},
+         {"steps", Fidelity::steps},
+         {"flows", Fidelity::flows},
+         {"messages", Fidelity::messages}},
+        "How the time of collectives is computed. auto takes the fastest way that is exact in this scenario");
     f.choice("precision", settings.precision,
              {{"fp32", Precision::fp32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}},
-             "Format of numbers in messages; sums are fp32");
-    add_draw(f, "jitter", jitter, "Extra time of each message, drawn for each");
+             "Format of the numbers in messages. Sums are always fp32");
+    add_draw(f, "jitter", jitter, "Extra time of each message; every message draws its own");
     f.objects("slow_links", slow_links,
               "Links that differ from the cluster's description; changes apply in this order",
               "A change of some links, or of all without \"nodes\" and \"links\"");

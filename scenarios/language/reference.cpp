@@ -272,7 +272,7 @@ class Walk {
       if (const Json* name = name_of_form(form)) names.push_back(*name);
     if (names.empty()) return;
     const Json name = {
-        {"type", "string"}, {"enum", std::move(names)}, {"description", "Which of them it is"}};
+        {"type", "string"}, {"enum", std::move(names)}, {"description", "Name of the placement"}};
     add({pointer, "", {}, schema.value("description", ""), "", {key_of(child(pointer, "name"), name, true)}},
         of);
   }

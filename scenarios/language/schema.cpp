@@ -31,7 +31,7 @@ struct RootSection {
     f.whole("seed", seed, "Seed of all random numbers");
     f.choice(
          "compute", compute, {{"real", Computing::real}, {"emulated", Computing::emulated}},
-         "How long computing takes in a real run (simsgd-measure). real: as long as the machine takes; emulated: the workload's time, as in a simulation, while the values are computed in the background")
+         "How long computing takes in a real run (simsgd-measure). real: as long as the machine takes. emulated: as long as the workload says, as in a simulation; the values are computed in the background")
         .by_rule("real in a real run; a simulation always takes the workload's time");
   }
 };

@@ -62,7 +62,7 @@ Json schema::stop() {
   StopSection section;
   Json json = of(
       section,
-      "When the run ends: at the first of these instants, for every algorithm. A step or an exchange that is unfinished by then does not count, but its time does");
+      "When the run ends: as soon as one of these is reached, for every algorithm. A step or an exchange that is unfinished by then does not count, but its time does");
   json["minProperties"] = 1;
   return json;
 }
@@ -93,10 +93,11 @@ void build_epochs(const Reader& reader, Job& job) {
 
 Json schema::target() {
   Target section;
-  return with_default(either("A loss or an accuracy to reach, which gives time_to_target_s; or null",
-                             {{{"type", "null"}, {"description", "null: none"}},
-                              of(section, "A level to reach; gives time_to_target_s")}),
-                      nullptr);
+  return with_default(
+      either("A loss or an accuracy to reach, which gives time_to_target_s; or null",
+             {{{"type", "null"}, {"description", "null: none"}},
+              of(section, "A loss or an accuracy to reach. The result's time_to_target_s says when")}),
+      nullptr);
 }
 
 Target build_target(const Reader& reader) {

@@ -10,9 +10,10 @@
 namespace simsgd {
 
 Json schema::stragglers() {
-  return with_default(list("What makes workers late; delays add up, factors multiply",
-                           plugin("One kind of straggler", straggler_plugins())),
-                      Json::array());
+  return with_default(
+      list("What makes workers late. Delays of several kinds add up, and their factors are multiplied",
+           plugin("One kind of straggler", straggler_plugins())),
+      Json::array());
 }
 
 std::optional<Stragglers> build_stragglers(const Reader& reader, int workers, const Cluster* cluster) {

@@ -380,7 +380,7 @@ Json circumstances() {
   Json axis = text("Name of an axis, or the JSON pointer that it varies");
   axis["minLength"] = 1;
   return list(
-      "Axes that happen to a run and are not chosen, such as stragglers or the network. Tables, reports and advice name the best choice for each of their values. Default: every axis but the algorithm, the optimizer, workers, GPUs a node, the cluster as a whole, its devices, collectives and stack, and batches",
+      "Axes that nobody can choose, such as stragglers or the network. Tables, reports and advice name the best choice for each of their values. Default: all axes except the algorithm, the optimizer, workers, GPUs per node, the whole cluster, its devices, collectives and stack, and batches",
       std::move(axis));
 }
 

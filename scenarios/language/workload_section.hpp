@@ -22,24 +22,28 @@ struct StepCostSection {
     double step_s = 0;
 
     void fields(Fields& f) {
-      f.whole("batch", batch, "Samples of this pass").required().at_least(1);
-      f.time("step_time", step_s, "Time of a forward and a backward pass of this batch").required().above(0);
+      f.whole("batch", batch, "This pass has this many samples").required().at_least(1);
+      f.time("step_time", step_s, "A forward and a backward pass of this batch take this long")
+          .required()
+          .above(0);
     }
   };
   std::optional<double> fixed_s, per_sample_s, evaluation_s;
   std::optional<std::vector<Time>> times;
 
   void fields(Fields& f) {
-    f.time("fixed", fixed_s, "Fixed time of each pass (of each micro-batch, if gradients are accumulated)")
+    f.time(
+         "fixed", fixed_s,
+         "Each pass takes this fixed time, however many samples it has (each micro-batch, if gradients are accumulated)")
         .by_rule("0 beside per_sample");
-    f.time("per_sample", per_sample_s, "Extra time of each sample").by_rule("0 beside fixed");
+    f.time("per_sample", per_sample_s, "Each sample adds this time").by_rule("0 beside fixed");
     f.time(
          "evaluation", evaluation_s,
-         "Time of evaluations between steps, for each sample that is trained on; it is spread evenly over the steps")
+         "Evaluations between steps take this long for each sample that is trained on. That time is spread evenly over the steps")
         .by_rule("none: no time");
     f.objects(
          "times", times,
-         "Measured passes in place of fixed and per_sample, by ascending batch. They are interpolated on logarithmic scales; a batch outside their range is refused",
+         "Measured passes, which take the place of fixed and per_sample, sorted by batch. Other batches are interpolated on logarithmic scales; a batch outside the measured range is an error",
          "One measurement")
         .least_items(1);
   }
@@ -75,27 +79,29 @@ struct LayerSection {
   double positions = 1;
 
   void fields(Fields& f) {
-    f.text("name", name, "Name of the layer in timelines").by_rule("its type and number");
+    f.text("name", name, "Name of the layer, as timelines show it").by_rule("its type and number");
     f.choice("type", kind,
              {{"conv", Layer::Kind::conv},
               {"fc", Layer::Kind::fc},
               {"bn", Layer::Kind::bn},
               {"embedding", Layer::Kind::embedding},
               {"other", Layer::Kind::other}},
-             "The layer's kind")
+             "What kind of layer it is")
         .required();
     f.raw("tensors", tensors, f.only_reads() ? Json::object() : tensors_schema())
         .required()
         .example("[[1000, 2048], 1000]");
     f.flop("forward_flop", forward_flop,
-           "FLOPs of the forward pass for each sample; a multiply-add counts as 2");
-    f.time("forward", forward_s, "Measured forward time for a batch of `layer_times_batch` samples")
+           "The forward pass takes this many FLOPs for each sample. A multiply-add counts as 2");
+    f.time("forward", forward_s,
+           "The forward pass of `layer_times_batch` samples takes this long, as measured")
         .by_rule("half of the backward time where that is given, else its share of the step, or modelled");
-    f.time("backward", backward_s, "Measured backward time for the same batch")
+    f.time("backward", backward_s, "The backward pass of the same batch takes this long, as measured")
         .by_rule("twice the forward time");
-    f.number("activations", activations, "Entries of the layer's output for each sample").at_least(0);
+    f.number("activations", activations, "The layer's output has this many entries for each sample")
+        .at_least(0);
     f.number("positions", positions,
-             "Positions at which the layer's product is taken, for each sample: output height x width")
+             "The layer's product is taken at this many positions for each sample: output height x width")
         .at_least(1);
   }
 };
@@ -108,15 +114,19 @@ struct OneDeviceSection {
   std::string source;
 
   void fields(Fields& f) {
-    f.text("device", device, "The device that it was measured on, by its name").required();
-    f.whole("batch", batch, "Samples of the step (of the micro-batch, where gradients are accumulated)")
+    f.text("device", device, "Name of the device that the time was measured on").required();
+    f.whole("batch", batch,
+            "The step has this many samples (the micro-batch, where gradients are accumulated)")
         .at_least(1)
         .by_rule("must be given, unless there is a step_cost");
-    f.time("forward_backward", forward_backward_s, "Time of a forward and a backward pass of that batch")
+    f.time("forward_backward", forward_backward_s,
+           "A forward and a backward pass of that batch take this long")
         .above(0);
-    f.number("samples_per_s", samples_per_s, "The throughput, in place of the time").above(0);
-    f.object("step_cost", step_cost,
-             "Time as a law of the samples, for all batches; in place of the time of one batch")
+    f.number("samples_per_s", samples_per_s, "The throughput, which may be given in place of the time")
+        .above(0);
+    f.object(
+         "step_cost", step_cost,
+         "How the time of a pass depends on its samples, for any batch. It takes the place of the time of one batch")
         .by_rule("none");
     f.text("source", source, "Who measured it").required();
   }
@@ -133,10 +143,10 @@ struct MeasuredOnSection {
 
   void fields(Fields& f) {
     f.text("name", name, "The workload's name").required();
-    f.flops("peak_flops", peak_flops, "Peak rate of the device; 0: unknown");
-    f.number("efficiency", efficiency, "Share of the peak that training kernels reach").above(0).at_most(1);
+    f.flops("peak_flops", peak_flops, "The device's peak rate; 0 means unknown");
+    f.number("efficiency", efficiency, "Training kernels reach this share of the peak").above(0).at_most(1);
     f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps,
-               "Bandwidth of the device's memory; 0: unknown")
+               "The device's memory has this bandwidth; 0 means unknown")
         .at_least(0);
   }
 };
@@ -150,8 +160,8 @@ struct HostGapSection {
   void fields(Fields& f) {
     f.time(
         "forward", forward_s,
-        "Time that the device waits during the forward pass, and between two passes: data are loaded, and the optimizer is launched");
-    f.time("backward", backward_s, "Time that the device waits during the backward pass");
+        "The device waits this long in the forward pass and between two passes, while data are loaded and the optimizer is launched");
+    f.time("backward", backward_s, "The device waits this long in the backward pass");
   }
 };
 
@@ -177,22 +187,22 @@ struct WorkloadSection {
         .least_items(1);
     f.time(
          "step_time", step_time_s,
-         "Time of the forward and backward pass of `batch` samples on one device; with \"parameters\" it takes the place of layers, if no more is known")
+         "The forward and the backward pass of `batch` samples take this long on one device. Together with \"parameters\" it takes the place of layers, if no more is known")
         .above(0);
     f.object("step_cost", step_cost,
-             "Time of a step as a law of its samples, for any batch; in place of step_time")
+             "How the time of a step depends on its samples, for any batch. It takes the place of step_time")
         .by_rule("none");
     f.number("parameters", parameters,
-             "With step_time or step_cost: how many parameters the network has, such as 25.6e6")
+             "The network has this many parameters, such as 25.6e6. It goes with step_time or step_cost")
         .above(0)
         .example("25.6e6");
     f.whole(
          "equal_layers", equal_layers,
-         "With step_time or step_cost, this many layers of equal size and time stand for the network; with 1 no communication hides behind the backward pass")
+         "With step_time or step_cost, the network is cut into this many equal layers. With 1, no communication hides behind the backward pass")
         .at_least(1)
         .at_most(10000)
         .by_rule(fmt::format("{} with step_time or step_cost", kUsualEqualLayers));
-    f.whole("layer_times_batch", layer_times_batch, "Batch for which the layers' own times hold")
+    f.whole("layer_times_batch", layer_times_batch, "The layers' own times hold for this batch")
         .at_least(1)
         .by_rule(
             "the batch of the one-device time that is used, else of the first, else the workload's batch; a step_cost has none");
@@ -202,21 +212,22 @@ struct WorkloadSection {
         .example("\"V100\"");
     f.object(
          "host_gap", host_gap,
-         "Extra time of each pass beyond its layers, if no one-device time is used: the device waits for its host, which launches kernels or loads data. It is the same for any batch and device")
+         "Time that the device waits for its host, which launches kernels or loads data. Each pass takes this much longer than its layers, for any batch and device, unless a one-device time is used")
         .by_rule("none");
     f.objects("one_device", one_device,
-              "Measured one-device times; the one with the cluster's device and the nearest batch is used",
+              "Measured times on one device. The one with the cluster's device and the nearest batch is used",
               "A measured step on one device");
-    f.whole("batch", batch, "Samples per worker and step").required().at_least(1);
-    f.whole("micro_batches", micro_batches,
-            "Parts of the batch whose gradients are accumulated; only the last one communicates")
+    f.whole("batch", batch, "Each worker trains on this many samples in a step").required().at_least(1);
+    f.whole(
+         "micro_batches", micro_batches,
+         "A batch is computed in this many parts whose gradients are accumulated; only the last part communicates")
         .at_least(1);
-    add_measured(f, "compute_factor", compute_factor, "Factor on the compute time of each worker and step",
-                 DrawUnit::factor)
+    add_measured(f, "compute_factor", compute_factor,
+                 "The compute time of each worker and step is multiplied by a draw of this", DrawUnit::factor)
         .by_rule("1");
     add_measured(
         f, "compute_time", compute_time,
-        "Distribution of the measured compute time of a step. Only its shape counts: the factor is a draw over the mean",
+        "Distribution of the compute time of a step, as measured. Only its shape counts: a draw is divided by the mean, and that is a factor on the workload's time",
         DrawUnit::seconds);
     f.text("source", source, "Where the numbers come from");
   }

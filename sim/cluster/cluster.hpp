@@ -31,7 +31,8 @@ struct Island {
   bool divides_model() const { return inside == Inside::sharded || inside == Inside::tensor_parallel; }
 
   void fields(Fields& f) {
-    f.whole("gpus", gpus, "A worker is this many GPUs: a divisor of a node's, or whole nodes")
+    f.whole("gpus", gpus,
+            "One worker is this many GPUs: a divisor of the GPUs of a node, or all GPUs of one or more nodes")
         .required()
         .at_least(1);
     f.choice(
@@ -40,16 +41,14 @@ struct Island {
          {"sharded", Inside::sharded},
          {"tensor_parallel", Inside::tensor_parallel},
          {"given", Inside::given}},
-        "How they share a step. data_parallel: each computes a batch, then gradients are averaged; sharded: the same with "
-        "1 / gpus of the parameters on each, gathered for each pass; tensor_parallel: each computes 1 / gpus of each layer; "
-        "given: data parallel, with the exchange that `time` says");
-    f.whole("pieces", pieces,
-            "The model's gradients or parameters travel in this many operations of equal size")
+        "How the GPUs share a step. data_parallel: each computes a batch, then they average their gradients. sharded: the same, but each holds 1 / gpus of the parameters, which are gathered for each pass. tensor_parallel: each computes 1 / gpus of each layer. given: data parallel, and the exchange takes as long as `time` says");
+    f.whole("pieces", pieces, "Gradients or parameters travel in this many operations of equal size")
         .at_least(1)
         .at_most(10000);
-    f.flag("overlap", overlap,
-           "Whether exchange and computing run side by side, so that a pass takes the longer of both");
-    f.time("time", time_s, "With \"inside\": \"given\", the exchange of each step takes this")
+    f.flag(
+        "overlap", overlap,
+        "Whether exchange and computing overlap completely, so that a pass takes as long as the longer of the two");
+    f.time("time", time_s, "With \"inside\": \"given\", the exchange of each step takes this long")
         .by_rule("none");
   }
 };

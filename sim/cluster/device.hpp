@@ -18,10 +18,10 @@ struct GemmKernel {
     double seconds = 0;
 
     void fields(Fields& f) {
-      f.whole("m", m, "Rows of the product").required().at_least(1);
-      f.whole("n", n, "Columns of the product").required().at_least(1);
-      f.whole("k", k, "Numbers that are multiplied and added for each of its entries").required().at_least(1);
-      f.time("time", seconds, "The time of the kernel alone").required().above(0);
+      f.whole("m", m, "The product has this many rows").required().at_least(1);
+      f.whole("n", n, "The product has this many columns").required().at_least(1);
+      f.whole("k", k, "Each entry of the product is a sum of this many terms").required().at_least(1);
+      f.time("time", seconds, "The kernel alone takes this long").required().above(0);
     }
   };
   Cost efficiency{};
@@ -37,19 +37,19 @@ struct GemmKernel {
         .by_rule("unknown: that of training");
     f.objects(
         "times", times,
-        "Measured times, by ascending 2 m n k. Inside their range a product has the rate between those of the nearest shapes with fewer and with more FLOPs, on logarithmic scales; outside it is scaled from the nearest edge, and the result says so",
+        "Measured times, sorted by 2 m n k. Between two measured shapes the rate is interpolated on logarithmic scales. Outside the measured range it is scaled from the nearest shape, and the result says so",
         "One measurement");
     f.flag(
         "memory_bound", memory_bound,
-        "Whether a product takes at least a vector_pass over its three matrices, and a launch: the other side of the roofline, for small and thin ones");
+        "Whether a product takes at least as long as a launch and a vector_pass over its three matrices. That is the memory side of the roofline, which limits small and thin products");
     f.whole(
          "tile", tile,
-         "A product is computed in square tiles of so many rows and columns, the last ones as long as full ones; with a table, beyond it only")
+         "A product is computed in square tiles with this many rows and columns; a tile that is partly filled takes as long as a full one. Where times are measured, tiles count only outside their range")
         .at_least(1)
         .by_rule("none: by the product's own FLOPs");
     f.time(
          "gather", gather_s,
-         "A product of a matrix that is gathered first, such as the patches of a convolution, takes this longer: its launches, and those of what is done with the product")
+         "A product takes this much longer if its matrix must be gathered first, such as the patches of a convolution. That covers these launches, and those of what is done with the product")
         .by_rule("unknown");
   }
 };
@@ -61,8 +61,8 @@ struct InverseKernel {
     double seconds = 0;
 
     void fields(Fields& f) {
-      f.whole("dimension", dimension, "Rows of the matrix").required().at_least(1);
-      f.time("time", seconds, "The time of the kernel alone").required().above(0);
+      f.whole("dimension", dimension, "The matrix has this many rows").required().at_least(1);
+      f.time("time", seconds, "The kernel alone takes this long").required().above(0);
     }
   };
   std::vector<Time> times;  ///< empty: unknown, by FLOPs
@@ -71,11 +71,11 @@ struct InverseKernel {
   void fields(Fields& f) {
     f.objects(
          "times", times,
-         "Measured times, by ascending dimension. Between them and beyond they are interpolated on logarithmic scales",
+         "Measured times, sorted by dimension. Times of other dimensions are interpolated or extrapolated on logarithmic scales",
          "One measurement")
         .required()
         .least_items(1);
-    f.time("overhead", overhead_s, "Each matrix takes this longer than the kernel").by_rule("unknown");
+    f.time("overhead", overhead_s, "Each matrix takes this much longer than its kernel").by_rule("unknown");
   }
 };
 
@@ -86,9 +86,11 @@ struct QrKernel {
     double seconds = 0;
 
     void fields(Fields& f) {
-      f.whole("rows", rows, "Rows of the matrix, at least as many as its columns").required().at_least(1);
-      f.whole("columns", columns, "Columns of the matrix").required().at_least(1);
-      f.time("time", seconds, "The time of the kernel alone").required().above(0);
+      f.whole("rows", rows, "The matrix has this many rows, at least as many as columns")
+          .required()
+          .at_least(1);
+      f.whole("columns", columns, "The matrix has this many columns").required().at_least(1);
+      f.time("time", seconds, "The kernel alone takes this long").required().above(0);
     }
   };
   std::vector<Time> times;  ///< empty: by FLOPs
@@ -98,11 +100,13 @@ struct QrKernel {
   void fields(Fields& f) {
     f.objects(
         "times", times,
-        "Measured times, by ascending FLOPs (2 m n^2 - 2/3 n^3). Between them and beyond they are interpolated on logarithmic scales",
+        "Measured times, sorted by FLOPs (2 m n^2 - 2/3 n^3). Times of other sizes are interpolated or extrapolated on logarithmic scales",
         "One measurement");
-    f.time("column", column_s, "Without times, each column takes this longer, since one follows another")
+    f.time(
+         "column", column_s,
+         "Where no times are measured, each column adds this time, since columns are computed one after another")
         .by_rule("unknown");
-    f.time("overhead", overhead_s, "Each matrix takes this longer than the kernel").by_rule("unknown");
+    f.time("overhead", overhead_s, "Each matrix takes this much longer than its kernel").by_rule("unknown");
   }
 };
 
@@ -113,12 +117,13 @@ struct SelectionTime {
   double seconds = 0;
 
   void fields(Fields& f) {
-    f.whole("entries", entries, "d, the entries of the vector").required().at_least(2);
-    f.number("density", density, "k / d, the share that is chosen; in all entries or in none")
+    f.whole("entries", entries, "The vector has this many entries (d)").required().at_least(2);
+    f.number("density", density,
+             "This share of the entries is chosen (k / d). Either all measurements say it, or none does")
         .above(0)
         .at_most(1)
         .by_rule("the time holds for any");
-    f.time("time", seconds, "The time of the kernel alone").required().above(0);
+    f.time("time", seconds, "The kernel alone takes this long").required().above(0);
   }
 };
 
@@ -127,7 +132,7 @@ struct VectorPass {
   Cost efficiency{};
 
   void fields(Fields& f) {
-    f.number("efficiency", efficiency, "Passes reach this share of memory_bandwidth")
+    f.number("efficiency", efficiency, "A pass reaches this share of memory_bandwidth")
         .above(0)
         .at_most(1)
         .by_rule("unknown: all of it");
@@ -160,33 +165,39 @@ struct Device {
   std::string source;
 
   void fields(Fields& f) {
-    f.text("name", name, "Its name; one-device times of workloads refer to it").required();
-    f.flops("peak_flops", peak_flops,
-            "Peak rate that training uses, a multiply-add counted as 2; 0 where unknown");
+    f.text("name", name, "Name of the device. Workloads use it to say what their times were measured on")
+        .required();
+    f.flops(
+        "peak_flops", peak_flops,
+        "The device's peak rate at the precision that training uses. A multiply-add counts as 2 FLOPs; 0 means unknown");
     f.number("efficiency", efficiency, "Training kernels reach this share of the peak").above(0).at_most(1);
-    f.bytes("memory", memory_bytes, "Memory; 0 where unknown: then it is not checked");
+    f.bytes("memory", memory_bytes,
+            "The device has this much memory. 0 means unknown; then nothing checks that the model fits");
     f.quantity(Dimension::rate_Bps, "memory_bandwidth", memory_Bps,
-               "Its memory has this bandwidth; 0 where it is unknown")
+               "The device's memory has this bandwidth; 0 means unknown")
         .at_least(0);
-    f.time("launch", launch_s, "Each kernel costs this overhead: one for each layer and direction")
+    f.time("launch", launch_s,
+           "Launching a kernel takes this long. Each layer launches one kernel in each direction")
         .by_rule("unknown");
     f.object(
         "vector_pass", vector_pass,
-        "How long a pass over a long vector takes: its bytes, read and written, at a share of memory_bandwidth");
-    f.bandwidth("copy_bandwidth", copy_Bps,
-                "Copies between its memory and the host's have this bandwidth each way, that of PCIe")
+        "How long a pass over a long vector takes: the bytes that it reads and writes, at a share of memory_bandwidth");
+    f.bandwidth(
+         "copy_bandwidth", copy_Bps,
+         "Copies between the device's memory and the host's have this bandwidth in each direction, usually that of PCIe")
         .by_rule("unknown");
-    f.number("communication_slowdown", communication_slowdown,
-             "Computing takes 1 + this times as long while a collective is in progress on the device")
+    f.number(
+         "communication_slowdown", communication_slowdown,
+         "While a collective is running on the device, computing takes longer by this share (0.1: 10 % longer)")
         .at_least(0)
         .by_rule("unknown");
     f.number(
          "communication_share", communication_share,
-         "Share of the bandwidth of its gpu_link that is left to communication while it computes; with one GPU per node its NIC passes on no more than that, or this share of its own without a gpu_link")
+         "While the device computes, communication gets this share of the bandwidth of its gpu_link. On nodes with one GPU the NIC passes on no more than that; without a gpu_link it keeps this share of its own bandwidth")
         .above(0)
         .at_most(1)
         .by_rule("1: all of it");
-    f.object("gemm", gemm, "How long a product of matrices takes: 2 m n k flop at a share of peak_flops");
+    f.object("gemm", gemm, "How long a matrix product takes: 2 m n k FLOPs at a share of peak_flops");
     f.object(
         "inverse", inverse,
         "How long inverting a symmetric matrix takes; where it is unknown, dimension^3 FLOPs at the device's efficiency");
@@ -194,26 +205,28 @@ struct Device {
         "qr", qr,
         "How long a QR factorisation takes; without times, 2 m n^2 - 2/3 n^3 FLOPs at the efficiency of products");
     f.whole("compute_capability", compute_capability,
-            "NVIDIA's devices have this compute capability, times ten (A100: 80); NCCL's tables depend on it")
+            "The compute capability of an NVIDIA device, times ten (A100: 80). NCCL's tables depend on it")
         .at_least(10)
         .by_rule("not known");
     f.number("price_usd_per_h", price_usd_per_h,
-             "Price of one GPU with its share of the node; 0 where unknown")
+             "One GPU costs this much an hour, with its share of the node; 0 means unknown")
         .at_least(0);
-    f.time("selection", selection_s, "Choosing k of d entries takes this x d log2 d, whatever k; 0: no time")
+    f.time(
+         "selection", selection_s,
+         "Choosing the k largest of d entries takes this time x d log2 d, for any k. With 0 it takes no time")
         .by_rule("unknown");
     f.objects(
         "selection_times", selection_times,
-        "In place of selection: measured times, by ascending density and entries; between them interpolated on logarithmic scales, outside scaled with d log2 d from the nearest edge, and the result says so",
+        "Measured times, which take the place of selection, sorted by density and entries. Between two of them times are interpolated on logarithmic scales. Outside their range they are scaled with d log2 d from the nearest one, and the result says so",
         "One measurement");
     f.time("quantise", quantise_s,
-           "Rounding to fewer bits takes this for each number, however many bits are left")
+           "Rounding one number to fewer bits takes this long, whatever the number of bits")
         .by_rule("a pass over its vector that reads 4 bytes and writes these bits");
     f.time("accumulate", accumulate_s,
-           "Gathering tensors into one long vector and adding another one takes this for each number")
+           "Gathering tensors into one long vector and adding another vector takes this long for each number")
         .by_rule("by its vector_pass");
-    f.power("busy_power", busy_W, "A GPU draws this while it computes; 0 where it is unknown");
-    f.power("idle_power", idle_W, "A GPU draws this while it waits or communicates");
+    f.power("busy_power", busy_W, "A GPU draws this much power while it computes; 0 means unknown");
+    f.power("idle_power", idle_W, "A GPU draws this much power while it waits or communicates");
     f.text("source", source, "Where the numbers come from");
   }
 
@@ -241,40 +254,41 @@ struct HostCosts {
   double message_s = 0;  ///< beside the latency of a message's links; only a stack sets it
 
   void fields(Fields& f) {
-    f.time("launch", launch_s, "A worker's host spends this on each operation before its first byte moves")
+    f.time("launch", launch_s,
+           "A worker's host spends this long on each operation before the first byte moves")
         .by_rule("unknown");
     f.number(
          "pack", pack_s_per_byte,
-         "Copying into a fusion buffer before an operation, and out of it after, takes this for each byte of payload")
+         "Copying one byte into a fusion buffer before an operation, and out of it afterwards, takes this long")
         .at_least(0)
         .by_rule("a copy on the device, by its vector_pass");
     f.flag(
          "staged", staged,
-         "Whether payloads are copied device to host before and host to device after, at the device's copy_bandwidth; false: no copy (RDMA)")
+         "Whether payloads are copied to the host before an operation and back to the device afterwards, at the device's copy_bandwidth. With false nothing is copied (RDMA)")
         .by_rule("unknown");
     f.quantity(Dimension::rate_Bps, "staging_bandwidth", staging_Bps,
-               "These copies have this bandwidth; 0: nothing is copied")
+               "These copies have this bandwidth; with 0 nothing is copied")
         .at_least(0)
         .by_rule("as \"staged\" says");
-    f.number("reduce", reduce_s_per_byte, "Adding what arrived to the local sum takes this for each byte")
+    f.number("reduce", reduce_s_per_byte, "Adding one received byte to the local sum takes this long")
         .at_least(0)
         .by_rule("unknown");
-    f.time("tensor", tensor_s, "Each tensor that is gathered into a message takes this").by_rule("unknown");
-    f.number("scale", scale_s_per_byte, "Multiplying a vector by a number takes this for each byte")
+    f.time("tensor", tensor_s, "Gathering one tensor into a message takes this long").by_rule("unknown");
+    f.number("scale", scale_s_per_byte, "Multiplying a vector by a number takes this long for each byte")
         .at_least(0)
         .by_rule("on the device, by its vector_pass");
     f.time(
          "copy", copy_s,
-         "The host spends this on copies of each number of a vector that it works on, beside its way down and up over staging_bandwidth")
+         "Where the host works on a vector, copying each of its numbers takes this long, in addition to the way down and up at staging_bandwidth")
         .by_rule("unknown");
-    f.time("merge", merge_s, "Merging two sorted lists takes this for each received entry")
+    f.time("merge", merge_s, "Merging two sorted lists takes this long for each received entry")
         .by_rule("unknown");
     f.time("scatter_add", scatter_add_s,
-           "Adding entries (index, number) into a dense vector takes this for each")
+           "Adding one entry (index, number) into a dense vector takes this long")
         .by_rule("unknown");
     f.time(
         "overlap", overlap_s,
-        "Communication after the backward pass begins this long before its end, with the tensors that are ready");
+        "Communication that follows the backward pass begins this long before its end, with the tensors that are ready by then");
   }
   /// Fills what follows from the device where nothing is said.
   void complete(const Device& device);

@@ -17,8 +17,10 @@ struct FailureModel {
     double time_s = 0;
 
     void fields(Fields& f) {
-      f.whole("worker", rank, "The worker that crashes, by its rank").required();
-      f.time("time", time_s, "When it crashes; nothing happens while the worker is down").required().above(0);
+      f.whole("worker", rank, "Rank of the worker that crashes").required();
+      f.time("time", time_s, "The worker crashes at this time. If it is down already, nothing happens")
+          .required()
+          .above(0);
     }
   };
 
@@ -30,12 +32,13 @@ struct FailureModel {
 
   void fields(Fields& f) {
     f.time("mean_time_between", mean_time_between_s,
-           "Mean time between failures of one worker while it is up, exponential")
+           "Mean time between failures of one worker while it is up; drawn from an exponential distribution")
         .above(0)
         .by_rule("none: workers do not crash by themselves")
         .example("\"10 h\"");
-    f.time("restart", restart_s, "A worker computes again this long after its crash");
-    f.whole("checkpoint_every", checkpoint_every, "Steps between two checkpoints of a worker").at_least(1);
+    f.time("restart", restart_s, "A worker computes again this long after a crash");
+    f.whole("checkpoint_every", checkpoint_every, "A worker writes a checkpoint every this many steps")
+        .at_least(1);
     f.time("checkpoint", checkpoint_s, "Writing a checkpoint stops the worker for this long");
     f.objects("crashes", crashes, "Workers crash at these times", "A crash");
   }

@@ -250,7 +250,7 @@ struct WaySection {
     f.time("step_latency", way.costs.step_latency_s, "Extra time of each message");
     f.number(
          "bandwidth_share", way.costs.bandwidth_share,
-         "Share of a link's bandwidth that the payload reaches: flags that travel with it, channels too few")
+         "The payload reaches this share of a link's bandwidth, because flags travel with it or channels are too few")
         .above(0)
         .at_most(1);
     f.time("between_latency", way.costs.between_latency_s,
@@ -278,10 +278,10 @@ struct WaySection {
         .at_least(0);
     f.time(
         "filled_message", way.costs.filled_message_s,
-        "Least time of a message of filled_bytes or more, which the kernel's threads take; in proportion for a smaller one");
+        "A message of filled_bytes or more takes the kernel's threads at least this long; a smaller one takes less, in proportion");
     f.time(
         "filled_launch", way.costs.filled_launch_s,
-        "Time that a worker spends once in each operation; in proportion to its messages if they are below filled_bytes");
+        "A worker spends this time once in each operation; less, in proportion, if its messages are below filled_bytes");
     f.bytes("filled_bytes", way.costs.filled_bytes, "Smallest message that fills the kernel's threads");
     f.time("rank_latency", way.costs.rank_s, "Extra time of the operation for each worker that takes part");
   }
@@ -300,7 +300,7 @@ struct MeasuredSection {
   void fields(Fields& f) {
     f.objects(
          "measured", measured,
-         "Measured times. They are interpolated on logarithmic scales; a size outside their range is refused",
+         "Measured times. Other sizes are interpolated on logarithmic scales; a size outside the measured range is an error",
          "One measurement")
         .required()
         .least_items(1);
@@ -391,9 +391,11 @@ Json policy_schema(CollectiveOp op) {
       {"description", fmt::format("How {} is done", op_name(op))},
       {"oneOf",
        {name, list_of(op, "By size: the first entry whose \"up_to\" is at least the size"),
-        object_of("fastest",
-                  list_of(op, "Entries, of which the fastest that holds for the size and the group is taken"),
-                  "The fastest of several, by what each would take alone"),
+        object_of(
+            "fastest",
+            list_of(op,
+                    "Entries to choose from. The fastest one that holds for the size and the group is taken"),
+            "The fastest of several, by what each would take alone"),
         chosen_schema(op), f.schema("Whole operations as they were measured")}}};
 }
 

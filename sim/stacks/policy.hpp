@@ -42,7 +42,8 @@ struct MeasuredCollective {
   void fields(Fields& f) {
     f.whole("workers", workers, "This many workers take part").required().at_least(1);
     f.bytes("bytes", bytes, "The whole vector has this size").required();
-    f.time("time", time_s, "The time from a common start to the last end, with the library's launch")
+    f.time("time", time_s,
+           "The operation takes this long, from a common start to the last end, with the library's launch")
         .required();
   }
 };

@@ -31,18 +31,22 @@ constexpr const char* kKeyIntroduction =
     R"(# Every key of scenario files
 <!-- Made from the program's own fields. Where it is stale a test fails, which writes it anew:
      SIMSGD_WRITE_DOCS=1 build/release/tests/simsgd_tests --source-file='*analysis/reference.cpp' -->
-What each key of a scenario means, its type, unit, range and default. A scenario is a JSON file with `//` comments. `simsgd list KEY`
-shows the same (`simsgd list network`, `simsgd list cluster/device/memory`), and an editor that knows the schema completes
-the keys. A key is written here as a JSON pointer, as `--set` takes it; `*` stands for any element of a list.
+What each key of a scenario means, with its type, unit, range and default. `simsgd list KEY` shows the same (`simsgd list network`,
+`simsgd list cluster/device/memory`), and an editor that knows the schema completes the keys.
+[How to read the tables](#how-to-read-the-tables) explains types, pointers and `use`.
+)";
 
+constexpr const char* kHowToRead = R"(
+## How to read the tables
+- A scenario is a JSON file with `//` comments. An unknown key is an error.
+- A key is written as a JSON pointer, as `--set` takes it; `*` stands for any element of a list.
 - Types time, bytes, bandwidth, flop, flops and power are numbers in the SI unit, or text with a unit: `0.005` or `"5 ms"`,
   `125000000` or `"1 Gbps"`.
-- An "object by its name" is one of several plug-ins, which its key `name` chooses; each has keys of its own.
+- An "object by its name" is one of several plug-ins. Its key `name` chooses which; each has keys of its own.
 - In every object `"use": "file.json"` inserts the object of a file; the keys next to it override it, key by key.
   That of a device's `gemm` may be a CSV file of measured products ([compute.md](compute.md#kernels-of-a-device)).
-- `"$schema"`, at the top of a file, tells editors where its schema is: `schemas/scenario.schema.json`, `study`, `cluster`,
-  `device` and `workload` likewise (`simsgd schema KIND` prints them).
-- An unknown key is an error.
+- `"$schema"`, at the top of a file, tells editors where its schema is: `schemas/scenario.schema.json`, and likewise for `study`,
+  `cluster`, `device` and `workload`. `simsgd schema KIND` prints them.
 )";
 
 std::string default_text(const ReferenceKey& key) {
@@ -228,7 +232,7 @@ std::string objects_text() {
 
 std::string limits_text() {
   return fmt::format(
-      "- What has no upper bound below is at most {:g} s, {:g} bytes, {:g} B/s, {:g} flop and {:g} as a plain number.\n",
+      "- A value without an upper bound in these tables is at most {:g} s, {:g} bytes, {:g} B/s, {:g} flop, or {:g} as a plain number.\n",
       largest_of("time"), largest_of("bytes"), largest_of("bandwidth"), largest_of("flop"), largest_of(""));
 }
 
@@ -293,7 +297,7 @@ std::string results_reference() {
   return text;
 }
 
-std::string key_reference() { return kKeyIntroduction + limits_text() + objects_text(); }
+std::string key_reference() { return kKeyIntroduction + objects_text() + kHowToRead + limits_text(); }
 
 std::map<std::string, std::string> committed_documents() {
   std::map<std::string, std::string> all = {{"docs/reference.md", key_reference()},

@@ -40,8 +40,9 @@ struct WorkerCvs {
         .least_items(1)
         .items_at_least(0)
         .items_at_most(kLargestNoiseCv);
-    f.number("cv_spread", cv_spread,
-             "Workers differ: standard deviation of their CVs over \"cv\", log-normal, drawn once")
+    f.number(
+         "cv_spread", cv_spread,
+         "How much workers' CVs differ: their standard deviation over \"cv\". They are log-normal and drawn once")
         .at_least(0)
         .at_most(kLargestNoiseCv);
   }
@@ -73,7 +74,7 @@ struct FastNoise : WorkerCvs {
               {"pareto", NoiseFamily::pareto},
               {"log_laplace", NoiseFamily::log_laplace},
               {"quantiles", NoiseFamily::quantiles}},
-             "How it is distributed above its floor; a floor of 1 - cv makes \"weibull\" an exponential");
+             "Distribution of the noise above its floor. A floor of 1 - cv makes \"weibull\" an exponential");
     f.number("floor", floor, "No step takes less than this share of the mean").at_least(0).below(1);
     f.list(
          "quantiles", quantiles,
@@ -123,7 +124,8 @@ struct ComputeNoiseOptions {
   std::optional<CommonFactor> common;
 
   void fields(Fields& f) {
-    f.list("factors", factors, "Factor on the time of computing of each worker, always", "Of a worker")
+    f.list("factors", factors, "Computing takes this many times as long on each worker, in every step",
+           "Of a worker")
         .least_items(1)
         .items_above(0)
         .by_rule("1")

@@ -24,7 +24,9 @@ struct ConstantOptions {
   std::optional<Amount> delay;
 
   void fields(Fields& f) {
-    f.number("factor", factor, "Factor on the time of computing: 2 is half the speed").above(0).by_rule("1");
+    f.number("factor", factor, "Computing takes this many times as long: 2 is half the speed")
+        .above(0)
+        .by_rule("1");
     f.amount("delay", delay, "Workers are idle for this long before each step").by_rule("0");
   }
 };

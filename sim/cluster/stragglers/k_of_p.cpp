@@ -72,10 +72,10 @@ struct KOfPOptions {
   RawValue delay;
 
   void fields(Fields& f) {
-    f.whole("k", k, "Workers that are late in each step").required().at_most(kMaximumRank);
+    f.whole("k", k, "This many workers are late in each step").required().at_most(kMaximumRank);
     f.choice(
         "draw", distinct, {{"distinct", true}, {"independent", false}},
-        "\"distinct\": exactly k different workers; \"independent\": each with probability 1 - (1 - 1/P)^k");
+        "Which workers are late. \"distinct\": exactly k different ones; \"independent\": each with probability 1 - (1 - 1/P)^k");
     add_draw(f, "delay", delay, "Delay of a late worker: a time, or a distribution of times").required();
   }
 };

@@ -79,9 +79,13 @@ struct MarkovOptions {
     f.number("slow_steps", slow_steps, "Mean number of steps that a worker stays slow")
         .required()
         .at_least(1);
-    f.number("fast_steps", fast_steps, "Mean number of steps that it stays fast").required().at_least(1);
-    f.number("factor", factor, "Factor on the time of computing while it is slow").above(0).by_rule("1");
-    f.amount("delay", delay, "Idle time in each slow step").by_rule("0");
+    f.number("fast_steps", fast_steps, "Mean number of steps that a worker stays fast")
+        .required()
+        .at_least(1);
+    f.number("factor", factor, "Computing takes this many times as long while a worker is slow")
+        .above(0)
+        .by_rule("1");
+    f.amount("delay", delay, "A slow worker is idle for this long before each step").by_rule("0");
   }
 };
 
