@@ -19,11 +19,7 @@
 
 namespace simsgd {
 
-RunContext build_context() {
-  RunContext context = context_of("simsgd");
-  context.simgrid_version = simgrid_version();
-  return context;
-}
+RunContext build_context() { return context_of("simsgd"); }
 
 RunOutcome run_scenario(const Scenario& scenario, const SimulationOptions& options) {
   return run_job(scenario, make_job(scenario), options, false);

@@ -1,4 +1,4 @@
-// Collectives through SimGrid at `flows`, each benchmark in a child.
+// Collectives at `flows`, each benchmark in a child.
 #include <benchmark/benchmark.h>
 
 #include "bench/benchmarks.hpp"

@@ -1,6 +1,6 @@
 // simsgd worker: serves another program, such as the Python package, by JSON lines on its standard input and
-// output (docs/python.md). Each request runs in a child of its own, since SimGrid simulates once in a
-// process; reading the program, starting it, and composing the language of scenarios is paid for once.
+// output (docs/python.md). Each request runs in a child of its own, which may fail alone;
+// reading the program, starting it, and composing the language of scenarios is paid for once.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>

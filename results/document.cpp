@@ -396,16 +396,14 @@ RunContext with_machine(RunContext context) {
 }
 
 std::string version_text(const RunContext& context) {
-  return fmt::format("{} {} ({}, {}{})", context.program, context.version,
-                     context.git_commit.empty() ? "no commit" : context.git_commit, context.build_type,
-                     context.simgrid_version.empty() ? "" : ", SimGrid " + context.simgrid_version);
+  return fmt::format("{} {} ({}, {})", context.program, context.version,
+                     context.git_commit.empty() ? "no commit" : context.git_commit, context.build_type);
 }
 
 nlohmann::ordered_json to_json(const RunContext& context) {
   return {{"program", context.program},
           {"version", context.version},
           {"git_commit", context.git_commit},
-          {"simgrid_version", context.simgrid_version},
           {"build_type", context.build_type},
           {"host", context.host},
           {"date", context.date},

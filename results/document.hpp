@@ -16,9 +16,8 @@ namespace simsgd {
 struct RunContext {
   std::string program = "simsgd";
   std::string version;
-  std::string git_commit;       ///< empty where unknown
-  std::string simgrid_version;  ///< empty where none was used
-  std::string build_type;       ///< empty where unknown
+  std::string git_commit;  ///< empty where unknown
+  std::string build_type;  ///< empty where unknown
   std::string host;
   std::string date;  ///< UTC, ISO 8601
   double wall_time_s = 0;
@@ -31,7 +30,7 @@ RunContext context_of(const std::string& program);
 /// `context` with host, date and peak memory of this process filled in.
 RunContext with_machine(RunContext context);
 
-/// "simsgd 0.1.0 (commit, Release, SimGrid 3.32)", as --version prints it.
+/// "simsgd 0.1.0 (commit, Release)", as --version prints it.
 std::string version_text(const RunContext& context);
 
 /// A context as documents have it.

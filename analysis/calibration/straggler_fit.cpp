@@ -158,21 +158,6 @@ StragglerParameters refit(const StepTable& table, const StragglerFit& like) {
   return again;
 }
 
-/// Blocks of steps of all workers, drawn with replacement.
-StepTable resampled(const StepTable& table, std::size_t block, Stream stream) {
-  StepTable drawn{.workers = table.workers, .steps = table.steps};
-  drawn.times_s.resize(table.workers.size());
-  const std::size_t n = table.count();
-  block = std::min(block, n);
-  while (drawn.times_s.front().size() < n) {
-    const std::size_t start = stream.below(static_cast<std::uint32_t>(n - block + 1));
-    const std::size_t length = std::min(block, n - drawn.times_s.front().size());
-    for (std::size_t w = 0; w < table.workers.size(); ++w)
-      for (std::size_t i = 0; i < length; ++i) drawn.times_s[w].push_back(table.times_s[w][start + i]);
-  }
-  return drawn;
-}
-
 /// A family of few shapes, such as quantiles of a noise of which one step is far from all others, may not
 /// have the CV that some worker has.
 bool can_be_simulated(const StragglerParameters& parameters) {
@@ -187,10 +172,7 @@ bool can_be_simulated(const StragglerParameters& parameters) {
 void draw_again(const StepTable& table, const StragglerFitOptions& options, StragglerFit& fit) {
   for (int draw = 0; draw < options.draws; ++draw) {
     const StreamKey key{options.seed, Purpose::resampling, 1, static_cast<std::uint64_t>(draw)};
-    const StepTable again = options.intervals == StragglerFitOptions::Intervals::simulated
-                                ? simulated_steps(fit.parameters, table.count(), Stream(key)())
-                                : resampled(table, options.block, Stream(key));
-    StragglerParameters drawn = refit(again, fit);
+    StragglerParameters drawn = refit(simulated_steps(fit.parameters, table.count(), Stream(key)()), fit);
     if (can_be_simulated(drawn)) fit.drawn.push_back(std::move(drawn));
   }
 }

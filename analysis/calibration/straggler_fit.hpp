@@ -11,7 +11,7 @@
 //               (straggler_families.hpp); measured quantiles where no family fits
 // Covariances are compared with what they are expected to be in so few steps, not with their limit. Smoothed
 // noise is nearer to a Gaussian than true noise where the slow part is strong: shapes are then understated.
-// Intervals: the model is simulated (through the plug-in) or blocks of steps are resampled, and fitted again.
+// Intervals: the model is simulated (through the plug-in) and fitted again.
 // Checked by tests/calibration/straggler_fit.cpp.
 #pragma once
 
@@ -47,12 +47,8 @@ struct StragglerParameters {
 };
 
 struct StragglerFitOptions {
-  enum class Intervals : std::uint8_t { simulated, moving_blocks };
-
-  Intervals intervals = Intervals::simulated;
   int draws = 200;           ///< refits for intervals; 0: none
   double level = 0.9;        ///< of intervals
-  std::size_t block = 50;    ///< steps, of moving blocks
   int goodness_draws = 200;  ///< of the p-values of the family; 0: the best by AIC is taken as it is
   std::uint64_t seed = 1;
 };

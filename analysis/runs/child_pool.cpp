@@ -278,7 +278,7 @@ void run_in_children(std::size_t count, const ChildPoolSettings& settings,
   const auto next = [&] {
     return begun < count ? NextTask{NextTask::Kind::task, begun++} : NextTask{NextTask::Kind::none, 0};
   };
-  run_in_children(settings, {.next = next, .work = work, .ended = ended});
+  run_in_children(settings, {.next = next, .work = work, .ended = ended, .lasting = true});
 }
 
 namespace {

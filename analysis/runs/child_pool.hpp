@@ -49,7 +49,7 @@ struct ChildTasks {
 /// `next` and `ended` throw.
 void run_in_children(const ChildPoolSettings& settings, const ChildTasks& tasks);
 
-/// Each task below `count`, in that order, in a child of its own.
+/// Each task below `count`, in that order, in lasting children.
 void run_in_children(std::size_t count, const ChildPoolSettings& settings,
                      const std::function<std::string(std::size_t)>& work,
                      const std::function<void(std::size_t, const ChildEnd&)>& ended);

@@ -78,7 +78,7 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
     : job_(job),
       options_(options),
       executor_(options.threads),
-      transport_(job.cluster, options.contention),
+      transport_(job.cluster),
       interference_(job.cluster, transport_),
       groups_(job.workers()),
       collectives_(job, transport_, groups_, executor_, observers_),
@@ -272,10 +272,7 @@ SimulationResult Simulation::run() {
 SimulationResult simulate(const Job& job, const SimulationOptions& options) {
   CHECK(job.algorithm != nullptr && job.workers() > 0, "a job needs an algorithm and workers");
   CHECK(job.workers() <= kMostSimulatedWorkers, "more workers than can be simulated");
-  auto simulation = std::make_unique<Simulation>(job, options);
-  if (options.contention == Contention::simgrid)
-    return simulation.release()->run();  // its statics refer to it
-  return simulation->run();
+  return Simulation(job, options).run();
 }
 
 namespace {
@@ -295,8 +292,8 @@ double run_plan(Transport& transport, const Plan& plan, const std::vector<int>& 
 }  // namespace
 
 std::vector<double> simulate_plans(const Cluster& cluster, const std::vector<PlanToSimulate>& plans,
-                                   const JitterDraws* jitter, Contention contention) {
-  Transport transport(cluster, contention);
+                                   const JitterDraws* jitter) {
+  Transport transport(cluster);
   std::vector<int> ranks(static_cast<std::size_t>(cluster.workers()));
   std::iota(ranks.begin(), ranks.end(), 0);
   std::vector<double> times;

@@ -21,7 +21,6 @@ struct SimulationOptions {
       progress;                        ///< called with the number of the step that rank 0 ended; may be empty
   std::function<bool()> interrupted;   ///< asked at each step of rank 0; true ends the run with Interrupted
   std::vector<Observer*> observers{};  ///< who else listens
-  Contention contention = Contention::own;
 };
 
 struct SimulationResult {
@@ -33,13 +32,10 @@ struct SimulationResult {
 /// has.
 inline constexpr int kMostSimulatedWorkers = 1 << 20;
 
-/// Throws RunError (deadlock, divergence), Interrupted, InternalError. With SimGrid once per process.
+/// Throws RunError (deadlock, divergence), Interrupted, InternalError.
 SimulationResult simulate(const Job& job, const SimulationOptions& options);
 
-std::string simgrid_version();
-
-// Schedules simulated by themselves, without workers: `simsgd bench` at `flows` and `messages`. With SimGrid
-// one call per process.
+// Schedules simulated by themselves, without workers: `simsgd bench` at `flows` and `messages`.
 
 struct PlanToSimulate {
   const Plan* plan = nullptr;
@@ -49,6 +45,6 @@ struct PlanToSimulate {
 /// Time of each plan from a common arrival to its last end, one after another on an idle network. `jitter`
 /// may be null, and its operation counts the plans.
 std::vector<double> simulate_plans(const Cluster& cluster, const std::vector<PlanToSimulate>& plans,
-                                   const JitterDraws* jitter, Contention contention = Contention::own);
+                                   const JitterDraws* jitter);
 
 }  // namespace simsgd

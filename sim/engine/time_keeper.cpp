@@ -58,9 +58,7 @@ class OwnTime final : public TimeKeeper {
 
 }  // namespace
 
-std::unique_ptr<TimeKeeper> make_time_keeper(const Cluster& cluster, Contention contention,
-                                             TimeKeeper::Calls calls) {
-  if (contention == Contention::simgrid) return make_simgrid_time(cluster, std::move(calls));
+std::unique_ptr<TimeKeeper> own_time(const Cluster& cluster, TimeKeeper::Calls calls) {
   return std::make_unique<OwnTime>(cluster, std::move(calls));
 }
 

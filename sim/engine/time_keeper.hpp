@@ -1,6 +1,6 @@
 // What moves simulated time from one instant to the next, and the flows that share links meanwhile.
-// `own` is a loop over the agenda, flows by MaxMin and workers as fibers; `simgrid` has SimGrid's clock and
-// SimGrid's flows, and runs the same fibers in one of its actors: it is what tests compare the first with.
+// `own_time` is a loop over the agenda, flows by MaxMin and workers as fibers; tests compare it with one of
+// SimGrid's clock and SimGrid's flows.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,6 @@
 #include "sim/engine/fibers.hpp"
 
 namespace simsgd {
-
-enum class Contention : std::uint8_t { own, simgrid };
 
 class TimeKeeper {
  public:
@@ -51,10 +49,8 @@ class TimeKeeper {
   double clock_s_ = 0, armed_s_ = kNever;
 };
 
-std::unique_ptr<TimeKeeper> make_time_keeper(const Cluster& cluster, Contention contention,
-                                             TimeKeeper::Calls calls);
-/// SimGrid's. One per process, ever.
-std::unique_ptr<TimeKeeper> make_simgrid_time(const Cluster& cluster, TimeKeeper::Calls calls);
+using MakeTimeKeeper = std::unique_ptr<TimeKeeper> (*)(const Cluster& cluster, TimeKeeper::Calls calls);
+std::unique_ptr<TimeKeeper> own_time(const Cluster& cluster, TimeKeeper::Calls calls);
 
 /// Bytes flow in units of 2^-20: SimGrid counts whole ones, and a P-th of a message is not one.
 inline constexpr double kUnitsPerByte = 1048576.0;

@@ -14,11 +14,10 @@
 
 namespace simsgd {
 
-Transport::Transport(const Cluster& cluster, Contention contention)
+Transport::Transport(const Cluster& cluster, MakeTimeKeeper make_time)
     : cluster_(cluster),
       link_bytes_(cluster.network.links.size(), 0.0),
-      time_(make_time_keeper(cluster, contention,
-                             {[this] { serve(); }, [this](std::uint32_t number) { flow_ended(number); }})) {
+      time_(make_time(cluster, {[this] { serve(); }, [this](std::uint32_t number) { flow_ended(number); }})) {
   for (const Link& link : cluster.network.links) least_Bps_ = std::min(least_Bps_, link.bandwidth_Bps);
 }
 

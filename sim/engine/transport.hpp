@@ -18,7 +18,7 @@ namespace simsgd {
 
 class Transport {
  public:
-  explicit Transport(const Cluster& cluster, Contention contention = Contention::own);
+  explicit Transport(const Cluster& cluster, MakeTimeKeeper make_time = own_time);
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 

@@ -114,19 +114,6 @@ TEST_CASE("the same data and seed give the same fit; one worker has no common fa
   CHECK(!alone.section().contains("common"));
 }
 
-TEST_CASE("moving blocks need no model: intervals hold the parameter that they are of") {
-  const StragglerFit fit =
-      fit_stragglers(known(200, 7), {.intervals = StragglerFitOptions::Intervals::moving_blocks,
-                                     .draws = 20,
-                                     .block = 20,
-                                     .goodness_draws = 0});
-  for (const ParameterInterval& each : fit.intervals) {
-    CAPTURE(each.name);
-    CHECK(each.low <= each.high);
-  }
-  CHECK(fit.intervals.front().low < fit.intervals.front().value);
-}
-
 TEST_CASE("too few steps, and workers without noise, are refused") {
   const auto refusal = [](const StepTable& table) {
     try {

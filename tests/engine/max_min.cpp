@@ -10,6 +10,7 @@
 #include "sim/engine/transport.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
+#include "tests/support/simgrid_time.hpp"
 
 namespace simsgd::test::engine_max_min {
 
@@ -112,8 +113,8 @@ std::vector<double> ends_by_max_min(const std::vector<double>& capacity, const s
 
 /// Messages at random instants between random ranks; some instants and sizes are equal, and a link is slower
 /// for a while.
-std::vector<double> ends_on(const Cluster& cluster, Contention contention, int messages) {
-  auto* transport = new Transport(cluster, contention);  // SimGrid's callbacks refer to it
+std::vector<double> ends_on(const Cluster& cluster, MakeTimeKeeper make_time, int messages) {
+  auto* transport = new Transport(cluster, make_time);  // SimGrid's callbacks refer to it
   auto* ends = new std::vector<double>(static_cast<std::size_t>(messages), kNever);
   Stream draws({7, Purpose::placement, 0, 0});
   const auto ranks = static_cast<std::uint32_t>(cluster.workers());
@@ -213,10 +214,10 @@ TEST_CASE("messages on shared networks arrive when SimGrid says, at every size u
     cluster.nodes = ranks;
     for (int rank = 0; rank < ranks; ++rank) cluster.endpoint_of_rank.push_back(rank);
     const int messages = std::min(1200, 40 * ranks);
-    const auto ends = [&](Contention contention) {
-      return in_child([&] { return ends_on(cluster, contention, messages); });
+    const auto ends = [&](MakeTimeKeeper make_time) {
+      return in_child([&] { return ends_on(cluster, make_time, messages); });
     };
-    const std::vector<double> own = ends(Contention::own), simgrid = ends(Contention::simgrid);
+    const std::vector<double> own = ends(own_time), simgrid = ends(simgrid_time);
     for (std::size_t i = 0; i < own.size(); ++i) {
       CAPTURE(i);
       CHECK(own[i] == doctest::Approx(simgrid[i]).epsilon(1e-9));

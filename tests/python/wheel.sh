@@ -7,8 +7,7 @@ build=$1 sources=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 wheel=$(/usr/bin/python3 "$sources/python/make_wheel.py" "$build" "$folder")
-[ "$(/usr/bin/python3 "$sources/python/make_wheel.py" "$build" "$folder/again" | xargs sha256sum | cut -d' ' -f1)" = "$(sha256sum "$wheel" | cut -d' ' -f1)" ]
-# Nobody is led elsewhere by a link that was planted beside the wheel, and two writers of one name leave a whole one.
+# Nobody is led elsewhere by a link that was planted beside the wheel, and two writers of one name leave a whole one: the same bytes.
 mkdir "$folder/planted"
 ln -s "$folder/victim" "$folder/planted/$(basename "$wheel").part"
 /usr/bin/python3 "$sources/python/make_wheel.py" "$build" "$folder/planted" >/dev/null & other=$!

@@ -1,6 +1,5 @@
-// Runs a function in a forked child and returns the numbers it gives: SimGrid simulates once per process, so
-// each simulation of a test needs a process of its own. A failure in the child fails the test with the
-// child's sentence.
+// Runs a function in a forked child and returns the numbers it gives: what ends a process, and SimGrid, which
+// simulates once in one. A failure in the child fails the test with the child's sentence.
 #pragma once
 
 #include <functional>
