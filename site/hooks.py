@@ -1,5 +1,6 @@
 """What the site of the manual needs beyond mkdocs: files of the repository that pages link to become pages, and search and drawings work from a
 folder without a network (browsers let no script of a file:// page fetch or start a worker). Pages of algorithms get what algorithm_pages.py adds."""
+import html
 import json
 import os
 import re
@@ -18,14 +19,19 @@ SOURCES = ROOT / "build/site/pages"
 SCRIPTS = {"search_worker.js": "iframe-worker/shim/index.js", "mermaid.js": "mermaid/dist/mermaid.min.js"}
 LINK = re.compile(r"(?<=\]\()([^)#\s]*[./][^)#\s]*)")
 STYLE = """
-.md-typeset td code { word-break: normal; } .md-typeset td:first-child code { white-space: nowrap; }
+.md-grid { max-width: 72rem; } .md-typeset h1 { margin-bottom: .5em; }
+.md-typeset td code { word-break: normal; }
 .md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 3rem; padding: .5em .7em; }
-.md-typeset table:not([class]) td:nth-child(2):nth-last-child(6) { min-width: 13rem; } .md-typeset td:nth-child(7) code { word-break: break-all; }
+.md-typeset td:nth-child(3):nth-last-child(2) code { overflow-wrap: anywhere; }
+.md-typeset pre > code { font-size: .72em; } .md-content__inner { margin-left: 1rem !important; margin-right: 1rem !important; }
 [data-md-color-scheme=slate] { --md-typeset-a-color: #9fa8ff; }
+@media (min-width: 76.25em) {
+  .md-sidebar { width: 10.8rem; } .md-typeset pre > code:not(.wide) { white-space: pre-wrap; }  /* as a terminal does */
+}
 """
 # A chart for light and for dark pages: GitHub follows the system, and the site its own switch.
-PICTURE = re.compile(r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]*)">\s*<img alt="([^"]*)" src="([^"]*)">\s*</picture>')
-THEMED = r'<img alt="\2" src="\3#only-light"><img alt="\2" src="\1#only-dark">'
+PICTURE = re.compile(r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]*)">\s*<img alt="([^"]*)" src="([^"]*)"([^>]*)>\s*</picture>')
+THEMED = r'<img alt="\2" src="\3#only-light"\4><img alt="\2" src="\1#only-dark"\4>'
 # A drawing that is scaled to the page's width keeps its own height otherwise, with blanks above and below.
 FITTED = """
 (api => { const fitted = use => (svg, ...more) => use(svg.replace(/ height="[^"]*"/, ""), ...more);  // the API is frozen
@@ -42,6 +48,9 @@ SEARCH = """var __search = {index: new Promise(done => { window.searchIndex = do
   addEventListener("focusin", event => { if (event.target.matches("[data-md-component=search-query]")) ask(); });
   if (/[?&]q=/.test(location.search)) ask();
 })};"""
+WIDTH = 118  # characters of code beside both columns of a page
+# Examples in tables of keys that say no more than the type.
+PLAIN = {f"`{text}`" for text in ("0.5", "8", '"text"', "1", "[8]", "[0.5]", '["text"]', "true", "false")}
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".json": "json", ".py": "python", ".ipynb": "python", ".sh": "bash"}
 
 
@@ -83,6 +92,44 @@ def shown(path):
     return f"# {path}\n\n````{LANGUAGES.get(place.suffix, 'text')}\n{text}\n````"
 
 
+def apart(text):
+    """A list or a table right below a paragraph begins there on GitHub; Python-Markdown wants an empty line before it."""
+    lines, in_code, in_list = [], False, False
+    for line in text.split("\n"):
+        begins = re.match(r"[-*] |\d+\. |\|", line)
+        if begins and not in_code and not in_list and lines and re.match(r"(?!#|\||<!--|.*-->)\S", lines[-1]):
+            lines.append("")
+        in_code ^= line.lstrip().startswith("```")
+        in_list = bool(line) and not line.startswith("|") and (in_list or bool(begins))
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def marked(block):
+    """Code whose columns would not be read if long lines went on below: it is scrolled instead."""
+    text = html.unescape(re.sub("<[^>]*>", "", block[0]))
+    wide = any(len(line) > WIDTH and re.search(r"\S {3,}\S.* {3,}\S", line) for line in text.split("\n"))
+    return block[0].replace("<code>", '<code class="wide">', 1) if wide else block[0]
+
+
+def narrower(text):
+    """Tables of keys with four columns in place of seven: what a value may be, with its unit, range and an example, is one cell."""
+    def row(line):
+        cells = algorithm_pages.cells_of(line)
+        if len(cells) != 7 or set(line) <= set("|-"):
+            return line
+        key, meaning, kind, unit, extent, default, example = cells
+        if key == "key":
+            return "| key | meaning | may be | default |"
+        may_be = [kind + (f" ({unit})" if unit else ""), extent]
+        if example and example != default and '"' not in kind and example not in PLAIN and not example.startswith(("`{", "`[{")):
+            may_be.append(f"such as {example}")
+        return f"| {key} | {meaning} | {'<br>'.join(filter(None, may_be))} | {default} |"
+
+    text = re.sub(r"^\| key \| meaning \| type \|.*\n\|.*$", "| key | meaning | may be | default |\n|---|---|---|---|", text, flags=re.M)
+    return "\n".join(row(line) if line.startswith("| `") else line for line in text.split("\n"))
+
+
 def on_files(files, config):
     wanted, done = set(), set()
     for file in files.documentation_pages():
@@ -104,6 +151,9 @@ def on_page_markdown(markdown, page, config, files):
     at = repository_path(page.file.src_uri)
     if at.startswith("docs/algorithms/") and (ROOT / at).exists():
         markdown = algorithm_pages.whole(ROOT / at)
+    if at == "docs/reference.md":
+        markdown = narrower(markdown)
+    markdown = apart(markdown)
     return rewritten(markdown, at) if at.endswith((".md", ".ipynb")) else markdown
 
 
@@ -112,6 +162,7 @@ def on_post_page(output, page, config):
     names = ["search_worker.js"] + (["mermaid.js"] if 'class="mermaid"' in output else [])
     scripts = f"<script>{SEARCH % up}</script>" + "".join(f'<script src="{up}assets/{name}"></script>' for name in names)
     output = PICTURE.sub(THEMED, output)
+    output = re.sub(r"<pre>.*?</pre>", marked, output, flags=re.S)
     output = TIMELINE.sub(lambda match: (ROOT / "docs" / match[1]).read_text(), output)
     output = output.replace("</head>", f"<style>{STYLE}{TIMELINE_STYLE}</style></head>", 1)
     return re.sub(r'(<script src="[^"]*javascripts/bundle)', lambda match: scripts + match[1], output, count=1)

@@ -31,6 +31,10 @@ for path, page in pages.items():
         place = Path(os.path.normpath(path.parent / target.split("?")[0])) if target else path
         if not place.exists() or (anchor and place in pages and anchor not in pages[place].ids):
             missing.append(f"{path.relative_to(site)}: {link}")
+for path in pages:  # "- " or "|" within a paragraph: a list or a table that the site does not see as one
+    article = re.sub(r"<pre.*?</pre>", "", path.read_text(), flags=re.S)
+    for block in re.findall(r"<p>(?:(?!</p>).)*?\n(?:- |\d+\. |\|)", article, flags=re.S):
+        missing.append(f"{path.relative_to(site)}: a list or a table that is not drawn as one: {block[-50:]}")
 home = pages[site / "index.html"].links
 for path in (root / "docs").rglob("*.md"):
     page = str(path.relative_to(root / "docs").with_suffix(".html"))
