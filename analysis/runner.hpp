@@ -16,6 +16,10 @@ RunOutcome run_scenario(const Scenario& scenario, const SimulationOptions& optio
 /// The same of a job that was made of the scenario. `brief`: with brief_document(), and the scenario null.
 RunOutcome run_job(const Scenario& scenario, const Job& job, const SimulationOptions& options, bool brief);
 
+/// SimGrid, whose library lies beside the program, keeps the time of the one run that this process may make
+/// so. Throws ConfigError where it does not.
+void let_simgrid_keep_time(SimulationOptions& options);
+
 /// Program, version, commit and build of this binary.
 RunContext build_context();
 

@@ -104,7 +104,7 @@ struct RunVerb {
   std::string scenario, directory, chakra, python;
   OverrideOptions overrides;
   RunOnOptions on;
-  bool json = false, check = false, steps = false;
+  bool json = false, check = false, steps = false, simgrid = false;
   int threads = 0, draws = kUsualDraws;
   std::int64_t point = 0;
   const CLI::Option* point_option = nullptr;
@@ -122,6 +122,7 @@ SimulationOptions simulation_options(const RunVerb& verb, const std::shared_ptr<
   options.threads = verb.threads > 0 ? verb.threads : available_threads();
   options.progress = [progress](std::uint64_t step) { progress->at(step); };
   options.interrupted = interrupted;
+  if (verb.simgrid) let_simgrid_keep_time(options);
   return options;
 }
 
@@ -233,6 +234,8 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   verb->add_option("--threads", settings->threads,
                    "Threads for training the small models (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, kMostThreads));
+  verb->add_flag("--simgrid", settings->simgrid,
+                 "Let SimGrid keep the time and share the links: slower, and the same times to 1e-9");
   verb->add_option(
           "--draws", settings->draws,
           "Runs with drawn parameters and seeds on a calibrated cluster, for intervals; 0: no intervals")

@@ -107,16 +107,16 @@ std::string in_short(const JudgedBook& judged) {
       all.add(*line);
   if (all.sets == 0) return "";
   std::string text = fmt::format(
-      "{} public measurements in {} sets, none of which its prediction was fitted to: predictions are {} off in the mean over sets ({} in the median set).",
+      "We predicted {} public measurements in {} sets without fitting to any of them. Predictions are {} off, averaged over sets ({} in the median set).",
       all.cells, all.sets, percent(mean_of(all.means)), percent(median_of(all.means)));
   for (std::size_t i = kIntervalLevels.size(); i-- > 0;)
     if (all.coverage[i].told > 0)
-      text += fmt::format(" Intervals of {:g} % hold {}, and {} in the mean over sets.",
+      text += fmt::format(" Intervals of {:g} % hold {}; averaged over sets, {}.",
                           100 * kIntervalLevels[i], held_of(all.coverage[i]), percent(mean_of(all.held[i])));
   text +=
-      " Where cells are sizes, each octave counts the same in a set: half of a table's rows lie in its last one.";
+      " In tables of message sizes each octave counts the same, because half of such a table's rows lie in its last octave.";
   if (!all.half_widths.empty())
-    text += fmt::format(" Those of 90 % reach {:.1f} times the mean error to either side, in the median set.",
+    text += fmt::format(" In the median set an interval of 90 % reaches {:.1f} times the mean error to either side.",
                         median_of(all.half_widths));
   return text;
 }

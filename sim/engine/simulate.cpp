@@ -78,7 +78,7 @@ Simulation::Simulation(const Job& job, const SimulationOptions& options)
     : job_(job),
       options_(options),
       executor_(options.threads),
-      transport_(job.cluster),
+      transport_(job.cluster, options.time),
       interference_(job.cluster, transport_),
       groups_(job.workers()),
       collectives_(job, transport_, groups_, executor_, observers_),
@@ -272,7 +272,9 @@ SimulationResult Simulation::run() {
 SimulationResult simulate(const Job& job, const SimulationOptions& options) {
   CHECK(job.algorithm != nullptr && job.workers() > 0, "a job needs an algorithm and workers");
   CHECK(job.workers() <= kMostSimulatedWorkers, "more workers than can be simulated");
-  return Simulation(job, options).run();
+  auto simulation = std::make_unique<Simulation>(job, options);
+  // SimGrid's statics refer to it.
+  return (options.time == own_time ? *simulation : *simulation.release()).run();
 }
 
 namespace {

@@ -54,7 +54,7 @@ struct Door {
   std::vector<std::string> from;
 };
 const std::vector<Door> kDoors = {
-    {"simgrid/", {}},
+    {"simgrid/", {"sim/engine/"}},
     {"smpi/", {}},
     {"mpi.h", {"measure/"}},
     {"sim/engine/", {"sim/engine/", "analysis/", "bench/"}},

@@ -36,6 +36,30 @@ TEST_CASE("two runs, and runs with 1 and 2 threads, give the same bytes without 
   CHECK(without_context(scratch.simsgd("run s.json --json --seed 2").out).dump() != first);
 }
 
+TEST_CASE("SimGrid keeps the time as the program does") {
+  const Scratch scratch;
+  for (const char* settings : {"--set /algorithm={\"name\":\"d_psgd\"}", "--set algorithm=wagma", "--set algorithm=eager_sgd",
+                               "--set /algorithm={\"name\":\"allreduce_sgd\"} --set /communication/fidelity=messages",
+                               "--set /algorithm={\"name\":\"gtopk\"} --set /communication/fidelity=flows"}) {
+    CAPTURE(settings);
+    const std::string command = std::string("run " SIMSGD_SOURCE_DIR
+                                            "/bench/timing_only.json --draws 0 --json "
+                                            "--set /cluster/workers=16 --set /cluster/gpus_per_node=4 "
+                                            "--set /stop/steps=20 ") +
+                                settings;
+    const Outcome own = scratch.simsgd(command), simgrid = scratch.simsgd(command + " --simgrid");
+    CHECK(simgrid.err == "");
+    REQUIRE(simgrid.code == 0);
+    const Json times = Json::parse(own.out)["metrics"];
+    CHECK(times["iteration_time_mean_s"].get<double>() > 0);
+    for (const auto& [metric, value] : Json::parse(simgrid.out)["metrics"].items())
+      if (value.is_number() && metric.ends_with("_s")) {
+        CAPTURE(metric);
+        CHECK(value.get<double>() == doctest::Approx(times[metric].get<double>()).epsilon(1e-9));
+      }
+  }
+}
+
 TEST_CASE("the breakdown of each worker and of the mean step sums to its time") {
   const Scratch scratch;
   scratch.write("s.json", kScenario);

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "sim/base/random.hpp"
+#include "sim/engine/simgrid_time.hpp"
 #include "sim/engine/transport.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
-#include "tests/support/simgrid_time.hpp"
 
 namespace simsgd::test::engine_max_min {
 
@@ -217,7 +217,7 @@ TEST_CASE("messages on shared networks arrive when SimGrid says, at every size u
     const auto ends = [&](MakeTimeKeeper make_time) {
       return in_child([&] { return ends_on(cluster, make_time, messages); });
     };
-    const std::vector<double> own = ends(own_time), simgrid = ends(simgrid_time);
+    const std::vector<double> own = ends(own_time), simgrid = ends(simgrid_time(SIMSGD_BINARY_DIR "/libsimsgd_simgrid.so"));
     for (std::size_t i = 0; i < own.size(); ++i) {
       CAPTURE(i);
       CHECK(own[i] == doctest::Approx(simgrid[i]).epsilon(1e-9));

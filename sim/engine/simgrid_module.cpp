@@ -1,7 +1,6 @@
 // SimGrid's timers call us, its completion callbacks tell which flows have ended, and one actor runs the
 // workers. One zone of our own routes by the network's rule. Links carry bandwidth only: every message pays
 // its latency on a timer before its flow starts (Transport).
-#include "tests/support/simgrid_time.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -17,8 +16,9 @@
 
 #include "sim/base/check.hpp"
 #include "sim/base/instants.hpp"
+#include "sim/engine/time_keeper.hpp"
 
-namespace simsgd::test {
+namespace simsgd {
 
 namespace {
 
@@ -232,8 +232,9 @@ class SimGridTime final : public TimeKeeper {
 
 }  // namespace
 
-std::unique_ptr<TimeKeeper> simgrid_time(const Cluster& cluster, TimeKeeper::Calls calls) {
-  return std::make_unique<SimGridTime>(cluster, std::move(calls));
-}
+}  // namespace simsgd
 
-}  // namespace simsgd::test
+extern "C" std::unique_ptr<simsgd::TimeKeeper> simsgd_simgrid_time(const simsgd::Cluster& cluster,
+                                                                   simsgd::TimeKeeper::Calls calls) {
+  return std::make_unique<simsgd::SimGridTime>(cluster, std::move(calls));
+}
