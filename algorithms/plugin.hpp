@@ -36,6 +36,8 @@ using MadeAlgorithm = std::unique_ptr<const Algorithm>;
 struct AlgorithmUses {
   std::vector<Traffic> sends{};
   std::vector<Activity> activities{};
+  /// Its option that has the steps of a worker from one exchange to the next; empty: there is none.
+  std::string interval{};
 };
 
 struct AlgorithmPlugin : Plugin<MadeAlgorithm, const AlgorithmContext&> {

@@ -73,7 +73,7 @@ std::vector<AlgorithmPlugin> async_local_sgd() {
             .summary = "workers train alone; a server applies each one's progress when it arrives",
             .citation = "Liu et al., 2024, arXiv:2401.09135"},
            "the model to rank 0 and back every H steps; nothing from rank 0's own worker",
-           {.sends = {Traffic::model}},
+           {.sends = {Traffic::model}, .interval = "inner_steps"},
            make_async_local_sgd}};
 }
 

@@ -215,7 +215,7 @@ std::vector<AlgorithmPlugin> decoupled_diloco() {
             "DiLoCo whose outer steps need only a quorum of the learners, and those who come within a grace window",
         .citation = "Douillard et al., 2026, arXiv:2604.21428"},
        "the model to rank 0 and back for each merge that a learner is in; nothing from rank 0's own",
-       {.sends = {Traffic::model}},
+       {.sends = {Traffic::model}, .interval = "inner_steps"},
        make_decoupled_diloco}};
 }
 

@@ -88,7 +88,7 @@ std::vector<AlgorithmPlugin> des_loc() {
             .summary = "parameters and the optimizer's vectors are averaged at periods of their own",
             .citation = "Iacob et al., 2025, arXiv:2505.22549"},
            "an all-reduce of the model every K_x steps, and of each vector of the optimizer every K_v",
-           {.sends = {Traffic::model}},
+           {.sends = {Traffic::model}, .interval = "period"},
            make_des_loc}};
 }
 

@@ -154,7 +154,7 @@ std::vector<AlgorithmPlugin> diloco() {
             .summary = "workers train alone; an outer optimizer follows their mean progress",
             .citation = "Douillard et al., 2023, arXiv:2311.08105; streaming: arXiv:2501.18512"},
            "one all-reduce of the model every H steps, in `fragments`, at `bits` per number",
-           {.sends = {Traffic::model}},
+           {.sends = {Traffic::model}, .interval = "inner_steps"},
            make_diloco}};
 }
 

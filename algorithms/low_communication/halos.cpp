@@ -163,7 +163,7 @@ std::vector<AlgorithmPlugin> halos() {
             .summary = "asynchronous local SGD with a server in each region, and one for these servers",
             .citation = "Kim et al., ICML 2025, arXiv:2506.04531"},
            "the model to the region's server and back every H steps; of each K from there to rank 0 and back",
-           {.sends = {Traffic::model}},
+           {.sends = {Traffic::model}, .interval = "inner_steps"},
            make_halos}};
 }
 

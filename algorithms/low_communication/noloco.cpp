@@ -137,7 +137,7 @@ std::vector<AlgorithmPlugin> noloco() {
             .summary = "DiLoCo's outer step among random pairs, without a collective",
             .citation = "Kolehmainen et al., 2025, arXiv:2506.10911"},
            "two vectors of the model to one other worker every H steps",
-           {.sends = {Traffic::model}},
+           {.sends = {Traffic::model}, .interval = "inner_steps"},
            make_noloco}};
 }
 

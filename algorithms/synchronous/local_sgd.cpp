@@ -14,7 +14,7 @@ struct LocalSgdOptions {
   std::uint64_t period = 1;
 
   void fields(Fields& f) {
-    f.whole("period", period, "Steps between two averagings of the models").at_least(1);
+    f.whole("period", period, "Steps between two averagings of the models; 0: workers only train alone");
   }
 };
 
@@ -25,7 +25,7 @@ class LocalSgd final : public Algorithm {
   void run(Worker& worker) const override {
     while (worker.next_step()) {
       worker.replica().apply(worker.compute().gradient());
-      if (worker.step() % period_ == 0)
+      if (period_ > 0 && worker.step() % period_ == 0)
         worker.replica().set(mean_over_all(worker, worker.replica().parameters(), Traffic::model));
     }
   }
@@ -41,7 +41,7 @@ std::vector<AlgorithmPlugin> local_sgd() {
             .summary = "workers train alone and average their models every `period` steps",
             .citation = "Stich, ICLR 2019, arXiv:1805.09767"},
            "one all-reduce of the model every `period` steps",
-           {.sends = {Traffic::model}},
+           {.sends = {Traffic::model}, .interval = "period"},
            +[](const LocalSgdOptions& options, const AlgorithmContext&) -> MadeAlgorithm {
              return std::make_unique<LocalSgd>(options);
            }}};

@@ -50,11 +50,12 @@ Json without_library(Json section, const AlgorithmPlugin& plugin) {
   return section;
 }
 
-AlgorithmContext context_of(const Job& job, std::vector<Note>* notes) {
-  return {.workers = job.workers(),
+/// Without a cluster where that is wrong.
+AlgorithmContext context_of(const Job& job, int workers, std::vector<Note>* notes) {
+  return {.workers = workers,
           .workload = &job.workload,
           .seed = job.seed,
-          .cluster = &job.cluster,
+          .cluster = job.workers() > 0 ? &job.cluster : nullptr,
           .graph = &job.graph,
           .optimizer = &job.optimizer,
           .learner = job.learner.get(),
@@ -79,6 +80,21 @@ void check_memory(const Reader& reader, const Job& job) {
                            human_bytes(device.memory_bytes)),
                fmt::format("Use a smaller batch{}; it takes: {}", self ? "" : " or more micro_batches",
                            listed(job.memory)));
+}
+
+/// Nothing is exchanged at an interval that no worker lives to see. Where workers need no others, one may
+/// take the steps of all.
+void check_interval(const Reader& reader, const StopRule& stop, int workers, const AlgorithmPlugin& plugin,
+                    bool needs_others) {
+  const std::string& key = plugin.uses.interval;
+  if (key.empty() || workers == 1 || stop.steps == StopRule().steps) return;
+  const auto interval = reader.value("/algorithm/" + key).get<double>();
+  const double most = static_cast<double>(stop.steps) * (needs_others ? 1 : workers);
+  if (interval <= most) return;
+  reader.error("/algorithm/" + key,
+               fmt::format("is beyond the run's {} steps{}: nothing would ever be exchanged", stop.steps,
+                           needs_others ? "" : fmt::format(" of {} workers", workers)),
+               fmt::format("Use at most {}, or a longer run", stop.steps));
 }
 
 }  // namespace
@@ -114,7 +130,7 @@ std::optional<LogicalGraph> build_graph(const Reader& reader, int workers) {
 }
 
 void complete_algorithm(Json& algorithm, const Job& job) {
-  const AlgorithmContext context = context_of(job, nullptr);
+  const AlgorithmContext context = context_of(job, job.workers(), nullptr);
   const AlgorithmPlugin& plugin =
       find_plugin(training_methods(), algorithm["name"].get<std::string>(), "algorithm");
   algorithm = without_library(std::move(algorithm), plugin);
@@ -125,15 +141,16 @@ void complete_algorithm(Json& algorithm, const Job& job) {
         .complete(algorithm["graph"], {.workers = job.workers(), .seed = job.seed, .find_file = {}});
 }
 
-void build_algorithm(const Reader& reader, Job& job) {
+void build_algorithm(const Reader& reader, int workers, Job& job) {
   const Json& section = reader.value("/algorithm");
-  const AlgorithmContext context = context_of(job, &job.notes);
-  auto algorithm = reader.attempt("/algorithm", [&] {
-    const AlgorithmPlugin& plugin =
-        find_plugin(training_methods(), section["name"].get<std::string>(), "algorithm");
-    return plugin.make(without_library(section, plugin), context);
-  });
-  if (!algorithm) return;
+  const AlgorithmPlugin& plugin =
+      find_plugin(training_methods(), section["name"].get<std::string>(), "algorithm");
+  const AlgorithmContext context = context_of(job, workers, &job.notes);
+  if (context.cluster == nullptr && !plugin.library.empty()) return;  // which may look at it
+  auto algorithm =
+      reader.attempt("/algorithm", [&] { return plugin.make(without_library(section, plugin), context); });
+  check_interval(reader, job.stop, workers, plugin, algorithm && (*algorithm)->needs_others());
+  if (!algorithm || context.cluster == nullptr) return;
   job.algorithm = std::move(*algorithm);
   job.memory = job.algorithm->memory({job.workload, job.optimizer, job.workers()});
   share_memory(job);

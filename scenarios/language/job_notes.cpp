@@ -227,12 +227,9 @@ std::vector<Note> notes_of_run(const Json& scenario, const Job& job, const RunRe
     return std::all_of(each.bytes_sent.begin(), each.bytes_sent.end(), [](double sent) { return sent == 0; });
   });
   if (job.workers() > 1 && silent)
-    add_note(
-        notes,
-        {"no-exchange",
-         fmt::format(
-             "no worker sent anything: the run's {} steps end before the method's first exchange, or it has none",
-             job.stop.steps)});
+    add_note(notes,
+             {"no-exchange",
+              "no worker sent anything: the run ends before the method's first exchange, or it has none"});
   if (const std::optional<double> late = lateness(job, record); late && *late > kLateTarget)
     add_note(
         notes,

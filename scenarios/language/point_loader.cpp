@@ -184,13 +184,16 @@ void JobBuilder::build_timing(const Reader& reader) {
 
 /// The graph and the algorithm, once everything that they may look at is there.
 void JobBuilder::build_method(const Reader& reader) {
-  if (!reader.usable("/cluster") || !reader.usable("/algorithm") || job_.workload.layers.empty()) return;
+  if (!reader.usable("/cluster/workers") || !reader.usable("/algorithm") || job_.workload.layers.empty())
+    return;
+  const int workers = reader.value("/cluster/workers").get<int>();
   if (differs({"algorithm", "cluster", "seed"})) {
-    auto graph = build_graph(reader, job_.workers());
+    auto graph = build_graph(reader, workers);
     if (!graph) return;
     job_.graph = std::move(*graph);
   }
-  build_algorithm(reader, job_);
+  build_algorithm(reader, workers, job_);
+  if (job_.workers() == 0) return;
   check_parts(reader, job_.workload);
   if (auto note = note_on_host_costs(job_.cluster)) add_note(job_.notes, std::move(*note));
   // A fit to operations finds latencies as parts of the operations, and leaves those of the links at 0.

@@ -73,8 +73,8 @@ void build_island(const Reader& reader, Job& job, std::vector<Note>& notes);
 /// Of what a worker needs, what each of its GPUs does.
 void share_memory(Job& job);
 
-/// Once everything that it may look at is in the job.
-void build_algorithm(const Reader& reader, Job& job);
+/// Once everything that it may look at is in the job; where the cluster is wrong it only finds errors.
+void build_algorithm(const Reader& reader, int workers, Job& job);
 
 OptimizerSpec build_optimizer(const Reader& reader);
 /// `cluster`: null where it is wrong; then nodes are not known.
@@ -99,8 +99,7 @@ void check_length(const Reader& reader, const Job& job);
 
 /// What a workload's times and sizes depend on.
 struct WorkloadSetting {
-  const Device* device =
-      nullptr;  ///< null where the cluster is wrong: then only the workload's own errors are found
+  const Device* device = nullptr;    ///< null where the cluster is wrong: then the workload has no times
   const Learner* learner = nullptr;  ///< for "workload": "self"
   Precision precision = Precision::fp32;
 };

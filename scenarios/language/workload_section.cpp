@@ -249,8 +249,12 @@ std::optional<Workload> build_workload(const Reader& reader, const WorkloadSetti
   if (!table && setting.learner != nullptr && reader.usable("/workload") &&
       reader.value("/workload").is_string())
     table = workload_of(*setting.learner);
-  if (!table || setting.device == nullptr) return std::nullopt;
+  if (!table) return std::nullopt;
   table->workload.bytes_per_parameter = setting.precision == Precision::fp32 ? 4 : 2;
+  if (setting.device == nullptr) {
+    table->workload.layers = std::move(table->layers.layers);
+    return std::move(table->workload);
+  }
   if (!resolve_times(reader, *setting.device, *table, notes)) return std::nullopt;
   note_modelled_times(*setting.device, *table, notes);
   const double samples = static_cast<double>(table->workload.batch) / table->workload.micro_batches;

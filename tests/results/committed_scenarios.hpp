@@ -20,8 +20,10 @@ inline std::vector<std::filesystem::path> committed_scenarios() {
   return all;
 }
 
-/// So many steps of it, without intervals; of a study, of its first point.
+/// So many steps of it, or as many as bench/diloco.json needs for its exchange, without intervals; of a
+/// study, of its first point.
 inline cli::Outcome short_run(const cli::Scratch& scratch, const std::filesystem::path& path, int steps) {
+  if (path.filename() == "diloco.json") steps = 32;
   const std::string arguments =
       "run " + path.string() + " --json --draws 0 --set /stop/steps=" + std::to_string(steps);
   const cli::Outcome outcome = scratch.simsgd(arguments);
