@@ -104,6 +104,7 @@ void LockstepRun::run() {
     for (const std::size_t rank : turn_) go_on(rank);
     turn_.clear();
   }
+  for (std::size_t rank = 0; rank < clocks_.size(); ++rank) tell_ledger(rank, ranks_[rank].started);
 }
 
 const StepTrace::Actions& LockstepRun::actions_of(const Rank& state) const {
@@ -354,12 +355,8 @@ void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
   const auto heard = static_cast<std::size_t>(first_unheard - ranks.begin());
   world_.collectives.run_whole(what, heard, part.whole);
   part.known = true;
-  for (std::size_t member = heard; member < ranks.size(); ++member) {
-    Ledger& ledger = ledgers_.of(ranks[member]);
-    const Traffic traffic = options_of(what).traffic;
-    ledger.operation(prepared_[started.what][which].channel, part.whole.span(member, traffic));
-    ledger.sent(traffic, part.whole.plan->bytes_sent()[member]);
-  }
+  for (std::size_t member = heard; in_time_order_ && member < ranks.size(); ++member)
+    tell(static_cast<std::size_t>(ranks[member]), number);
   for (std::size_t member = 0; member < ranks.size(); ++member) {
     const auto rank = static_cast<std::size_t>(ranks[member]);
     if (ranks_[rank].awaits != number + 1) continue;
@@ -375,11 +372,12 @@ void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
   if (last) forget_operations();
 }
 
-// Those that no rank waits for any more.
+// Those that no ledger is to be told of, and that no rank waits for any more.
 void LockstepRun::forget_operations() {
   std::uint64_t needed = first_ + operations_.size();
   for (const Rank& each : ranks_) {
     needed = std::min(needed, each.started > trace_.longest_wait ? each.started - trace_.longest_wait : 0);
+    if (!in_time_order_) needed = std::min(needed, each.told);
     if (!each.following.empty()) needed = std::min(needed, each.following.front().after);
   }
   for (; first_ < needed; ++first_) {
@@ -396,12 +394,32 @@ bool LockstepRun::wait(std::size_t rank, std::size_t ago, bool idly) {
     state.awaits = number + 1;
     return false;
   }
+  tell_ledger(rank, number + 1);
   const double until_s = end_s(rank, awaited);
   if (!hears(rank) && until_s <= clocks_[rank]->local()) return true;
   awaited_.pending()->channel = idly ? 0 : prepared_[awaited.what][place_of(rank, awaited.what).part].channel;
   awaited_.pending()->end_s = until_s;
   clocks_[rank]->wait(awaited_);
   return true;
+}
+
+// Of the operations below that number, which all have started: ledgers of many ranks are not close by, so
+// that each is told of several at once. In time order it has been told of each when that was known.
+void LockstepRun::tell_ledger(std::size_t rank, std::uint64_t until) {
+  if (in_time_order_) return;
+  std::uint64_t& told = ranks_[rank].told;
+  if (hears(rank)) told = std::max(told, until);
+  for (; told < until; ++told) tell(rank, told);
+}
+
+void LockstepRun::tell(std::size_t rank, std::uint64_t number) {
+  Operation& each = operation(number);
+  const CollectiveEngine::Whole& whole = part_of(rank, each).whole;
+  const Split::Place& place = place_of(rank, each.what);
+  const Traffic traffic = options_of(trace_.operations[each.what]).traffic;
+  Ledger& ledger = ledgers_.of(static_cast<int>(rank));
+  ledger.operation(prepared_[each.what][place.part].channel, whole.span(place.member, traffic));
+  ledger.sent(traffic, whole.plan->bytes_sent()[place.member]);
 }
 
 std::vector<Crashes::Totals> LockstepRun::crash_totals(double over_s) const {

@@ -48,6 +48,7 @@ class LockstepRun {
     std::uint64_t step = 0;     // that it is in, from 1
     std::size_t next = 0;       // of the step's actions
     std::uint64_t started = 0;  // operations
+    std::uint64_t told = 0;     // operations that its ledger knows of
     std::uint64_t awaits = 0;   // number of the operation that it waits for, plus 1; 0: none
     double begin_s = 0;         // of the step
     StepCost cost;              // of the gradient
@@ -98,6 +99,8 @@ class LockstepRun {
   void all_started(std::uint64_t number, std::size_t part);
   void forget_operations();
   bool wait(std::size_t rank, std::size_t ago, bool idly);
+  void tell(std::size_t rank, std::uint64_t number);
+  void tell_ledger(std::size_t rank, std::uint64_t until);
   Operation& operation(std::uint64_t number) {
     return *operations_[static_cast<std::size_t>(number - first_)];
   }
