@@ -78,6 +78,10 @@ def studies(name):
         if header[:2] == ["algorithm", "step (ms)"] and mine:
             anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
             parts += [f"[{heading}](../studies.md#{anchor}) 8 workers on 1 Gb/s:", table(header, mine)]
+    for _, _, header, rows in tables("studies.md"):
+        if header[:3] == ["method", "network", "step (ms)"] and any(is_of(row[0], name) for row in rows):
+            parts += ["Time to a target with SGD and with K-FAC, with 95 % intervals ([study](../studies.md#when-does-k-fac-pay)):",
+                      table(header, [row for row in rows if row[0] in (name, "allreduce_sgd")])]
     return "\n\n".join(parts)
 
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/activities.hpp"
+#include "sim/base/instants.hpp"
 #include "sim/roles/lockstep.hpp"
 
 namespace simsgd {
@@ -17,29 +18,62 @@ std::unique_ptr<LockstepRun> LockstepRun::make(World& world, LedgerBook& ledgers
     return nullptr;
   std::optional<StepTrace> trace = trace_steps(world);
   if (!trace || (job.stop.steps < 2 && !trace->after.empty())) return nullptr;
+  std::map<GroupId, Split> splits = splits_of(*trace, world);
+  if (splits.size() > 1 && job.network.has_jitter()) return nullptr;  // it depends on who is first
   for (AnyCollective& operation : trace->operations) {
     if (world.negotiator.negotiates(operation)) return nullptr;
     world.negotiator.send_in_place(operation);
-    if (!world.collectives.is_recurrence(operation)) return nullptr;
+    AnyCollective of_part = operation;
+    for (const GroupId part : splits.at(options_of(operation).group).parts) {
+      options_of(of_part).group = part;
+      if (!world.collectives.is_recurrence(of_part)) return nullptr;
+    }
   }
-  return std::unique_ptr<LockstepRun>(new LockstepRun(world, ledgers, steps, heard, std::move(*trace)));
+  return std::unique_ptr<LockstepRun>(
+      new LockstepRun(world, ledgers, steps, heard, std::move(*trace), std::move(splits)));
+}
+
+std::map<GroupId, LockstepRun::Split> LockstepRun::splits_of(const StepTrace& trace, const World& world) {
+  std::map<GroupId, Split> all;
+  const auto add = [&](GroupId of_first, const auto& group_of) {
+    Split& split = all[of_first];
+    for (int rank = 0; rank < world.job.workers(); ++rank) {
+      const GroupId group = group_of(static_cast<std::size_t>(rank));
+      const auto part = std::find(split.parts.begin(), split.parts.end(), group);
+      split.of_rank.push_back({static_cast<std::size_t>(part - split.parts.begin()),
+                               static_cast<std::size_t>(world.groups.rank_in(group, rank))});
+      if (part == split.parts.end()) split.parts.push_back(group);
+    }
+  };
+  add(kWorld, [](std::size_t) { return kWorld; });
+  for (std::size_t i = 0; i < trace.groups.front().size(); ++i)
+    if (!all.contains(trace.groups.front()[i]))
+      add(trace.groups.front()[i], [&](std::size_t rank) { return trace.groups[rank].at(i); });
+  return all;
 }
 
 LockstepRun::LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Steps& steps, std::size_t heard,
-                         StepTrace trace)
+                         StepTrace trace, std::map<GroupId, Split> splits)
     : world_(world),
       ledgers_(ledgers),
       steps_(steps),
       heard_(heard),
       trace_(std::move(trace)),
+      splits_(std::move(splits)),
+      in_time_order_(splits_.size() > 1),
       step_s_(world.job.workload.micro_batches * (world.times.forward_s + world.times.backward_s)),
       clocks_(static_cast<std::size_t>(world.job.workers())),
       ranks_(clocks_.size()),
       marks_s_(heard, std::vector<double>(trace_.marks)) {
   only_ledgers_.attach(ledgers, {Topic::time, Topic::steps});
-  for (const AnyCollective& operation : trace_.operations) {
-    channels_.push_back(world.negotiator.ledger_channel(operation));
-    predicted_s_.push_back(world.collectives.predict(0, operation));
+  for (AnyCollective operation : trace_.operations) {
+    splits_of_.push_back(&splits_.at(options_of(operation).group));
+    std::vector<Prepared>& prepared = prepared_.emplace_back();
+    for (const GroupId part : splits_of_.back()->parts) {
+      options_of(operation).group = part;
+      prepared.push_back({world.negotiator.ledger_channel(operation),
+                          world.collectives.predict(world.groups.ranks(part).front(), operation)});
+    }
   }
   for (std::size_t rank = 0; rank < clocks_.size(); ++rank) {
     const auto number = static_cast<int>(rank);
@@ -58,6 +92,13 @@ void LockstepRun::run() {
   }
   ready_.resize(clocks_.size());
   std::iota(ready_.begin(), ready_.end(), std::size_t{0});
+  if (in_time_order_)
+    for (const std::size_t rank : std::exchange(ready_, {})) due_.put(static_cast<std::uint32_t>(rank), 0);
+  while (!due_.empty()) {
+    const std::size_t rank = due_.front().number;
+    due_.take_front();
+    go_on(rank);
+  }
   while (!ready_.empty()) {
     turn_.swap(ready_);
     for (const std::size_t rank : turn_) go_on(rank);
@@ -73,12 +114,42 @@ const StepTrace::Actions& LockstepRun::actions_of(const Rank& state) const {
 }
 
 void LockstepRun::go_on(std::size_t rank) {
+  using Kind = StepTrace::Action::Kind;
   Rank& state = ranks_[rank];
+  feel_upcoming(rank);
   do {
     const StepTrace::Actions& actions = actions_of(state);
-    for (; state.next < actions.size(); ++state.next)
+    while (state.next < actions.size()) {
+      const Kind kind = actions[state.next].kind;
+      const double from_s = clocks_[rank]->local();
       if (!act(rank, actions[state.next])) return;
+      ++state.next;
+      const bool moved = clocks_[rank]->local() > from_s;
+      if ((kind == Kind::wait || kind == Kind::wait_idly || kind == Kind::spend ||
+           (moved && (kind == Kind::delay || kind == Kind::begin))) &&
+          !catch_up(rank))
+        return;
+    }
   } while (!state.over && next_step(rank));
+}
+
+// As SimClock::settle. False: others come first, and then the rank comes back.
+bool LockstepRun::catch_up(std::size_t rank) {
+  if (!in_time_order_) return true;
+  const double now_s = clocks_[rank]->local();
+  if (!due_.empty() && due_.front().time_s < now_s) {
+    due_.put(static_cast<std::uint32_t>(rank), now_s);
+    return false;
+  }
+  feel_upcoming(rank);
+  return true;
+}
+
+// What begins at this instant is felt from the next time on.
+void LockstepRun::feel_upcoming(std::size_t rank) {
+  std::deque<Slowdown::Started>& upcoming = ranks_[rank].upcoming;
+  for (; !upcoming.empty() && before(upcoming.front().at_s, clocks_[rank]->local()); upcoming.pop_front())
+    clocks_[rank]->communicates(upcoming.front());
 }
 
 // False: there is nothing more to do.
@@ -154,11 +225,25 @@ bool LockstepRun::act(std::size_t rank, const StepTrace::Action& action) {
       spend(rank, action.activity,
             action.seconds * (1 / world_.job.cluster.speed_of_rank(static_cast<int>(rank))), action.label);
       break;
-    case Kind::start:
-      start(rank, action.index);
+    case Kind::start: {
+      const Prepared& prepared = prepared_[action.index][place_of(rank, action.index).part];
+      if (clock.is_slowed_by_communication())
+        clock.communicates({.channel = prepared.channel,
+                            .at_s = clock.now(),
+                            .seconds = prepared.predicted_s,
+                            .traffic = options_of(trace_.operations[action.index]).traffic});
+      start(rank, open(rank, action.index), clock.now());
       break;
+    }
+    case Kind::start_after: {
+      const std::uint64_t after = state.started - action.index2;
+      state.following.push_back({after, open(rank, action.index)});
+      if (part_of(rank, operation(after)).known) start_following(rank, after);
+      break;
+    }
     case Kind::wait:
-      return wait(rank, action.index);
+    case Kind::wait_idly:
+      return wait(rank, action.index, action.kind == Kind::wait_idly);
   }
   return true;
 }
@@ -214,78 +299,127 @@ void LockstepRun::spend(std::size_t rank, Activity activity, double seconds, con
 // Operations
 // -----------------------------------------------------------------------------------------------------------
 
-void LockstepRun::start(std::size_t rank, std::size_t what) {
-  SimClock& clock = *clocks_[rank];
-  if (clock.is_slowed_by_communication())
-    clock.communicates(channels_[what], 0, predicted_s_[what], options_of(trace_.operations[what]).traffic);
+// The number of the next operation that the rank starts.
+std::uint64_t LockstepRun::open(std::size_t rank, std::size_t what) {
   const std::uint64_t number = ranks_[rank].started++;
-  if (number - first_ == operations_.size()) {
-    if (unused_.empty()) {
-      unused_.push_back(std::make_unique<Operation>());
-      unused_.back()->whole.posted_s.resize(clocks_.size());
-    }
-    operations_.push_back(std::move(unused_.back()));
-    unused_.pop_back();
-    Operation& fresh = *operations_.back();
-    fresh.what = what;
-    fresh.posted = 0;
-    fresh.known = false;
+  if (number - first_ < operations_.size()) return number;
+  if (unused_.empty()) unused_.push_back(std::make_unique<Operation>());
+  operations_.push_back(std::move(unused_.back()));
+  unused_.pop_back();
+  Operation& fresh = *operations_.back();
+  fresh.what = what;
+  fresh.known = 0;
+  fresh.parts.resize(split_of(what).parts.size());
+  for (std::size_t i = 0; i < fresh.parts.size(); ++i) {
+    fresh.parts[i].posted = 0;
+    fresh.parts[i].known = false;
+    fresh.parts[i].whole.posted_s.resize(world_.groups.ranks(split_of(what).parts[i]).size());
   }
-  Operation& started = operation(number);
-  started.whole.posted_s[rank] = clock.now();
-  if (++started.posted == clocks_.size()) all_started(started, number);
+  return number;
 }
 
-void LockstepRun::all_started(Operation& operation, std::uint64_t number) {
-  world_.collectives.run_whole(trace_.operations[operation.what], heard_, operation.whole);
-  operation.known = true;
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
-    if (ranks_[rank].awaits == number + 1) {
-      ranks_[rank].awaits = 0;
+void LockstepRun::start(std::size_t rank, std::uint64_t number, double at_s) {
+  Operation& started = operation(number);
+  const Split::Place& place = place_of(rank, started.what);
+  Operation::Part& part = started.parts[place.part];
+  part.whole.posted_s[place.member] = at_s;
+  if (++part.posted == part.whole.posted_s.size()) all_started(number, place.part);
+}
+
+// The operations of the rank that follow on that one, which is known.
+void LockstepRun::start_following(std::size_t rank, std::uint64_t after) {
+  Rank& state = ranks_[rank];
+  while (!state.following.empty() && state.following.front().after == after) {
+    const std::uint64_t number = state.following.front().number;
+    const std::size_t what = operation(number).what;
+    const Prepared& prepared = prepared_[what][place_of(rank, what).part];
+    const double at_s = end_s(rank, operation(after));
+    if (clocks_[rank]->is_slowed_by_communication())
+      state.upcoming.push_back({.channel = prepared.channel,
+                                .at_s = at_s,
+                                .seconds = prepared.predicted_s,
+                                .traffic = options_of(trace_.operations[what]).traffic});
+    state.following.pop_front();
+    world_.transport.have_passed(1, {});
+    start(rank, number, at_s);
+  }
+}
+
+void LockstepRun::all_started(std::uint64_t number, std::size_t which) {
+  Operation& started = operation(number);
+  Operation::Part& part = started.parts[which];
+  AnyCollective& what = trace_.operations[started.what];
+  options_of(what).group = split_of(started.what).parts[which];
+  const std::vector<int>& ranks = world_.groups.ranks(options_of(what).group);
+  const auto first_unheard = std::lower_bound(ranks.begin(), ranks.end(), static_cast<int>(heard_));
+  const auto heard = static_cast<std::size_t>(first_unheard - ranks.begin());
+  world_.collectives.run_whole(what, heard, part.whole);
+  part.known = true;
+  for (std::size_t member = heard; in_time_order_ && member < ranks.size(); ++member)
+    tell(static_cast<std::size_t>(ranks[member]), number);
+  for (std::size_t member = 0; member < ranks.size(); ++member) {
+    const auto rank = static_cast<std::size_t>(ranks[member]);
+    if (ranks_[rank].awaits != number + 1) continue;
+    ranks_[rank].awaits = 0;
+    if (in_time_order_)
+      due_.put(static_cast<std::uint32_t>(rank),
+               std::max<double>(clocks_[rank]->local(), part.whole.ends_s[member]));
+    else
       ready_.push_back(rank);
-    }
-  forget_operations();
+  }
+  const bool last = ++started.known == started.parts.size();
+  for (const int rank : ranks) start_following(static_cast<std::size_t>(rank), number);
+  if (last) forget_operations();
 }
 
 // Those that no ledger is to be told of, and that no rank waits for any more.
 void LockstepRun::forget_operations() {
   std::uint64_t needed = first_ + operations_.size();
-  for (const Rank& each : ranks_)
-    needed = std::min(
-        {needed, each.told, each.started > trace_.longest_wait ? each.started - trace_.longest_wait : 0});
+  for (const Rank& each : ranks_) {
+    needed = std::min(needed, each.started > trace_.longest_wait ? each.started - trace_.longest_wait : 0);
+    if (!in_time_order_) needed = std::min(needed, each.told);
+    if (!each.following.empty()) needed = std::min(needed, each.following.front().after);
+  }
   for (; first_ < needed; ++first_) {
     unused_.push_back(std::move(operations_.front()));
     operations_.pop_front();
   }
 }
 
-bool LockstepRun::wait(std::size_t rank, std::size_t ago) {
+bool LockstepRun::wait(std::size_t rank, std::size_t ago, bool idly) {
   Rank& state = ranks_[rank];
   const std::uint64_t number = state.started - ago;
-  const Operation& awaited = operation(number);
-  if (!awaited.known) {
+  Operation& awaited = operation(number);
+  if (!part_of(rank, awaited).known) {
     state.awaits = number + 1;
     return false;
   }
   tell_ledger(rank, number + 1);
-  if (!hears(rank) && awaited.whole.ends_s[rank] <= clocks_[rank]->local()) return true;
-  awaited_.pending()->channel = channels_[awaited.what];
-  awaited_.pending()->end_s = awaited.whole.ends_s[rank];
+  const double until_s = end_s(rank, awaited);
+  if (!hears(rank) && until_s <= clocks_[rank]->local()) return true;
+  awaited_.pending()->channel = idly ? 0 : prepared_[awaited.what][place_of(rank, awaited.what).part].channel;
+  awaited_.pending()->end_s = until_s;
   clocks_[rank]->wait(awaited_);
   return true;
 }
 
-// Of the operations below that number. All have started those of ranks that waited for a later one.
+// Of the operations below that number, which all have started: ledgers of many ranks are not close by, so
+// that each is told of several at once. In time order it has been told of each when that was known.
 void LockstepRun::tell_ledger(std::size_t rank, std::uint64_t until) {
+  if (in_time_order_) return;
   std::uint64_t& told = ranks_[rank].told;
   if (hears(rank)) told = std::max(told, until);
+  for (; told < until; ++told) tell(rank, told);
+}
+
+void LockstepRun::tell(std::size_t rank, std::uint64_t number) {
+  Operation& each = operation(number);
+  const CollectiveEngine::Whole& whole = part_of(rank, each).whole;
+  const Split::Place& place = place_of(rank, each.what);
+  const Traffic traffic = options_of(trace_.operations[each.what]).traffic;
   Ledger& ledger = ledgers_.of(static_cast<int>(rank));
-  for (; told < until; ++told) {
-    const Operation& each = operation(told);
-    const Traffic traffic = options_of(trace_.operations[each.what]).traffic;
-    ledger.operation(channels_[each.what], each.whole.span(rank, traffic));
-    ledger.sent(traffic, each.whole.plan->bytes_sent()[rank]);
-  }
+  ledger.operation(prepared_[each.what][place.part].channel, whole.span(place.member, traffic));
+  ledger.sent(traffic, whole.plan->bytes_sent()[place.member]);
 }
 
 std::vector<Crashes::Totals> LockstepRun::crash_totals(double over_s) const {

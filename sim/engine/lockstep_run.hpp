@@ -2,14 +2,18 @@
 // does is taken down once (step_trace.hpp); a rank is its clock and its place in that, and each collective
 // one pass over the times of all. What observers are told, and in which order, is what fibers would tell
 // (tests/engine/lockstep.cpp): a rank goes on until it waits for what somebody has not started; whoever
-// starts an operation last goes on, and then, in the order of ranks, those who waited for it.
+// starts an operation last goes on, and then, in the order of ranks, those who waited for it. Where
+// operations of groups follow on others, whose end a device feels that computes beside them, ranks go on in
+// the order of their clocks.
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "sim/engine/earliest.hpp"
 #include "sim/engine/sim_worker.hpp"
 #include "sim/engine/step_trace.hpp"
 #include "sim/recording/ledger.hpp"
@@ -20,7 +24,7 @@ class LockstepRun {
  public:
   /// Null where the world's job cannot be run so: something is learned, somebody waits for an event, or
   /// steps are not alike. The world's observers hear of the first `heard` ranks. Of the others only ledgers
-  /// are told: of an operation when its rank waits for it or for a later one.
+  /// are told.
   static std::unique_ptr<LockstepRun> make(World& world, LedgerBook& ledgers, const SimWorker::Steps& steps,
                                            std::size_t heard);
   void run();
@@ -28,6 +32,18 @@ class LockstepRun {
   std::vector<Crashes::Totals> crash_totals(double over_s) const;
 
  private:
+  // The groups that an operation is of, of which each rank is in one.
+  struct Split {
+    struct Place {
+      std::size_t part = 0, member = 0;
+    };
+    std::vector<GroupId> parts;
+    std::vector<Place> of_rank;
+  };
+  /// Of an operation that follows on another.
+  struct Following {
+    std::uint64_t after = 0, number = 0;
+  };
   struct Rank {
     std::uint64_t step = 0;     // that it is in, from 1
     std::size_t next = 0;       // of the step's actions
@@ -38,17 +54,29 @@ class LockstepRun {
     StepCost cost;              // of the gradient
     double stop_s = 0, done_s = 0, beside_s = 0;  // of the last backward pass: nominal, and what goes on
     bool over = false;
+    std::deque<Following> following;         // on operations that are not known
+    std::deque<Slowdown::Started> upcoming;  // what its device will feel
   };
   // Started by somebody, and waited for by somebody, perhaps.
   struct Operation {
+    struct Part {
+      std::size_t posted = 0;
+      bool known = false;  // all have started it
+      CollectiveEngine::Whole whole;
+    };
     std::size_t what = 0;  // in the trace
-    std::size_t posted = 0;
-    bool known = false;  // all have started it
-    CollectiveEngine::Whole whole;
+    std::size_t known = 0;
+    std::vector<Part> parts;  // by group of its split
+  };
+  // Of an operation of the trace, by group: its channel in ledgers, and how long it takes.
+  struct Prepared {
+    std::int32_t channel = 0;
+    double predicted_s = 0;
   };
 
   LockstepRun(World& world, LedgerBook& ledgers, const SimWorker::Steps& steps, std::size_t heard,
-              StepTrace trace);
+              StepTrace trace, std::map<GroupId, Split> splits);
+  static std::map<GroupId, Split> splits_of(const StepTrace& trace, const World& world);
   bool hears(std::size_t rank) const { return rank < heard_; }
   const Observers& observers_of(std::size_t rank) const {
     return hears(rank) ? world_.observers : only_ledgers_;
@@ -63,13 +91,28 @@ class LockstepRun {
   void begin_backward(std::size_t rank);
   void compute_until(std::size_t rank, double until_s);
   void spend(std::size_t rank, Activity activity, double seconds, const char* label);
-  void start(std::size_t rank, std::size_t what);
-  void all_started(Operation& operation, std::uint64_t number);
+  bool catch_up(std::size_t rank);
+  void feel_upcoming(std::size_t rank);
+  std::uint64_t open(std::size_t rank, std::size_t what);
+  void start(std::size_t rank, std::uint64_t number, double at_s);
+  void start_following(std::size_t rank, std::uint64_t after);
+  void all_started(std::uint64_t number, std::size_t part);
   void forget_operations();
-  bool wait(std::size_t rank, std::size_t ago);
+  bool wait(std::size_t rank, std::size_t ago, bool idly);
+  void tell(std::size_t rank, std::uint64_t number);
   void tell_ledger(std::size_t rank, std::uint64_t until);
   Operation& operation(std::uint64_t number) {
     return *operations_[static_cast<std::size_t>(number - first_)];
+  }
+  const Split& split_of(std::size_t what) const { return *splits_of_[what]; }
+  const Split::Place& place_of(std::size_t rank, std::size_t what) const {
+    return split_of(what).of_rank[rank];
+  }
+  Operation::Part& part_of(std::size_t rank, Operation& operation) {
+    return operation.parts[place_of(rank, operation.what).part];
+  }
+  double end_s(std::size_t rank, Operation& operation) {
+    return part_of(rank, operation).whole.ends_s[place_of(rank, operation.what).member];
   }
 
   World& world_;
@@ -78,15 +121,17 @@ class LockstepRun {
   std::size_t heard_;
   Observers only_ledgers_;
   StepTrace trace_;
-  // Of each of the trace's operations: its channel in ledgers, and how long it takes, while devices compute.
-  std::vector<std::int32_t> channels_;
-  std::vector<double> predicted_s_;
+  std::map<GroupId, Split> splits_;      // by the group of rank 0
+  bool in_time_order_;                   // there are groups
+  std::vector<const Split*> splits_of_;  // of each of the trace's operations
+  std::vector<std::vector<Prepared>> prepared_;
   double step_s_ = 0;                            // nominal
   std::vector<std::optional<SimClock>> clocks_;  // by rank; they do not move
   std::vector<Rank> ranks_;
   std::vector<Crashes> crashes_;              // by rank; empty: nothing fails
   std::vector<std::vector<double>> marks_s_;  // by rank that is heard, and by number
   std::vector<std::size_t> ready_, turn_;     // who goes on next, and who goes on in this turn
+  Earliest due_;                              // in place of these, in time order
   std::uint64_t first_ = 0;                   // number of operations_.front(); as they are started
   std::deque<std::unique_ptr<Operation>> operations_;
   std::vector<std::unique_ptr<Operation>> unused_;

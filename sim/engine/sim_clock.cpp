@@ -58,11 +58,6 @@ void SimClock::in_background(const std::function<void()>& action) {
 // The device
 // -----------------------------------------------------------------------------------------------------------
 
-void SimClock::communicates(std::int32_t channel, double begin_s, double seconds, Traffic traffic) {
-  slowdown_.started(
-      {.channel = channel, .at_s = now(), .seconds = seconds, .traffic = traffic, .begin_s = begin_s});
-}
-
 // Advances the clock by `seconds` of computing, and by what communication beside it adds, which is booked;
 // returns the rest of the time.
 double SimClock::work(double seconds) {

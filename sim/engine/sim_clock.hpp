@@ -65,8 +65,8 @@ class SimClock final : public Machine, public Completion, public Waiter {
   /// Runs `action` as a handler, at the simulation's time.
   void in_background(const std::function<void()>& action);
 
-  /// A collective occupies the device from now on, but not before `begin_s` (Slowdown).
-  void communicates(std::int32_t channel, double begin_s, double seconds, Traffic traffic);
+  /// A collective occupies the device.
+  void communicates(const Slowdown::Started& operation) { slowdown_.started(operation); }
   bool is_slowed_by_communication() const { return slowdown_.active(); }
 
   /// What the device does while the main thread waits: it is delayed until `compute_s`, computes until

@@ -55,8 +55,11 @@ void SimCollectives::begin(AnyCollective&& collective, CollectiveSlot slot) {
 void SimCollectives::begin_now(AnyCollective&& collective, CollectiveSlot slot) {
   if (clock_.is_slowed_by_communication()) {
     const Negotiator::Expected expected = world_.negotiator.expect(rank_, clock_.now(), collective);
-    clock_.communicates(world_.negotiator.ledger_channel(collective), expected.begin_s, expected.seconds,
-                        options_of(collective).traffic);
+    clock_.communicates({.channel = world_.negotiator.ledger_channel(collective),
+                         .at_s = clock_.now(),
+                         .seconds = expected.seconds,
+                         .traffic = options_of(collective).traffic,
+                         .begin_s = expected.begin_s});
   }
   world_.negotiator.start(rank_, clock_.now(), std::move(collective), std::move(slot));
 }

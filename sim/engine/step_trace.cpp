@@ -1,6 +1,8 @@
 #include "sim/engine/step_trace.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <tuple>
 
@@ -17,15 +19,60 @@ constexpr std::uint64_t kSteps = 3;  // the first, and two that have to be alike
 
 struct Untraceable {};
 
-// What is taken down: the actions since a step began, and the operations of all steps.
+bool starts(const StepAction& action) {
+  return action.kind == StepKind::start || action.kind == StepKind::start_after;
+}
+
+// What is taken down: the actions since a step began, and the operations of all steps. Until the step ends,
+// actions name operations by their place here.
 struct Script {
   StepTrace::Actions actions;
   std::vector<AnyCollective> operations;
   std::vector<std::shared_ptr<Pending>> pending;  // of each: the handles that the method may still hold
+  std::vector<GroupId> groups;
   std::size_t marks = 0;
   std::uint64_t step = 0;
+  // What happens when an operation ends is done once something waits for it.
+  struct Following {
+    std::size_t operation;
+    std::function<void()> action;
+  };
+  std::vector<Following> following;
+  std::optional<std::size_t> ends;               // the operation at whose end all is done now
+  std::map<const Pending*, std::size_t> events;  // by the operation at whose end they are signalled
 
   void put(const StepAction& action) { actions.push_back(action); }
+  std::size_t place_of(Awaited handle) const {
+    const auto found = std::find_if(pending.rbegin(), pending.rend(),
+                                    [&](const auto& each) { return each.get() == handle.pending(); });
+    if (found == pending.rend()) throw Untraceable();
+    return static_cast<std::size_t>(pending.rend() - found) - 1;
+  }
+  void start(AnyCollective&& operation, std::shared_ptr<Pending> handle) {
+    if (ends) {
+      const auto after = std::find_if(actions.begin(), actions.end(), [&](const StepAction& each) {
+        return starts(each) && each.index == *ends;
+      });
+      if (after == actions.end()) throw Untraceable();
+      actions.insert(after + 1, {.kind = StepKind::start_after, .index = operations.size(), .index2 = *ends});
+    } else {
+      put({.kind = StepKind::start, .index = operations.size()});
+    }
+    operations.push_back(std::move(operation));
+    pending.push_back(std::move(handle));
+  }
+  void wait(Awaited handle) {
+    const auto event = events.find(handle.pending());
+    if (event == events.end()) return put({.kind = StepKind::wait, .index = place_of(handle)});
+    for (const Following& each : std::exchange(following, {})) {
+      ends = each.operation;
+      each.action();
+    }
+    ends.reset();
+    if (event->second == SIZE_MAX) throw Untraceable();
+    put({.kind = StepKind::wait_idly, .index = event->second});
+    events.erase(event);
+  }
 };
 
 /// The job at nominal speed, where nobody is late: what the tracing worker needs of it.
@@ -131,8 +178,9 @@ class TraceCollectives final : public Collectives {
   TraceCollectives(Completion& completion, World& world, Script& script)
       : Collectives(completion), world_(world), script_(script) {}
   GroupId group(const std::vector<int>& ranks) override {
-    if (static_cast<int>(ranks.size()) < world_.job.workers()) throw Untraceable();
-    return kWorld;
+    const GroupId group = world_.groups.intern(ranks);
+    if (group != kWorld) script_.groups.push_back(group);
+    return group;
   }
   double predict(const AnyCollective& collective) override {
     return world_.negotiator.predict(0, collective);
@@ -140,9 +188,7 @@ class TraceCollectives final : public Collectives {
 
  protected:
   void begin(AnyCollective&& collective, CollectiveSlot slot) override {
-    script_.put({.kind = StepKind::start, .index = script_.operations.size()});
-    script_.operations.push_back(std::move(collective));
-    script_.pending.push_back(std::move(slot.pending));
+    script_.start(std::move(collective), std::move(slot.pending));
   }
 
  private:
@@ -155,6 +201,31 @@ class NoMessages final : public Messages {
   using Messages::Messages;
   Handle<Nothing> start_send(int, int, Message) override { throw Untraceable(); }
   Handle<Message> start_receive(int, int) override { throw Untraceable(); }
+};
+
+class TraceBackground final : public Background {
+ public:
+  explicit TraceBackground(Script& script) : script_(script) {}
+  void then(Awaited handle, std::function<void()> action) override {
+    script_.following.push_back({script_.place_of(handle), std::move(action)});
+  }
+  Handle<Nothing> make_event() override {
+    const Handle<Nothing> event = Handle<Nothing>::make();
+    script_.events[event.pending().get()] = SIZE_MAX;
+    return event;
+  }
+  void signal(const Handle<Nothing>& event) override {
+    if (!script_.ends) throw Untraceable();
+    script_.events[event.pending().get()] = *script_.ends;
+  }
+  void serve(int, std::function<void(const Message&)>) override { throw Untraceable(); }
+  void post(int, int, Message) override { throw Untraceable(); }
+  bool hear(int, std::function<void(std::uint64_t)>) override { throw Untraceable(); }
+  void flood(int, std::uint64_t) override { throw Untraceable(); }
+  Handle<Nothing> start_timer(double) override { throw Untraceable(); }
+
+ private:
+  Script& script_;
 };
 
 /// What is said before the first step.
@@ -178,19 +249,21 @@ class Sayings final : public Observer {
 
 class TraceWorker final : public Worker {
  public:
-  TraceWorker(const Job& nominal, World& world, StepTrace& trace)
-      : Worker(nominal, 0, world.executor),
+  TraceWorker(const Job& nominal, World& world, int rank, std::uint64_t steps, StepTrace& trace)
+      : Worker(nominal, rank, world.executor),
+        steps_(steps),
         machine_(script_, world.times, nominal.workload),
         sayings_(trace, script_),
         replica_(world.executor, nominal.optimizer, {},
                  [this](const Tensor& parameters, double share) { compute_.update(parameters, share); }),
-        compute_(nominal, world.times, 0, world.executor, machine_, replica_, observers_),
+        compute_(nominal, world.times, rank, world.executor, machine_, replica_, observers_),
         messages_(*this),
         collectives_(*this, world, script_),
-        recorder_(0, observers_) {
+        background_(script_),
+        recorder_(rank, observers_) {
     observers_.attach(machine_, {Topic::drawing, Topic::steps});
     observers_.attach(sayings_, {Topic::said});
-    compose({&replica_, &compute_, &messages_, &collectives_, &recorder_});
+    compose({&replica_, &compute_, &messages_, &collectives_, &recorder_, &background_});
   }
 
   double now() const override { throw Untraceable(); }
@@ -198,17 +271,11 @@ class TraceWorker final : public Worker {
   bool next_step() override {
     compute_.finish_step();
     end_step();
-    if (script_.step == kSteps) return false;
+    if (script_.step == steps_) return false;
     compute_.begin_step(++script_.step);
     return true;
   }
-  void wait(Awaited handle) override {
-    const auto found = std::find_if(script_.pending.rbegin(), script_.pending.rend(),
-                                    [&](const auto& each) { return each.get() == handle.pending(); });
-    if (found == script_.pending.rend()) throw Untraceable();
-    script_.put(
-        {.kind = StepKind::wait, .index = static_cast<std::size_t>(found - script_.pending.rbegin()) + 1});
-  }
+  void wait(Awaited handle) override { script_.wait(handle); }
   std::size_t wait_any(std::span<const Awaited>) override { throw Untraceable(); }
   bool done(Awaited) override { throw Untraceable(); }
 
@@ -218,16 +285,28 @@ class TraceWorker final : public Worker {
     return std::move(parts_);
   }
   std::vector<AnyCollective> operations() { return std::move(script_.operations); }
+  std::vector<GroupId> groups() { return std::move(script_.groups); }
   std::size_t most_marks() const { return most_marks_; }
 
  private:
   void end_step() {
+    if (!script_.following.empty()) throw Untraceable();
+    numbers_.resize(script_.operations.size());
+    for (StepAction& action : script_.actions) {
+      if (action.kind == StepKind::wait || action.kind == StepKind::wait_idly)
+        action.index = started_ - numbers_[action.index];
+      if (action.kind == StepKind::start_after) action.index2 = started_ - numbers_[action.index2];
+      if (starts(action)) numbers_[action.index] = started_++;
+    }
     most_marks_ = std::max(most_marks_, script_.marks);
     script_.marks = 0;
     parts_.push_back(std::exchange(script_.actions, {}));
   }
 
+  std::uint64_t steps_;
   Script script_;
+  std::vector<std::size_t> numbers_;  // of operations by place: the order in which they are started
+  std::size_t started_ = 0;
   std::vector<StepTrace::Actions> parts_;
   std::size_t most_marks_ = 0;
   TraceMachine machine_;
@@ -237,6 +316,7 @@ class TraceWorker final : public Worker {
   Compute compute_;
   NoMessages messages_;
   TraceCollectives collectives_;
+  TraceBackground background_;
   Recorder recorder_;
 };
 
@@ -251,17 +331,21 @@ bool alike(const AnyCollective& a, const AnyCollective& b) {
 
 bool alike(const std::vector<AnyCollective>& operations, const StepTrace::Actions& a,
            const StepTrace::Actions& b) {
-  return std::equal(
-      a.begin(), a.end(), b.begin(), b.end(), [&](const StepAction& one, const StepAction& other) {
-        if (one.kind != StepKind::start) return one == other;
-        return other.kind == StepKind::start && alike(operations[one.index], operations[other.index]);
-      });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](const StepAction& one, const StepAction& other) {
+                      if (!starts(one)) return one == other;
+                      return one.kind == other.kind && one.index2 == other.index2 &&
+                             alike(operations[one.index], operations[other.index]);
+                    });
 }
 
 std::size_t longest_wait(const StepTrace::Actions& actions) {
   std::size_t longest = 0;
   for (const StepAction& action : actions)
-    if (action.kind == StepKind::wait) longest = std::max(longest, action.index);
+    if (action.kind == StepKind::wait || action.kind == StepKind::wait_idly)
+      longest = std::max(longest, action.index);
+    else if (action.kind == StepKind::start_after)
+      longest = std::max(longest, action.index2);
   return longest;
 }
 
@@ -270,13 +354,21 @@ std::size_t longest_wait(const StepTrace::Actions& actions) {
 std::optional<StepTrace> trace_steps(World& world) {
   StepTrace trace;
   const Job nominal = nominal_job(world.job);
-  TraceWorker worker(nominal, world, trace);
+  TraceWorker worker(nominal, world, 0, kSteps, trace);
+  std::vector<StepTrace::Actions> parts;
   try {
     world.job.algorithm->run(worker);
+    parts = worker.parts();
+    trace.groups.push_back(worker.groups());
+    for (int rank = 1; rank < nominal.workers() && !trace.groups.front().empty(); ++rank) {
+      StepTrace unused;
+      TraceWorker other(nominal, world, rank, 0, unused);
+      world.job.algorithm->run(other);
+      trace.groups.push_back(other.groups());
+    }
   } catch (const Untraceable&) {
     return std::nullopt;
   }
-  std::vector<StepTrace::Actions> parts = worker.parts();
   trace.operations = worker.operations();
   if (parts.size() != kSteps + 2 || !parts[0].empty() || !alike(trace.operations, parts[2], parts[3]))
     return std::nullopt;

@@ -31,29 +31,32 @@ struct StepTrace {
       span,           ///< from one mark to another, for timelines
       spend,          ///< an activity for so many seconds at nominal speed
       start,          ///< an operation
-      wait            ///< for the one that was started so many ago: 1 is the last
+      start_after,    ///< an operation, when the one that was started `index2` ago ends: 1 is the last
+      wait,           ///< for the one that was started `index` ago
+      wait_idly       ///< the same, booked as waiting for nothing that is sent
     } kind;
     Activity activity = Activity::compute;
     double seconds = 0;
     std::size_t index = 0;   ///< of a mark, an operation; how many ago
-    std::size_t index2 = 0;  ///< the mark that a span ends at
+    std::size_t index2 = 0;  ///< the mark that a span ends at; how many ago
     const char* label = nullptr;
 
     bool operator==(const Action&) const = default;
   };
   using Actions = std::vector<Action>;
 
-  Actions first, others, after;           ///< of the first step, of each other one, after the last
-  std::vector<AnyCollective> operations;  ///< that they start; without contributions
-  std::size_t marks = 0;                  ///< in a step
-  std::size_t longest_wait = 0;           ///< the most operations ago that one is waited for
+  Actions first, others, after;              ///< of the first step, of each other one, after the last
+  std::vector<AnyCollective> operations;     ///< that they start; without contributions, of rank 0's groups
+  std::vector<std::vector<GroupId>> groups;  ///< by rank: as it has asked for them
+  std::size_t marks = 0;                     ///< in a step
+  std::size_t longest_wait = 0;              ///< the most operations ago that one is waited for
   // What was said before the first step.
   std::vector<RecordTable> tables;
   std::map<std::string, double> numbers;
 };
 
 /// Nothing where steps are not all alike, or do what cannot be taken down. Its cost is that of three steps of
-/// one rank.
+/// one rank; where that asks for groups, all ranks are asked for theirs.
 std::optional<StepTrace> trace_steps(World& world);
 
 }  // namespace simsgd

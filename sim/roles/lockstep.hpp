@@ -7,7 +7,8 @@
 namespace simsgd {
 
 /// A method that says so of itself: every rank does the same in every step but the first, whatever its number
-/// and the time, in collectives of all ranks; and after a crash it computes again what it lost.
+/// and the time, in collectives of all ranks or of groups that all ranks make alike; and after a crash it
+/// computes again what it lost.
 class LockstepAlgorithm : public Algorithm {};
 
 }  // namespace simsgd

@@ -44,14 +44,17 @@ TEST_CASE("islands, sites, texts and methods that cannot be: every error at once
   has(of_cluster, "/cluster/island/gpus: neither divides the ");
   has(of_cluster, "/cluster/topology/links: do not join \"a\" and \"b\"");
   has(of_cluster, "text.txt is empty");
-  has(of_cluster, "3 errors; nothing was run or written.");
+  has(of_cluster, "/algorithm/quorum: is more than the 4 workers");
+  has(of_cluster, "/algorithm/inner_steps: is beyond the run's 4 steps of 4 workers");
+  has(of_cluster, "5 errors; nothing was run or written.");
   for (const auto& [text, what] : {std::pair<std::string, const char*>{"", "text.txt is empty"},
                                    {"ab\xff", "text.txt is not UTF-8: byte 2 (0xff)"}}) {
     scratch.write("text.txt", text);
     const std::string of_others = errors("");
     has(of_others, what);
     has(of_others, "/algorithm/quorum: is more than the 4 workers");
-    has(of_others, "2 errors; nothing was run or written.");
+    has(of_others, "/algorithm/inner_steps: is beyond the run's 4 steps of 4 workers");
+    has(of_others, "3 errors; nothing was run or written.");
   }
 }
 
@@ -143,7 +146,7 @@ TEST_CASE("control characters in names do not reach the terminal") {
   const Scratch scratch;
   Json scenario = Json::parse(kScenario);
   scenario["name"] = "a\x1b[31mred\nline";
-  scenario["stop"]["steps"] = 2;
+  scenario["stop"]["steps"] = 3;
   scratch.write("s.json", scenario.dump());
   for (const char* verb :
        {"run s.json", "sweep run s.json", "sweep plan s.json", "run s.json --set '/a\x1b[1m=1'"}) {

@@ -35,6 +35,8 @@ const names = [...readdirSync(site).filter((file) => file.endsWith(".html") && f
 for (const file of names) {
   await open(file);
   check((await page.$$eval("article h1", (headings) => headings.length)) === 1, `${file} does not have one title`);
+  const wide = await page.$$eval(".md-typeset__scrollwrap", (tables) => tables.filter((table) => table.scrollWidth > table.clientWidth + 2).map((table) => table.innerText.slice(0, 60)));
+  check(wide.length === 0, `${file} has tables that are scrolled sideways at 1360 px: ${wide}`);
 }
 await open("overview.html");
 await page.waitForFunction(() => !document.querySelector("pre.mermaid"), { timeout: 30000 });
