@@ -21,7 +21,7 @@ LINK = re.compile(r"(?<=\]\()([^)#\s]*[./][^)#\s]*)")
 STYLE = """
 .md-grid { max-width: 72rem; } .md-typeset h1 { margin-bottom: .5em; }
 .md-typeset td code { word-break: normal; }
-.md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 3rem; padding: .5em .7em; }
+.md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 2rem; padding: .5em .6em; }
 .md-typeset td:nth-child(3):nth-last-child(2) code { overflow-wrap: anywhere; }
 .md-typeset pre > code { font-size: .72em; } .md-content__inner { margin-left: 1rem !important; margin-right: 1rem !important; }
 [data-md-color-scheme=slate] { --md-typeset-a-color: #9fa8ff; }
