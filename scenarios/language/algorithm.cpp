@@ -88,6 +88,7 @@ void check_interval(const Reader& reader, const StopRule& stop, int workers, con
                     bool needs_others) {
   const std::string& key = plugin.uses.interval;
   if (key.empty() || workers == 1 || stop.steps == StopRule().steps) return;
+  if (reader.origin_file("/stop/steps") == "advise") return;  // it looks at the first steps of a longer run
   const auto interval = reader.value("/algorithm/" + key).get<double>();
   const double most = static_cast<double>(stop.steps) * (needs_others ? 1 : workers);
   if (interval <= most) return;
