@@ -111,13 +111,14 @@ std::string in_short(const JudgedBook& judged) {
       all.cells, all.sets, percent(mean_of(all.means)), percent(median_of(all.means)));
   for (std::size_t i = kIntervalLevels.size(); i-- > 0;)
     if (all.coverage[i].told > 0)
-      text += fmt::format(" Intervals of {:g} % hold {}; averaged over sets, {}.",
-                          100 * kIntervalLevels[i], held_of(all.coverage[i]), percent(mean_of(all.held[i])));
+      text += fmt::format(" Intervals of {:g} % hold {}; averaged over sets, {}.", 100 * kIntervalLevels[i],
+                          held_of(all.coverage[i]), percent(mean_of(all.held[i])));
   text +=
       " In tables of message sizes each octave counts the same, because half of such a table's rows lie in its last octave.";
   if (!all.half_widths.empty())
-    text += fmt::format(" In the median set an interval of 90 % reaches {:.1f} times the mean error to either side.",
-                        median_of(all.half_widths));
+    text += fmt::format(
+        " In the median set an interval of 90 % reaches {:.1f} times the mean error to either side.",
+        median_of(all.half_widths));
   return text;
 }
 

@@ -217,7 +217,8 @@ TEST_CASE("messages on shared networks arrive when SimGrid says, at every size u
     const auto ends = [&](MakeTimeKeeper make_time) {
       return in_child([&] { return ends_on(cluster, make_time, messages); });
     };
-    const std::vector<double> own = ends(own_time), simgrid = ends(simgrid_time(SIMSGD_BINARY_DIR "/libsimsgd_simgrid.so"));
+    const std::vector<double> own = ends(own_time),
+                              simgrid = ends(simgrid_time(SIMSGD_BINARY_DIR "/libsimsgd_simgrid.so"));
     for (std::size_t i = 0; i < own.size(); ++i) {
       CAPTURE(i);
       CHECK(own[i] == doctest::Approx(simgrid[i]).epsilon(1e-9));
