@@ -39,10 +39,10 @@ TEST_CASE("two runs, and runs with 1 and 2 threads, give the same bytes without 
 TEST_CASE("SimGrid keeps the time as the program does") {
   const Scratch scratch;
   for (const char* settings :
-       {"--set /algorithm={\"name\":\"d_psgd\"}", "--set /algorithm={\"name\":\"wagma\"}",
-        "--set /algorithm={\"name\":\"eager_sgd\"}",
-        "--set /algorithm={\"name\":\"allreduce_sgd\"} --set /network/fidelity=messages",
-        "--set /algorithm={\"name\":\"gtopk\"} --set /network/fidelity=flows"}) {
+       {"--set '/algorithm={\"name\":\"d_psgd\"}'", "--set '/algorithm={\"name\":\"wagma\"}'",
+        "--set '/algorithm={\"name\":\"eager_sgd\"}'",
+        "--set '/algorithm={\"name\":\"allreduce_sgd\"}' --set /network/fidelity=messages",
+        "--set '/algorithm={\"name\":\"gtopk\"}' --set /network/fidelity=flows"}) {
     CAPTURE(settings);
     const std::string command = std::string("run " SIMSGD_SOURCE_DIR
                                             "/bench/timing_only.json --draws 0 --json "
