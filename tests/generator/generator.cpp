@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/plugin.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/schema.hpp"
 
@@ -282,6 +283,14 @@ void ScenarioGenerator::make_small(Json& scenario) {
   // A step of "self" may take nanoseconds: time alone does not bound a run.
   if (scenario["stop"].is_object() && !scenario["stop"].contains("steps")) scenario["stop"]["steps"] = 3;
   if (scenario["stop"].is_object()) at_most(scenario["stop"], "steps", 4);
+  // Nothing is run that exchanges only later.
+  Json& algorithm = scenario["algorithm"];
+  for (const AlgorithmPlugin& plugin : algorithm_plugins())
+    if (!plugin.uses.interval.empty() && algorithm.is_object() &&
+        algorithm.value("name", Json()) == plugin.info.name) {
+      if (!algorithm.contains(plugin.uses.interval)) algorithm[plugin.uses.interval] = 1;
+      at_most(algorithm, plugin.uses.interval.c_str(), 1);
+    }
 }
 
 void ScenarioGenerator::mutate(Json& scenario) {

@@ -533,7 +533,7 @@ class Roles(unittest.TestCase):
     def test_a_method_says_what_it_sends_needs_and_leaves_out(self):
         run = self.run_method(speaks_for_itself)
         self.assertIn("the outer optimizer takes no time", " ".join(run.notes))
-        plain = {each["part"]: each["bytes"] for each in simsgd.run(TIMED, {"/stop/steps": 1}).document["memory"]}
+        plain = {each["part"]: each["bytes"] for each in simsgd.run(TIMED, {"/stop/steps": 3}).document["memory"]}
         parts = {each["part"]: each["bytes"] for each in run.document["memory"]}
         self.assertEqual(parts, {"shards": 0.75 * plain["parameters"], "activations": plain["activations"]})
         self.assertIn("The method's `sends` has no factor, and it sends that. Add it there.", self.said(sends_what_it_does_not_say))

@@ -108,6 +108,7 @@ TEST_CASE("on what we ship no algorithm uses an unknown cost") {
       scenario["workload"] = {{"use", kScenarios + "workloads/resnet50.json"}, {"batch", 8}};
       scenario["algorithm"] = {{"name", plugin.info.name}};
       if (plugin.info.name == "dropcompute") scenario["algorithm"]["deadline"] = "1 s";
+      scenario["stop"]["steps"] = 1000;
       CHECK(unknown_costs(job_of(scenario)).empty());
     }
   }

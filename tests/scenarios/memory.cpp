@@ -26,6 +26,7 @@ std::vector<MemoryPart> memory_of(const Json& algorithm) {
   scenario["workload"] = {{"use", kScenarios + "workloads/resnet50.json"}, {"batch", 32}};
   scenario["optimizer"] = {{"name", "sgd"}, {"momentum", 0.9}};
   scenario["algorithm"] = algorithm;
+  scenario["stop"]["steps"] = 1000;
   return job_of(scenario).memory;
 }
 
