@@ -73,7 +73,7 @@ TEST_CASE("import writes nothing where anything is wrong, and ends with 2") {
 TEST_CASE("import reads what simsgd writes itself: a run, runs of a sweep, and both forms of bench") {
   const Scratch scratch;
   scratch.write("s.json", kScenario);
-  const Outcome run = scratch.simsgd("run s.json --json --set /stop/steps=2");
+  const Outcome run = scratch.simsgd("run s.json --json --set /stop/steps=4");
   REQUIRE(run.code == 0);
   const auto document = nlohmann::ordered_json::parse(run.out);
   scratch.write("run.json", run.out);
