@@ -234,7 +234,9 @@ class SimGridTime final : public TimeKeeper {
 
 }  // namespace simsgd
 
-extern "C" std::unique_ptr<simsgd::TimeKeeper> simsgd_simgrid_time(const simsgd::Cluster& cluster,
-                                                                   simsgd::TimeKeeper::Calls calls) {
-  return std::make_unique<simsgd::SimGridTime>(cluster, std::move(calls));
+extern "C" simsgd::MakeTimeKeeper simsgd_simgrid_time() {
+  return [](const simsgd::Cluster& cluster,
+            simsgd::TimeKeeper::Calls calls) -> std::unique_ptr<simsgd::TimeKeeper> {
+    return std::make_unique<simsgd::SimGridTime>(cluster, std::move(calls));
+  };
 }

@@ -14,7 +14,7 @@ MakeTimeKeeper simgrid_time(const std::string& library) {
     throw ConfigError({"--simgrid", "", fmt::format("SimGrid cannot be opened: {}", dlerror()), "",
                        "Packages come without it: build it from the sources, with "
                        "cmake --build --preset release --target simsgd_simgrid"});
-  return reinterpret_cast<MakeTimeKeeper>(made);
+  return reinterpret_cast<MakeTimeKeeper (*)()>(made)();
 }
 
 }  // namespace simsgd
