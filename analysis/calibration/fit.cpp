@@ -16,7 +16,6 @@
 #include "analysis/calibration/solver.hpp"
 #include "scenarios/language/calibration_draws.hpp"
 #include "sim/base/errors.hpp"
-#include "sim/base/random.hpp"
 
 namespace simsgd {
 
@@ -26,40 +25,94 @@ using Scales = ParameterSpec::Scales;
 
 constexpr double kStartTolerance = 1e-4;
 constexpr int kStartIterations = 12;  // tell a good start from a bad one
+constexpr int kLooks = 32;            // places that are looked at, for each from which a fit goes down
+constexpr int kHops = 4;              // other values of each parameter from which it goes down again
+constexpr double kWorthAHop = 1e-6;   // of the loss: less is rounding
 
-/// Where the solver begins: in the middle of all bounds first, then anywhere inside them.
-std::vector<double> inside(const ModelSpec& model, int start) {
-  Stream stream({.seed = 1,
-                 .purpose = Purpose::resampling,
-                 .entity = 0xF17,
-                 .step = static_cast<std::uint64_t>(start)});
-  std::vector<double> x;
-  for (const ParameterSpec& parameter : model.parameters) {
+/// Where fits begin: a loss whose operations take the faster of several ways has many valleys.
+class Starts {
+ public:
+  /// All must outlive it.
+  Starts(const Predictor& predictor, const Points& points, const ModelSpec& model, const WeightedPoints& what,
+         const Patch& tables, const FitSettings& settings)
+      : predictor_(predictor),
+        points_(points),
+        model_(model),
+        what_(what),
+        tables_(tables),
+        settings_(settings) {}
+
+  /// Of `looks` points of Sobol's sequence inside the bounds, the first of which is their middle, the `count`
+  /// with the least loss, on the parameters' scales, best first; infinite losses are among them if need be.
+  /// Sobol, USSR Comput. Math. Math. Phys. 7(4), 1967, doi:10.1016/0041-5553(67)90144-9: few points of his
+  /// sequence leave no large part of the bounds without one.
+  std::vector<std::vector<double>> best(int looks, int count) const {
+    boost::random::sobol sequence(model_.parameters.size());
+    std::vector<std::vector<double>> places(static_cast<std::size_t>(looks));
+    std::vector<Patch> patches;
+    for (std::vector<double>& x : places) {
+      std::vector<double> values;
+      for (const ParameterSpec& parameter : model_.parameters) {
+        x.push_back(at_share(parameter, boost::random::uniform_01<double>()(sequence)));
+        values.push_back(value_at(parameter, x.back()));
+      }
+      patches.push_back(patch_of(model_, values, tables_));
+    }
+    if (looks == 1) return places;
+    const std::vector<std::vector<double>> predicted = predictor_.predict(patches, what_.which);
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const double square = mean_square(points_, what_, predicted[i], settings_.outlier);
+      order.emplace_back(std::isfinite(square) ? square : std::numeric_limits<double>::infinity(), i);
+    }
+    std::sort(order.begin(), order.end());
+    order.resize(static_cast<std::size_t>(count));
+    std::vector<std::vector<double>> chosen;
+    for (const auto& [square, i] : order) chosen.push_back(std::move(places[i]));
+    return chosen;
+  }
+
+  /// Down from the best of many places; then from there with each parameter elsewhere, one at a time.
+  Solved solve(Solver& solver) const {
+    const int starts = settings_.starts;
+    if (starts == 1) return down(solver, best(1, 1).front());
+    const Solved first = down(solver, best_after_steps(solver, best(kLooks * starts, starts)));
+    if (!std::isfinite(first.loss)) return first;
+    std::vector<std::vector<double>> beside;
+    for (std::size_t j = 0; j < first.x.size(); ++j)
+      for (int hop = 0; hop < kHops; ++hop) {
+        beside.push_back(first.x);
+        beside.back()[j] = at_share(model_.parameters[j], (hop + 0.5) / kHops);
+      }
+    Solved second = down(solver, best_after_steps(solver, std::move(beside)));
+    return second.loss < first.loss * (1 - kWorthAHop) ? second : first;
+  }
+
+ private:
+  static double at_share(const ParameterSpec& parameter, double share) {
     const double low = scale_of(parameter, parameter.low), high = scale_of(parameter, parameter.high);
-    x.push_back(low + (start == 0 ? 0.5 : stream.uniform()) * (high - low));
+    return low + share * (high - low);
   }
-  return x;
-}
+  Solved down(Solver& solver, std::vector<double> x) const {
+    return solver.solve(std::move(x), settings_.iterations, settings_.tolerance);
+  }
+  std::vector<double> best_after_steps(const Solver& solver, std::vector<std::vector<double>> places) const {
+    std::vector<Solved> from(places.size());
+    predictor_.each(from.size(), [&](std::size_t i) {
+      from[i] = Solver(solver).solve(std::move(places[i]), kStartIterations, kStartTolerance);
+    });
+    return std::min_element(from.begin(), from.end(),
+                            [](const Solved& a, const Solved& b) { return a.loss < b.loss; })
+        ->x;
+  }
 
-/// Where `start` is, or the best of several places.
-Solved solve_from_start(Solver& solver, const ModelSpec& model, const FitSettings& settings) {
-  if (settings.start != nullptr) {
-    std::vector<double> x;
-    for (std::size_t j = 0; j < model.parameters.size(); ++j)
-      x.push_back(scale_of(model.parameters[j], settings.start->values[j]));
-    return solver.solve(std::move(x), settings.iterations, settings.tolerance);
-  }
-  if (settings.starts == 1) return solver.solve(inside(model, 0), settings.iterations, settings.tolerance);
-  std::vector<Solved> from(static_cast<std::size_t>(settings.starts));
-  solver.predictor().each(from.size(), [&](std::size_t start) {
-    from[start] =
-        Solver(solver).solve(inside(model, static_cast<int>(start)), kStartIterations, kStartTolerance);
-  });
-  Solved best;
-  for (Solved& each : from)
-    if (each.loss < best.loss * (1 - 1e-9) || best.x.empty()) best = std::move(each);
-  return solver.solve(std::move(best.x), settings.iterations, settings.tolerance);
-}
+  const Predictor& predictor_;
+  const Points& points_;
+  const ModelSpec& model_;
+  const WeightedPoints& what_;
+  const Patch& tables_;
+  const FitSettings& settings_;
+};
 
 bool scales_with_time(const std::string& key) {
   return key == "latency" || key == "launch" || key == "step_latency" || key == "payload" || key == "time";
@@ -91,40 +144,6 @@ std::string bounds_shown(const ModelSpec& model) {
 Patch joined_patch(Patch first, Patch second) {
   first.insert(first.end(), std::make_move_iterator(second.begin()), std::make_move_iterator(second.end()));
   return first;
-}
-
-/// Where a fit of runs begins, on the parameters' scales: the best of `settings.starts` points of Sobol's
-/// sequence inside the bounds, the first of which is their middle. Each costs a simulation of every
-/// measurement, so they are looked at, not descended from. Sobol, USSR Comput. Math. Math. Phys. 7(4), 1967,
-/// doi:10.1016/0041-5553(67)90144-9: few points of his sequence leave no large part of the bounds without
-/// one.
-std::vector<double> best_of_starts(const Predictor& predictor, const Points& points, const ModelSpec& model,
-                                   const WeightedPoints& what, const Patch& tables,
-                                   const FitSettings& settings) {
-  boost::random::sobol sequence(model.parameters.size());
-  std::vector<std::vector<double>> places;
-  std::vector<Patch> patches;
-  for (int start = 0; start < settings.starts; ++start) {
-    std::vector<double> x, values;
-    for (const ParameterSpec& parameter : model.parameters) {
-      const double low = scale_of(parameter, parameter.low), high = scale_of(parameter, parameter.high);
-      x.push_back(low + boost::random::uniform_01<double>()(sequence) * (high - low));
-      values.push_back(value_at(parameter, x.back()));
-    }
-    patches.push_back(patch_of(model, values, tables));
-    places.push_back(std::move(x));
-  }
-  if (places.size() == 1) return places.front();
-  const std::vector<std::vector<double>> predicted = predictor.predict(patches, what.which);
-  std::size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const double square = mean_square(points, what, predicted[i], settings.outlier);
-    if (!(square < least)) continue;  // nor where it is not a number
-    least = square;
-    best = i;
-  }
-  return places[best];
 }
 
 }  // namespace
@@ -219,11 +238,21 @@ Fitted fit_parameters(const Predictor& predictor, const Points& points, const Mo
   Fitted fitted{{}, tables, 0, {}};
   if (model.parameters.empty()) return fitted;
   Solver solver(predictor, points, model, what, tables, settings);
-  const bool looks_first = settings.rounds > 0 && settings.start == nullptr;
-  const Solved best = looks_first
-                          ? solver.solve(best_of_starts(predictor, points, model, what, tables, settings),
-                                         settings.iterations, settings.tolerance)
-                          : solve_from_start(solver, model, settings);
+  const Starts starts(predictor, points, model, what, tables, settings);
+  const auto from = [&](std::vector<double> x) {
+    return solver.solve(std::move(x), settings.iterations, settings.tolerance);
+  };
+  Solved best;
+  if (settings.start != nullptr) {
+    std::vector<double> x;
+    for (std::size_t j = 0; j < model.parameters.size(); ++j)
+      x.push_back(scale_of(model.parameters[j], settings.start->values[j]));
+    best = from(std::move(x));
+  } else if (settings.rounds > 0) {  // each place costs a simulation of every measurement
+    best = from(starts.best(settings.starts, 1).front());
+  } else {
+    best = starts.solve(solver);
+  }
   if (!std::isfinite(best.loss))
     throw RunError(
         "Nothing can be fitted: the simulator predicts no value for some measurement, whatever the parameters inside their bounds" +

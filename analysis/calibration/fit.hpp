@@ -49,8 +49,8 @@ std::size_t free_parameters(const ModelSpec& model);
 struct FitSettings {
   double outlier = 0.1;
   int iterations = 60;
-  double tolerance = 1e-10;       ///< of the loss, relative
-  int starts = 12;                ///< places inside the bounds that are tried; of runs: looked at
+  double tolerance = 1e-10;  ///< of the loss, relative
+  int starts = 6;            ///< places inside the bounds from which it goes down; of runs: that it looks at
   const Fitted* start = nullptr;  ///< where it begins instead
   /// Of runs: so often are slopes simulated anew, as long as it gains something; between, they follow from
   /// the steps that were made, and those of the start come first. 0: slopes are taken at every step.

@@ -43,7 +43,6 @@ struct Machine {
 
 constexpr double kFastestInside_Bps = 900e9;  // NVLink 5, one way (NVIDIA's data sheets)
 constexpr double kPcie_Bps = 64e9;            // PCIe 5.0 x16, one way
-constexpr int kStarts = 40;                   // with fewer the fit to 8 and 16 A100 ends in worse places
 
 int nodes_for(int workers, int per_node) { return (workers + per_node - 1) / per_node; }
 
@@ -409,7 +408,7 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
                {"data", std::move(data)},
                {"predict", {{{"as", "collective"}}}},
                {"models", std::move(models)},
-               {"fit", {{"leave_out", std::move(leave_out)}, {"outlier", 0.05}, {"starts", kStarts}}}};
+               {"fit", {{"leave_out", std::move(leave_out)}, {"outlier", 0.05}}}};
   return made;
 }
 

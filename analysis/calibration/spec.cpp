@@ -43,10 +43,10 @@ struct FitSection {
     f.whole("draws", fit.draws, "Draws of the bootstrap").at_least(0).at_most(10000);
     f.whole(
          "starts", fit.starts,
-         "Places inside the bounds where a fit may begin, the middle first. Of runs each costs one simulation of every measurement, and the fit goes on from the best (points of Sobol's sequence); else the best after a few steps from each")
+         "Places inside the bounds from which a fit goes down: the best of 32 times as many points of Sobol's sequence, and then the best of all with one parameter elsewhere; 1: the middle alone. A fit of runs looks at this many and goes down from the best, as each costs a simulation of every measurement")
         .at_least(1)
         .at_most(10000)
-        .by_rule("12; 1 where runs are simulated");
+        .by_rule("6; 1 where runs are simulated");
   }
   FitSpec made() {
     fit.where = selection_from(where);

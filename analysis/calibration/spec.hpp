@@ -108,7 +108,7 @@ struct FitSpec {
   bool octaves_equal = true;  ///< weights: octaves of size of one number of workers weigh the same
   double outlier = 0.1;       ///< relative error beyond which a point counts linearly
   int draws = 200;            ///< of the bootstrap
-  /// Places inside the bounds where fits may begin; none: 12, of runs 1.
+  /// Places inside the bounds where fits may begin; none: 6, of runs 1.
   std::optional<int> starts{};
 };
 

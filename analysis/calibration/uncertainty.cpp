@@ -37,7 +37,7 @@ Fitted Fitter::fit(const WeightedPoints& what, const Fitted* start, int iteratio
       start == nullptr ? this->tables(what) : refit_tables(predictor_, points_, model_, what, start->tables);
   FitSettings settings{.outlier = spec_.fit.outlier,
                        .tolerance = runs() ? 1e-4 : 1e-10,
-                       .starts = spec_.fit.starts.value_or(runs() ? 1 : 12),
+                       .starts = spec_.fit.starts.value_or(runs() ? 1 : 6),
                        .interrupted = interrupted_};
   const auto with_member = [&](std::size_t member, const Fitted* from, Effort effort) {
     Patch patch = member_patch(model_, member);
