@@ -19,8 +19,8 @@ Interference::Interference(const Cluster& cluster, Transport& transport) : trans
     gpus_.push_back({links[static_cast<std::size_t>(endpoint)], {}});
 }
 
-void Interference::computes(int rank, double from_s, double to_s) {
-  if (gpus_.empty() || gpus_[static_cast<std::size_t>(rank)].links.empty() || !before(from_s, to_s)) return;
+void Interference::add(int rank, double from_s, double to_s) {
+  if (gpus_[static_cast<std::size_t>(rank)].links.empty() || !before(from_s, to_s)) return;
   std::deque<Stretch>& stretches = gpus_[static_cast<std::size_t>(rank)].stretches;
   // What a handler computes while the main thread waits begins now, wherever that thread's clock stands.
   const double late_s = std::max(0.0, transport_.now() - from_s);

@@ -26,7 +26,9 @@ class Interference {
 
   /// The device of `rank` computes in [from_s, to_s]: from now on where that has begun. Stretches come in
   /// order.
-  void computes(int rank, double from_s, double to_s);
+  void computes(int rank, double from_s, double to_s) {
+    if (!gpus_.empty()) add(rank, from_s, to_s);
+  }
   /// It does not compute after `at_s`, whatever was said.
   void stops(int rank, double at_s);
 
@@ -45,6 +47,7 @@ class Interference {
     double armed_s = kNever;        // when the next of its events is
     bool computes = false;          // and its links are slow
   };
+  void add(int rank, double from_s, double to_s);
   void advance(int rank);
   void arm(int rank);
 

@@ -152,7 +152,10 @@ void Histogram::add(double seconds) {
   std::int32_t bin = std::clamp(static_cast<std::int32_t>(std::floor(log2 * 10 / std::log2(10.0))), kFirst,
                                 kFirst + kBins - 1);
   if (bin + 1 < kFirst + kBins && seconds >= kEdges[static_cast<std::size_t>(bin + 1 - kFirst)]) ++bin;
-  if (counts.empty()) first = bin;
+  if (counts.empty()) {
+    first = bin;
+    counts.reserve(16);
+  }
   if (bin < first) {
     counts.insert(counts.begin(), static_cast<std::size_t>(first - bin), 0);
     first = bin;

@@ -93,10 +93,12 @@ std::string text_of(const WorkerRecord& worker) {
       worker.step_straggle.zero, worker.step_straggle.first, fmt::join(worker.step_straggle.counts, " "));
 }
 
-/// `listen`: to all ranks, with Everything; else nobody does but ledgers and a timeline of the first ranks.
-Ran run(const Json& scenario, bool hide, bool listen) {
+/// `listen`: to all ranks, with Everything; else nobody does but ledgers and, where it draws, a timeline of
+/// the first ranks.
+Ran run(const Json& scenario, bool hide, bool listen, bool draws = true) {
   const Folder folder;
   Job job = make_job(load_scenario(folder.write_json("s.json", scenario)));
+  if (!draws) job.record.timeline_events = 0;
   const ByFibers* hidden = nullptr;
   if (hide) {
     auto wrapped = std::make_unique<ByFibers>(std::move(job.algorithm));
@@ -109,6 +111,7 @@ Ran run(const Json& scenario, bool hide, bool listen) {
   const SimulationResult result = simulate(job, options);
   Ran ran{std::move(everything.lines), {}, {}, hidden != nullptr && hidden->fibers_ran};
   for (const WorkerRecord& worker : result.record.workers) ran.workers.push_back(text_of(worker));
+  ran.workers.push_back(fmt::format("{}", fmt::join(result.record.step_times_s, " ")));
   for (const MetricValue& metric : metric_values(result.record, job))
     ran.metrics.push_back(fmt::format("{} {}", metric.name, metric.value));
   return ran;
@@ -126,11 +129,13 @@ Json steps_of_three_layers(int workers) {
 
 void check_same(const Json& scenario) {
   const Ran fibers = run(scenario, true, true), lockstep = run(scenario, false, true),
-            unheard = run(scenario, false, false);
+            unheard = run(scenario, false, false), abreast = run(scenario, false, false, false);
   CHECK(fibers.by_fibers);
   CHECK(lockstep.workers == fibers.workers);
   CHECK(unheard.workers == fibers.workers);
   CHECK(unheard.metrics == fibers.metrics);
+  CHECK(abreast.workers == fibers.workers);
+  CHECK(abreast.metrics == fibers.metrics);
   CHECK(lockstep.lines.size() == fibers.lines.size());
   for (std::size_t i = 0; i < std::min(lockstep.lines.size(), fibers.lines.size()); ++i) {
     CAPTURE(i);
