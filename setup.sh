@@ -116,7 +116,7 @@ case "${1:-}" in
     install_packages "${packages[@]}"
     mkdir -p build out
     (fetch_web) >build/web.log 2>&1 &  # what draws the page, beside the build
-    build simsgd
+    build simsgd simsgd_simgrid
     run
     draw_page $!
     ;;

@@ -43,7 +43,7 @@ def table(header, rows):
 
 
 def options(name):
-    text = (DOCS / "reference.md").read_text()
+    text = (DOCS / "reference/algorithms.md").read_text()
     section = re.search(rf"^### `/algorithm`: `{name}`\n(.*?)(?=^##)", text, flags=re.S | re.M)
     rows = [cells_of(line) for line in section[1].splitlines() if line.startswith("|")][2:]
     return table(["option", "meaning", "may be", "default"],
@@ -74,14 +74,13 @@ def studies(name):
         if header[0] == "algorithm" and mine:
             parts += ["Learning with skewed labels, 16 workers, with 95 % intervals ([study](../convergence.md)):", table(header, mine)]
     for heading, _, header, rows in tables("studies.md"):
-        mine = [row for row in rows if is_of(row[0], name)]
-        if header[:2] == ["algorithm", "step (ms)"] and mine:
+        at = header.index("method") if "method" in header else 0
+        mine = [row for row in rows if is_of(row[at], name)]
+        if header[:2] == ["algorithm", "step (ms)"] or (at > 0 and mine):
+            if at > 0:
+                mine = [row for row in rows if is_of(row[at], name) or is_of(row[at], "allreduce_sgd")]
             anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-            parts += [f"[{heading}](../studies.md#{anchor}) 8 workers on 1 Gb/s:", table(header, mine)]
-    for _, _, header, rows in tables("studies.md"):
-        if header[:3] == ["method", "network", "step (ms)"] and any(is_of(row[0], name) for row in rows):
-            parts += ["Time to a target with SGD and with K-FAC, with 95 % intervals ([study](../studies.md#when-does-k-fac-pay)):",
-                      table(header, [row for row in rows if row[0] in (name, "allreduce_sgd")])]
+            parts += [f"[{heading}](../studies.md#{anchor})", table(header, mine)] if mine else []
     return "\n\n".join(parts)
 
 

@@ -151,7 +151,7 @@ def on_page_markdown(markdown, page, config, files):
     at = repository_path(page.file.src_uri)
     if at.startswith("docs/algorithms/") and (ROOT / at).exists():
         markdown = algorithm_pages.whole(ROOT / at)
-    if at == "docs/reference.md":
+    if at.startswith("docs/reference"):
         markdown = narrower(markdown)
     markdown = apart(markdown)
     return rewritten(markdown, at) if at.endswith((".md", ".ipynb")) else markdown

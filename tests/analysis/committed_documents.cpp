@@ -1,5 +1,5 @@
-// Documents that are made from the program's own tables: docs/reference.md, the reference of the scenario
-// language, docs/results.md, and the schemas.
+// Documents that are made from the program's own tables: docs/reference.md and docs/reference/, the reference
+// of the scenario language, docs/results.md, and the schemas.
 #include "tests/analysis/committed_documents.hpp"
 
 #include <fmt/format.h>
@@ -27,14 +27,75 @@ using markdown::code;
 using markdown::heading;
 using markdown::row_text;
 
-constexpr const char* kKeyIntroduction =
-    R"(# Every key of scenario files
-<!-- Made from the program's own fields. Where it is stale a test fails, which writes it anew:
+constexpr const char* kStale =
+    R"(<!-- Made from the program's own fields. Where it is stale a test fails, which writes it anew:
      SIMSGD_WRITE_DOCS=1 build/release/tests/simsgd_tests --source-file='*analysis/reference.cpp' -->
-What each key of a scenario means, with its type, unit, range and default. `simsgd list KEY` shows the same (`simsgd list network`,
+)";
+
+constexpr const char* kKeyIntroduction =
+    R"(What each key of a scenario means, with its type, unit, range and default. `simsgd list KEY` shows the same (`simsgd list network`,
 `simsgd list cluster/device/memory`), and an editor that knows the schema completes the keys.
 [How to read the tables](#how-to-read-the-tables) explains types, pointers and `use`.
+
+| keys of | page |
+|---|---|
 )";
+
+/// A page of docs/reference/, and the sections of a scenario that it shows.
+struct Page {
+  std::string file, title, says;
+  std::vector<std::string> sections;
+};
+
+const std::vector<Page>& pages() {
+  static const std::vector<Page> all = {
+      {"algorithms.md",
+       "Keys of training methods",
+       "What each option of each training method means",
+       {"algorithm"}},
+      {"cluster.md",
+       "Keys of a cluster",
+       "How a scenario describes its machines: devices, nodes, topology, and the library that communicates",
+       {"cluster"}},
+      {"network.md",
+       "Keys of the network",
+       "How a scenario says how communication is simulated, with jitter and slow links",
+       {"network"}},
+      {"workload.md",
+       "Keys of a workload",
+       "How a scenario says what a step computes, and how long that takes",
+       {"workload"}},
+      {"learner.md",
+       "Keys of what learns",
+       "How a scenario chooses the model, its data, and the optimizer",
+       {"learner", "optimizer"}},
+      {"stragglers.md",
+       "Keys of stragglers and crashes",
+       "How a scenario makes workers late, and how it crashes them",
+       {"stragglers", "failures"}},
+      {"study.md",
+       "Keys of a study",
+       "How a scenario varies values and seeds, and what its results are held against",
+       {"axes", "seeds", "claim", "expected"}}};
+  return all;
+}
+
+/// The page that shows a pointer, from docs/: the first one has what no other page shows.
+std::string page_of(const std::string& pointer) {
+  const std::vector<std::string> path = tokens(pointer);
+  for (const Page& page : pages())
+    if (!path.empty() &&
+        std::find(page.sections.begin(), page.sections.end(), path[0]) != page.sections.end())
+      return "reference/" + page.file;
+  return "reference.md";
+}
+
+/// The keys' pointer, as a link where another page shows them.
+std::string place_of(const std::string& pointer, const std::string& seen_from) {
+  const std::string page = page_of(pointer), name = page.substr(page.find('/') + 1);
+  if (page_of(seen_from) == page) return code(pointer);
+  return "[" + code(pointer) + "](" + name + ")";
+}
 
 constexpr const char* kHowToRead = R"(
 ## How to read the tables
@@ -66,7 +127,9 @@ std::string type_cell(const ReferenceKey& key) {
   constexpr std::size_t kMostNamed = 5;
   const bool metric =
       key.values.size() > kMostNamed && std::all_of(key.values.begin(), key.values.end(), is_metric);
-  return metric ? "a [metric](results.md#metrics)" : key.type;
+  if (!metric) return key.type;
+  return std::string("a [metric](") + (page_of(key.pointer) == "reference.md" ? "" : "../") +
+         "results.md#metrics)";
 }
 
 std::string key_row(const ReferenceKey& key) {
@@ -194,14 +257,16 @@ std::string alike_text(const Alike& each, std::vector<const ReferenceObject*>& w
   if (!each.others.empty()) text += "The same keys: " + names_text(each.others) + ".\n\n";
   for (const ReferenceObject* model : whole)
     if (const auto different = differences(*each.first, *model))
-      return text + introduction(*each.first) + "\nThe keys of " + code(model->pointer) +
+      return text + introduction(*each.first) + "\nThe keys of " +
+             place_of(model->pointer, each.first->pointer) +
              (model->pointer == each.first->pointer ? " of " + names_text(model->of) : "") +
              (different->empty() ? ".\n" : ", but for:\n" + table(*different));
   whole.push_back(each.first);
   return text + body_text(*each.first);
 }
 
-std::string objects_text() {
+/// Of each page, from docs/: its sections.
+std::map<std::string, std::string> objects_text() {
   std::vector<Alike> all;
   std::map<std::pair<std::string, std::string>, std::size_t> places;  // by plug-in and body
   const std::vector<ReferenceObject> objects = with_common_keys_once(reference());
@@ -212,22 +277,23 @@ std::string objects_text() {
     else
       all[place->second].others.push_back(object.pointer);
   }
-  std::string text;
+  std::map<std::string, std::string> texts;
   std::vector<const ReferenceObject*> whole;
   std::map<std::string, std::string> told;  // of a pointer, where the keys of its plug-ins stand
   for (const Alike& each : all) {
     const ReferenceObject& object = *each.first;
     if (told.contains(object.pointer)) continue;
+    std::string& text = texts[page_of(object.pointer)];
     const std::string model = each.others.empty() ? model_of_all(object.pointer, objects, whole) : "";
     if (model.empty()) {
       text += alike_text(each, whole);
       continue;
     }
     told[object.pointer] = model;
-    text +=
-        "\n" + title(object) + "\n" + introduction(object) + "\nThe kinds and keys of " + code(model) + ".\n";
+    text += "\n" + title(object) + "\n" + introduction(object) + "\nThe kinds and keys of " +
+            place_of(model, object.pointer) + ".\n";
   }
-  return text;
+  return texts;
 }
 
 std::string limits_text() {
@@ -297,11 +363,25 @@ std::string results_reference() {
   return text;
 }
 
-std::string key_reference() { return kKeyIntroduction + objects_text() + kHowToRead + limits_text(); }
+std::map<std::string, std::string> key_reference() {
+  std::map<std::string, std::string> all = objects_text();
+  std::string first = std::string("# Every key of scenario files\n") + kStale + kKeyIntroduction;
+  for (const Page& page : pages()) {
+    first += row_text(
+        {names_text(page.sections), "[" + page.title + "](reference/" + page.file + "): " + page.says});
+    std::string& text = all["reference/" + page.file];
+    text = "# " + page.title + "\n" + kStale + page.says +
+           ". [How to read the tables](../reference.md#how-to-read-the-tables) explains types and `use`.\n" +
+           text;
+  }
+  std::string& whole = all["reference.md"];
+  whole = first + whole + kHowToRead + limits_text();
+  return all;
+}
 
 std::map<std::string, std::string> committed_documents() {
-  std::map<std::string, std::string> all = {{"docs/reference.md", key_reference()},
-                                            {"docs/results.md", results_reference()}};
+  std::map<std::string, std::string> all = {{"docs/results.md", results_reference()}};
+  for (auto& [name, text] : key_reference()) all["docs/" + name] = std::move(text);
   for (auto& [name, text] : schema_files()) all["schemas/" + name] = std::move(text);
   return all;
 }

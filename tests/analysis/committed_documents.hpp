@@ -11,8 +11,8 @@ namespace simsgd::test::committed {
 /// curves, tables of the result store.
 std::string results_reference();
 
-/// docs/reference.md: every key of what goes into a run.
-std::string key_reference();
+/// docs/reference.md and docs/reference/: every key of what goes into a run. Path from docs/, contents.
+std::map<std::string, std::string> key_reference();
 
 /// All of them, and the schemas of files: path from the root of the source tree, contents.
 std::map<std::string, std::string> committed_documents();

@@ -11,7 +11,7 @@ namespace simsgd::test::analysis_reference {
 using committed::committed_documents;
 using committed::results_reference;
 
-TEST_CASE("docs/reference.md, docs/results.md and schemas/ are what the program's tables say") {
+TEST_CASE("docs/reference.md, its pages, docs/results.md and schemas/ are what the program's tables say") {
   for (const auto& [name, text] : committed_documents()) {
     const std::string path = SIMSGD_SOURCE_DIR "/" + name;
     if (std::getenv("SIMSGD_WRITE_DOCS") != nullptr) std::ofstream(path, std::ios::binary) << text;
@@ -25,7 +25,12 @@ TEST_CASE("docs/reference.md, docs/results.md and schemas/ are what the program'
 
 TEST_CASE(
     "the reference has each table once: where another has nearly the same keys, it shows those that differ") {
-  const std::string page = committed_documents().at("docs/reference.md");
+  const auto pages = committed::key_reference();
+  const std::string page = pages.at("reference/cluster.md");
+  CHECK(pages.at("reference.md").find("](reference/cluster.md)") != std::string::npos);
+  // What another page shows is a link.
+  CHECK(pages.at("reference/workload.md").find("The keys of [`/network/jitter`](network.md)") !=
+        std::string::npos);
   std::size_t tables = 0;
   for (std::size_t at = 0; (at = page.find("\n| `step_latency` |", at + 1)) != std::string::npos;) ++tables;
   CHECK(tables == 1);

@@ -87,7 +87,7 @@ TEST_CASE("list shows the numbers of devices and workloads") {
   CHECK(workload.find("  one device: ") != std::string::npos);
 }
 
-TEST_CASE("what can be installed after `./setup.sh run`, which builds simsgd alone") {
+TEST_CASE("what can be installed after `./setup.sh run`, which builds little more than simsgd") {
   // simsgd-measure is installed where it is built, and is not an error where it is not.
   const std::string script = contents(SIMSGD_BINARY_DIR "/measure/cmake_install.cmake");
   const std::size_t install = script.find("file(INSTALL");

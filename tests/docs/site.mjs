@@ -31,7 +31,7 @@ const open = async (file) => {
   name = file;
   await page.goto(pathToFileURL(resolve(site, file)).href);
 };
-const names = [...readdirSync(site).filter((file) => file.endsWith(".html") && file !== "404.html"), "howto/slow_nodes.html", "algorithms/wagma.html"];
+const names = [...readdirSync(site).filter((file) => file.endsWith(".html") && file !== "404.html"), "howto/slow_nodes.html", "algorithms/wagma.html", "reference/cluster.html"];
 for (const file of names) {
   await open(file);
   check((await page.$$eval("article h1", (headings) => headings.length)) === 1, `${file} does not have one title`);
