@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What pages show below a command is what the command prints: their commands run, page by page, and every line that is shown begins one
-that is printed, in this order; spaces count once.   printed.py ROOT PROGRAM [PAGE...]
+"""What pages show below a command is what the command prints: these commands run, page by page, with those that write what they read, and every
+line that is shown begins one that is printed, in this order; spaces count once.   printed.py ROOT PROGRAM [PAGE...]
 
 A block of code without a language that follows a block of commands is what the last of them prints, and so is a table below `<!-- printed -->`, but
 for its headings and its marks of the best. `<!-- not run: WHY -->` before the commands leaves both alone. A block of JSON behind "Save this as `NAME`:" becomes that file."""
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ ROOT, PROGRAM = (Path(argument).resolve() for argument in sys.argv[1:3])
 PAGES = [Path(name).resolve() for name in sys.argv[3:]] or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(build/release/)?simsgd \S|\./setup\.sh run$")
 QUICK_START = "simsgd sweep run scenarios/quickstart.json -o out/quickstart.db --artifacts out/quickstart"
+KEPT = tempfile.TemporaryDirectory()
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.S | re.M)
 
 
@@ -64,22 +66,37 @@ def shown_outputs(page):
             yield "commands", commands, following[2] if shown else table[1] if table else None
 
 
-def check(page):
+def needed(steps):
+    """The files, the commands whose output is shown, and those that write (-o FILE) what one of these reads; in order."""
+    kept, words = [], set()
+    for kind, what, shown in reversed(steps):
+        if kind == "file" or shown or words & {name for command in what for name in re.findall(r"-o (\S+)", command)}:
+            kept.append((kind, what, shown))
+            words.update(word for command in what if kind == "commands" for word in command.split())
+    return kept[::-1]
+
+
+def check(page, quick_start):
     found, problems = 0, []
-    steps = list(shown_outputs(page))
-    if not any(kind == "commands" and shown for kind, _, shown in steps):
+    steps = needed(list(shown_outputs(page)))
+    if not any(kind == "commands" for kind, _, _ in steps):
         return 0, []
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "scenarios").symlink_to(ROOT / "scenarios")
-        last = max(i for i, (kind, _, shown) in enumerate(steps) if kind == "commands" and shown)
-        for kind, what, shown in steps[:last + 1]:
+        for kind, what, shown in steps:
             if kind == "file":
                 (Path(folder) / what).write_text(shown)
                 continue
             for command in what:
                 command = QUICK_START if command == "./setup.sh run" else command
+                if command == QUICK_START and quick_start:  # another page's
+                    ran = quick_start[0]
+                    shutil.copytree(quick_start[1], Path(folder) / "out")
+                    continue
                 line = re.sub(r"^(build/release/)?simsgd ", f"{PROGRAM} ", command)
                 ran = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=300)
+                if command == QUICK_START:
+                    quick_start[:] = ran, shutil.copytree(Path(folder) / "out", Path(KEPT.name) / "out")
             if shown:
                 found += 1
                 printed = ran.stdout + ran.stderr
@@ -93,8 +110,9 @@ def check(page):
 
 def main():
     found, problems = 0, []
+    quick_start = []
     for page in PAGES:
-        count, wrong = check(page)
+        count, wrong = check(page, quick_start)
         found += count
         problems += wrong
     print(f"{found} outputs")
