@@ -200,11 +200,11 @@ void weights_field(Fields& f, Value& value) {
   f.choice<NeighbourWeights>(
       "weights", value,
       {{"metropolis", NeighbourWeights::metropolis}, {"laplacian", NeighbourWeights::laplacian}},
-      "Weight of a neighbour: 1 / (1 + the greater of both degrees), which is 1/3 on a ring (metropolis), or alpha (laplacian)");
+      "A neighbour weighs 1 / (1 + the greater of both degrees), which is 1/3 on a ring (metropolis), or alpha (laplacian)");
 }
 
 void neighbour_alpha_field(Fields& f, std::optional<double>& alpha) {
-  f.number("alpha", alpha, "Weight of each neighbour, with laplacian weights")
+  f.number("alpha", alpha, "Each neighbour has this weight, with laplacian weights")
       .above(0)
       .by_rule("2 / (second + last eigenvalue of the graph's Laplacian), which mixes fastest");
 }
@@ -255,7 +255,7 @@ void MatchingRoundsOptions::fields(Fields& f) {
   coupling_field(f, coupling);
   budget_field(f, budget);
   probabilities_field(f, probabilities);
-  f.number("alpha", alpha, "Weight of each active neighbour")
+  f.number("alpha", alpha, "Each active neighbour has this weight")
       .above(0)
       .by_rule("the one that mixes fastest on average");
 }

@@ -60,7 +60,7 @@ def studies(name):
                if said.startswith("Scaling efficiency on") and is_of(row[0], name)]
     if scaling:
         rows = [[said.removeprefix("Scaling efficiency on ").rstrip(":"), *row[1:]] for said, _, row in scaling]
-        parts += ["Scaling efficiency, by workers ([study](../studies.md#how-far-does-each-algorithm-scale); one seed):",
+        parts += ["Scaling efficiency, by workers ([study](../studies.md#how-far-does-each-algorithm-scale)):",
                   table(["network", *scaling[0][1][1:]], rows)]
     for _, _, header, rows in tables("studies.md"):
         if header[0] == "severity" and name in header:

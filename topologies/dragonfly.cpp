@@ -166,15 +166,16 @@ struct DragonflyOptions {
   double switch_latency_s = 0;
 
   void fields(Fields& f) {
-    count_field(f, "nodes_per_router", nodes_per_router, "Nodes of each router");
+    count_field(f, "nodes_per_router", nodes_per_router, "Each router has this many nodes");
     count_field(f, "rows", rows, "Rows of routers in a group; with 1 all routers of a group are joined");
-    count_field(f, "columns", columns, "Routers of a row");
-    count_field(f, "groups", groups, "Groups of routers").by_rule("as many as the nodes need");
-    count_field(f, "global_links", global_links, "Cables between two groups, at most one per router")
+    count_field(f, "columns", columns, "A row has this many routers");
+    count_field(f, "groups", groups, "There are this many groups of routers")
+        .by_rule("as many as the nodes need");
+    count_field(f, "global_links", global_links, "This many cables join two groups, at most one per router")
         .by_rule("10 per router, shared by the other groups");
-    f.bandwidth("row_bandwidth", row_Bps, "Bandwidth between two routers of a row");
-    f.bandwidth("column_bandwidth", column_Bps, "Bandwidth between two routers of a column");
-    f.bandwidth("global_bandwidth", global_Bps, "Bandwidth of a cable between groups");
+    f.bandwidth("row_bandwidth", row_Bps, "Two routers of a row are joined with this bandwidth");
+    f.bandwidth("column_bandwidth", column_Bps, "Two routers of a column are joined with this bandwidth");
+    f.bandwidth("global_bandwidth", global_Bps, "A cable between groups has this bandwidth");
     switch_latency_field(f, switch_latency_s);
   }
   void complete(const NodeShape& shape) {

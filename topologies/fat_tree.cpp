@@ -27,20 +27,21 @@ struct FatTreeOptions {
   std::optional<std::uint64_t> seed;
 
   void fields(Fields& f) {
-    count_field(f, "leaf_nodes", leaf_nodes, "Nodes of a leaf switch")
+    count_field(f, "leaf_nodes", leaf_nodes, "A leaf switch has this many nodes")
         .by_rule("16, unless \"racks\" are given");
     count_field(
         f, "racks", racks,
         "Racks with a switch each, among which the nodes are dealt evenly; in place of leaf_nodes. Everything that leaves a rack shares one uplink, unless spines are given");
-    f.number("oversubscription", oversubscription, "Bandwidth of a leaf's NICs, over that of its uplinks")
+    f.number("oversubscription", oversubscription,
+             "A leaf's NICs have this many times the bandwidth of its uplinks")
         .above(0);
-    count_field(f, "spines", spines, "Number of spine switches")
+    count_field(f, "spines", spines, "There are this many spine switches")
         .by_rule("as many as make an uplink as fast as a NIC, or 1 with \"racks\"");
     switch_latency_field(f, switch_latency_s);
     f.choice(
         "routing", hashed, {{"d_mod_k", false}, {"hashed", true}},
         "A message takes the spine of its destination's NIC modulo the spines, or one that is drawn for each sender and receiver (hashed, as ECMP does)");
-    f.whole("seed", seed, "Seed of hashed routing, independent of the scenario's seed")
+    f.whole("seed", seed, "Hashed routing is drawn with this seed, independent of the scenario's")
         .by_rule("1 with hashed routing");
   }
   void complete(const NodeShape& shape) {

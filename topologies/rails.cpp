@@ -25,11 +25,11 @@ struct RailsOptions {
   double switch_latency_s = 0;
 
   void fields(Fields& f) {
-    count_field(f, "group_nodes", group_nodes, "Nodes that share rail switches").by_rule("all nodes");
+    count_field(f, "group_nodes", group_nodes, "This many nodes share rail switches").by_rule("all nodes");
     f.number("oversubscription", oversubscription,
-             "Bandwidth of a rail switch's NICs, over that of its uplinks")
+             "A rail switch's NICs have this many times the bandwidth of its uplinks")
         .above(0);
-    f.whole("spines", spines, "Number of spine switches; with 0 only NVLink joins the rails")
+    f.whole("spines", spines, "There are this many spine switches; with 0 only NVLink joins the rails")
         .at_least(0)
         .at_most(kLargestCount)
         .by_rule("as many as make an uplink as fast as a NIC");

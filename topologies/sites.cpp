@@ -27,11 +27,11 @@ struct Site {
 
   void fields(Fields& f) {
     f.text("name", name, "Name of the site, as `links` has it").least_characters(1).required();
-    count_field(f, "nodes", nodes, "Nodes of the site; those of the first site come first")
+    count_field(f, "nodes", nodes, "The site has this many nodes; those of the first site come first")
         .by_rule("what others leave, in equal shares");
     f.bandwidth(
          "uplink", uplink_Bps,
-         "Bandwidth that everything shares which the site sends to other sites; so does everything it receives")
+         "Everything that the site sends to other sites shares this bandwidth; so does everything it receives")
         .by_rule("no limit");
     f.number("price_usd_per_GB", price_usd_per_GB,
              "Price of 10^9 bytes that leave the site; cost_usd includes it")
@@ -48,8 +48,10 @@ struct SiteLink {
     f.list("between", between, "The two sites that the link joins", "The name of a site")
         .least_items(2)
         .required();
-    f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of the link, in each direction").required();
-    f.time("latency", latency_s, "One-way latency from site to site, in addition to the NIC's").required();
+    f.bandwidth("bandwidth", bandwidth_Bps, "The link has this bandwidth, in each direction").required();
+    f.time("latency", latency_s,
+           "A message takes this long from site to site, one way, in addition to the NIC's latency")
+        .required();
   }
 };
 
@@ -63,16 +65,18 @@ struct SitesOptions {
   void fields(Fields& f) {
     f.objects("sites", sites, "The data centres", "One of them").least_items(1).required();
     f.objects("links", links, "Links between two sites", "One of them");
-    f.bandwidth("bandwidth", bandwidth_Bps,
-                "Bandwidth between two sites that no entry of `links` joins, in each direction")
+    f.bandwidth(
+         "bandwidth", bandwidth_Bps,
+         "Two sites that no entry of `links` joins have this bandwidth between them, in each direction")
         .by_rule("none: each two sites need an entry");
-    f.time("latency", latency_s, "One-way latency between two sites that no entry of `links` joins");
+    f.time("latency", latency_s,
+           "Between two sites that no entry of `links` joins a message takes this long, one way");
     f.bytes(
          "tcp_window", tcp_window_bytes,
          "Most bytes that a TCP stream between sites has on the way, which limits what one node sends to another")
         .above(0)
         .by_rule("no limit");
-    f.whole("streams", streams, "TCP streams between two nodes of different sites, in each direction")
+    f.whole("streams", streams, "Two nodes of different sites use this many TCP streams, in each direction")
         .at_least(1)
         .at_most(kLargestCount);
   }

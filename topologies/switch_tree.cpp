@@ -33,13 +33,14 @@ struct SwitchTreeOptions {
   void fields(Fields& f) {
     f.choice("shape", chain, {{"tree", false}, {"chain", true}},
              "The switches form a balanced tree, or a chain in which each is joined to the next");
-    f.whole("ports", ports, "Ports of a switch, including those to other switches")
+    f.whole("ports", ports, "A switch has this many ports, including those to other switches")
         .at_least(3)
         .at_most(kLargestCount)
         .required();
-    f.bandwidth("uplink", uplink_Bps, "Bandwidth of a cable between switches").by_rule("that of a NIC");
-    f.number("oversubscription", oversubscription,
-             "In a tree: bandwidth of a switch's ports below, over that of its uplink; in place of uplink")
+    f.bandwidth("uplink", uplink_Bps, "A cable between switches has this bandwidth").by_rule("that of a NIC");
+    f.number(
+         "oversubscription", oversubscription,
+         "In a tree, a switch's ports below have this many times the bandwidth of its uplink; in place of uplink")
         .above(0);
     switch_latency_field(f, switch_latency_s);
   }

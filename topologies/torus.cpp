@@ -76,12 +76,13 @@ struct TorusOptions {
   double switch_latency_s = 0;
 
   void fields(Fields& f) {
-    f.list("dimensions", dimensions, "Routers along each of the 1 to 8 dimensions", "Routers in a ring")
+    f.list("dimensions", dimensions, "There are this many routers along each of the 1 to 8 dimensions",
+           "Routers in a ring")
         .items_at_least(1)
         .items_at_most(kLargestCount)
         .by_rule("three, as near to a cube as holds the nodes");
-    count_field(f, "nodes_per_router", nodes_per_router, "Nodes of each router");
-    f.bandwidth("bandwidth", link_Bps, "Bandwidth of a cable between routers, each way")
+    count_field(f, "nodes_per_router", nodes_per_router, "Each router has this many nodes");
+    f.bandwidth("bandwidth", link_Bps, "A cable between routers has this bandwidth, each way")
         .by_rule("that of a NIC");
     switch_latency_field(f, switch_latency_s);
   }

@@ -115,10 +115,10 @@ struct KfacMethod {
          {"dynamic", Pipelining::dynamic}},
         "Factors travel after the gradient (none), or while computing goes on: each by itself (layer_wise), together up to factor_threshold (threshold), or merged where that is predicted to pay (dynamic)");
     f.time("fusion_latency", fusion_latency_s,
-           "Estimate of the fixed time of an all-reduce, for dynamic fusion")
+           "Dynamic fusion takes this for the fixed time of an all-reduce")
         .by_rule("as predicted on this cluster");
     f.time("fusion_per_element", fusion_per_element_s,
-           "Estimate of the time of each number in an all-reduce, for dynamic fusion")
+           "Dynamic fusion takes this for the time of each number in an all-reduce")
         .by_rule("as predicted on this cluster");
     f.choice(
         "placement", placement,

@@ -163,14 +163,14 @@ void KfacOptions::fields(Fields& f) {
       "ema", ema,
       {{"type", {"number", "string"}},
        {"description",
-        "Weight of the old factor in the running average, which starts at the identity; \"released\" is the 0.05 of SPD-KFAC's released code, where the new one weighs 0.95"}});
+        "The old factor has this weight in the running average, which starts at the identity; \"released\" is the 0.05 of SPD-KFAC's released code, where the new one weighs 0.95"}});
   f.number(
        "kl_clip", math.kl_clip,
        "Largest squared size of a step, in the metric of the factors; larger steps are clipped. 0: none is")
       .at_least(0);
   f.whole("factor_interval", factor_interval, "Steps between two updates of the factors").at_least(1);
   f.whole("inverse_interval", inverse_interval,
-          "Steps between two inversions of the factors, a multiple of factor_interval")
+          "Factors are inverted every this many steps, a multiple of factor_interval")
       .at_least(1);
   fusion.fields(f);
 }

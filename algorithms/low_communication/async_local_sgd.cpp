@@ -23,8 +23,11 @@ struct AsyncLocalOptions {
   void fields(Fields& f) {
     f.whole("inner_steps", inner_steps, "H: steps that a worker trains before it sends a difference")
         .at_least(1);
-    f.number("outer_rate", outer_rate, "eps: learning rate of the server").above(0);
-    f.number("outer_momentum", momentum, "beta: the server's momentum").at_least(0).below(1);
+    f.number("outer_rate", outer_rate, "eps: the server applies differences with this learning rate")
+        .above(0);
+    f.number("outer_momentum", momentum, "beta: the server keeps this much of its momentum")
+        .at_least(0)
+        .below(1);
     f.whole("delay", delay, "N: the momentum is updated once every this many differences")
         .at_least(1)
         .by_rule("the number of workers");

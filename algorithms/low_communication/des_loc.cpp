@@ -18,9 +18,9 @@ struct DesLocOptions {
   std::optional<std::vector<int>> state_periods;
 
   void fields(Fields& f) {
-    f.whole("period", period, "K_x: steps between two averagings of the parameters").at_least(1);
+    f.whole("period", period, "K_x: parameters are averaged every this many steps").at_least(1);
     f.list("state_periods", state_periods,
-           "Steps between two averagings of each of the optimizer's vectors, in the optimizer's order",
+           "Each of the optimizer's vectors, in the optimizer's order, is averaged every this many steps",
            "Steps")
         .items_at_least(1)
         .by_rule("3, 6, ... times the period");

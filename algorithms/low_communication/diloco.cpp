@@ -30,9 +30,10 @@ struct DilocoOptions {
   void fields(Fields& f) {
     f.whole("inner_steps", inner_steps, "H: steps between two exchanges of a fragment").at_least(1);
     outer.fields(f);
-    f.whole("fragments", fragments, "F: parts of consecutive layers that travel in turn").at_least(1);
+    f.whole("fragments", fragments, "F: the model travels in this many parts of consecutive layers, in turn")
+        .at_least(1);
     f.whole("overlap", overlap, "tau: a fragment arrives this many steps after it was sent").at_least(0);
-    f.whole("bits", bits, "Bits of a number on the wire")
+    f.whole("bits", bits, "A number takes this many bits on the wire")
         .at_least(2)
         .at_most(32)
         .by_rule("network.precision");

@@ -39,21 +39,25 @@ struct HalosOptions {
   void fields(Fields& f) {
     f.whole("inner_steps", inner_steps, "H: steps that a worker trains before it sends a difference")
         .at_least(1);
-    f.whole("regions", regions, "Groups of consecutive workers, each with a local server")
+    f.whole("regions", regions, "Consecutive workers form this many groups, each with a local server")
         .at_least(1)
         .by_rule("the root of the number of workers, rounded down");
     f.whole("accumulate", accumulate,
             "K: a local server reports to the global one after this many differences")
         .at_least(1);
-    f.number("merge", merge, "alpha: share of the global model that a local server mixes in")
+    f.number("merge", merge, "alpha: a local server mixes in this share of the global model")
         .at_least(0)
         .at_most(1);
     f.number("local_rate", local_rate, "A local server applies this share of a difference").above(0);
-    f.number("local_momentum", local_momentum, "Momentum of local servers").at_least(0).below(1);
+    f.number("local_momentum", local_momentum, "Local servers keep this much of their momentum")
+        .at_least(0)
+        .below(1);
     f.whole("local_delay", local_delay, "A local momentum is updated once in this many differences")
         .at_least(1);
     f.number("global_rate", global_rate, "The global server applies this share of a difference").above(0);
-    f.number("global_momentum", global_momentum, "Momentum of the global server").at_least(0).below(1);
+    f.number("global_momentum", global_momentum, "The global server keeps this much of its momentum")
+        .at_least(0)
+        .below(1);
     f.whole("global_delay", global_delay, "The global momentum is updated once in this many differences")
         .at_least(1);
   }

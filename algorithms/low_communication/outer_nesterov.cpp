@@ -5,8 +5,10 @@
 namespace simsgd {
 
 void OuterSettings::fields(Fields& f) {
-  f.number("outer_rate", rate, "eta: learning rate of the outer optimizer").above(0);
-  f.number("outer_momentum", momentum, "mu: Nesterov momentum of the outer optimizer").at_least(0).below(1);
+  f.number("outer_rate", rate, "eta: the outer optimizer has this learning rate").above(0);
+  f.number("outer_momentum", momentum, "mu: the outer optimizer keeps this much of its Nesterov momentum")
+      .at_least(0)
+      .below(1);
 }
 
 double outer_step_s(const AlgorithmContext& context) {

@@ -22,7 +22,8 @@ struct PowerSgdOptions {
   int rank = 4;
 
   void fields(Fields& f) {
-    f.whole("rank", rank, "r: columns of the two factors of each matrix, at most its rows and its columns")
+    f.whole("rank", rank,
+            "r: the two factors of each matrix have this many columns, at most its rows and its columns")
         .at_least(1);
   }
 };

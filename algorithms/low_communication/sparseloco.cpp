@@ -24,7 +24,7 @@ struct SparselocoOptions {
 
   void fields(Fields& f) {
     f.whole("inner_steps", inner_steps, "H: steps between two exchanges").at_least(1);
-    f.number("outer_rate", outer_rate, "alpha: learning rate of the outer step").above(0);
+    f.number("outer_rate", outer_rate, "alpha: the outer step has this learning rate").above(0);
     f.number("decay", decay, "beta: share of the unsent rest that is kept for the next exchange")
         .at_least(0)
         .at_most(1);

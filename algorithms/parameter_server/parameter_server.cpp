@@ -46,7 +46,8 @@ struct ParameterServerOptions : GradientFusion {
          {"asynchronous", Mode::asynchronous},
          {"stale_synchronous", Mode::stale_synchronous}},
         "Servers wait for the gradients of all workers (synchronous), apply each as it arrives (asynchronous), or do so and delay workers that are too far ahead (stale_synchronous)");
-    f.whole("servers", servers, "S: servers, each with an equal part of every bucket, spread over the ranks")
+    f.whole("servers", servers,
+            "S: there are this many servers, each with an equal part of every bucket, spread over the ranks")
         .at_least(1)
         .by_rule("one for each node, at most 4");
     f.whole("staleness", staleness,

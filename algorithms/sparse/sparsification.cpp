@@ -113,11 +113,13 @@ void SparsificationOptions::density_fields(Fields& f) {
 }
 
 void SparsificationOptions::message_fields(Fields& f) {
-  f.bytes("bytes_per_entry", bytes_per_entry, "Bytes of a value and its index in a message")
+  f.bytes("bytes_per_entry", bytes_per_entry, "A value and its index take this many bytes in a message")
       .above(0)
       .by_rule("a value in network.precision and 4 bytes of index");
-  f.whole("warmup_steps", warmup_steps, "Steps with each of warmup_densities (an epoch in the paper)");
-  f.list("warmup_densities", warmup_densities, "Densities of the warm-up, one after another", "a density")
+  f.whole("warmup_steps", warmup_steps,
+          "Each of warmup_densities lasts for this many steps (an epoch in the paper)");
+  f.list("warmup_densities", warmup_densities, "The warm-up goes through these densities, one after another",
+         "a density")
       .items_above(0)
       .items_at_most(1)
       .least_items(1)

@@ -26,9 +26,9 @@ struct MgWfbpOptions {
     f.choice(
         "merging", best, {{"published", false}, {"best", true}},
         "Gradients are merged by the paper's rule, tensor by tensor (published), or so that the last message ends earliest (best)");
-    f.time("latency", latency_s, "a: the rule's estimate of the fixed time of an all-reduce")
+    f.time("latency", latency_s, "a: the rule takes this for the fixed time of an all-reduce")
         .by_rule("as predicted on this cluster");
-    f.time("per_byte", per_byte_s, "b: the rule's estimate of the time of each byte in an all-reduce")
+    f.time("per_byte", per_byte_s, "b: the rule takes this for the time of each byte in an all-reduce")
         .by_rule("as predicted on this cluster");
   }
 };

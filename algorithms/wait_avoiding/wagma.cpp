@@ -36,7 +36,7 @@ struct WagmaOptions {
         .at_least(1)
         .at_most(1 << 20)
         .by_rule("2^ceil(log2(workers) / 2), the square root where that is one");
-    f.whole("period", period, "Steps between two averagings of all workers").at_least(1);
+    f.whole("period", period, "All workers average every this many steps").at_least(1);
     f.choice("groups", dynamic, {{"dynamic", true}, {"fixed", false}},
              "Whether the groups change from step to step (dynamic) or never (fixed)");
     activation_field(f, initiator);

@@ -137,7 +137,7 @@ struct CalibrationSection {
       f.object("bytes", bytes, "The sizes of the operations or messages that were measured").by_rule("none");
       f.list(
            "sizes", sizes,
-           "Sizes of operations or messages that were fitted. Sizes less than an eighth of a doubling apart count as one",
+           "Operations or messages of these sizes were fitted. Sizes less than an eighth of a doubling apart count as one",
            "Bytes")
           .items_above(0);
       f.list("operations", operations, "Collective operations that were fitted one by one", "Name of one")

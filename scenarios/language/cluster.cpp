@@ -27,7 +27,7 @@ struct RandomPlacement {
   std::optional<std::uint64_t> seed;
 
   void fields(Fields& f) {
-    f.whole("seed", seed, "Seed of the random placement").by_rule("the scenario's seed");
+    f.whole("seed", seed, "The placement is drawn with this seed").by_rule("the scenario's seed");
   }
 };
 
@@ -79,7 +79,7 @@ struct ClusterSection {
         .required()
         .at_least(1)
         .at_most(kMostCounted);
-    f.whole("nodes", nodes, "Number of nodes")
+    f.whole("nodes", nodes, "The cluster has this many nodes")
         .at_least(1)
         .at_most(kMostCounted)
         .by_rule("as many as the workers need");

@@ -15,7 +15,7 @@ namespace {
 void segments_field(Fields& f, std::vector<LinkSegment>& segments) {
   f.objects(
       "segments", segments,
-      "Time of a lone message by its size, where a library's protocols make it differ from latency + bytes / bandwidth. Messages that meet still share the bandwidth of the link",
+      "A lone message takes this long by its size, where a library's protocols make it differ from latency + bytes / bandwidth. Messages that meet still share the bandwidth of the link",
       "Messages of some sizes");
 }
 
@@ -49,18 +49,20 @@ MessageSegments made_of(const std::vector<LinkSegment>& segments, double latency
 
 void LinkSegment::fields(Fields& f) {
   f.bytes("up_to", up_to_bytes, "The segment holds for messages up to this size").by_rule("any size");
-  f.time("latency", latency_s, "One-way latency of these messages").required();
-  f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of these messages, at most the link's own").required();
+  f.time("latency", latency_s, "These messages take this long, one way").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "These messages have this bandwidth, at most the link's own")
+      .required();
 }
 
 void LinkBurst::fields(Fields& f) {
-  f.bytes("bytes", bytes, "Bytes that the bucket holds, which pass at the burst's bandwidth").required();
-  f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of messages until the bucket is empty").required();
+  f.bytes("bytes", bytes, "The bucket holds this many bytes, which pass at the burst's bandwidth").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "Messages have this bandwidth until the bucket is empty")
+      .required();
 }
 
 void GpuLink::fields(Fields& f) {
-  f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of a GPU's link, in each direction").required();
-  f.time("latency", latency_s, "One-way latency of a message between GPUs of a node");
+  f.bandwidth("bandwidth", bandwidth_Bps, "A GPU's link has this bandwidth, in each direction").required();
+  f.time("latency", latency_s, "A message between GPUs of a node takes this long, one way");
   f.bandwidth(
        "host_memory", host_memory_Bps,
        "Where GPUs of a node cannot reach each other, messages go through the host's memory, and two GPUs together have this bandwidth. All GPUs of the node share it: n workers have 2/n of it (measured with 2 and 4 L40S)")
@@ -69,7 +71,7 @@ void GpuLink::fields(Fields& f) {
 }
 
 void Nic::fields(Fields& f) {
-  f.bandwidth("bandwidth", bandwidth_Bps, "Bandwidth of each NIC, in each direction").required();
+  f.bandwidth("bandwidth", bandwidth_Bps, "Each NIC has this bandwidth, in each direction").required();
   f.number(
        "goodput", goodput,
        "Share of the bandwidth that payloads get, if the bandwidth is the line rate of a data sheet; frames, headers and the host's protocol code take the rest. Burst and segments already count payload only")
@@ -81,13 +83,13 @@ void Nic::fields(Fields& f) {
        "What TCP loses to a traffic shaper (tc): the lower the rate R, the fewer packets its queue holds, and the more often windows are cut. The payload is R / (1 + sqrt(shaper_loss / R)): half of R if R is shaper_loss")
       .at_least(0)
       .by_rule("nothing is lost");
-  f.time("latency", latency_s, "One-way latency of a message, from NIC to NIC through one switch");
+  f.time("latency", latency_s, "A message takes this long, one way, from NIC to NIC through one switch");
   f.object(
        "burst", burst,
        "Token bucket of the sender: messages between nodes pass at the burst's bandwidth until the bucket is empty, then at the NIC's, at which it refills")
       .by_rule("none");
   segments_field(f, segments);
-  f.whole("count", count, "NICs of a node (rails)").at_least(1);
+  f.whole("count", count, "A node has this many NICs (rails)").at_least(1);
 }
 
 // assumed: the root, as TCP's rate goes with the root of how often packets are lost (Mathis et al., ACM CCR

@@ -40,7 +40,9 @@ struct LearnerSection {
     f.plugin("data", data, data_plugins(), "The data set that it learns from").required();
     f.plugin("partition", partition, partition_plugins(),
              "How the training samples are spread over the workers");
-    f.whole("batch", batch, "Samples per worker and step that the model learns from").required().at_least(1);
+    f.whole("batch", batch, "The model learns from this many samples per worker and step")
+        .required()
+        .at_least(1);
   }
 };
 

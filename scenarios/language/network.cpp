@@ -59,8 +59,8 @@ struct NetworkSection {
         "How the time of collectives is computed. auto takes the fastest way that is exact in this scenario");
     f.choice("precision", settings.precision,
              {{"fp32", Precision::fp32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}},
-             "Format of the numbers in messages. Sums are always fp32");
-    add_draw(f, "jitter", jitter, "Extra time of each message; every message draws its own");
+             "Numbers in messages have this format. Sums are always fp32");
+    add_draw(f, "jitter", jitter, "Each message takes this much longer; every message draws its own");
     f.objects("slow_links", slow_links,
               "Links that differ from the cluster's description; changes apply in this order",
               "A change of some links, or of all without \"nodes\" and \"links\"");

@@ -259,14 +259,15 @@ Json bound() {
 
 std::vector<Json> simple_axes() {
   return {
-      with_pointer("A list of values", "values",
-                   at_least_one(list("Values of the axis, in order", {{"description", "Any value"}}))),
       with_pointer(
-          "Equal ratios", "log_range",
-          object(
-              "Equal ratios between two bounds, both included; whole numbers stay whole",
-              {{"from", bound()}, {"to", bound()}, {"points", integer("Number of values", 2, kMostPoints)}},
-              {"from", "to", "points"})),
+          "A list of values", "values",
+          at_least_one(list("The axis takes these values, in order", {{"description", "Any value"}}))),
+      with_pointer("Equal ratios", "log_range",
+                   object("Equal ratios between two bounds, both included; whole numbers stay whole",
+                          {{"from", bound()},
+                           {"to", bound()},
+                           {"points", integer("The axis has this many values", 2, kMostPoints)}},
+                          {"from", "to", "points"})),
       with_pointer(
           "Equal steps", "range",
           object("Equal steps from one bound to the other; the last bound is included if a step reaches it",
@@ -283,13 +284,14 @@ Json named_axis() {
       "Named values, each of which may set several things; one column in tables",
       {{"name", name_text()},
        {"values",
-        at_least_one(list("Values of the axis, in order",
+        at_least_one(list("The axis takes these values, in order",
                           object("A named value", {{"label", label}, {"set", set}}, {"label", "set"})))}},
       {"name", "values"});
 }
 
 Json drawn_axis(const std::string& method, const std::string& description) {
-  const Json values = at_least_one(list("Values, all equally likely", {{"description", "Any value"}}));
+  const Json values =
+      at_least_one(list("One of these values is drawn, all equally likely", {{"description", "Any value"}}));
   const Json between = object(
       "A range to draw from; whole bounds give whole numbers",
       {{"pointer", pointer_text()},
@@ -303,7 +305,7 @@ Json drawn_axis(const std::string& method, const std::string& description) {
                 {{method, at_least_one(list(
                               "What is drawn; each draw sets all of these",
                               either("A dimension", {between, with_pointer("A choice", "values", values)})))},
-                 {"draws", integer("Number of draws", 1, kMostPoints)},
+                 {"draws", integer("This many values are drawn", 1, kMostPoints)},
                  {"seed", with_default(integer("Seed of the draws, independent of the seeds of the runs", 0,
                                                std::int64_t{1} << 53),
                                        1)}},
@@ -344,7 +346,7 @@ Json expected() {
       list("Measured values to compare the simulation with",
            object("A measured value",
                   {{"metric", choice("The metric that was measured", names)},
-                   {"value", {{"type", "number"}, {"description", "The measured value, in SI"}}},
+                   {"value", {{"type", "number"}, {"description", "This was measured, in SI"}}},
                    {"tolerance",
                     {{"type", "number"},
                      {"minimum", 0},

@@ -177,7 +177,7 @@ struct Histogram {
     f.amounts("edges", edges, "Bin edges, ascending, one more than \"weights\"; or give \"width\"",
               "A bin edge")
         .least_items(2);
-    f.list("weights", weights, "Weight of each bin; only their ratios count", "Its weight")
+    f.list("weights", weights, "Each bin has this weight; only their ratios count", "Its weight")
         .required()
         .least_items(1)
         .items_at_least(0)

@@ -40,30 +40,49 @@ void MaxMin::changes(LinkId id) {
   changed_.push_back(id);
 }
 
-void MaxMin::start(std::uint32_t number, std::span<const LinkId> path, double bytes, double now_s) {
-  if (number >= flows_.size()) {
-    flows_.resize(number + 1);
-    solved_.resize(number + 1);
+// The one that is under way on that path, or a new one.
+std::uint32_t MaxMin::bundle_of(std::span<const LinkId> path) {
+  std::uint64_t hash = 1;  // mixed(0, 0) is 0: link 0 would be lost
+  LinkId emptiest = path.front();
+  for (const LinkId id : path) {
+    hash = mixed(hash, static_cast<std::uint64_t>(id));
+    if (link(id).crossings.size() < link(emptiest).crossings.size()) emptiest = id;
+  }
+  for (const Crossing& each : link(emptiest).crossings)
+    if (bundles_[each.bundle].path == hash) return each.bundle;
+  if (unused_.empty()) {
+    unused_.push_back(static_cast<std::uint32_t>(bundles_.size()));
+    bundles_.emplace_back();
+    solved_.emplace_back();
+  }
+  const std::uint32_t number = unused_.back();
+  unused_.pop_back();
+  Bundle& bundle = bundles_[number];
+  bundle.rate_Bps = 0;
+  bundle.path = hash;
+  bundle.path_number = kNoNumber;
+  for (const LinkId id : path) {
+    auto& crossings = link(id).crossings;
+    crossings.push_back({number, static_cast<std::uint32_t>(bundle.hops.size())});
+    bundle.hops.push_back({id, static_cast<std::uint32_t>(crossings.size() - 1)});
   }
   ++under_way_;
-  Flow& flow = flows_[number];
-  flow.left_bytes = bytes;
-  flow.rate_Bps = 0;
-  flow.since_s = now_s;
-  flow.hops.clear();
-  flow.path = 0;
-  flow.path_number = kNoNumber;
+  return number;
+}
+
+void MaxMin::start(std::uint32_t flow, std::span<const LinkId> path, double bytes, double now_s) {
+  const std::uint32_t number = bundle_of(path);
+  Bundle& bundle = bundles_[number];
+  advance(bundle, now_s);
+  bundle.members.push_back({flow, bytes});
+  if (bundle.rate_Bps > 0) put_end(number);
+  state_ += bundle.path;
   bool alone = true;
   double narrowest_Bps = std::numeric_limits<double>::infinity();
   for (const LinkId id : path) {
-    auto& crossings = link(id).crossings;
-    alone = alone && crossings.empty();
+    alone = ++link(id).flows == 1 && alone;
     narrowest_Bps = std::min(narrowest_Bps, link(id).capacity_Bps);
-    flow.path = mixed(flow.path, static_cast<std::uint64_t>(id));
-    crossings.push_back({number, static_cast<std::uint32_t>(flow.hops.size())});
-    flow.hops.push_back({id, static_cast<std::uint32_t>(crossings.size() - 1)});
   }
-  state_ += flow.path;
   if (alone)
     set_rate(number, narrowest_Bps, now_s);
   else
@@ -78,27 +97,38 @@ void MaxMin::set_capacity(LinkId id, double capacity_Bps) {
 }
 
 void MaxMin::remove(std::uint32_t number) {
-  Flow& flow = flows_[number];
-  for (const Hop hop : flow.hops) {
+  Bundle& bundle = bundles_[number];
+  for (const Hop hop : bundle.hops) {
     auto& crossings = link(hop.link).crossings;
     const Crossing last = crossings.back();
     crossings[hop.place] = last;
-    flows_[last.flow].hops[last.hop].place = hop.place;
+    bundles_[last.bundle].hops[last.hop].place = hop.place;
     crossings.pop_back();
-    if (!crossings.empty()) changes(hop.link);
   }
-  flow.hops.clear();
-  state_ -= flow.path;
+  bundle.hops.clear();
+  unused_.push_back(number);
   --under_way_;
 }
 
+void MaxMin::advance(Bundle& bundle, double now_s) {
+  for (Member& each : bundle.members)
+    each.left_bytes = std::max(0.0, each.left_bytes - bundle.rate_Bps * (now_s - bundle.since_s));
+  bundle.since_s = now_s;
+}
+
 void MaxMin::set_rate(std::uint32_t number, double rate_Bps, double now_s) {
-  Flow& flow = flows_[number];
-  if (flow.rate_Bps == rate_Bps) return;
-  flow.left_bytes = std::max(0.0, flow.left_bytes - flow.rate_Bps * (now_s - flow.since_s));
-  flow.since_s = now_s;
-  flow.rate_Bps = rate_Bps;
-  ends_.put(number, now_s + flow.left_bytes / rate_Bps);
+  Bundle& bundle = bundles_[number];
+  if (bundle.rate_Bps == rate_Bps) return;
+  advance(bundle, now_s);
+  bundle.rate_Bps = rate_Bps;
+  put_end(number);
+}
+
+void MaxMin::put_end(std::uint32_t number) {
+  const Bundle& bundle = bundles_[number];
+  double least_bytes = std::numeric_limits<double>::infinity();
+  for (const Member& each : bundle.members) least_bytes = std::min(least_bytes, each.left_bytes);
+  ends_.put(number, bundle.since_s + least_bytes / bundle.rate_Bps);
 }
 
 // The links that flows join with the first one, emptied.
@@ -109,12 +139,12 @@ void MaxMin::find_connected(LinkId first) {
     SharedLink& here = link(connected_[next]);
     here.changed = false;
     filling(connected_[next]).left_Bps = here.capacity_Bps;
-    filling(connected_[next]).open = static_cast<std::uint32_t>(here.crossings.size());
+    filling(connected_[next]).open = here.flows;
     hops_solved_ += here.crossings.size();
     for (const Crossing& crossing : here.crossings) {
-      if (solved_[crossing.flow].seen == solution_) continue;
-      solved_[crossing.flow].seen = solution_;
-      for (const Hop hop : flows_[crossing.flow].hops) {
+      if (solved_[crossing.bundle].seen == solution_) continue;
+      solved_[crossing.bundle].seen = solution_;
+      for (const Hop hop : bundles_[crossing.bundle].hops) {
         if (filling(hop.link).seen == solution_) continue;
         filling(hop.link).seen = solution_;
         connected_.push_back(hop.link);
@@ -150,22 +180,26 @@ void MaxMin::solve(LinkId first, double now_s) {
     const LinkId narrowest = least.link;
     shares_.pop_back();
     for (const Crossing& crossing : link(narrowest).crossings) {
-      if (solved_[crossing.flow].fixed == solution_) continue;
-      solved_[crossing.flow].fixed = solution_;
-      for (const Hop hop : flows_[crossing.flow].hops) {
+      if (solved_[crossing.bundle].fixed == solution_) continue;
+      solved_[crossing.bundle].fixed = solution_;
+      const Bundle& bundle = bundles_[crossing.bundle];
+      const auto flows = static_cast<std::uint32_t>(bundle.members.size());
+      for (const Hop hop : bundle.hops) {
         Filling& crossed = filling(hop.link);
-        crossed.left_Bps = --crossed.open > 0 ? crossed.left_Bps - rate_Bps : 0;
+        crossed.open -= flows;
+        crossed.left_Bps = crossed.open > 0 ? crossed.left_Bps - flows * rate_Bps : 0;
       }
-      set_rate(crossing.flow, rate_Bps, now_s);
+      set_rate(crossing.bundle, rate_Bps, now_s);
     }
   }
 }
 
-std::uint32_t MaxMin::path_number(Flow& flow) {
-  if (flow.path_number == kNoNumber)
-    flow.path_number =
-        path_numbers_.try_emplace(flow.path, static_cast<std::uint32_t>(path_numbers_.size())).first->second;
-  return flow.path_number;
+std::uint32_t MaxMin::path_number(Bundle& bundle) {
+  if (bundle.path_number == kNoNumber)
+    bundle.path_number =
+        path_numbers_.try_emplace(bundle.path, static_cast<std::uint32_t>(path_numbers_.size()))
+            .first->second;
+  return bundle.path_number;
 }
 
 // The rates of all that is under way.
@@ -176,20 +210,20 @@ void MaxMin::remember() {
   }
   std::vector<PathRate>& rates = known_[state_];
   rates.clear();
-  for (Flow& flow : flows_)
-    if (!flow.hops.empty()) rates.push_back({path_number(flow), flow.rate_Bps});
+  for (Bundle& each : bundles_)
+    if (!each.members.empty()) rates.push_back({path_number(each), each.rate_Bps});
   rates_known_ += rates.size();
 }
 
-// False: not known. Flows of one path have one rate.
+// False: not known.
 bool MaxMin::recall(double now_s) {
   const auto found = known_.find(state_);
   if (found == known_.end() || found->second.size() != under_way_) return false;
   rate_of_path_.resize(path_numbers_.size());
   for (const PathRate& rate : found->second) rate_of_path_[rate.path_number] = rate.rate_Bps;
-  for (std::uint32_t number = 0; number < flows_.size(); ++number)
-    if (Flow& flow = flows_[number]; !flow.hops.empty())
-      set_rate(number, rate_of_path_[path_number(flow)], now_s);
+  for (std::uint32_t number = 0; number < bundles_.size(); ++number)
+    if (Bundle& bundle = bundles_[number]; !bundle.members.empty())
+      set_rate(number, rate_of_path_[path_number(bundle)], now_s);
   for (const LinkId id : changed_) link(id).changed = false;
   ++recalled_;
   return true;
@@ -208,9 +242,22 @@ double MaxMin::next_end_s(double now_s) {
 
 void MaxMin::take_ended(double now_s, std::vector<std::uint32_t>& ended) {
   while (!ends_.empty() && not_after(ends_.front().time_s, now_s)) {
-    ended.push_back(ends_.front().number);
-    ends_.take_front();
-    remove(ended.back());
+    const std::uint32_t number = ends_.front().number;
+    Bundle& bundle = bundles_[number];
+    const auto next =
+        std::min_element(bundle.members.begin(), bundle.members.end(),
+                         [](const Member& a, const Member& b) { return a.left_bytes < b.left_bytes; });
+    ended.push_back(next->flow);
+    bundle.members.erase(next);
+    state_ -= bundle.path;
+    for (const Hop hop : bundle.hops)
+      if (--link(hop.link).flows > 0) changes(hop.link);
+    if (!bundle.members.empty()) {
+      put_end(number);
+    } else {
+      ends_.take_front();
+      remove(number);
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 // Flows that share links max-min fairly: each has the share of its narrowest link, where that is shared
 // evenly by those whom no other link holds back (Bertsekas and Gallager, Data Networks, 2nd edition, 1992,
 // section 6.5.2). What begins and ends at one instant is solved together, and only what it is connected with
-// by links. Where paths are long and steps alike, the same flows meet again and again: what took long to
-// solve is known from then on. tests/engine/max_min.cpp has SimGrid's answers beside.
+// by links; those of one path are one bundle. Where paths are long and steps alike, the same flows meet again
+// and again: what took long to solve is known from then on. tests/engine/max_min.cpp has SimGrid's answers
+// beside.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -37,21 +38,29 @@ class MaxMin {
     LinkId link = 0;
     std::uint32_t place = 0;  // among its crossings
   };
-  struct Flow {
-    boost::container::small_vector<Hop, 4> hops;       // empty: none is under way
-    double left_bytes = 0, rate_Bps = 0, since_s = 0;  // left at that instant
-    std::uint64_t path = 0;                            // a hash of its links
+  struct Member {
+    std::uint32_t flow = 0;
+    double left_bytes = 0;
+  };
+  // Flows of one path, which have one rate.
+  struct Bundle {
+    boost::container::small_vector<Hop, 4> hops;
+    boost::container::small_vector<Member, 1> members;  // empty: none is under way
+    double rate_Bps = 0, since_s = 0;                   // so much was left of members at that instant
+    std::uint64_t path = 0;                             // a hash of its links
     std::uint32_t path_number = kNoNumber;
   };
   struct Crossing {
-    std::uint32_t flow = 0, hop = 0;
+    std::uint32_t bundle = 0, hop = 0;
   };
   struct SharedLink {
     double capacity_Bps = 0;
+    std::uint32_t flows = 0;
     bool changed = false;
     boost::container::small_vector<Crossing, 2> crossings;
   };
-  // What a solution goes through for every hop of every flow lies close together: of a link, and of a flow.
+  // What a solution goes through for every hop of every bundle lies close together: of a link, and of a
+  // bundle.
   struct Filling {
     double left_Bps = 0;
     std::uint32_t open = 0, seen = 0;  // flows that are not fixed; solution
@@ -70,22 +79,26 @@ class MaxMin {
   SharedLink& link(LinkId id) { return links_[static_cast<std::size_t>(id)]; }
   Filling& filling(LinkId id) { return fillings_[static_cast<std::size_t>(id)]; }
   void changes(LinkId id);
-  void remove(std::uint32_t flow);
-  void set_rate(std::uint32_t flow, double rate_Bps, double now_s);
+  std::uint32_t bundle_of(std::span<const LinkId> path);
+  void remove(std::uint32_t bundle);
+  static void advance(Bundle& bundle, double now_s);
+  void set_rate(std::uint32_t bundle, double rate_Bps, double now_s);
+  void put_end(std::uint32_t bundle);
   void solve(LinkId first, double now_s);
   void find_connected(LinkId first);
-  std::uint32_t path_number(Flow& flow);
+  std::uint32_t path_number(Bundle& bundle);
   void remember();
   bool recall(double now_s);
 
   std::vector<SharedLink> links_;
   std::vector<Filling> fillings_;  // of links
-  std::vector<Flow> flows_;
-  std::vector<Solved> solved_;  // of flows
+  std::vector<Bundle> bundles_;
+  std::vector<std::uint32_t> unused_;  // of these
+  std::vector<Solved> solved_;         // of bundles
   std::vector<LinkId> changed_, connected_;
   std::vector<Share> shares_;  // a heap, the least on top
-  Earliest ends_;              // of flows that have a rate
-  std::size_t under_way_ = 0;
+  Earliest ends_;              // of bundles that have a rate: of their next flow
+  std::size_t under_way_ = 0;  // bundles
   std::uint32_t solution_ = 0;
   // Solutions that are known, by what is under way: the sum of the hashes of all flows' paths, and of what
   // capacities have changed.

@@ -23,7 +23,7 @@ struct HorovodOptions {
         "HOROVOD_CYCLE_TIME: time from one look at what is ready to the next; 0: without delay. The default is that of Horovod up to 0.20; since 0.21 it is 1 ms");
     f.bytes(
         "fusion", fusion_bytes,
-        "HOROVOD_FUSION_THRESHOLD: largest buffer in which all-reduces of one cycle travel together; 0: each by itself. The default is that of Horovod up to 0.20; since 0.21 it is 128 MiB");
+        "All-reduces of one cycle travel together in buffers of up to this size (HOROVOD_FUSION_THRESHOLD); 0: each by itself. The default is that of Horovod up to 0.20; since 0.21 it is 128 MiB");
     f.time(
         "agreement", agreement_s,
         "Time in which workers agree, from the tick until the first operation begins: requests are gathered at rank 0, and responses sent back");

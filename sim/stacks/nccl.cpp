@@ -42,9 +42,11 @@ struct NcclWay {
   std::optional<double> launch_s, latency_s, between_latency_s, share;
 
   void fields(Fields& f) {
-    f.time("launch", launch_s, "Fixed time of an operation").by_rule("as NCCL's tuning model has it");
-    f.time("latency", latency_s, "Latency of a step inside a node").by_rule("as NCCL's tuning model has it");
-    f.time("between_latency", between_latency_s, "Latency of a step between nodes")
+    f.time("launch", launch_s, "An operation takes this long, whatever its size")
+        .by_rule("as NCCL's tuning model has it");
+    f.time("latency", latency_s, "A step inside a node takes this long")
+        .by_rule("as NCCL's tuning model has it");
+    f.time("between_latency", between_latency_s, "A step between nodes takes this long")
         .by_rule("as NCCL's tuning model has it");
     f.number("share", share, "Share of a link's bandwidth that the payload reaches")
         .above(0)
@@ -58,8 +60,8 @@ struct NcclProtocolOptions {
   std::optional<double> payload_s_per_byte, filled_launch_s;
 
   void fields(Fields& f) {
-    f.object("ring", ring, "Numbers of a ring");
-    f.object("tree", tree, "Numbers of a double binary tree, which all_reduce goes up and down");
+    f.object("ring", ring, "A ring has these numbers");
+    f.object("tree", tree, "A double binary tree, which all_reduce goes up and down, has these numbers");
     f.number(
          "payload", payload_s_per_byte,
          "Time of the kernels for each byte of the vector, in addition to the links: each rank reads and writes all of it, by few channels if it is small")
@@ -67,7 +69,7 @@ struct NcclProtocolOptions {
         .by_rule("0: it is in the shares");
     f.time(
          "filled_launch", filled_launch_s,
-         "Extra time of an operation whose messages fill the threads of several blocks (8 KiB with LL); in proportion below. With it a step takes the time of one block, and \"share\" of the link is that of all channels")
+         "An operation whose messages fill the threads of several blocks (8 KiB with LL) takes this much longer; in proportion below. With it a step takes the time of one block, and \"share\" of the link is that of all channels")
         .by_rule("blocks take what the share says");
   }
 };
@@ -102,7 +104,7 @@ struct NcclOptions {
     f.flag("nvls", nvls, "Whether the switch of a node reduces (NCCL_NVLS_ENABLE), for types that it can add")
         .by_rule("from compute capability 9.0 on, with NVLink");
     f.bandwidth("taken_for", taken_Bps,
-                "Bandwidth that NCCL's search assumes for a GPU's links inside a node")
+                "NCCL's search assumes this bandwidth for a GPU's links inside a node")
         .by_rule(
             "as NCCL's tables have NVLink of the compute capability; over PCIe the gpu_link's bandwidth");
     f.flag("amd", amd,
@@ -115,23 +117,23 @@ struct NcclOptions {
          "Compute capability of the GPUs, times ten (V100: 70, A100: 80, H100: 90, B200: 100). NCCL's tables depend on it: below 70, LL128 is taken only if \"protocol\" names it")
         .at_least(10)
         .by_rule("the device's, else 80");
-    f.whole("channels", channels, "NCCL_MAX_NCHANNELS: thread blocks of an operation")
+    f.whole("channels", channels, "An operation uses at most this many thread blocks (NCCL_MAX_NCHANNELS)")
         .at_least(1)
         .by_rule("as many as fill every link, which take nothing from computing");
     f.bandwidth("channel_bandwidth", channel_Bps,
-                "Bandwidth of one channel; too few channels do not fill a link")
+                "One channel has this bandwidth; too few channels do not fill a link")
         .by_rule("no bound");
     f.whole(
          "multiprocessors", multiprocessors,
-         "Multiprocessors of the device. Each channel takes one of them from computing, which meanwhile takes channels / (multiprocessors - channels) longer")
+         "The device has this many multiprocessors. Each channel takes one of them from computing, which meanwhile takes channels / (multiprocessors - channels) longer")
         .at_least(1)
         .by_rule("\"slowdown\" alone says how much longer");
     f.time(
         "net_overhead", net_overhead_s,
         "NCCL_NET_OVERHEAD: least time of a step inside a node, in rings through several nodes (with Simple three times that); 2 us on AMD's processors");
-    f.object("ll", ll, "Numbers of the protocol LL");
-    f.object("ll128", ll128, "Numbers of the protocol LL128");
-    f.object("simple", simple, "Numbers of the protocol Simple");
+    f.object("ll", ll, "The protocol LL has these numbers");
+    f.object("ll128", ll128, "The protocol LL128 has these numbers");
+    f.object("simple", simple, "The protocol Simple has these numbers");
     costs.fields(f);
   }
 };

@@ -243,10 +243,10 @@ void NcclMachine::fields(Fields& f) {
           "Compute capability of the GPUs, times ten (A100: 80, H100: 90)")
       .at_least(10);
   f.flag("nvlink", nvlink, "Whether NVLink joins the GPUs of a node; else PCIe");
-  f.bandwidth("inside", inside_Bps, "Bandwidth that it assumes for a GPU's links")
+  f.bandwidth("inside", inside_Bps, "It assumes this bandwidth for a GPU's links")
       .by_rule("as its tables have NVLink");
-  f.bandwidth("nic", nic_Bps, "Bandwidth of each NIC").by_rule("none: one node");
-  f.whole("nics", nics, "NICs of a node").at_least(1);
+  f.bandwidth("nic", nic_Bps, "It assumes this bandwidth for each NIC").by_rule("none: one node");
+  f.whole("nics", nics, "It assumes this many NICs for a node").at_least(1);
   f.flag("amd", amd, "Whether the processors are AMD's");
   f.time("net_overhead", net_overhead_s, "What NCCL adds for the network (NCCL_NET_OVERHEAD)");
 }

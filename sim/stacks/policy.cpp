@@ -246,35 +246,35 @@ struct WaySection {
              "NCCL estimates the entry's time by this protocol, and may choose it")
         .by_rule("none: NCCL does not estimate it");
     f.time("launch", way.costs.launch_s,
-           "Time that a worker spends once in each operation, in addition to the host's launch");
-    f.time("step_latency", way.costs.step_latency_s, "Extra time of each message");
+           "A worker spends this long once in each operation, in addition to the host's launch");
+    f.time("step_latency", way.costs.step_latency_s, "Each message takes this much longer");
     f.number(
          "bandwidth_share", way.costs.bandwidth_share,
          "The payload reaches this share of a link's bandwidth, because flags travel with it or channels are too few")
         .above(0)
         .at_most(1);
     f.time("between_latency", way.costs.between_latency_s,
-           "Extra time of each message between nodes, in addition to step_latency");
+           "Each message between nodes takes this long in addition to step_latency");
     f.flag(
         "pipelined", way.costs.pipelined,
         "Whether ranks of a ring pass blocks on without waiting for the slowest hop of a step. A block then meets the latency of each hop once; else every step takes that of its slowest hop");
     f.whole(
          "nics", way.costs.nics,
-         "NICs of a node over which each message between nodes is spread; at most those with a GPU of the group")
+         "Each message between nodes is spread over this many NICs of a node; at most those with a GPU of the group")
         .at_least(1);
-    f.number("between_share", between_share, "The bandwidth_share of messages between nodes")
+    f.number("between_share", between_share, "Messages between nodes have this bandwidth_share")
         .above(0)
         .at_most(1)
         .by_rule("as bandwidth_share");
     f.bytes(
         "piece", way.costs.piece_bytes,
-        "Size of the pieces that the network passes on; a double_binary_tree waits only for the first piece from node to node");
-    f.time("floor", way.costs.floor_s, "Minimum time of an operation, whatever its size");
+        "The network passes on pieces of this size; a double_binary_tree waits only for the first piece from node to node");
+    f.time("floor", way.costs.floor_s, "An operation takes at least this long, whatever its size");
     f.number("payload", way.costs.payload_s_per_byte,
-             "Time that a worker spends on each byte of the whole vector, for copies and reductions")
+             "A worker spends this long on each byte of the whole vector, for copies and reductions")
         .at_least(0);
     f.number("part", way.costs.part_s_per_byte,
-             "Time that a worker spends on each byte of its own part of the vector, in addition to payload")
+             "A worker spends this long on each byte of its own part of the vector, in addition to payload")
         .at_least(0);
     f.time(
         "filled_message", way.costs.filled_message_s,
@@ -282,8 +282,10 @@ struct WaySection {
     f.time(
         "filled_launch", way.costs.filled_launch_s,
         "A worker spends this time once in each operation; less, in proportion, if its messages are below filled_bytes");
-    f.bytes("filled_bytes", way.costs.filled_bytes, "Smallest message that fills the kernel's threads");
-    f.time("rank_latency", way.costs.rank_s, "Extra time of the operation for each worker that takes part");
+    f.bytes("filled_bytes", way.costs.filled_bytes,
+            "A message of this size or more fills the kernel's threads");
+    f.time("rank_latency", way.costs.rank_s,
+           "The operation takes this much longer for each worker that takes part");
   }
 };
 

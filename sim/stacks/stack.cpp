@@ -68,21 +68,22 @@ void add_of_host(const Stack& stack, const HostCosts& given, std::vector<StackCo
 }  // namespace
 
 void StackCosts::fields(Fields& f) {
-  f.time("launch", launch_s, "Time that a worker's host spends on each operation before the first byte moves")
+  f.time("launch", launch_s, "A worker's host spends this long on each operation before the first byte moves")
       .by_rule("as the cluster's \"host\" says");
-  f.time("message", message_s,
-         "Time of each message, of an operation or between two workers, in addition to the links' latency");
+  f.time(
+      "message", message_s,
+      "Each message, of an operation or between two workers, takes this long in addition to the links' latency");
   f.time("tensor", tensor_s, "Time of each tensor that is copied into a buffer which several share")
       .by_rule("as the cluster's \"host\" says");
   f.bandwidth(
        "buffer_bandwidth", buffer_Bps,
-       "Bandwidth of copies of tensors into a buffer that several share, before an operation, and out of it afterwards")
+       "Tensors are copied with this bandwidth into a buffer that several share, before an operation, and out of it afterwards")
       .by_rule("as the cluster's \"host\" says (\"pack\"), else a copy on the device");
   f.flag(
        "host_buffers", host_buffers,
        "Whether messages leave from the host's memory; payloads are then copied to it before an operation, and back afterwards")
       .by_rule("as the cluster's \"host\" says (\"staged\")");
-  f.bandwidth("staging_bandwidth", staging_Bps, "Bandwidth of these copies, each way")
+  f.bandwidth("staging_bandwidth", staging_Bps, "These copies have this bandwidth, each way")
       .by_rule("the device's copy_bandwidth");
   f.number("reduce", reduce_s_per_byte, "Time to add each byte that arrived to the local sum")
       .at_least(0)

@@ -26,7 +26,7 @@ struct Ar1Options {
         .at_least(0)
         .at_most(kLargestCv);
     f.number("correlation", correlation,
-             "Correlation of the noise of a worker's step with that of the step before")
+             "The noise of a worker's step is correlated this much with that of the step before")
         .at_least(0)
         .below(1);
     f.number(

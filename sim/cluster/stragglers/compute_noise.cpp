@@ -63,7 +63,7 @@ struct FastNoise : WorkerCvs {
 
   void fields(Fields& f) {
     WorkerCvs::fields(f);
-    f.number("correlation", correlation, "Correlation with the step before of the same worker")
+    f.number("correlation", correlation, "It is correlated this much with the step before of the same worker")
         .at_least(0)
         .below(1);
     f.choice("family", family,

@@ -277,8 +277,9 @@ struct TraceOptions {
     f.choice(
         "repeat", repeat, {{"loop", Repeat::loop}, {"end", Repeat::end}, {"resample", Repeat::resample}},
         "After the last step of the trace: \"loop\" begins again, \"end\" delays nobody; \"resample\": the run is made of blocks of the trace's steps, drawn with replacement by the seed, all workers together");
-    f.whole("block", block,
-            "Steps of a block, with \"resample\": several times as many as times stay correlated for")
+    f.whole(
+         "block", block,
+         "A block has this many steps, with \"resample\": several times as many as times stay correlated for")
         .at_least(1);
     f.choice(
         "rank_mapping", exact, {{"exact", true}, {"modulo", false}},

@@ -17,9 +17,12 @@ struct ChunkTopkOptions {
   int value_bits = 32;
 
   void fields(Fields& f) {
-    f.whole("chunk", chunk, "Numbers in a chunk, of which k are sent").at_least(2).at_most(1 << 24);
+    f.whole("chunk", chunk, "A chunk has this many numbers, of which k are sent")
+        .at_least(2)
+        .at_most(1 << 24);
     f.whole("k", k, "k: numbers of a chunk that are sent").at_least(1);
-    f.whole("value_bits", value_bits, "Bits of a value: 32 send it exactly, fewer send the mean of its bin")
+    f.whole("value_bits", value_bits,
+            "A value takes this many bits: 32 send it exactly, fewer send the mean of its bin")
         .at_least(1)
         .at_most(32);
   }

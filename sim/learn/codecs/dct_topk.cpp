@@ -18,7 +18,7 @@ struct DctTopkOptions {
   std::int64_t chunk = 64, k = 4;
 
   void fields(Fields& f) {
-    f.whole("chunk", chunk, "Numbers that are transformed together").at_least(2).at_most(1024);
+    f.whole("chunk", chunk, "This many numbers are transformed together").at_least(2).at_most(1024);
     f.whole("k", k, "k: coefficients of a chunk that are sent").at_least(1);
   }
 };

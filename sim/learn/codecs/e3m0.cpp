@@ -16,7 +16,7 @@ namespace {
 struct E3m0Options {
   std::int64_t block = 256;
 
-  void fields(Fields& f) { f.whole("block", block, "Numbers that share an exponent").at_least(1); }
+  void fields(Fields& f) { f.whole("block", block, "This many numbers share an exponent").at_least(1); }
 };
 
 /// Of x > 0: the exponent of the nearest power of two; at 1.5 times one of even code `even + 2 j` that one.

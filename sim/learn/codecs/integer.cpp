@@ -14,8 +14,8 @@ struct IntegerOptions {
   std::int64_t block = 2048;
 
   void fields(Fields& f) {
-    f.whole("bits", bits, "Bits of a number").at_least(2).at_most(16);
-    f.whole("block", block, "Numbers that share a scale").at_least(1);
+    f.whole("bits", bits, "A number takes this many bits").at_least(2).at_most(16);
+    f.whole("block", block, "This many numbers share a scale").at_least(1);
   }
 };
 

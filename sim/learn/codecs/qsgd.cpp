@@ -18,7 +18,7 @@ struct QsgdOptions {
     f.whole("levels", levels, "s: levels above 0; with 7 a number takes 4 bits, sign included")
         .at_least(1)
         .at_most(32767);
-    f.whole("bucket", bucket, "Numbers in a bucket, which share one norm").at_least(1);
+    f.whole("bucket", bucket, "This many numbers make a bucket and share one norm").at_least(1);
   }
 };
 

@@ -11,7 +11,7 @@ namespace {
 struct SignOptions {
   std::int64_t block = 4096;
 
-  void fields(Fields& f) { f.whole("block", block, "Numbers that share a magnitude").at_least(1); }
+  void fields(Fields& f) { f.whole("block", block, "This many numbers share a magnitude").at_least(1); }
 };
 
 class Sign final : public Codec {

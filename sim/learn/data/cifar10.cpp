@@ -27,10 +27,10 @@ struct CifarOptions {
     f.text("path", path,
            "Folder with your copy: data_batch_1.bin to data_batch_5.bin and test_batch.bin, plain or gz")
         .required();
-    f.whole("train_samples", train_samples, "Number of training images that are used, the first ones")
+    f.whole("train_samples", train_samples, "This many training images are used, the first ones")
         .at_least(1)
         .by_rule("all");
-    f.whole("test_samples", test_samples, "Number of test images that are used, the first ones")
+    f.whole("test_samples", test_samples, "This many test images are used, the first ones")
         .at_least(1)
         .by_rule("all");
   }

@@ -44,7 +44,9 @@ struct CsvOptions {
     f.flag("standardise", standardise,
            "Whether every feature is scaled to mean 0 and standard deviation 1 on the training rows");
     f.flag("header", header, "Whether the first line names the columns");
-    f.text("delimiter", delimiter, "Character between fields").least_characters(1).most_characters(1);
+    f.text("delimiter", delimiter, "Fields are separated by this character")
+        .least_characters(1)
+        .most_characters(1);
   }
   void complete(const DataContext&) {
     if (!test_path && !test_fraction) test_fraction = 0.2;

@@ -13,11 +13,11 @@ struct FashionOptions {
   std::optional<std::int64_t> train_samples, test_samples;
 
   void fields(Fields& f) {
-    f.text("path", path, "Folder with the four .gz files");
-    f.whole("train_samples", train_samples, "Number of training images that are used, the first ones")
+    f.text("path", path, "The four .gz files are in this folder");
+    f.whole("train_samples", train_samples, "This many training images are used, the first ones")
         .at_least(1)
         .by_rule("all");
-    f.whole("test_samples", test_samples, "Number of test images that are used, the first ones")
+    f.whole("test_samples", test_samples, "This many test images are used, the first ones")
         .at_least(1)
         .by_rule("all");
   }

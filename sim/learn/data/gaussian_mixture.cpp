@@ -15,12 +15,12 @@ struct MixtureOptions {
 
   void fields(Fields& f) {
     constexpr double kMost = 10000000;
-    f.whole("classes", classes, "Number of classes").at_least(2).at_most(kMost);
-    f.whole("features", features, "Dimension of a sample").at_least(1).at_most(kMost);
-    f.whole("samples", samples, "Training samples").at_least(1).at_most(kMost);
+    f.whole("classes", classes, "Samples belong to this many classes").at_least(2).at_most(kMost);
+    f.whole("features", features, "A sample has this many numbers").at_least(1).at_most(kMost);
+    f.whole("samples", samples, "There are this many training samples").at_least(1).at_most(kMost);
     f.whole("test_samples", test_samples, "Test samples; 0 for no test set").at_most(kMost);
     f.number("separation", separation,
-             "Distance of a class mean from the origin, in standard deviations of a class")
+             "A class mean is this far from the origin, in standard deviations of a class")
         .at_least(0);
   }
 };

@@ -24,13 +24,13 @@ struct IdxOptions {
     f.text("train_labels", train_labels, "IDX file of the training labels, plain or .gz").required();
     f.text("test_images", test_images, "IDX file of the test images").by_rule("no test set");
     f.text("test_labels", test_labels, "IDX file of the test labels").by_rule("no test set");
-    f.whole("train_samples", train_samples, "Number of images that are used, the first ones")
+    f.whole("train_samples", train_samples, "This many images are used, the first ones")
         .at_least(1)
         .by_rule("all");
-    f.whole("test_samples", test_samples, "Number of images that are used, the first ones")
+    f.whole("test_samples", test_samples, "This many images are used, the first ones")
         .at_least(1)
         .by_rule("all");
-    f.whole("classes", classes, "Number of classes")
+    f.whole("classes", classes, "Samples belong to this many classes")
         .at_least(1)
         .at_most(256)
         .by_rule("the largest training label plus one");

@@ -18,11 +18,12 @@ struct QuadraticOptions {
   double condition = 100, noise = 1;
 
   void fields(Fields& f) {
-    f.whole("dimension", dimension, "Number of parameters").at_least(1).at_most(1000000);
+    f.whole("dimension", dimension, "There are this many parameters").at_least(1).at_most(1000000);
     f.number("condition", condition, "Largest over smallest curvature; the largest is 1").at_least(1);
-    f.number("noise", noise, "Standard deviation of a sample around the optimum, in every direction")
+    f.number("noise", noise,
+             "A sample lies around the optimum with this standard deviation, in every direction")
         .at_least(0);
-    f.whole("samples", samples, "Training samples").at_least(1).at_most(10000000);
+    f.whole("samples", samples, "There are this many training samples").at_least(1).at_most(10000000);
   }
 };
 

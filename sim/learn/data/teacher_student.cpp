@@ -19,15 +19,15 @@ struct TeacherOptions {
 
   void fields(Fields& f) {
     constexpr double kMost = 10000000;
-    f.whole("features", features, "Inputs of the teacher").at_least(1).at_most(kMost);
-    f.whole("outputs", outputs, "Outputs of the teacher").at_least(1).at_most(kMost);
-    f.whole("samples", samples, "Training samples").at_least(1).at_most(kMost);
+    f.whole("features", features, "The teacher has this many inputs").at_least(1).at_most(kMost);
+    f.whole("outputs", outputs, "The teacher has this many outputs").at_least(1).at_most(kMost);
+    f.whole("samples", samples, "There are this many training samples").at_least(1).at_most(kMost);
     f.whole("test_samples", test_samples, "Test samples; 0 for no test set").at_most(kMost);
-    f.list("hidden", hidden, "Sizes of the teacher's hidden layers; [] for a linear teacher",
+    f.list("hidden", hidden, "The teacher's hidden layers have these sizes; [] makes a linear teacher",
            "Size of a layer")
         .items_at_least(1)
         .items_at_most(65536);
-    f.number("noise", noise, "Standard deviation of the noise on every target").at_least(0);
+    f.number("noise", noise, "Every target has noise of this standard deviation").at_least(0);
   }
 };
 

@@ -38,7 +38,7 @@ struct TextOptions {
              "Share of the text, at its end, that is the test set; 0 for none")
         .at_least(0)
         .below(1);
-    f.whole("test_samples", test_samples, "Number of samples of the test text that are used, evenly spread")
+    f.whole("test_samples", test_samples, "This many samples of the test text are used, evenly spread")
         .at_least(1)
         .by_rule("all");
   }

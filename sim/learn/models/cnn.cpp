@@ -22,14 +22,14 @@ struct CnnOptions {
   ActivationKind activation = ActivationKind::relu;
 
   void fields(Fields& f) {
-    f.list("channels", channels, "Output channels of the convolutions, in order", "Channels")
+    f.list("channels", channels, "The convolutions have this many output channels, in order", "Channels")
         .least_items(1)
         .items_at_least(1)
         .items_at_most(4096);
-    f.whole("kernel", kernel, "Side of the square kernels").at_least(1).at_most(1024);
-    f.whole("stride", stride, "Step between positions of a kernel").at_least(1).at_most(1024);
+    f.whole("kernel", kernel, "The square kernels are this wide").at_least(1).at_most(1024);
+    f.whole("stride", stride, "A kernel moves by this much").at_least(1).at_most(1024);
     f.whole("padding", padding, "Zeros added at every edge").at_most(1024).by_rule("(kernel - 1) / 2");
-    f.whole("pool", pool, "Side of the max-pooling blocks after each convolution; 1 for none")
+    f.whole("pool", pool, "Max-pooling takes blocks of this side after each convolution; 1: none")
         .at_least(1)
         .at_most(1024);
     add_activation(f, activation, "Function that is applied to the outputs of every convolution");

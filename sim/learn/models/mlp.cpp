@@ -16,7 +16,7 @@ struct MlpOptions {
   ActivationKind activation = ActivationKind::relu;
 
   void fields(Fields& f) {
-    f.list("hidden", hidden, "Sizes of the hidden layers, in order; [] for none", "Size of a layer")
+    f.list("hidden", hidden, "The hidden layers have these sizes, in order; [] for none", "Size of a layer")
         .items_at_least(1)
         .items_at_most(65536);
     add_activation(f, activation, "Function that is applied to the outputs of every hidden layer");

@@ -28,11 +28,11 @@ struct ResnetOptions {
   std::int64_t blocks = 1, width = 16, groups = 2;
 
   void fields(Fields& f) {
-    f.whole("blocks", blocks, "Blocks of a stage, n of 6 n + 2 layers").at_least(1).at_most(1024);
+    f.whole("blocks", blocks, "A stage has this many blocks, n of 6 n + 2 layers").at_least(1).at_most(1024);
     f.whole("width", width, "Channels of the first stage; the second has twice as many, the third four times")
         .at_least(1)
         .at_most(4096);
-    f.whole("groups", groups, "Groups of channels that are normalised together; they divide the width")
+    f.whole("groups", groups, "Channels are normalised together in this many groups, which divide the width")
         .at_least(1);
   }
 };

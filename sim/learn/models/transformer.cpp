@@ -25,11 +25,11 @@ struct TransformerOptions {
   bool bias = false;
 
   void fields(Fields& f) {
-    f.whole("layers", layers, "Blocks of attention and perceptron").at_least(1).at_most(1024);
-    f.whole("heads", heads, "Heads of attention; they divide the width").at_least(1);
-    f.whole("width", width, "Width of the model: numbers that represent a token between blocks")
+    f.whole("layers", layers, "The model has this many blocks of attention and perceptron")
         .at_least(1)
-        .at_most(65536);
+        .at_most(1024);
+    f.whole("heads", heads, "Heads of attention; they divide the width").at_least(1);
+    f.whole("width", width, "This many numbers represent a token between blocks").at_least(1).at_most(65536);
     f.flag("bias", bias, "Whether linear layers and layer norms have biases, as GPT-2's");
   }
 };

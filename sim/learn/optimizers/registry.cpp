@@ -15,9 +15,9 @@ struct ConstantRate {
   LearningRate rate;
 
   void fields(Fields& f) {
-    f.whole("warmup_steps", rate.warmup_steps, "Steps of a linear warm-up of the learning rate");
+    f.whole("warmup_steps", rate.warmup_steps, "The learning rate rises linearly for this many steps");
     f.number("warmup_from", rate.warmup_from,
-             "Fraction of the learning rate at the first step of the warm-up")
+             "The first step of the warm-up has this fraction of the learning rate")
         .at_least(0)
         .at_most(1);
   }
