@@ -27,7 +27,7 @@ std::vector<CountedError> counted(const std::vector<double>& errors) {
 
 TEST_CASE("of errors of one unknown scale half and nine tenths are held, however few there are") {
   for (const std::size_t count : {2UL, 5UL, 20UL}) {
-    constexpr int kTrials = 2000;
+    constexpr int kTrials = 1000;
     int half = 0, most = 0;
     for (int trial = 0; trial < kTrials; ++trial) {
       Stream stream({.seed = 7,

@@ -26,7 +26,7 @@ TEST_CASE("intervals of a straggler fit cover, over all its parameters") {
   for (int trial = 0; trial < kTrials; ++trial) {
     const StepTable steps = simulated_steps(truth, 400, 500 + static_cast<std::uint64_t>(trial));
     const StragglerFit fit = fit_stragglers(
-        steps, {.draws = 60, .goodness_draws = 0, .seed = 1 + static_cast<std::uint64_t>(trial)});
+        steps, {.draws = 40, .goodness_draws = 0, .seed = 1 + static_cast<std::uint64_t>(trial)});
     const auto named = truth.named();
     for (const ParameterInterval& each : fit.intervals)
       for (const auto& [name, value] : named) {
