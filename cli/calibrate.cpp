@@ -73,8 +73,8 @@ int calibrate_logs_verb(const CalibrateVerb& verb) {
   const LogSpec logs = spec_of_logs(
       verb.files, {verb.gpus_per_node > 0 ? std::optional(verb.gpus_per_node) : std::nullopt, verb.device});
   for (const std::string& note : logs.notes) fmt::print(stderr, "note: {}\n", printable(note));
-  if (!verb.written_spec.empty()) write_file_atomically(verb.written_spec, logs.spec.dump(2) + "\n");
   const LogCalibration made = calibrate_logs(logs, settings_of(verb));
+  if (!verb.written_spec.empty()) write_file_atomically(verb.written_spec, made.spec.dump(2) + "\n");
   return finish(verb, *made.calibration, made.told);
 }
 

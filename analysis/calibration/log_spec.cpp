@@ -415,11 +415,12 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
 LogCalibration calibrate_logs(LogSpec logs, const CalibrationSettings& settings) {
   std::vector<std::string> idle;
   while (true) try {
-      LogCalibration made{calibrate(read_spec(logs.spec, "logs", SpecUse::cluster), settings), {}};
+      LogCalibration made{calibrate(read_spec(logs.spec, "logs", SpecUse::cluster), settings), {}, {}};
       made.told = told_by(*made.calibration);
       for (const std::string& each : idle)
         made.told.push_back("not determined: " + each +
                             ", which no measurement depends on: NCCL's own value is kept");
+      made.spec = std::move(logs.spec);
       return made;
     } catch (const IdleParameters& error) {
       for (Json& model : logs.spec["models"]) {

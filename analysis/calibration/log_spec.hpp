@@ -34,6 +34,7 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
 struct LogCalibration {
   std::unique_ptr<Calibration> calibration;
   std::vector<std::string> told;
+  Json spec;  ///< that was fitted: without the parameters that no measurement depends on
 };
 
 /// Parameters that no measurement depends on keep NCCL's own values, which `told` says. Throws as

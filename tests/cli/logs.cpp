@@ -94,6 +94,9 @@ TEST_CASE("logs of rings that were computed by hand give back their links, and r
   CAPTURE(fit.err);
   REQUIRE(fit.code == 0);
   CHECK(Json::parse(contents(scratch.path() / "spec.json")).at("models").size() >= 2);
+  const Outcome again = scratch.simsgd("calibrate spec.json --json");
+  CHECK(again.code == 0);
+  CHECK(Json::parse(again.out).at("models") == Json::parse(fit.out).at("models"));
   CHECK(scratch.simsgd("calibrate spec.json --gpus-per-node 2")
             .err.starts_with("--gpus-per-node: is about logs"));
   const Outcome bench =
