@@ -1,6 +1,7 @@
-// What `cpack` makes: the archive is unpacked into an empty directory and run there, without the environment
-// and from a working directory that is empty too, so that the program can find its scenarios only beside
-// itself; and in a root that holds nothing but the archive and the libraries that the program names.
+// The archive that `cpack` makes (its Debian package: tests/python/image.sh) is unpacked into an empty
+// directory and run there, without the environment and from a working directory that is empty too, so that
+// the program can find its scenarios only beside itself; and in a root that holds nothing but the archive and
+// the libraries that the program names.
 #include <doctest/doctest.h>
 
 #include <unistd.h>
@@ -35,12 +36,6 @@ void shell(const std::string& command) {
   REQUIRE(std::system(command.c_str()) == 0);
 }
 
-/// Makes a package in `directory`/made.
-void pack(const std::string& generator, const std::string& directory) {
-  shell("cd " SIMSGD_BINARY_DIR " && cpack -G " + generator + " -B " + directory + "/made > " + directory +
-        "/cpack.txt 2>&1");
-}
-
 /// One archive for every fact about it.
 class Unpacked {
  public:
@@ -73,7 +68,7 @@ class Unpacked {
  private:
   Unpacked() {
     const std::string path = scratch_.path().string();
-    pack("TGZ", path);
+    shell("cd " SIMSGD_BINARY_DIR " && cpack -G TGZ -B " + path + "/made > " + path + "/cpack.txt 2>&1");
     fs::create_directories(scratch_.path() / "root");
     fs::create_directories(scratch_.path() / "empty");
     shell("tar xzf " + entry(scratch_.path() / "made", ".tar.gz").string() + " -C " + path + "/root");
@@ -119,23 +114,6 @@ TEST_CASE("the archive runs in a root in which there is nothing else") {
   const Json run = Json::parse(unpacked.in_empty_root(
       "run quickstart.json --point 1 --json --set /stop/steps=2 --set /learner=null --set /target=null"));
   CHECK(run["metrics"]["iteration_time_mean_s"].get<double>() > 0);
-}
-
-TEST_CASE("the Debian package says which packages its libraries are in") {
-  if (std::system("command -v dpkg-shlibdeps file > /dev/null") != 0) {
-    MESSAGE("SKIPPED: dpkg-shlibdeps (Debian package dpkg-dev) or file is not installed");
-    return;
-  }
-  const Scratch scratch;
-  const std::string path = scratch.path().string();
-  pack("DEB", path);
-  shell("dpkg-deb -f " + entry(scratch.path() / "made", "_amd64.deb").string() + " Depends > " + path +
-        "/depends");
-  const std::string depends = contents(scratch.path() / "depends");
-  for (const char* package : {"libc6", "libfmt", "libsqlite3", "zlib1g"}) {
-    CAPTURE(package);
-    CHECK(depends.find(package) != std::string::npos);
-  }
 }
 
 }  // namespace simsgd::test::cli_package

@@ -5,19 +5,23 @@
 set -euo pipefail
 build=$1 sources=$2
 skip() { echo "SKIPPED: $1" && exit 0; }
-[ "$(id -u)" = 0 ] || skip "a root of one's own needs root"
 command -v dpkg-shlibdeps >/dev/null || skip "no dpkg-dev"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 root=$folder/root
 (cd "$build" && cpack -G DEB -B "$folder/made" >"$folder/log") || { cat "$folder/log" && exit 1; }
 deb=$(ls "$folder"/made/simsgd_*.deb)
+depends=$(dpkg-deb -f "$deb" Depends)
+for each in libc6 libfmt libsqlite3 zlib1g; do
+  [[ $depends == *"$each"* ]] || { echo "The package does not depend on $each: $depends" && exit 1; }
+done
+[ "$(id -u)" = 0 ] || skip "a root of one's own needs root"
 mkdir -p "$root"/{dev,etc,proc,tmp,work,usr/bin,usr/sbin,usr/lib,usr/lib64}
 for each in bin sbin lib lib64; do ln -s usr/$each "$root/$each"; done
 touch "$root/dev/null"
 
 named=$(grep -o 'simsgd_\*.deb .* \${EXTRA}' "$sources/Dockerfile" | sed 's/simsgd_\*.deb//; s/\${EXTRA}//')
-/usr/bin/python3 - "$(dpkg-deb -f "$deb" Depends)" "$named" >"$folder/packages" <<'CLOSURE'
+/usr/bin/python3 - "$depends" "$named" >"$folder/packages" <<'CLOSURE'
 import re, sys
 installed, provides, essential = {}, {}, []
 for text in open("/var/lib/dpkg/status", encoding="utf-8").read().split("\n\n"):
