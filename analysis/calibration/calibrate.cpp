@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <tuple>
 
+#include "analysis/statistics/intervals.hpp"
 #include "scenarios/language/calibration_draws.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/quantiles.hpp"
@@ -15,6 +18,18 @@
 namespace simsgd {
 
 namespace {
+
+/// Whether parts that are left out do not tell a model from a better one: over parts their errors differ by
+/// less than one standard error of that difference (the rule of one standard error: Breiman, Friedman, Olshen
+/// and Stone, "Classification and Regression Trees", 1984).
+bool as_good(const ModelResult& other, const ModelResult& best) {
+  if (best.part_errors.size() < 2 || other.part_errors.size() != best.part_errors.size()) return false;
+  std::vector<double> more;
+  for (std::size_t i = 0; i < best.part_errors.size(); ++i)
+    more.push_back(other.part_errors[i] - best.part_errors[i]);
+  return statistics::mean(more) <
+         statistics::standard_deviation(more) / std::sqrt(static_cast<double>(more.size()));
+}
 
 class Calibrator {
  public:
@@ -120,10 +135,13 @@ class Calibrator {
     made.fitted = fitter.fit(fitter.weighted(fitter.fitted_points()));
     say("leaving out parts of the fit of " + model.name);
     made.left_out = cross_validate(fitter, model.searches.empty() ? &made.fitted : nullptr);
-    made.left_out_error = mean_error(fitter, made.left_out);
+    made.part_errors = part_errors(fitter, made.left_out);
+    made.left_out_error = made.part_errors.empty() ? std::numeric_limits<double>::infinity()
+                                                   : statistics::mean(made.part_errors);
   }
 
-  /// By what was left out; without parts to leave out by the fit itself.
+  /// By what was left out; without parts to leave out by the fit itself. Of models that are as good, the one
+  /// with the fewest parameters, and of these the first of the spec.
   void choose() {
     const auto error = [](const ModelResult& each) {
       return std::isfinite(each.left_out_error) ? each.left_out_error : 1e6 + each.fitted.loss;
@@ -131,6 +149,14 @@ class Calibrator {
     const auto best = std::min_element(result_->models.begin(), result_->models.end(),
                                        [&](const auto& a, const auto& b) { return error(a) < error(b); });
     result_->chosen = static_cast<std::size_t>(best - result_->models.begin());
+    for (std::size_t m = 0; m < result_->models.size(); ++m) {
+      const ModelSpec &other = result_->spec.models[m], &chosen = result_->model();
+      const auto freedom = [&](const ModelSpec& model, std::size_t place) {
+        return std::tuple(model.searches.size(), model.parameters.size(), place);
+      };
+      if (as_good(result_->models[m], *best) && freedom(other, m) < freedom(chosen, result_->chosen))
+        result_->chosen = m;
+    }
     result_->points = make_points(result_->spec, result_->model(), result_->measurements);
     if (const std::optional<Points> beside = points_beside(result_->spec, result_->points)) {
       std::vector<std::size_t> all(beside->points.size());

@@ -25,7 +25,8 @@ struct ModelResult {
   std::string name;
   Fitted fitted;
   std::vector<LeftOut> left_out;
-  double left_out_error = 0;  ///< mean relative error on parts left out; infinity where there is but one
+  std::vector<double> part_errors;  ///< mean relative error of each part left out
+  double left_out_error = 0;        ///< their mean; infinity where nothing could be left out
   std::unique_ptr<RunMemo> memo = std::make_unique<RunMemo>();  ///< of its runs
 };
 

@@ -250,15 +250,15 @@ std::vector<LeftOut> cross_validate(const Fitter& fitter, const Fitted* best) {
   return left_out;
 }
 
-double mean_error(const Fitter& fitter, const std::vector<LeftOut>& all) {
-  if (all.empty()) return std::numeric_limits<double>::infinity();
-  double sum = 0;
+std::vector<double> part_errors(const Fitter& fitter, const std::vector<LeftOut>& all) {
+  std::vector<double> errors;
   for (const LeftOut& part : all) {
     const WeightedPoints what = fitter.weighted(part.which);
+    double& sum = errors.emplace_back(0);
     for (std::size_t i = 0; i < part.which.size(); ++i)
       sum += what.weights[i] * std::fabs(std::expm1(part.log_errors[i]));
   }
-  return sum / static_cast<double>(all.size());
+  return errors;
 }
 
 namespace {

@@ -91,8 +91,8 @@ struct LeftOut {
 /// Each part that `leave_out` of the spec tells apart, left out in turn; empty where there is only one.
 /// `best`: the fit to everything, where parameters begin; null: everything, tables too, is found anew.
 std::vector<LeftOut> cross_validate(const Fitter& fitter, const Fitted* best);
-/// Mean relative error over parts, the points of a part weighing as in the fit; infinity without parts.
-double mean_error(const Fitter& fitter, const std::vector<LeftOut>& all);
+/// The mean relative error of each part, whose points weigh as in the fit.
+std::vector<double> part_errors(const Fitter& fitter, const std::vector<LeftOut>& all);
 
 /// How the logarithms of predictions go with the parameters' scales (fit.hpp), at the best fit: a row for
 /// each point.
