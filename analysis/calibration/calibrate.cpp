@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <tuple>
+#include <utility>
 
 #include "analysis/statistics/intervals.hpp"
 #include "scenarios/language/calibration_draws.hpp"
@@ -20,8 +20,8 @@ namespace simsgd {
 namespace {
 
 /// Whether parts that are left out do not tell a model from a better one: over parts their errors differ by
-/// less than one standard error of that difference (the rule of one standard error: Breiman, Friedman, Olshen
-/// and Stone, "Classification and Regression Trees", 1984).
+/// less than one standard error of that difference (as Breiman, Friedman, Olshen and Stone, "Classification
+/// and Regression Trees", 1984, choose among trees).
 bool as_good(const ModelResult& other, const ModelResult& best) {
   if (best.part_errors.size() < 2 || other.part_errors.size() != best.part_errors.size()) return false;
   std::vector<double> more;
@@ -140,8 +140,8 @@ class Calibrator {
                                                    : statistics::mean(made.part_errors);
   }
 
-  /// By what was left out; without parts to leave out by the fit itself. Of models that are as good, the one
-  /// with the fewest parameters, and of these the first of the spec.
+  /// By what was left out; without parts to leave out by the fit itself. Of models that are as good
+  /// with no more parameters, the first of the spec.
   void choose() {
     const auto error = [](const ModelResult& each) {
       return std::isfinite(each.left_out_error) ? each.left_out_error : 1e6 + each.fitted.loss;
@@ -149,14 +149,12 @@ class Calibrator {
     const auto best = std::min_element(result_->models.begin(), result_->models.end(),
                                        [&](const auto& a, const auto& b) { return error(a) < error(b); });
     result_->chosen = static_cast<std::size_t>(best - result_->models.begin());
-    for (std::size_t m = 0; m < result_->models.size(); ++m) {
-      const ModelSpec &other = result_->spec.models[m], &chosen = result_->model();
-      const auto freedom = [&](const ModelSpec& model, std::size_t place) {
-        return std::tuple(model.searches.size(), model.parameters.size(), place);
-      };
-      if (as_good(result_->models[m], *best) && freedom(other, m) < freedom(chosen, result_->chosen))
-        result_->chosen = m;
-    }
+    const auto freedom = [this](std::size_t m) {
+      const ModelSpec& model = result_->spec.models[m];
+      return std::pair(model.searches.size(), model.parameters.size());
+    };
+    for (std::size_t m = 0; m < result_->chosen; ++m)
+      if (as_good(result_->models[m], *best) && freedom(m) <= freedom(result_->chosen)) result_->chosen = m;
     result_->points = make_points(result_->spec, result_->model(), result_->measurements);
     if (const std::optional<Points> beside = points_beside(result_->spec, result_->points)) {
       std::vector<std::size_t> all(beside->points.size());
