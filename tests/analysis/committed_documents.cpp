@@ -370,9 +370,9 @@ std::map<std::string, std::string> key_reference() {
     first += row_text(
         {names_text(page.sections), "[" + page.title + "](reference/" + page.file + "): " + page.says});
     std::string& text = all["reference/" + page.file];
-    text = "# " + page.title + "\n" + kStale + page.says +
-           ". [How to read the tables](../reference.md#how-to-read-the-tables) explains types and `use`.\n" +
-           text;
+    text.insert(0, fmt::format("# {}\n{}{}. [How to read the tables](../reference.md#how-to-read-the-tables) "
+                               "explains types and `use`.\n",
+                               page.title, kStale, page.says));
   }
   std::string& whole = all["reference.md"];
   whole = first + whole + kHowToRead + limits_text();
