@@ -141,7 +141,7 @@ class Calibrator {
   }
 
   /// By what was left out; without parts to leave out by the fit itself. Of models that are as good
-  /// with no more parameters, the first of the spec.
+  /// with as many parameters, the first of the spec.
   void choose() {
     const auto error = [](const ModelResult& each) {
       return std::isfinite(each.left_out_error) ? each.left_out_error : 1e6 + each.fitted.loss;
@@ -154,7 +154,7 @@ class Calibrator {
       return std::pair(model.searches.size(), model.parameters.size());
     };
     for (std::size_t m = 0; m < result_->chosen; ++m)
-      if (as_good(result_->models[m], *best) && freedom(m) <= freedom(result_->chosen)) result_->chosen = m;
+      if (as_good(result_->models[m], *best) && freedom(m) == freedom(result_->chosen)) result_->chosen = m;
     result_->points = make_points(result_->spec, result_->model(), result_->measurements);
     if (const std::optional<Points> beside = points_beside(result_->spec, result_->points)) {
       std::vector<std::size_t> all(beside->points.size());
