@@ -92,7 +92,6 @@ void LockstepRun::run() {
   }
   ready_.resize(clocks_.size());
   std::iota(ready_.begin(), ready_.end(), std::size_t{0});
-  if (heard_ == 0 && !in_time_order_) run_abreast(std::exchange(ready_, {}));
   if (in_time_order_)
     for (const std::size_t rank : std::exchange(ready_, {})) due_.put(static_cast<std::uint32_t>(rank), 0);
   while (!due_.empty()) {
@@ -106,36 +105,6 @@ void LockstepRun::run() {
     turn_.clear();
   }
   for (std::size_t rank = 0; rank < clocks_.size(); ++rank) tell_ledger(rank, ranks_[rank].started);
-}
-
-// The order, in which ranks would go on, is that of the durations of steps in the record.
-void LockstepRun::run_abreast(std::vector<std::size_t> order) {
-  constexpr std::size_t kAtOnce = 64;  // ranks whose states the processor's cache holds
-  const Rank& first = ranks_.front();
-  const auto all_go_on = [&] {
-    return std::count_if(order.begin(), order.end(), [this](std::size_t rank) { return next_step(rank); }) >
-           0;
-  };
-  std::uint64_t known = 0;  // operations that all had started before they last waited
-  do {
-    const auto end = actions_of(first).end();
-    for (auto from = actions_of(first).begin(), to = from; from != end; from = to) {
-      bool starts = false, waits = false;
-      for (; to != end && !(starts && to->waits()); ++to) {
-        starts = starts || to->starts();
-        waits = waits || (to->waits() && first.started - to->index >= known);
-      }
-      if (waits) {
-        known = first.started;
-        std::rotate(order.begin(), order.end() - 1, order.end());
-        std::sort(order.begin() + 1, order.end());
-      }
-      for (std::size_t begin = 0; begin < order.size(); begin += kAtOnce)
-        for (auto action = from; action != to; ++action)
-          for (std::size_t i = begin; i < std::min(begin + kAtOnce, order.size()); ++i)
-            act(order[i], *action);
-    }
-  } while (!first.over && all_go_on());
 }
 
 const StepTrace::Actions& LockstepRun::actions_of(const Rank& state) const {

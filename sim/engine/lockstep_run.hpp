@@ -82,8 +82,6 @@ class LockstepRun {
     return hears(rank) ? world_.observers : only_ledgers_;
   }
   void go_on(std::size_t rank);
-  /// Each action by all ranks, then the next: where only ledgers hear of it.
-  void run_abreast(std::vector<std::size_t> order);
   bool next_step(std::size_t rank);
   void end_step(std::size_t rank);
   const StepTrace::Actions& actions_of(const Rank& state) const;

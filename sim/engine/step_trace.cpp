@@ -19,6 +19,10 @@ constexpr std::uint64_t kSteps = 3;  // the first, and two that have to be alike
 
 struct Untraceable {};
 
+bool starts(const StepAction& action) {
+  return action.kind == StepKind::start || action.kind == StepKind::start_after;
+}
+
 // What is taken down: the actions since a step began, and the operations of all steps. Until the step ends,
 // actions name operations by their place here.
 struct Script {
@@ -47,7 +51,7 @@ struct Script {
   void start(AnyCollective&& operation, std::shared_ptr<Pending> handle) {
     if (ends) {
       const auto after = std::find_if(actions.begin(), actions.end(), [&](const StepAction& each) {
-        return each.starts() && each.index == *ends;
+        return starts(each) && each.index == *ends;
       });
       if (after == actions.end()) throw Untraceable();
       actions.insert(after + 1, {.kind = StepKind::start_after, .index = operations.size(), .index2 = *ends});
@@ -292,7 +296,7 @@ class TraceWorker final : public Worker {
       if (action.kind == StepKind::wait || action.kind == StepKind::wait_idly)
         action.index = started_ - numbers_[action.index];
       if (action.kind == StepKind::start_after) action.index2 = started_ - numbers_[action.index2];
-      if (action.starts()) numbers_[action.index] = started_++;
+      if (starts(action)) numbers_[action.index] = started_++;
     }
     most_marks_ = std::max(most_marks_, script_.marks);
     script_.marks = 0;
@@ -329,7 +333,7 @@ bool alike(const std::vector<AnyCollective>& operations, const StepTrace::Action
            const StepTrace::Actions& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [&](const StepAction& one, const StepAction& other) {
-                      if (!one.starts()) return one == other;
+                      if (!starts(one)) return one == other;
                       return one.kind == other.kind && one.index2 == other.index2 &&
                              alike(operations[one.index], operations[other.index]);
                     });

@@ -41,8 +41,6 @@ struct StepTrace {
     std::size_t index2 = 0;  ///< the mark that a span ends at; how many ago
     const char* label = nullptr;
 
-    bool starts() const { return kind == Kind::start || kind == Kind::start_after; }
-    bool waits() const { return kind == Kind::wait || kind == Kind::wait_idly; }
     bool operator==(const Action&) const = default;
   };
   using Actions = std::vector<Action>;
