@@ -7,7 +7,7 @@ docs/python.md tells the rest: methods of your own, errors, exports."""
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"  # of the program that this package drives
+__version__ = "0.2.0"  # of the program that this package drives
 
 from .errors import InputError, Problem, ProgramError, RunFailed, SimSGDError
 from .program import command, find_program

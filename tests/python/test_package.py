@@ -481,8 +481,17 @@ class Programs(unittest.TestCase):
                 self.assertEqual((done.stdout, done.stderr), ("3.0\n", ""), path)
 
     def test_one_version_everywhere(self):
-        with open(os.path.join(SOURCES, "CMakeLists.txt")) as file:
-            self.assertIn(f"VERSION {simsgd.__version__} ", file.read())
+        def said(path, pattern):
+            with open(os.path.join(SOURCES, path)) as file:
+                return re.search(pattern, file.read(), flags=re.M)[1]
+
+        version = said("CMakeLists.txt", r"^project\(simsgd VERSION ([\d.]+) ")
+        self.assertRegex(by_hand("--version"), rf"^simsgd {re.escape(version)} \((no commit|[0-9a-f]{{7,40}}(-dirty)?), \w+\)\n$")
+        self.assertEqual(simsgd.__version__, version)
+        self.assertEqual(said("CITATION.cff", r"^version: (\S+)$"), version)
+        self.assertEqual(said("CHANGELOG.md", r"^## ([\d.]+)"), version)
+        self.assertEqual(said(f"docs/releases/{version}.md", r"\A# SimSGD (\S+)$"), version)
+        self.assertEqual(said("docs/python.md", r"simsgd-([\d.]+)-py3"), version)
 
 
 class Protocol(unittest.TestCase):
