@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +15,7 @@
 #include "sim/activities.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/random.hpp"
+#include "sim/base/this_program.hpp"
 #include "sim/engine/simgrid_time.hpp"
 #include "sim/recording/metrics.hpp"
 
@@ -24,8 +24,7 @@ namespace simsgd {
 RunContext build_context() { return context_of("simsgd"); }
 
 void let_simgrid_keep_time(SimulationOptions& options) {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  options.time = simgrid_time(program.parent_path() / "libsimsgd_simgrid.so");
+  options.time = simgrid_time(this_program().parent_path() / "libsimsgd_simgrid.so");
 }
 
 RunOutcome run_scenario(const Scenario& scenario, const SimulationOptions& options) {

@@ -16,6 +16,7 @@
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
+#include "sim/base/this_program.hpp"
 
 namespace simsgd {
 
@@ -34,9 +35,12 @@ struct SubmitCommand {
 
 /// What a task runs, whatever directory it is in.
 std::vector<std::string> task_command(const SubmitCommand& command) {
-  std::vector<std::string> words = {
-      fs::read_symlink("/proc/self/exe").string(),         "sweep", "run",
-      fs::absolute(scenario_path(command.study)).string(), "-o",    fs::absolute(command.database).string()};
+  std::vector<std::string> words = {this_program().string(),
+                                    "sweep",
+                                    "run",
+                                    fs::absolute(scenario_path(command.study)).string(),
+                                    "-o",
+                                    fs::absolute(command.database).string()};
   for (const std::string& each : command.overrides.set) words.insert(words.end(), {"--set", each});
   if (!command.overrides.seed.empty()) words.insert(words.end(), {"--seed", command.overrides.seed});
   if (command.timeout_s > 0) words.insert(words.end(), {"--timeout", fmt::format("{}", command.timeout_s)});

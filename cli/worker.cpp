@@ -27,6 +27,7 @@
 #include "sim/base/errors.hpp"
 #include "sim/base/fields.hpp"
 #include "sim/base/interrupts.hpp"
+#include "sim/base/this_program.hpp"
 
 namespace simsgd {
 
@@ -143,7 +144,7 @@ bool read_more(int file, std::string& read_so_far) {
   std::vector<char*> arguments = {const_cast<char*>("simsgd")};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  execv("/proc/self/exe", arguments.data());
+  execv(kOwnImage, arguments.data());
   fmt::print(stderr, "Cannot start the program again: {}\n", std::strerror(errno));
   _exit(1);
 }

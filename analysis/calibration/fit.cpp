@@ -32,37 +32,29 @@ constexpr double kWorthAHop = 1e-6;   // of the loss: less is rounding
 /// Where fits begin: a loss whose operations take the faster of several ways has many valleys.
 class Starts {
  public:
-  /// All must outlive it.
-  Starts(const Predictor& predictor, const Points& points, const ModelSpec& model, const WeightedPoints& what,
-         const Patch& tables, const FitSettings& settings)
-      : predictor_(predictor),
-        points_(points),
-        model_(model),
-        what_(what),
-        tables_(tables),
-        settings_(settings) {}
+  explicit Starts(const FitProblem& problem) : fit_(problem) {}
 
   /// Of `looks` points of Sobol's sequence inside the bounds, the first of which is their middle, the `count`
   /// with the least loss, on the parameters' scales, best first; infinite losses are among them if need be.
   /// Sobol, USSR Comput. Math. Math. Phys. 7(4), 1967, doi:10.1016/0041-5553(67)90144-9: few points of his
   /// sequence leave no large part of the bounds without one.
   std::vector<std::vector<double>> best(int looks, int count) const {
-    boost::random::sobol sequence(model_.parameters.size());
+    boost::random::sobol sequence(fit_.model.parameters.size());
     std::vector<std::vector<double>> places(static_cast<std::size_t>(looks));
     std::vector<Patch> patches;
     for (std::vector<double>& x : places) {
       std::vector<double> values;
-      for (const ParameterSpec& parameter : model_.parameters) {
+      for (const ParameterSpec& parameter : fit_.model.parameters) {
         x.push_back(at_share(parameter, boost::random::uniform_01<double>()(sequence)));
         values.push_back(value_at(parameter, x.back()));
       }
-      patches.push_back(patch_of(model_, values, tables_));
+      patches.push_back(patch_of(fit_.model, values, fit_.tables));
     }
     if (looks == 1) return places;
-    const std::vector<std::vector<double>> predicted = predictor_.predict(patches, what_.which);
+    const std::vector<std::vector<double>> predicted = fit_.predictor.predict(patches, fit_.what.which);
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const double square = mean_square(points_, what_, predicted[i], settings_.outlier);
+      const double square = mean_square(fit_.points, fit_.what, predicted[i], fit_.settings.outlier);
       order.emplace_back(std::isfinite(square) ? square : std::numeric_limits<double>::infinity(), i);
     }
     std::sort(order.begin(), order.end());
@@ -74,7 +66,7 @@ class Starts {
 
   /// Down from the best of many places; then from there with each parameter elsewhere, one at a time.
   Solved solve(Solver& solver) const {
-    const int starts = settings_.starts;
+    const int starts = fit_.settings.starts;
     if (starts == 1) return down(solver, best(1, 1).front());
     const Solved first = down(solver, best_after_steps(solver, best(kLooks * starts, starts)));
     if (!std::isfinite(first.loss)) return first;
@@ -82,7 +74,7 @@ class Starts {
     for (std::size_t j = 0; j < first.x.size(); ++j)
       for (int hop = 0; hop < kHops; ++hop) {
         beside.push_back(first.x);
-        beside.back()[j] = at_share(model_.parameters[j], (hop + 0.5) / kHops);
+        beside.back()[j] = at_share(fit_.model.parameters[j], (hop + 0.5) / kHops);
       }
     Solved second = down(solver, best_after_steps(solver, std::move(beside)));
     return second.loss < first.loss * (1 - kWorthAHop) ? second : first;
@@ -94,11 +86,11 @@ class Starts {
     return low + share * (high - low);
   }
   Solved down(Solver& solver, std::vector<double> x) const {
-    return solver.solve(std::move(x), settings_.iterations, settings_.tolerance);
+    return solver.solve(std::move(x), fit_.settings.iterations, fit_.settings.tolerance);
   }
   std::vector<double> best_after_steps(const Solver& solver, std::vector<std::vector<double>> places) const {
     std::vector<Solved> from(places.size());
-    predictor_.each(from.size(), [&](std::size_t i) {
+    fit_.predictor.each(from.size(), [&](std::size_t i) {
       from[i] = Solver(solver).solve(std::move(places[i]), kStartIterations, kStartTolerance);
     });
     return std::min_element(from.begin(), from.end(),
@@ -106,12 +98,7 @@ class Starts {
         ->x;
   }
 
-  const Predictor& predictor_;
-  const Points& points_;
-  const ModelSpec& model_;
-  const WeightedPoints& what_;
-  const Patch& tables_;
-  const FitSettings& settings_;
+  FitProblem fit_;
 };
 
 bool scales_with_time(const std::string& key) {
@@ -237,8 +224,9 @@ Fitted fit_parameters(const Predictor& predictor, const Points& points, const Mo
                       const WeightedPoints& what, const Patch& tables, const FitSettings& settings) {
   Fitted fitted{{}, tables, 0, {}};
   if (model.parameters.empty()) return fitted;
-  Solver solver(predictor, points, model, what, tables, settings);
-  const Starts starts(predictor, points, model, what, tables, settings);
+  const FitProblem problem{predictor, points, model, what, tables, settings};
+  Solver solver(problem);
+  const Starts starts(problem);
   const auto from = [&](std::vector<double> x) {
     return solver.solve(std::move(x), settings.iterations, settings.tolerance);
   };

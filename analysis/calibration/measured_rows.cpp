@@ -1,5 +1,5 @@
-// The measurements of a spec: imported, selected, summarised.
-#include "analysis/calibration/measured_rows.hpp"
+// The measurements of a spec: imported, selected, summarised; and those that scenarios carry in `expected`.
+#include "analysis/calibration/points.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analysis/calibration/points.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/quantiles.hpp"
 #include "sim/recording/metrics.hpp"

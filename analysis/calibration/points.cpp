@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include "analysis/calibration/fit.hpp"
-#include "analysis/calibration/measured_rows.hpp"
 #include "scenarios/language/scenario_loader.hpp"
 #include "sim/base/errors.hpp"
 

@@ -26,18 +26,18 @@ double robust_slope(double r, double outlier) {
 class Residuals final : public ceres::CostFunction {
  public:
   explicit Residuals(Solver& solver) : solver_(solver) {
-    mutable_parameter_block_sizes()->push_back(static_cast<int>(solver.model_.parameters.size()));
-    set_num_residuals(static_cast<int>(solver.what_.which.size() + solver.usual_.size()));
+    mutable_parameter_block_sizes()->push_back(static_cast<int>(solver.fit_.model.parameters.size()));
+    set_num_residuals(static_cast<int>(solver.fit_.what.which.size() + solver.usual_.size()));
   }
 
   bool Evaluate(double const* const* x, double* residuals, double** jacobians) const override {
-    const std::size_t count = solver_.model_.parameters.size();
+    const std::size_t count = solver_.fit_.model.parameters.size();
     const bool with_slopes = jacobians != nullptr && jacobians[0] != nullptr;
     Eigen::VectorXd logs;
     if (!solver_.evaluate({x[0], x[0] + count}, logs, with_slopes)) return false;
     for (Eigen::Index i = 0; i < logs.size(); ++i) {
-      const double error = logs[i] - solver_.measured_[i], outlier = solver_.settings_.outlier;
-      const double root_weight = std::sqrt(solver_.what_.weights[static_cast<std::size_t>(i)]);
+      const double error = logs[i] - solver_.measured_[i], outlier = solver_.fit_.settings.outlier;
+      const double root_weight = std::sqrt(solver_.fit_.what.weights[static_cast<std::size_t>(i)]);
       residuals[i] = root_weight * robust_root(error, outlier);
       if (!with_slopes) continue;
       const double slope = root_weight * robust_slope(error, outlier);
@@ -45,11 +45,11 @@ class Residuals final : public ceres::CostFunction {
         jacobians[0][static_cast<std::size_t>(i) * count + j] =
             slope * solver_.slopes_(i, static_cast<Eigen::Index>(j));
     }
-    const double weight = usual_weight(solver_.what_);
+    const double weight = usual_weight(solver_.fit_.what);
     for (std::size_t k = 0; k < solver_.usual_.size(); ++k) {
       const auto [j, usual] = solver_.usual_[k];
-      const double error = x[0][j] - usual, outlier = solver_.settings_.outlier;
-      const std::size_t row = solver_.what_.which.size() + k;
+      const double error = x[0][j] - usual, outlier = solver_.fit_.settings.outlier;
+      const std::size_t row = solver_.fit_.what.which.size() + k;
       residuals[row] = std::sqrt(weight) * robust_root(error, outlier);
       if (!with_slopes) continue;
       std::fill_n(jacobians[0] + row * count, count, 0.0);
@@ -84,15 +84,12 @@ class EndInVain final : public ceres::IterationCallback {
 
 }  // namespace
 
-Solver::Solver(const Predictor& predictor, const Points& points, const ModelSpec& model,
-               const WeightedPoints& what, const Patch& tables, const FitSettings& settings)
-    : predictor_(predictor),
-      points_(points),
-      model_(model),
-      what_(what),
-      tables_(tables),
-      settings_(settings),
-      measured_(static_cast<Eigen::Index>(what.which.size())) {
+Solver::Solver(const FitProblem& problem)
+    : fit_(problem), measured_(static_cast<Eigen::Index>(problem.what.which.size())) {
+  const Points& points = problem.points;
+  const ModelSpec& model = problem.model;
+  const WeightedPoints& what = problem.what;
+  const FitSettings& settings = problem.settings;
   for (std::size_t i = 0; i < what.which.size(); ++i)
     measured_[static_cast<Eigen::Index>(i)] = std::log(points.points[what.which[i]].measurement.value);
   for (std::size_t j = 0; j < model.parameters.size(); ++j)
@@ -120,8 +117,8 @@ Solver::Solver(const Predictor& predictor, const Points& points, const ModelSpec
 
 Patch Solver::patch_at(const std::vector<double>& x) const {
   std::vector<double> values(x.size());
-  for (std::size_t j = 0; j < x.size(); ++j) values[j] = value_at(model_.parameters[j], x[j]);
-  return patch_of(model_, values, tables_);
+  for (std::size_t j = 0; j < x.size(); ++j) values[j] = value_at(fit_.model.parameters[j], x[j]);
+  return patch_of(fit_.model, values, fit_.tables);
 }
 
 Eigen::VectorXd Solver::logs_of(const std::vector<double>& predicted) const {
@@ -134,7 +131,7 @@ Eigen::VectorXd Solver::logs_of(const std::vector<double>& predicted) const {
 /// Ceres asks for a step's residuals first, and for its slopes where it takes the step.
 const Eigen::VectorXd& Solver::logs_at(const std::vector<double>& x) {
   if (seen_x_ == x) return seen_logs_;
-  seen_logs_ = logs_of(predictor_.predict(patch_at(x), what_.which));
+  seen_logs_ = logs_of(fit_.predictor.predict(patch_at(x), fit_.what.which));
   seen_x_ = x;
   return seen_logs_;
 }
@@ -144,13 +141,13 @@ bool Solver::simulate_slopes(const std::vector<double>& x, Eigen::VectorXd& logs
   std::vector<double> steps;
   for (std::size_t j = 0; j < x.size(); ++j) {
     std::vector<double> beside = x;
-    const double top = scale_of(model_.parameters[j], model_.parameters[j].high);
-    const double step = settings_.rounds > 0 ? kStepOfRuns : kStep;
+    const double top = scale_of(fit_.model.parameters[j], fit_.model.parameters[j].high);
+    const double step = fit_.settings.rounds > 0 ? kStepOfRuns : kStep;
     steps.push_back(x[j] + step > top ? -step : step);
     beside[j] += steps[j];
     patches.push_back(patch_at(beside));
   }
-  const std::vector<std::vector<double>> values = predictor_.predict(patches, what_.which);
+  const std::vector<std::vector<double>> values = fit_.predictor.predict(patches, fit_.what.which);
   logs = logs_at(x);
   slopes_.resize(logs.size(), static_cast<Eigen::Index>(x.size()));
   for (std::size_t j = 0; j < x.size(); ++j)
@@ -173,12 +170,12 @@ void Solver::carry_slopes(const std::vector<double>& x, const Eigen::VectorXd& l
 }
 
 bool Solver::evaluate(const std::vector<double>& x, Eigen::VectorXd& logs, bool with_slopes) {
-  if (settings_.interrupted && settings_.interrupted()) throw Interrupted();
+  if (fit_.settings.interrupted && fit_.settings.interrupted()) throw Interrupted();
   if (!with_slopes) {
     logs = logs_at(x);
     return logs.allFinite();
   }
-  if (settings_.rounds == 0 || slopes_.size() == 0) {
+  if (fit_.settings.rounds == 0 || slopes_.size() == 0) {
     if (!simulate_slopes(x, logs)) return false;
   } else {
     logs = logs_at(x);
@@ -199,7 +196,7 @@ Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance
   ceres::Problem problem(keep);
   problem.AddResidualBlock(&residuals, nullptr, x.data());
   for (std::size_t j = 0; j < x.size(); ++j) {
-    const ParameterSpec& parameter = model_.parameters[j];
+    const ParameterSpec& parameter = fit_.model.parameters[j];
     problem.SetParameterLowerBound(x.data(), static_cast<int>(j), scale_of(parameter, parameter.low));
     problem.SetParameterUpperBound(x.data(), static_cast<int>(j), scale_of(parameter, parameter.high));
   }
@@ -212,7 +209,7 @@ Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance
   // At bounds a smaller radius does as well as a search along the step, each place of which takes slopes.
   options.max_num_line_search_step_size_iterations = 0;
   EndInVain end_in_vain;
-  if (settings_.rounds > 0) {
+  if (fit_.settings.rounds > 0) {
     options.callbacks.push_back(&end_in_vain);
     options.initial_trust_region_radius = kRadiusOfRuns;
   }
@@ -224,16 +221,16 @@ Solved Solver::one_round(std::vector<double> x, int iterations, double tolerance
 
 Solved Solver::solve(std::vector<double> x, int iterations, double tolerance) {
   Solved best = one_round(std::move(x), iterations, tolerance);
-  for (int round = 1; round < settings_.rounds && std::isfinite(best.loss); ++round) {
+  for (int round = 1; round < fit_.settings.rounds && std::isfinite(best.loss); ++round) {
     slopes_.resize(0, 0);
     Solved better = one_round(best.x, iterations, tolerance);
     const bool worth = better.loss < best.loss * (1 - kWorthARound);
     if (better.loss < best.loss) best = std::move(better);
     if (!worth) break;
   }
-  for (Eigen::Index i = 0; settings_.rounds > 0 && i < slopes_.rows(); ++i) {
+  for (Eigen::Index i = 0; fit_.settings.rounds > 0 && i < slopes_.rows(); ++i) {
     const Eigen::VectorXd row = slopes_.row(i);
-    best.slopes[what_.which[static_cast<std::size_t>(i)]].assign(row.begin(), row.end());
+    best.slopes[fit_.what.which[static_cast<std::size_t>(i)]].assign(row.begin(), row.end());
   }
   return best;
 }

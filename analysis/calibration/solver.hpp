@@ -25,15 +25,22 @@ struct Solved {
   Slopes slopes;
 };
 
+/// What is fitted to what, and how. All that it names must outlive it.
+struct FitProblem {
+  const Predictor& predictor;
+  const Points& points;
+  const ModelSpec& model;
+  const WeightedPoints& what;
+  const Patch& tables;
+  const FitSettings& settings;
+};
+
 class Solver {
  public:
-  /// All must outlive it.
-  Solver(const Predictor& predictor, const Points& points, const ModelSpec& model, const WeightedPoints& what,
-         const Patch& tables, const FitSettings& settings);
+  explicit Solver(const FitProblem& problem);
 
   /// Infinite loss where nothing could be predicted. Throws Interrupted.
   Solved solve(std::vector<double> x, int iterations, double tolerance);
-  const Predictor& predictor() const { return predictor_; }
 
  private:
   Solved one_round(std::vector<double> x, int iterations, double tolerance);
@@ -47,12 +54,7 @@ class Solver {
   const Eigen::VectorXd& logs_at(const std::vector<double>& x);
   Patch patch_at(const std::vector<double>& x) const;
 
-  const Predictor& predictor_;
-  const Points& points_;
-  const ModelSpec& model_;
-  const WeightedPoints& what_;
-  const Patch& tables_;
-  const FitSettings& settings_;
+  FitProblem fit_;
   std::vector<std::pair<std::size_t, double>>
       usual_;                   ///< parameters, and where they usually are on their scales
   Eigen::VectorXd measured_;    ///< logarithms

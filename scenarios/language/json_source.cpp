@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <sys/auxv.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +13,7 @@
 #include "scenarios/language/errors.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/interrupts.hpp"
+#include "sim/base/this_program.hpp"
 
 namespace simsgd {
 
@@ -108,15 +107,6 @@ std::string all_of(std::istream& stream, const std::string& name) {
   return text;
 }
 
-fs::path executable_directory() {
-  std::error_code failed;
-  fs::path executable = fs::read_symlink("/proc/self/exe", failed);
-  // Without /proc: the path that was executed, which a shell has made of a name without a slash.
-  if (failed)  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives addresses as numbers
-    executable = fs::absolute(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), failed);
-  return failed ? fs::path() : executable.parent_path();
-}
-
 std::string files_like_it_in(const fs::path& directory, const std::string& name, std::string& guess) {
   const std::string extension = fs::path(name).extension() == ".csv" ? ".csv" : ".json";
   std::vector<std::string> names;
@@ -191,7 +181,7 @@ std::vector<std::string> search_path(const std::string& name, const std::string&
     if (above.filename() == "scenarios") look_in(shown);
   look_in("");
   look_in("scenarios");
-  const fs::path executable = executable_directory();
+  const fs::path executable = this_program().parent_path();
   if (!executable.empty()) {
     look_in(executable / "../share/simsgd/scenarios");
     look_in(executable / "../../scenarios");

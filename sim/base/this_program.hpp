@@ -1,0 +1,24 @@
+// The file of the running program: what starts it again, and beside which its libraries and files lie.
+#pragma once
+
+#include <sys/auxv.h>
+
+#include <filesystem>
+#include <system_error>
+
+namespace simsgd {
+
+/// Executing this starts the program again, also where its file has been replaced since.
+inline constexpr const char* kOwnImage = "/proc/self/exe";
+
+/// Its path; empty where nothing tells.
+inline std::filesystem::path this_program() {
+  std::error_code failed;
+  std::filesystem::path program = std::filesystem::read_symlink(kOwnImage, failed);
+  // Without /proc: the path that was executed, which a shell has made of a name without a slash.
+  if (failed)  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives addresses as numbers
+    program = std::filesystem::absolute(reinterpret_cast<const char*>(getauxval(AT_EXECFN)), failed);
+  return failed ? std::filesystem::path() : program;
+}
+
+}  // namespace simsgd
