@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README and the pages of the manual: short enough, every link leads somewhere, each page says first what it answers, and sentences
+"""README and the pages of the manual, as the site shows them: short enough, every link leads somewhere, each page says first what it answers, and sentences
 can be read in one breath.   pages.py ROOT"""
 import re
 import sys
@@ -7,7 +7,12 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(sys.argv.pop()).resolve()
-PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "SUPPORT.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "SUPPORT.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "site"))
+from algorithm_pages import whole  # noqa: E402
+
+TEXT = {page: whole(page) for page in PAGES}  # with what the site adds to pages of methods
 REFERENCE = [ROOT / "docs/reference.md", *sorted((ROOT / "docs/reference").glob("*.md"))]
 MOST_WORDS = 40
 NEVER = (r"\b(mend(s|ed|ing)?|so often|of which nothing|stands which|gets what|whatever a time|what studies gave|least of a robust|every so many|so many (workers|"
@@ -32,8 +37,15 @@ def prose(text):
             yield re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "code", block))
 
 
+def cells(text):
+    text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    for line in text.splitlines():
+        if line.startswith("|"):
+            yield from (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "code", cell)) for cell in re.split(r"(?<!\\)\|", line))
+
+
 def sentences(text):
-    return [s for block in prose(text) for s in re.split(r"(?<=[.?!:;])\s+", block)]
+    return [s for block in (*prose(text), *cells(text)) for s in re.split(r"(?<=[.?!:;])\s+", block)]
 
 
 def anchors(page):
@@ -45,13 +57,17 @@ def anchors(page):
 
 class Pages(unittest.TestCase):
     def test_readme_is_read_in_a_minute(self):
-        self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), 120)
+        text = TEXT[ROOT / "README.md"]
+        self.assertLessEqual(len(text.splitlines()), 120)
+        self.assertEqual(text.count("<img "), 1, "one picture")
+        self.assertEqual(len(re.split(r"(?<=[.?!])\s", text.split("\n\n")[1].strip())), 1, "one sentence")
+        self.assertEqual(len(re.findall(r"^\| .* `simsgd ", text.split("## Eight verbs")[1].split("\n## ")[0], flags=re.M)), 8)
 
     def test_links_lead_to_files_and_headings_that_are_there(self):
         links = 0
         for page in PAGES:
             # A name with a dot or a slash: not a lambda of the code that a page shows.
-            for target, anchor in re.findall(r"\]\(([^)#\s]*[./][^)#\s]*|(?=#))(#[^)\s]*)?\)", page.read_text()):
+            for target, anchor in re.findall(r"\]\(([^)#\s]*[./][^)#\s]*|(?=#))(#[^)\s]*)?\)", TEXT[page]):
                 if "://" in target:
                     continue
                 with self.subTest(page=page.name, link=target + anchor):
@@ -70,13 +86,13 @@ class Pages(unittest.TestCase):
 
     def test_sentences_can_be_read_in_one_breath(self):
         for page in PAGES:
-            long = [s for s in sentences(page.read_text()) if len(s.split()) > MOST_WORDS]
+            long = [s for s in sentences(TEXT[page]) if len(s.split()) > MOST_WORDS]
             with self.subTest(page=page.name):
                 self.assertEqual(long, [])
 
     def test_tables_have_a_heading(self):
         for page in PAGES:
-            text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M)
+            text = re.sub(r"^```.*?^```", "", TEXT[page], flags=re.S | re.M)
             for first, second in re.findall(r"(?:\A|\n\n|\n(?=\|))(?<!\|\n)(\|.*)\n(.*)", text):
                 with self.subTest(page=page.name, row=first[:60]):
                     self.assertRegex(second, r"^\|[\s:|-]+\|$", "a table's second line")
@@ -97,7 +113,7 @@ class Pages(unittest.TestCase):
     def test_words_that_nobody_says(self):
         for page in PAGES:
             with self.subTest(page=page.name):
-                self.assertEqual([m[0] for m in re.finditer(NEVER, page.read_text(), flags=re.I)], [])
+                self.assertEqual([m[0] for m in re.finditer(NEVER, TEXT[page], flags=re.I)], [])
 
     def test_each_page_is_of_one_kind(self):
         nav = (ROOT / "site/mkdocs.yml").read_text().split("\nnav:\n")[1]
