@@ -1,6 +1,10 @@
 // Flows that share a link share it fairly, whatever their latencies and whoever sends them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "sim/engine/simgrid_time.hpp"
+#include "sim/engine/simulate.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/jobs.hpp"
 
@@ -92,6 +96,56 @@ TEST_CASE("two jobs whose rings cross one trunk each get half of it") {
       for (const double end : ends) CHECK(end == doctest::Approx(0.2).epsilon(1e-9));
     }
   }
+}
+
+// Pairs of ranks have one port: what both groups send takes the same links, and goes as one for as long as
+// both of a pair come together. Rank 7 comes 0.3 ms after rank 6 in the second operation, when others send
+// already, and rank 2 after rank 3 in the third.
+TEST_CASE(
+    "two groups that share every link take as long as SimGrid says, while their ranks come together and after") {
+  for (const char* schedule : {"ring", "recursive_doubling", "rabenseifner"})
+    for (const Fidelity fidelity : {Fidelity::messages, Fidelity::flows}) {
+      CAPTURE(schedule);
+      CAPTURE(fidelity_name(fidelity));
+      const auto run = [&](MakeTimeKeeper make_time) {
+        return in_child([&] {
+          Network network = star(8, 5e-6, 25e9);
+          network.route = [of_pairs = network.route](int from, int to, std::vector<LinkId>& path) {
+            of_pairs(from / 2 * 2, to / 2 * 2, path);
+          };
+          std::vector<double> seen;
+          Job job = scripted_job(network, [&](Worker& worker) {
+            const int rank = worker.rank(), of_pair = rank % 2;
+            const GroupId group =
+                worker.collectives().group({of_pair, 2 + of_pair, 4 + of_pair, 6 + of_pair});
+            while (worker.next_step())
+              for (int i = 0; i < 4; ++i) {
+                const bool late = (i == 1 && rank == 7) || (i == 2 && rank == 2);
+                worker.compute().spend(Activity::compute, 1e-3 * (rank / 2) + (late ? 3e-4 : 0));
+                auto sum = timed<AllReduce>(4e6, schedule);
+                sum.group = group;
+                worker.wait(worker.collectives().start(std::move(sum)));
+                seen.push_back(worker.now());
+              }
+          });
+          job.network.fidelity = fidelity;
+          SimulationOptions options;
+          options.time = make_time;
+          const RunRecord record = simulate(job, options).record;
+          std::sort(seen.begin(), seen.end());
+          seen.push_back(static_cast<double>(record.events));
+          for (const LinkRecord& link : record.links) seen.push_back(link.bytes);
+          return seen;
+        });
+      };
+      const std::vector<double> own = run(own_time),
+                                simgrid = run(simgrid_time(SIMSGD_BINARY_DIR "/libsimsgd_simgrid.so"));
+      REQUIRE(own.size() == simgrid.size());
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        CAPTURE(i);
+        CHECK(own[i] == doctest::Approx(simgrid[i]).epsilon(1e-9));
+      }
+    }
 }
 
 }  // namespace simsgd::test::engine_sharing
