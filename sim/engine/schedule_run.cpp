@@ -53,7 +53,6 @@ bool ScheduleRun::join(ScheduleRun& first) {
 
 // The first of those that are one with this run and whose rank arrives now; from the others they part.
 ScheduleRun& ScheduleRun::arriving(std::int32_t rank) {
-  if (crew_->size() == 1) return *this;
   const auto i = static_cast<std::size_t>(rank);
   Crew arrive, others;
   for (ScheduleRun* each : *crew_) (each->came_s_[i] == came_s_[i] ? arrive : others).push_back(each);
