@@ -138,13 +138,6 @@ CollectiveEngine::PlanEntry& CollectiveEngine::plan_for(const AnyCollective& col
   entry.plan = make_plan(collective);
   entry.predicted_s = simsgd::predicted_s(*entry.plan);
   entry.choice = entry.plan->choose(job_.network.fidelity, jitter_ != nullptr, Beside::computing);
-  const bool simulated =
-      entry.choice.fidelity == Fidelity::flows || entry.choice.fidelity == Fidelity::messages;
-  if (simulated && !jitter_ && options.group != kWorld && transport_.counts_messages())
-    entry.footprint = footprints_
-                          .try_emplace(footprint(*entry.plan, job_.cluster, groups_.ranks(options.group)),
-                                       footprints_.size() + 1)
-                          .first->second;
   entry.operation = fmt::format("{} by {} among {}", op_name(op_of(collective)),
                                 entry.plan->measured_s() ? "measured times" : entry.plan->schedule().name,
                                 entry.plan->ranks());
@@ -283,12 +276,6 @@ void CollectiveEngine::process(const Arrival& arrival) {
   }
 }
 
-void CollectiveEngine::form_crew(const Channel& channel, const Operation& operation) {
-  if (operation.entry->footprint == 0) return;
-  ScheduleRun*& first = crews_[{operation.entry->footprint, channel.number, operation.sequence}];
-  if (first == nullptr || !operation.run->join(*first)) first = operation.run.get();
-}
-
 // `flows` and `messages`: the member `group_rank` has arrived.
 void CollectiveEngine::simulate(Channel& channel, Operation& operation, std::int32_t group_rank) {
   const Plan& plan = *operation.entry->plan;
@@ -301,7 +288,6 @@ void CollectiveEngine::simulate(Channel& channel, Operation& operation, std::int
           finish_one(channel, channel.at(sequence), ended_place, last_arrival_s, end_s);
           process_arrivals();
         }});
-    form_crew(channel, operation);
   }
   if (!plan.schedule().together)
     operation.run->arrives_at(group_rank, operation.arrival_s[static_cast<std::size_t>(group_rank)]);
@@ -394,8 +380,6 @@ void CollectiveEngine::retire(Channel& channel) {
     if (channel.operations.front()->run) {
       // Its callbacks may still be on the stack: freed at the next event.
       std::shared_ptr<Operation> kept = std::move(channel.operations.front());
-      const auto crew = crews_.find({kept->entry->footprint, channel.number, kept->sequence});
-      if (crew != crews_.end() && crew->second == kept->run.get()) crews_.erase(crew);
       transport_.at(transport_.now(), [kept] {});
     } else {
       channel.operations.front()->contributions.clear();

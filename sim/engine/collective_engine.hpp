@@ -80,7 +80,6 @@ class CollectiveEngine {
     std::string operation;
     std::uint64_t count = 0;
     double predicted_s = 0;
-    std::size_t footprint = 0;  // number of its messages' one; 0: they go with no others
   };
   using PlanKey = std::tuple<GroupId, int, std::string, double, int, int>;
   struct Arrival {
@@ -101,7 +100,6 @@ class CollectiveEngine {
   void arrive(Channel& channel, std::uint64_t sequence, std::int32_t group_rank, double time_s);
   void process_arrivals();
   void process(const Arrival& arrival);
-  void form_crew(const Channel& channel, const Operation& operation);
   void simulate(Channel& channel, Operation& operation, std::int32_t group_rank);
   void ends_of(const PlanEntry& entry, const std::vector<double>& arrival_s, const JitterDraws& jitter,
                std::vector<double>& ends_s) const;
@@ -122,9 +120,6 @@ class CollectiveEngine {
   std::map<std::pair<GroupId, ChannelId>, std::unique_ptr<Channel>> channels_;
   Channel* last_channel_ = nullptr;  // that was asked for: the next is mostly the same
   std::vector<Arrival> arrivals_;
-  std::map<std::vector<double>, std::size_t> footprints_;  // numbered from 1
-  // By footprint, channel and sequence: whom others may go with.
-  std::map<std::tuple<std::size_t, ChannelId, std::uint64_t>, ScheduleRun*> crews_;
   bool processing_ = false;
 };
 

@@ -70,24 +70,21 @@ std::uint32_t MaxMin::bundle_of(std::span<const LinkId> path) {
   return number;
 }
 
-void MaxMin::start(std::uint32_t flow, std::span<const LinkId> path, double bytes, double now_s,
-                   std::uint32_t count) {
+void MaxMin::start(std::uint32_t flow, std::span<const LinkId> path, double bytes, double now_s) {
   const std::uint32_t number = bundle_of(path);
   Bundle& bundle = bundles_[number];
   advance(bundle, now_s);
-  bundle.members.push_back({flow, count, bytes});
-  bundle.flows += count;
+  bundle.members.push_back({flow, bytes});
   if (bundle.rate_Bps > 0) put_end(number);
-  state_ += bundle.path * count;
+  state_ += bundle.path;
   bool alone = true;
   double narrowest_Bps = std::numeric_limits<double>::infinity();
   for (const LinkId id : path) {
-    link(id).flows += count;
-    alone = alone && link(id).flows == count;
+    alone = ++link(id).flows == 1 && alone;
     narrowest_Bps = std::min(narrowest_Bps, link(id).capacity_Bps);
   }
   if (alone)
-    set_rate(number, narrowest_Bps / count, now_s);
+    set_rate(number, narrowest_Bps, now_s);
   else
     for (const LinkId id : path) changes(id);
 }
@@ -186,10 +183,11 @@ void MaxMin::solve(LinkId first, double now_s) {
       if (solved_[crossing.bundle].fixed == solution_) continue;
       solved_[crossing.bundle].fixed = solution_;
       const Bundle& bundle = bundles_[crossing.bundle];
+      const auto flows = static_cast<std::uint32_t>(bundle.members.size());
       for (const Hop hop : bundle.hops) {
         Filling& crossed = filling(hop.link);
-        crossed.open -= bundle.flows;
-        crossed.left_Bps = crossed.open > 0 ? crossed.left_Bps - bundle.flows * rate_Bps : 0;
+        crossed.open -= flows;
+        crossed.left_Bps = crossed.open > 0 ? crossed.left_Bps - flows * rate_Bps : 0;
       }
       set_rate(crossing.bundle, rate_Bps, now_s);
     }
@@ -249,13 +247,11 @@ void MaxMin::take_ended(double now_s, std::vector<std::uint32_t>& ended) {
     const auto next =
         std::min_element(bundle.members.begin(), bundle.members.end(),
                          [](const Member& a, const Member& b) { return a.left_bytes < b.left_bytes; });
-    const std::uint32_t count = next->count;
     ended.push_back(next->flow);
     bundle.members.erase(next);
-    bundle.flows -= count;
-    state_ -= bundle.path * count;
+    state_ -= bundle.path;
     for (const Hop hop : bundle.hops)
-      if ((link(hop.link).flows -= count) > 0) changes(hop.link);
+      if (--link(hop.link).flows > 0) changes(hop.link);
     if (!bundle.members.empty()) {
       put_end(number);
     } else {

@@ -23,9 +23,7 @@ class MaxMin {
   explicit MaxMin(std::vector<double> capacity_Bps);
 
   /// `flow` is a small number of the caller's that is not under way. The path is not empty, bytes > 0.
-  /// It stands for `count` that are alike.
-  void start(std::uint32_t flow, std::span<const LinkId> path, double bytes, double now_s,
-             std::uint32_t count = 1);
+  void start(std::uint32_t flow, std::span<const LinkId> path, double bytes, double now_s);
   void set_capacity(LinkId link, double capacity_Bps);
   /// When the next one ends, as things are at `now_s`; infinity if none is under way.
   double next_end_s(double now_s);
@@ -41,14 +39,13 @@ class MaxMin {
     std::uint32_t place = 0;  // among its crossings
   };
   struct Member {
-    std::uint32_t flow = 0, count = 1;
+    std::uint32_t flow = 0;
     double left_bytes = 0;
   };
   // Flows of one path, which have one rate.
   struct Bundle {
     boost::container::small_vector<Hop, 4> hops;
     boost::container::small_vector<Member, 1> members;  // empty: none is under way
-    std::uint32_t flows = 0;                            // of all members
     double rate_Bps = 0, since_s = 0;                   // so much was left of members at that instant
     std::uint64_t path = 0;                             // a hash of its links
     std::uint32_t path_number = kNoNumber;

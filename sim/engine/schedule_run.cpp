@@ -1,7 +1,6 @@
 #include "sim/engine/schedule_run.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "sim/base/check.hpp"
 #include "sim/base/limits.hpp"
@@ -10,68 +9,8 @@
 namespace simsgd {
 
 ScheduleRun::ScheduleRun(Setup setup)
-    : setup_(std::move(setup)),
-      crew_(std::make_shared<const Crew>(1, this)),
-      came_s_(static_cast<std::size_t>(setup_.plan->ranks()), std::numeric_limits<double>::infinity()),
-      states_(came_s_.size()) {
+    : setup_(std::move(setup)), states_(static_cast<std::size_t>(setup_.plan->ranks())) {
   make_phases();
-}
-
-std::vector<double> footprint(const Plan& plan, const Cluster& cluster, const std::vector<int>& ranks) {
-  const Schedule& schedule = plan.schedule();
-  std::vector<double> all{plan.host_before_s(), plan.host_after_s(), schedule.together ? 1.0 : 0.0,
-                          schedule.concurrent ? 1.0 : 0.0, static_cast<double>(ranks.size())};
-  std::vector<LinkId> path;
-  for (const StageCosts& costs : plan.stage_costs()) {
-    all.insert(all.end(), {static_cast<double>(costs.stage->repeat), costs.stage->bytes, costs.reduce_s});
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      const std::int32_t to = costs.stage->to[i];
-      all.push_back(to);
-      if (to < 0) continue;
-      path.clear();
-      cluster.network.route(
-          cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[i])],
-          cluster.endpoint_of_rank[static_cast<std::size_t>(ranks[static_cast<std::size_t>(to)])], path);
-      all.insert(all.end(), {costs.alpha_s[i], costs.wire(i), static_cast<double>(path.size())});
-      all.insert(all.end(), path.begin(), path.end());
-    }
-  }
-  return all;
-}
-
-// Nobody begins with all others: that is for one run alone.
-bool ScheduleRun::join(ScheduleRun& first) {
-  if (std::any_of(first.states_.begin(), first.states_.end(),
-                  [](const State& state) { return state.phase >= 0; }))
-    return false;
-  Crew crew = *first.crew_;
-  crew.push_back(this);
-  const auto together = std::make_shared<const Crew>(std::move(crew));
-  for (ScheduleRun* each : *together) each->crew_ = together, each->began_ = true;
-  return true;
-}
-
-// The first of those that are one with this run and whose rank arrives now; from the others they part.
-ScheduleRun& ScheduleRun::arriving(std::int32_t rank) {
-  if (crew_->size() == 1) return *this;
-  const auto i = static_cast<std::size_t>(rank);
-  Crew arrive, others;
-  for (ScheduleRun* each : *crew_) (each->came_s_[i] == came_s_[i] ? arrive : others).push_back(each);
-  if (others.empty()) return *crew_->front();
-  ScheduleRun& first = *crew_->front();
-  for (Crew* part : {&arrive, &others}) {
-    const auto crew = std::make_shared<const Crew>(std::move(*part));
-    if (crew->front() != &first) {
-      crew->front()->states_ = first.states_;
-      crew->front()->cycle_waiting_ = first.cycle_waiting_;
-      crew->front()->cycle_open_ = first.cycle_open_;
-    }
-    for (ScheduleRun* each : *crew) {
-      each->formerly_.push_back(each->crew_);
-      each->crew_ = crew;
-    }
-  }
-  return *crew_->front();
 }
 
 void ScheduleRun::make_phases() {
@@ -124,14 +63,14 @@ const ScheduleRun::Phase& ScheduleRun::phase_of(std::int32_t rank) const {
 
 // What is scheduled for a rank names the rank alone, so that it needs no memory of its own.
 void ScheduleRun::arrives_at(std::int32_t rank, double came_s) {
-  came_s_[static_cast<std::size_t>(rank)] = came_s;
+  states_[static_cast<std::size_t>(rank)].came_s = came_s;
   same_ = same_ && (came_++ == 0 || came_s == first_came_s_);
   first_came_s_ = came_s;
   setup_.transport->at(came_s, [this, rank] { arrive(rank); });
 }
 
 void ScheduleRun::all_arrive_at(double came_s) {
-  std::fill(came_s_.begin(), came_s_.end(), came_s);
+  for (State& state : states_) state.came_s = came_s;
   came_ = setup_.plan->ranks();
   setup_.transport->at(came_s, [this] {
     for (std::int32_t rank = 0; rank < setup_.plan->ranks(); ++rank) arrive(rank);
@@ -139,17 +78,14 @@ void ScheduleRun::all_arrive_at(double came_s) {
 }
 
 void ScheduleRun::arrive(std::int32_t rank) {
-  const auto i = static_cast<std::size_t>(rank);
-  if (crew_->front()->states_[i].phase >= 0) return;  // with another
-  ScheduleRun& first = arriving(rank);
-  State& state = first.states_[i];
+  State& state = states_[static_cast<std::size_t>(rank)];
   state.phase = 0;
-  state.last_arrival_s = state.next_last_arrival_s = came_s_[i];
+  state.last_arrival_s = state.next_last_arrival_s = state.came_s;
   const double host_s = setup_.plan->host_before_s();
   if (host_s > 0)
-    first.later<&ScheduleRun::begin>(setup_.transport->now() + host_s, rank);
+    setup_.transport->at(setup_.transport->now() + host_s, [this, rank] { begin(rank); });
   else
-    first.begin(rank);
+    begin(rank);
 }
 
 // Ranks that all come at one instant begin with the last of them.
@@ -232,14 +168,14 @@ void ScheduleRun::finish(std::int32_t rank) {
   double& end_s = states_[static_cast<std::size_t>(rank)].end_s;
   end_s = setup_.transport->now() + host_s;
   if (host_s > 0)
-    later<&ScheduleRun::leave>(end_s, rank);
+    setup_.transport->at(end_s, [this, rank] { leave(rank); });
   else
     leave(rank);
 }
 
 void ScheduleRun::leave(std::int32_t rank) {
   const State& state = states_[static_cast<std::size_t>(rank)];
-  for (const ScheduleRun* each : *crew_) each->setup_.ended(rank, state.end_s, state.next_last_arrival_s);
+  setup_.ended(rank, state.end_s, state.next_last_arrival_s);
 }
 
 void ScheduleRun::try_start(std::int32_t sender, std::int32_t receiver) {
@@ -256,10 +192,9 @@ void ScheduleRun::depends(std::int32_t rank, double last_arrival_s) {
 void ScheduleRun::start_message(const Phase& phase, std::int32_t sender, std::int32_t receiver) {
   const State& from = states_[static_cast<std::size_t>(sender)];
   const State& to = states_[static_cast<std::size_t>(receiver)];
-  const double last_arrival_s =
-      setup_.plan->schedule().concurrent
-          ? std::max(came_s_[static_cast<std::size_t>(sender)], came_s_[static_cast<std::size_t>(receiver)])
-          : std::max(from.last_arrival_s, to.last_arrival_s);
+  const double last_arrival_s = setup_.plan->schedule().concurrent
+                                    ? std::max(from.came_s, to.came_s)
+                                    : std::max(from.last_arrival_s, to.last_arrival_s);
   depends(sender, last_arrival_s);
   depends(receiver, last_arrival_s);
   const StageCosts& costs = setup_.plan->stage(phase.stage);
@@ -270,14 +205,10 @@ void ScheduleRun::start_message(const Phase& phase, std::int32_t sender, std::in
   const std::vector<int>& ranks = *setup_.ranks;
   setup_.transport->message(
       ranks[static_cast<std::size_t>(sender)], ranks[static_cast<std::size_t>(receiver)],
-      flowing_bytes(phase, static_cast<std::size_t>(sender)), delay,
-      [crew = crew_.get(), sender, receiver] {
-        each_of(*crew, [sender, receiver](ScheduleRun& run) {
-          run.message_ended(sender);
-          run.message_ended(receiver);
-        });
-      },
-      static_cast<std::uint32_t>(crew_->size()));
+      flowing_bytes(phase, static_cast<std::size_t>(sender)), delay, [this, sender, receiver] {
+        message_ended(sender);
+        message_ended(receiver);
+      });
 }
 
 void ScheduleRun::message_ended(std::int32_t rank) {
@@ -288,7 +219,7 @@ void ScheduleRun::message_ended(std::int32_t rank) {
     if (setup_.plan->schedule().stages[phase.stage].from[static_cast<std::size_t>(rank)] >= 0)
       reduce_s += phase.reduce_s;
   if (reduce_s > 0)
-    later<&ScheduleRun::finish>(setup_.transport->now() + reduce_s, rank);
+    setup_.transport->at(setup_.transport->now() + reduce_s, [this, rank] { finish(rank); });
   else
     finish(rank);
 }
@@ -302,7 +233,7 @@ void ScheduleRun::leave_phase(std::int32_t rank) {
   state.last_arrival_s = state.next_last_arrival_s;
   ++state.phase;
   if (reduce_s > 0)
-    later<&ScheduleRun::enter>(setup_.transport->now() + reduce_s, rank);
+    setup_.transport->at(setup_.transport->now() + reduce_s, [this, rank] { enter(rank); });
   else
     enter(rank);
 }
@@ -326,24 +257,17 @@ void ScheduleRun::start_cycle_if_complete(std::int32_t rank) {
     // The first latency before the flow, the others after it, so that contention is met when bytes would
     // flow.
     const double rest_s = (phase.repeats - 1) * costs.latency_s(sender);
-    setup_.transport->message(
-        ranks[sender], ranks[static_cast<std::size_t>(to[sender])], flowing_bytes(phase, sender),
-        costs.alpha_s[sender],
-        [crew = crew_.get(), p, cycle, rest_s, transport = setup_.transport] {
-          transport->have_passed(crew->size() - 1, {});
-          transport->at(transport->now() + rest_s, [crew, p, cycle] {
-            each_of(*crew, [p, cycle](ScheduleRun& run) { run.flow_ended(p, cycle); });
-          });
-        },
-        static_cast<std::uint32_t>(crew_->size()));
+    setup_.transport->message(ranks[sender], ranks[static_cast<std::size_t>(to[sender])],
+                              flowing_bytes(phase, sender), costs.alpha_s[sender], [this, p, cycle, rest_s] {
+                                setup_.transport->at(setup_.transport->now() + rest_s, [this, p, cycle] {
+                                  if (--cycle_open_[p][cycle] > 0) return;
+                                  const StageCosts& done = setup_.plan->stage(phases_[p].stage);
+                                  for (std::int32_t m = done.cycle_begin[cycle];
+                                       m < done.cycle_begin[cycle + 1]; ++m)
+                                    leave_phase(done.order[static_cast<std::size_t>(m)]);
+                                });
+                              });
   }
-}
-
-void ScheduleRun::flow_ended(std::size_t phase, std::size_t cycle) {
-  if (--cycle_open_[phase][cycle] > 0) return;
-  const StageCosts& done = setup_.plan->stage(phases_[phase].stage);
-  for (std::int32_t m = done.cycle_begin[cycle]; m < done.cycle_begin[cycle + 1]; ++m)
-    leave_phase(done.order[static_cast<std::size_t>(m)]);
 }
 
 }  // namespace simsgd

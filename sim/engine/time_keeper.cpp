@@ -21,9 +21,7 @@ class OwnTime final : public TimeKeeper {
   OwnTime(const Cluster& cluster, Calls calls)
       : network_(cluster.network), calls_(std::move(calls)), flows_(capacities(cluster.network)) {}
 
-  void start(const Flow& flow) override {
-    flows_.start(flow.number, flow.path, flow.bytes, clock_s_, flow.count);
-  }
+  void start(const Flow& flow) override { flows_.start(flow.number, flow.path, flow.bytes, clock_s_); }
   void set_bandwidth_share(LinkId link, double share) override {
     flows_.set_capacity(link, network_.links[static_cast<std::size_t>(link)].bandwidth_Bps * share);
   }
@@ -49,7 +47,6 @@ class OwnTime final : public TimeKeeper {
     }
   }
   bool fibers_wait() const override { return !fibers_ || !fibers_->any_ready(); }
-  bool counts_flows() const override { return true; }
 
  private:
   const Network& network_;

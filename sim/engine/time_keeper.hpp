@@ -25,8 +25,7 @@ class TimeKeeper {
     std::uint32_t number = 0;  ///< small, and of no other flow that is under way
     int from_rank = 0, to_rank = 0;
     std::span<const LinkId> path;
-    double bytes = 0;         ///< a multiple of 2^-20
-    std::uint32_t count = 1;  ///< so many alike, which end together
+    double bytes = 0;  ///< a multiple of 2^-20
   };
   virtual ~TimeKeeper() = default;
 
@@ -44,8 +43,6 @@ class TimeKeeper {
   virtual void run(Fibers* fibers) = 0;
   /// Nothing happens but what is armed and what flows: no fiber is ready. False where that is not known.
   virtual bool fibers_wait() const { return false; }
-  /// Flows that are alike may be one.
-  virtual bool counts_flows() const { return false; }
 
  protected:
   virtual void armed() {}  ///< armed_s_ has become earlier

@@ -92,8 +92,8 @@ PathCost Transport::path(int from_rank, int to_rank, double bytes) const {
                                      cluster_.endpoint_of_rank[static_cast<std::size_t>(to_rank)], bytes);
 }
 
-void Transport::message(int from_rank, int to_rank, double bytes, double delay_s, std::function<void()> done,
-                        std::uint32_t count) {
+void Transport::message(int from_rank, int to_rank, double bytes, double delay_s,
+                        std::function<void()> done) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(messages_.size()));
     messages_.emplace_back();
@@ -104,8 +104,6 @@ void Transport::message(int from_rank, int to_rank, double bytes, double delay_s
   message.from_rank = from_rank;
   message.to_rank = to_rank;
   message.bytes = bytes;
-  message.count = count;
-  events_ += count - 1;
   message.done = std::move(done);
   message.path.clear();
   message.bucket = nullptr;
@@ -150,7 +148,7 @@ void Transport::start_flow(std::uint32_t number, double bytes) {
   if (bytes / least_Bps_ > kLastInstant_s / 2)
     check_instant(now() + bytes * path(message.from_rank, message.to_rank, bytes).beta_s_per_byte);
   ++flying_;
-  time_->start({number, message.from_rank, message.to_rank, message.path, whole_units(bytes), message.count});
+  time_->start({number, message.from_rank, message.to_rank, message.path, whole_units(bytes)});
 }
 
 double Transport::whole_units(double bytes) {
@@ -169,15 +167,13 @@ void Transport::have_passed(std::uint64_t events, const std::vector<std::pair<Li
 
 void Transport::flow_ended(std::uint32_t number) {
   --flying_;
-  events_ += messages_[number].count - 1;
   at(now(), messages_[number].turn(), [this, number] { arrived(number); });
 }
 
 void Transport::arrived(std::uint32_t number) {
   Sent& message = messages_[number];
   // What is under way when the run is over does not count.
-  for (const LinkId id : message.path)
-    link_bytes_[static_cast<std::size_t>(id)] += message.count * message.bytes;
+  for (const LinkId id : message.path) link_bytes_[static_cast<std::size_t>(id)] += message.bytes;
   if (message.bucket) message.bucket->ended(now());
   const std::function<void()> done = std::move(message.done);
   free_.push_back(number);

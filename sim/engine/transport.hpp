@@ -43,12 +43,8 @@ class Transport {
   void wake_at(double time_s, int rank, std::function<void()> wake);
 
   /// A message: `delay_s`, which includes the path's latency, and then its flow, or its way through the
-  /// sender's token bucket with what that holds by then. It may stand for several that are alike, on the same
-  /// links.
-  void message(int from_rank, int to_rank, double bytes, double delay_s, std::function<void()> done,
-               std::uint32_t count = 1);
-  /// Whether it may, as far as time goes.
-  bool counts_messages() const { return cluster_.network.between.burst_bytes <= 0 && time_->counts_flows(); }
+  /// sender's token bucket with what that holds by then.
+  void message(int from_rank, int to_rank, double bytes, double delay_s, std::function<void()> done);
 
   /// From now on a link has this share of its bandwidth, for the flows that cross it too. share > 0.
   void set_bandwidth_share(LinkId link, double share) {
@@ -73,8 +69,7 @@ class Transport {
  private:
   struct Sent {
     int from_rank = 0, to_rank = 0;
-    double bytes = 0;  // of one
-    std::uint32_t count = 1;
+    double bytes = 0;
     std::function<void()> done;
     std::vector<LinkId> path;       // of its flow
     BucketLevel* bucket = nullptr;  // that it went through
