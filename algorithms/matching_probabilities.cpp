@@ -238,8 +238,7 @@ MatchingProbabilities optimise_probabilities(const LogicalGraph& graph, double b
 // The parabola of a unit vector v has its least below v'Sv / v'S^2 v <= 1 / v'Sv <= 1 / lambda_2(S).
 double best_alpha(const LogicalGraph& graph, const std::vector<double>& probabilities) {
   const Contractions contractions(graph, probabilities);
-  return turning_point([&](double alpha) { return contractions.slope(alpha); }, 0,
-                       1 / contractions.second());
+  return turning_point([&](double alpha) { return contractions.slope(alpha); }, 0, 1 / contractions.second());
 }
 
 }  // namespace simsgd
