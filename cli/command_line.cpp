@@ -15,6 +15,7 @@
 
 #include "algorithms/loaded_algorithms.hpp"
 #include "analysis/runner.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/printable.hpp"
@@ -135,7 +136,7 @@ int run_verb(std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     std::ostringstream help, problem;
     const int code = app.exit(error, help, problem);
-    fmt::print("{}", help.str());
+    print_wrapped("{}", help.str());
     fmt::print(stderr, "{}", printable_lines(problem.str()));
     return code == 0 ? 0 : 2;
   }

@@ -7,6 +7,7 @@
 
 #include "analysis/questions/scaling.hpp"
 #include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "sim/base/errors.hpp"
 #include "sim/base/units.hpp"
@@ -47,7 +48,10 @@ int explain_scaling(const ExplainVerb& verb) {
                         .interrupted = interrupted,
                         .progress = [progress](std::size_t done) { progress->at(done); }});
   progress->finish();
-  fmt::print("{}", verb.json ? scaling_json(made).dump() + "\n" : scaling_text(made));
+  if (verb.json)
+    fmt::print("{}\n", scaling_json(made).dump());
+  else
+    print_wrapped("{}", scaling_text(made, terminal_width()));
   return 0;
 }
 

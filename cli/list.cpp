@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/terminal.hpp"
 #include "cli/verbs.hpp"
 #include "scenarios/language/errors.hpp"
 #include "scenarios/language/reference.hpp"
@@ -44,15 +45,15 @@ std::string type_text(const Json& schema) {
 }
 
 void print_item(const ListedItem& item) {
-  fmt::print("{}\n  {}\n", printable(item.name), printable(item.summary));
-  for (const std::string& line : item.details) fmt::print("  {}\n", printable(line));
-  if (!item.citation.empty()) fmt::print("  Source: {}\n", item.citation);
+  print_wrapped("{}\n  {}\n", printable(item.name), printable(item.summary));
+  for (const std::string& line : item.details) print_wrapped("  {}\n", printable(line));
+  if (!item.citation.empty()) print_wrapped("  Source: {}\n", item.citation);
   if (item.properties.empty()) return;
-  fmt::print("  Parameters:\n");
+  print_wrapped("  Parameters:\n");
   for (const auto& [name, schema] : item.properties.items()) {
     const std::string otherwise =
         schema.contains("default") ? fmt::format(", default {}", schema.at("default").dump()) : "";
-    fmt::print("    {} ({}{}): {}\n", name, type_text(schema), otherwise, schema.value("description", ""));
+    print_wrapped("    {} ({}{}): {}\n", name, type_text(schema), otherwise, schema.value("description", ""));
   }
 }
 
@@ -123,7 +124,7 @@ void print_items(const std::vector<ListedItem>& items, const ListVerb& verb) {
     if (verb.json)
       all.push_back(item_json(item));
     else if (verb.name.empty())
-      fmt::print("{:{}}{}\n", printable(item.name), width, printable(item.summary));
+      print_wrapped("{:{}}{}\n", printable(item.name), width, printable(item.summary));
     else
       print_item(item);
   }
@@ -142,8 +143,8 @@ void print_items(const std::vector<ListedItem>& items, const ListVerb& verb) {
 }
 
 void print_kinds() {
-  for (const ListedKind& kind : listed_kinds()) fmt::print("{:14}{}\n", kind.name, kind.summary);
-  fmt::print("{:14}{}\n", "KEY", "a key of scenario files, such as network or cluster/device/memory");
+  for (const ListedKind& kind : listed_kinds()) print_wrapped("{:14}{}\n", kind.name, kind.summary);
+  print_wrapped("{:14}{}\n", "KEY", "a key of scenario files, such as network or cluster/device/memory");
 }
 
 int list(const ListVerb& verb) {
@@ -223,28 +224,28 @@ std::string with_unit(const ReferenceKey& key) {
 
 void print_key(const FoundKey& found) {
   const ReferenceKey& key = *found.key;
-  fmt::print("{}{}\n  {}\n", key.pointer, owner(*found.object), key.meaning);
-  fmt::print("  Type: {}\n", with_unit(key));
-  if (!key.range.empty()) fmt::print("  Range: {}\n", key.range);
+  print_wrapped("{}{}\n  {}\n", key.pointer, owner(*found.object), key.meaning);
+  print_wrapped("  Type: {}\n", with_unit(key));
+  if (!key.range.empty()) print_wrapped("  Range: {}\n", key.range);
   if (key.required)
-    fmt::print("  Required\n");
+    print_wrapped("  Required\n");
   else
-    fmt::print("  By default: {}\n", !key.rule.empty()           ? key.rule
-                                     : key.default_value.empty() ? "none"
-                                                                 : key.default_value);
-  fmt::print("  Example: {}\n", key.example);
-  if (!key.source.empty()) fmt::print("  Source: {}\n", key.source);
+    print_wrapped("  By default: {}\n", !key.rule.empty()           ? key.rule
+                                        : key.default_value.empty() ? "none"
+                                                                    : key.default_value);
+  print_wrapped("  Example: {}\n", key.example);
+  if (!key.source.empty()) print_wrapped("  Source: {}\n", key.source);
 }
 
 /// `told`: whether what the object is has been said, of the key that holds it.
 void print_object(const ReferenceObject& object, bool told) {
   const std::string pointer = object.pointer.empty() ? "/" : object.pointer;
-  if (!told) fmt::print("{}{}\n  {}\n", pointer, owner(object), object.meaning);
-  if (!object.source.empty()) fmt::print("  Source: {}\n", object.source);
-  if (!object.keys.empty()) fmt::print("  Keys:\n");
+  if (!told) print_wrapped("{}{}\n  {}\n", pointer, owner(object), object.meaning);
+  if (!object.source.empty()) print_wrapped("  Source: {}\n", object.source);
+  if (!object.keys.empty()) print_wrapped("  Keys:\n");
   for (const ReferenceKey& key : object.keys)
-    fmt::print("    {} ({}{}{}; {}): {}\n", last_key(key.pointer), with_unit(key),
-               key.range.empty() ? "" : ", ", key.range, otherwise(key), key.meaning);
+    print_wrapped("    {} ({}{}{}; {}): {}\n", last_key(key.pointer), with_unit(key),
+                  key.range.empty() ? "" : ", ", key.range, otherwise(key), key.meaning);
 }
 
 void add_owner(Json& json, const ReferenceObject& object) {

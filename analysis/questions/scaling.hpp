@@ -74,7 +74,8 @@ ScalingAnswer answer(const ScalingQuestion& question, const ScalingSettings& set
 
 /// What it comes to, in a few sentences; the whole for people, with a picture; and as JSON.
 std::string sentences(const ScalingAnswer& answer);
-std::string scaling_text(const ScalingAnswer& answer);
+/// `width`: columns of the terminal that it is for; 0: any.
+std::string scaling_text(const ScalingAnswer& answer, std::size_t width = 0);
 nlohmann::ordered_json scaling_json(const ScalingAnswer& answer);
 
 }  // namespace simsgd

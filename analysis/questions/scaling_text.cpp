@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "analysis/faces/table.hpp"
 #include "analysis/questions/scaling.hpp"
+#include "results/text_table.hpp"
 #include "sim/activities.hpp"
 #include "sim/base/printable.hpp"
 #include "sim/base/units.hpp"
@@ -135,7 +137,8 @@ std::string sizes_table(const ScalingAnswer& answer) {
   return text_rows(table);
 }
 
-std::string remedies_table(const ScalingAnswer& answer) {
+/// Where the table is wider than `width`, what a remedy costs stands below it.
+std::string remedies_table(const ScalingAnswer& answer, std::size_t width) {
   Table table;
   table.align = "ll";
   table.header = {"what might help", "its price", "step", "kept", "saved"};
@@ -145,7 +148,23 @@ std::string remedies_table(const ScalingAnswer& answer) {
             ? std::vector<std::string>{each.label, each.caveat, human_time(each.step_s),
                                        percent(each.efficiency), percent(saved(answer, each))}
             : std::vector<std::string>{each.label, printable(each.impossible), "-", "-", "-"});
-  return text_rows(table);
+  std::string text = text_rows(table);
+  if (width == 0 || text.find('\n') == std::string::npos) return text;
+  const std::size_t rule = text.find('\n') + 1;
+  if (shown_width(text.substr(rule, text.find('\n', rule) - rule)) <= width) return text;
+  std::vector<std::string> prices;
+  table.align = "l";
+  table.header.erase(table.header.begin() + 1);
+  for (std::vector<std::string>& row : table.rows) {
+    prices.push_back(row[1]);
+    row.erase(row.begin() + 1);
+  }
+  std::istringstream lines(text_rows(table));
+  text.clear();
+  std::size_t at = 0;
+  for (std::string line; std::getline(lines, line); ++at)
+    text += line + "\n" + (at < 2 ? "" : "    " + prices[at - 2] + "\n");  // behind the header and its rule
+  return text;
 }
 
 OrderedJson case_json(const ScalingCase& each) {
@@ -171,7 +190,7 @@ std::string sentences(const ScalingAnswer& answer) {
   return text + why_two_nodes(answer) + what_bandwidth(answer) + what_helps(answer);
 }
 
-std::string scaling_text(const ScalingAnswer& answer) {
+std::string scaling_text(const ScalingAnswer& answer, std::size_t width) {
   std::string text = sentences(answer) + "\n\n" + picture(answer);
   for (const TimeShare& each : answer.parts)
     text += fmt::format("  {:<28}{:>10}{:>7}\n", each.label, human_time(each.seconds),
@@ -179,7 +198,7 @@ std::string scaling_text(const ScalingAnswer& answer) {
   for (const Interval& each : answer.step_intervals)
     text += fmt::format("  {} of steps lie in {} to {}\n", percent(each.level), human_time(each.low),
                         human_time(each.high));
-  text += "\n" + sizes_table(answer) + "\n" + remedies_table(answer);
+  text += "\n" + sizes_table(answer) + "\n" + remedies_table(answer, width);
   for (const std::string& note : answer.notes) text += "\nnote: " + printable(note) + "\n";
   return text;
 }

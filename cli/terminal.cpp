@@ -1,0 +1,80 @@
+#include "cli/terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "results/text_table.hpp"
+
+namespace simsgd {
+
+namespace {
+
+constexpr std::size_t kNarrowest = 30;  // below it, broken lines read worse than those that the terminal cuts
+
+/// Where a line goes on.
+std::size_t hanging(const std::string& line, std::size_t width) {
+  const std::size_t begin = line.find_first_not_of(' '), gap = line.find("  ", begin),
+                    text = gap == std::string::npos ? gap : line.find_first_not_of(' ', gap);
+  if (text != std::string::npos && shown_width(line.substr(0, text)) <= 2 * width / 3)
+    return shown_width(line.substr(0, text));
+  return begin == 0 || begin > width / 4 ? begin : begin + 2;
+}
+
+/// Of the last blank by which the line still fits, or else of the first one behind; npos without any.
+std::size_t place_to_break(const std::string& line, std::size_t from, std::size_t width) {
+  std::size_t found = std::string::npos;
+  for (std::size_t blank = line.find(' ', from); blank != std::string::npos;
+       blank = line.find(' ', blank + 1)) {
+    if (found != std::string::npos && shown_width(line.substr(0, blank)) > width) break;
+    if (blank + 1 < line.size()) found = blank;
+  }
+  return found;
+}
+
+std::string wrapped_line(std::string line, std::size_t width) {
+  const std::size_t begin = line.find_first_not_of(' ');
+  if (shown_width(line) <= width || begin == std::string::npos) return line;
+  const bool command = line.compare(begin, 7, "simsgd ") == 0;
+  if (command && line.find('\'') != std::string::npos) return line;  // a break may lie in quotes
+  const std::size_t indent = command ? begin + 4 : hanging(line, width), room = width - (command ? 2 : 0);
+  std::string text;
+  std::size_t from = begin;
+  while (shown_width(line) > width) {
+    const std::size_t blank = place_to_break(line, from, room);
+    if (blank == std::string::npos) break;
+    const std::size_t last = line.find_last_not_of(' ', blank), next = line.find_first_not_of(' ', blank);
+    if (next == std::string::npos) break;
+    text += line.substr(0, last + 1) + (command ? " \\\n" : "\n");
+    line = std::string(indent, ' ') + line.substr(next);
+    from = indent;
+  }
+  return text + line;
+}
+
+}  // namespace
+
+std::size_t terminal_width() {
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  const char* said = std::getenv("COLUMNS");
+  if (const int columns = said == nullptr ? 0 : std::atoi(said); columns > 0)
+    return static_cast<std::size_t>(columns);
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+std::string wrapped(const std::string& text, std::size_t width) {
+  if (width < kNarrowest) return text;
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    result += wrapped_line(text.substr(at, end - at), width);
+    if (end == std::string::npos) break;
+    result += '\n';
+    at = end + 1;
+  }
+  return result;
+}
+
+}  // namespace simsgd

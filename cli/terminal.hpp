@@ -1,0 +1,24 @@
+// Text for a terminal: lines that are wider than it are broken between words. Elsewhere text stays as it is.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace simsgd {
+
+/// Columns of the terminal that stdout is: $COLUMNS, or what the terminal says. 0 where stdout is none, or
+/// where neither tells.
+std::size_t terminal_width();
+
+/// Lines go on below where their text began: after a gap of two blanks, as in "  --json    Print a document",
+/// or else two blanks further in. A command goes on behind a backslash, so that it can be copied. With a
+/// width of 0 the text stays as it is.
+std::string wrapped(const std::string& text, std::size_t width);
+
+template <class... Values>
+void print_wrapped(fmt::format_string<Values...> format, Values&&... values) {
+  fmt::print("{}", wrapped(fmt::format(format, std::forward<Values>(values)...), terminal_width()));
+}
+
+}  // namespace simsgd
