@@ -174,20 +174,19 @@ bool all_equal(const std::vector<double>& p) {
   return std::all_of(p.begin(), p.end(), [&p](double each) { return each == p.front(); });
 }
 
-/// rho at an alpha, and how it grows with it: rho is the largest of parabolas in alpha, so it is convex.
-struct Contraction {
-  double rho = 0, slope = 0;
-};
+// How rho grows with alpha: it is the largest of parabolas in alpha, so it is convex.
 
 /// Where all probabilities are c: the mean Laplacian and the variance have the graph's own eigenvectors.
-Contraction uniform_contraction(const std::vector<double>& eigenvalues, double c, double alpha) {
-  Contraction most;
+double uniform_slope(const std::vector<double>& eigenvalues, double c, double alpha) {
+  double most = 0, slope = 0;
   for (std::size_t k = 1; k < eigenvalues.size(); ++k) {
     const double lambda = eigenvalues[k], square = c * c * lambda * lambda + 2 * c * (1 - c) * lambda;
     const double rho = 1 - 2 * alpha * c * lambda + alpha * alpha * square;
-    if (rho > most.rho) most = {rho, -2 * c * lambda + 2 * alpha * square};
+    if (rho <= most) continue;
+    most = rho;
+    slope = -2 * c * lambda + 2 * alpha * square;
   }
-  return most;
+  return slope;
 }
 
 /// rho, of which E[W' W] - J has nothing below 0, as the largest eigenvalue v' (...) v, whose slope is that
@@ -207,13 +206,13 @@ class Contractions {
     return uniform_ ? p_.front() * graph_.laplacian_eigenvalues[1] : mean_connectivity(graph_, p_);
   }
 
-  Contraction at(double alpha) const {
-    if (uniform_) return uniform_contraction(graph_.laplacian_eigenvalues, p_.front(), alpha);
+  double slope(double alpha) const {
+    if (uniform_) return uniform_slope(graph_.laplacian_eigenvalues, p_.front(), alpha);
     const int n = graph_.workers;
     const Solver solver(MatrixXd::Identity(n, n) - 2 * alpha * mean_ + alpha * alpha * square_ -
                         MatrixXd::Constant(n, n, 1.0 / n));
     const VectorXd v = solver.eigenvectors().col(n - 1);
-    return {solver.eigenvalues()(n - 1), v.dot(2 * alpha * square_ * v - 2 * mean_ * v)};
+    return v.dot(2 * alpha * square_ * v - 2 * mean_ * v);
   }
 
  private:
@@ -236,15 +235,10 @@ MatchingProbabilities optimise_probabilities(const LogicalGraph& graph, double b
   return Ascent(graph, total).run();
 }
 
-double contraction(const LogicalGraph& graph, const std::vector<double>& p, double alpha) {
-  return Contractions(graph, p).at(alpha).rho;
-}
-
 // The parabola of a unit vector v has its least below v'Sv / v'S^2 v <= 1 / v'Sv <= 1 / lambda_2(S).
 double best_alpha(const LogicalGraph& graph, const std::vector<double>& probabilities) {
   const Contractions contractions(graph, probabilities);
-  return turning_point([&](double alpha) { return contractions.at(alpha).slope; }, 0,
-                       1 / contractions.second());
+  return turning_point([&](double alpha) { return contractions.slope(alpha); }, 0, 1 / contractions.second());
 }
 
 }  // namespace simsgd

@@ -30,9 +30,6 @@ MatchingProbabilities optimise_probabilities(const LogicalGraph& graph, double b
 /// lambda_2 of the mean Laplacian.
 double mean_connectivity(const LogicalGraph& graph, const std::vector<double>& probabilities);
 
-/// rho for this alpha.
-double contraction(const LogicalGraph& graph, const std::vector<double>& probabilities, double alpha);
-
 /// The alpha with the least rho, to 1e-12 relative. Where all probabilities are equal it comes from the
 /// graph's own eigenvalues.
 double best_alpha(const LogicalGraph& graph, const std::vector<double>& probabilities);

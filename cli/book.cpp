@@ -7,7 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analysis/book/book_text.hpp"
+#include "analysis/book/book.hpp"
 #include "analysis/faces/figures.hpp"
 #include "analysis/faces/page.hpp"
 #include "cli/verbs.hpp"

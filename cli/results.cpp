@@ -10,7 +10,6 @@
 
 #include "analysis/faces/figures.hpp"
 #include "analysis/questions/tables.hpp"
-#include "analysis/runs/merge.hpp"
 #include "analysis/runs/results.hpp"
 #include "cli/verbs.hpp"
 #include "results/atomic_file.hpp"

@@ -62,8 +62,8 @@ Book load_book(const std::string& path) {
   const std::string file = scenario_path(path);
   const Sourced sourced = resolve_uses(files, file, {}, {}, errors);
   BookSection described;
-  validate(schema::of(described, "A book of judgements"), sourced.value, sourced.origins, sourced.incomplete,
-           errors);
+  checked(schema::of(described, "A book of judgements"), sourced.value, sourced.origins, sourced.incomplete,
+          errors);
   errors.throw_if_any();
   const auto section = options_of<BookSection>(sourced.value);
   Book book{shown_name(file), section.name, {}};

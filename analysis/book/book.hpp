@@ -10,6 +10,7 @@
 
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/parameter_draws.hpp"
+#include "analysis/questions/study_report.hpp"
 
 namespace simsgd::book {
 
@@ -105,5 +106,19 @@ struct JudgedBook {
 
 /// Throws ConfigError, RunError, Interrupted.
 JudgedBook judge_book(const Book& book, const BookSettings& settings, Lines last);
+
+// For people and programs (book_text.cpp): a line for each set, the worst cells, how much the intervals hold.
+
+std::string book_text(const JudgedBook& judged);
+/// docs/accuracy.md; `command` made it.
+std::string book_markdown(const JudgedBook& judged, const std::string& command);
+/// The same in short, a line for each machine: README.md has it.
+std::string book_by_machine(const JudgedBook& judged);
+nlohmann::ordered_json book_json(const JudgedBook& judged);
+
+// The book as a report: one chart with a dot for each cell, and the table.
+
+/// `command`: what makes it again. Of sets that were not judged now there is the line alone.
+questions::Report book_report(const JudgedBook& judged, const std::string& command);
 
 }  // namespace simsgd::book

@@ -1,10 +1,9 @@
-#include "analysis/book/book_text.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/book/book.hpp"
 #include "analysis/faces/table.hpp"
 
 namespace simsgd::book {

@@ -219,7 +219,7 @@ Json spec_schema() {
 Spec spec_in(JsonFiles& files, const std::string& file, SpecUse use) {
   ErrorList errors;
   const Sourced sourced = resolve_uses(files, file, {}, {}, errors);
-  validate(spec_schema(), sourced.value, sourced.origins, sourced.incomplete, errors);
+  checked(spec_schema(), sourced.value, sourced.origins, sourced.incomplete, errors);
   errors.throw_if_any();
   auto section = options_of<SpecSection>(sourced.value);
   Spec spec;

@@ -1,11 +1,10 @@
-#include "analysis/questions/claim_cells.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include "analysis/frame/cell.hpp"
+#include "analysis/questions/claims.hpp"
 #include "analysis/statistics/contest.hpp"
 
 namespace simsgd {

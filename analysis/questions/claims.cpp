@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "analysis/faces/table.hpp"
-#include "analysis/questions/claim_cells.hpp"
 #include "analysis/statistics/intervals.hpp"
 #include "scenarios/language/axis_values.hpp"
 #include "sim/base/errors.hpp"

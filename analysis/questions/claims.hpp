@@ -85,6 +85,19 @@ inline constexpr double kMostSettings = 2.0 / 3;
 /// Throws ConfigError (with `file`) where a comparison finds no runs to compare.
 ClaimVerdict judge_claim(const Claim& claim, const std::string& file, const frame::Frame& frame);
 
+/// A claim's comparison in every setting: the sides joined where both have runs, and judged. With the inputs
+/// that vary, and in `for_all` and `along` not any more.
+std::vector<ClaimCell> judged_cells(const ClaimComparison& comparison,
+                                    const std::vector<std::string>& for_all, const frame::Frame& frame);
+
+/// Whether cells that agree in `by` agree in `pointer`.
+bool determines(const std::vector<ClaimInputs>& cells, const std::string& by, const std::string& pointer);
+
+/// Pointers that vary over the cells, without those that another one determines. `preferred` and plug-ins'
+/// names stand for others that go with them.
+std::vector<std::string> varying_inputs(const std::vector<ClaimInputs>& cells,
+                                        const std::map<std::string, std::string>& preferred);
+
 /// Which inputs best tell the states of the cells apart.
 std::optional<Dependence> find_dependence(const std::vector<ClaimCell>& cells,
                                           const std::vector<std::string>& inputs);

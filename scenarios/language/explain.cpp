@@ -437,9 +437,4 @@ void check_keys(const Json& schema, const Json& object, const Provenance& origin
   add_to(errors, explain_itself(schema, object), object, origins, incomplete);
 }
 
-void validate(const Json& schema, const Json& value, const Provenance& origins,
-              const std::set<std::string>& incomplete, ErrorList& errors) {
-  add_to(errors, explain(schema, value), value, origins, incomplete);
-}
-
 }  // namespace simsgd

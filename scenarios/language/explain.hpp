@@ -46,7 +46,8 @@ std::string wanted(const Json& schema);
 /// `value` with every default filled in, and whole numbers written as such (8.0 as 8) where the schema wants
 /// them.
 Json with_defaults(const Json& schema, Json value);
-/// The same in one walk with `validate`.
+/// The same, and adds everything that is wrong with an object. Keys that are missing in the objects of
+/// `incomplete` are not errors of their own.
 Json checked(const Json& schema, Json value, const Provenance& origins,
              const std::set<std::string>& incomplete, ErrorList& errors);
 
@@ -56,10 +57,5 @@ void check_member(const Json& schema, const std::string& key, Json& object, cons
 /// What is wrong with an object apart from its members: keys that are unknown or missing.
 void check_keys(const Json& schema, const Json& object, const Provenance& origins,
                 const std::set<std::string>& incomplete, ErrorList& errors);
-
-/// Adds everything that is wrong with an object. Keys that are missing in the objects of `incomplete` are not
-/// errors of their own.
-void validate(const Json& schema, const Json& value, const Provenance& origins,
-              const std::set<std::string>& incomplete, ErrorList& errors);
 
 }  // namespace simsgd

@@ -163,10 +163,6 @@ Examined examined(const Job& job) {
   return {job.workers(), job.learner ? job.learner->parameters() : 0, most_steps(job)};
 }
 
-Examined examine_point(const Study& study, const StudyPoint& point) {
-  return examined(make_job(load_point(study, point), study.known.get()));
-}
-
 Scenario load_point(const Study& study, const StudyPoint& point) { return PointLoader(study).load(point); }
 
 NumberedPoint load_numbered_point(const std::string& path, std::int64_t number, const Overrides& overrides) {

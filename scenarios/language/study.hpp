@@ -60,15 +60,13 @@ Study expand_study(const std::string& path, const Overrides& overrides = {});
 /// The same, and throws what is wrong with any of its points, each error once.
 Study load_study(const std::string& path, const Overrides& overrides = {});
 
-/// Makes the job of a point and throws it away. Throws ConfigError with everything that is wrong with the
-/// point: the same as load_point and make_job together.
+/// What a plan says of a point's job.
 struct Examined {
   int workers = 0;
   std::size_t parameters = 0;  ///< of the learner's model, 0 without
   double steps = 0;            ///< of each worker at most; 0 where only the run tells
 };
 Examined examined(const Job& job);
-Examined examine_point(const Study& study, const StudyPoint& point);
 
 /// One point as a scenario of its own.
 Scenario load_point(const Study& study, const StudyPoint& point);

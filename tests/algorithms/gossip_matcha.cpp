@@ -67,18 +67,15 @@ TEST_CASE("on the paper's graph the probabilities use the budget, and nothing is
   }
 }
 
-TEST_CASE("alpha has the least rho, and rho is that of all subsets of matchings") {
+TEST_CASE("alpha has the least rho over all subsets of matchings") {
   const LogicalGraph graph = graph_of("matcha8", 8);
   for (const std::vector<double>& p :
        {optimise_probabilities(graph, 0.5).probabilities, std::vector<double>(5, 0.5),
         std::vector<double>{0.9, 0.1, 0.7, 0.3, 0.2}}) {
-    const double alpha = best_alpha(graph, p), rho = contraction(graph, p, alpha);
+    const double alpha = best_alpha(graph, p), rho = contraction_by_enumeration(graph, p, alpha);
     CHECK(rho < 1);
-    for (const double other : {0.25 * alpha, 0.9 * alpha, 0.99 * alpha, alpha, 1.01 * alpha, 1.5 * alpha}) {
-      CHECK(contraction(graph, p, other) ==
-            doctest::Approx(contraction_by_enumeration(graph, p, other)).epsilon(1e-9));
-      CHECK(contraction(graph, p, other) >= rho - 1e-9);
-    }
+    for (const double share : {0.25, 0.9, 0.99, 0.9999, 1.0001, 1.01, 1.5})
+      CHECK(contraction_by_enumeration(graph, p, share * alpha) > rho);
   }
 }
 

@@ -16,7 +16,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/runs/merge.hpp"
 #include "analysis/runs/results.hpp"
 #include "analysis/runs/spool.hpp"
 #include "analysis/runs/store.hpp"

@@ -16,7 +16,6 @@
 #include <sstream>
 
 #include "analysis/runner.hpp"
-#include "analysis/runs/merge.hpp"
 #include "analysis/runs/results.hpp"
 #include "analysis/runs/run_row.hpp"
 #include "analysis/runs/run_sink.hpp"

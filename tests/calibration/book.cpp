@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/book/book_text.hpp"
+#include "analysis/book/book.hpp"
 #include "support.hpp"
 
 namespace simsgd::test::calibration_book {

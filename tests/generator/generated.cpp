@@ -104,7 +104,7 @@ Ending examine(const std::string& file, bool is_study) {
   try {
     study = expand_study(file);
     for (std::size_t i = 0; i < std::min<std::size_t>(study->points.size(), 3); ++i)
-      examine_point(*study, study->points[i]);
+      make_job(load_point(*study, study->points[i]));
   } catch (const ConfigError& refusal) {
     examine_refusal(refusal);
     if (is_study) return refused;

@@ -55,7 +55,7 @@ TEST_CASE("every device that we ship knows every kernel, and says where it has t
     CHECK(device.peak_flops > 0);
     CHECK(device.memory_Bps > 0);
     CHECK(device.launch_s > 0);
-    CHECK(device.selection_s > 0);
+    CHECK((device.selection_s > 0 || !device.selection_times.empty()));
     CHECK(device.vector_pass.efficiency > 0);
     CHECK(device.copy_Bps > 0);
     CHECK(device.gemm.efficiency > 0);
