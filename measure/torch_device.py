@@ -244,16 +244,21 @@ def main():
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            fail("PyTorch finds no CUDA device here. Use --device cpu.")
+        torch.cuda.set_device(device.index or 0)
     torch.backends.cuda.matmul.allow_tf32 = arguments.precision == "tf32"
-    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 2 * 10**9
+    free = torch.cuda.mem_get_info()[0] if device.type == "cuda" else 2 * 10**9
     with torch.no_grad():
         of = Device(device, arguments.repeats, min(free // 8, 10**9, 64 * arguments.largest**2), arguments.largest)
         measured = {"passes": of.passes(), "copies": of.copies(), "products": of.products(arguments.precision), "selections": of.selections(),
                     "inverses": of.inverses(), "qr": of.factorisations(), "codecs": of.codecs()}
     name = device_name(device)
-    file = described(name, measured, arguments.precision, arguments.peak, arguments.bandwidth)
-    if device.type == "cuda":
-        file["memory"] = f"{torch.cuda.get_device_properties(device).total_memory / 1e9:.4g} GB"
+    file = described(name, measured, "fp32" if device.type == "cpu" and arguments.precision == "tf32" else arguments.precision, arguments.peak, arguments.bandwidth)
+    memory = torch.cuda.get_device_properties(0 if device.index is None else device.index).total_memory if device.type == "cuda" else \
+        os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    file["memory"] = f"{memory / 1e9:.4g} GB"
     with output(arguments.output) as out:
         json.dump(file, out, indent=2)
         out.write("\n")
