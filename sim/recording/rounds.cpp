@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/base/check.hpp"
+#include "sim/base/errors.hpp"
 #include "sim/base/instants.hpp"
 
 namespace simsgd {
@@ -107,7 +108,10 @@ class RoundsTogether final : public Rounds {
   };
 
   Open& at(std::uint64_t step) {
-    CHECK(step > complete_, "a step was reported after all workers had completed it");
+    if (step <= complete_)
+      throw RunError(
+          "The method took a gradient after its last step. Let it ask for each step first: "
+          "while (yield w.next_step()) in Python, while (worker.next_step()) in C++.");
     const auto index = static_cast<std::size_t>(step - complete_ - 1);
     while (open_.size() <= index) {
       Open fresh;

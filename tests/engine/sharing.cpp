@@ -121,7 +121,8 @@ TEST_CASE(
             while (worker.next_step())
               for (int i = 0; i < 4; ++i) {
                 const bool late = (i == 1 && rank == 7) || (i == 2 && rank == 2);
-                worker.compute().spend(Activity::compute, 1e-3 * (rank / 2) + (late ? 3e-4 : 0));
+                worker.compute().spend(Activity::compute,
+                                       1e-3 * ((rank - of_pair) * 0.5) + (late ? 3e-4 : 0));
                 auto sum = timed<AllReduce>(4e6, schedule);
                 sum.group = group;
                 worker.wait(worker.collectives().start(std::move(sum)));

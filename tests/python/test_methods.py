@@ -417,6 +417,16 @@ class Wrong(unittest.TestCase):
     def test_ranks_that_disagree_are_a_deadlock_with_a_sentence(self):
         self.assertIn("Deadlock", self.said(disagrees))
 
+    def test_a_method_that_never_asks_for_a_step_is_told_how(self):
+        def endless(w, options):
+            while True:
+                w.apply((yield w.gradient()))
+        learns = {"name": "endless", "cluster": {"use": "clusters/ethernet-1g.json", "workers": 4}, "workload": {"use": "workloads/resnet20.json"},
+                  "learner": {"model": {"name": "softmax_regression"}, "data": {"name": "gaussian_mixture"}, "batch": 16}, "stop": {"steps": STEPS},
+                  "algorithm": {"name": "allreduce_sgd"}}
+        with self.assertRaisesRegex(simsgd.RunFailed, "took a gradient after its last step"):
+            simsgd.run(learns, algorithm=endless)
+
     def test_a_method_that_never_yields_is_ended(self):
         with self.assertRaisesRegex(simsgd.RunFailed, "TimeoutError: the method has computed for longer than its yield_limit"):
             simsgd.run(TIMED, {"/algorithm": {**simsgd.verbs.algorithm_section(spins, None), "yield_limit": 0.5}})
