@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "scenarios/language/explain.hpp"
+#include "sim/base/explain.hpp"
 #include "scenarios/language/schema.hpp"
 #include "tests/results/committed_scenarios.hpp"
 

@@ -63,7 +63,7 @@ TEST_CASE("import writes nothing where anything is wrong, and ends with 2") {
   CHECK(outcome.err.ends_with("2 errors; nothing was run or written.\n"));
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "data.csv"));
   CHECK(scratch.simsgd("import a.log --map map.json").err ==
-        "map.json:/values: is not a list. Found: 3. Give a list.\n");
+        "map.json:/values: has the wrong type. Found: 3. Write a list.\n");
   CHECK(scratch.simsgd("import a.log --set workers").code == 2);
   CHECK(scratch.simsgd("import a.log --set workers=1 --set workers=2").err ==
         "--set: sets one key twice. Found: workers=2. Keep one of the two.\n");
