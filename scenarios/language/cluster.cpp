@@ -75,7 +75,8 @@ struct ClusterSection {
 
   void fields(Fields& f) {
     f.text("name", name, "Name of the cluster in reports");
-    f.whole("workers", workers, "This many GPUs train, or islands of GPUs; the whole cluster is nodes x gpus_per_node")
+    f.whole("workers", workers,
+            "This many GPUs train, or islands of GPUs; the whole cluster is nodes x gpus_per_node")
         .required()
         .at_least(1)
         .at_most(kMostCounted);

@@ -49,8 +49,7 @@ struct RecordSection {
   std::uint64_t timeline_events = 100000;
 
   void fields(Fields& f) {
-    f.raw("evaluate_every", evaluate_every, interval_schema)
-        .example("\"10 s\"");
+    f.raw("evaluate_every", evaluate_every, interval_schema).example("\"10 s\"");
     f.whole("timeline_events", timeline_events,
             "The timeline has at most this many events; with 0 there is none");
   }

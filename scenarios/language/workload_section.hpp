@@ -88,9 +88,7 @@ struct LayerSection {
               {"other", Layer::Kind::other}},
              "What kind of layer it is")
         .required();
-    f.raw("tensors", tensors, tensors_schema)
-        .required()
-        .example("[[1000, 2048], 1000]");
+    f.raw("tensors", tensors, tensors_schema).required().example("[[1000, 2048], 1000]");
     f.flop("forward_flop", forward_flop,
            "The forward pass takes this many FLOPs for each sample. A multiply-add counts as 2");
     f.time("forward", forward_s,

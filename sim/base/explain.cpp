@@ -365,8 +365,7 @@ std::vector<Explanation> complete(const Json& schema, Json& value) {
   if (value.is_object()) {
     add_defaults(form, value);
     for (auto member = value.begin(); member != value.end(); ++member)
-      if (const Json* of_member = part_schema(form, member.key()))
-        enter(*of_member, *member, member.key());
+      if (const Json* of_member = part_schema(form, member.key())) enter(*of_member, *member, member.key());
   } else if (const Json* items = element_schema(form); value.is_array() && items != nullptr) {
     for (std::size_t i = 0; i < value.size(); ++i) enter(*items, value[i], i);
   } else {

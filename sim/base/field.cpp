@@ -75,7 +75,8 @@ Json Field::described() const {
   if (required_) schema.erase("default");
   for (const auto& [keyword, words] : notes_) {
     Json said = keyword[0] == 'x' ? Json(words.text()) : Json::parse(words.text());
-    schema[keyword] = keyword == std::string_view("examples") ? Json::array({std::move(said)}) : std::move(said);
+    schema[keyword] =
+        keyword == std::string_view("examples") ? Json::array({std::move(said)}) : std::move(said);
   }
   const auto say = [](const NumberRange& range, Json& json) {
     const std::pair<const char*, double> bounds[] = {{"minimum", range.at_least},

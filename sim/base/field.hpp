@@ -63,7 +63,7 @@ struct NumberRange {
 /// Text that a field keeps until somebody asks for its schema: literals stay where they are.
 class Words {
  public:
-  Words(const char* literal) : literal_(literal) {}  // NOLINT(google-explicit-constructor): it is text
+  Words(const char* literal) : literal_(literal) {}    // NOLINT(google-explicit-constructor): it is text
   Words(std::string text) : text_(std::move(text)) {}  // NOLINT(google-explicit-constructor)
   Words(std::string_view text) : text_(text) {}        // NOLINT(google-explicit-constructor)
 

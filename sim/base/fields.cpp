@@ -40,8 +40,7 @@ Field& Fields::add_object(std::string_view key, std::shared_ptr<Fields> inner, W
 
 Field& Fields::add_optional_object(std::string_view key, Words meaning, Sample sample,
                                    std::function<bool(const Json&)> read, std::function<bool(Json&)> write) {
-  Field& field =
-      add(key, std::move(meaning), [sample = std::move(sample)] { return sample()->schema(""); });
+  Field& field = add(key, std::move(meaning), [sample = std::move(sample)] { return sample()->schema(""); });
   field.is_object_ = true;
   field.read_ = std::move(read);
   field.write_ = std::move(write);
@@ -50,10 +49,9 @@ Field& Fields::add_optional_object(std::string_view key, Words meaning, Sample s
 
 Field& Fields::add_objects(std::string_view key, Words meaning, Words each, Sample sample,
                            std::function<bool(const Json&)> read, std::function<bool()> is_empty) {
-  Field& field =
-      add(key, std::move(meaning), [sample = std::move(sample), each = std::move(each)] {
-        return Json{{"type", "array"}, {"items", sample()->schema(each.text())}};
-      });
+  Field& field = add(key, std::move(meaning), [sample = std::move(sample), each = std::move(each)] {
+    return Json{{"type", "array"}, {"items", sample()->schema(each.text())}};
+  });
   field.read_ = std::move(read);
   field.write_ = [is_empty = std::move(is_empty)](Json& json) {
     if (is_empty()) json = Json::array();

@@ -247,9 +247,7 @@ template <class Struct>
 Field& Fields::object(std::string_view key, std::optional<Struct>& value, Words meaning) {
   return add_optional_object(
       key, std::move(meaning), [unit = amounts_] { return sample_of<Struct>(unit); },
-      [&value, unit = amounts_](const Json& json) {
-        return set_struct(value.emplace(), unit, json);
-      },
+      [&value, unit = amounts_](const Json& json) { return set_struct(value.emplace(), unit, json); },
       [&value](Json& json) {
         if (!value) return false;
         Fields of_value;

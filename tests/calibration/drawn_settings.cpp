@@ -228,7 +228,8 @@ TEST_CASE(
     "a pointer of the cluster is not a setting beside it, and a policy that was replaced by hand is not an error") {
   Json scenario = hand_made();
   setting(scenario)["pointer"] = "/cluster/nic/bandwidth";
-  CHECK(errors_of(scenario).find("settings/0/pointer: is a setting of the cluster itself") != std::string::npos);
+  CHECK(errors_of(scenario).find("settings/0/pointer: is a setting of the cluster itself") !=
+        std::string::npos);
   scenario = hand_made();
   scenario["cluster"]["calibration"]["parameters"] = {
       {{"pointer", "/collectives/all_reduce/1/launch"}, {"value", 1e-6}, {"low", 1e-6}, {"high", 1e-6}}};
