@@ -17,7 +17,7 @@ REFERENCE = [ROOT / "docs/reference.md", *sorted((ROOT / "docs/reference").glob(
 MOST_WORDS = 40
 NEVER = (r"\b(mend(s|ed|ing)?|so often|of which nothing|stands which|gets what|whatever a time|what studies gave|least of a robust|every so many|so many (workers|"
          r"ranks|learners|samples)|taken? over|takes over|at hand|goes? with time|whoever|is told|told (below|by hand)|nobody (has|knows)|comes? out (too|"
-         r"anew)|beside (one|them)|by hand it|was not looked into|half as (fast|slow) again|the like|has what|gives? away|come together|had what|slept through|less that of|remake)\b")
+         r"anew)|beside (one|them)|by hand it|was not looked into|half as (fast|slow) again|the like|has what|gives? away|come together|had what|slept through|less that of|remake|in the mean)\b")
 
 # How a sentence begins that says what its page answers, unless it is a question or names the page.
 ANSWERS = r"(How|What|Which|Why|Where|When|Whether|To \w+|Every(thing)?)\b|.*\?|.*\bthis page\b"
