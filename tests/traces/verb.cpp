@@ -175,7 +175,7 @@ TEST_CASE(
   const Outcome refused = scratch.simsgd("run s.json --set '/workload/measured_on=\"GPU X\"'");
   CHECK(refused.code == 2);
   CHECK(refused.err.find(
-            "/workload/measured_on: is another device than the cluster's A100, and the two have no rate") !=
+            "/workload/measured_on: is not the cluster's device A100, and no rate is known of both") !=
         std::string::npos);
 }
 
