@@ -138,20 +138,25 @@ void PrintedBandwidths::see(const Measurement& row, double unit_Bps, double algb
   best_busbw_ = busbw;
 }
 
+std::string PrintedBandwidths::shown_operation(const Measurement& row) const {
+  if (!(best_algbw_ > 0)) return "";
+  const auto as_of = [&](const char* operation) {
+    return std::fabs(best_busbw_ / best_algbw_ / bus_over_algorithm(operation, row.workers) - 1) < 0.02;
+  };
+  const bool adds = row.labels.contains("redop") && !row.labels.contains("root");
+  if (row.workers >= (adds ? 2 : 3) && as_of("all_reduce")) return "all_reduce";
+  return row.workers >= 2 && adds && as_of("reduce_scatter") ? "reduce_scatter" : "";
+}
+
 void PrintedBandwidths::settle_operation(std::size_t first, ImportedFile& file) {
   const auto from = file.rows.begin() + static_cast<std::ptrdiff_t>(first);
   const auto untold = [](const Measurement& row) { return row.operation.empty(); };
   if (std::none_of(from, file.rows.end(), untold)) return;
-  const int ranks = file.rows[first].workers;
-  const bool shown =
-      ranks >= 3 && best_algbw_ > 0 &&
-      std::fabs(best_busbw_ / best_algbw_ / bus_over_algorithm("all_reduce", ranks) - 1) < 0.02;
+  const std::string shown = shown_operation(file.rows[first]);
+  if (shown.empty()) return file.ignore("tables that do not tell their operation: set it");
   for (auto row = from; row != file.rows.end(); ++row)
-    if (untold(*row) && shown) row->operation = "all_reduce";
-  if (shown)
-    file.understand("tables whose operation shows in busbw / algbw");
-  else
-    file.ignore("tables that do not tell their operation: set it");
+    if (untold(*row)) row->operation = shown;
+  file.understand("tables whose operation shows in busbw / algbw");
 }
 
 std::string torch_operation(std::string_view name) {

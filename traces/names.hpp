@@ -27,11 +27,14 @@ class PrintedBandwidths {
  public:
   /// `unit_Bps`: that both are printed in. Counts an algbw that size / time contradicts.
   void see(const Measurement& row, double unit_Bps, double algbw, double busbw, ImportedFile& file);
-  /// Rows from `first` on that do not tell their operation have the one that busbw / algbw shows: only an
-  /// all-reduce of at least 3 ranks has a ratio above 1; others share theirs with another operation.
+  /// Rows from `first` on that do not tell their operation have the one that busbw / algbw shows.
   void settle_operation(std::size_t first, ImportedFile& file);
 
  private:
+  /// Only an all-reduce of at least 3 ranks has a ratio above 1. Of operations that add up (`redop`) without
+  /// a root there are two, all-reduce and reduce-scatter, whose ratios differ from 2 ranks on. "": it may be
+  /// another one too.
+  std::string shown_operation(const Measurement& row) const;
   double best_algbw_ = 0, best_busbw_ = 0;
 };
 

@@ -203,39 +203,52 @@ std::vector<TunedWay> tuned_ways(const Machine& machine, const char* inside) {
 /// shares are so many times those of NCCL's own model, which tells how ring and tree differ. Several numbers
 /// of ranks in a node tell protocols apart: each has factors of its own, but LL128 where the estimate
 /// chooses, which few sizes then go by. Else one factor on the launches, and on the latencies, of all: fitted
-/// to 8 and 16 A100 it misses 32 by 9 %, factors of each protocol by 15 %.
-Json stack_model(const Machine& machine, const char* inside, bool by_estimate) {
+/// to 8 and 16 A100 it misses 32 by 9 %, factors of each protocol by 15 %. `own`: with NCCL's own numbers,
+/// but for one factor on all launches and latencies, which few sizes tell.
+Json stack_model(const Machine& machine, const char* inside, bool by_estimate, bool own) {
   const bool pcie = std::string_view(inside) == "pcie";
   const bool has_inside = machine.gpus_per_node > 1, has_between = machine.nodes > 1;
   const std::vector<TunedWay> ways = tuned_ways(machine, inside);
   const std::string source = "NCCL's tuning model";
   Json parameters = Json::array();
+  using Numbers = std::vector<std::pair<const char*, double TunedWay::*>>;
   const auto times_nccl = [&](const std::vector<std::string>& protocols, const std::string& what,
-                              const char* key, double TunedWay::*value, double low, double high) {
+                              const Numbers& numbers, double low, double high) {
     std::vector<std::string> pointers;
     std::vector<double> factors;
-    for (const TunedWay& way : ways) {
-      if (std::find(protocols.begin(), protocols.end(), way.protocol) == protocols.end()) continue;
-      pointers.push_back("/stack/" + way.protocol + (way.tree ? "/tree/" : "/ring/") + key);
-      factors.push_back(way.*value);
-    }
-    const bool a_share = std::string_view(key) == "share";
+    for (const auto& [key, value] : numbers)
+      for (const TunedWay& way : ways) {
+        if (std::find(protocols.begin(), protocols.end(), way.protocol) == protocols.end()) continue;
+        pointers.push_back("/stack/" + way.protocol + (way.tree ? "/tree/" : "/ring/") + key);
+        factors.push_back(way.*value);
+      }
+    const bool a_share = std::string_view(numbers.front().first) == "share";
     const double most = a_share ? high / *std::max_element(factors.begin(), factors.end()) : high;
     const std::string of = protocols.size() == 1 ? protocols.front() + ": " : "";
     parameters.push_back(
         parameter(of + what + ", times NCCL's", pointers, factors, low, most, source, !a_share));
   };
+  const Numbers launches = {{"launch", &TunedWay::launch_s}},
+                inside_nodes = {{"latency", &TunedWay::latency_s}},
+                between = {{"between_latency", &TunedWay::between_s}};
   const auto add_times = [&](const std::vector<std::string>& protocols) {
-    times_nccl(protocols, "launches", "launch", &TunedWay::launch_s, 0.2, 5);
-    if (has_inside) times_nccl(protocols, "latencies in a node", "latency", &TunedWay::latency_s, 0.2, 5);
-    if (has_between)
-      times_nccl(protocols, "latencies between nodes", "between_latency", &TunedWay::between_s, 0.2, 10);
+    times_nccl(protocols, "launches", launches, 0.2, 5);
+    if (has_inside) times_nccl(protocols, "latencies in a node", inside_nodes, 0.2, 5);
+    if (has_between) times_nccl(protocols, "latencies between nodes", between, 0.2, 10);
   };
   std::vector<std::string> protocols = {"ll", "ll128", "simple"};
   if (pcie) protocols.erase(protocols.begin() + 1);
   const bool apart = std::count_if(machine.workers.begin(), machine.workers.end(),
                                    [&](int each) { return each <= machine.gpus_per_node; }) > 1;
-  if (!apart) add_times(protocols);
+  if (own) {
+    Numbers all = launches;
+    if (has_inside) all.insert(all.end(), inside_nodes.begin(), inside_nodes.end());
+    if (has_between) all.insert(all.end(), between.begin(), between.end());
+    times_nccl(protocols, "launches and latencies", all, 0.2, 5);
+    protocols.clear();
+  } else if (!apart) {
+    add_times(protocols);
+  }
   for (const std::string& protocol : protocols) {
     const bool few_sizes = by_estimate && protocol == "ll128";
     if (apart && !few_sizes) add_times({protocol});
@@ -247,14 +260,14 @@ Json stack_model(const Machine& machine, const char* inside, bool by_estimate) {
                                      {"/stack/" + protocol + "/payload"}, {}, 1e-14, 1e-10,
                                      "100 TB/s to 10 GB/s", true));
     if (protocol != "simple" && !(apart && few_sizes))
-      times_nccl({protocol}, "shares", "share", &TunedWay::share, 0.02, 1);
+      times_nccl({protocol}, "shares", {{"share", &TunedWay::share}}, 0.02, 1);
   }
-  if (has_between)
+  if (has_between && !own)
     parameters.push_back(parameter("simple: share of trees", {"/stack/simple/tree/share"}, {}, 0.46, 1,
                                    "half of NCCL's 0.92, and all"));
   for (Json& each : link_parameters(machine)) parameters.push_back(std::move(each));
-  return {{"name", fmt::format("NCCL's stack{}{}", pcie ? ", PCIe in the node" : "",
-                               by_estimate ? "" : ", the fastest")},
+  return {{"name", fmt::format("NCCL's stack{}{}{}", pcie ? ", PCIe in the node" : "",
+                               by_estimate ? "" : ", the fastest", own ? ", its own numbers" : "")},
           {"set",
            {{"/cluster/stack",
              {{"name", "nccl"}, {"inside", inside}, {"choice", by_estimate ? "nccl" : "fastest"}}}}},
@@ -364,16 +377,30 @@ bool is_spec(const std::string& path) {
 
 LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& settings) {
   std::vector<Measurement> rows = import_files(logs, {}).rows;
+  std::set<std::string> untold, used;
+  for (const Measurement& row : rows)
+    if (row.operation.empty()) untold.insert(row.source);
   std::erase_if(rows, [](const Measurement& row) {
     return row.quantity != "time_s" || !(row.bytes > 0) ||
            (row.operation != "all_reduce" && row.operation != "all_gather" &&
             row.operation != "reduce_scatter");
   });
-  if (rows.empty())
-    throw ConfigError({logs.front(), "", "has no times of all_reduce, all_gather or reduce_scatter", "",
-                       "Give logs of these, or a spec (docs/calibration.md)"});
-  Machine machine = machine_of(logs, settings, rows);
+  for (const Measurement& row : rows) used.insert(row.source);
   LogSpec made;
+  std::vector<InputError> errors;
+  for (const std::string& file : logs)
+    if (untold.contains(file))
+      errors.push_back(
+          {file, "", "does not say which operation it measured", "",
+           "Import it with --set operation=all_reduce, or whichever it is, and calibrate the table that import writes"});
+    else if (!used.contains(file) && rows.empty())
+      errors.push_back({file, "", "has no times of all_reduce, all_gather or reduce_scatter", "",
+                        "Give logs of these, or a spec (docs/calibration.md)"});
+    else if (!used.contains(file))
+      made.notes.push_back(file +
+                           " has no times of all_reduce, all_gather or reduce_scatter: it is not used");
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+  Machine machine = machine_of(logs, settings, rows);
   if (machine.device.empty()) {
     machine.device = "devices/h100.json";
     made.notes.push_back("no shipped device is named in the logs: " + machine.device +
@@ -395,11 +422,12 @@ LogSpec spec_of_logs(const std::vector<std::string>& logs, const LogSettings& se
     }
   }
   Json models = Json::array({ring_model(machine)});
-  for (const bool by_estimate : {true, false}) {
-    models.push_back(stack_model(machine, "nvlink", by_estimate));
-    if (machine.gpus_per_node > 1 && machine.inside_Bps < kPcie_Bps)
-      models.push_back(stack_model(machine, "pcie", by_estimate));
-  }
+  for (const bool own : {true, false})
+    for (const bool by_estimate : {true, false}) {
+      models.push_back(stack_model(machine, "nvlink", by_estimate, own));
+      if (machine.gpus_per_node > 1 && machine.inside_Bps < kPcie_Bps)
+        models.push_back(stack_model(machine, "pcie", by_estimate, own));
+    }
   Json leave_out = Json::array({"octave"});
   if (can_leave_workers_out(machine)) leave_out.push_back("workers");
   made.spec = {{"name", "logs"},

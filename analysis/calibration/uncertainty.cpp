@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "analysis/calibration/ensemble.hpp"
 #include "analysis/calibration/search.hpp"
@@ -219,6 +220,45 @@ std::string part_of(const std::string& column, const Point& point) {
   return fmt::format("{} {}", column, values);
 }
 
+/// What differs among the points that are not left out: repeats tell a fit nothing new.
+std::size_t cells_beside(const Points& points, const std::vector<std::size_t>& all,
+                         const std::vector<std::size_t>& left_out) {
+  std::set<std::tuple<std::size_t, double, std::string>> cells;
+  for (const std::size_t i : all)
+    if (!std::binary_search(left_out.begin(), left_out.end(), i))
+      cells.emplace(points.points[i].setting, points.points[i].bytes(), points.points[i].metric);
+  return cells.size();
+}
+
+Slopes slopes_by_point(const Fitter& fitter, const Fitted& best, const std::vector<std::size_t>& which) {
+  if (!best.slopes.empty() || best.values.empty()) return best.slopes;
+  const Eigen::MatrixXd slopes = slopes_of(fitter, best, which);
+  Slopes all;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    const auto row = slopes.row(static_cast<Eigen::Index>(i));
+    all[which[i]] = std::vector<double>(row.begin(), row.end());
+  }
+  return all;
+}
+
+/// Where the fit to the points `rest` begins: parameters on which only what was left out depends go back to
+/// the middle of their bounds, for no other point tells them. `slopes`: of all points, at `best`.
+Fitted begin_without(const Fitter& fitter, const Fitted& best, const Slopes& slopes,
+                     const std::vector<std::size_t>& left_out, const std::vector<std::size_t>& rest) {
+  Fitted begin = best;
+  for (std::size_t j = 0; j < begin.values.size(); ++j) {
+    const auto depends = [&](std::size_t i) { return slopes.at(i)[j] != 0; };
+    if (std::none_of(left_out.begin(), left_out.end(), depends) ||
+        std::any_of(rest.begin(), rest.end(), depends))
+      continue;
+    const ParameterSpec& parameter = fitter.model().parameters[j];
+    begin.values[j] =
+        value_at(parameter, (scale_of(parameter, parameter.low) + scale_of(parameter, parameter.high)) / 2);
+    for (std::vector<double>& values : begin.member_values) values[j] = begin.values[j];
+  }
+  return begin;
+}
+
 /// The parts of one column.
 void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string& column,
                     std::vector<LeftOut>& left_out) {
@@ -227,16 +267,24 @@ void leave_out_each(const Fitter& fitter, const Fitted* best, const std::string&
   for (const std::size_t i : all)
     if (fitter.spec().fit.leave_out_where.holds(fitter.points().points[i].measurement))
       parts[part_of(column, fitter.points().points[i])].push_back(i);
+  std::erase_if(parts, [&](const auto& part) {
+    return cells_beside(fitter.points(), all, part.second) < free_parameters(fitter.model());
+  });
   if (parts.size() < 2) return;
   const std::size_t before = left_out.size();
   for (const auto& [name, which] : parts) left_out.push_back({name, which, {}});
+  const Slopes slopes = best == nullptr ? Slopes{} : slopes_by_point(fitter, *best, all);
   fitter.each(parts.size(), [&](std::size_t part) {
     const std::vector<std::size_t>& which = left_out[before + part].which;
     std::vector<std::size_t> rest;
     std::set_difference(all.begin(), all.end(), which.begin(), which.end(), std::back_inserter(rest));
-    const Fitted fitted = best == nullptr
-                              ? fitter.fit(fitter.weighted(rest))
-                              : fitter.fit(fitter.weighted(rest), best, kLeftOutIterations, kLeftOutRounds);
+    Fitted fitted;
+    if (best == nullptr) {
+      fitted = fitter.fit(fitter.weighted(rest));
+    } else {
+      const Fitted begin = begin_without(fitter, *best, slopes, which, rest);
+      fitted = fitter.fit(fitter.weighted(rest), &begin, kLeftOutIterations, kLeftOutRounds);
+    }
     left_out[before + part].log_errors = log_errors(fitter.points(), which, fitter.predict(fitted, which));
   });
 }

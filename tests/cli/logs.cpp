@@ -20,7 +20,7 @@ namespace {
 const std::string kSamples = SIMSGD_SOURCE_DIR "/scenarios/samples/";
 
 // A log of so many ranks in nodes of 2, of rings that take launch + 2 (P-1) (latency + m / P / B).
-std::string log_of(int ranks, const char* processes) {
+std::string log_of(int ranks, const char* processes, int size_factor = 16) {
   std::string text = "# Using devices\n";
   for (int rank = 0; rank < ranks; ++rank)
     text += "#  Rank  " + std::to_string(rank) + " Pid " +
@@ -30,7 +30,7 @@ std::string log_of(int ranks, const char* processes) {
   text +=
       "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
       "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
-  for (std::int64_t count = 256; count <= 67108864; count *= 16) {
+  for (std::int64_t count = 256; count <= 67108864; count *= size_factor) {
     const double bytes = 4.0 * static_cast<double>(count);
     const double steps = 2.0 * (ranks - 1);
     const double us = 20 + steps * (3 + bytes / ranks / 20e9 * 1e6), GBps = bytes / us / 1e3;
@@ -107,6 +107,24 @@ TEST_CASE("logs of rings that were computed by hand give back their links, and r
         doctest::Approx(by_hand_us).epsilon(0.05));
 }
 
+TEST_CASE("a model with more numbers than measurements beside a left-out part has no left-out error") {
+  const Scratch scratch;
+  scratch.write("2.log", log_of(2, "n", 256));
+  scratch.write("4.log", log_of(4, "n", 256));
+  const Outcome fit = scratch.simsgd("calibrate 2.log 4.log --json");
+  CAPTURE(fit.err);
+  REQUIRE(fit.code == 0);
+  const Json told = Json::parse(fit.out);
+  CHECK(told["fit"]["points"].size() == 12);  // of 2 ranks, too: an all-reduce without a name
+  // Four cells lie beside each size that is left out: two of the models have as few numbers.
+  for (const Json& model : told["models"]) {
+    CAPTURE(model.dump());
+    const std::string name = model["name"];
+    CHECK(model["left_out_error"].is_number() == (name == "one ring" || name.ends_with("its own numbers")));
+    if (name == told["chosen"]) CHECK(model["left_out_error"].is_number());
+  }
+}
+
 TEST_CASE("logs that do not tell their nodes, are of nothing, or of one process are met with a sentence") {
   const Scratch scratch;
   scratch.write("osu.txt",
@@ -121,6 +139,14 @@ TEST_CASE("logs that do not tell their nodes, are of nothing, or of one process 
       option.err ==
       "--data: is about the files of a spec, and these are logs. Found: .. Name the logs with their paths.\n");
   CHECK(scratch.simsgd("calibrate nothing.log").code == 2);
+  std::string untold = log_of(2, "n");  // of a broadcast, as it may be
+  for (const std::string word : {"redop", "sum"})
+    for (std::size_t at = 0; (at = untold.find(word)) != std::string::npos;)
+      untold.replace(at, word.size(), std::string(word.size(), ' '));
+  scratch.write("untold.log", untold);
+  const Outcome no_name = scratch.simsgd("calibrate 4.log untold.log");
+  CHECK(no_name.code == 2);
+  CHECK(no_name.err.starts_with("untold.log: does not say which operation it measured. Import it with"));
   const Outcome missing = scratch.simsgd("run " + kSamples + "job.json --on nothing.json");
   CHECK(missing.code == 2);
   CHECK(missing.err.starts_with("--on: does not exist. Found: nothing.json."));
