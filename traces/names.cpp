@@ -132,7 +132,8 @@ std::string operation_of_program(std::string_view line) {
 void PrintedBandwidths::see(const Measurement& row, double unit_Bps, double algbw, double busbw,
                             ImportedFile& file) {
   const double ours = row.bytes / row.value / unit_Bps;
-  if (std::fabs(ours - algbw) > 0.006 + 0.01 * ours) file.ignore("algbw that size / time contradicts");
+  if (std::fabs(ours - algbw) > 0.006 + 0.01 * ours)
+    file.ignore("values of algbw that contradict size / time");
   if (!(algbw > best_algbw_) || std::isnan(busbw)) return;
   best_algbw_ = algbw;
   best_busbw_ = busbw;
@@ -149,9 +150,9 @@ void PrintedBandwidths::settle_operation(std::size_t first, ImportedFile& file) 
   for (auto row = from; row != file.rows.end(); ++row)
     if (untold(*row) && shown) row->operation = "all_reduce";
   if (shown)
-    file.understand("tables whose operation shows in busbw / algbw");
+    file.understand("tables whose operation follows from busbw / algbw");
   else
-    file.ignore("tables that do not tell their operation: set it");
+    file.ignore("tables that do not name their operation; use --set operation=NAME");
 }
 
 std::string torch_operation(std::string_view name) {

@@ -409,7 +409,7 @@ class Wrong(unittest.TestCase):
         self.assertIn("line 3, in before: ValueError: in a hook", self.said(bad_hook))
 
     def test_names_that_are_none_are_told_the_valid_ones(self):
-        self.assertIn('There is no traffic "letters"; there is gradient, model, factor, inverse or control.', self.said(unknown_traffic))
+        self.assertIn('Unknown traffic "letters". Choose gradient, model, factor, inverse or control.', self.said(unknown_traffic))
 
     def test_a_worker_knows_what_was_meant(self):
         self.assertIn("line 3, in misspelled: AttributeError: a worker has no gradent. Did you mean gradient?", self.said(misspelled))

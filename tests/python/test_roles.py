@@ -475,7 +475,7 @@ class Roles(unittest.TestCase):
 
     def test_a_gradient_that_is_not_there_is_told_and_nothing_ends_badly(self):
         for scenario in (TIMED, SMALL):
-            self.assertIn("take() was called before the gradient was there. Write `yield w.wait(gradient)` first.",
+            self.assertIn("take() was called before the gradient was ready. Write `yield w.wait(gradient)` first.",
                           self.said(takes_too_early, scenario))
             self.assertIn("this gradient was taken or cancelled, or is none", self.said(takes_twice, scenario))
             self.assertIn("wait() takes what start_gradient() gave, once", self.said(waits_for_what_was_cancelled, scenario))
@@ -483,8 +483,8 @@ class Roles(unittest.TestCase):
             self.assertIn("take was asked for and not yielded before barrier", self.said(takes_without_yielding, scenario))
             self.assertIn("or is none", self.said(takes_a_timer, scenario))
             self.assertIn("with i from 0 to n - 1, and not (2, 2)", self.said(half_a_part, scenario))
-        self.assertIn("A message is between two ranks from 0 to 3, and not between 0 and 0", self.said(posts_to_itself))
-        self.assertIn("A message is between two ranks from 0 to 3, and not between 0 and 4", self.said(receives_from_nobody))
+        self.assertIn("A message needs two different ranks from 0 to 3, not 0 and 0", self.said(posts_to_itself))
+        self.assertIn("A message needs two different ranks from 0 to 3, not 0 and 4", self.said(receives_from_nobody))
 
     def test_what_is_posted_where_nobody_serves_it_is_told_with_its_line(self):
         said = self.said(posts_where_nobody_serves)
@@ -536,7 +536,7 @@ class Roles(unittest.TestCase):
         plain = {each["part"]: each["bytes"] for each in simsgd.run(TIMED, {"/stop/steps": 3}).document["memory"]}
         parts = {each["part"]: each["bytes"] for each in run.document["memory"]}
         self.assertEqual(parts, {"shards": 0.75 * plain["parameters"], "activations": plain["activations"]})
-        self.assertIn("The method's `sends` has no factor, and it sends that. Add it there.", self.said(sends_what_it_does_not_say))
+        self.assertIn("The method sends factor, which its `sends` does not list. Add it there.", self.said(sends_what_it_does_not_say))
         self.assertIn("The method's `activities` has no selection", self.said(selects_what_it_does_not_say))
         self.assertIn('There is no traffic "letters"', self.said(sends_letters, error=simsgd.InputError))
 
